@@ -19,6 +19,7 @@ const rooms = [
   'start',
   'console',
   'commands',
+  'acts',
   'lists',
   'http',
   'webhooks',

@@ -39,8 +39,8 @@ export interface StaffAct {
   act: string
   thirdPartyId?: string | undefined
   tokenId?: string | undefined
-  schemaId?: string | undefined
-  folderId?: string | undefined
+  schemaId?: string | null | undefined
+  folderId?: string | null | undefined
   /** What else it concerned. No secrets, and nothing of books. */
   details?: Details
 }

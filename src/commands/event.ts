@@ -1,11 +1,12 @@
 import type { ClientBase } from 'pg'
 import { command, type Kind } from '../../packages/terminal/src/command.ts'
+import { replayFailed, replayHappened } from '../acts/replays.ts'
 import { findFolder } from '../auth/tokens.sql.ts'
 import { checkEventPayload, eventKinds, isEventKind } from '../events/kinds.ts'
 import { publish } from '../events/publish.ts'
 import { eventList } from '../lists/events.ts'
-import { replayEvents, replayFailedDeliveries } from '../webhooks/replay.ts'
-import { readSubscription, schemaExists } from '../webhooks/staff.sql.ts'
+import { schemaExists } from '../webhooks/staff.sql.ts'
+import { carryOut } from './carry-out.ts'
 import { idKind, momentKind, mostOption } from './terminal/kinds.ts'
 import { listLines } from './terminal/list-lines.ts'
 import type { Terminal } from './terminal/terminal.ts'
@@ -120,34 +121,9 @@ async function list(terminal: Terminal, { schema, folder, name, most }: List): P
 
 async function replay(
   terminal: Terminal,
-  options: { subscription: string; from?: Date; to?: Date },
+  { subscription: id, ...span }: { subscription: string; from?: Date; to?: Date },
 ): Promise<void> {
-  const { subscription: id, from, to } = options
-  if (from === undefined && to !== undefined) throw new Error('--to requires --from')
-  const now = Date.now()
-  const span = from === undefined ? undefined : { from: from.getTime(), to: to?.getTime() ?? now }
-  if (span && span.from >= span.to) throw new Error('--from must be before --to, and in the past')
-  await asOwner(terminal, async (client) => {
-    const subscription = await readSubscription(client, id)
-    const act = {
-      act: 'event replay',
-      ...(subscription && { partner: subscription.partnerCode }),
-      schemaId: subscription?.schemaId ?? undefined,
-    }
-    if (span) {
-      const events = await replayEvents(client, id, span, now)
-      const [start, end] = [span.from, span.to].map((at) => new Date(at).toISOString())
-      await recordAct(client, { ...act, details: { subscriptionId: id, events, from: start!, to: end! } })
-      return [sentAgain(events, 'event', 'events')]
-    }
-    const deliveries = await replayFailedDeliveries(client, id, now)
-    if (deliveries === 0)
-      throw new Error(`Subscription ${id} has no failed delivery: see webhook deliveries ${id}`)
-    await recordAct(client, { ...act, details: { subscriptionId: id, deliveries } })
-    return [sentAgain(deliveries, 'failed delivery', 'failed deliveries')]
-  })
-}
-
-function sentAgain(count: number, one: string, several: string): string {
-  return count === 1 ? `1 ${one} is sent again.` : `${count} ${several} are sent again.`
+  if (span.from !== undefined) return carryOut(replayHappened)(terminal, { id, ...span })
+  if (span.to !== undefined) throw new Error('--to requires --from')
+  await carryOut(replayFailed)(terminal, { id })
 }

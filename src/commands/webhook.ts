@@ -1,6 +1,13 @@
 import type { ClientBase } from 'pg'
 import { command } from '../../packages/terminal/src/command.ts'
-import type { Details } from '../audit/audit-row.ts'
+import {
+  deleteOne,
+  disableOne,
+  enableOne,
+  rotateSecret,
+  signingSecret,
+  subscriptionRecord,
+} from '../acts/subscriptions.ts'
 import { loadMasterKey } from '../auth/master-key.ts'
 import { findThirdParty } from '../auth/third-parties.sql.ts'
 import { findFolder } from '../auth/tokens.sql.ts'
@@ -9,21 +16,13 @@ import { eventKinds } from '../events/kinds.ts'
 import { attemptList, deliveryList } from '../lists/deliveries.ts'
 import { subscriptionFacts, subscriptionList } from '../lists/subscriptions.ts'
 import { readBacklog } from '../webhooks/backlog.ts'
-import { enableByStaff } from '../webhooks/change.ts'
 import { type DeliveryState, deliveryStates } from '../webhooks/dispatch/delivery.ts'
-import { addSigningSecret, rotateSigningSecret } from '../webhooks/signing/signing-secrets.ts'
-import {
-  listAttempts,
-  listDeliveries,
-  lockReplayed,
-  readSubscription,
-  type SubscriptionRecord,
-  schemaExists,
-} from '../webhooks/staff.sql.ts'
+import { addSigningSecret } from '../webhooks/signing/signing-secrets.ts'
+import { listAttempts, listDeliveries, readSubscription, schemaExists } from '../webhooks/staff.sql.ts'
 import { subscriptionDocument } from '../webhooks/subscription.ts'
-import { deleteSubscription, disableSubscription, insertSubscription } from '../webhooks/subscriptions.sql.ts'
+import { insertSubscription } from '../webhooks/subscriptions.sql.ts'
 import { vetTarget } from '../webhooks/target.ts'
-import { checkLine } from './terminal/check-line.ts'
+import { carryOut, secretLines } from './carry-out.ts'
 import { idKind, mostOption } from './terminal/kinds.ts'
 import { factLines, listLines } from './terminal/list-lines.ts'
 import type { Terminal } from './terminal/terminal.ts'
@@ -63,27 +62,27 @@ export const webhookCommands = [
     options: {
       latest: { help: 'skip what was not delivered yet; event replay and its reader can still get it' },
     },
-    run: (terminal: Terminal, { id, ...options }) => enable(terminal, id, options),
+    run: carryOut(enableOne),
   }),
   command({
     name: 'webhook disable',
     summary: 'send nothing until it is enabled; its events can be read by number',
     arguments: { id: subscription },
     options: { reason: { value: 'reason', default: 'Disabled by staff', help: 'for other staff' } },
-    run: (terminal: Terminal, { id, ...options }) => disable(terminal, id, options),
+    run: carryOut(disableOne),
   }),
   command({
     name: 'webhook rotate-secret',
     summary:
       'a new secret for the Standard Webhooks signature; the previous one signs beside it for 24 hours',
     arguments: { id: subscription },
-    run: (terminal: Terminal, { id }) => rotateSecret(terminal, id),
+    run: carryOut(rotateSecret),
   }),
   command({
     name: 'webhook delete',
     summary: 'delete a subscription with its pending deliveries',
     arguments: { id: subscription },
-    run: (terminal: Terminal, { id }) => remove(terminal, id),
+    run: carryOut(deleteOne),
   }),
   command({
     name: 'webhook deliveries',
@@ -141,21 +140,16 @@ async function create(terminal: Terminal, { partner, url, events, ...scope }: Cr
     })
     const secret = await addSigningSecret(client, id, await loadMasterKey(config))
     const { host } = new URL(url)
-    const subscription = { id, partnerCode: partner, schemaId }
-    await record(client, 'webhook create', subscription, { host, events: onEvents.join(',') })
-    return [`Subscription ${id} of ${partner} receives events from now on.`, ...secretLines(secret)]
+    const recorded = subscriptionRecord(
+      { id, partnerCode: partner, schemaId },
+      { host, events: onEvents.join(',') },
+    )
+    await recordAct(client, { act: 'webhook create', ...recorded })
+    return [
+      `Subscription ${id} of ${partner} receives events from now on.`,
+      ...secretLines(signingSecret(secret)),
+    ]
   })
-}
-
-/** Records an act on a subscription. The last statement of its transaction. */
-function record(
-  client: ClientBase,
-  act: string,
-  { id, partnerCode, schemaId }: Pick<SubscriptionRecord, 'id' | 'partnerCode' | 'schemaId'>,
-  details: Details = {},
-): Promise<void> {
-  const subject = { partner: partnerCode, schemaId: schemaId ?? undefined }
-  return recordAct(client, { act, ...subject, details: { subscriptionId: id, ...details } })
 }
 
 function optionOf(path: PropertyKey[]): string {
@@ -188,56 +182,6 @@ async function show(terminal: Terminal, id: string): Promise<void> {
     const found = await readSubscription(client, id)
     if (!found) throw unknown(id)
     return factLines(subscriptionFacts(found, await readBacklog(client, found)))
-  })
-}
-
-async function enable(terminal: Terminal, id: string, { latest }: { latest?: true }): Promise<void> {
-  await asOwner(terminal, async (client) => {
-    if (!(await enableByStaff(client, id, { latest: latest === true })))
-      throw new Error(`There is no disabled subscription ${id}: see webhook list`)
-    const enabled = await readSubscription(client, id)
-    const { events } = await readBacklog(client, enabled!)
-    await record(client, 'webhook enable', enabled!, { latest: latest === true })
-    return [
-      `Subscription ${id} goes on after number ${enabled!.collected}: ${events} ${events === 1 ? 'event waits' : 'events wait'}.`,
-    ]
-  })
-}
-
-async function disable(terminal: Terminal, id: string, { reason }: { reason: string }): Promise<void> {
-  checkLine('--reason', reason)
-  await asOwner(terminal, async (client) => {
-    if (!(await disableSubscription(client, id, reason.trim(), Date.now())))
-      throw new Error(`There is no enabled subscription ${id}: see webhook list`)
-    const disabled = await readSubscription(client, id)
-    await record(client, 'webhook disable', disabled!, { reason: reason.trim() })
-    return [`Subscription ${id} is disabled.`]
-  })
-}
-
-async function rotateSecret(terminal: Terminal, id: string): Promise<void> {
-  await asOwner(terminal, async (client, config) => {
-    if (!(await lockReplayed(client, id))) throw unknown(id)
-    const secret = await rotateSigningSecret(client, id, await loadMasterKey(config))
-    const subscription = await readSubscription(client, id)
-    await record(client, 'webhook rotate-secret', subscription!)
-    return secretLines(secret)
-  })
-}
-
-function secretLines(secret: string): string[] {
-  return [
-    `Signing secret: ${secret}`,
-    'It is shown only once; the receiver checks webhook-signature with it.',
-  ]
-}
-
-async function remove(terminal: Terminal, id: string): Promise<void> {
-  await asOwner(terminal, async (client) => {
-    const subscription = await readSubscription(client, id)
-    if (!subscription || !(await deleteSubscription(client, id))) throw unknown(id)
-    await record(client, 'webhook delete', subscription)
-    return [`Subscription ${id} is deleted.`]
   })
 }
 

@@ -1,10 +1,8 @@
 import { addAbortListener } from 'node:events'
 import { constants, userInfo } from 'node:os'
 import type { ClientBase, Pool, PoolClient } from 'pg'
-import type { StaffAct } from '../audit/audit-row.ts'
-import { recordStaffAct } from '../audit/staff-act.sql.ts'
+import { type Recorded, recordAct as recordStaff } from '../acts/act.ts'
 import { keyCheck } from '../auth/master-key.ts'
-import { findThirdParty } from '../auth/third-parties.sql.ts'
 import { type Config, readConfig } from '../config.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import type { OnStep } from '../db/migrations/migrate.ts'
@@ -97,21 +95,9 @@ export function printList<Row, Filter>(
   return asOwner(terminal, async (client) => listLines(list, await list.read(client, filter)))
 }
 
-/**
- * Records in the audit what a command does. The last statement of its transaction.
- * @param partner code of the third party that the act concerns
- */
-export async function recordAct(
-  client: ClientBase,
-  { partner, details, ...act }: Omit<StaffAct, 'staff' | 'thirdPartyId'> & { partner?: string },
-): Promise<void> {
-  const thirdPartyId = partner === undefined ? undefined : (await findThirdParty(client, partner))?.id
-  await recordStaffAct(client, {
-    ...act,
-    staff: userOfMachine(),
-    thirdPartyId,
-    details: { ...details, ...(partner === undefined ? {} : { partner }) },
-  })
+/** Records in the audit what a command does. The last statement of its transaction. */
+export function recordAct(client: ClientBase, recorded: Recorded & { act: string }): Promise<void> {
+  return recordStaff(client, { staff: userOfMachine(), ...recorded })
 }
 
 /** Who runs the command, as far as the machine knows: in a container a number may have no name. */

@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert'
 import { isDeepStrictEqual } from 'node:util'
 import type { ClientBase } from 'pg'
-import { latestEventId, lockSubscription, numberAll, numberMore } from './sequence/numbering.sql.ts'
+import { numberAll } from './sequence/numbering.sql.ts'
 import {
   changeSubscription,
   enableSubscription,
@@ -31,24 +31,4 @@ export async function applyChange(client: ClientBase, before: Subscription, chan
   if (change.skips) await skipToLatest(client, id)
   await enableSubscription(client, id)
   await wakeSubscription(client, id, 'change')
-}
-
-/**
- * Enables a subscription of any owner, for staff.
- * @param latest skips what was not delivered yet
- * @returns false if it does not exist or is enabled
- */
-export async function enableByStaff(
-  client: ClientBase,
-  id: string,
-  { latest }: { latest: boolean },
-): Promise<boolean> {
-  if (latest) {
-    await lockSubscription(client, id)
-    const until = await latestEventId(client)
-    while ((await numberMore(client, id, until)) > 0);
-  }
-  if (!(await enableSubscription(client, id))) return false
-  if (latest) await skipToLatest(client, id)
-  return true
 }

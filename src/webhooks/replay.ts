@@ -1,23 +1,26 @@
 /** Replays: deliveries with the numbers and ids that their events have had before, so subscribers can drop repeats. */
 import type { ClientBase } from 'pg'
+import { invalid } from '../errors.ts'
 import { notifyEvents } from '../events/events.sql.ts'
 import { packBatch } from './body.ts'
 import { type Numbers, numbersOfSpan, readNumbered, type Span } from './sequence/numbered.sql.ts'
-import { insertReplay, lockReplayed, replayFailed } from './staff.sql.ts'
+import { insertReplay, replayFailed } from './staff.sql.ts'
 
 /** Events per query. */
 const pageEvents = 1_000
 
-/**
- * @returns how many deliveries will be sent again
- * @throws {Error} if nothing can be sent to the subscription
- */
+/** A subscription, and the last number in a delivery. */
+interface Sent {
+  id: string
+  collected: number
+}
+
+/** To be called with the subscription locked. @returns how many deliveries will be sent again */
 export async function replayFailedDeliveries(
   client: ClientBase,
   subscriptionId: string,
   now: number,
 ): Promise<number> {
-  await lockReceiving(client, subscriptionId)
   const schemaIds = new Set<string>()
   let deliveries = 0
   for (let after: string | null = '0'; after !== null; ) {
@@ -32,24 +35,33 @@ export async function replayFailedDeliveries(
 
 /**
  * Replays what happened in a time span, as far as it is kept and was delivered or skipped before. (The rest is yet to be
- * delivered.)
+ * delivered.) To be called with the subscription locked.
  * @param now epoch milliseconds
  * @returns how many events
- * @throws {Error} if nothing can be sent to the subscription
  */
-export async function replayEvents(
+export async function replaySpan(
   client: ClientBase,
-  subscriptionId: string,
+  { id, collected }: Sent,
   span: Span,
   now: number,
 ): Promise<number> {
-  const { collected } = await lockReceiving(client, subscriptionId)
   let events = 0
-  for (const { first, last } of await numbersOfSpan(client, subscriptionId, span)) {
+  for (const { first, last } of await numbersOfSpan(client, id, span)) {
     const sent = { first, last: Math.min(last, collected) }
-    events += (await replayNumbers(client, subscriptionId, sent, now)).events
+    events += (await replayNumbers(client, id, sent, now)).events
   }
   return events
+}
+
+/** @param to a number that is to be replayed. @throws {AppError} ERR-VALIDATION if it was not sent yet */
+export function checkSent(to: number, { collected }: Pick<Sent, 'collected'>): void {
+  if (collected === 0) throw invalid('to', 'is the number of no event that was sent: nothing was sent yet')
+  if (to > collected) throw invalid('to', `must be at most ${collected}, the last number that was sent`)
+}
+
+interface Replayed {
+  deliveries: number
+  events: number
 }
 
 /**
@@ -61,7 +73,7 @@ export async function replayNumbers(
   subscriptionId: string,
   { first, last }: Numbers,
   now: number,
-): Promise<{ deliveries: number; events: number }> {
+): Promise<Replayed> {
   const schemaIds = new Set<string>()
   const replayed = { deliveries: 0, events: 0 }
   let after = first - 1
@@ -79,13 +91,4 @@ export async function replayNumbers(
   }
   for (const schemaId of schemaIds) await notifyEvents(client, schemaId)
   return replayed
-}
-
-async function lockReceiving(client: ClientBase, id: string): Promise<{ collected: number }> {
-  const subscription = await lockReplayed(client, id)
-  if (!subscription) throw new Error(`There is no subscription ${id}: see webhook list`)
-  if (!subscription.hasAddress)
-    throw new Error(`Nothing is posted to subscription ${id}: its events are read by number`)
-  if (subscription.enabled) return subscription
-  throw new Error(`Subscription ${id} is disabled and would receive nothing. Run webhook enable ${id} first`)
 }

@@ -146,22 +146,6 @@ export async function countUnnumbered(
   return rows[0]!
 }
 
-type LockedSubscription = Pick<SubscriptionRecord, 'id' | 'postUrl' | 'schemaId'> & {
-  thirdPartyId: string
-  isSuspended: boolean
-}
-
-/** Locks the subscription until the transaction ends. Undefined if there is none. */
-export async function lockShown(client: ClientBase, id: string): Promise<LockedSubscription | undefined> {
-  const { rows } = await client.query<LockedSubscription>(
-    `select id, post_url as "postUrl", schema_id as "schemaId", third_party_id as "thirdPartyId",
-       not ${isOpen} as "isSuspended"
-     from subscriptions s where id = $1 for no key update`,
-    [id],
-  )
-  return rows[0]
-}
-
 export async function schemaExists(client: ClientBase, schemaId: string): Promise<boolean> {
   const { rowCount } = await client.query('select from grandlivre.schemas where schema_id = $1', [schemaId])
   return rowCount === 1
@@ -250,17 +234,22 @@ export async function listAttempts(
   return rows.toReversed()
 }
 
+export interface LockedSubscription
+  extends Pick<SubscriptionRecord, 'id' | 'partnerCode' | 'schemaId' | 'postUrl' | 'isSuspended'> {
+  enabled: boolean
+  /** The last number in a delivery. */
+  collected: number
+}
+
 /**
  * Locks the subscription until the transaction ends, so that no delivery begins or ends meanwhile. Undefined if it does
  * not exist.
  */
-export async function lockReplayed(
-  client: ClientBase,
-  id: string,
-): Promise<{ enabled: boolean; hasAddress: boolean; collected: number } | undefined> {
-  const { rows } = await client.query<{ enabled: boolean; hasAddress: boolean; collected: number }>(
-    `select enabled, post_url is not null as "hasAddress", collected::float8 as collected
-     from grandlivre.subscriptions where id = $1 for no key update`,
+export async function lockForStaff(client: ClientBase, id: string): Promise<LockedSubscription | undefined> {
+  const { rows } = await client.query<LockedSubscription>(
+    `select id, (select code from third_parties where id = s.third_party_id) as "partnerCode", schema_id as "schemaId",
+       post_url as "postUrl", enabled, collected::float8 as collected, not ${isOpen} as "isSuspended"
+     from subscriptions s where id = $1 for no key update of s`,
     [id],
   )
   return rows[0]

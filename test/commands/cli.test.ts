@@ -60,7 +60,11 @@ describe('a partner', () => {
     }
 
     const id = line.split(' ')[0]!
-    expect(await cli('token', 'revoke', id)).toEqual({ code: 0, out: `Token ${id} is revoked.\n`, error: '' })
+    expect(await cli('token', 'revoke', id)).toEqual({
+      code: 0,
+      out: `Token ${id} of ACME is revoked: it is refused from now on.\n`,
+      error: '',
+    })
     expect((await keyInfo(company)).body.error.code).toBe('ERR-API-TOKEN-NOT-FOUND')
     expect((await keyInfo(credentials(firm, secret))).status).toBe(200)
     expect(await cli('token', 'revoke', id)).toMatchObject({
@@ -123,22 +127,22 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
     [
       'a code in lower case',
       ['partner', 'create', '--code', 'acme', '--name', 'x'],
-      /--code takes .* not "acme"/,
+      /^code takes up to 32 of/,
     ],
     [
       'a name of several lines',
       ['partner', 'create', '--code', 'LINES', '--name', 'a\nb'],
-      /--name must be one line of text/,
+      /^name must be one line of text/,
     ],
     [
       'a reason with a terminal escape',
       ['partner', 'disconnect', '--code', 'TAKEN', '--reason', 'x\x1b[31m'],
-      /--reason must be one line of text/,
+      /^reason must be one line of text/,
     ],
     [
       'a name of more than 500 characters',
       ['partner', 'create', '--code', 'LONG', '--name', 'x'.repeat(501)],
-      /--name takes at most 500 characters, not 501/,
+      /^name takes at most 500 characters, not 501/,
     ],
     [
       'a reference of several lines',
@@ -153,27 +157,27 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
     [
       'a reason of more than 500 characters',
       ['export', 'cancel', 'export_x', '--reason', 'x'.repeat(501)],
-      /--reason takes at most 500 characters, not 501/,
+      /^reason takes at most 500 characters, not 501/,
     ],
     [
       'an empty reason',
       ['partner', 'disconnect', '--code', 'ACME', '--reason', ' '],
-      /--reason must not be empty/,
+      /^reason must not be empty/,
     ],
     [
       'a partner to disconnect that does not exist',
       ['partner', 'disconnect', '--code', 'NO', '--reason', 'x'],
-      /no connected .* NO: see/,
+      /no third party NO: see/,
     ],
     [
       'a partner to reconnect that does not exist',
       ['partner', 'reconnect', '--code', 'NO'],
-      /no disconnected third party NO: see/,
+      /no third party NO: see/,
     ],
     [
       'a token of a partner that does not exist',
       ['token', 'issue', '--partner', 'NO', '--level', 'api', '--folder', '111'],
-      /partner create/,
+      /no third party NO: see partner list/,
     ],
     [
       'a folder that does not exist',
@@ -231,7 +235,7 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
   test('a code that is taken', async () => {
     await staff.thirdParty('TAKEN')
     const { code, error } = await cli('partner', 'create', '--code', 'TAKEN', '--name', 'x')
-    expect([code, error]).toEqual([1, 'The third party TAKEN already exists: choose another --code\n'])
+    expect([code, error]).toEqual([1, 'There is a third party TAKEN already: choose another code\n'])
   })
 
   test.each([

@@ -116,7 +116,7 @@ test('staff subscribe a third party to all schemas, to one, or to folders', asyn
   await run(...create('--all-schemas'))
   await run(...create('--schema', '200'))
   expect(await run(...create('--folder', '111', '112', '111'))).toMatch(
-    /^Subscription \d+ of ONE receives events from now on\.\nSigning secret: whsec_.{44}\nIt is shown only once; .*\n$/,
+    /^Subscription \d+ of ONE receives events from now on\.\nSigning secret: whsec_.{44}\nIt is shown only once\. .*\n$/,
   )
   const made = await sql(
     'select schema_id, folder_ids, level, firm_id, on_events, post_url from subscriptions order by id',
@@ -154,18 +154,20 @@ test('a subscription is shown, disabled with a reason, enabled and deleted', asy
   const { run, refused, subscribe, publish, sql } = await stageOf(context)
   const id = await subscribe('/one')
   expect(await run('webhook', 'disable', id, '--reason', 'asked for by phone')).toBe(
-    `Subscription ${id} is disabled.\n`,
+    `Subscription ${id} is disabled: nothing is sent until it is enabled.\n`,
   )
   const shown = await run('webhook', 'show', id)
   expect(shown).toMatch(/^events +document$/m)
   expect(shown).toMatch(/^state +disabled \S+: asked for by phone$/m)
-  expect(await refused('webhook', 'disable', id)).toContain('no enabled subscription')
-  expect(await refused('event', 'replay', '--subscription', id)).toContain(`webhook enable ${id} first`)
+  expect(await refused('webhook', 'disable', id)).toContain('is disabled already')
+  expect(await refused('event', 'replay', '--subscription', id)).toContain(
+    `enable it first (webhook enable ${id})`,
+  )
   await publish([documentEvent('missed')])
   expect(await run('webhook', 'enable', id)).toBe(
     `Subscription ${id} goes on after number 0: 1 event waits.\n`,
   )
-  expect(await refused('webhook', 'enable', id)).toContain('no disabled subscription')
+  expect(await refused('webhook', 'enable', id)).toContain('is enabled already')
   expect(await run('webhook', 'show', id)).toMatch(/^state +enabled$/m)
   await publish([documentEvent('a'), { name: 'visitedPage', operation: 'VOID', data: { path: '/' } }])
   const waiting = await run('webhook', 'show', id)
@@ -264,7 +266,7 @@ test('a replay of a time span sends exactly the events that a disabled subscript
     ...span,
   ]
   expect(await run('webhook', 'enable', id, '--latest')).toBe(
-    `Subscription ${id} goes on after number 1250: 0 events wait.\n`,
+    `Subscription ${id} goes on after number 1250: 0 events wait. What was not delivered before is skipped, and can be replayed.\n`,
   )
   // Not yet collected, so not to be sent twice.
   await stage.publish(mine(1_250, 1_260))

@@ -109,7 +109,7 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     await until(async () => (await bar.getAttribute('value')) === '70')
     expect(await page.evaluate('document.activeElement.textContent')).toContain('Cancel')
     await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Cancel a full export' }).waitFor()
+    await page.getByRole('heading', { name: 'Cancel the export' }).waitFor()
     await page.keyboard.type('the <folder> & "books" move')
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')

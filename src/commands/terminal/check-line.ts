@@ -1,10 +1,7 @@
-/** Names and reasons need no more. */
-const charactersMax = 500
+import { line } from '../../acts/fields.ts'
 
-/** Checks a text that lists show in one line and errors quote: control characters would garble both. @throws {Error} */
+/** @throws {Error} if the text is no line of an act: a name or a reason */
 export function checkLine(option: string, text: string): void {
-  if (text.trim() === '') throw new Error(`${option} must not be empty`)
-  if (/\p{Cc}/u.test(text)) throw new Error(`${option} must be one line of text, without control characters`)
-  if (text.length > charactersMax)
-    throw new Error(`${option} takes at most ${charactersMax} characters, not ${text.length}`)
+  const { error } = line.safeParse(text)
+  if (error) throw new Error(`${option} ${error.issues[0]!.message}`)
 }

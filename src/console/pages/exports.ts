@@ -1,24 +1,31 @@
 /** The start page: streams of this process and full exports of all processes, as they run; and cancelling them. */
 import { html } from 'hono/html'
+import { z } from 'zod'
+import { checkFields } from '../../acts/act.ts'
+import * as acts from '../../acts/exports.ts'
+import { line, lineCharactersMax } from '../../acts/fields.ts'
 import { recordStaffAct } from '../../audit/staff-act.sql.ts'
 import { readCodes } from '../../auth/third-parties.sql.ts'
 import { inTransaction } from '../../db/pool.ts'
 import type { RunningStream } from '../../http/stream/running-streams.ts'
-import { cancel } from '../../jobs/end.ts'
 import { type ExportRecord, findRecord, listExports } from '../../jobs/jobs.sql.ts'
 import type { RunningAttempts } from '../../jobs/running-attempts.ts'
 import { exportFacts, exportList, folderOf, formatOf } from '../../lists/exports.ts'
-import { bar, bytes, clock, duration, facts, form, integer, table, time } from '../elements.ts'
+import { bar, bytes, clock, duration, facts, integer, table, time } from '../elements.ts'
 import { type Action, type Html, type Page, type PageContext, Refusal } from '../page.ts'
 import { Rates } from '../rates.ts'
+import { askedAct, confirmation } from './parts/acts.ts'
 import { cellHtml, factList, listTable } from './parts/cells.ts'
+import { fieldsOf, onceAction } from './parts/forms.ts'
+import { notice } from './parts/notices.ts'
+import { field } from './parts/paging.ts'
 
 const everyMs = 1_000
 /** Open exports that are listed; a queue that is longer says so. */
 const openMax = 100
 const endedMax = 20
-/** The same as for `export cancel --reason`. */
-const reasonCharactersMax = 500
+
+const cutFields = z.object({ reason: line.optional() })
 
 export function exportPages(attempts: RunningAttempts): Page[] {
   const rates = new Rates(Date.now)
@@ -38,6 +45,7 @@ export function exportPages(attempts: RunningAttempts): Page[] {
         )
         const ended = await listExports(owner, { order: 'ended last', most: endedMax })
         return html`<h1>Exports</h1>
+${notice(context)}
 <p role="status" aria-live="polite">${summary(streams.length, open)}</p>
 ${streamTable(streams, partners, rates, context)}
 ${openTable(open, attempts, rates, context)}
@@ -49,16 +57,13 @@ ${listTable(context, exportList, ended, {
 })}`
       },
     },
-    { path: '/exports/:id/cancel', title: 'Cancel an export', render: cancelPage },
+    cancelExport.page,
     { path: '/streams/:id/cut', title: 'Cut a stream', render: cutPage },
   ]
 }
 
 export function exportActions(): Action[] {
-  return [
-    { path: '/exports/:id/cancel', run: cancelExport },
-    { path: '/streams/:id/cut', run: cutStream },
-  ]
+  return [cancelExport.action, cutStream]
 }
 
 function summary(streams: number, open: readonly ExportRecord[]): string {
@@ -149,72 +154,59 @@ function exportIdOf({ params }: PageContext): string {
   throw new Refusal(404, 'There is no such full export.')
 }
 
-async function cancelPage(context: PageContext): Promise<Html> {
-  const found = await findRecord(context.owner, exportIdOf(context))
-  if (!found) throw new Refusal(404, 'There is no such full export.')
-  return html`<h1>Cancel a full export</h1>
-${factList(context, exportFacts(found))}
-${form(
-  context,
-  `/exports/${found.id}/cancel`,
-  html`<label for="reason">Reason, shown to the partner in the status of the export</label>
-<input id="reason" name="reason" maxlength="${reasonCharactersMax}" autofocus>
-<p class="buttons"><button class="grave">Cancel the export</button> <a href="/console">Let it run</a></p>`,
-)}`
+const cancelExport = askedAct({
+  path: '/exports/:id/cancel',
+  title: 'Cancel an export',
+  act: acts.cancelExport,
+  back: () => '',
+  ask: async (context) => {
+    const found = await findRecord(context.owner, exportIdOf(context))
+    if (!found) throw new Refusal(404, 'There is no such full export.')
+    return {
+      title: 'Cancel the export',
+      says: factList(context, exportFacts(found)),
+      fields: reasonField('Reason, shown to the partner in the status of the export'),
+      back: '',
+    }
+  },
+})
+
+function reasonField(label: string): Html {
+  return field(label, html`<input name="reason" maxlength="${lineCharactersMax}" autofocus>`)
 }
 
-async function cancelExport(context: PageContext, given: URLSearchParams): Promise<{ seeOther: string }> {
-  const { owner, staff } = context
-  const id = exportIdOf(context)
-  const reason = readReason(given)
-  const cancelled = await inTransaction(owner, (client) => cancel(client, id, { staff, reason }))
-  if (!cancelled) throw new Refusal(404, 'There is no such full export.')
-  if (!cancelled.isEnded)
-    throw new Refusal(409, `The full export is ${cancelled.found.state} already and cannot be cancelled.`)
-  return { seeOther: '' }
+/** @throws {Refusal} */
+function streamOf({ services, params }: PageContext): RunningStream {
+  const stream = services.streams.find(params['id'] ?? '')
+  if (stream) return stream
+  throw new Refusal(404, 'This stream has ended.')
 }
 
 async function cutPage(context: PageContext): Promise<Html> {
-  const found = context.services.streams.find(context.params['id'] ?? '')
-  if (!found) throw new Refusal(404, 'This stream has ended.')
-  return html`<h1>Cut a stream</h1>
-<p>The partner sees a broken transfer, and may call again at once.</p>
+  const stream = streamOf(context)
+  return confirmation(context, {
+    title: 'Cut the stream',
+    says: html`<p>The partner sees a broken transfer, and may call again at once.</p>
 ${facts([
-  ['Stream', `${found.what} ${found.form}`],
-  ['Folder', found.folderId ?? 'folders of a firm'],
-  ['Request', html`<code>${found.requestId}</code>`],
-  ['Since', time(new Date(found.since), context)],
-  ['Sent', bytes(found.bytes)],
-])}
-${form(
-  context,
-  `/streams/${found.id}/cut`,
-  html`<label for="reason">Reason, for the audit</label>
-<input id="reason" name="reason" maxlength="${reasonCharactersMax}" autofocus>
-<p class="buttons"><button class="grave">Cut the stream</button> <a href="/console">Let it run</a></p>`,
-)}`
-}
-
-async function cutStream(
-  { owner, services, params, staff }: PageContext,
-  given: URLSearchParams,
-): Promise<{ seeOther: string }> {
-  const reason = readReason(given)
-  const found = services.streams.find(params['id'] ?? '')
-  if (!found) throw new Refusal(404, 'This stream has ended.')
-  const { what, requestId, schemaId, folderId, thirdPartyId } = found
-  await inTransaction(owner, async (client) => {
-    const details = { stream: what, request: requestId, reason: reason ?? null }
-    await recordStaffAct(client, { staff, act: 'stream cut', schemaId, folderId, thirdPartyId, details })
+  ['Stream', `${stream.what} ${stream.form}`],
+  ['Folder', stream.folderId ?? 'folders of a firm'],
+  ['Request', html`<code>${stream.requestId}</code>`],
+  ['Since', time(new Date(stream.since), context)],
+  ['Sent', bytes(stream.bytes)],
+])}`,
+    fields: reasonField('Reason, for the audit'),
+    back: '',
   })
-  services.streams.cut(found.id)
-  return { seeOther: '' }
 }
 
-/** Undefined if there is none. */
-function readReason(given: URLSearchParams): string | undefined {
-  const reason = given.get('reason')?.trim() ?? ''
-  if (/\p{Cc}/u.test(reason) || reason.length > reasonCharactersMax)
-    throw new Refusal(400, `A reason is one line of at most ${reasonCharactersMax} characters.`)
-  return reason === '' ? undefined : reason
-}
+const cutStream = onceAction('/streams/:id/cut', async (context, form) => {
+  const { reason = null } = checkFields(cutFields, fieldsOf(form))
+  const { id, what, requestId, schemaId, folderId, thirdPartyId } = streamOf(context)
+  const { owner, services, staff } = context
+  const details = { stream: what, request: requestId, reason }
+  await inTransaction(owner, (client) =>
+    recordStaffAct(client, { staff, act: 'stream cut', schemaId, folderId, thirdPartyId, details }),
+  )
+  services.streams.cut(id)
+  return { seeOther: '' }
+})

@@ -4,40 +4,40 @@ import { eventsPage } from './events/events.ts'
 import { folderPage } from './folders/folder.ts'
 import { foldersPage } from './folders/list.ts'
 import * as partnerActs from './partners/acts.ts'
-import { createPartner, partnersPage } from './partners/list.ts'
+import { partnersPage } from './partners/list.ts'
 import { partnerPage } from './partners/partner.ts'
 import * as subscriptionActs from './subscriptions/acts.ts'
 import { deliveryPage } from './subscriptions/delivery.ts'
 import { subscriptionsPage } from './subscriptions/list.ts'
 import { subscriptionPage } from './subscriptions/subscription.ts'
 
+/** Acts that ask first, on a page of their own. */
+const asked = [
+  partnerActs.disconnectPartner,
+  partnerActs.rotateSecret,
+  partnerActs.revokeToken,
+  subscriptionActs.enableSubscription,
+  subscriptionActs.disableSubscription,
+  subscriptionActs.replayFailedDeliveries,
+]
+
 export const staffPages: readonly Page[] = [
   foldersPage,
   folderPage,
   partnersPage,
   partnerPage,
-  partnerActs.disconnectPage,
-  partnerActs.rotateSecretPage,
-  partnerActs.revokeTokenPage,
   subscriptionsPage,
   subscriptionPage,
   deliveryPage,
-  subscriptionActs.enablePage,
-  subscriptionActs.disablePage,
-  subscriptionActs.replayFailedPage,
   eventsPage,
+  ...asked.map(({ page }) => page),
 ]
 
 export const staffActions: readonly Action[] = [
-  createPartner,
-  partnerActs.disconnectPartner,
+  partnerActs.createPartner,
   partnerActs.reconnectPartner,
-  partnerActs.rotateSecret,
-  partnerActs.issueTokenAction,
-  partnerActs.revokeTokenAction,
-  subscriptionActs.enableAction,
-  subscriptionActs.disableAction,
-  subscriptionActs.replayFailedAction,
-  subscriptionActs.replayAction,
-  subscriptionActs.pingAction,
+  partnerActs.issueToken,
+  subscriptionActs.replayEvents,
+  subscriptionActs.pingSubscription,
+  ...asked.map(({ action }) => action),
 ]

@@ -87,12 +87,23 @@ export async function listOwnAttempts(
   return rows
 }
 
-/** How many replays of a subscription wait to be sent. */
-export async function countPendingReplays(client: ClientBase, subscriptionId: string): Promise<number> {
-  const { rows } = await client.query<{ count: number }>(
-    `select count(*)::int as count from deliveries
-     where subscription_id = $1 and state = 'pending' and is_replay`,
+export interface Receiving {
+  enabled: boolean
+  hasAddress: boolean
+  /** The last number in a delivery. */
+  collected: number
+  /** Replays that wait to be sent. */
+  pending: number
+}
+
+/** Of a subscription that the transaction has locked. */
+export async function readReceiving(client: ClientBase, subscriptionId: string): Promise<Receiving> {
+  const { rows } = await client.query<Receiving>(
+    `select enabled, post_url is not null as "hasAddress", collected::float8 as collected,
+       (select count(*)::int from deliveries
+        where subscription_id = s.id and state = 'pending' and is_replay) as pending
+     from subscriptions s where id = $1`,
     [subscriptionId],
   )
-  return rows[0]!.count
+  return rows[0]!
 }

@@ -1,12 +1,11 @@
 /** Replays that an owner asks for (docs/spec/webhooks.md#replays), in a transaction of its tenant. */
 import type { ClientBase } from 'pg'
 import { limits } from '../../config.ts'
-import { AppError, invalid } from '../../errors.ts'
-import { replayFailedDeliveries, replayNumbers } from '../replay.ts'
+import { AppError } from '../../errors.ts'
+import { checkSent, replayFailedDeliveries, replayNumbers } from '../replay.ts'
 import { oldestNumber } from '../sequence/numbered.sql.ts'
-import { lockReplayed } from '../staff.sql.ts'
 import { lockOwnSubscription, type Owner } from '../subscriptions.sql.ts'
-import { countPendingReplays } from './deliveries.sql.ts'
+import { readReceiving } from './deliveries.sql.ts'
 
 /** The failed deliveries, or the events with these numbers. */
 export type Replayed = { failed: true } | { from: number; to: number }
@@ -25,22 +24,9 @@ export async function replayOwn(
   now: number,
 ): Promise<number> {
   if (!(await lockOwnSubscription(client, owner, subscriptionId))) throw new AppError('ERR-WEBHOOK-NOT-FOUND')
-  return replay(client, subscriptionId, replayed, now)
-}
-
-/** As `replayOwn`, for a subscription of any owner: in a transaction as the owner of the tables. */
-export async function replay(
-  client: ClientBase,
-  subscriptionId: string,
-  replayed: Replayed,
-  now: number,
-): Promise<number> {
-  const locked = await lockReplayed(client, subscriptionId)
-  if (!locked) throw new AppError('ERR-WEBHOOK-NOT-FOUND')
-  const { enabled, hasAddress, collected } = locked
+  const { enabled, hasAddress, collected, pending } = await readReceiving(client, subscriptionId)
   if (!hasAddress) throw new AppError('ERR-WEBHOOK-PULL-ONLY')
   if (!enabled) throw new AppError('ERR-WEBHOOK-DISABLED')
-  const pending = await countPendingReplays(client, subscriptionId)
   if (pending >= limits.pendingReplaysMax)
     throw new AppError('ERR-TOO-MANY-REQUEST', {
       message: `${pending} replayed deliveries of this subscription wait to be sent. Wait until there are fewer than ${limits.pendingReplaysMax}`,
@@ -48,8 +34,7 @@ export async function replay(
     })
   if ('failed' in replayed) return replayFailedDeliveries(client, subscriptionId, now)
   const { from, to } = replayed
-  if (collected === 0) throw invalid('to', 'is the number of no event that was sent: nothing was sent yet')
-  if (to > collected) throw invalid('to', `must be at most ${collected}, the last number that was sent`)
+  checkSent(to, { collected })
   const oldest = await oldestNumber(client, subscriptionId)
   if (from < oldest) throw new AppError('ERR-EVENTS-EXPIRED', { oldest: String(oldest) })
   const { deliveries } = await replayNumbers(client, subscriptionId, { first: from, last: to }, now)

@@ -55,7 +55,7 @@ test('a partner that staff register reads its folder with the token that they is
   expect(page.text).not.toContain(secret)
   const id = /\/console\/tokens\/(\d+)\/revoke/.exec(page.text)![1]!
   const revoked = await staff.submit(`/tokens/${id}/revoke`, `/tokens/${id}/revoke`)
-  expect(revoked.text).toContain('The token is revoked')
+  expect(revoked.text).toContain('is revoked: it is refused from now on')
   expect((await infoOf(token, secret)).status).toBe(401)
   expect(await acts('FRESH')).toEqual([
     'partner create by console alice',
@@ -72,10 +72,10 @@ test('a partner is refused while staff have disconnected it, with the reason', a
   const disconnected = await staff.submit('/partners/AWAY/disconnect', '/partners/AWAY/disconnect', {
     reason: 'Contract ended',
   })
-  expect(disconnected.text).toContain('The partner is disconnected')
+  expect(disconnected.text).toContain('Third party AWAY is disconnected')
   expect(JSON.stringify((await infoOf(token, secret)).body)).toContain('Contract ended')
   const connected = await staff.submit('/partners/AWAY', '/partners/AWAY/reconnect')
-  expect(connected.text).toContain('The partner is connected')
+  expect(connected.text).toContain('Third party AWAY is connected')
   expect((await infoOf(token, secret)).status).toBe(200)
 })
 
@@ -116,8 +116,8 @@ test('a form that is sent twice counts once, and one without its own fields does
 })
 
 test.each([
-  ['/partners', '/partners', { code: 'lower', name: 'N', kind: 'partner' }, 400, 'The code must be'],
-  ['/partners', '/partners', { code: 'NAMELESS', kind: 'partner' }, 400, 'The name must not be empty'],
+  ['/partners', '/partners', { code: 'lower', name: 'N', kind: 'partner' }, 400, 'code takes up to 32'],
+  ['/partners', '/partners', { code: 'NAMELESS', kind: 'partner' }, 400, 'name must not be empty'],
   ['/partners', '/partners', { code: 'LINES', name: 'a\nb', kind: 'partner' }, 400, 'must be one line'],
   ['/partners', '/partners', { code: 'LONG', name: 'x'.repeat(501), kind: 'partner' }, 400, 'at most 500'],
   ['/partners', '/partners', { code: 'KIND', name: 'N', kind: 'other' }, 400, 'must be one of'],
@@ -125,7 +125,7 @@ test.each([
   ['/partners/PARTNER', '/partners/PARTNER/tokens', { level: 'api', id: 'x' }, 400, 'must be an id'],
   ['/partners/PARTNER', '/partners/PARTNER/tokens', { level: 'api', id: '110' }, 404, 'no folder 110'],
   ['/partners/PARTNER', '/partners/PARTNER/tokens', { level: 'firm', id: '111' }, 404, 'no firm 111'],
-  ['/partners/PARTNER', '/partners/PARTNER/tokens', { id: '111' }, 400, 'The level must be'],
+  ['/partners/PARTNER', '/partners/PARTNER/tokens', { id: '111' }, 400, 'level must be'],
   [
     '/partners/PARTNER/disconnect',
     '/partners/PARTNER/disconnect',

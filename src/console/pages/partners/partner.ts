@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import { tokenLevels } from '../../../acts/tokens.ts'
 import {
   findThirdParty,
   type KeptSecret,
@@ -79,7 +80,7 @@ function issueForm(context: PageContext, code: string): Html {
 ${onceForm(
   context,
   `/partners/${code}/tokens`,
-  html`${field('Level: api opens one folder, firm all folders of a firm', choice('level', ['api', 'firm'], 'api'))}
+  html`${field('Level: api opens one folder, firm all folders of a firm', choice('level', tokenLevels, 'api'))}
 ${field('Id of the folder or firm', html`<input name="id" required inputmode="numeric" pattern="[0-9]{1,16}" autocomplete="off">`)}
 <button>Issue a token</button>`,
 )}`

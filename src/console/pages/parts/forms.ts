@@ -1,11 +1,12 @@
 /**
- * Forms of the pages, and reading what they send.
+ * Forms of the pages, and the ids in their paths.
  *
  * A form counts once: it carries a random name, and the process remembers the names of the last forms it has carried out.
  * A second click on "Issue" would otherwise make a second token, and the first, shown nowhere any more, would stay valid.
  */
 import { randomUUID } from 'node:crypto'
 import { html } from 'hono/html'
+import { Refused } from '../../../acts/act.ts'
 import { readId } from '../../../db/id.ts'
 import { AppError } from '../../../errors.ts'
 import { form } from '../../elements.ts'
@@ -58,8 +59,9 @@ function forgetOldest(): void {
   }
 }
 
-/** What rooms below refuse for callers of the API is a sentence for staff, too. */
+/** What rooms below refuse is a sentence for staff. */
 function asRefusal(error: unknown): unknown {
+  if (error instanceof Refused) return new Refusal(error.status, error.message)
   if (!(error instanceof AppError)) return error
   const { status, message, issues = [], headers } = error
   const sentence = [message, ...issues.map(({ parameter, message: text }) => `${parameter} ${text}`)].join(
@@ -70,49 +72,9 @@ function asRefusal(error: unknown): unknown {
   return status === 400 ? new Refusal(400, sentence) : error
 }
 
-/** Names and reasons need no more. */
-const lineCharactersMax = 500
-
-/** A text of one line, without spaces around it. @throws {Refusal} that names the field */
-export function readLine(fields: URLSearchParams, name: string, label: string): string {
-  const text = (fields.get(name) ?? '').trim()
-  if (text === '') throw new Refusal(400, `${label} must not be empty`)
-  if (/\p{Cc}/u.test(text)) throw new Refusal(400, `${label} must be one line, without control characters`)
-  if (text.length <= lineCharactersMax) return text
-  throw new Refusal(400, `${label} takes at most ${lineCharactersMax} characters, not ${text.length}`)
-}
-
-/** @throws {Refusal} that names the field */
-export function readChoice<Choice extends string>(
-  fields: URLSearchParams,
-  name: string,
-  label: string,
-  choices: readonly Choice[],
-): Choice {
-  const given = fields.get(name)
-  const chosen = choices.find((choice) => choice === given)
-  if (chosen === undefined) throw new Refusal(400, `${label} must be one of: ${choices.join(', ')}`)
-  return chosen
-}
-
-/** @throws {Refusal} that names the field */
-export function readIdField(fields: URLSearchParams, name: string, label: string): string {
-  const id = readId((fields.get(name) ?? '').trim())
-  if (id === undefined || id === '0') throw new Refusal(400, `${label} must be an id: 1 to 16 digits, not 0`)
-  return id
-}
-
-/** A whole number. @throws {Refusal} that names the field */
-export function readNumber(
-  fields: URLSearchParams,
-  name: string,
-  label: string,
-  { least, most }: { least: number; most: number },
-): number {
-  const text = (fields.get(name) ?? '').trim()
-  const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
-  if (number >= least && number <= most) return number
-  throw new Refusal(400, `${label} must be a whole number from ${least} to ${most}`)
+/** A field that is left empty is not given. */
+export function fieldsOf(form: URLSearchParams): Record<string, string> {
+  return Object.fromEntries([...form].filter(([, value]) => value.trim() !== ''))
 }
 
 /** The id in a path. @throws {Refusal} if there cannot be such a thing. @param what `folder` */

@@ -1,21 +1,24 @@
-/** What an act has done, on the page that follows it. The address names a sentence, and never carries one. */
+/** What an act has done, on the page that follows it. The address names the words, and never carries them. */
+import { randomUUID } from 'node:crypto'
 import { html } from 'hono/html'
 import type { Html, PageContext } from '../../page.ts'
+import { outside } from './outside.ts'
 
-const sentences = {
-  connected: 'The partner is connected: its tokens are accepted again.',
-  disconnected: 'The partner is disconnected: all its tokens are refused from now on.',
-  revoked: 'The token is revoked: it is refused from now on.',
-  enabled: 'The subscription is enabled and goes on where it stopped.',
-  skipped: 'The subscription is enabled. What was not delivered is skipped and can be replayed.',
-  disabled: 'The subscription is disabled: nothing is sent until it is enabled.',
-  replayed: 'The deliveries are sent again.',
-} as const
+/** Notices that the process remembers, so that a page which is loaded again still has its own. */
+const rememberedMax = 1_000
 
-export type Notice = keyof typeof sentences
+const words = new Map<string, string>()
+
+/** The address of the page that shows the words. @param path below /console */
+export function noticed(path: string, says: string): string {
+  const name = randomUUID()
+  words.set(name, says)
+  const [oldest] = words.keys()
+  if (words.size > rememberedMax) words.delete(oldest!)
+  return `${path}?done=${name}`
+}
 
 export function notice({ query }: Pick<PageContext, 'query'>): Html {
-  const name = query.get('done') ?? ''
-  if (!Object.hasOwn(sentences, name)) return html``
-  return html`<p class="note" role="status">${sentences[name as Notice]}</p>`
+  const says = words.get(query.get('done') ?? '')
+  return says === undefined ? html`` : html`<p class="note" role="status">${outside(says, 1_000)}</p>`
 }

@@ -1,0 +1,98 @@
+/**
+ * An act of staff, declared once for the command line and the console: its fields, what it changes, its row in the audit,
+ * and its words. Both give it the fields that staff have filled in, and show the same sentences.
+ */
+import type { ClientBase } from 'pg'
+import type { z } from 'zod'
+import type { StaffAct } from '../audit/audit-row.ts'
+import { recordStaffAct } from '../audit/staff-act.sql.ts'
+import { findThirdParty } from '../auth/third-parties.sql.ts'
+
+/** A secret that the act made. Only its answer ever shows it. */
+export interface Secret {
+  label: string
+  value: string
+  /** A sentence: who needs it, and for what. */
+  use: string
+}
+
+/** What an act concerns, for its row in the audit. */
+export interface Recorded extends Omit<StaffAct, 'staff' | 'act' | 'thirdPartyId'> {
+  /** Code of the third party. */
+  partner?: string
+}
+
+export interface Done extends Recorded {
+  /** What the act did, in a sentence. */
+  says: string
+  secret?: Secret
+}
+
+/** Who does it, as the audit names staff, and the key that new secrets are encrypted with. */
+export interface Doer {
+  staff: string
+  masterKey: Buffer
+}
+
+/**
+ * Checks the fields. What it returns does the act and records it, as the last statements of a transaction of the owner
+ * of the tables.
+ * @throws {Refused} at once for a field; or from what it returns: then nothing has changed, and nothing is recorded
+ */
+export type Act<Field extends string> = (
+  given: Partial<Record<Field, unknown>>,
+) => (client: ClientBase, doer: Doer) => Promise<Done>
+
+/**
+ * An act that cannot be done: a field does not hold what it must (400), what it concerns does not exist (404), or is in
+ * another state (409).
+ */
+export class Refused extends Error {
+  readonly status: 400 | 404 | 409
+
+  constructor(status: Refused['status'], message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
+interface Declared<Shape extends z.ZodRawShape> {
+  /** As the audit has it. */
+  name: string
+  fields: z.ZodObject<Shape>
+  run(client: ClientBase, fields: z.output<z.ZodObject<Shape>>, masterKey: Buffer): Promise<Done>
+}
+
+export function act<Shape extends z.ZodRawShape>({
+  name,
+  fields,
+  run,
+}: Declared<Shape>): Act<keyof Shape & string> {
+  return (given) => {
+    const checked = checkFields(fields, given)
+    return async (client, { staff, masterKey }) => {
+      const done = await run(client, checked, masterKey)
+      const { says, secret, ...recorded } = done
+      await recordAct(client, { staff, act: name, ...recorded })
+      return done
+    }
+  }
+}
+
+/** @throws {Refused} that names the first field that is wrong */
+export function checkFields<Fields extends z.ZodObject>(fields: Fields, given: unknown): z.output<Fields> {
+  const { data, error } = fields.safeParse(given)
+  if (!error) return data
+  const { path, message } = error.issues[0]!
+  throw new Refused(400, `${path.join('.')} ${message}`)
+}
+
+/** Records in the audit what staff do. The last statement of its transaction. */
+export async function recordAct(
+  client: ClientBase,
+  { partner, details, ...given }: Recorded & Pick<StaffAct, 'staff' | 'act'>,
+): Promise<void> {
+  if (partner === undefined) return recordStaffAct(client, { ...given, details: { ...details } })
+  const thirdPartyId = (await findThirdParty(client, partner))?.id
+  await recordStaffAct(client, { ...given, thirdPartyId, details: { ...details, partner } })
+}

@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import { end } from '../jobs/end.ts'
+import { reasonOf } from '../jobs/job.ts'
+import { findRecord } from '../jobs/jobs.sql.ts'
+import { act, Refused } from './act.ts'
+import { line } from './fields.ts'
+
+/** Its process notices at the next renewal, within a second; the queue entry then ends without effect. */
+export const cancelExport = act({
+  name: 'export cancel',
+  /** The status of the export shows the reason. */
+  fields: z.object({ id: z.string(), reason: line.optional() }),
+  run: async (client, { id, reason }) => {
+    const record = await findRecord(client, id)
+    if (!record) throw new Refused(404, `There is no export ${id}: see export list`)
+    const { schemaId, folderId, requestId, state } = record
+    if (!(await end(client, { schemaId, exportId: id }, reasonOf('cancelled', requestId, reason))))
+      throw new Refused(409, `The export ${id} is already ${state} and cannot be cancelled`)
+    return {
+      schemaId,
+      folderId,
+      details: { exportId: id, reason: reason ?? null },
+      says: `The export ${id} is cancelled.`,
+    }
+  },
+})

@@ -1,0 +1,34 @@
+/** Fields of acts. Their messages follow the name of the field. */
+import { z } from 'zod'
+import { isId, readId } from '../db/id.ts'
+
+/** Names and reasons need no more. */
+export const lineCharactersMax = 500
+
+/** A name or a reason: lists show it in one line and errors quote it, and control characters would garble both. */
+export const line = z
+  .string('must not be empty')
+  .trim()
+  .min(1, 'must not be empty')
+  .regex(/^\P{Cc}*$/u, 'must be one line of text, without control characters')
+  .max(lineCharactersMax, {
+    error: ({ input }) => `takes at most ${lineCharactersMax} characters, not ${String(input).length}`,
+  })
+
+const isNoId = 'must be an id: 1 to 16 digits, not 0'
+
+export const id = z
+  .string(isNoId)
+  .trim()
+  .refine((text) => isId(text) && Number(text) > 0, isNoId)
+  .transform((text) => readId(text)!)
+
+export function choice<const Choices extends readonly string[]>(choices: Choices) {
+  return z.enum(choices, `must be one of: ${choices.join(', ')}`)
+}
+
+/** Of a form, where it is text, or of an option that has read it. */
+export function wholeNumber(least: number, most: number) {
+  const message = `must be a whole number from ${least} to ${most}`
+  return z.coerce.number(message).int(message).min(least, message).max(most, message)
+}

@@ -1,0 +1,87 @@
+import type { ClientBase } from 'pg'
+import { z } from 'zod'
+import { findThirdParty, insertThirdParty } from '../auth/third-parties.sql.ts'
+import { codePattern, disconnect, makeSecret, reconnect, rotateSecret } from '../auth/third-parties.ts'
+import { act, Refused, type Secret } from './act.ts'
+import { choice, line, wholeNumber } from './fields.ts'
+
+export const partnerKinds = ['partner', 'customer'] as const
+
+const isNoCode = 'takes up to 32 of A to Z, 0 to 9, - and _, beginning with a letter or digit'
+
+/** @throws {Refused} */
+export async function checkPartner(client: ClientBase, code: string): Promise<void> {
+  if (!(await findThirdParty(client, code)))
+    throw new Refused(404, `There is no third party ${code}: see partner list`)
+}
+
+function shownSecret(value: string): Secret {
+  const use = 'The partner sends it in the header X-Third-Party-Secret. It also signs its webhooks.'
+  return { label: 'Secret', value, use }
+}
+
+export const createPartner = act({
+  name: 'partner create',
+  fields: z.object({
+    code: z.string(isNoCode).trim().regex(codePattern, isNoCode),
+    name: line,
+    kind: choice(partnerKinds),
+  }),
+  run: async (client, { code, name, kind }, masterKey) => {
+    const { plain, secret } = makeSecret(masterKey)
+    const id = await insertThirdParty(client, { code, name, kind, secret })
+    if (id === undefined)
+      throw new Refused(409, `There is a third party ${code} already: choose another code`)
+    return {
+      partner: code,
+      details: { kind },
+      says: `Third party ${code} (${kind}), id ${id}.`,
+      secret: shownSecret(plain),
+    }
+  },
+})
+
+export const disconnectPartner = act({
+  name: 'partner disconnect',
+  fields: z.object({ code: z.string(), reason: line }),
+  run: async (client, { code, reason }) => {
+    await checkPartner(client, code)
+    if (!(await disconnect(client, code, reason)))
+      throw new Refused(409, `Third party ${code} is disconnected already`)
+    return {
+      partner: code,
+      details: { reason },
+      says: `Third party ${code} is disconnected: all its tokens are refused from now on.`,
+    }
+  },
+})
+
+export const reconnectPartner = act({
+  name: 'partner reconnect',
+  fields: z.object({ code: z.string() }),
+  run: async (client, { code }) => {
+    await checkPartner(client, code)
+    if (!(await reconnect(client, code))) throw new Refused(409, `Third party ${code} is connected already`)
+    return {
+      partner: code,
+      says: `Third party ${code} is connected: its tokens are accepted again.`,
+    }
+  },
+})
+
+export const rotatePartnerSecret = act({
+  name: 'partner rotate-secret',
+  fields: z.object({ code: z.string(), keep: wholeNumber(0, 9_999) }),
+  run: async (client, { code, keep }, masterKey) => {
+    await checkPartner(client, code)
+    const { plain, secret } = makeSecret(masterKey)
+    await rotateSecret(client, code, secret, keep * 3600)
+    const previous = keep === 0 ? 'is refused' : `is accepted in requests for ${keep} more hours`
+    return {
+      partner: code,
+      details: { keptHours: keep },
+      says: `Third party ${code} has a new secret, which signs webhooks from now on. The previous one ${previous}.`,
+      secret: shownSecret(plain),
+    }
+  },
+})

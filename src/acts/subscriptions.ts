@@ -1,0 +1,96 @@
+import type { ClientBase } from 'pg'
+import { z } from 'zod'
+import type { Details } from '../audit/audit-row.ts'
+import { readBacklog } from '../webhooks/backlog.ts'
+import { latestEventId, numberMore } from '../webhooks/sequence/numbering.sql.ts'
+import { rotateSigningSecret } from '../webhooks/signing/signing-secrets.ts'
+import { countedMax, type LockedSubscription, lockForStaff, readSubscription } from '../webhooks/staff.sql.ts'
+import {
+  deleteSubscription,
+  disableSubscription,
+  enableSubscription,
+  skipToLatest,
+} from '../webhooks/subscriptions.sql.ts'
+import { act, type Recorded, Refused, type Secret } from './act.ts'
+import { id, line } from './fields.ts'
+
+/** Locks a subscription until the transaction ends. @throws {Refused} */
+export async function lockOne(client: ClientBase, subscriptionId: string): Promise<LockedSubscription> {
+  const locked = await lockForStaff(client, subscriptionId)
+  if (locked) return locked
+  throw new Refused(404, `There is no subscription ${subscriptionId}: see webhook list`)
+}
+
+export function subscriptionRecord(
+  { id: subscriptionId, partnerCode, schemaId }: Pick<LockedSubscription, 'id' | 'partnerCode' | 'schemaId'>,
+  details: Details = {},
+): Recorded {
+  return { partner: partnerCode, schemaId, details: { subscriptionId, ...details } }
+}
+
+export function signingSecret(value: string): Secret {
+  return { label: 'Signing secret', value, use: 'The receiver checks webhook-signature with it.' }
+}
+
+/** `latest` skips what was not delivered yet. */
+export const enableOne = act({
+  name: 'webhook enable',
+  fields: z.object({ id, latest: z.coerce.boolean().default(false) }),
+  run: async (client, { id: subscriptionId, latest }) => {
+    const locked = await lockOne(client, subscriptionId)
+    if (latest) {
+      const until = await latestEventId(client)
+      while ((await numberMore(client, subscriptionId, until)) > 0);
+    }
+    if (!(await enableSubscription(client, subscriptionId)))
+      throw new Refused(409, `Subscription ${subscriptionId} is enabled already`)
+    if (latest) await skipToLatest(client, subscriptionId)
+    const enabled = (await readSubscription(client, subscriptionId, countedMax))!
+    const { events, eventsMax } = await readBacklog(client, enabled, countedMax)
+    const waiting =
+      events === 1 ? '1 event waits' : `${events > eventsMax ? `more than ${eventsMax}` : events} events wait`
+    const skipped = latest ? ' What was not delivered before is skipped, and can be replayed.' : ''
+    return {
+      ...subscriptionRecord(locked, { latest }),
+      says: `Subscription ${subscriptionId} goes on after number ${enabled.collected}: ${waiting}.${skipped}`,
+    }
+  },
+})
+
+export const disableOne = act({
+  name: 'webhook disable',
+  fields: z.object({ id, reason: line }),
+  run: async (client, { id: subscriptionId, reason }) => {
+    const locked = await lockOne(client, subscriptionId)
+    if (!(await disableSubscription(client, subscriptionId, reason, Date.now())))
+      throw new Refused(409, `Subscription ${subscriptionId} is disabled already`)
+    return {
+      ...subscriptionRecord(locked, { reason }),
+      says: `Subscription ${subscriptionId} is disabled: nothing is sent until it is enabled.`,
+    }
+  },
+})
+
+export const rotateSecret = act({
+  name: 'webhook rotate-secret',
+  fields: z.object({ id }),
+  run: async (client, { id: subscriptionId }, masterKey) => {
+    const locked = await lockOne(client, subscriptionId)
+    const secret = await rotateSigningSecret(client, subscriptionId, masterKey)
+    return {
+      ...subscriptionRecord(locked),
+      says: `Subscription ${subscriptionId} has a new signing secret; the previous one signs beside it for 24 hours.`,
+      secret: signingSecret(secret),
+    }
+  },
+})
+
+export const deleteOne = act({
+  name: 'webhook delete',
+  fields: z.object({ id }),
+  run: async (client, { id: subscriptionId }) => {
+    const locked = await lockOne(client, subscriptionId)
+    await deleteSubscription(client, subscriptionId)
+    return { ...subscriptionRecord(locked), says: `Subscription ${subscriptionId} is deleted.` }
+  },
+})

@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import { findFirm, findFolder } from '../auth/tokens.sql.ts'
+import { issueToken, revokeToken } from '../auth/tokens.ts'
+import { act, Refused } from './act.ts'
+import { choice, id } from './fields.ts'
+import { checkPartner } from './partners.ts'
+
+export const tokenLevels = ['api', 'firm'] as const
+
+export const issuePartnerToken = act({
+  name: 'token issue',
+  /** `id` of the folder (api) or firm (firm) that it opens. */
+  fields: z.object({ code: z.string(), level: choice(tokenLevels), id }),
+  run: async (client, { code, level, id: openedId }) => {
+    const what = level === 'api' ? 'folder' : 'firm'
+    const opened = level === 'api' ? await findFolder(client, openedId) : await findFirm(client, openedId)
+    if (!opened) throw new Refused(404, `There is no ${what} ${openedId}`)
+    await checkPartner(client, code)
+    const { id: tokenId, token } = (await issueToken(client, { thirdPartyCode: code, level, opened }))!
+    const { schemaId, firmId, folderId } = opened
+    return {
+      partner: code,
+      tokenId,
+      schemaId,
+      folderId,
+      details: { level, firmId },
+      says: `Token ${tokenId}, level ${level}, ${what} ${openedId}, of ${code}.`,
+      secret: {
+        label: 'Token',
+        value: token,
+        use: 'The partner sends it in the header Authorization: Bearer <token>, beside its secret.',
+      },
+    }
+  },
+})
+
+export const revokePartnerToken = act({
+  name: 'token revoke',
+  fields: z.object({ id }),
+  run: async (client, { id: tokenId }) => {
+    const revoked = await revokeToken(client, tokenId)
+    if (!revoked) throw new Refused(404, `There is no token ${tokenId} in use: see token list`)
+    const { code, schemaId, folderId } = revoked
+    return {
+      partner: code,
+      tokenId,
+      schemaId,
+      folderId,
+      says: `Token ${tokenId} of ${code} is revoked: it is refused from now on.`,
+    }
+  },
+})
