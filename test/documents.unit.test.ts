@@ -155,7 +155,15 @@ test.each(itemSchemas.filter(({ name }) => name !== 'society'))(
     const items = own[name] ?? [data[name]].flat()
     expect(items).not.toEqual([])
     // A schema drops the fields that it does not have, and orders the others as its own.
-    const isRead = ['movements', 'entries', 'entry', 'balance', 'accountingFolder', 'accounts', 'exercices'].includes(name)
+    const isRead = [
+      'movements',
+      'entries',
+      'entry',
+      'balance',
+      'accountingFolder',
+      'accounts',
+      'exercices',
+    ].includes(name)
     for (const item of items)
       expect(fieldsIn(schema.parse(isRead ? withExactNumbers(item) : item))).toEqual(fieldsIn(item))
   },
