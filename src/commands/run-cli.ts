@@ -25,7 +25,7 @@ import { Interruption } from './with-database.ts'
 export function staffProgram(more: Command<Terminal>[]): Program<Terminal> {
   return {
     call: 'npm run cli --',
-    about: 'Grandlivre, for its staff. The settings are those of the service (see the README).',
+    about: 'Grandlivre, for its staff. The settings are those of the service (README).',
     groups: {
       import: 'Ledgers from files.',
       partner: 'Third parties, which call the service with tokens.',

@@ -8,7 +8,6 @@ import { mkdir, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Command } from 'commander'
 import { createProgressBar } from '../../../src/commands/terminal/progress-bar.ts'
 import { type Config, defaultPort, readConfig } from '../../../src/config.ts'
 import { checkTra } from '../../../src/formats/tra/check/check.ts'
@@ -16,27 +15,38 @@ import { type Credentials, writeCredentials } from '../../../src/http/reference/
 import { createLog } from '../../../src/log.ts'
 import { startService } from '../../../src/start.ts'
 import { stopSignal } from '../../../src/stop-signal.ts'
+import { command, type Given, type Kind } from '../../terminal/src/command.ts'
+import { helpOf } from '../../terminal/src/help.ts'
+import { readWords } from '../../terminal/src/words.ts'
 import { correctEntries, ensureDemoFolder } from './demo-folder.ts'
 import { movementsMax } from './seed.ts'
-
-interface Options {
-  movements: string
-  out: string
-  once: boolean
-}
 
 /** Fewer movements give no meaningful sizes and rates. */
 const movementsMin = 1_000
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 
+const movementsKind: Kind<number> = {
+  takes: `a whole number from ${movementsMin} to ${movementsMax}`,
+  read: (text) => {
+    const count = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+    return count >= movementsMin && count <= movementsMax ? count : undefined
+  },
+}
+
+const options = {
+  movements: {
+    value: 'count',
+    is: movementsKind,
+    default: '100000',
+    help: `size of the made-up ledger, from ${movementsMin.toLocaleString('en')} to ${movementsMax.toLocaleString('en')}`,
+  },
+  out: { value: 'folder', default: 'out', help: 'where the exported files go' },
+  once: { help: 'stop after the tour instead of running on' },
+} as const
+
 /** @throws {Error} if something is missing or wrong, with the remedy; nothing is left running then */
-async function runDemo(options: Options): Promise<void> {
-  const movements = /^\d{1,9}$/.test(options.movements) ? Number(options.movements) : Number.NaN
-  if (!(movements >= movementsMin && movements <= movementsMax))
-    throw new Error(
-      `--movements takes a whole number from ${movementsMin} to ${movementsMax}, not "${options.movements}"`,
-    )
+async function runDemo({ movements, out, once: ends }: Given<unknown, typeof options>): Promise<void> {
   const config = readConfig()
   if (config.databaseUrl !== undefined)
     throw new Error(
@@ -45,7 +55,7 @@ async function runDemo(options: Options): Promise<void> {
   // Closing the terminal sends SIGHUP.
   const stop = stopSignal(['SIGINT', 'SIGTERM', 'SIGHUP'])
   try {
-    await show(config, { movements, out: resolve(options.out), once: options.once, stop })
+    await show(config, { movements, out: resolve(out), once: ends === true, stop })
   } catch (error) {
     if (!stop.aborted) throw error
   }
@@ -262,20 +272,18 @@ function since(started: number): string {
 // A closed output (`| head`, a closed terminal) must not leave the database running.
 for (const out of [process.stdout, process.stderr]) out.on('error', () => {})
 
-const program = new Command('npm run demo --')
-  .description(
-    'Starts the service on an embedded database, fills a folder, and exports it as a partner would.',
-  )
-  .option(
-    '--movements <count>',
-    `size of the made-up ledger, from ${movementsMin.toLocaleString('en')} to ${movementsMax.toLocaleString('en')}`,
-    '100000',
-  )
-  .option('--out <folder>', 'where the exported files go', 'out')
-  .option('--once', 'stop after the tour instead of running on', false)
-  .action(runDemo)
-
-program.parseAsync().catch((error: Error) => {
-  process.stderr.write(`${error.message}\n`)
-  process.exitCode = 1
+const demo = command({
+  name: '',
+  summary: 'starts the service on an embedded database, fills a folder, and exports it as a partner would',
+  options,
+  run: (_: undefined, given) => runDemo(given),
 })
+
+try {
+  const given = readWords(demo, process.argv.slice(2), {})
+  if (given !== 'help') await demo.run(undefined, given)
+  else for (const line of helpOf({ call: 'npm run demo --', options: {} }, demo)) print(line)
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\n`)
+  process.exitCode = 1
+}

@@ -1,14 +1,15 @@
 /** The partner's command line: finds the command, runs it, and prints an error once, with what to do about it. */
 
 import { secondsText } from '../../../terminal/src/amounts.ts'
+import type { Given, Program } from '../../../terminal/src/command.ts'
 import { Failure, UsageError } from '../../../terminal/src/command-errors.ts'
 import type { Terminal } from '../../../terminal/src/terminal.ts'
+import { readCommandLine, usageLines } from '../../../terminal/src/words.ts'
 import { GrandlivreError } from '../client/errors.ts'
 import { Grandlivre } from '../client/grandlivre.ts'
 import { version } from '../version.ts'
 import { findAccess } from './access.ts'
-import { findCommand, parseWords } from './arguments.ts'
-import { type Call, type Command, textOf } from './command.ts'
+import type { Call } from './command.ts'
 import { webhookDoctor } from './doctor/doctor.ts'
 import { webhookList } from './doctor/list.ts'
 import { listen } from './listen/listen.ts'
@@ -19,18 +20,19 @@ import { pull } from './pull/pull.ts'
 import { sync } from './sync/sync.ts'
 import { verify } from './sync/verify.ts'
 
-/** In the order of the help. */
-export const commands: Command[] = [
-  login,
-  logout,
-  whoami,
-  pull,
-  sync,
-  verify,
-  listen,
-  webhookList,
-  webhookDoctor,
-]
+const commonOptions = {
+  society: { value: 'id', help: 'the folder, where the token is one of a firm' },
+  json: { help: 'print each result as one line of JSON' },
+} as const
+
+export const partnerProgram: Program<Call> = {
+  call: 'grandlivre',
+  about: 'Pulls ledgers out of Grandlivre, verified to the last byte.',
+  groups: { webhook: 'Subscriptions to events, and their receivers.' },
+  commands: [login, logout, whoami, pull, sync, verify, listen, webhookList, webhookDoctor],
+  options: commonOptions,
+  exitCodes: 'Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.',
+}
 
 export interface Surroundings {
   env: NodeJS.ProcessEnv
@@ -41,13 +43,6 @@ export interface Surroundings {
 
 const exitCodes = { done: 0, failed: 1, wrongUsage: 2, interrupted: 130 }
 
-const commonUsage = `
-Every command also takes:
-  --society <id>  the folder, where the token is one of a firm
-  --json          print each result as one line of JSON
-  --help          show this help
-`
-
 /** @param words of the command line, such as `['pull', '--exercice', '2025']` @returns the exit code */
 export async function run(words: string[], surroundings: Surroundings): Promise<number> {
   const { env, terminal, signal } = surroundings
@@ -56,12 +51,13 @@ export async function run(words: string[], surroundings: Surroundings): Promise<
     terminal.print(version)
     return exitCodes.done
   }
-  if (first === undefined || first === '--help' || first === '-h' || first === 'help') {
-    for (const line of overview()) terminal.print(line)
-    return first === undefined ? exitCodes.wrongUsage : exitCodes.done
-  }
   try {
-    await runCommand(words, surroundings)
+    const read = readCommandLine(partnerProgram, words)
+    if ('help' in read) {
+      for (const line of read.help) terminal.print(line)
+      return read.isAsked ? exitCodes.done : exitCodes.wrongUsage
+    }
+    await read.command.run(callOf(read.given, surroundings), read.given)
     return exitCodes.done
   } catch (error) {
     if (signal.aborted) {
@@ -75,19 +71,12 @@ export async function run(words: string[], surroundings: Surroundings): Promise<
   }
 }
 
-async function runCommand(words: string[], { env, terminal, signal }: Surroundings): Promise<void> {
-  const { command, rest } = findCommand(words, commands)
-  const { values, positionals } = parseWords(command, rest)
-  if (values['help']) {
-    const usage = `${command.usage.trim()}\n${commonUsage.trimEnd()}`
-    for (const line of usage.split('\n')) terminal.print(line)
-    return
-  }
-  const access = () => findAccess(env, textOf(values, 'society'))
-  const call: Call = {
-    values,
-    positionals,
+function callOf(given: Record<string, unknown>, { env, terminal, signal }: Surroundings): Call {
+  const chosen = given as Given<unknown, typeof commonOptions>
+  const access = () => findAccess(env, chosen.society)
+  return {
     access,
+    ...(chosen.society === undefined ? {} : { society: chosen.society }),
     ledger: (society = access().society) =>
       new Grandlivre({
         ...access(),
@@ -96,30 +85,14 @@ async function runCommand(words: string[], { env, terminal, signal }: Surroundin
       }),
     terminal,
     signal,
-    json: values['json'] === true,
+    json: chosen.json === true,
     env,
   }
-  await command.run(call)
-}
-
-function overview(): string[] {
-  const width = Math.max(...commands.map(({ name }) => name.length))
-  return [
-    'Usage: grandlivre <command> [options]',
-    '',
-    'Pulls ledgers out of Grandlivre, verified to the last byte.',
-    '',
-    'Commands:',
-    ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
-    '',
-    'grandlivre <command> --help shows the options of a command.',
-    'Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.',
-  ]
 }
 
 /** The message, what to do, and the id by which the operators find the request. */
 function linesOf(error: unknown, words: string[], env: NodeJS.ProcessEnv): string[] {
-  if (error instanceof UsageError) return [error.message, ...error.choices, ...hintOf(words)]
+  if (error instanceof UsageError) return usageLines(partnerProgram, words, error)
   if (error instanceof Failure) return [error.message, ...error.remedy]
   if (error instanceof GrandlivreError)
     return [
@@ -141,12 +114,4 @@ function addressIf({ code }: GrandlivreError, env: NodeJS.ProcessEnv): string[] 
     // Given to login as an option.
     return []
   }
-}
-
-/** Where to read on, if the words name a command. */
-function hintOf(words: string[]): string[] {
-  const name = commands
-    .map((command) => command.name)
-    .find((known) => `${words.join(' ')} `.startsWith(`${known} `))
-  return name === undefined ? [] : [`grandlivre ${name} --help shows its options.`]
 }

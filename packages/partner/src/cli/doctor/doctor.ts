@@ -1,49 +1,44 @@
 /** `grandlivre webhook doctor`: pings a receiver and names its fault. */
 
-import { Failure, UsageError } from '../../../../terminal/src/command-errors.ts'
+import { command, type Kind } from '../../../../terminal/src/command.ts'
+import { Failure } from '../../../../terminal/src/command-errors.ts'
 import type { Terminal } from '../../../../terminal/src/terminal.ts'
 import type { WebhookPing } from '../../client/api/routes.ts'
 import type { Grandlivre } from '../../client/grandlivre.ts'
 import { quoted } from '../answer-text.ts'
-import type { Call, Command } from '../command.ts'
+import type { Call } from '../command.ts'
 import { diagnose, type Finding, skewOf, slowFromMs } from './diagnosis.ts'
 import { differenceText } from './remedies.ts'
 import { isAccepted, type Seen } from './seen.ts'
 
-export const webhookDoctor: Command = {
+const idKind: Kind<string> = {
+  takes: 'the id of a subscription, such as 1000',
+  read: (text) => (/^\d{1,16}$/.test(text) ? text : undefined),
+}
+
+export const webhookDoctor = command({
   name: 'webhook doctor',
   summary: 'ping the receiver of a subscription and name its fault',
-  usage: `Usage: grandlivre webhook doctor <id> [options]
-
-Sends a ping to the address of a subscription, reads its latest deliveries, and
+  about: `Sends a ping to the address of a subscription, reads its latest deliveries, and
 says what is wrong and what to do: DNS, a refused address, TLS, a time-out, a
 redirect, 4xx, 5xx, a wrong secret, a changed body, the clock, a slow receiver
 (from ${slowFromMs} ms on), or a disabled subscription. A receiver should answer a
 refused delivery with the body that verifyWebhook gives: then the reason is
-certain.
+certain. A ping changes nothing.
 
-grandlivre webhook list shows the ids. A ping changes nothing.
-
-Options:
-  --enable  enable the subscription if it is disabled and the ping is accepted
-
-Exit codes: 0 healthy, 1 a fault.
-`,
-  options: { enable: { type: 'boolean' } },
-  positionalsMax: 1,
+Exit codes: 0 healthy, 1 a fault.`,
+  arguments: { id: { is: idKind, help: 'of a subscription; grandlivre webhook list shows them' } },
+  options: { enable: { help: 'enable the subscription if it is disabled and the ping is accepted' } },
   run: runDoctor,
-}
+})
 
-async function runDoctor(call: Call): Promise<void> {
-  const { values, positionals, terminal, signal, json } = call
-  const [id] = positionals
-  if (id === undefined || !/^\d{1,16}$/.test(id))
-    throw new UsageError('Name the id of a subscription, such as 1000. grandlivre webhook list shows them')
+async function runDoctor(call: Call, { id, enable: isWanted }: { id: string; enable?: true }): Promise<void> {
+  const { terminal, signal, json } = call
   const ledger = call.ledger()
   const { postUrl } = await ledger.get('/webhook/{id}', { path: { id }, signal })
   if (postUrl === null) return showWithoutAddress(terminal, id, json)
   const seen = await examine(ledger, id, postUrl, signal)
-  const isEnabled = values['enable'] === true && (await enable(ledger, id, seen.ping, signal))
+  const isEnabled = isWanted === true && (await enable(ledger, id, seen.ping, signal))
   const findings = diagnose(seen).filter(({ fault }) => !(isEnabled && fault === 'disabled'))
   if (json)
     terminal.json({

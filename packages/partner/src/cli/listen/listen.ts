@@ -1,11 +1,12 @@
 /** `grandlivre listen`: real events at a receiver on this machine, without an address that the internet can reach. */
 
+import { command, type Given } from '../../../../terminal/src/command.ts'
 import { UsageError } from '../../../../terminal/src/command-errors.ts'
 import type { Terminal } from '../../../../terminal/src/terminal.ts'
 import type { Notification } from '../../client/api/items.ts'
 import { version } from '../../version.ts'
 import { quoted } from '../answer-text.ts'
-import { type Call, type Command, textOf } from '../command.ts'
+import type { Call } from '../command.ts'
 import { type Attempted, forwarding } from './forwarding.ts'
 import {
   notesFolder,
@@ -17,49 +18,40 @@ import {
 } from './subscription.ts'
 import { readTarget } from './target.ts'
 
-export const listen: Command = {
+const options = {
+  events: { value: 'kinds', help: 'only these, such as ledger,cloudDocument; all otherwise' },
+  folders: { value: 'ids', help: 'with the token of a firm: only events of these folders' },
+  count: { value: 'n', help: 'end after n events were accepted' },
+  once: { help: 'end after the first one' },
+  'allow-remote': { help: 'allow an address that is not this machine; the events leave it' },
+} as const
+
+type Listen = Given<{ address: { help: string } }, typeof options>
+
+export const listen = command({
   name: 'listen',
   summary: 'bring signed events to a receiver on this machine',
-  usage: `Usage: grandlivre listen <address> [options]
-
-Sends every event to a receiver on this machine, such as
-http://localhost:3000/hook, with the body, headers and both signatures of a
-real delivery. A receiver that fails gets it again after 1, 2, 5, 10 and then
-every 15 seconds. Prints each event with the status that the receiver answered.
+  about: `Sends every event to a receiver on this machine with the body, headers and both
+signatures of a real delivery. A receiver that fails gets it again after 1, 2,
+5, 10 and then every 15 seconds. Prints each event with the status that the
+receiver answered.
 
 It uses a subscription of its own, whose signing secret it prints, and deletes
 it at the end. Other subscriptions get their events as before.
 
-Keys: r sends the last delivery again, or tries at once what failed; q ends.
-
-Options:
-  --events <kinds>   only these, such as ledger,cloudDocument. Default: all
-  --folders <ids>    with the token of a firm: only events of these folders
-  --count <n>        end after n events were accepted
-  --once             end after the first one
-  --allow-remote     allow an address that is not this machine; the events
-                     leave it
-
-Example:
-  grandlivre listen http://localhost:3000/hook --events ledger
-`,
-  options: {
-    events: { type: 'string' },
-    folders: { type: 'string' },
-    count: { type: 'string' },
-    once: { type: 'boolean' },
-    'allow-remote': { type: 'boolean' },
-  },
-  positionalsMax: 1,
+Keys: r sends the last delivery again, or tries at once what failed; q ends.`,
+  arguments: { address: { help: 'of your receiver, such as http://localhost:3000/hook' } },
+  options,
+  examples: ['grandlivre listen http://localhost:3000/hook --events ledger'],
   run: runListen,
-}
+})
 
-async function runListen(call: Call): Promise<void> {
-  const { values, positionals, terminal, signal } = call
-  const target = readTarget(positionals[0], values['allow-remote'] === true)
-  const countMax = readCount(textOf(values, 'count'), values['once'] === true)
-  const kinds = readWords('events', textOf(values, 'events'))
-  const chosen = readWords('folders', textOf(values, 'folders'))
+async function runListen(call: Call, given: Listen): Promise<void> {
+  const { terminal, signal } = call
+  const target = readTarget(given.address, given['allow-remote'] === true)
+  const countMax = readCount(given.count, given.once === true)
+  const kinds = readWords('events', given.events)
+  const chosen = readWords('folders', given.folders)
   const access = call.access()
   const folders = chosen.length === 0 && access.society !== undefined ? [access.society] : chosen
   const place: Place = { ledger: call.ledger(), access, folder: notesFolder(call.env) }

@@ -6,9 +6,7 @@ import { UsageError } from '../../../../terminal/src/command-errors.ts'
  * Events of a ledger stay on this machine, unless the user wants otherwise: a wrong address would give them away.
  * @throws {UsageError} that says what to change
  */
-export function readTarget(text: string | undefined, allowRemote: boolean): URL {
-  if (text === undefined)
-    throw new UsageError('Name the address of your receiver: grandlivre listen http://localhost:3000/hook')
+export function readTarget(text: string, allowRemote: boolean): URL {
   if (!URL.canParse(text) || !/^https?:\/\//i.test(text))
     throw new UsageError(`"${text}" is no address of a receiver, such as http://localhost:3000/hook`)
   const url = new URL(text)

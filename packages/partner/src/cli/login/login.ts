@@ -1,43 +1,39 @@
 /** `grandlivre login`: checks an access and keeps it in the login file. */
+
 import { readFile } from 'node:fs/promises'
+import { command, type Given } from '../../../../terminal/src/command.ts'
 import { Failure, UsageError } from '../../../../terminal/src/command-errors.ts'
 import { type Access, variablesSet, writeAccess } from '../access.ts'
-import { type Call, type Command, textOf } from '../command.ts'
+import type { Call } from '../command.ts'
 import { describe, identify } from './identity.ts'
 
-export const login: Command = {
+const options = {
+  from: { value: 'file', help: 'take them from a credentials.json, such as the demo writes' },
+  url: { value: 'address', help: 'https://host' },
+  token: { value: 'token', help: 'glv_api_... or glv_firm_...' },
+  secret: { value: 'text', help: 'the partner secret' },
+} as const
+
+type Login = Given<unknown, typeof options>
+
+export const login = command({
   name: 'login',
   summary: 'check an access and keep it for the other commands',
-  usage: `Usage: grandlivre login [options]
-
-Asks for the address of the service, the access token and the partner secret,
+  about: `Asks for the address of the service, the access token and the partner secret,
 checks them, and keeps them in a file that only you can read. The environment
 (GRANDLIVRE_URL, GRANDLIVRE_TOKEN, GRANDLIVRE_SECRET) wins over this file.
 
-Options:
-  --from <file>     take them from a credentials.json, such as the demo writes
-  --url <address>   https://host
-  --token <token>   glv_api_... or glv_firm_...
-  --secret <text>   the partner secret
-
 Other users of this machine can see the options of a running command. Leave out
 --token and --secret to be asked for them; a script can pipe the answers, one a
-line.
-
-Example:
-  grandlivre login --url https://ledger.example.com`,
-  options: {
-    from: { type: 'string' },
-    url: { type: 'string' },
-    token: { type: 'string' },
-    secret: { type: 'string' },
-  },
+line.`,
+  options,
+  examples: ['grandlivre login --url https://ledger.example.com'],
   run: runLogin,
-}
+})
 
-async function runLogin(call: Call): Promise<void> {
+async function runLogin(call: Call, given: Login): Promise<void> {
   const { terminal, env, json, signal } = call
-  const access = await accessFrom(call)
+  const access = await accessFrom(call, given)
   const identity = await identify(access, signal)
   const path = await writeAccess(env, access)
   if (json) terminal.json({ ...identity, file: path })
@@ -52,16 +48,14 @@ async function runLogin(call: Call): Promise<void> {
     )
 }
 
-async function accessFrom({ values, terminal, signal }: Call): Promise<Access> {
-  const society = textOf(values, 'society')
-  const from = textOf(values, 'from')
-  const named = ['url', 'token', 'secret'].filter((name) => values[name] !== undefined)
+async function accessFrom({ society, terminal, signal }: Call, { from, ...given }: Login): Promise<Access> {
+  const named = Object.keys(options).filter((name) => name in given)
   if (from !== undefined && named.length > 0)
     throw new UsageError(`--from holds everything: leave out --${named.join(' and --')}`)
   if (from !== undefined) return readCredentials(from, society)
-  const baseUrl = textOf(values, 'url') ?? (await answerTo('Address of the service (https://...):'))
-  const token = textOf(values, 'token') ?? (await answerTo('Access token (not shown):', true))
-  const secret = textOf(values, 'secret') ?? (await answerTo('Partner secret (not shown):', true))
+  const baseUrl = given.url ?? (await answerTo('Address of the service (https://...):'))
+  const token = given.token ?? (await answerTo('Access token (not shown):', true))
+  const secret = given.secret ?? (await answerTo('Partner secret (not shown):', true))
   return { baseUrl, token, secret, ...(society === undefined ? {} : { society }) }
 
   async function answerTo(question: string, hidden = false): Promise<string> {

@@ -1,16 +1,14 @@
 /** `grandlivre logout`: removes the login file. */
+import { command } from '../../../../terminal/src/command.ts'
 import { removeAccess, variablesSet } from '../access.ts'
-import type { Command } from '../command.ts'
+import type { Call } from '../command.ts'
 
-export const logout: Command = {
+export const logout = command({
   name: 'logout',
   summary: 'remove the access that login kept',
-  usage: `Usage: grandlivre logout
-
-Removes the file that grandlivre login wrote. The token stays valid: ask the
+  about: `Removes the file that grandlivre login wrote. The token stays valid: ask the
 operators of the service to revoke it.`,
-  options: {},
-  async run({ terminal, env, json }) {
+  async run({ terminal, env, json }: Call) {
     const { path, wasThere } = await removeAccess(env)
     if (json) terminal.json({ file: path, removed: wasThere })
     else terminal.print(wasThere ? `Removed ${path}` : `There is no ${path}`)
@@ -18,4 +16,4 @@ operators of the service to revoke it.`,
     if (set.length > 0)
       terminal.note(`${set.join(', ')} stay${set.length > 1 ? '' : 's'} in this environment.`)
   },
-}
+})

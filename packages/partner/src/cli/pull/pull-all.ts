@@ -2,43 +2,46 @@
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { countText, rateText, secondsText, sizeText } from '../../../../terminal/src/amounts.ts'
+import type { Given } from '../../../../terminal/src/command.ts'
 import { Failure, UsageError } from '../../../../terminal/src/command-errors.ts'
 import { queryValues } from '../../client/api/routes.ts'
 import type { Downloaded } from '../../client/files/download.ts'
 import type { DoneExport, FullExportSelection } from '../../client/full-export.ts'
-import { type Call, textOf, type Values } from '../command.ts'
+import type { Call } from '../command.ts'
 import { folderOf } from '../folder.ts'
 import { compressionNamed } from './compression.ts'
 import { explained } from './failures.ts'
 import { isStateOfPull, partOf, stateFileOf } from './part-file.ts'
-import { findExercice, oneOf, selectionOptions } from './selection.ts'
-
-/** Options that only --all takes. */
-export const exportOptions = {
-  format: { type: 'string' },
-  journals: { type: 'string', multiple: true },
-  encoding: { type: 'string' },
-  columns: { type: 'string' },
-} as const
+import { findExercice, selectionOptions } from './selection.ts'
 
 const valuesOf = queryValues['/mad/all']
 /** As people write them. */
 export const formats = valuesOf.format.map((name) => name.toLowerCase() as Lowercase<typeof name>)
 
+/** Options that only --all takes. */
+export const exportOptions = {
+  format: { value: 'format', choices: formats, help: 'of a full export; fec with --exercice' },
+  journals: { value: 'ids', several: true, help: 'with --all: only these journals' },
+  encoding: { value: 'name', choices: valuesOf.encoding, help: 'of a FEC instead of ISO 8859-15' },
+  columns: {
+    value: 'columns',
+    choices: valuesOf.columns,
+    help: 'of a FEC: extended has all columns of the imported file',
+  },
+} as const
+
+type Wanted = Omit<FullExportSelection, 'compression'> & { year?: string }
+
 /** @throws {UsageError} unless the options make a full export */
-export function wantedExport(values: Values): Omit<FullExportSelection, 'compression'> & { year?: string } {
-  const format = oneOf(formats, values, 'format')
+export function wantedExport(given: Given<unknown, typeof selectionOptions & typeof exportOptions>): Wanted {
+  const { format, exercice, from: startDate, to: endDate, journals, encoding, columns } = given
   if (format === undefined) throw new UsageError(`--all needs --format: ${formats.join(', ')}`)
   const others = Object.keys(selectionOptions).filter((name) => !['exercice', 'from', 'to'].includes(name))
-  const foreign = [...others, 'wire'].find((name) => values[name] !== undefined)
+  const foreign = [...others, 'wire'].find((name) => name in given)
   if (foreign !== undefined)
     throw new UsageError(`--${foreign} selects movements, and --all pulls a full export`)
-  const [exercice, startDate, endDate] = ['exercice', 'from', 'to'].map((name) => textOf(values, name))
   if (format === 'fec' && exercice === undefined)
     throw new UsageError('A FEC is of one exercice: add --exercice <id or year>')
-  const journals = values['journals'] as string[] | undefined
-  const encoding = oneOf(valuesOf.encoding, values, 'encoding')
-  const columns = oneOf(valuesOf.columns, values, 'columns')
   return {
     format,
     ...(exercice === undefined ? {} : { year: exercice }),
@@ -51,10 +54,14 @@ export function wantedExport(values: Values): Omit<FullExportSelection, 'compres
 }
 
 /** @param out where a file may be made */
-export async function pullAll(call: Call, out: string, force: boolean): Promise<void> {
-  const { values, terminal, signal, json } = call
+export async function pullAll(
+  call: Call,
+  { year, ...wanted }: Wanted,
+  out: string,
+  force: boolean,
+): Promise<void> {
+  const { terminal, signal, json } = call
   const started = performance.now()
-  const { year, ...wanted } = wantedExport(values)
   await refuseOther(out, force)
   const society = await folderOf(call.ledger().requests, call.access().society, signal)
   const ledger = call.ledger(society)

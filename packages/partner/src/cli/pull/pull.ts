@@ -1,83 +1,66 @@
 /** `grandlivre pull`: movements of a year or period, or a full export, into a file. */
+
 import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { countText, rateText, secondsText, sizeText } from '../../../../terminal/src/amounts.ts'
+import { command, type Given } from '../../../../terminal/src/command.ts'
 import { Failure, UsageError } from '../../../../terminal/src/command-errors.ts'
 import { isOnThisMachine } from '../access.ts'
-import { type Call, type Command, textOf, type Values } from '../command.ts'
+import type { Call } from '../command.ts'
 import { folderOf } from '../folder.ts'
 import { compressionOf } from './compression.ts'
 import { explained } from './failures.ts'
-import { exportOptions, formats, pullAll, wantedExport } from './pull-all.ts'
+import { exportOptions, pullAll, wantedExport } from './pull-all.ts'
 import { type Order, type Pulled, pullMovements } from './pull-movements.ts'
-import { type Exercice, oneOf, selectionOf, selectionOptions, type Wanted, wantedOf } from './selection.ts'
+import { type Exercice, selectionOf, selectionOptions, type Wanted, wantedOf } from './selection.ts'
 
-export const pull: Command = {
+const options = {
+  ...selectionOptions,
+  out: { value: 'file', required: true, help: 'compressed if it ends in .gz or .zst' },
+  force: { help: 'replace the file, and discard an unfinished one of another pull' },
+  wire: {
+    value: 'encoding',
+    choices: ['identity', 'gzip', 'zstd'],
+    help: 'how the answer travels; zstd otherwise, identity on the same machine',
+  },
+  all: { help: 'a full export instead, with --format' },
+  ...exportOptions,
+} as const
+
+type Pull = Given<unknown, typeof options>
+
+export const pull = command({
   name: 'pull',
   summary: 'pull the movements of a year, or a full export, into a file',
-  usage: `Usage: grandlivre pull --exercice <id or year> --out <file>
-       grandlivre pull --from <day> --to <day> --out <file>
-       grandlivre pull --all --format <format> --out <file>
-
-Pulls movements into a file, one as JSON on each line, and proves that the file
+  about: `Pulls movements into a file, one as JSON on each line, and proves that the file
 is whole: it compares it with what the service says of it. The file appears when
 it is proven. A pull that was interrupted or killed goes on when the same
 command is run again; <file>.part and <file>.part.json hold what it has. If the
 ledger changed in between, it begins anew.
 
-Options:
-  --exercice <id or year>  an id; a calendar year in which one exercice starts
-                           or ends; or N, N-1 ... as the service names them
-  --from, --to <day>       a period instead, YYYY-MM-DD, both days included,
-                           of less than 12 months
-  --date-filter <date>     the date that the period compares: document
-                           (default), accounting or platform
-  --draft                  only drafts, instead of only validated entries
-  --class-account <roots>  only accounts that begin so: 60,61. Can be repeated
-  --lettering <state>      only none, partial or complete
-  --source <code>          only entries of this source
-  --out <file>             compressed if it ends in .gz or .zst
-  --force                  replace the file, and discard an unfinished one of
-                           another pull
-  --wire <encoding>        how the answer travels: identity, gzip or zstd.
-                           Default: zstd, identity on the same machine
-
-A full export is a file that the service makes first: the whole folder with its
-accounts, journals and drafts. It takes --out and --force, and:
-  --format <format>        ${formats.join(', ')}; fec with --exercice
-  --exercice, --from, --to, --journals <ids>
-                           a part of the folder, where the format has parts
-  --encoding utf-8         a FEC in UTF-8 instead of ISO 8859-15
-  --columns extended       a FEC with all columns of the imported file
-
-Examples:
-  grandlivre pull --exercice 2025 --out 2025.ndjson.zst
-  grandlivre pull --all --format csv --out folder.csv.gz`,
-  options: {
-    ...selectionOptions,
-    out: { type: 'string' },
-    force: { type: 'boolean' },
-    wire: { type: 'string' },
-    all: { type: 'boolean' },
-    ...exportOptions,
-  },
+Name the movements by --exercice, or by --from and --to. A full export (--all)
+is a file that the service makes first: the whole folder with its accounts,
+journals and drafts. --exercice, --from, --to and --journals choose a part of
+it, where the format has parts.`,
+  options,
+  examples: [
+    'grandlivre pull --exercice 2025 --out 2025.ndjson.zst',
+    'grandlivre pull --from 2025-01-01 --to 2025-03-31 --out quarter.ndjson',
+    'grandlivre pull --all --format csv --out folder.csv.gz',
+  ],
   run: runPull,
-}
+})
 
-const encodings = ['identity', 'gzip', 'zstd'] as const
-
-async function runPull(call: Call): Promise<void> {
-  const { values } = call
-  const force = values['force'] === true
-  if (values['all'] === true) {
-    wantedExport(values)
-    return pullAll(call, await checkedOut(values, force), force)
+async function runPull(call: Call, given: Pull): Promise<void> {
+  const force = given.force === true
+  if (given.all) {
+    const wanted = wantedExport(given)
+    return pullAll(call, wanted, await checkedOut(given, force), force)
   }
-  const foreign = Object.keys(exportOptions).find((name) => values[name] !== undefined)
+  const foreign = Object.keys(exportOptions).find((name) => name in given)
   if (foreign !== undefined) throw new UsageError(`--${foreign} is of a full export: add --all`)
-  const wanted = wantedOf(values)
-  const encoding = oneOf(encodings, values, 'wire')
-  return pullSelection(call, wanted, await checkedOut(values, force), { force, encoding })
+  const wanted = wantedOf(given)
+  return pullSelection(call, wanted, await checkedOut(given, force), { force, encoding: given.wire })
 }
 
 async function pullSelection(
@@ -110,10 +93,8 @@ async function pullSelection(
 }
 
 /** @returns the path, if a file can be made there */
-async function checkedOut(values: Values, force: boolean): Promise<string> {
-  const out = textOf(values, 'out')
-  if (out === undefined) throw new UsageError('Name the file: --out <file>')
-  if (values['all'] !== true) compressionOf(out)
+async function checkedOut({ out, all }: Pull, force: boolean): Promise<string> {
+  if (!all) compressionOf(out)
   const found = await stat(out).catch(() => undefined)
   if (found?.isDirectory())
     throw new Failure(`${out} is a folder`, `Name a file in it: --out ${out}/2025.ndjson`)

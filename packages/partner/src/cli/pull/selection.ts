@@ -1,20 +1,32 @@
 /** Which movements a pull is about: the options of the command, and the exercice that a year means. */
 
+import type { Given } from '../../../../terminal/src/command.ts'
 import { Failure, UsageError } from '../../../../terminal/src/command-errors.ts'
 import { queryValues } from '../../client/api/routes.ts'
 import type { Requests } from '../../client/requests.ts'
 import type { MovementSelection } from '../../client/selection.ts'
-import { textOf, type Values } from '../command.ts'
+
+const valuesOf = queryValues['/mad/movements']
 
 export const selectionOptions = {
-  exercice: { type: 'string' },
-  from: { type: 'string' },
-  to: { type: 'string' },
-  'date-filter': { type: 'string' },
-  draft: { type: 'boolean' },
-  'class-account': { type: 'string', multiple: true },
-  lettering: { type: 'string' },
-  source: { type: 'string' },
+  exercice: {
+    value: 'id or year',
+    help: 'an id; a calendar year in which one exercice starts or ends; or N, N-1 ... as the service names them',
+  },
+  from: {
+    value: 'day',
+    help: 'first day of a period instead, YYYY-MM-DD, of less than 12 months',
+  },
+  to: { value: 'day', help: 'last day of the period' },
+  'date-filter': {
+    value: 'date',
+    choices: valuesOf.dateFilter,
+    help: 'the date that the period compares; document otherwise',
+  },
+  draft: { help: 'only drafts, instead of only validated entries' },
+  'class-account': { value: 'roots', several: true, help: 'only accounts that begin so: 60,61' },
+  lettering: { value: 'state', choices: valuesOf.lettering, help: 'only movements of this state' },
+  source: { value: 'code', help: 'only entries of this source' },
 } as const
 
 export interface Exercice {
@@ -32,16 +44,14 @@ export interface Wanted {
   filters: Pick<MovementSelection, 'draft' | 'source' | 'classAccount' | 'lettering'>
 }
 
-const valuesOf = queryValues['/mad/movements']
+type Chosen = Given<unknown, typeof selectionOptions>
 
 /** @throws {UsageError} unless the options name one selection */
-export function wantedOf(values: Values): Wanted {
-  const exercice = textOf(values, 'exercice')
-  const [startDate, endDate] = [textOf(values, 'from'), textOf(values, 'to')]
-  const dateFilter = oneOf(valuesOf.dateFilter, values, 'date-filter')
-  const filters = filtersOf(values)
+export function wantedOf(given: Chosen): Wanted {
+  const { exercice, from: startDate, to: endDate, 'date-filter': dateFilter } = given
+  const filters = filtersOf(given)
   if (exercice !== undefined) {
-    const other = ['from', 'to', 'date-filter'].find((name) => values[name] !== undefined)
+    const other = ['from', 'to', 'date-filter'].find((name) => name in given)
     if (other !== undefined) throw new UsageError(`--exercice and --${other} exclude each other`)
     return { exercice, filters }
   }
@@ -54,29 +64,13 @@ export function wantedOf(values: Values): Wanted {
   return { period: { startDate, endDate, ...(dateFilter === undefined ? {} : { dateFilter }) }, filters }
 }
 
-function filtersOf(values: Values): Wanted['filters'] {
-  const roots = values['class-account'] as string[] | undefined
-  const lettering = oneOf(valuesOf.lettering, values, 'lettering')
-  const source = textOf(values, 'source')
+function filtersOf({ draft, 'class-account': roots, lettering, source }: Chosen): Wanted['filters'] {
   return {
-    ...(values['draft'] === true ? { draft: true } : {}),
+    ...(draft ? { draft } : {}),
     ...(roots === undefined ? {} : { classAccount: roots.flatMap((root) => root.split(',')) }),
     ...(lettering === undefined ? {} : { lettering }),
     ...(source === undefined ? {} : { source }),
   }
-}
-
-/** @throws {UsageError} if the option has another value */
-export function oneOf<Word extends string>(
-  words: readonly Word[],
-  values: Values,
-  option: string,
-): Word | undefined {
-  const value = textOf(values, option)
-  const found = words.find((word) => word === value)
-  if (value !== undefined && found === undefined)
-    throw new UsageError(`--${option} takes ${words.join(', ')}, not "${value}"`)
-  return found
 }
 
 /** @returns the selection, and the exercice if it is one */

@@ -1,7 +1,7 @@
 /** Opens the target of a command and checks that it is a copy of the right folder. */
 import { existsSync } from 'node:fs'
 import { Failure } from '../../../../terminal/src/command-errors.ts'
-import { type Call, textOf } from '../command.ts'
+import type { Call } from '../command.ts'
 import { folderOf } from '../folder.ts'
 import { findExercice } from '../pull/selection.ts'
 import type { Folder } from './folder.ts'
@@ -17,14 +17,17 @@ export interface Opened {
  * The folder is asked for first, so that wrong credentials leave no empty target. Close the target at the end.
  * @param isThere refuses a file that does not exist
  */
-export async function openCopy(call: Call, { isThere = false } = {}): Promise<Opened> {
-  const { values, signal } = call
-  const { path, open } = targetPlace(textOf(values, 'to'))
+export async function openCopy(
+  call: Call,
+  { to, exercice: word }: { to: string; exercice?: string },
+  { isThere = false } = {},
+): Promise<Opened> {
+  const { signal } = call
+  const { path, open } = targetPlace(to)
   if (isThere && path !== undefined && !existsSync(path)) throw noCopyIn(path)
   const { baseUrl, society: chosen } = call.access()
   const folder = await folderOf(call.ledger().requests, chosen, signal)
   const ledger = call.ledger(folder)
-  const word = textOf(values, 'exercice')
   const exercice =
     word === undefined ? undefined : (await findExercice(word, ledger.requests, signal)).producerId
   const source: Source = { baseUrl, folder, ...(exercice === undefined ? {} : { exercice }) }

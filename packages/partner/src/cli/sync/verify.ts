@@ -1,32 +1,28 @@
 /** `grandlivre verify`: compares a copy with its ledger, and reads again what differs. */
 
 import { countText, secondsText } from '../../../../terminal/src/amounts.ts'
+import { command } from '../../../../terminal/src/command.ts'
 import { GrandlivreError } from '../../client/errors.ts'
-import type { Call, Command } from '../command.ts'
+import type { Call } from '../command.ts'
 import { bringUpToDate, type Copying } from './bring-up-to-date.ts'
 import { readRanges } from './folder.ts'
 import { noCopyIn, openCopy } from './open-copy.ts'
 import { type Part, partName, type State } from './targets/target.ts'
 
-export const verify: Command = {
+export const verify = command({
   name: 'verify',
   summary: 'compare a synced copy with the ledger, and repair it',
-  usage: `Usage: grandlivre verify --to <target>
-
-Brings the copy up to date and compares it with the ledger, block by block: the
+  about: `Brings the copy up to date and compares it with the ledger, block by block: the
 digests that the service computes of its lines with those of the copy's. What
 differs is read again. Exit code 0 says that the movements of the copy are those
-of the ledger.
-
-Options:
-  --to <target>            the copy, as for sync
-  --exercice <id or year>  as for sync, if the copy holds one exercice
-
-Example:
-  grandlivre verify --to ledger.sqlite`,
-  options: { to: { type: 'string' }, exercice: { type: 'string' } },
+of the ledger.`,
+  options: {
+    to: { value: 'target', required: true, help: 'the copy, as for sync' },
+    exercice: { value: 'id or year', help: 'as for sync, if the copy holds one exercice' },
+  },
+  examples: ['grandlivre verify --to ledger.sqlite'],
   run: runVerify,
-}
+})
 
 /** What was compared in a part. */
 export interface Verified extends Part {
@@ -37,10 +33,10 @@ export interface Verified extends Part {
   cursor: string
 }
 
-async function runVerify(call: Call): Promise<void> {
+async function runVerify(call: Call, given: { to: string; exercice?: string }): Promise<void> {
   const { terminal, json } = call
   const started = performance.now()
-  const { folder, target } = await openCopy(call, { isThere: true })
+  const { folder, target } = await openCopy(call, given, { isThere: true })
   try {
     if ((await target.state('copy')) === undefined) throw noCopyIn(target.name)
     const verified = await verifyCopy({ folder, target, terminal })

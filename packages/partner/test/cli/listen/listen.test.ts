@@ -267,7 +267,7 @@ describe('its subscription', () => {
 test('an address elsewhere and a count that is none are refused before anything is created', async () => {
   for (const [words, message] of [
     [['http://192.0.2.1/'], 'is not this machine'],
-    [[], 'Name the address'],
+    [[], '<address> is missing: of your receiver, such as http://localhost:3000/hook'],
     [['http://localhost/', '--count', '0'], '--count must be'],
     [['http://localhost/', '--count', '2', '--once'], 'exclude each other'],
     [['http://localhost/', '--folders', ' '], '--folders is empty'],

@@ -48,6 +48,7 @@ test.each([
   [['--all', '--format', 'csv', '--draft'], /^--draft selects movements, and --all pulls a full export\n/],
   [['--exercice', '11', '--format', 'csv'], /^--format is of a full export: add --all\n/],
   [['--exercice', '11', '--wire', 'br'], /^--wire takes identity, gzip, zstd, not "br"\n/],
+  [['--exercice', '11', '--lettering', 'some'], /^--lettering takes none, partial, complete, not "some"\n/],
 ])('%j is wrong usage: exit code 2, and nothing is made', async (more, message) => {
   expect(await pull(more)).toEqual({ code: 2, out: '', error: expect.stringMatching(message) })
   expect(readdirSync(folder)).toEqual([])

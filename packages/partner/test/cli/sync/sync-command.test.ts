@@ -92,7 +92,7 @@ test('what cannot be a target is refused with what to do', async () => {
   const lines = join(stage.out, 'lines.ndjson')
   writeFileSync(lines, '{}\n')
   const cases: [words: string[], code: number, error: string][] = [
-    [[], 2, '--to is missing. Write --to <file>.sqlite'],
+    [[], 2, '--to <target> is missing: where the copy is'],
     [['--to', 'ledger.xlsx'], 2, '--to ledger.xlsx names no kind of target'],
     [['--to', 'mysql://me:secret@host/books'], 2, '--to mysql://host/books names no kind'],
     [['--to', join(stage.out, 'no/ledger.sqlite')], 1, "Create it: mkdir -p '"],

@@ -10,7 +10,7 @@ import { runInTerminal } from '../../../../../docs/terminal-run.ts'
 import { expectHarmless, hostile } from '../../../../../test/support/fixtures/hostile-names.ts'
 import { environment } from '../../../../../test/support/process.ts'
 import { type ExportStage, setExportStage } from '../../../../../test/support/stages/export-stage.ts'
-import { commands } from '../../../src/cli/run.ts'
+import { partnerProgram } from '../../../src/cli/run.ts'
 import { accessOf, grandlivre } from '../../support/cli/command-line.ts'
 import { type FaultyProxy, startFaultyProxy } from '../../support/client/faulty-proxy.ts'
 
@@ -64,7 +64,7 @@ const words: Record<string, () => string[]> = {
 const naming = ['login', 'whoami', 'pull', 'sync', 'verify']
 
 test('no command is missing here', () => {
-  expect(Object.keys(words).toSorted()).toEqual(commands.map(({ name }) => name).toSorted())
+  expect(Object.keys(words).toSorted()).toEqual(partnerProgram.commands.map(({ name }) => name).toSorted())
 })
 
 const json = (body: unknown, status = 200) => ({

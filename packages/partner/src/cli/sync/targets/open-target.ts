@@ -22,8 +22,7 @@ export interface TargetPlace {
  * @throws {UsageError} if the name is that of no kind of target
  * @throws {Failure} if its folder does not exist
  */
-export function targetPlace(to: string | undefined): TargetPlace {
-  if (to === undefined) throw new UsageError(`--to is missing. ${kinds}`)
+export function targetPlace(to: string): TargetPlace {
   if (/^postgres(ql)?:\/\//.test(to)) return { path: undefined, open: () => PostgresTarget.open(to) }
   const path = resolve(to)
   const isSqlite = /\.(sqlite3?|db)$/.test(path)
