@@ -205,7 +205,7 @@ test('a reader by number learns of the gap, and goes on after it', async () => {
 test('staff see how many events wait, whatever the gap', async () => {
   await stage.publish(numbered(2, 200))
   const shown = await cli(stage.standby.ownerUrl, 'webhook', 'show', String(subscriptions.pulled))
-  expect(shown.out).toMatch(/events after it +[12]\d\n/)
+  expect(shown.out).toMatch(/events that wait for a delivery +[12]\d\n/)
 })
 
 test('a full export that ran has failed, and no former one answers a trigger', async () => {
