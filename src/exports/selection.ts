@@ -1,7 +1,8 @@
 /** What an export selects: which movements or entries of which folder, checked. Pure. */
 import { isDeepStrictEqual } from 'node:util'
+import type { LetteringState } from '../formats/items/movement.ts'
 import { formatRevisions } from '../formats/mad/revisions.ts'
-import type { FolderKey, LetteringState, Period } from '../formats/rows.ts'
+import type { FolderKey, Period } from '../formats/rows.ts'
 import { blockSizes } from './blocks/block-sizes.ts'
 import { tagOf } from './tag.ts'
 

@@ -1,4 +1,4 @@
-import type { EntryRow } from '../formats/rows.ts'
+import type { EntryRow } from '../formats/items/entry.ts'
 
 /**
  * Numbers the validated entries of new exercices (docs/spec/fec.md#numbers): 1, 2, 3 in each journal, in the order in

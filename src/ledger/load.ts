@@ -9,52 +9,13 @@
 import type { ClientBase } from 'pg'
 import { from } from 'pg-copy-streams'
 import { type Address, addressFields } from '../formats/items/accounts/address.ts'
-import * as column from '../formats/items/table.ts'
 import { type Column, columnsOf, type Encoding, type TableOf } from '../formats/items/table.ts'
-import type { Attachments, LetteringState } from '../formats/rows.ts'
 
 /** The temporary table, without foreign keys, in which a replacement compares a file with the ledger. */
 export const compared = <Row>(table: TableOf<Row>): TableOf<Row> => ({
   ...table,
   schema: 'pg_temp',
   name: `filed_${table.name}`,
-})
-
-export const entries = column.table('entries', {
-  id: column.id,
-  exerciceId: column.reference,
-  journalId: column.reference,
-  date: column.plain,
-  dueDate: column.orNull(column.plain),
-  accountedAt: column.plain,
-  createdAt: column.plain,
-  validatedAt: column.orNull(column.plain),
-  source: column.plain,
-  thirdPartyId: column.orNull(column.reference),
-  currency: column.text,
-  rate: column.orNull(column.plain),
-  comment: column.orNull(column.text),
-  partnerMetadata: column.orNull(column.column<{ partnerId: string; json: unknown }>('json')),
-  attachments: column.orNull(column.column<Attachments>('json')),
-  number: column.orNull(column.text),
-})
-
-export const movements = column.table('movements', {
-  exerciceId: column.reference,
-  entryId: column.reference,
-  id: column.id,
-  accountId: column.reference,
-  description: column.text,
-  dueDate: column.orNull(column.plain),
-  freeNumber: column.orNull(column.text),
-  invoiceNumber: column.text,
-  debit: column.column<bigint>('plain'),
-  credit: column.column<bigint>('plain'),
-  paymentId: column.orNull(column.reference),
-  letteringState: column.column<LetteringState>('plain'),
-  letteringCode: column.orNull(column.text),
-  shares: column.orNull(column.column<bigint[]>('bigints')),
-  attachments: column.orNull(column.column<Attachments>('json')),
 })
 
 /** How values that need more than to be written are: an id is written plainly, as a reference to one is. */

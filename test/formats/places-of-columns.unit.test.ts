@@ -6,10 +6,10 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { flatColumns } from '../../src/formats/flat/columns.ts'
 import { flatEntryColumns, flatMovementColumns } from '../../src/formats/flat/movement-rows.ts'
+import { entryTable as entries, MadEntry } from '../../src/formats/items/entry.ts'
+import { MadMovement, movementTable as movements } from '../../src/formats/items/movement.ts'
 import { columnName, columnsOf } from '../../src/formats/items/table.ts'
 import { extendedEntryColumns, extendedMovementColumns } from '../../src/formats/mad/filed.ts'
-import { entry, entryProperties, movement } from '../../src/formats/mad/read/item-schemas.ts'
-import { entries, movements } from '../../src/ledger/load.ts'
 
 /** What a place has instead of a column; nothing where it does not show it. */
 type Instead = Record<string, string>
@@ -29,8 +29,8 @@ const placesOfMovements: [place: string, names: readonly string[], instead: Inst
     { ...keys, lettering_code: 'shown_lettering_code' },
   ],
   [
-    'movement in src/formats/mad/read/item-schemas.ts',
-    membersOf(movement.shape),
+    'MadMovement in src/formats/items/movement.ts',
+    membersOf(MadMovement.shape),
     {
       ...ofEntry,
       id: 'producer_id',
@@ -55,8 +55,8 @@ const placesOfEntries: typeof placesOfMovements = [
     { ...keys, created_at: 'created_epoch' },
   ],
   [
-    'entry in src/formats/mad/read/item-schemas.ts',
-    membersOf({ ...entry.shape, ...entryProperties.shape }),
+    'MadEntry in src/formats/items/entry.ts',
+    membersOf({ ...MadEntry.shape, ...MadEntry.shape.additionalProducerProperties.shape }),
     {
       ...keys,
       id: 'producer_id',

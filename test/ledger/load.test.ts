@@ -2,11 +2,13 @@ import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type AccountRow, accountTable } from '../../src/formats/items/accounts/account.ts'
 import { type CompanyRow, companyTable } from '../../src/formats/items/accounts/company.ts'
+import { type EntryRow, entryTable } from '../../src/formats/items/entry.ts'
 import { exerciceTable } from '../../src/formats/items/exercice.ts'
 import { journalTable } from '../../src/formats/items/journal.ts'
-import { blankMovement, type EntryRow, type MovementRow } from '../../src/formats/rows.ts'
+import { type MovementRow, movementTable } from '../../src/formats/items/movement.ts'
+import { blank } from '../../src/formats/items/table.ts'
 import { IdSource } from '../../src/ledger/ids.ts'
-import { entries, movements, TableWriter } from '../../src/ledger/load.ts'
+import { TableWriter } from '../../src/ledger/load.ts'
 import { createFirm, createFolder, createSchema } from '../../src/ledger/tenants.sql.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
@@ -202,7 +204,8 @@ async function ledgerParts() {
     number: 'A\t\\1',
   }
   const movement: Omit<MovementRow, 'id'> = {
-    ...blankMovement,
+    ...blank(movementTable),
+    letteringState: 'none',
     ...key,
     exerciceId,
     entryId: entry.id,
@@ -218,9 +221,9 @@ async function ledgerParts() {
 test('amounts and shares of any size are read back to the cent, and nulls as nulls', async () => {
   const { entry, movement } = await ledgerParts()
   const shares = [9007199254740991n, 9007199254740993n, 1_000_000n, 2n, -1n, 0n]
-  await loadOne(entries, entry)
+  await loadOne(entryTable, entry)
   await loadOne(
-    movements,
+    movementTable,
     { ...movement, id: ids.next(), debit: 9007199254740993n, shares },
     { ...movement, id: ids.next(), credit: 9223372036854775807n, shares: null },
     { ...movement, id: ids.next(), credit: -1n, shares: [] },
@@ -240,7 +243,7 @@ test('amounts and shares of any size are read back to the cent, and nulls as nul
 
 test('dates, times, rates and metadata of an entry are read back unchanged', async () => {
   const { entry } = await ledgerParts()
-  await loadOne(entries, entry)
+  await loadOne(entryTable, entry)
   const { rows } = await client.query(
     `select date::text, accounted_at::text, extract(epoch from created_at)::bigint as created_at, validated_at, rate,
        partner_metadata from entries where id = $1`,

@@ -1,6 +1,8 @@
 /** Movements of a seeded ledger before they have ids, with their lettering codes and analytic shares. */
 
-import { blankMovement, type EntryRow, type MovementRow } from '../../../src/formats/rows.ts'
+import type { EntryRow } from '../../../src/formats/items/entry.ts'
+import { type MovementRow, movementTable } from '../../../src/formats/items/movement.ts'
+import { blank } from '../../../src/formats/items/table.ts'
 import type { Random } from './random.ts'
 import type { ThirdParty } from './seed-chart.ts'
 
@@ -27,10 +29,13 @@ export interface OpenItem {
   code: string
 }
 
+const blankMovement = blank(movementTable)
+
 /** @param amount positive for a debit, negative for a credit */
 export function newLine(accountId: string, description: string, invoiceNumber: string, amount: bigint): Line {
   return {
     ...blankMovement,
+    letteringState: 'none',
     accountId,
     description,
     invoiceNumber,

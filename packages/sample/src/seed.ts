@@ -8,11 +8,13 @@ import { employeeTable } from '../../../src/formats/items/accounts/employee.ts'
 import { vatTable } from '../../../src/formats/items/accounts/vat.ts'
 import { axisTable, sectionTable } from '../../../src/formats/items/axis.ts'
 import { bankTable } from '../../../src/formats/items/bank.ts'
+import { entryTable } from '../../../src/formats/items/entry.ts'
 import { exerciceTable } from '../../../src/formats/items/exercice.ts'
 import { journalTable } from '../../../src/formats/items/journal.ts'
+import { movementTable } from '../../../src/formats/items/movement.ts'
 import { paymentTable } from '../../../src/formats/items/payment.ts'
 import type { TableOf } from '../../../src/formats/items/table.ts'
-import type { EntryRow, FolderKey, MovementRow } from '../../../src/formats/rows.ts'
+import type { FolderKey } from '../../../src/formats/rows.ts'
 import { EntryNumbers } from '../../../src/ledger/entry-numbers.ts'
 import { rememberLetterings } from '../../../src/ledger/events.sql.ts'
 import { IdSource } from '../../../src/ledger/ids.ts'
@@ -244,8 +246,8 @@ async function loadEntries(
   exerciceIdOf: (year: number) => string,
   onBatch: (movementsDone: number) => void,
 ): Promise<{ entries: number; movements: number; bytes: number }> {
-  const entryWriter = new TableWriter<EntryRow>(client, load.entries)
-  const movementWriter = new TableWriter<MovementRow>(client, load.movements)
+  const entryWriter = new TableWriter(client, entryTable)
+  const movementWriter = new TableWriter(client, movementTable)
   const loaded = { entries: 0, movements: 0, bytes: 0 }
   const numbers = new EntryNumbers()
   let inBatch = 0

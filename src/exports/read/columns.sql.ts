@@ -2,10 +2,11 @@
 import { textLiteral, utc } from '../../db/literal.ts'
 import type { fecEntryColumns, fecMovementColumns } from '../../formats/fec/lines/fec-lines.ts'
 import type { flatEntryColumns, flatMovementColumns } from '../../formats/flat/movement-rows.ts'
+import { entryTable } from '../../formats/items/entry.ts'
+import { movementTable } from '../../formats/items/movement.ts'
 import { type ColumnOf, columnsOf, type Table } from '../../formats/items/table.ts'
 import type { extendedEntryColumns, extendedMovementColumns } from '../../formats/mad/filed.ts'
 import type { traEntryColumns, traMovementColumns } from '../../formats/tra/entry-lines.ts'
-import { entries, movements } from '../../ledger/load.ts'
 
 export type MovementColumn = (
   | typeof extendedMovementColumns
@@ -36,7 +37,7 @@ const asStored = <Of extends Table>(alias: 'e' | 'm', table: Of) =>
   >
 
 const movementExpressions: Record<MovementColumn, string> = {
-  ...asStored('m', movements),
+  ...asStored('m', movementTable),
   filed: 'm.filed',
   // A partial lettering shows its code after an asterisk (docs/spec/resources.md#lettering).
   shown_lettering_code:
@@ -50,7 +51,7 @@ const movementExpressions: Record<MovementColumn, string> = {
 export const isForeign = "e.currency <> 'EUR' and e.rate > 0"
 
 const entryExpressions = (timeZone: string): Record<EntryColumn, string> => ({
-  ...asStored('e', entries),
+  ...asStored('e', entryTable),
   rate: 'trim_scale(e.rate)',
   foreign_currency: `case when ${isForeign} then e.currency end`,
   foreign_rate: `case when ${isForeign} then trim_scale(e.rate) end`,

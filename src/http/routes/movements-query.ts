@@ -6,7 +6,7 @@ import { z } from '@hono/zod-openapi'
 import type { Issue } from '../../../packages/contract/src/error-codes.ts'
 import { readId } from '../../db/id.ts'
 import type { Selection } from '../../exports/selection.ts'
-import { sourceCodes } from '../../formats/rows.ts'
+import { sourceCodes } from '../../formats/items/entry.ts'
 import { merged } from '../../ledger/changes/entry-ranges.ts'
 import {
   accountingFolderId,

@@ -1,5 +1,4 @@
 /** Attachments of movements: the addresses in the columns PJ and PieceJointe (docs/spec/imports.md#movements). */
-import type { Attachments } from '../../formats/rows.ts'
 
 export function isAttachmentColumn(name: string): boolean {
   return /^(PJ|PieceJointe)$/i.test(name)
@@ -10,7 +9,7 @@ export function isAttachmentColumn(name: string): boolean {
  * want gets ` (2)`, ` (3)` before its ending.
  * @returns null if there is none
  */
-export function attachmentsIn(values: readonly string[]): Attachments | null {
+export function attachmentsIn(values: readonly string[]): Record<string, string> | null {
   const found = new Map<string, string>()
   for (const address of values.flatMap((value) => value.split('*'))) {
     const text = address.trim()

@@ -6,18 +6,13 @@
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
 import type { FecLine } from '../../formats/fec/parse.ts'
-import { orNull, type TableOf, text } from '../../formats/items/table.ts'
-import {
-  type Attachments,
-  blankEntry,
-  blankMovement,
-  type EntryRow,
-  type FolderKey,
-  type MovementRow,
-} from '../../formats/rows.ts'
+import { entryTable } from '../../formats/items/entry.ts'
+import { movementTable } from '../../formats/items/movement.ts'
+import { blank, orNull, type RowOf, text } from '../../formats/items/table.ts'
+import type { FolderKey } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
 import { batchRows, EntryWriter, type WrittenCounts } from '../import/entry-writer.ts'
-import { compared, entries, movements } from '../load.ts'
+import { compared } from '../load.ts'
 import { attachmentsIn, isAttachmentColumn } from './attachments.ts'
 import {
   asJson,
@@ -50,16 +45,14 @@ export interface LoadTarget extends FolderKey {
 }
 
 /** Entries and movements with what the FEC filed. */
-type FiledEntryRow = EntryRow & { filed: string | null }
-type FiledMovementRow = MovementRow & { filed: string | null }
-const filedEntries: TableOf<FiledEntryRow> = {
-  name: entries.name,
-  columns: { ...entries.columns, filed: orNull(text) },
-}
-const filedMovements: TableOf<FiledMovementRow> = {
-  name: movements.name,
-  columns: { ...movements.columns, filed: orNull(text) },
-}
+const filedEntries = { ...entryTable, columns: { ...entryTable.columns, filed: orNull(text) } }
+const filedMovements = { ...movementTable, columns: { ...movementTable.columns, filed: orNull(text) } }
+type FiledEntryRow = RowOf<typeof filedEntries>
+type FiledMovementRow = RowOf<typeof filedMovements>
+const blankEntry = blank(filedEntries)
+const blankMovement = blank(filedMovements)
+
+const unlettered = { letteringState: 'none', letteringCode: null } as const
 
 export interface LoadCounts {
   unbalancedEntries: number
@@ -272,7 +265,7 @@ export class EntryLoader {
     }
   }
 
-  #attachments({ further }: DatedLine): Attachments | null {
+  #attachments({ further }: DatedLine): FiledMovementRow['attachments'] {
     const { furtherColumns } = this.#target.findings
     const values = further.filter((value, at) => value !== '' && isAttachmentColumn(furtherColumns[at]!))
     const found = values.length === 0 ? null : attachmentsIn(values)
@@ -280,11 +273,8 @@ export class EntryLoader {
     return found
   }
 
-  #lettering(
-    line: DatedLine,
-    account: string,
-  ): Partial<Pick<MovementRow, 'letteringState' | 'letteringCode'>> {
-    if (line.letteringCode === '') return {}
+  #lettering(line: DatedLine, account: string): Pick<FiledMovementRow, 'letteringState' | 'letteringCode'> {
+    if (line.letteringCode === '') return unlettered
     const state = this.#survey.isLetteringComplete(account, line.letteringCode) ? 'complete' : 'partial'
     this.#counts.letteredLines[state] += 1
     return { letteringState: state, letteringCode: line.letteringCode }
@@ -310,7 +300,7 @@ class Count {
  * The first foreign currency that lines of an entry name. The rate is the price of one unit of it in the folder's own
  * currency, computed from all lines together so that the cents of small lines do not distort it; six decimals, rounded.
  */
-function currencyAndRate(lines: DatedLine[], own: string): Pick<EntryRow, 'currency' | 'rate'> {
+function currencyAndRate(lines: DatedLine[], own: string): Pick<FiledEntryRow, 'currency' | 'rate'> {
   const [currency] = foreignCurrencies(lines, own)
   if (currency === undefined) return { currency: own, rate: null }
   let minorUnits = 0n

@@ -1,8 +1,9 @@
 /** Loads entries and their movements in batches. */
 
 import type { ClientBase } from 'pg'
+import type { EntryRow } from '../../formats/items/entry.ts'
+import type { MovementRow } from '../../formats/items/movement.ts'
 import type { TableOf } from '../../formats/items/table.ts'
-import type { EntryRow, MovementRow } from '../../formats/rows.ts'
 import { analyzeWhileLoading, movementsBeforeAnalyze, TableWriter } from '../load.ts'
 
 /** Movements (or entries) per COPY: foreign keys are checked once per batch, and a batch is some 2 MB. */

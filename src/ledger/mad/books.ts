@@ -4,6 +4,7 @@
  * same.
  */
 
+import { z } from 'zod'
 import { AccountingFolder, type FileFolder } from '../../formats/items/accounting-folder.ts'
 import { accountShape, type FileAccount } from '../../formats/items/accounts/account.ts'
 import { addressItem, addressOf, type FileAddress } from '../../formats/items/accounts/address.ts'
@@ -13,11 +14,14 @@ import { Bank, type FileBank } from '../../formats/items/bank.ts'
 import { Exercice, type FileExercice, monthsOf } from '../../formats/items/exercice.ts'
 import { type FileJournal, Journal, journalTypeLabels } from '../../formats/items/journal.ts'
 import { type FilePayment, Payment } from '../../formats/items/payment.ts'
-import { metadata } from '../../formats/mad/read/item-schemas.ts'
+import { text } from '../../formats/items/values.ts'
 import { type FileItem, pathOf } from '../../formats/mad/read/json-items.ts'
 import type { FileProblems, Path } from '../../formats/mad/read/problems.ts'
 import { readItem } from '../../formats/mad/read/read-item.ts'
 import { paymentMode } from '../../formats/payment.ts'
+
+/** The rest tells of the export, not of the ledger. */
+const Metadata = z.looseObject({ version: text }, 'an object is expected')
 
 export interface FileSection {
   producerId: string
@@ -166,7 +170,7 @@ export class Books {
   }
 
   #takeMetadata(item: FileItem): void {
-    const read = readItem(metadata, item, this.problems)
+    const read = readItem(Metadata, item, this.problems)
     if (read !== undefined && !/^1\./.test(read.version))
       this.problems.add('metadata', ['version'], read.version, 'version 1 of the format is expected')
   }

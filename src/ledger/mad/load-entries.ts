@@ -1,15 +1,16 @@
 /** Checks the entries of a MAD file against its books, and loads them. */
 import type { ClientBase } from 'pg'
+import { type EntryRow, entryTable, type FileEntry, MadEntry } from '../../formats/items/entry.ts'
 import type { FileExercice } from '../../formats/items/exercice.ts'
+import { type FileMovement, type MovementRow, movementTable } from '../../formats/items/movement.ts'
 import type { IdOf } from '../../formats/items/table.ts'
-import { entry, type FileEntry, type FileMovement } from '../../formats/mad/read/item-schemas.ts'
 import { type FileItem, pathOf } from '../../formats/mad/read/json-items.ts'
 import { readItem } from '../../formats/mad/read/read-item.ts'
 import { inUnits } from '../../formats/minor-units.ts'
-import type { Attachments, EntryRow, FolderKey, MovementRow } from '../../formats/rows.ts'
+import type { FolderKey } from '../../formats/rows.ts'
 import { EntryNumbers } from '../entry-numbers.ts'
 import { EntryWriter, type WrittenCounts } from '../import/entry-writer.ts'
-import { compared, entries, movements } from '../load.ts'
+import { compared } from '../load.ts'
 import { type Books, type Place, within } from './books.ts'
 
 export interface EntryTarget extends FolderKey {
@@ -41,15 +42,15 @@ export class MadEntryLoader {
   constructor(client: ClientBase, target: EntryTarget) {
     this.#target = target
     this.#writer = target.isCompared
-      ? new EntryWriter(client, compared(entries), compared(movements))
-      : new EntryWriter(client, entries, movements)
+      ? new EntryWriter(client, compared(entryTable), compared(movementTable))
+      : new EntryWriter(client, entryTable, movementTable)
     this.#exercices = [...target.books.exercices.values()]
   }
 
   /** Once there are problems, entries are only checked: nothing will be kept. */
   async add(item: FileItem): Promise<void> {
     const { books } = this.#target
-    const read = readItem(entry, item, books.problems)
+    const read = readItem(MadEntry, item, books.problems)
     if (read === undefined) return
     const exercice = this.#check(read, { item: pathOf(item), path: [] })
     if (exercice === undefined || books.problems.found.length > 0) return
@@ -209,7 +210,7 @@ export class MadEntryLoader {
   }
 }
 
-function addresses(files: FileEntry['attachments']): Attachments | null {
+function addresses(files: FileEntry['attachments']): EntryRow['attachments'] {
   const all = Object.entries(files)
   return all.length === 0 ? null : Object.fromEntries(all.map(([name, { value }]) => [name, value]))
 }

@@ -12,28 +12,27 @@
 
 import type { ClientBase } from 'pg'
 import { readByCursor } from '../../db/cursor.ts'
+import { entryTable } from '../../formats/items/entry.ts'
+import { movementTable } from '../../formats/items/movement.ts'
 import { columnsOf } from '../../formats/items/table.ts'
 import type { FolderKey } from '../../formats/rows.ts'
-import { analyzeWhileLoading, entries, movements } from '../load.ts'
+import { analyzeWhileLoading } from '../load.ts'
 
 /** Whose entries are replaced: those of an exercice, or of the whole folder. */
 export interface Replaced extends FolderKey {
   exerciceId: string | null
 }
 
-export interface RowCounts {
-  entries: number
-  movements: number
-}
+export type RowCounts = Record<'entries' | 'movements', number>
 
-const entryColumns = [...columnsOf(entries), 'filed']
-const movementColumns = [...columnsOf(movements), 'filed']
+const entryColumns = [...columnsOf(entryTable), 'filed']
+const movementColumns = [...columnsOf(movementTable), 'filed']
 
 const keys = ['schema_id', 'folder_id', 'exercice_id', 'entry_id', 'id']
 /** What the file may change of an entry and of a movement that stay. */
 const entryContent = entryColumns.filter((column) => !keys.includes(column))
 /** All that a line says, besides what only a FEC files. */
-const lineContent = columnsOf(movements).filter((column) => !keys.includes(column))
+const lineContent = columnsOf(movementTable).filter((column) => !keys.includes(column))
 const movementContent = [...lineContent, 'filed']
 
 /** Creates the tables that the loader fills. */

@@ -1,16 +1,12 @@
 /** Turns the entry lines of a TRA file into entries and movements, in the caller's transaction. */
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
+import { type EntryRow, entryTable } from '../../formats/items/entry.ts'
+import { type LetteringState, type MovementRow, movementTable } from '../../formats/items/movement.ts'
+import { blank } from '../../formats/items/table.ts'
 import { unitsMax } from '../../formats/minor-units.ts'
 import { partyKind } from '../../formats/party-kind.ts'
-import {
-  blankEntry,
-  blankMovement,
-  type EntryRow,
-  type FolderKey,
-  type LetteringState,
-  type MovementRow,
-} from '../../formats/rows.ts'
+import type { FolderKey } from '../../formats/rows.ts'
 import { isoDay } from '../../formats/tra/check/entry-check.ts'
 import type { TraLine } from '../../formats/tra/check/parse.ts'
 import type { TraProblems } from '../../formats/tra/check/problem.ts'
@@ -19,7 +15,6 @@ import { fieldOf, layouts, type TraField } from '../../formats/tra/layouts/layou
 import { EntryNumbers } from '../entry-numbers.ts'
 import type { IdSource } from '../ids.ts'
 import { EntryWriter, type WrittenCounts } from '../import/entry-writer.ts'
-import { entries, movements } from '../load.ts'
 import { sectionKey, type TraIds } from './load-parameters.ts'
 import type { UnreadFields } from './unread-fields.ts'
 
@@ -52,6 +47,9 @@ const amounts = [field('MONTANT1'), field('MONTANT2'), field('MONTANT3')]
 
 /** What the entry has, and its first line tells. */
 const ofEntry = [of.entryType, of.currency, of.rate, of.validatedOn]
+
+const blankEntry = blank(entryTable)
+const blankMovement = blank(movementTable)
 
 const letteringStates: Record<string, LetteringState> = { TL: 'complete', PL: 'partial' }
 
@@ -96,7 +94,7 @@ export class TraEntryLoader {
     this.#target = target
     this.#problems = problems
     this.#unread = unread
-    this.#writer = new EntryWriter(client, entries, movements)
+    this.#writer = new EntryWriter(client, entryTable, movementTable)
   }
 
   /** Takes lines that the check has found good. Each needs an id, and so does each entry. */

@@ -8,12 +8,13 @@
 import type pg from 'pg'
 import { accountTable } from '../../../src/formats/items/accounts/account.ts'
 import { axisTable, sectionTable } from '../../../src/formats/items/axis.ts'
+import { type EntryRow, entryTable } from '../../../src/formats/items/entry.ts'
 import { exerciceTable } from '../../../src/formats/items/exercice.ts'
 import { type JournalType, journalTable } from '../../../src/formats/items/journal.ts'
+import { type MovementRow, movementTable } from '../../../src/formats/items/movement.ts'
 import { paymentTable } from '../../../src/formats/items/payment.ts'
-import type { TableOf } from '../../../src/formats/items/table.ts'
-import type { EntryRow, FolderKey, MovementRow } from '../../../src/formats/rows.ts'
-import * as rows from '../../../src/formats/rows.ts'
+import { blank, type TableOf } from '../../../src/formats/items/table.ts'
+import type { FolderKey } from '../../../src/formats/rows.ts'
 import * as load from '../../../src/ledger/load.ts'
 
 /** Each is a year that starts on July 1. */
@@ -73,8 +74,8 @@ export interface LedgerOptions extends FolderKey {
 export async function fillLedger(client: pg.ClientBase, options: LedgerOptions): Promise<void> {
   const { label, thirdPartyId, ...folder } = options
   await insertDimensions(client, folder, label)
-  const entries = new load.TableWriter<EntryRow>(client, load.entries)
-  const movements = new load.TableWriter<MovementRow>(client, load.movements)
+  const entries = new load.TableWriter(client, entryTable)
+  const movements = new load.TableWriter(client, movementTable)
   let count = 0
   // Backwards, so that no export has the order in which rows were written.
   for (let i = entryCount - 1; i >= 0; i--) {
@@ -161,8 +162,8 @@ export async function addEntry(
   rows: (Partial<MovementRow> & { id: string })[],
 ): Promise<void> {
   const { exerciceId } = { ...blankEntry, ...entry }
-  const entries = new load.TableWriter<EntryRow>(client, load.entries)
-  const movements = new load.TableWriter<MovementRow>(client, load.movements)
+  const entries = new load.TableWriter(client, entryTable)
+  const movements = new load.TableWriter(client, movementTable)
   entries.add({ ...blankEntry, ...folder, ...entry })
   for (const row of rows)
     movements.add({ ...blankMovement, ...folder, exerciceId, entryId: entry.id, ...row })
@@ -171,7 +172,7 @@ export async function addEntry(
 }
 
 const blankEntry = {
-  ...rows.blankEntry,
+  ...blank(entryTable),
   exerciceId: '12',
   journalId: '31',
   date: '2024-09-01',
@@ -183,7 +184,8 @@ const blankEntry = {
 }
 
 const blankMovement = {
-  ...rows.blankMovement,
+  ...blank(movementTable),
+  letteringState: 'none' as const,
   accountId: '101',
   description: '',
   invoiceNumber: '',

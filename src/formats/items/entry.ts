@@ -1,0 +1,109 @@
+/** Entries and their movements (docs/spec/resources.md#entry). mad/entry.ts and mad/movement.ts write them. */
+import { z } from 'zod'
+import { anyJson } from './any-json.ts'
+import { Attachments, attachments, MadMovement } from './movement.ts'
+import * as column from './table.ts'
+import { day, dayOrNull, decimal, id, list, object, oneOf, text, textOrNull } from './values.ts'
+
+/** Source codes of entries (docs/spec/resources.md#source-codes). */
+// biome-ignore format: a table
+export const sourceCodes = [
+  'E', 'M', 'O', 'EXT', 'L', 'IB', 'P', 'AN', 'OD_TVA', 'OD_CALC_IS', 'OD_ECART', 'REM_BQ', 'RB_MANUEL', 'WORKSHEET',
+  'QUADRA', 'CEGID', 'ACD', 'FEC', 'EXCEL', 'RB_JDC', 'RB_QT', 'RB_SB', 'RB_FTP', 'RTVR', 'QUICK', 'ABO', 'PRLV_SEPA',
+  'VIRT_SEPA', 'API',
+] as const
+
+export const entryTable = column.table('entries', {
+  id: column.id,
+  exerciceId: column.reference,
+  journalId: column.reference,
+  date: column.plain,
+  dueDate: column.orNull(column.plain),
+  accountedAt: column.plain,
+  createdAt: column.plain,
+  /** Null for a draft, which awaits validation. */
+  validatedAt: column.orNull(column.plain),
+  source: column.plain,
+  /** The partner that sent it, if the source is API. */
+  thirdPartyId: column.orNull(column.reference),
+  currency: column.text,
+  /** Decimal text such as '1.0832', only if the currency is not the folder's. */
+  rate: column.orNull(column.plain),
+  comment: column.orNull(column.text),
+  partnerMetadata: column.orNull(column.column<{ partnerId: string; json: unknown }>('json')),
+  attachments,
+  /** EcritureNum; null for a draft without one. Without it, a validated entry gets one when it is loaded. */
+  number: column.orNull(column.text),
+})
+export type EntryRow = column.RowOf<typeof entryTable>
+
+const properties = object({
+  source: object({
+    name: oneOf(sourceCodes).meta({ type: 'string' }),
+    thirdParty: object({ name: text, code: text }).nullable(),
+  }),
+  partnerMetadata: object({ partnerId: text, json: anyJson }).nullable(),
+  comment: textOrNull,
+  createdAt: decimal(0, 'a whole number of seconds', 'integer')
+    .refine(
+      (seconds) => seconds >= -62_000_000_000n && seconds < 253_402_300_800n,
+      'seconds since 1970, up to the year 9999, are expected',
+    )
+    .meta({ description: 'Epoch seconds' }),
+  accountedAt: day,
+  validationDate: dayOrNull.meta({ description: 'Null: awaiting validation' }),
+})
+
+/** As a full export has it. */
+export const MadEntry = object({
+  producerId: id,
+  attachments: Attachments,
+  date: day,
+  dueDate: dayOrNull,
+  journal: object({ producerId: id, customerReferenceCode: text, name: text, type: text }),
+  currency: object({
+    code: z
+      .string()
+      .regex(/^[A-Z]{3}$/, 'a currency of three capitals is expected')
+      .meta({ type: 'string', example: 'EUR' }),
+    rate: decimal(6, 'a rate with at most six decimals')
+      .refine((rate) => rate < 10n ** 18n && rate > -(10n ** 18n), 'a rate below 10^12 is expected')
+      .meta({ description: 'Only if the currency is not that of the folder' })
+      .optional(),
+  }),
+  movements: list(MadMovement),
+  additionalProducerProperties: properties,
+})
+export type FileEntry = z.output<typeof MadEntry>
+
+const { producerId, date, dueDate, currency, journal } = MadEntry.shape
+const { attachments: files, account, payment, analytics, lettering, ...beforeEntry } = MadMovement.shape
+
+export const Movement = object({
+  ...beforeEntry,
+  entry: object({
+    ...{ producerId, date, dueDate, currency, journal },
+    additionalProducerProperties: properties.omit({ validationDate: true }),
+    attachments: Attachments,
+  }),
+  ...{ attachments: files, account, payment, analytics, lettering },
+}).meta({ id: 'Movement' })
+
+const Filed = object({
+  pieceDate: dayOrNull,
+  auxiliaryNumber: textOrNull,
+  auxiliaryName: textOrNull,
+}).meta({
+  description:
+    'Date of the document and third-party account, as a FEC filed them. Only with `columns=extended`, and only if ' +
+    'something was filed: otherwise the date is that of the entry, and there is no such account',
+})
+
+export const Entry = MadEntry.extend({
+  movements: list(MadMovement.extend({ filed: Filed.optional() })),
+  additionalProducerProperties: properties.extend({
+    ecritureNum: textOrNull.optional().meta({
+      description: 'Number of the entry in its journal. Only with `columns=extended`',
+    }),
+  }),
+}).meta({ id: 'Entry' })
