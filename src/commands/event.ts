@@ -9,7 +9,7 @@ import { schemaExists } from '../webhooks/staff.sql.ts'
 import { carryOut } from './carry-out.ts'
 import { idKind, momentKind, mostOption } from './terminal/kinds.ts'
 import { listLines } from './terminal/list-lines.ts'
-import type { Terminal } from './terminal/terminal.ts'
+import type { StaffTerminal } from './terminal/terminal.ts'
 import { asOwner, recordAct } from './with-database.ts'
 
 /** Readers of JSON could not keep a greater one. */
@@ -72,7 +72,7 @@ interface Emit {
 }
 
 async function emit(
-  terminal: Terminal,
+  terminal: StaffTerminal,
   { schema, folder, person, name, operation, data }: Emit,
 ): Promise<void> {
   const payload = checkEventPayload({ name, operation, data: parseData(data) })
@@ -109,7 +109,7 @@ interface List {
   most: number
 }
 
-async function list(terminal: Terminal, { schema, folder, name, most }: List): Promise<void> {
+async function list(terminal: StaffTerminal, { schema, folder, name, most }: List): Promise<void> {
   if (name !== undefined && !isEventKind(name))
     throw new Error(`There is no kind of event ${name}; the kinds are ${eventKinds.join(', ')}`)
   const selection = { schema, folder, name, most }
@@ -120,7 +120,7 @@ async function list(terminal: Terminal, { schema, folder, name, most }: List): P
 }
 
 async function replay(
-  terminal: Terminal,
+  terminal: StaffTerminal,
   { subscription: id, ...span }: { subscription: string; from?: Date; to?: Date },
 ): Promise<void> {
   if (span.from !== undefined) return carryOut(replayHappened)(terminal, { id, ...span })

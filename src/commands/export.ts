@@ -6,7 +6,7 @@ import { exportFacts, exportList } from '../lists/exports.ts'
 import { carryOut } from './carry-out.ts'
 import { idKind, mostOption } from './terminal/kinds.ts'
 import { factLines } from './terminal/list-lines.ts'
-import type { Terminal } from './terminal/terminal.ts'
+import type { StaffTerminal } from './terminal/terminal.ts'
 import { asOwner, printList } from './with-database.ts'
 
 export const exportCommands = [
@@ -18,14 +18,14 @@ export const exportCommands = [
       state: { value: 'state', choices: jobStates, help: 'exports in one state' },
       most: mostOption,
     },
-    run: (terminal: Terminal, { folder, ...options }) =>
+    run: (terminal: StaffTerminal, { folder, ...options }) =>
       printList(terminal, exportList, { folderId: folder, ...options }),
   }),
   command({
     name: 'export show',
     summary: 'show one export',
     arguments: { id: { help: 'as export list shows it' } },
-    run: (terminal: Terminal, { id }) => show(terminal, id),
+    run: (terminal: StaffTerminal, { id }) => show(terminal, id),
   }),
   command({
     name: 'export cancel',
@@ -36,7 +36,7 @@ export const exportCommands = [
   }),
 ]
 
-function show(terminal: Terminal, id: string): Promise<void> {
+function show(terminal: StaffTerminal, id: string): Promise<void> {
   return asOwner(terminal, async (client) => {
     const found = await findRecord(client, id)
     if (!found) throw unknown(id)

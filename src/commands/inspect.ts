@@ -3,23 +3,21 @@ import { command } from '../../packages/terminal/src/command.ts'
 import { inUnits } from '../formats/minor-units.ts'
 import { checkTra, type TraSummary } from '../formats/tra/check/check.ts'
 import { readSource } from '../ledger/import/source-file.ts'
-import { printLines } from './terminal/lines.ts'
-import { createProgressBar, showFileProgress } from './terminal/progress-bar.ts'
+import { showFileProgress } from './terminal/file-progress.ts'
 import { table } from './terminal/table.ts'
-import type { Terminal } from './terminal/terminal.ts'
+import type { StaffTerminal } from './terminal/terminal.ts'
 
 export const inspectTraCommand = command({
   name: 'inspect tra',
   summary: 'a TRA file: its records, journals and dates, and the problems that prevent an import',
   arguments: { file: { help: 'plain, or compressed by gzip or zstd' } },
-  run: (terminal: Terminal, { file }) => inspectTra(terminal, file),
+  run: (terminal: StaffTerminal, { file }) => inspectTra(terminal, file),
 })
 
-async function inspectTra(terminal: Terminal, file: string): Promise<void> {
+async function inspectTra(terminal: StaffTerminal, file: string): Promise<void> {
   const found = statSync(file, { throwIfNoEntry: false })
   if (!found?.isFile()) throw new Error(`There is no file ${file}`)
-  const bar = createProgressBar(terminal.err)
-  const show = showFileProgress(bar)
+  const show = showFileProgress(terminal)
   let bytes = 0
   const content = readSource(file, (read) => {
     bytes = read
@@ -27,9 +25,8 @@ async function inspectTra(terminal: Terminal, file: string): Promise<void> {
   const summary = await checkTra(content, (_, lines) =>
     show({ step: 'reading', bytes, bytesTotal: found.size, lines }),
   )
-  bar.clear()
   const lines = summary.lines === 0 ? problems(summary) : report(summary)
-  printLines(terminal.out, lines)
+  terminal.print(lines)
   if (summary.problemCount > 0) throw new Error('The file has problems')
 }
 

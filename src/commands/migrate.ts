@@ -1,19 +1,18 @@
 import { command } from '../../packages/terminal/src/command.ts'
 import { latestMigration } from '../db/migrations/migrate.ts'
 import { readVersion } from '../db/migrations/version.sql.ts'
-import { printLines } from './terminal/lines.ts'
-import type { Terminal } from './terminal/terminal.ts'
+import type { StaffTerminal } from './terminal/terminal.ts'
 import { withDatabase } from './with-database.ts'
 
 export const migrateCommand = command({
   name: 'migrate',
   summary: 'migrate the database to the version of this code',
   // Opening the database migrates it. The service does the same at each start if its login may.
-  run: (terminal: Terminal) =>
+  run: (terminal: StaffTerminal) =>
     withDatabase(terminal, async ({ pool }) => {
       const { version } = await readVersion(pool)
       const ours = await latestMigration()
       const standing = version === ours ? 'that of this code' : `which this code, of version ${ours}, can use`
-      printLines(terminal.out, [`The database is at version ${version}, ${standing}.`])
+      terminal.print([`The database is at version ${version}, ${standing}.`])
     }),
 })

@@ -9,7 +9,7 @@ import {
 import { partnerList } from '../lists/partners.ts'
 import { carryOut } from './carry-out.ts'
 import { numberKind } from './terminal/kinds.ts'
-import type { Terminal } from './terminal/terminal.ts'
+import type { StaffTerminal } from './terminal/terminal.ts'
 import { printList } from './with-database.ts'
 
 const code = { value: 'code', required: true, help: 'of the third party' } as const
@@ -28,7 +28,7 @@ export const partnerCommands = [
   command({
     name: 'partner list',
     summary: 'list all third parties',
-    run: (terminal: Terminal) => printList(terminal, partnerList, {}),
+    run: (terminal: StaffTerminal) => printList(terminal, partnerList, {}),
   }),
   command({
     name: 'partner disconnect',

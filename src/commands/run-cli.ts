@@ -14,15 +14,13 @@ import { maintenanceCommand } from './maintenance.ts'
 import { migrateCommand } from './migrate.ts'
 import { consoleKeyCommands } from './operators/console-key.ts'
 import { partnerCommands } from './partner.ts'
-import { printLines } from './terminal/lines.ts'
-import { createProgressBar } from './terminal/progress-bar.ts'
-import type { Terminal } from './terminal/terminal.ts'
+import type { StaffTerminal } from './terminal/terminal.ts'
 import { tokenCommands } from './token.ts'
 import { webhookCommands } from './webhook.ts'
 import { Interruption } from './with-database.ts'
 
 /** @param more commands that are not the service's own */
-export function staffProgram(more: Command<Terminal>[]): Program<Terminal> {
+export function staffProgram(more: Command<StaffTerminal>[]): Program<StaffTerminal> {
   return {
     call: 'npm run cli --',
     about: 'Grandlivre, for its staff. The settings are those of the service (README).',
@@ -68,23 +66,21 @@ export function staffProgram(more: Command<Terminal>[]): Program<Terminal> {
  */
 export async function runCli(
   words: string[],
-  terminal: Terminal,
-  more: Command<Terminal>[],
+  terminal: StaffTerminal,
+  more: Command<StaffTerminal>[],
 ): Promise<number> {
-  const { out, err } = terminal
   const program = staffProgram(more)
   try {
     const read = readCommandLine(program, words)
     if ('help' in read) {
-      printLines(read.isAsked ? out : err, read.help)
+      terminal[read.isAsked ? 'print' : 'note'](read.help)
       return read.isAsked ? 0 : 1
     }
     await read.command.run(terminal, read.given)
     return 0
   } catch (error) {
-    createProgressBar(err).clear()
     const message = error instanceof Error ? error.message : String(error)
-    printLines(err, error instanceof UsageError ? usageLines(program, words, error) : message.split('\n'))
+    terminal.note(error instanceof UsageError ? usageLines(program, words, error) : message.split('\n'))
     return error instanceof Interruption ? error.exitCode : 1
   }
 }

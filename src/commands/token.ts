@@ -4,7 +4,7 @@ import type { Level } from '../auth/secrets.ts'
 import { tokenList } from '../lists/tokens.ts'
 import { carryOut } from './carry-out.ts'
 import { idKind } from './terminal/kinds.ts'
-import type { Terminal } from './terminal/terminal.ts'
+import type { StaffTerminal } from './terminal/terminal.ts'
 import { printList } from './with-database.ts'
 
 export const tokenCommands = [
@@ -28,7 +28,7 @@ export const tokenCommands = [
   command({
     name: 'token list',
     summary: 'list all tokens, without their secret values',
-    run: (terminal: Terminal) => printList(terminal, tokenList, {}),
+    run: (terminal: StaffTerminal) => printList(terminal, tokenList, {}),
   }),
 ]
 
@@ -39,7 +39,7 @@ interface Issue {
   firm?: string
 }
 
-async function issue(terminal: Terminal, { partner, level, folder, firm }: Issue): Promise<void> {
+async function issue(terminal: StaffTerminal, { partner, level, folder, firm }: Issue): Promise<void> {
   const [openedId, otherId] = level === 'api' ? [folder, firm] : [firm, folder]
   if (openedId === undefined || otherId !== undefined)
     throw new Error(`--level ${level} takes --${level === 'api' ? 'folder' : 'firm'} <id> and no other scope`)

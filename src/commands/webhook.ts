@@ -25,7 +25,7 @@ import { vetTarget } from '../webhooks/target.ts'
 import { carryOut, secretLines } from './carry-out.ts'
 import { idKind, mostOption } from './terminal/kinds.ts'
 import { factLines, listLines } from './terminal/list-lines.ts'
-import type { Terminal } from './terminal/terminal.ts'
+import type { StaffTerminal } from './terminal/terminal.ts'
 import { asOwner, printList, recordAct } from './with-database.ts'
 
 const subscription = { is: idKind, help: 'of the subscription' }
@@ -47,13 +47,13 @@ export const webhookCommands = [
   command({
     name: 'webhook list',
     summary: 'all subscriptions',
-    run: (terminal: Terminal) => printList(terminal, subscriptionList, {}),
+    run: (terminal: StaffTerminal) => printList(terminal, subscriptionList, {}),
   }),
   command({
     name: 'webhook show',
     summary: 'show one subscription',
     arguments: { id: subscription },
-    run: (terminal: Terminal, { id }) => show(terminal, id),
+    run: (terminal: StaffTerminal, { id }) => show(terminal, id),
   }),
   command({
     name: 'webhook enable',
@@ -92,13 +92,13 @@ export const webhookCommands = [
       state: { value: 'state', choices: deliveryStates, help: 'in one state' },
       most: mostOption,
     },
-    run: (terminal: Terminal, { id, ...options }) => deliveries(terminal, id, options),
+    run: (terminal: StaffTerminal, { id, ...options }) => deliveries(terminal, id, options),
   }),
   command({
     name: 'webhook attempts',
     summary: 'each attempt of one delivery, with the beginning of the response',
     arguments: { id: subscription, delivery: { is: idKind, help: 'as webhook deliveries shows it' } },
-    run: (terminal: Terminal, { id, delivery }) => attempts(terminal, id, delivery),
+    run: (terminal: StaffTerminal, { id, delivery }) => attempts(terminal, id, delivery),
   }),
 ]
 
@@ -114,7 +114,7 @@ interface Create {
   folder?: string[]
 }
 
-async function create(terminal: Terminal, { partner, url, events, ...scope }: Create): Promise<void> {
+async function create(terminal: StaffTerminal, { partner, url, events, ...scope }: Create): Promise<void> {
   if (Object.keys(scope).length !== 1) throw new Error('Give one of --all-schemas, --schema and --folder')
   const rules = { allowInsecure: readConfig(terminal.env).webhookAllowInsecure }
   const onEvents = events.split(',').map((name) => name.trim())
@@ -177,7 +177,7 @@ async function scopeOf(
   return { schemaId, folderIds: [...new Set(folder)] }
 }
 
-async function show(terminal: Terminal, id: string): Promise<void> {
+async function show(terminal: StaffTerminal, id: string): Promise<void> {
   await asOwner(terminal, async (client) => {
     const found = await readSubscription(client, id)
     if (!found) throw unknown(id)
@@ -186,7 +186,7 @@ async function show(terminal: Terminal, id: string): Promise<void> {
 }
 
 async function deliveries(
-  terminal: Terminal,
+  terminal: StaffTerminal,
   id: string,
   options: { state?: DeliveryState; most: number },
 ): Promise<void> {
@@ -197,7 +197,7 @@ async function deliveries(
   })
 }
 
-async function attempts(terminal: Terminal, id: string, delivery: string): Promise<void> {
+async function attempts(terminal: StaffTerminal, id: string, delivery: string): Promise<void> {
   await asOwner(terminal, async (client) => {
     const filter = { subscriptionId: id, deliveryId: delivery, most: attemptsMax }
     const found = await listAttempts(client, filter)

@@ -9,9 +9,8 @@ import type { OnStep } from '../db/migrations/migrate.ts'
 import { createOwnerPool, inTransaction } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
 import type { List } from '../lists/list.ts'
-import { printLines } from './terminal/lines.ts'
 import { listLines } from './terminal/list-lines.ts'
-import type { Terminal } from './terminal/terminal.ts'
+import type { StaffTerminal } from './terminal/terminal.ts'
 
 /** Ctrl-C or SIGTERM ended the command. Its transaction ends with the process. */
 export class Interruption extends Error {
@@ -38,7 +37,10 @@ export interface Opened {
  * @throws {Interruption} after which the process must end, because `run` may still be waiting for the database
  * @throws {Error} of `run`, or if the database was lost
  */
-export async function withDatabase<T>(terminal: Terminal, run: (opened: Opened) => Promise<T>): Promise<T> {
+export async function withDatabase<T>(
+  terminal: StaffTerminal,
+  run: (opened: Opened) => Promise<T>,
+): Promise<T> {
   const config = readConfig(terminal.env)
   const check = await keyCheck(config, { adopts: false })
   const stop = terminal.stop()
@@ -68,27 +70,26 @@ export async function withDatabase<T>(terminal: Terminal, run: (opened: Opened) 
 }
 
 /** Migrations are silent: a command that waits for one would look stuck. */
-function sayWait({ err }: Terminal): OnStep {
+function sayWait({ note }: StaffTerminal): OnStep {
   return (doing, file) => {
-    if (file === undefined) printLines(err, [doing])
+    if (file === undefined) note(doing)
     return () => {}
   }
 }
 
 /** Runs a command in one transaction as the owner of the tables. The returned lines are printed after the commit. */
 export function asOwner(
-  terminal: Terminal,
+  terminal: StaffTerminal,
   run: (client: PoolClient, config: Config) => Promise<string[]>,
 ): Promise<void> {
   return withDatabase(terminal, async ({ pool, config }) => {
-    const lines = await inTransaction(pool, (client) => run(client, config))
-    printLines(terminal.out, lines)
+    terminal.print(await inTransaction(pool, (client) => run(client, config)))
   })
 }
 
 /** Prints the rows of a list. */
 export function printList<Row, Filter>(
-  terminal: Terminal,
+  terminal: StaffTerminal,
   list: List<Row, Filter>,
   filter: Filter,
 ): Promise<void> {

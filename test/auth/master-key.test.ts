@@ -3,10 +3,11 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
+import { Readable } from 'node:stream'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { seedCommand } from '../../packages/sample/src/seed-command.ts'
+import { createTerminal } from '../../packages/terminal/src/terminal.ts'
 import { keyCheck, loadMasterKey } from '../../src/auth/master-key.ts'
 import { encrypt } from '../../src/auth/secrets.ts'
 import { runCli } from '../../src/commands/run-cli.ts'
@@ -75,13 +76,16 @@ async function start(masterKey: Buffer | undefined): Promise<string | undefined>
 /** What a staff command prints on standard error. @param words by default of one that reads no secret */
 async function command(masterKey: Buffer, ...words: string[]): Promise<string> {
   let error = ''
-  const terminal = {
-    env: { MASTER_KEY: masterKey.toString('hex'), DATA_DIR: dataDir, DATABASE_URL: database.ownerUrl },
-    out: new PassThrough().resume(),
-    err: new PassThrough().on('data', (text) => (error += text)),
-    stop: () => new AbortController().signal,
-  }
-  const code = await runCli(words.length > 0 ? words : ['token', 'list'], terminal, [seedCommand])
+  const env = { MASTER_KEY: masterKey.toString('hex'), DATA_DIR: dataDir, DATABASE_URL: database.ownerUrl }
+  const terminal = createTerminal({
+    input: Readable.from([]),
+    out: { write: () => {} },
+    err: { write: (text) => (error += text) },
+  })
+  const stop = () => new AbortController().signal
+  const code = await runCli(words.length > 0 ? words : ['token', 'list'], { ...terminal, env, stop }, [
+    seedCommand,
+  ])
   expect(code).toBe(error === '' ? 0 : 1)
   return error
 }

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
-import { Writable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { seedCommand } from '../../packages/sample/src/seed-command.ts'
+import { createTerminal } from '../../packages/terminal/src/terminal.ts'
 import { runCli } from '../../src/commands/run-cli.ts'
 import { environment } from './process.ts'
 import { testMasterKey } from './service.ts'
@@ -16,24 +17,16 @@ export interface CommandResult {
 /** Runs a staff command in this process. */
 export async function cli(ownerUrl: string, ...words: string[]): Promise<CommandResult> {
   const result = { code: 0, out: '', error: '' }
-  const terminal = {
-    env: environmentOf(ownerUrl),
-    out: collect((text) => (result.out += text)),
-    err: collect((text) => (result.error += text)),
-    // No signal ever arrives.
-    stop: () => new AbortController().signal,
-  }
-  result.code = await runCli(words, terminal, [seedCommand])
-  return result
-}
-
-function collect(add: (text: string) => void): Writable {
-  return new Writable({
-    write(chunk, _encoding, done) {
-      add(String(chunk))
-      done()
-    },
+  const terminal = createTerminal({
+    input: Readable.from([]),
+    out: { write: (text) => (result.out += text) },
+    err: { write: (text) => (result.error += text) },
   })
+  const env = environmentOf(ownerUrl)
+  // No signal ever arrives.
+  const stop = () => new AbortController().signal
+  result.code = await runCli(words, { ...terminal, env, stop }, [seedCommand])
+  return result
 }
 
 function environmentOf(ownerUrl: string) {

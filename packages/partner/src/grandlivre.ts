@@ -24,8 +24,7 @@ out.on('error', ({ code, message }: NodeJS.ErrnoException) => {
   process.exitCode = 1
 })
 
-const now = () => performance.now()
-const terminal = createTerminal({ input, out, err, interrupt, now })
+const terminal = createTerminal({ input, out, err, interrupt })
 // Nor must a closed terminal, while the command ends what it began.
 input.on('error', () => {})
 const exitCode = await run(process.argv.slice(2), { env, terminal, signal: stop.signal })

@@ -8,7 +8,6 @@ import { mkdir, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createProgressBar } from '../../../src/commands/terminal/progress-bar.ts'
 import { type Config, defaultPort, readConfig } from '../../../src/config.ts'
 import { checkTra } from '../../../src/formats/tra/check/check.ts'
 import { type Credentials, writeCredentials } from '../../../src/http/reference/demo-credentials.ts'
@@ -17,6 +16,7 @@ import { startService } from '../../../src/start.ts'
 import { stopSignal } from '../../../src/stop-signal.ts'
 import { command, type Given, type Kind } from '../../terminal/src/command.ts'
 import { helpOf } from '../../terminal/src/help.ts'
+import { createTerminal } from '../../terminal/src/terminal.ts'
 import { readWords } from '../../terminal/src/words.ts'
 import { correctEntries, ensureDemoFolder } from './demo-folder.ts'
 import { movementsMax } from './seed.ts'
@@ -24,7 +24,8 @@ import { movementsMax } from './seed.ts'
 /** Fewer movements give no meaningful sizes and rates. */
 const movementsMin = 1_000
 
-const print = (line: string): void => void process.stdout.write(`${line}\n`)
+const { stdin: input, stdout: out, stderr: err } = process
+const { print, note, progress } = createTerminal({ input, out, err })
 
 const movementsKind: Kind<number> = {
   takes: `a whole number from ${movementsMin} to ${movementsMax}`,
@@ -59,8 +60,7 @@ async function runDemo({ movements, out, once: ends }: Given<unknown, typeof opt
   } catch (error) {
     if (!stop.aborted) throw error
   }
-  // On a terminal this clears a partly drawn progress bar.
-  if (stop.aborted) print(`${process.stdout.isTTY ? '\r\x1b[K' : ''}Stopped.`)
+  if (stop.aborted) print('Stopped.')
 }
 
 interface Show {
@@ -71,7 +71,7 @@ interface Show {
 }
 
 async function show(config: Config, { movements, out, once: ends, stop }: Show): Promise<void> {
-  print('Grandlivre: a ledger, exported to a partner over HTTP. Ctrl-C stops.\n')
+  print(['Grandlivre: a ledger, exported to a partner over HTTP. Ctrl-C stops.', ''])
   await mkdir(out, { recursive: true }).catch((error: Error) => {
     throw new Error(`The files cannot go to ${out}, choose another --out: ${error.message}`)
   })
@@ -79,8 +79,7 @@ async function show(config: Config, { movements, out, once: ends, stop }: Show):
   const started = performance.now()
   let credentials: Credentials | undefined
   let ownerUrl = ''
-  const progress = createProgressBar(process.stdout)
-  progress.show(0, 'PostgreSQL is starting')
+  progress('PostgreSQL is starting', 0)
   const service = await startService(
     // The tour sends in seconds what a partner sends in a day.
     { ...config, port, rateLimit: { ...config.rateLimit, requests: 1_000 } },
@@ -89,7 +88,6 @@ async function show(config: Config, { movements, out, once: ends, stop }: Show):
       prepare: async (database, masterKey) => {
         stop.throwIfAborted()
         ownerUrl = database.ownerUrl
-        progress.clear()
         print(`Database  PostgreSQL, embedded, in ${pathOf(config.dataDir)}; ${since(started)}`)
         const folder = await fillFolder(movements, stop, (onProgress) =>
           ensureDemoFolder(database, masterKey, { dataDir: config.dataDir, movements, onProgress }),
@@ -100,17 +98,16 @@ async function show(config: Config, { movements, out, once: ends, stop }: Show):
         }
       },
     },
-  ).finally(() => progress.clear())
+  )
   try {
     stop.throwIfAborted()
-    print(`Service   ${service.url}\n`)
+    print([`Service   ${service.url}`, ''])
     await tour(ownerUrl, { out, credentials: credentials!, stop })
     await checkTraFile(join(out, files.tra), movements)
     print('')
     await listFiles(out)
     if (ends) return
-    print('')
-    for (const line of invitation(join(config.dataDir, 'credentials.json'), credentials!)) print(line)
+    print(['', ...invitation(join(config.dataDir, 'credentials.json'), credentials!)])
     if (!stop.aborted) await once(stop, 'abort')
   } finally {
     await service.close()
@@ -123,25 +120,19 @@ async function fillFolder<Folder>(
   stop: AbortSignal,
   ensure: (onProgress: (done: number, all: number) => void) => Promise<Folder>,
 ): Promise<Folder> {
-  const progress = createProgressBar(process.stdout)
   const started = performance.now()
   const rate = (done: number) =>
     `${Math.round((1000 * done) / (performance.now() - started)).toLocaleString('en')}/s`
   const count = movements.toLocaleString('en')
   let wasMade = false
-  try {
-    const folder = await ensure((done, all) => {
-      // Rolls back the whole load, which is one transaction.
-      stop.throwIfAborted()
-      wasMade = true
-      progress.show(done / all, `Ledger: ${done.toLocaleString('en')} of ${count} movements, ${rate(done)}`)
-    })
-    progress.clear()
-    print(`Ledger    ${count} movements, made up${wasMade ? ` now; ${since(started)}` : ' before'}`)
-    return folder
-  } finally {
-    progress.clear()
-  }
+  const folder = await ensure((done, all) => {
+    // Rolls back the whole load, which is one transaction.
+    stop.throwIfAborted()
+    wasMade = true
+    progress(`Ledger: ${done.toLocaleString('en')} of ${count} movements, ${rate(done)}`, done / all)
+  })
+  print(`Ledger    ${count} movements, made up${wasMade ? ` now; ${since(started)}` : ' before'}`)
+  return folder
 }
 
 interface Tour {
@@ -164,7 +155,7 @@ async function tour(ownerUrl: string, { out, credentials, stop }: Tour): Promise
   await grandlivre('pull', '--exercice', exerciceId, '--out', to(files.year), '--force')
   await grandlivre('sync', '--to', to(files.copy))
   if (stop.aborted) return
-  print(`The bookkeeper corrects ${await correctEntries(ownerUrl, societyId, exerciceId)} entries.\n`)
+  print([`The bookkeeper corrects ${await correctEntries(ownerUrl, societyId, exerciceId)} entries.`, ''])
   await grandlivre('sync', '--to', to(files.copy))
   await grandlivre('verify', '--to', to(files.copy))
   await grandlivre('pull', '--all', '--format', 'json', '--out', to(files.json), '--force')
@@ -214,11 +205,10 @@ async function listFiles(out: string): Promise<void> {
 /** Checks the file like a bookkeeping program before an import. */
 async function checkTraFile(file: string, movements: number): Promise<void> {
   const started = performance.now()
-  const progress = createProgressBar(process.stdout)
   const { size } = await stat(file)
   const found = await checkTra(createReadStream(file), (bytes, lines) =>
-    progress.show(bytes / size, `Checked: ${lines.toLocaleString('en')} lines`),
-  ).finally(() => progress.clear())
+    progress(`Checked: ${lines.toLocaleString('en')} lines`, bytes / size),
+  )
   const [first] = found.problems
   if (first) throw new Error(`Line ${first.line}, column ${first.column} of ${file}: ${first.message}`)
   if (found.movements !== movements)
@@ -270,7 +260,7 @@ function since(started: number): string {
 }
 
 // A closed output (`| head`, a closed terminal) must not leave the database running.
-for (const out of [process.stdout, process.stderr]) out.on('error', () => {})
+for (const output of [out, err]) output.on('error', () => {})
 
 const demo = command({
   name: '',
@@ -282,8 +272,8 @@ const demo = command({
 try {
   const given = readWords(demo, process.argv.slice(2), {})
   if (given !== 'help') await demo.run(undefined, given)
-  else for (const line of helpOf({ call: 'npm run demo --', options: {} }, demo)) print(line)
+  else print(helpOf({ call: 'npm run demo --', options: {} }, demo))
 } catch (error) {
-  process.stderr.write(`${(error as Error).message}\n`)
+  note((error as Error).message.split('\n'))
   process.exitCode = 1
 }

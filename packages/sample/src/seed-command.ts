@@ -1,8 +1,6 @@
 import { checkLine } from '../../../src/commands/terminal/check-line.ts'
-import { printLines } from '../../../src/commands/terminal/lines.ts'
 import { nextSteps } from '../../../src/commands/terminal/next-steps.ts'
-import { createProgressBar } from '../../../src/commands/terminal/progress-bar.ts'
-import type { Terminal } from '../../../src/commands/terminal/terminal.ts'
+import type { StaffTerminal } from '../../../src/commands/terminal/terminal.ts'
 import { recordAct, withDatabase } from '../../../src/commands/with-database.ts'
 import type { Config } from '../../../src/config.ts'
 import { command, type Kind } from '../../terminal/src/command.ts'
@@ -39,19 +37,19 @@ interface Options {
 }
 
 async function seedFolder(
-  terminal: Terminal,
+  terminal: StaffTerminal,
   { movements, seed: randomSeed, 'folder-reference': reference, replace }: Options,
 ): Promise<void> {
   checkLine('--folder-reference', reference)
   await withDatabase(terminal, async ({ database, config }) => {
     const started = performance.now()
-    const bar = createProgressBar(terminal.err)
     await seed(database.ownerUrl, {
       movements,
       seed: randomSeed,
       reference,
       replace: replace === true,
-      onProgress: (done, all) => bar.show(done / all, progressText(done, all, performance.now() - started)),
+      onProgress: (done, all) =>
+        terminal.progress(progressText(done, all, performance.now() - started), done / all),
       record: (client, { schemaId, folderId }) =>
         recordAct(client, {
           act: 'seed',
@@ -60,8 +58,7 @@ async function seedFolder(
           details: { movements, replace: replace === true },
         }),
       onLoaded: (folder) => {
-        bar.clear()
-        printLines(terminal.out, report(folder, (performance.now() - started) / 1000, config))
+        terminal.print(report(folder, (performance.now() - started) / 1000, config))
       },
     })
   })

@@ -8,12 +8,12 @@ import { createQuestions } from './questions.ts'
 import type { Input, Output } from './streams.ts'
 
 export interface Terminal {
-  /** One line of the result, on standard output. */
-  print(line: string): void
+  /** The result, or a part of it, on standard output. */
+  print(lines: string | readonly string[]): void
   /** A result as one line of JSON, on standard output. */
   json(value: unknown): void
-  /** A line about the run, on standard error: what is being done, waited for, or done anew. */
-  note(line: string): void
+  /** About the run, on standard error: what is being done, waited for, or done anew. */
+  note(lines: string | readonly string[]): void
   /**
    * How far the command is, on standard error: one line that is redrawn on a terminal, a plain line every few seconds
    * elsewhere. Cheap enough to be called for every chunk.
@@ -43,22 +43,34 @@ export interface Streams {
   out: Output
   err: Output
   /** Ctrl-C while keys are read one by one, when the terminal sends no signal. */
-  interrupt: () => void
-  now: () => number
+  interrupt?: () => void
+  /** Milliseconds, of any origin. */
+  now?: () => number
 }
 
-export function createTerminal({ input, out, err, interrupt, now }: Streams): Terminal {
+export function createTerminal({
+  input,
+  out,
+  err,
+  interrupt = () => {},
+  now = () => performance.now(),
+}: Streams): Terminal {
   const progress = createProgressLine(err, now)
   const isInteractive = input.isTTY === true && err.isTTY === true
   const questions = createQuestions({ input, err, interrupt })
-  const write = (output: Output, line: string) => {
+  const write = (output: Output, lines: string | readonly string[]) => {
     progress.clear()
-    output.write(`${line}\n`)
+    output.write(
+      [lines]
+        .flat()
+        .map((line) => `${printable(line)}\n`)
+        .join(''),
+    )
   }
   return {
-    print: (line) => write(out, printable(line)),
+    print: (lines) => write(out, lines),
     json: (value) => write(out, printableJson(value)),
-    note: (line) => write(err, printable(line)),
+    note: (lines) => write(err, lines),
     progress: progress.show,
     endProgress: progress.clear,
     isInteractive,

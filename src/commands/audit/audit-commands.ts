@@ -6,10 +6,8 @@ import { findThirdParty } from '../../auth/third-parties.sql.ts'
 import { inTransaction } from '../../db/pool.ts'
 import { auditList } from '../../lists/audit.ts'
 import { idKind, momentKind, mostOption } from '../terminal/kinds.ts'
-import { printLines } from '../terminal/lines.ts'
 import { listLines } from '../terminal/list-lines.ts'
-import { createProgressBar } from '../terminal/progress-bar.ts'
-import type { Terminal } from '../terminal/terminal.ts'
+import type { StaffTerminal } from '../terminal/terminal.ts'
 import { asOwner, withDatabase } from '../with-database.ts'
 
 const anchorKind: Kind<Link> = {
@@ -52,7 +50,7 @@ interface List {
   most: number
 }
 
-async function list(terminal: Terminal, { folder, partner, from, to, most }: List): Promise<void> {
+async function list(terminal: StaffTerminal, { folder, partner, from, to, most }: List): Promise<void> {
   await asOwner(terminal, async (client) => {
     const thirdParty = partner === undefined ? undefined : await findThirdParty(client, partner)
     if (partner !== undefined && !thirdParty)
@@ -62,21 +60,19 @@ async function list(terminal: Terminal, { folder, partner, from, to, most }: Lis
   })
 }
 
-async function verify(terminal: Terminal, { anchor }: { anchor?: Link }): Promise<void> {
-  const bar = createProgressBar(terminal.err)
+async function verify(terminal: StaffTerminal, { anchor }: { anchor?: Link }): Promise<void> {
   await withDatabase(terminal, async ({ pool, config }) => {
     const masterKey = await loadMasterKey(config)
     const onProgress = (checked: number, all: number) =>
-      bar.show(
-        checked / Math.max(all, 1),
+      terminal.progress(
         `${checked.toLocaleString('en')} of ${all.toLocaleString('en')} rows`,
+        checked / Math.max(all, 1),
       )
     const verification = await inTransaction(pool, async (client) => {
       await readOneState(client)
       return verifyAudit(client, { masterKey, anchor, onProgress })
     })
-    bar.clear()
-    printLines(terminal.out, reportOf(verification, anchor))
+    terminal.print(reportOf(verification, anchor))
     if (verification.problem) throw new Error('The audit is not whole')
   })
 }

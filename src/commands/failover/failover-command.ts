@@ -2,8 +2,7 @@
 
 import { randomInt } from 'node:crypto'
 import { command } from '../../../packages/terminal/src/command.ts'
-import { confirm } from '../terminal/confirm.ts'
-import type { Terminal } from '../terminal/terminal.ts'
+import type { StaffTerminal } from '../terminal/terminal.ts'
 import { asOwner, recordAct } from '../with-database.ts'
 import { type Failover, failOver } from './failover.ts'
 
@@ -11,8 +10,8 @@ export const failoverCommand = command({
   name: 'failover',
   summary: 'refuse what the former database gave out, after a promotion or a restore',
   options: { yes: { help: 'do not ask' } },
-  async run(terminal: Terminal, { yes }) {
-    if (!yes) await confirm(terminal, warning)
+  async run(terminal: StaffTerminal, { yes }) {
+    if (!yes) await confirm(terminal)
     await asOwner(terminal, async (client) => {
       const failover = await failOver(client, randomInt)
       const [formerEpoch, epoch] = failover.epochs
@@ -26,6 +25,15 @@ const warning = [
   'This database takes the place of another, which may have had later commits: a standby was promoted, or a backup restored.',
   'Partners read ledgers in full again, subscribers see a gap in their numbers, and running full exports fail.',
 ]
+
+/** @throws {Error} without a `yes`, or without a terminal to ask on */
+async function confirm(terminal: StaffTerminal): Promise<void> {
+  if (!terminal.isInteractive) throw new Error('There is no terminal to ask on. Repeat it with --yes')
+  terminal.note(warning)
+  // Ctrl-C and Ctrl-D are answers, too.
+  const answer = await terminal.ask('Go on? Type yes:').catch(() => 'no')
+  if (answer !== 'yes') throw new Error('Nothing was changed')
+}
 
 function reportOf({ epochs, sequences, subscriptions, failedExports, retiredExports }: Failover): string[] {
   return [

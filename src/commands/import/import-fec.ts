@@ -3,9 +3,8 @@ import { command } from '../../../packages/terminal/src/command.ts'
 import { type FecEncoding, fecEncodings } from '../../formats/fec/encoding.ts'
 import { importFec } from '../../ledger/fec/import-fec.ts'
 import { checkLine } from '../terminal/check-line.ts'
-import { printLines } from '../terminal/lines.ts'
-import { createProgressBar, showFileProgress } from '../terminal/progress-bar.ts'
-import type { Terminal } from '../terminal/terminal.ts'
+import { showFileProgress } from '../terminal/file-progress.ts'
+import type { StaffTerminal } from '../terminal/terminal.ts'
 import { recordAct, withDatabase } from '../with-database.ts'
 import { fecReport } from './fec-report.ts'
 
@@ -40,7 +39,7 @@ export const importFecCommand = command({
     },
     drafts: { help: 'entries without a validation date await validation' },
   },
-  run: (terminal: Terminal, { file, ...options }) => importFile(terminal, file, options),
+  run: (terminal: StaffTerminal, { file, ...options }) => importFile(terminal, file, options),
 })
 
 interface Options {
@@ -54,18 +53,21 @@ interface Options {
   drafts?: boolean
 }
 
-async function importFile(terminal: Terminal, file: string, { folder, ...options }: Options): Promise<void> {
+async function importFile(
+  terminal: StaffTerminal,
+  file: string,
+  { folder, ...options }: Options,
+): Promise<void> {
   // Checked before a database is started.
   if (options.name !== undefined) checkLine('--name', options.name)
   if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`There is no file ${file}`)
   await withDatabase(terminal, async ({ pool, config }) => {
     const started = performance.now()
-    const bar = createProgressBar(terminal.err)
     await importFec(pool, {
       file,
       ...options,
       ...(folder !== undefined && { folderId: folder }),
-      onProgress: showFileProgress(bar),
+      onProgress: showFileProgress(terminal),
       record: (client, { schemaId, folderId, movements, exerciceId }) =>
         recordAct(client, {
           act: 'import fec',
@@ -74,8 +76,7 @@ async function importFile(terminal: Terminal, file: string, { folder, ...options
           details: { exerciceId, lines: movements, replace: options.replace === true },
         }),
       onLoaded: (imported) => {
-        bar.clear()
-        printLines(terminal.out, fecReport(imported, (performance.now() - started) / 1000, config))
+        terminal.print(fecReport(imported, (performance.now() - started) / 1000, config))
       },
     })
   })

@@ -1,6 +1,6 @@
 import { command } from '../../../packages/terminal/src/command.ts'
 import { importMad, type MadImported } from '../../ledger/mad/import-mad.ts'
-import type { Terminal } from '../terminal/terminal.ts'
+import type { StaffTerminal } from '../terminal/terminal.ts'
 import { differences } from './fec-report.ts'
 import { folderOptions, ifAny, importWholeLedger, wholeFile } from './import-whole-ledger.ts'
 
@@ -12,7 +12,7 @@ export const importMadCommand = command({
     ...folderOptions,
     renumber: { help: 'give new ids to everything; otherwise the ids of the file are kept' },
   },
-  run: (terminal: Terminal, { file, ...options }) =>
+  run: (terminal: StaffTerminal, { file, ...options }) =>
     importWholeLedger<MadImported>(
       terminal,
       file,

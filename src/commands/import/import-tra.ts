@@ -1,6 +1,6 @@
 import { command } from '../../../packages/terminal/src/command.ts'
 import { importTra, type TraImported } from '../../ledger/tra/import-tra.ts'
-import type { Terminal } from '../terminal/terminal.ts'
+import type { StaffTerminal } from '../terminal/terminal.ts'
 import { someOf } from './fec-report.ts'
 import { folderOptions, ifAny, importWholeLedger, wholeFile } from './import-whole-ledger.ts'
 
@@ -9,7 +9,7 @@ export const importTraCommand = command({
   summary: 'load a TRA file into a folder, in one transaction, with new ids',
   arguments: wholeFile,
   options: folderOptions,
-  run: (terminal: Terminal, { file, ...options }) =>
+  run: (terminal: StaffTerminal, { file, ...options }) =>
     importWholeLedger<TraImported>(terminal, file, options, 'tra', 'lines', importTra, told),
 })
 

@@ -4,10 +4,9 @@ import type { ClientBase, Pool } from 'pg'
 import { inUnits } from '../../formats/minor-units.ts'
 import type { PreparedFolder } from '../../ledger/import/whole-folder.ts'
 import { checkLine } from '../terminal/check-line.ts'
-import { printLines } from '../terminal/lines.ts'
+import { type FileProgress, showFileProgress } from '../terminal/file-progress.ts'
 import { nextSteps } from '../terminal/next-steps.ts'
-import { createProgressBar, type FileProgress, showFileProgress } from '../terminal/progress-bar.ts'
-import type { Terminal } from '../terminal/terminal.ts'
+import type { StaffTerminal } from '../terminal/terminal.ts'
 import { recordAct, withDatabase } from '../with-database.ts'
 import { counted } from './fec-report.ts'
 
@@ -53,7 +52,7 @@ interface LoadOptions<Imported> {
  * @param told lines of the report about what this kind of file lacks or has beyond the ledger
  */
 export async function importWholeLedger<Imported extends WholeLedger>(
-  terminal: Terminal,
+  terminal: StaffTerminal,
   file: string,
   { folder, name, replace }: FolderOptions,
   format: 'mad' | 'tra',
@@ -70,14 +69,13 @@ export async function importWholeLedger<Imported extends WholeLedger>(
   if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`There is no file ${file}`)
   await withDatabase(terminal, async ({ pool, config }) => {
     const started = performance.now()
-    const bar = createProgressBar(terminal.err)
     await load(pool, {
       file,
       ...(folder !== undefined && { folderId: folder }),
       ...(name !== undefined && { name }),
       ...(replace !== undefined && { replace }),
       timeZone: config.timeZone,
-      onProgress: showFileProgress(bar, unit),
+      onProgress: showFileProgress(terminal, unit),
       record: (client, { schemaId, folderId, movements }) =>
         recordAct(client, {
           act: `import ${format}`,
@@ -86,14 +84,13 @@ export async function importWholeLedger<Imported extends WholeLedger>(
           details: { movements, replace: replace === true },
         }),
       onLoaded: (imported) => {
-        bar.clear()
         const last = imported.exercices.at(-1)
         const lines = [
           ...report(imported, (performance.now() - started) / 1000),
           ...told(imported),
           ...(last === undefined ? [] : nextSteps(config, imported.folderId, last.id)),
         ]
-        printLines(terminal.out, lines)
+        terminal.print(lines)
       },
     })
   })

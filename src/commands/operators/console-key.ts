@@ -2,7 +2,7 @@ import { command } from '../../../packages/terminal/src/command.ts'
 import { listKeys, revokeKey } from '../../auth/console/keys.sql.ts'
 import { createConsoleKey } from '../../auth/console/keys.ts'
 import { table } from '../terminal/table.ts'
-import type { Terminal } from '../terminal/terminal.ts'
+import type { StaffTerminal } from '../terminal/terminal.ts'
 import { asOwner, recordAct } from '../with-database.ts'
 
 export const consoleKeyCommands = [
@@ -16,18 +16,18 @@ export const consoleKeyCommands = [
         help: 'whose key it is: acts in the console are recorded with it',
       },
     },
-    run: (terminal: Terminal, { name }) => create(terminal, name),
+    run: (terminal: StaffTerminal, { name }) => create(terminal, name),
   }),
   command({ name: 'console key list', summary: 'list all keys, without their secret values', run: list }),
   command({
     name: 'console key revoke',
     summary: 'refuse a key from now on, and end its sessions',
     arguments: { name: { help: 'as console key list shows it' } },
-    run: (terminal: Terminal, { name }) => revoke(terminal, name),
+    run: (terminal: StaffTerminal, { name }) => revoke(terminal, name),
   }),
 ]
 
-async function create(terminal: Terminal, name: string): Promise<void> {
+async function create(terminal: StaffTerminal, name: string): Promise<void> {
   if (!/^[\p{L}\d][\p{L}\d@._-]{0,63}$/u.test(name))
     throw new Error('--name takes 1 to 64 letters, digits and the characters @ . _ -')
   await asOwner(terminal, async (client) => {
@@ -39,7 +39,7 @@ async function create(terminal: Terminal, name: string): Promise<void> {
   })
 }
 
-function list(terminal: Terminal): Promise<void> {
+function list(terminal: StaffTerminal): Promise<void> {
   return asOwner(terminal, async (client) => {
     const rows = (await listKeys(client)).map(({ name, createdAt, usedAt, revokedAt }) => [
       name,
@@ -53,7 +53,7 @@ function list(terminal: Terminal): Promise<void> {
 
 const day = (date: Date) => date.toISOString().slice(0, 10)
 
-function revoke(terminal: Terminal, name: string): Promise<void> {
+function revoke(terminal: StaffTerminal, name: string): Promise<void> {
   return asOwner(terminal, async (client) => {
     if (!(await revokeKey(client, name)))
       throw new Error(`There is no key ${name} in use: see console key list`)

@@ -4,7 +4,7 @@
  */
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { showFileProgress } from '../../../src/commands/terminal/progress-bar.ts'
+import { showFileProgress } from '../../../src/commands/terminal/file-progress.ts'
 import { importFec } from '../../../src/ledger/fec/import-fec.ts'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
 import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
@@ -188,7 +188,7 @@ test('members that the format does not have are counted once, however often an i
 
 test('progress is shown once, however often an import begins', () => {
   const shown: string[] = []
-  const show = showFileProgress({ show: (_, text) => shown.push(text), clear: () => {} })
+  const show = showFileProgress({ progress: (text) => shown.push(text) })
   for (const bytes of [0, 1e6, 2e6, 0, 1e6, 3e6]) show({ step: 'loading', bytes, bytesTotal: 3e6, lines: 0 })
   expect(shown.map((text) => text.split(',')[0])).toEqual([
     'loading: 0.0 of 3.0 MB',

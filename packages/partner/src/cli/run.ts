@@ -54,7 +54,7 @@ export async function run(words: string[], surroundings: Surroundings): Promise<
   try {
     const read = readCommandLine(partnerProgram, words)
     if ('help' in read) {
-      for (const line of read.help) terminal.print(line)
+      terminal.print(read.help)
       return read.isAsked ? exitCodes.done : exitCodes.wrongUsage
     }
     await read.command.run(callOf(read.given, surroundings), read.given)
@@ -64,7 +64,7 @@ export async function run(words: string[], surroundings: Surroundings): Promise<
       terminal.note(['Interrupted.', ...(error instanceof Failure ? error.remedy : [])].join(' '))
       return exitCodes.interrupted
     }
-    for (const line of linesOf(error, words, env)) terminal.note(line)
+    terminal.note(linesOf(error, words, env))
     return error instanceof UsageError ? exitCodes.wrongUsage : exitCodes.failed
   } finally {
     terminal.endProgress()

@@ -49,7 +49,7 @@ async function runDoctor(call: Call, { id, enable: isWanted }: { id: string; ena
       findings,
       ping: seen.ping,
     })
-  else for (const line of linesOf(id, seen, findings, isEnabled)) terminal.print(line)
+  else terminal.print(linesOf(id, seen, findings, isEnabled))
   if (findings.length > 0)
     throw new Failure(
       `Subscription ${id} does not receive as it should: ${findings.map(({ fault }) => fault).join(', ')}`,

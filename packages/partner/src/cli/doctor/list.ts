@@ -13,7 +13,7 @@ export const webhookList = command({
       terminal.note('There is no subscription yet. POST /api/v1/webhook creates one.')
     for (const subscription of subscriptions)
       if (json) terminal.json(subscription)
-      else for (const line of linesOf(subscription)) terminal.print(line)
+      else terminal.print(linesOf(subscription))
   },
 })
 

@@ -38,7 +38,7 @@ async function runLogin(call: Call, given: Login): Promise<void> {
   const path = await writeAccess(env, access)
   if (json) terminal.json({ ...identity, file: path })
   else {
-    for (const line of describe(identity)) terminal.print(line)
+    terminal.print(describe(identity))
     terminal.print(`Kept in ${path}`)
   }
   const set = variablesSet(env)

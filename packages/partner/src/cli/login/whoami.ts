@@ -13,7 +13,7 @@ login file. For the token of a firm it lists the folders.`,
     const { from, ...found } = access()
     const identity = await identify(found, signal)
     if (json) return terminal.json({ ...identity, from })
-    for (const line of describe(identity)) terminal.print(line)
+    terminal.print(describe(identity))
     terminal.print(`Routes:  ${identity.routes.length}`)
     for (const { method, path } of identity.routes)
       terminal.print(`         ${method.toUpperCase().padEnd(6)} ${path}`)

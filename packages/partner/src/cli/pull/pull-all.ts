@@ -93,7 +93,7 @@ export async function pullAll(
     const ms = performance.now() - started
     if (json)
       return terminal.json({ ...made.status, ...downloaded, file: resolve(out), seconds: ms / 1000, society })
-    for (const line of summaryOf(out, made.status, downloaded, ms)) terminal.print(line)
+    terminal.print(summaryOf(out, made.status, downloaded, ms))
   } catch (error) {
     throw explained(error, out, signal)
   }

@@ -89,7 +89,7 @@ async function pullSelection(
     const { period } = exercice ?? {}
     return terminal.json({ file: resolve(out), ...pulled, seconds: ms / 1000, society, selection, period })
   }
-  for (const line of summaryOf(out, pulled, ms)) terminal.print(line)
+  terminal.print(summaryOf(out, pulled, ms))
 }
 
 /** @returns the path, if a file can be made there */
