@@ -1,9 +1,17 @@
+import type { ClientBase } from 'pg'
 import { z } from 'zod'
 import { end } from '../jobs/end.ts'
 import { reasonOf } from '../jobs/job.ts'
-import { findRecord } from '../jobs/jobs.sql.ts'
+import { type ExportRecord, findRecord } from '../jobs/jobs.sql.ts'
 import { act, Refused } from './act.ts'
 import { line } from './fields.ts'
+
+/** @throws {Refused} */
+export async function exportOf(client: ClientBase, id: string): Promise<ExportRecord> {
+  const record = await findRecord(client, id)
+  if (record) return record
+  throw new Refused(404, `There is no export ${id}: see export list`)
+}
 
 /** Its process notices at the next renewal, within a second; the queue entry then ends without effect. */
 export const cancelExport = act({
@@ -11,9 +19,7 @@ export const cancelExport = act({
   /** The status of the export shows the reason. */
   fields: z.object({ id: z.string(), reason: line.optional() }),
   run: async (client, { id, reason }) => {
-    const record = await findRecord(client, id)
-    if (!record) throw new Refused(404, `There is no export ${id}: see export list`)
-    const { schemaId, folderId, requestId, state } = record
+    const { schemaId, folderId, requestId, state } = await exportOf(client, id)
     if (!(await end(client, { schemaId, exportId: id }, reasonOf('cancelled', requestId, reason))))
       throw new Refused(409, `The export ${id} is already ${state} and cannot be cancelled`)
     return {

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
 import { z } from 'zod'
-import { findThirdParty, insertThirdParty } from '../auth/third-parties.sql.ts'
+import { findThirdParty, insertThirdParty, type ThirdParty } from '../auth/third-parties.sql.ts'
 import { codePattern, disconnect, makeSecret, reconnect, rotateSecret } from '../auth/third-parties.ts'
 import { act, Refused, type Secret } from './act.ts'
 import { choice, line, wholeNumber } from './fields.ts'
@@ -10,9 +10,10 @@ export const partnerKinds = ['partner', 'customer'] as const
 const isNoCode = 'takes up to 32 of A to Z, 0 to 9, - and _, beginning with a letter or digit'
 
 /** @throws {Refused} */
-export async function checkPartner(client: ClientBase, code: string): Promise<void> {
-  if (!(await findThirdParty(client, code)))
-    throw new Refused(404, `There is no third party ${code}: see partner list`)
+export async function partnerOf(client: ClientBase, code: string): Promise<ThirdParty> {
+  const partner = await findThirdParty(client, code)
+  if (partner) return partner
+  throw new Refused(404, `There is no third party ${code}: see partner list`)
 }
 
 function shownSecret(value: string): Secret {
@@ -45,7 +46,7 @@ export const disconnectPartner = act({
   name: 'partner disconnect',
   fields: z.object({ code: z.string(), reason: line }),
   run: async (client, { code, reason }) => {
-    await checkPartner(client, code)
+    await partnerOf(client, code)
     if (!(await disconnect(client, code, reason)))
       throw new Refused(409, `Third party ${code} is disconnected already`)
     return {
@@ -60,7 +61,7 @@ export const reconnectPartner = act({
   name: 'partner reconnect',
   fields: z.object({ code: z.string() }),
   run: async (client, { code }) => {
-    await checkPartner(client, code)
+    await partnerOf(client, code)
     if (!(await reconnect(client, code))) throw new Refused(409, `Third party ${code} is connected already`)
     return {
       partner: code,
@@ -73,7 +74,7 @@ export const rotatePartnerSecret = act({
   name: 'partner rotate-secret',
   fields: z.object({ code: z.string(), keep: wholeNumber(0, 9_999) }),
   run: async (client, { code, keep }, masterKey) => {
-    await checkPartner(client, code)
+    await partnerOf(client, code)
     const { plain, secret } = makeSecret(masterKey)
     await rotateSecret(client, code, secret, keep * 3600)
     const previous = keep === 0 ? 'is refused' : `is accepted in requests for ${keep} more hours`

@@ -3,7 +3,7 @@ import { findFirm, findFolder } from '../auth/tokens.sql.ts'
 import { issueToken, revokeToken } from '../auth/tokens.ts'
 import { act, Refused } from './act.ts'
 import { choice, id } from './fields.ts'
-import { checkPartner } from './partners.ts'
+import { partnerOf } from './partners.ts'
 
 export const tokenLevels = ['api', 'firm'] as const
 
@@ -15,7 +15,7 @@ export const issuePartnerToken = act({
     const what = level === 'api' ? 'folder' : 'firm'
     const opened = level === 'api' ? await findFolder(client, openedId) : await findFirm(client, openedId)
     if (!opened) throw new Refused(404, `There is no ${what} ${openedId}`)
-    await checkPartner(client, code)
+    await partnerOf(client, code)
     const { id: tokenId, token } = (await issueToken(client, { thirdPartyCode: code, level, opened }))!
     const { schemaId, firmId, folderId } = opened
     return {

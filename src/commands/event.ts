@@ -37,7 +37,17 @@ export const eventCommands = [
       },
       data: { value: 'json', required: true, help: `as the kind says, such as '{"id":"4711"}'` },
     },
-    run: emit,
+    run: async (terminal: StaffTerminal, { schema, folder, person, name, operation, data }) => {
+      const payload = checkEventPayload({ name, operation, data: parseData(data) })
+      await asOwner(terminal, async (client) => {
+        await checkScope(client, schema, folder)
+        await publish(client, schema, [{ ...payload, folderId: folder ?? null, personId: person ?? null }])
+        const details = { name, operation }
+        await recordAct(client, { act: 'event emit', schemaId: schema, folderId: folder, details })
+        const scope = folder === undefined ? '' : `, folder ${folder}`
+        return [`Published: ${name} ${operation} in schema ${schema}${scope}.`]
+      })
+    },
   }),
   command({
     name: 'event list',
@@ -48,7 +58,14 @@ export const eventCommands = [
       name: { value: 'kind', help: 'events of one kind' },
       most: mostOption,
     },
-    run: list,
+    run: async (terminal: StaffTerminal, { name, ...options }) => {
+      if (name !== undefined && !isEventKind(name))
+        throw new Error(`There is no kind of event ${name}; the kinds are ${eventKinds.join(', ')}`)
+      await asOwner(terminal, async (client) => {
+        await checkScope(client, options.schema, options.folder)
+        return listLines(eventList, await eventList.read(client, { name, ...options }))
+      })
+    },
   }),
   command({
     name: 'event replay',
@@ -58,33 +75,13 @@ export const eventCommands = [
       from: { value: 'moment', is: momentKind, help: 'events from then on, such as 2026-01-31T08:00:00Z' },
       to: { value: 'moment', is: momentKind, help: 'events before then; until now otherwise' },
     },
-    run: replay,
+    run: async (terminal: StaffTerminal, { subscription: id, ...span }) => {
+      if (span.from !== undefined) return carryOut(replayHappened)(terminal, { id, ...span })
+      if (span.to !== undefined) throw new Error('--to requires --from')
+      await carryOut(replayFailed)(terminal, { id })
+    },
   }),
 ]
-
-interface Emit {
-  schema: string
-  folder?: string
-  person?: string
-  name: string
-  operation: string
-  data: string
-}
-
-async function emit(
-  terminal: StaffTerminal,
-  { schema, folder, person, name, operation, data }: Emit,
-): Promise<void> {
-  const payload = checkEventPayload({ name, operation, data: parseData(data) })
-  await asOwner(terminal, async (client) => {
-    await checkScope(client, schema, folder)
-    await publish(client, schema, [{ ...payload, folderId: folder ?? null, personId: person ?? null }])
-    const details = { name, operation }
-    await recordAct(client, { act: 'event emit', schemaId: schema, folderId: folder, details })
-    const scope = folder === undefined ? '' : `, folder ${folder}`
-    return [`Published: ${name} ${operation} in schema ${schema}${scope}.`]
-  })
-}
 
 function parseData(data: string): unknown {
   try {
@@ -100,30 +97,4 @@ async function checkScope(client: ClientBase, schemaId: string, folderId: string
   if (folderId === undefined) return
   const folder = await findFolder(client, folderId)
   if (folder?.schemaId !== schemaId) throw new Error(`There is no folder ${folderId} in schema ${schemaId}`)
-}
-
-interface List {
-  schema: string
-  folder?: string
-  name?: string
-  most: number
-}
-
-async function list(terminal: StaffTerminal, { schema, folder, name, most }: List): Promise<void> {
-  if (name !== undefined && !isEventKind(name))
-    throw new Error(`There is no kind of event ${name}; the kinds are ${eventKinds.join(', ')}`)
-  const selection = { schema, folder, name, most }
-  await asOwner(terminal, async (client) => {
-    await checkScope(client, schema, folder)
-    return listLines(eventList, await eventList.read(client, selection))
-  })
-}
-
-async function replay(
-  terminal: StaffTerminal,
-  { subscription: id, ...span }: { subscription: string; from?: Date; to?: Date },
-): Promise<void> {
-  if (span.from !== undefined) return carryOut(replayHappened)(terminal, { id, ...span })
-  if (span.to !== undefined) throw new Error('--to requires --from')
-  await carryOut(replayFailed)(terminal, { id })
 }

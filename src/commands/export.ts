@@ -1,7 +1,6 @@
 import { command } from '../../packages/terminal/src/command.ts'
-import { cancelExport } from '../acts/exports.ts'
+import { cancelExport, exportOf } from '../acts/exports.ts'
 import { jobStates } from '../jobs/job.ts'
-import { findRecord } from '../jobs/jobs.sql.ts'
 import { exportFacts, exportList } from '../lists/exports.ts'
 import { carryOut } from './carry-out.ts'
 import { idKind, mostOption } from './terminal/kinds.ts'
@@ -25,7 +24,8 @@ export const exportCommands = [
     name: 'export show',
     summary: 'show one export',
     arguments: { id: { help: 'as export list shows it' } },
-    run: (terminal: StaffTerminal, { id }) => show(terminal, id),
+    run: (terminal: StaffTerminal, { id }) =>
+      asOwner(terminal, async (client) => factLines(exportFacts(await exportOf(client, id)))),
   }),
   command({
     name: 'export cancel',
@@ -35,15 +35,3 @@ export const exportCommands = [
     run: carryOut(cancelExport),
   }),
 ]
-
-function show(terminal: StaffTerminal, id: string): Promise<void> {
-  return asOwner(terminal, async (client) => {
-    const found = await findRecord(client, id)
-    if (!found) throw unknown(id)
-    return factLines(exportFacts(found))
-  })
-}
-
-function unknown(id: string): Error {
-  return new Error(`There is no export ${id}: see export list`)
-}

@@ -11,24 +11,21 @@ export const inspectTraCommand = command({
   name: 'inspect tra',
   summary: 'a TRA file: its records, journals and dates, and the problems that prevent an import',
   arguments: { file: { help: 'plain, or compressed by gzip or zstd' } },
-  run: (terminal: StaffTerminal, { file }) => inspectTra(terminal, file),
+  run: async (terminal: StaffTerminal, { file }) => {
+    const found = statSync(file, { throwIfNoEntry: false })
+    if (!found?.isFile()) throw new Error(`There is no file ${file}`)
+    const show = showFileProgress(terminal)
+    let bytes = 0
+    const content = readSource(file, (read) => {
+      bytes = read
+    })
+    const summary = await checkTra(content, (_, lines) =>
+      show({ step: 'reading', bytes, bytesTotal: found.size, lines }),
+    )
+    terminal.print(summary.lines === 0 ? problems(summary) : report(summary))
+    if (summary.problemCount > 0) throw new Error('The file has problems')
+  },
 })
-
-async function inspectTra(terminal: StaffTerminal, file: string): Promise<void> {
-  const found = statSync(file, { throwIfNoEntry: false })
-  if (!found?.isFile()) throw new Error(`There is no file ${file}`)
-  const show = showFileProgress(terminal)
-  let bytes = 0
-  const content = readSource(file, (read) => {
-    bytes = read
-  })
-  const summary = await checkTra(content, (_, lines) =>
-    show({ step: 'reading', bytes, bytesTotal: found.size, lines }),
-  )
-  const lines = summary.lines === 0 ? problems(summary) : report(summary)
-  terminal.print(lines)
-  if (summary.problemCount > 0) throw new Error('The file has problems')
-}
 
 function report(summary: TraSummary): string[] {
   const { header, folder, records } = summary

@@ -1,6 +1,5 @@
 import { command } from '../../packages/terminal/src/command.ts'
 import { issuePartnerToken, revokePartnerToken, tokenLevels } from '../acts/tokens.ts'
-import type { Level } from '../auth/secrets.ts'
 import { tokenList } from '../lists/tokens.ts'
 import { carryOut } from './carry-out.ts'
 import { idKind } from './terminal/kinds.ts'
@@ -17,7 +16,14 @@ export const tokenCommands = [
       folder: { value: 'id', is: idKind, help: 'for --level api' },
       firm: { value: 'id', is: idKind, help: 'for --level firm' },
     },
-    run: issue,
+    run: async (terminal: StaffTerminal, { partner, level, folder, firm }) => {
+      const [openedId, otherId] = level === 'api' ? [folder, firm] : [firm, folder]
+      if (openedId === undefined || otherId !== undefined)
+        throw new Error(
+          `--level ${level} takes --${level === 'api' ? 'folder' : 'firm'} <id> and no other scope`,
+        )
+      await carryOut(issuePartnerToken)(terminal, { code: partner, level, id: openedId })
+    },
   }),
   command({
     name: 'token revoke',
@@ -31,17 +37,3 @@ export const tokenCommands = [
     run: (terminal: StaffTerminal) => printList(terminal, tokenList, {}),
   }),
 ]
-
-interface Issue {
-  partner: string
-  level: Level
-  folder?: string
-  firm?: string
-}
-
-async function issue(terminal: StaffTerminal, { partner, level, folder, firm }: Issue): Promise<void> {
-  const [openedId, otherId] = level === 'api' ? [folder, firm] : [firm, folder]
-  if (openedId === undefined || otherId !== undefined)
-    throw new Error(`--level ${level} takes --${level === 'api' ? 'folder' : 'firm'} <id> and no other scope`)
-  await carryOut(issuePartnerToken)(terminal, { code: partner, level, id: openedId })
-}

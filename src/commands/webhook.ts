@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg'
 import { command } from '../../packages/terminal/src/command.ts'
+import { partnerOf } from '../acts/partners.ts'
 import {
   deleteOne,
   disableOne,
@@ -9,16 +10,21 @@ import {
   subscriptionRecord,
 } from '../acts/subscriptions.ts'
 import { loadMasterKey } from '../auth/master-key.ts'
-import { findThirdParty } from '../auth/third-parties.sql.ts'
 import { findFolder } from '../auth/tokens.sql.ts'
 import { readConfig } from '../config.ts'
 import { eventKinds } from '../events/kinds.ts'
 import { attemptList, deliveryList } from '../lists/deliveries.ts'
 import { subscriptionFacts, subscriptionList } from '../lists/subscriptions.ts'
 import { readBacklog } from '../webhooks/backlog.ts'
-import { type DeliveryState, deliveryStates } from '../webhooks/dispatch/delivery.ts'
+import { deliveryStates } from '../webhooks/dispatch/delivery.ts'
 import { addSigningSecret } from '../webhooks/signing/signing-secrets.ts'
-import { listAttempts, listDeliveries, readSubscription, schemaExists } from '../webhooks/staff.sql.ts'
+import {
+  listAttempts,
+  listDeliveries,
+  readSubscription,
+  type SubscriptionRecord,
+  schemaExists,
+} from '../webhooks/staff.sql.ts'
 import { subscriptionDocument } from '../webhooks/subscription.ts'
 import { insertSubscription } from '../webhooks/subscriptions.sql.ts'
 import { vetTarget } from '../webhooks/target.ts'
@@ -27,6 +33,9 @@ import { idKind, mostOption } from './terminal/kinds.ts'
 import { factLines, listLines } from './terminal/list-lines.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
 import { asOwner, printList, recordAct } from './with-database.ts'
+
+/** Attempts of one delivery that are listed: more than it has even after many replays. */
+const attemptsMax = 1_000
 
 const subscription = { is: idKind, help: 'of the subscription' }
 
@@ -42,7 +51,32 @@ export const webhookCommands = [
       schema: { value: 'id', is: idKind, help: 'events of one tenant' },
       folder: { value: 'id', is: idKind, several: true, help: 'events of these folders of one tenant' },
     },
-    run: create,
+    run: async (terminal: StaffTerminal, { partner, url, events, ...scope }) => {
+      if (Object.keys(scope).length !== 1) throw new Error('Give one of --all-schemas, --schema and --folder')
+      const onEvents = await checkReceiving(terminal, url, events)
+      await asOwner(terminal, async (client, config) => {
+        const thirdParty = await partnerOf(client, partner)
+        const { schemaId, folderIds } = await scopeOf(client, scope)
+        const { id } = await insertSubscription(client, {
+          schemaId,
+          folderIds,
+          level: 'staff',
+          firmId: null,
+          thirdPartyId: thirdParty.id,
+          postUrl: url,
+          onEvents,
+        })
+        const secret = await addSigningSecret(client, id, await loadMasterKey(config))
+        const { host } = new URL(url)
+        const details = { host, events: onEvents.join(',') }
+        const recorded = subscriptionRecord({ id, partnerCode: partner, schemaId }, details)
+        await recordAct(client, { act: 'webhook create', ...recorded })
+        return [
+          `Subscription ${id} of ${partner} receives events from now on.`,
+          ...secretLines(signingSecret(secret)),
+        ]
+      })
+    },
   }),
   command({
     name: 'webhook list',
@@ -53,7 +87,11 @@ export const webhookCommands = [
     name: 'webhook show',
     summary: 'show one subscription',
     arguments: { id: subscription },
-    run: (terminal: StaffTerminal, { id }) => show(terminal, id),
+    run: (terminal: StaffTerminal, { id }) =>
+      asOwner(terminal, async (client) => {
+        const found = await subscriptionOf(client, id)
+        return factLines(subscriptionFacts(found, await readBacklog(client, found)))
+      }),
   }),
   command({
     name: 'webhook enable',
@@ -92,64 +130,43 @@ export const webhookCommands = [
       state: { value: 'state', choices: deliveryStates, help: 'in one state' },
       most: mostOption,
     },
-    run: (terminal: StaffTerminal, { id, ...options }) => deliveries(terminal, id, options),
+    run: (terminal: StaffTerminal, { id, ...options }) =>
+      asOwner(terminal, async (client) => {
+        await subscriptionOf(client, id)
+        return listLines(deliveryList, await listDeliveries(client, { subscriptionId: id, ...options }))
+      }),
   }),
   command({
     name: 'webhook attempts',
     summary: 'each attempt of one delivery, with the beginning of the response',
     arguments: { id: subscription, delivery: { is: idKind, help: 'as webhook deliveries shows it' } },
-    run: (terminal: StaffTerminal, { id, delivery }) => attempts(terminal, id, delivery),
+    run: (terminal: StaffTerminal, { id, delivery }) =>
+      asOwner(terminal, async (client) => {
+        const filter = { subscriptionId: id, deliveryId: delivery, most: attemptsMax }
+        const found = await listAttempts(client, filter)
+        if (found.length === 0)
+          throw new Error(
+            `There was no attempt of a delivery ${delivery} to subscription ${id}: see webhook deliveries ${id}`,
+          )
+        return listLines(attemptList, found)
+      }),
   }),
 ]
 
-/** Attempts of one delivery that are listed: more than it has even after many replays. */
-const attemptsMax = 1_000
-
-interface Create {
-  partner: string
-  url: string
-  events: string
-  'all-schemas'?: true
-  schema?: string
-  folder?: string[]
-}
-
-async function create(terminal: StaffTerminal, { partner, url, events, ...scope }: Create): Promise<void> {
-  if (Object.keys(scope).length !== 1) throw new Error('Give one of --all-schemas, --schema and --folder')
-  const rules = { allowInsecure: readConfig(terminal.env).webhookAllowInsecure }
+/** @returns the kinds of events @throws {Error} that names the option */
+async function checkReceiving(
+  { env }: StaffTerminal,
+  postUrl: string,
+  events: string,
+): Promise<SubscriptionRecord['onEvents']> {
+  const rules = { allowInsecure: readConfig(env).webhookAllowInsecure }
   const onEvents = events.split(',').map((name) => name.trim())
-  const checked = subscriptionDocument(rules).safeParse({ postUrl: url, onEvents })
-  if (!checked.success)
-    throw new Error(
-      checked.error.issues.map(({ path, message }) => `${optionOf(path)} ${message}`).join('; '),
-    )
-  const refused = await vetTarget(url, rules)
+  const { data, error } = subscriptionDocument(rules).safeParse({ postUrl, onEvents })
+  if (error)
+    throw new Error(error.issues.map(({ path, message }) => `${optionOf(path)} ${message}`).join('; '))
+  const refused = await vetTarget(postUrl, rules)
   if (refused !== undefined) throw new Error(`--url ${refused}`)
-  await asOwner(terminal, async (client, config) => {
-    const thirdParty = await findThirdParty(client, partner)
-    if (!thirdParty) throw new Error(`There is no third party ${partner}: see partner list`)
-    const { schemaId, folderIds } = await scopeOf(client, scope)
-    const { id } = await insertSubscription(client, {
-      schemaId,
-      folderIds,
-      level: 'staff',
-      firmId: null,
-      thirdPartyId: thirdParty.id,
-      postUrl: url,
-      onEvents: checked.data.onEvents,
-    })
-    const secret = await addSigningSecret(client, id, await loadMasterKey(config))
-    const { host } = new URL(url)
-    const recorded = subscriptionRecord(
-      { id, partnerCode: partner, schemaId },
-      { host, events: onEvents.join(',') },
-    )
-    await recordAct(client, { act: 'webhook create', ...recorded })
-    return [
-      `Subscription ${id} of ${partner} receives events from now on.`,
-      ...secretLines(signingSecret(secret)),
-    ]
-  })
+  return data.onEvents
 }
 
 function optionOf(path: PropertyKey[]): string {
@@ -158,7 +175,7 @@ function optionOf(path: PropertyKey[]): string {
 
 async function scopeOf(
   client: ClientBase,
-  { schema, folder }: Pick<Create, 'schema' | 'folder'>,
+  { schema, folder }: { schema?: string; folder?: string[] },
 ): Promise<{ schemaId: string | null; folderIds: string[] }> {
   if (schema !== undefined) {
     if (!(await schemaExists(client, schema))) throw new Error(`There is no schema ${schema}`)
@@ -177,38 +194,8 @@ async function scopeOf(
   return { schemaId, folderIds: [...new Set(folder)] }
 }
 
-async function show(terminal: StaffTerminal, id: string): Promise<void> {
-  await asOwner(terminal, async (client) => {
-    const found = await readSubscription(client, id)
-    if (!found) throw unknown(id)
-    return factLines(subscriptionFacts(found, await readBacklog(client, found)))
-  })
-}
-
-async function deliveries(
-  terminal: StaffTerminal,
-  id: string,
-  options: { state?: DeliveryState; most: number },
-): Promise<void> {
-  const filter = { subscriptionId: id, ...options }
-  await asOwner(terminal, async (client) => {
-    if (!(await readSubscription(client, id))) throw unknown(id)
-    return listLines(deliveryList, await listDeliveries(client, filter))
-  })
-}
-
-async function attempts(terminal: StaffTerminal, id: string, delivery: string): Promise<void> {
-  await asOwner(terminal, async (client) => {
-    const filter = { subscriptionId: id, deliveryId: delivery, most: attemptsMax }
-    const found = await listAttempts(client, filter)
-    if (found.length === 0)
-      throw new Error(
-        `There was no attempt of a delivery ${delivery} to subscription ${id}: see webhook deliveries ${id}`,
-      )
-    return listLines(attemptList, found)
-  })
-}
-
-function unknown(id: string): Error {
-  return new Error(`There is no subscription ${id}: see webhook list`)
+async function subscriptionOf(client: ClientBase, id: string): Promise<SubscriptionRecord> {
+  const found = await readSubscription(client, id)
+  if (found) return found
+  throw new Error(`There is no subscription ${id}: see webhook list`)
 }

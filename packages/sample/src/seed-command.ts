@@ -26,43 +26,34 @@ export const seedCommand = command({
     'folder-reference': { value: 'text', default: 'SEED', help: 'reference of the folder' },
     replace: { help: 'empty the folder of that reference first; its id and its tokens stay' },
   },
-  run: seedFolder,
-})
-
-interface Options {
-  movements: number
-  seed: number
-  'folder-reference': string
-  replace?: true
-}
-
-async function seedFolder(
-  terminal: StaffTerminal,
-  { movements, seed: randomSeed, 'folder-reference': reference, replace }: Options,
-): Promise<void> {
-  checkLine('--folder-reference', reference)
-  await withDatabase(terminal, async ({ database, config }) => {
-    const started = performance.now()
-    await seed(database.ownerUrl, {
-      movements,
-      seed: randomSeed,
-      reference,
-      replace: replace === true,
-      onProgress: (done, all) =>
-        terminal.progress(progressText(done, all, performance.now() - started), done / all),
-      record: (client, { schemaId, folderId }) =>
-        recordAct(client, {
-          act: 'seed',
-          schemaId,
-          folderId,
-          details: { movements, replace: replace === true },
-        }),
-      onLoaded: (folder) => {
-        terminal.print(report(folder, (performance.now() - started) / 1000, config))
-      },
+  run: async (
+    terminal: StaffTerminal,
+    { movements, seed: randomSeed, 'folder-reference': reference, replace },
+  ) => {
+    checkLine('--folder-reference', reference)
+    await withDatabase(terminal, async ({ database, config }) => {
+      const started = performance.now()
+      await seed(database.ownerUrl, {
+        movements,
+        seed: randomSeed,
+        reference,
+        replace: replace === true,
+        onProgress: (done, all) =>
+          terminal.progress(progressText(done, all, performance.now() - started), done / all),
+        record: (client, { schemaId, folderId }) =>
+          recordAct(client, {
+            act: 'seed',
+            schemaId,
+            folderId,
+            details: { movements, replace: replace === true },
+          }),
+        onLoaded: (folder) => {
+          terminal.print(report(folder, (performance.now() - started) / 1000, config))
+        },
+      })
     })
-  })
-}
+  },
+})
 
 function report({ counts, exercices, ...folder }: SeededFolder, seconds: number, config: Config): string[] {
   const count = (number: number, what: string) => `${number.toLocaleString('en')} ${what}`

@@ -1,8 +1,8 @@
 import { command, type Kind } from '../../../packages/terminal/src/command.ts'
+import { partnerOf } from '../../acts/partners.ts'
 import { type Link, listAudit, readOneState } from '../../audit/audit.sql.ts'
 import { type Verification, verifyAudit } from '../../audit/verify.ts'
 import { loadMasterKey } from '../../auth/master-key.ts'
-import { findThirdParty } from '../../auth/third-parties.sql.ts'
 import { inTransaction } from '../../db/pool.ts'
 import { auditList } from '../../lists/audit.ts'
 import { idKind, momentKind, mostOption } from '../terminal/kinds.ts'
@@ -29,7 +29,11 @@ export const auditCommands = [
       to: { value: 'moment', is: momentKind, help: 'before then' },
       most: mostOption,
     },
-    run: list,
+    run: (terminal: StaffTerminal, { folder, partner, ...options }) =>
+      asOwner(terminal, async (client) => {
+        const thirdPartyId = partner === undefined ? undefined : (await partnerOf(client, partner)).id
+        return listLines(auditList, await listAudit(client, { folderId: folder, thirdPartyId, ...options }))
+      }),
   }),
   command({
     name: 'audit verify',
@@ -38,44 +42,24 @@ export const auditCommands = [
     options: {
       anchor: { value: 'count:hash', is: anchorKind, help: 'compare with what an earlier run showed' },
     },
-    run: verify,
+    run: async (terminal: StaffTerminal, { anchor }) => {
+      const onProgress = (checked: number, all: number) =>
+        terminal.progress(
+          `${checked.toLocaleString('en')} of ${all.toLocaleString('en')} rows`,
+          checked / Math.max(all, 1),
+        )
+      await withDatabase(terminal, async ({ pool, config }) => {
+        const masterKey = await loadMasterKey(config)
+        const verification = await inTransaction(pool, async (client) => {
+          await readOneState(client)
+          return verifyAudit(client, { masterKey, anchor, onProgress })
+        })
+        terminal.print(reportOf(verification, anchor))
+        if (verification.problem) throw new Error('The audit is not whole')
+      })
+    },
   }),
 ]
-
-interface List {
-  folder?: string
-  partner?: string
-  from?: Date
-  to?: Date
-  most: number
-}
-
-async function list(terminal: StaffTerminal, { folder, partner, from, to, most }: List): Promise<void> {
-  await asOwner(terminal, async (client) => {
-    const thirdParty = partner === undefined ? undefined : await findThirdParty(client, partner)
-    if (partner !== undefined && !thirdParty)
-      throw new Error(`There is no third party ${partner}: see partner list`)
-    const rows = await listAudit(client, { folderId: folder, thirdPartyId: thirdParty?.id, from, to, most })
-    return listLines(auditList, rows)
-  })
-}
-
-async function verify(terminal: StaffTerminal, { anchor }: { anchor?: Link }): Promise<void> {
-  await withDatabase(terminal, async ({ pool, config }) => {
-    const masterKey = await loadMasterKey(config)
-    const onProgress = (checked: number, all: number) =>
-      terminal.progress(
-        `${checked.toLocaleString('en')} of ${all.toLocaleString('en')} rows`,
-        checked / Math.max(all, 1),
-      )
-    const verification = await inTransaction(pool, async (client) => {
-      await readOneState(client)
-      return verifyAudit(client, { masterKey, anchor, onProgress })
-    })
-    terminal.print(reportOf(verification, anchor))
-    if (verification.problem) throw new Error('The audit is not whole')
-  })
-}
 
 function reportOf({ head, start, problem }: Verification, anchor: Link | undefined): string[] {
   if (problem) return [problem]

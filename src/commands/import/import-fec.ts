@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { command } from '../../../packages/terminal/src/command.ts'
-import { type FecEncoding, fecEncodings } from '../../formats/fec/encoding.ts'
+import { fecEncodings } from '../../formats/fec/encoding.ts'
 import { importFec } from '../../ledger/fec/import-fec.ts'
 import { checkLine } from '../terminal/check-line.ts'
 import { showFileProgress } from '../terminal/file-progress.ts'
@@ -39,45 +39,28 @@ export const importFecCommand = command({
     },
     drafts: { help: 'entries without a validation date await validation' },
   },
-  run: (terminal: StaffTerminal, { file, ...options }) => importFile(terminal, file, options),
-})
-
-interface Options {
-  folder?: string
-  name?: string
-  siren?: string
-  start?: string
-  end?: string
-  encoding?: FecEncoding
-  replace?: boolean
-  drafts?: boolean
-}
-
-async function importFile(
-  terminal: StaffTerminal,
-  file: string,
-  { folder, ...options }: Options,
-): Promise<void> {
-  // Checked before a database is started.
-  if (options.name !== undefined) checkLine('--name', options.name)
-  if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`There is no file ${file}`)
-  await withDatabase(terminal, async ({ pool, config }) => {
-    const started = performance.now()
-    await importFec(pool, {
-      file,
-      ...options,
-      ...(folder !== undefined && { folderId: folder }),
-      onProgress: showFileProgress(terminal),
-      record: (client, { schemaId, folderId, movements, exerciceId }) =>
-        recordAct(client, {
-          act: 'import fec',
-          schemaId,
-          folderId,
-          details: { exerciceId, lines: movements, replace: options.replace === true },
-        }),
-      onLoaded: (imported) => {
-        terminal.print(fecReport(imported, (performance.now() - started) / 1000, config))
-      },
+  run: async (terminal: StaffTerminal, { file, folder, ...options }) => {
+    // Checked before a database is started.
+    if (options.name !== undefined) checkLine('--name', options.name)
+    if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`There is no file ${file}`)
+    await withDatabase(terminal, async ({ pool, config }) => {
+      const started = performance.now()
+      await importFec(pool, {
+        file,
+        ...options,
+        ...(folder !== undefined && { folderId: folder }),
+        onProgress: showFileProgress(terminal),
+        record: (client, { schemaId, folderId, movements, exerciceId }) =>
+          recordAct(client, {
+            act: 'import fec',
+            schemaId,
+            folderId,
+            details: { exerciceId, lines: movements, replace: options.replace === true },
+          }),
+        onLoaded: (imported) => {
+          terminal.print(fecReport(imported, (performance.now() - started) / 1000, config))
+        },
+      })
     })
-  })
-}
+  },
+})

@@ -1,6 +1,7 @@
 /** What imports of files with a whole ledger have in common: options, progress, report. */
 import { statSync } from 'node:fs'
 import type { ClientBase, Pool } from 'pg'
+import type { Given } from '../../../packages/terminal/src/command.ts'
 import { inUnits } from '../../formats/minor-units.ts'
 import type { PreparedFolder } from '../../ledger/import/whole-folder.ts'
 import { checkLine } from '../terminal/check-line.ts'
@@ -9,12 +10,6 @@ import { nextSteps } from '../terminal/next-steps.ts'
 import type { StaffTerminal } from '../terminal/terminal.ts'
 import { recordAct, withDatabase } from '../with-database.ts'
 import { counted } from './fec-report.ts'
-
-export interface FolderOptions {
-  folder?: string | undefined
-  name?: string
-  replace?: boolean
-}
 
 export const wholeFile = { file: { help: 'plain, or compressed by gzip or zstd' } }
 
@@ -54,7 +49,7 @@ interface LoadOptions<Imported> {
 export async function importWholeLedger<Imported extends WholeLedger>(
   terminal: StaffTerminal,
   file: string,
-  { folder, name, replace }: FolderOptions,
+  { folder, name, replace }: Given<unknown, typeof folderOptions>,
   format: 'mad' | 'tra',
   unit: string,
   load: (pool: Pool, options: LoadOptions<Imported>) => Promise<unknown>,
