@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg'
 import { z } from 'zod'
 import { findThirdParty, insertThirdParty, type ThirdParty } from '../auth/third-parties.sql.ts'
-import { codePattern, disconnect, makeSecret, reconnect, rotateSecret } from '../auth/third-parties.ts'
+import { codePattern, makeSecret, rotateSecret, setConnection } from '../auth/third-parties.ts'
 import { act, Refused, type Secret } from './act.ts'
 import { choice, line, wholeNumber } from './fields.ts'
 
@@ -47,7 +47,7 @@ export const disconnectPartner = act({
   fields: z.object({ code: z.string(), reason: line }),
   run: async (client, { code, reason }) => {
     await partnerOf(client, code)
-    if (!(await disconnect(client, code, reason)))
+    if (!(await setConnection(client, code, reason)))
       throw new Refused(409, `Third party ${code} is disconnected already`)
     return {
       partner: code,
@@ -62,7 +62,8 @@ export const reconnectPartner = act({
   fields: z.object({ code: z.string() }),
   run: async (client, { code }) => {
     await partnerOf(client, code)
-    if (!(await reconnect(client, code))) throw new Refused(409, `Third party ${code} is connected already`)
+    if (!(await setConnection(client, code, null)))
+      throw new Refused(409, `Third party ${code} is connected already`)
     return {
       partner: code,
       says: `Third party ${code} is connected: its tokens are accepted again.`,

@@ -76,28 +76,23 @@ export async function lockThirdParty(
   return rows[0]
 }
 
-/** @returns false if no third party has this code, or it is disconnected already */
-export async function disconnectThirdParty(
+/**
+ * @param reason of disconnecting it; null connects it again
+ * @returns undefined if no third party has this code, or it is in that state already
+ */
+export async function updateConnection(
   client: ClientBase,
   code: string,
-  reason: string,
-): Promise<boolean> {
-  const { rowCount } = await client.query(
-    `update grandlivre.third_parties set disconnected_at = now(), disconnected_reason = $2
-     where code = $1 and disconnected_at is null`,
+  reason: string | null,
+): Promise<{ id: string; code: string } | undefined> {
+  const { rows } = await client.query<{ id: string; code: string }>(
+    `update grandlivre.third_parties
+     set disconnected_at = case when $2::text is null then null else now() end, disconnected_reason = $2
+     where code = $1 and (disconnected_at is null) = ($2::text is not null)
+     returning id, code`,
     [code, reason],
   )
-  return rowCount === 1
-}
-
-/** @returns false if no third party has this code, or it is connected */
-export async function reconnectThirdParty(client: ClientBase, code: string): Promise<boolean> {
-  const { rowCount } = await client.query(
-    `update grandlivre.third_parties set disconnected_at = null, disconnected_reason = null
-     where code = $1 and disconnected_at is not null`,
-    [code],
-  )
-  return rowCount === 1
+  return rows[0]
 }
 
 /** Times are ISO 8601, UTC. */

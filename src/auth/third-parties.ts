@@ -7,12 +7,11 @@ import type { Operation } from '../events/kinds.ts'
 import { publish } from '../events/publish.ts'
 import { encrypt, makePartnerSecret, sha256 } from './secrets.ts'
 import {
-  disconnectThirdParty,
   insertSecret,
   lockThirdParty,
-  reconnectThirdParty,
   retireSecrets,
   type StoredSecret,
+  updateConnection,
 } from './third-parties.sql.ts'
 import { schemasWithTokens } from './tokens.sql.ts'
 
@@ -44,20 +43,18 @@ export async function rotateSecret(
   return true
 }
 
-/** @returns false if no third party has this code, or it is disconnected already */
-export async function disconnect(client: ClientBase, code: string, reason: string): Promise<boolean> {
-  const thirdParty = await lockThirdParty(client, code)
-  if (!thirdParty || !(await disconnectThirdParty(client, code, reason))) return false
-  await publishChange(client, thirdParty, 'DELETE')
-  return true
-}
-
-/** @returns false if no third party has this code, or it is connected */
-export async function reconnect(client: ClientBase, code: string): Promise<boolean> {
-  const thirdParty = await lockThirdParty(client, code)
-  if (!thirdParty || !(await reconnectThirdParty(client, code))) return false
-  await publishChange(client, thirdParty, 'UPDATE')
-  return true
+/**
+ * @param reason of disconnecting it; null connects it again
+ * @returns false if no third party has this code, or it is in that state already
+ */
+export async function setConnection(
+  client: ClientBase,
+  code: string,
+  reason: string | null,
+): Promise<boolean> {
+  const changed = await updateConnection(client, code, reason)
+  if (changed) await publishChange(client, changed, reason === null ? 'UPDATE' : 'DELETE')
+  return changed !== undefined
 }
 
 async function publishChange(

@@ -36,7 +36,7 @@ function report(summary: TraSummary): string[] {
     `Firm: ${header.firm || 'not named'}`,
     `Folder: ${folder || 'not named'}`,
     '',
-    ...alignedTable([['RECORD', 'LINES'], ...lines], 1),
+    ...table(['RECORD', 'LINES'], lines, 1),
     '',
     ...journals(summary),
     '',
@@ -57,7 +57,7 @@ function journals({ journals: balances, journalNames, movements, debit, credit }
     .map(([code, balance]) => row(code, journalNames.get(code) ?? 'not defined', balance))
   const all = row('', 'in all', { movements, debit, credit })
   const heading = ['JOURNAL', 'NAME', 'MOVEMENTS', 'DEBIT', 'CREDIT', 'BALANCE']
-  return alignedTable([heading, ...rows, all], 2)
+  return table(heading, [...rows, all], 2)
 }
 
 function entries({ entries, shares, lettering, firstDate, lastDate }: TraSummary): string[] {
@@ -77,13 +77,4 @@ function problems({ problems: kept, problemCount }: TraSummary): string[] {
   )
   const many = problemCount === 1 ? '1 problem' : `${problemCount.toLocaleString('en')} problems`
   return [`${many}${kept.length < problemCount ? `, the first ${kept.length}` : ''}:`, ...lines]
-}
-
-/** Right-aligns the columns of numbers, starting at `numbersFrom`. */
-function alignedTable(rows: string[][], numbersFrom: number): string[] {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
-  const [heading, ...aligned] = rows.map((row) =>
-    row.map((value, column) => (column < numbersFrom ? value : value.padStart(widths[column]!))),
-  )
-  return table(heading!, aligned)
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { setMaintenance } from '../../src/auth/maintenance.sql.ts'
-import { disconnectThirdParty, reconnectThirdParty } from '../../src/auth/third-parties.sql.ts'
+import { updateConnection } from '../../src/auth/third-parties.sql.ts'
 import { revokeToken } from '../../src/auth/tokens.ts'
 import {
   createTenants,
@@ -98,14 +98,14 @@ describe('a caller is refused with a distinct code', () => {
   })
 
   test('while its third party is disconnected, with the reason and its rate limit', async () => {
-    await disconnectThirdParty(staff.client, 'ONE', 'contract ended')
+    await updateConnection(staff.client, 'ONE', 'contract ended')
     try {
       const answer = await get(keyInfo, credentials(company, secret))
       expect(failure(answer, keyInfo)).toEqual([403, 'ERR-THIRD-PARTY-DISCONNECTED'])
       expect(answer.body.error.message).toContain('contract ended')
       expect(answer.headers.get('x-rate-limit-total')).toBe('100000')
     } finally {
-      await reconnectThirdParty(staff.client, 'ONE')
+      await updateConnection(staff.client, 'ONE', null)
     }
     expect((await get(keyInfo, credentials(company, secret))).status).toBe(200)
   })
@@ -274,7 +274,7 @@ describe('activation', () => {
   test('does not happen for a disconnected third party', async () => {
     const gone = await staff.thirdParty('GONE')
     const token = await staff.token('GONE', 'api', folders.first)
-    await disconnectThirdParty(staff.client, 'GONE', 'x')
+    await updateConnection(staff.client, 'GONE', 'x')
     await get(keyInfo, credentials(token, gone))
     expect(await activated(token)).toBeNull()
   })

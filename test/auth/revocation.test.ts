@@ -8,7 +8,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sha256 } from '../../src/auth/secrets.ts'
-import { disconnect, reconnect } from '../../src/auth/third-parties.ts'
+import { setConnection } from '../../src/auth/third-parties.ts'
 import { revokeToken } from '../../src/auth/tokens.ts'
 import { publish } from '../../src/events/publish.ts'
 import { readDelta } from '../support/changes/apply-delta.ts'
@@ -124,7 +124,7 @@ const revocations: Record<
   ],
   'its partner is disconnected': [
     [403, 'ERR-THIRD-PARTY-DISCONNECTED'],
-    ({ code }) => disconnect(stage.staff.client, code, 'unpaid'),
+    ({ code }) => setConnection(stage.staff.client, code, 'unpaid'),
   ],
   'its secret is retired': [
     [401, 'ERR-INVALID-SECRET'],
@@ -260,13 +260,13 @@ test('a disconnected partner: of the events around the disconnection none after 
     const answers = await ask(caller, ...Array(atOnce).fill(waiting))
     const { event } = await change()
     await aMoment()
-    await commit(() => disconnect(stage.staff.client, caller.code, 'unpaid'))
+    await commit(() => setConnection(stage.staff.client, caller.code, 'unpaid'))
     await change()
     for (const { status, json } of await answers.all) {
       statuses.add(status)
       if (status === 200) expect(json).toMatchObject([{ event: { data: { name: event } } }])
     }
-    await commit(() => reconnect(stage.staff.client, caller.code))
+    await commit(() => setConnection(stage.staff.client, caller.code, null))
   }
   expectBoth(statuses, [200, 403])
 })

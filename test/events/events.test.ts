@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { disconnect, reconnect, rotateSecret } from '../../src/auth/third-parties.ts'
+import { rotateSecret, setConnection } from '../../src/auth/third-parties.ts'
 import { issueToken, revokeToken, revokeTokensOf } from '../../src/auth/tokens.ts'
 import { createOwnerPool, createPool, inTenant, inTransaction, whileDelivering } from '../../src/db/pool.ts'
 import { checkEventPayload, eventKinds } from '../../src/events/kinds.ts'
@@ -247,10 +247,10 @@ test('a change of a third party is published in each schema in which it holds a 
   const data = { code: 'PARTY' }
   const secret = { hash: Buffer.alloc(32), encrypted: Buffer.from('sealed') }
   await inTransaction(owner, (client) => rotateSecret(client, 'PARTY', secret, 60))
-  expect(await inTransaction(owner, (client) => disconnect(client, 'PARTY', 'why'))).toBe(true)
-  expect(await inTransaction(owner, (client) => disconnect(client, 'PARTY', 'why'))).toBe(false)
-  expect(await inTransaction(owner, (client) => reconnect(client, 'PARTY'))).toBe(true)
-  expect(await inTransaction(owner, (client) => reconnect(client, 'PARTY'))).toBe(false)
+  expect(await inTransaction(owner, (client) => setConnection(client, 'PARTY', 'why'))).toBe(true)
+  expect(await inTransaction(owner, (client) => setConnection(client, 'PARTY', 'why'))).toBe(false)
+  expect(await inTransaction(owner, (client) => setConnection(client, 'PARTY', null))).toBe(true)
+  expect(await inTransaction(owner, (client) => setConnection(client, 'PARTY', null))).toBe(false)
   const expected = ['UPDATE', 'DELETE', 'UPDATE'].map((operation) => ['thirdParty', operation, data])
   expect(await briefEventsOf('100')).toEqual(expected)
   expect(await briefEventsOf('200')).toEqual(expected)
@@ -258,7 +258,7 @@ test('a change of a third party is published in each schema in which it holds a 
   await inTransaction(owner, (client) => revokeTokensOf(client, 'PARTY'))
   expect((await briefEventsOf('100')).slice(3)).toHaveLength(2)
   expect((await briefEventsOf('200')).slice(3)).toHaveLength(1)
-  await inTransaction(owner, (client) => disconnect(client, 'PARTY', 'why'))
+  await inTransaction(owner, (client) => setConnection(client, 'PARTY', 'why'))
   expect(await briefEventsOf('200')).toHaveLength(4)
 })
 
