@@ -51,7 +51,7 @@ export async function readChanges<Item>(
   since: string,
   options: ChangesOptions,
 ): Promise<Changes<Item>> {
-  const reader = new ChangesReader(requests, streamed, query, since, options)
+  const reader = new ChangesReader(requests, { streamed, query, since, options })
   const body = reader.body()
   const { value: first } = await body.next()
   const end = first ? first.indexOf(10) + 1 : 0
@@ -84,35 +84,30 @@ export async function readChanges<Item>(
   }
 }
 
+interface Wanted {
+  streamed: Streamed
+  query: Record<string, QueryValue>
+  since: string
+  options: ChangesOptions
+}
+
 class ChangesReader {
   ranges: EntryRange[] = []
   readonly #requests: Requests
-  readonly #streamed: Streamed
-  readonly #query: Record<string, QueryValue>
-  readonly #since: string
-  readonly #options: ChangesOptions
+  readonly #wanted: Wanted
   #cursor: string | undefined
   /** What was given out. */
   #given = { bytes: 0, hash: createHash('sha256') }
   #last: Uint8Array | undefined
 
-  constructor(
-    requests: Requests,
-    streamed: Streamed,
-    query: Record<string, QueryValue>,
-    since: string,
-    options: ChangesOptions,
-  ) {
+  constructor(requests: Requests, wanted: Wanted) {
     this.#requests = requests
-    this.#streamed = streamed
-    this.#query = query
-    this.#since = since
-    this.#options = options
+    this.#wanted = wanted
   }
 
   /** The whole body, over as many connections as needed, in whole lines. */
   async *body(): AsyncGenerator<Uint8Array, void, undefined> {
-    const { signal } = this.#options
+    const { signal } = this.#wanted.options
     for (let attempt = 0; ; ) {
       const bytesBefore = this.#given.bytes
       try {
@@ -159,11 +154,12 @@ class ChangesReader {
   }
 
   async #open(): Promise<Answer> {
-    const { wait = 0, encoding = bestEncoding(), signal } = this.#options
+    const { streamed, query: selected, since, options } = this.#wanted
+    const { wait = 0, encoding = bestEncoding(), signal } = options
     // Once something was given out, the state has to stay the same.
     const isRepeated = this.#given.bytes > 0
-    const query = { ...this.#query, since: this.#since, wait: wait > 0 && !isRepeated ? wait : undefined }
-    const request = { path: `/mad/${this.#streamed}`, query, heldMs: wait * 1000, signal }
+    const query = { ...selected, since, wait: wait > 0 && !isRepeated ? wait : undefined }
+    const request = { path: `/mad/${streamed}`, query, heldMs: wait * 1000, signal }
     const type = 'application/x-ndjson'
     const headers = { Accept: type, 'Accept-Encoding': encoding }
     const answer = await this.#requests.send({ ...request, headers })
@@ -183,18 +179,17 @@ class ChangesReader {
    */
   async #proveEnd(): Promise<void> {
     if (this.ranges.length === 0) return
+    const { streamed, query, options } = this.#wanted
     const isFirstLine =
       this.#last === undefined || !('producerId' in JSON.parse(new TextDecoder().decode(this.#last)))
     const after = isFirstLine ? undefined : idOf(this.#last!)
     for (let first = 0; first < this.ranges.length; first += rangesMax) {
       const entries = this.ranges.slice(first, first + rangesMax).map((range) => range.join('-'))
-      const question = {
-        path: `/mad/${this.#streamed}`,
-        query: { ...this.#query, entries: entries.join(','), after },
-        etag: undefined,
-        signal: this.#options.signal,
-      }
-      const end = await askEnd(this.#requests, question)
+      const end = await askEnd(this.#requests, {
+        path: `/mad/${streamed}`,
+        query: { ...query, entries: entries.join(','), after },
+        signal: options.signal,
+      })
       if (end.cursor !== this.#cursor) throw changed()
       if (!end.isEnd) throw cut('The body ended before the last line')
     }

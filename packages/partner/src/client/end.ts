@@ -2,29 +2,21 @@
 import type { Hash } from 'node:crypto'
 import { clientError } from './errors.ts'
 import type { Answer } from './http/answer.ts'
-import { type QueryValue, type Requests, requireType } from './requests.ts'
-
-export interface EndQuestion {
-  path: string
-  /** With `after`: the last id that arrived. */
-  query: Record<string, QueryValue>
-  /** The ETag of the state that is read. */
-  etag: string | undefined
-  signal: AbortSignal | undefined
-}
+import { type Request, type Requests, requireType } from './requests.ts'
 
 /**
  * Asks in JSON, where nothing more is `[]`: a body that was ended early on the way may be empty, and is never that.
+ * @param question its query has `after`, the last id that arrived; `etag` is that of the state that is read
  * @throws {unknown} what the request throws: status 412 if the ledger has changed since
  */
 export async function askEnd(
   requests: Requests,
-  { path, query, etag, signal }: EndQuestion,
+  question: Pick<Request, 'path' | 'query' | 'signal'> & { etag?: string | undefined },
 ): Promise<{ isEnd: boolean; cursor: string | undefined }> {
   const type = 'application/json'
+  const { etag, ...request } = question
   const headers = { Accept: type, ...(etag === undefined ? {} : { 'If-Match': etag }) }
-  const request = { path, query, headers, signal }
-  const answer = await requests.send(request)
+  const answer = await requests.send({ ...request, headers })
   requireType(answer, type, request)
   let text = ''
   for await (const chunk of answer.body) {

@@ -1,6 +1,27 @@
 /** The library of partners: reads ledgers whole or not at all. `import { Grandlivre } from 'grandlivre/client'` */
 import { type AnswerOf, type Call, callRoute, type Path } from './api/calls.ts'
-import type {
+import type { Entry, Movement } from './api/items.ts'
+import { type Blocks, readBlocks } from './blocks.ts'
+import { type Changes, type ChangesOptions, readChanges } from './changes.ts'
+import {
+  type EventOptions,
+  type EventPage,
+  type NumberedEvent,
+  readEventPages,
+  readEvents,
+} from './events.ts'
+import {
+  type FullExport,
+  type FullExportOptions,
+  type FullExportSelection,
+  fullExport as startFullExport,
+} from './full-export.ts'
+import { type LedgerCopy, type Repaired, repairCopy } from './repair.ts'
+import { Requests, type RequestsOptions } from './requests.ts'
+import { type EntrySelection, type MovementSelection, queryOf } from './selection.ts'
+import { type LedgerStream, type StreamOptions, Transfer } from './stream.ts'
+
+export type {
   Account,
   AccountBalance,
   AccountingFolder,
@@ -21,79 +42,22 @@ import type {
   WebhookDelivery,
   WebhookSubscription,
 } from './api/items.ts'
-import { type Block, type Blocks, readBlocks } from './blocks.ts'
-import { type Changes, type ChangesOptions, type EntryRange, readChanges } from './changes.ts'
-import { GrandlivreError, type Issue } from './errors.ts'
-import {
-  type EventOptions,
-  type EventPage,
-  type NumberedEvent,
-  readEventPages,
-  readEvents,
-} from './events.ts'
-import type { Downloaded, DownloadOptions, DownloadProgress } from './files/download.ts'
-import {
-  type DoneExport,
-  type FullExport,
-  type FullExportOptions,
-  type FullExportProgress,
-  type FullExportSelection,
-  fullExport as startFullExport,
-} from './full-export.ts'
-import { type LedgerCopy, type Repaired, repairCopy } from './repair.ts'
-import { Requests, type RequestsOptions, type Wait } from './requests.ts'
-import { type EntrySelection, type MovementSelection, queryOf } from './selection.ts'
-import { type LedgerStream, type Progress, type ResumePoint, type StreamOptions, Transfer } from './stream.ts'
-
+export type { Block, Blocks } from './blocks.ts'
+export type { Changes, ChangesOptions, EntryRange } from './changes.ts'
+export { GrandlivreError, type Issue } from './errors.ts'
+export type { EventOptions, EventPage, NumberedEvent } from './events.ts'
+export type { Downloaded, DownloadOptions, DownloadProgress } from './files/download.ts'
 export type {
-  Account,
-  AccountBalance,
-  AccountingFolder,
-  Address,
-  AnalyticalAxe,
-  Bank,
-  Block,
-  Blocks,
-  Changes,
-  ChangesOptions,
   DoneExport,
-  Downloaded,
-  DownloadOptions,
-  DownloadProgress,
-  Entry,
-  EntryMovement,
-  EntryRange,
-  EntrySelection,
-  EventKind,
-  EventOptions,
-  EventPage,
-  Exercice,
-  ExportJob,
   FullExport,
   FullExportOptions,
   FullExportProgress,
   FullExportSelection,
-  Issue,
-  Journal,
-  LedgerCopy,
-  LedgerStream,
-  Movement,
-  MovementEntry,
-  MovementSelection,
-  Notification,
-  NumberedEvent,
-  Payment,
-  Progress,
-  Repaired,
-  RequestsOptions as GrandlivreOptions,
-  ResumePoint,
-  Society,
-  StreamOptions,
-  Wait,
-  WebhookDelivery,
-  WebhookSubscription,
-}
-export { GrandlivreError }
+} from './full-export.ts'
+export type { LedgerCopy, Repaired } from './repair.ts'
+export type { RequestsOptions as GrandlivreOptions, Wait } from './requests.ts'
+export type { EntrySelection, MovementSelection } from './selection.ts'
+export type { LedgerStream, Progress, ResumePoint, StreamOptions } from './stream.ts'
 
 /**
  * A folder of the service, seen through the token of a partner. Every method throws GrandlivreError, or the reason of

@@ -1,7 +1,7 @@
 /** Calls of the routes that are no streams, with the types of the OpenAPI document. */
 import { requireShape } from '../answer-shapes.ts'
 import { clientError, GrandlivreError } from '../errors.ts'
-import { type QueryValue, type Request, type Requests, requireType } from '../requests.ts'
+import { type Request, type Requests, requireType } from '../requests.ts'
 import type { Routes } from './routes.ts'
 
 export type Method = keyof Routes
@@ -25,13 +25,6 @@ export type AnswerOf<M extends Method, P extends Path<M>> = Routes[M][P] extends
   ? Answer
   : never
 
-interface AnyCall {
-  path?: Record<string, string | number>
-  query?: Record<string, QueryValue>
-  body?: unknown
-  signal?: AbortSignal | undefined
-}
-
 /** The version of the interface that the types are of. */
 export const interfaceVersion = '1.0.0'
 
@@ -42,7 +35,15 @@ export async function callRoute<M extends Method, P extends Path<M>>(
   path: P,
   ...[call]: Call<M, P>
 ): Promise<AnswerOf<M, P>> {
-  const { path: ids = {}, query = {}, body, signal } = (call ?? {}) as AnyCall
+  const {
+    path: ids = {},
+    query = {},
+    body,
+    signal,
+  }: Omit<Partial<Request>, 'path' | 'body'> & {
+    path?: Record<string, string | number>
+    body?: unknown
+  } = call ?? {}
   const request: Request = {
     method: method.toUpperCase(),
     path: filled(path, ids),

@@ -7,7 +7,6 @@ export type {
   AccountingFolder,
   AnalyticalAxe,
   Bank,
-  Block,
   Entry,
   Exercice,
   ExportJob,

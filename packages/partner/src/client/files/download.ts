@@ -52,8 +52,15 @@ export interface Downloaded {
   restarts: number
 }
 
-/** Reads the status again: addresses are valid for an hour. */
-type RenewUrl = (signal: AbortSignal | undefined) => Promise<string>
+/** What a transfer needs. */
+interface Wanted {
+  requests: Requests
+  source: ExportFile
+  part: PartFile
+  /** Reads the status again: addresses are valid for an hour. */
+  renewUrl: (signal: AbortSignal | undefined) => Promise<string>
+  options: DownloadOptions
+}
 
 /** Downloads of the same bytes: two different results in a row are no accident of the disk. */
 const triesMax = 2
@@ -66,12 +73,12 @@ export async function downloadFile(
   requests: Requests,
   source: ExportFile,
   file: string,
-  renewUrl: RenewUrl,
+  renewUrl: Wanted['renewUrl'],
   options: DownloadOptions,
 ): Promise<Downloaded> {
   const part = await PartFile.open(file, source, options.signal)
   try {
-    const transfer = new Transfer(requests, source, part, renewUrl, options)
+    const transfer = new Transfer({ requests, source, part, renewUrl, options })
     const keptBytes = part.bytes
     if (part.hasDropped) transfer.report('What an earlier download had left is of another file')
     for (let tries = 1; ; tries += 1) {
@@ -95,33 +102,21 @@ export async function downloadFile(
 class Transfer {
   connections = 0
   restarts = 0
-  readonly #requests: Requests
-  readonly #source: ExportFile
+  readonly #wanted: Wanted
   readonly #part: PartFile
-  readonly #renewUrl: RenewUrl
-  readonly #options: DownloadOptions
   #url: string
   /** The address is a new one that has not given a byte yet. */
   #isRenewed = false
 
-  constructor(
-    requests: Requests,
-    source: ExportFile,
-    part: PartFile,
-    renewUrl: RenewUrl,
-    options: DownloadOptions,
-  ) {
-    this.#requests = requests
-    this.#source = source
-    this.#part = part
-    this.#renewUrl = renewUrl
-    this.#options = options
-    this.#url = source.url
+  constructor(wanted: Wanted) {
+    this.#wanted = wanted
+    this.#part = wanted.part
+    this.#url = wanted.source.url
   }
 
   async run(): Promise<void> {
     let attempts = 0
-    while (this.#part.bytes < this.#source.size) {
+    while (this.#part.bytes < this.#wanted.source.size) {
       const before = this.#part.bytes
       try {
         const answer = await this.#ask()
@@ -142,7 +137,7 @@ class Transfer {
   /** Bytes were dropped. */
   report(reason: string): void {
     this.restarts += 1
-    this.#options.onRestart?.(reason)
+    this.#wanted.options.onRestart?.(reason)
   }
 
   #ask(): Promise<Answer> {
@@ -150,11 +145,13 @@ class Transfer {
     const range = { Range: `bytes=${bytes}-`, ...(etag === undefined ? {} : { 'If-Range': etag }) }
     // What is stored is asked for, and not compressed once more on the way.
     const headers = { 'Accept-Encoding': 'identity', ...(bytes > 0 ? range : {}) }
-    return this.#requests.send({ url: this.#url, headers, signal: this.#options.signal })
+    const { requests, options } = this.#wanted
+    return requests.send({ url: this.#url, headers, signal: options.signal })
   }
 
   async #receive(answer: Answer): Promise<void> {
-    const { size } = this.#source
+    const { source, options } = this.#wanted
+    const { size } = source
     const begins = await this.#beginningOf(answer)
     if (begins !== this.#part.bytes) await this.restart('The file server sent the file from its beginning')
     if (this.#part.bytes === 0) await this.#part.remember(strong(answer.headers['etag']))
@@ -165,7 +162,7 @@ class Transfer {
       }
       await this.#part.append(chunk)
       this.#isRenewed = false
-      this.#options.onProgress?.({ bytes: this.#part.bytes, size, connections: this.connections })
+      options.onProgress?.({ bytes: this.#part.bytes, size, connections: this.connections })
     }
     if (this.#part.bytes < size)
       throw Object.assign(new Error('The file ended early'), { code: 'ECONNRESET' })
@@ -177,10 +174,10 @@ class Transfer {
     const [, from, total] = /^bytes (\d+)-\d+\/(\d+)$/.exec(answer.headers['content-range'] ?? '') ?? []
     const begins = answer.status === 206 ? Number(from) : 0
     const size = answer.status === 206 ? total : answer.headers['content-length']
-    if (size !== undefined && Number(size) !== this.#source.size) {
+    if (size !== undefined && Number(size) !== this.#wanted.source.size) {
       answer.discard()
       // What answers may be something else, so the bytes that are there stay.
-      throw different(this.#part, `it has ${size} bytes instead of ${this.#source.size}`)
+      throw different(this.#part, `it has ${size} bytes instead of ${this.#wanted.source.size}`)
     }
     if (begins === bytes || begins === 0) return begins
     answer.discard()
@@ -189,17 +186,18 @@ class Transfer {
 
   /** @throws {unknown} the error, if another attempt would not help */
   async #recover(error: unknown, attempts: number): Promise<void> {
-    const { signal } = this.#options
+    const { requests, options, renewUrl } = this.#wanted
+    const { signal } = options
     if (signal?.aborted) throw signal.reason
     const { status = 0, cause } = error instanceof GrandlivreError ? error : {}
     // The request has been repeated already.
     if (status === 0 && isLost(cause)) throw this.#lost(cause)
-    if (attempts >= this.#requests.attemptsMax) throw isLost(error) ? this.#lost(error) : error
-    if (isLost(error)) return this.#requests.pause('The download was cut', attempts, signal)
+    if (attempts >= requests.attemptsMax) throw isLost(error) ? this.#lost(error) : error
+    if (isLost(error)) return requests.pause('The download was cut', attempts, signal)
     if (status === 416) return this.restart('The file server has fewer bytes than were there')
     // The address is too old, in the words of the service and of S3. A new one that is refused, too, stays so.
     if ((status !== 403 && status !== 410) || this.#isRenewed) throw this.#refused(error, status)
-    this.#url = await this.#renewUrl(signal)
+    this.#url = await renewUrl(signal)
     this.#isRenewed = true
   }
 
@@ -213,7 +211,7 @@ class Transfer {
   #lost(cause: unknown): GrandlivreError {
     const { message } = failureOf({ url: this.#url }, cause)
     const { bytes } = this.#part
-    const kept = `${bytes} of ${this.#source.size} bytes are kept: the same download goes on there`
+    const kept = `${bytes} of ${this.#wanted.source.size} bytes are kept: the same download goes on there`
     return clientError('CONNECTION-LOST', `${message}; ${kept}`, { cause })
   }
 }
