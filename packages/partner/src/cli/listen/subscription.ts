@@ -12,6 +12,7 @@ import { join } from 'node:path'
 import type { WebhookSubscriptionWithSecret } from '../../client/api/routes.ts'
 import { type Grandlivre, GrandlivreError } from '../../client/grandlivre.ts'
 import type { Access } from '../access.ts'
+import { isRunning } from '../running-process.ts'
 
 export type Subscription = WebhookSubscriptionWithSecret & {
   /** Whether the next `listen` would find it. Not where the folder of the notes cannot be written. */
@@ -102,7 +103,7 @@ export async function removeLeftBehind(place: Place, signal: AbortSignal): Promi
   for (const name of names) {
     const note = await readNote(join(folder, name))
     if (!note || note.baseUrl !== access.baseUrl || note.token !== digest(access.token)) continue
-    if (note.host !== hostname() || isRunning(note)) continue
+    if (note.host !== hostname() || isListening(note)) continue
     await remove(place, note.id, signal)
     removed += 1
   }
@@ -136,14 +137,8 @@ async function readNote(path: string): Promise<Note | undefined> {
  * A process with this number may be another one since the machine was started again. In a container each `listen` has the
  * same number, so a note with our own is of an earlier one: this one has written none yet.
  */
-function isRunning({ pid, at }: Note): boolean {
-  if (pid === process.pid || at < Date.now() - uptime() * 1000) return false
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
+function isListening({ pid, at }: Note): boolean {
+  return pid !== process.pid && at >= Date.now() - uptime() * 1000 && isRunning(pid)
 }
 
 function digest(token: string): string {

@@ -1,6 +1,6 @@
 /** What stops a pull, in the words of its user, and how to go on. */
 import { Failure } from '../../../../terminal/src/command-errors.ts'
-import { partOf } from './part-file.ts'
+import { partOf } from '../../client/files/part-file.ts'
 
 const diskFull = ['ENOSPC', 'EDQUOT', 'EFBIG']
 const notAllowed = ['EACCES', 'EPERM', 'EROFS']

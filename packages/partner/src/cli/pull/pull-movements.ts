@@ -9,14 +9,14 @@ import { createHash } from 'node:crypto'
 import { countText, rateText, sizeText } from '../../../../terminal/src/amounts.ts'
 import { Failure } from '../../../../terminal/src/command-errors.ts'
 import type { Terminal } from '../../../../terminal/src/terminal.ts'
-import { GrandlivreError } from '../../client/errors.ts'
+import { type Block, BlockCheck } from '../../client/blocks.ts'
+import { clientError, GrandlivreError } from '../../client/errors.ts'
 import type { Grandlivre } from '../../client/grandlivre.ts'
-import { idOf, lastLineOf } from '../../client/lines.ts'
+import { idOf, lastLineOf, WholeLines } from '../../client/lines.ts'
 import type { MovementSelection } from '../../client/selection.ts'
-import { type Compression, compressionOf } from './compression.ts'
-import { type Marks, nothingYet, PartFile, type Source } from './part-file.ts'
+import { type Compression, compressionOf, contentOf } from './compression.ts'
+import { type Marks, nothingYet, openPart, type PartFile, type Source } from './part-file.ts'
 import { beginning, type Checkpoint, PieceWriter } from './piece-writer.ts'
-import { proveFile } from './read-back.ts'
 
 export interface Order {
   out: string
@@ -56,7 +56,7 @@ const beginningsMax = 5
  */
 export async function pullMovements(order: Order, surroundings: Surroundings): Promise<Pulled> {
   const compression = compressionOf(order.out)
-  const part = await PartFile.open(order.out, order.source, order.force)
+  const part = await openPart(order.out, order.source, order.force)
   try {
     let start = part.start
     for (let beginnings = 1; ; beginnings += 1) {
@@ -75,7 +75,7 @@ export async function pullMovements(order: Order, surroundings: Surroundings): P
         )
     }
   } finally {
-    await part.close()
+    await part.file.close()
   }
 }
 
@@ -191,4 +191,32 @@ async function prove(
     terminal.note(`${(error as Error).message}: beginning anew`)
     return undefined
   }
+}
+
+/**
+ * Reads a pulled file again, and compares it with the blocks of the ledger (docs/spec/changes.md#blocks).
+ * @param onBytes called with the content bytes read so far
+ * @returns SHA-256 of the content, hexadecimal
+ * @throws {GrandlivreError} NOT-PROVEN if a line is not the ledger's, missing, or one too many
+ */
+async function proveFile(
+  path: string,
+  compression: Compression,
+  blocks: readonly Block[],
+  onBytes: (bytes: number) => void,
+): Promise<string> {
+  const hash = createHash('sha256')
+  const check = new BlockCheck(blocks)
+  const lines = new WholeLines()
+  let bytes = 0
+  for await (const chunk of contentOf(path, compression)) {
+    hash.update(chunk)
+    bytes += chunk.length
+    onBytes(bytes)
+    const whole = lines.push(chunk)
+    if (whole) check.pass(whole)
+  }
+  if (lines.restBytes > 0 || !check.isComplete)
+    throw clientError('NOT-PROVEN', `${path} has fewer movements than the ledger`)
+  return hash.digest('hex')
 }

@@ -1,11 +1,10 @@
 /** Brings a copy to the present state of its ledger: with what changed since its cursor, or in full. */
 
 import { countText, secondsText } from '../../../../terminal/src/amounts.ts'
-import type { Terminal } from '../../../../terminal/src/terminal.ts'
-import { type Folder, isExpired } from './folder.ts'
+import { type Copying, isExpired } from './folder.ts'
 import { type ReadInFull, readInFull } from './read-in-full.ts'
 import { type Poll, type Settled, settle } from './settle.ts'
-import type { State, Target } from './targets/target.ts'
+import type { State } from './targets/target.ts'
 
 export interface Step {
   /** Whether the folder was read in full. */
@@ -20,21 +19,12 @@ export interface Step {
   ms: number
 }
 
-export interface Copying {
-  folder: Folder
-  target: Target
-  terminal: Terminal
-}
-
 /**
  * @param poll an answer that says that something has changed; without it every part of the folder is asked
  * @param state of the copy; undefined if there is none
  */
-export async function bringUpToDate(
-  { folder, target, terminal }: Copying,
-  state: State | undefined,
-  poll?: Poll,
-): Promise<Step> {
+export async function bringUpToDate(copying: Copying, state: State | undefined, poll?: Poll): Promise<Step> {
+  const { folder, target, terminal } = copying
   const started = performance.now()
   const since = state?.cursor ?? null
   const stepOf = (settled: Settled | ReadInFull, inFull: boolean): Step => {
@@ -49,12 +39,12 @@ export async function bringUpToDate(
       terminal.note(`${(error as Error).message}. The folder is read in full again, beside the copy.`)
     }
   }
-  const full = await readInFull(folder, target, terminal).catch(async (error: unknown) => {
+  const full = await readInFull(copying).catch(async (error: unknown) => {
     if (!isExpired(error)) throw error
     // What an interrupted run has read is too old to continue from.
     terminal.note(`${(error as Error).message}. What was read before is read again.`)
     await target.clearNext()
-    return readInFull(folder, target, terminal)
+    return readInFull(copying)
   })
   return stepOf(full, true)
 }

@@ -1,16 +1,24 @@
 /** What a sync asks the service about its folder. */
 import { createHash } from 'node:crypto'
+import type { Terminal } from '../../../../terminal/src/terminal.ts'
 import { GrandlivreError } from '../../client/errors.ts'
 import type { Changes, Entry, Grandlivre, LedgerStream, StreamOptions } from '../../client/grandlivre.ts'
 import { type EntrySelection, queryOf } from '../../client/selection.ts'
 import { Transfer } from '../../client/stream.ts'
 import { isOnThisMachine } from '../access.ts'
-import type { Collections, EntryRange, Item, Part, Source } from './targets/target.ts'
+import type { Collections, EntryRange, Item, Part, Source, Target } from './targets/target.ts'
 
 export interface Folder {
   ledger: Grandlivre
   source: Source
   signal: AbortSignal
+}
+
+/** What every step of a sync needs. */
+export interface Copying {
+  folder: Folder
+  target: Target
+  terminal: Terminal
 }
 
 /** Collections at one state of the ledger. */

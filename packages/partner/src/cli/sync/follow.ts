@@ -1,8 +1,8 @@
 /** Follows a folder: waits for a change, brings the copy up to date, and waits again, until it is stopped. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { GrandlivreError } from '../../client/errors.ts'
-import { bringUpToDate, type Copying, type Step } from './bring-up-to-date.ts'
-import { isExpired, isGone, readChanges } from './folder.ts'
+import { bringUpToDate, type Step } from './bring-up-to-date.ts'
+import { type Copying, isExpired, isGone, readChanges } from './folder.ts'
 import { BusyLedger, type Poll, thoroughMs } from './settle.ts'
 
 /** The longest that the service lets a request wait for a change. */

@@ -4,10 +4,9 @@
  */
 
 import { countText, rateText, sizeText } from '../../../../terminal/src/amounts.ts'
-import type { Terminal } from '../../../../terminal/src/terminal.ts'
 import type { Progress } from '../../client/grandlivre.ts'
 import {
-  type Folder,
+  type Copying,
   isChanged,
   isGone,
   partsOf,
@@ -25,7 +24,6 @@ import {
   type PartState,
   partName,
   type State,
-  type Target,
 } from './targets/target.ts'
 
 /** Bytes of lines that are written at once, at least: what a kill may lose. */
@@ -39,8 +37,9 @@ export interface ReadInFull extends Settled {
   bytes: number
 }
 
-export async function readInFull(folder: Folder, target: Target, terminal: Terminal): Promise<ReadInFull> {
-  const reader = new FullReader(folder, target, terminal, performance.now())
+export async function readInFull(copying: Copying): Promise<ReadInFull> {
+  const { folder, target } = copying
+  const reader = new FullReader(copying)
   const state = (await target.state('next')) ?? (await reader.begin())
   for (const part of state.parts) if (part.cursor === undefined) await reader.readPart(state, part)
   const settled = await target.change('next', (change) => settle(folder, change, state, undefined))
@@ -55,24 +54,19 @@ export async function readInFull(folder: Folder, target: Target, terminal: Termi
 
 class FullReader {
   readonly counts = { entries: 0, movements: 0, bytes: 0 }
-  readonly #folder: Folder
-  readonly #target: Target
-  readonly #terminal: Terminal
-  readonly #started: number
+  readonly #copying: Copying
+  readonly #started = performance.now()
 
-  constructor(folder: Folder, target: Target, terminal: Terminal, started: number) {
-    this.#folder = folder
-    this.#target = target
-    this.#terminal = terminal
-    this.#started = started
+  constructor(copying: Copying) {
+    this.#copying = copying
   }
 
   async begin(): Promise<State> {
-    const { source } = this.#folder
-    const { collections } = await readCollections(this.#folder)
+    const { source } = this.#copying.folder
+    const { collections } = await readCollections(this.#copying.folder)
     const parts = partsOf(collections, source)
     const state: State = { source, parts, extended: await this.#takesColumns(parts[0]) }
-    await this.#target.change('next', (change) => change.setState(state))
+    await this.#copying.target.change('next', (change) => change.setState(state))
     return state
   }
 
@@ -80,7 +74,7 @@ class FullReader {
   async #takesColumns(part: PartState | undefined): Promise<boolean> {
     if (!part) return true
     try {
-      for await (const _ of readRanges(this.#folder, part, true, noEntry)) break
+      for await (const _ of readRanges(this.#copying.folder, part, true, noEntry)) break
       return true
     } catch (error) {
       if (refusesColumns(error)) return false
@@ -95,11 +89,13 @@ class FullReader {
       } catch (error) {
         if (!isChanged(error) && !isGone(error)) throw error
         if (beginning === beginningsMax) throw error
-        this.#terminal.note(`${(error as Error).message}: ${partName(part)} is read again from its start`)
+        this.#copying.terminal.note(
+          `${(error as Error).message}: ${partName(part)} is read again from its start`,
+        )
         delete part.reading
         // The collections that are read at the end no longer have it.
         if (isGone(error)) state.parts = state.parts.filter((other) => other !== part)
-        await this.#target.change('next', async (change) => {
+        await this.#copying.target.change('next', async (change) => {
           await change.replace(part, everyEntry, [])
           await change.setState(state)
         })
@@ -110,11 +106,11 @@ class FullReader {
 
   async #readOn(state: State, part: PartState): Promise<void> {
     const { reading } = part
-    const stream = readEntries(this.#folder, part, state.extended, reading ? { resume: reading } : {})
+    const stream = readEntries(this.#copying.folder, part, state.extended, reading ? { resume: reading } : {})
     const chunks = stream.chunks()
     try {
       while (part.cursor === undefined) {
-        await this.#target.change('next', (change) =>
+        await this.#copying.target.change('next', (change) =>
           this.#step(change, state, part, stream.progress, chunks),
         )
         this.#show(part)
@@ -158,7 +154,7 @@ class FullReader {
   #show(part: PartState): void {
     const { movements, bytes } = this.counts
     const rate = rateText(bytes, performance.now() - this.#started)
-    this.#terminal.progress(
+    this.#copying.terminal.progress(
       `${partName(part)}: ${countText(movements)} movements, ${sizeText(bytes)}, ${rate}`,
     )
   }

@@ -89,9 +89,7 @@ export class PartFile {
     this.etag = etag
     const state: PartState = { ...this.#identity, ...(etag === undefined ? {} : { etag }) }
     try {
-      // Renamed, so that a kill leaves a whole one or none.
-      await writeFile(`${stateOf(this.#file)}.new`, JSON.stringify(state))
-      await rename(`${stateOf(this.#file)}.new`, stateOf(this.#file))
+      await replaceState(this.#file, JSON.stringify(state))
     } catch (error) {
       throw notWritten(this.#file, error)
     }
@@ -124,9 +122,7 @@ export class PartFile {
       if (written.ino !== named.ino || written.size !== this.#identity.size)
         throw new Error('another program writes to it: let one end before the other begins')
       await this.close()
-      await rename(part, this.#file)
-      await syncFolder(dirname(this.#file))
-      await rm(stateOf(this.#file), { force: true })
+      await namePart(this.#file)
     } catch (error) {
       throw notWritten(this.#file, error)
     }
@@ -135,7 +131,7 @@ export class PartFile {
   /** Leaves nothing for the next time. */
   async remove(): Promise<void> {
     await this.close()
-    for (const path of [partOf(this.#file), stateOf(this.#file)]) await rm(path, { force: true })
+    for (const path of [partOf(this.#file), stateFileOf(this.#file)]) await rm(path, { force: true })
   }
 
   /** Keeps what is there for the next time. It may have been closed before. */
@@ -146,8 +142,8 @@ export class PartFile {
   }
 }
 
-const partOf = (file: string) => `${file}.part`
-const stateOf = (file: string) => `${file}.part.json`
+export const partOf = (file: string) => `${file}.part`
+export const stateFileOf = (file: string) => `${file}.part.json`
 
 interface Kept {
   bytes: number
@@ -180,20 +176,33 @@ async function readKept(
 /** What a download has left; undefined if nothing, or nothing that can be read. */
 async function readState(file: string): Promise<Partial<PartState> | undefined> {
   try {
-    return JSON.parse(await readFile(stateOf(file), 'utf8')) ?? undefined
+    return JSON.parse(await readFile(stateFileOf(file), 'utf8')) ?? undefined
   } catch {
     return undefined
   }
 }
 
 /** A new file and not the old one emptied, which another download may still be writing to. */
-async function createPart(file: string): Promise<FileHandle> {
+export async function createPart(file: string): Promise<FileHandle> {
   await rm(partOf(file), { force: true })
   return open(partOf(file), 'wx')
 }
 
+/** A kill leaves a whole state or none. */
+export async function replaceState(file: string, text: string): Promise<void> {
+  await writeFile(`${stateFileOf(file)}.new`, text)
+  await rename(`${stateFileOf(file)}.new`, stateFileOf(file))
+}
+
+/** Gives the part, which is closed, the name of the file. */
+export async function namePart(file: string): Promise<void> {
+  await rename(partOf(file), file)
+  await syncFolder(dirname(file))
+  await rm(stateFileOf(file), { force: true })
+}
+
 /** Keeps the names of a folder's files on disk. Some systems cannot open a folder; there the rename itself has to do. */
-export async function syncFolder(folder: string): Promise<void> {
+async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined)
   await handle?.sync().catch(() => {})
   await handle?.close()

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { linesOf, movementLines } from '../../../src/cli/sync/lines/entry-lines.ts'
 import { membersOf } from '../../../src/cli/sync/lines/members.ts'
 import { centsOf, entryRows } from '../../../src/cli/sync/lines/rows.ts'
-import { Pending } from '../../../src/cli/sync/pending.ts'
+import { Pending } from '../../../src/cli/sync/settle.ts'
 
 const hostile = String.raw`a\"}],\"entry\":{\\\"b\\`
 const entry = (more = '', filed = '', debit = '0.1'): Buffer =>

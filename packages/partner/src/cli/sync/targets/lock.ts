@@ -2,6 +2,7 @@
 import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { Failure } from '../../../../../terminal/src/command-errors.ts'
+import { isRunning } from '../../running-process.ts'
 
 /** A lock without a name that is older was cut short by a crash. */
 const writingMs = 10_000
@@ -27,7 +28,7 @@ export function lockFile(target: string): () => void {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     }
     const holder = holderOf(path)
-    if (attempt > 1 || (holder ? isRunning(holder, mine) : isFresh(path)))
+    if (attempt > 1 || (holder ? mayHold(holder, mine) : isFresh(path)))
       throw new Failure(
         `Another sync${holder ? `, process ${holder.pid} on ${holder.host},` : ''} writes ${target}`,
         `Wait for its end. If there is none, delete ${path}.`,
@@ -53,15 +54,9 @@ function isFresh(path: string): boolean {
 }
 
 /** Of a process on another machine nothing is known, so it counts as running. */
-function isRunning(holder: Holder, mine: Holder): boolean {
+function mayHold(holder: Holder, mine: Holder): boolean {
   if (holder.host !== mine.host) return true
   // A container gives its first process the same number each time.
   if (holder.pid === mine.pid) return false
-  try {
-    // Signal 0 only asks.
-    process.kill(holder.pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
+  return isRunning(holder.pid)
 }
