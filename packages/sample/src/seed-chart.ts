@@ -16,8 +16,7 @@ import type { PaymentRow } from '../../../src/formats/items/payment.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
 import tables from './chart.json' with { type: 'json' }
 import type { Random } from './random.ts'
-import { bankDetails } from './seed-identifiers.ts'
-import { companyOf, employeeOf, thirdPartyName } from './seed-parties.ts'
+import { bankDetails, companyOf, employeeOf, thirdPartyName } from './seed-parties.ts'
 
 export const paymentCodes = ['CB', 'VIRT', 'ESP', 'CHQ', 'PRLV', 'LCR'] as const
 export type PaymentCode = (typeof paymentCodes)[number]
@@ -55,14 +54,13 @@ export interface Chart {
   paymentId(code: PaymentCode): string
 }
 
-export interface ChartSize {
-  suppliers: number
-  customers: number
-  employees: number
-}
-
-/** @param nextId returns ascending ids; the chart gets the folder's lowest */
-export function buildChart(key: FolderKey, size: ChartSize, random: Random, nextId: () => string): Chart {
+/**
+ * @param movements of the ledger, which say how many third parties it has
+ * @param nextId returns ascending ids; the chart gets the folder's lowest
+ */
+export function buildChart(key: FolderKey, movements: number, random: Random, nextId: () => string): Chart {
+  const between = (least: number, most: number, count: number) =>
+    Math.min(most, Math.max(least, Math.floor(count)))
   const payments = paymentCodes.map((code) => ({ ...key, id: nextId(), code }))
   const vatCodes = Object.entries(vatRates).map(([code, rate]) => ({ ...key, id: nextId(), code, rate }))
   const accounts = buildGeneralAccounts(key, nextId)
@@ -81,6 +79,14 @@ export function buildChart(key: FolderKey, size: ChartSize, random: Random, next
   }))
   const journalIds = new Map(journals.map((journal) => [journal.code, journal.id]))
   const journalId = (code: string) => lookUp(journalIds, code)
+  const banks = tables.banks.map(({ bic, hasRib, account, journal, isDefault }) => {
+    const { rib, iban } = bankDetails(random)
+    const [ofAccount, ofJournal] = [accountId(account), journalId(journal)]
+    return {
+      ...{ ...key, id: nextId(), rib: hasRib ? rib : null, iban, bic, isDefault },
+      ...{ accountId: ofAccount, journalId: ofJournal },
+    }
+  })
   const chart: Chart = {
     payments,
     vatCodes,
@@ -88,7 +94,7 @@ export function buildChart(key: FolderKey, size: ChartSize, random: Random, next
     companies: [],
     employees: [],
     journals,
-    banks: buildBanks(key, random, nextId, accountId, journalId),
+    banks,
     ...buildAxes(key, nextId),
     suppliers: [],
     customers: [],
@@ -98,11 +104,11 @@ export function buildChart(key: FolderKey, size: ChartSize, random: Random, next
     journalId,
     paymentId: (code) => lookUp(paymentIds, code),
   }
-  for (let index = 1; index <= size.suppliers; index++)
+  for (let index = 1; index <= between(6, 300, movements / 3_000); index++)
     addCompany(chart, key, { root: '401', index, id: nextId() }, random)
-  for (let index = 1; index <= size.customers; index++)
+  for (let index = 1; index <= between(8, 1_000, movements / 1_500); index++)
     addCompany(chart, key, { root: '411', index, id: nextId() }, random)
-  for (let index = 1; index <= size.employees; index++)
+  for (let index = 1; index <= between(2, 40, movements / 15_000); index++)
     chart.staff.push(addEmployee(chart, key, index, random, nextId()))
   for (const account of accounts) if (account.number < '6') chart.carriedOver.add(account.id)
   return chart
@@ -125,38 +131,6 @@ function buildGeneralAccounts(key: FolderKey, nextId: () => string): AccountRow[
     counterpartAccountId: counterpart === undefined ? null : lookUp(ids, counterpart),
     correspondanceAccountId: correspondance === undefined ? null : lookUp(ids, correspondance),
   }))
-}
-
-function buildBanks(
-  key: FolderKey,
-  random: Random,
-  nextId: () => string,
-  accountId: (number: string) => string,
-  journalId: (code: string) => string,
-): BankRow[] {
-  const main = bankDetails(random)
-  const reserve = bankDetails(random)
-  const bank = { ...key, bic: 'BNPAFRPPXXX' }
-  return [
-    {
-      ...bank,
-      id: nextId(),
-      ...main,
-      accountId: accountId('512000'),
-      journalId: journalId('BQ'),
-      isDefault: true,
-    },
-    {
-      ...bank,
-      id: nextId(),
-      rib: null,
-      iban: reserve.iban,
-      bic: 'CMCIFR2A',
-      accountId: accountId('512100'),
-      journalId: journalId('BQ2'),
-      isDefault: false,
-    },
-  ]
 }
 
 function buildAxes(key: FolderKey, nextId: () => string): { axes: AxisRow[]; sections: SectionRow[] } {

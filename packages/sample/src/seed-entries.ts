@@ -3,6 +3,7 @@
  * construction: one amount is always the remainder of the others.
  */
 import { strict as assert } from 'node:assert'
+import tables from './chart.json' with { type: 'json' }
 import type { Random } from './random.ts'
 import type { Chart, ThirdParty } from './seed-chart.ts'
 import {
@@ -16,7 +17,7 @@ import {
 import words from './words.json' with { type: 'json' }
 
 /** Whether an invoice will be lettered later, stays open, or awaits validation. */
-export type InvoiceFate = 'settled' | 'open' | 'draft'
+type InvoiceFate = 'settled' | 'open' | 'draft'
 
 export class Bookkeeper {
   readonly #chart: Chart
@@ -48,7 +49,7 @@ export class Bookkeeper {
     const supplier = random.pick(this.#chart.suppliers)
     const invoiceNumber = `${random.pick(['FA', 'F', 'INV-', ''])}${random.digits(random.integer(4, 8))}`
     const description = this.#description(`FACTURE ${supplier.name} ${invoiceNumber}`)
-    const expenses = source === 'ABO' ? ['613200', '626000', '616000'] : expenseAccounts
+    const expenses = source === 'ABO' ? ['613200', '626000', '616000'] : tables.expenseAccounts
     return this.#invoice(
       day,
       fate,
@@ -199,15 +200,7 @@ export class Bookkeeper {
   }
 
   adjustment(day: number): DraftedEntry {
-    const [debit, credit, text, source] = this.#random.pick([
-      ['681120', '281540', 'DOTATION AUX AMORTISSEMENTS', 'WORKSHEET'],
-      ['606400', '408100', 'FACTURE NON PARVENUE', 'O'],
-      ['486000', '613200', 'CHARGE CONSTATÉE D’AVANCE', 'O'],
-      ['658000', '471000', 'ÉCART DE RÈGLEMENT', 'OD_ECART'],
-      ['512100', '580000', 'VIREMENT INTERNE', 'L'],
-      ['695000', '468600', 'PROVISION POUR IMPÔT', 'OD_CALC_IS'],
-      ['625100', '455000', 'NOTE DE FRAIS « MISSION »', 'ACD'],
-    ] as const)
+    const { debit, credit, text, source } = this.#random.pick(words.adjustments)
     const lines = this.#pair(debit, credit, this.#random.cents(3, 5.7), this.#description(text))
     return this.#entry(day, source === 'ACD' ? 'NF' : 'OD', source, lines)
   }
@@ -289,7 +282,7 @@ export class Bookkeeper {
     for (let count = 1; count < movements; count++) {
       const amount = this.#random.cents(3, 5)
       total += amount
-      const accountId = this.#chart.accountId(this.#random.pick(expenseAccounts))
+      const accountId = this.#chart.accountId(this.#random.pick(tables.expenseAccounts))
       lines.push(newLine(accountId, description, '', amount))
     }
     lines.push(newLine(this.#chart.accountId('468600'), description, '', -total))
@@ -346,16 +339,3 @@ export class Bookkeeper {
     return this.#random.chance(0.01) ? `${text} ${this.#random.pick(words.hostileTexts)}` : text
   }
 }
-
-const expenseAccounts = [
-  '601000',
-  '606100',
-  '606400',
-  '607000',
-  '607000',
-  '611000',
-  '615500',
-  '622600',
-  '623100',
-  '625700',
-]

@@ -8,7 +8,7 @@
  */
 import { strict as assert } from 'node:assert'
 import type { Random } from './random.ts'
-import type { Chart, ChartSize } from './seed-chart.ts'
+import type { Chart } from './seed-chart.ts'
 import { Bookkeeper } from './seed-entries.ts'
 import type { DraftedEntry, OpenItem } from './seed-lines.ts'
 
@@ -19,16 +19,6 @@ const openItemsMax = 20_000
 export const entryLinesMax = 4_000
 
 const movementsOfYearBeforeMax = 3_000
-
-export function chartSize(movements: number): ChartSize {
-  const between = (least: number, most: number, count: number) =>
-    Math.min(most, Math.max(least, Math.floor(count)))
-  return {
-    suppliers: between(6, 300, movements / 3_000),
-    customers: between(8, 1_000, movements / 1_500),
-    employees: between(2, 40, movements / 15_000),
-  }
-}
 
 /**
  * Two fiscal years: first the previous one, closed and small, then `year` with all other movements.

@@ -1,4 +1,7 @@
-/** The companies and people of the third-party accounts of a seeded folder. */
+/**
+ * The companies and people of the third-party accounts of a seeded folder. Their identifiers have valid check digits, which
+ * partners' software verifies.
+ */
 
 import type { Address } from '../../../src/formats/items/accounts/address.ts'
 import type { CompanyRow } from '../../../src/formats/items/accounts/company.ts'
@@ -6,7 +9,6 @@ import type { EmployeeRow } from '../../../src/formats/items/accounts/employee.t
 import type { Contact, Miscellaneous } from '../../../src/formats/items/accounts/party.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
 import type { Random } from './random.ts'
-import { bankDetails, nir, siren } from './seed-identifiers.ts'
 import words from './words.json' with { type: 'json' }
 
 /**
@@ -129,4 +131,39 @@ function emailOf(firstName: string, lastName: string): string {
       .toLowerCase()
       .replace(/[^a-z]/g, '')
   return `${ascii(firstName)}.${ascii(lastName)}@example.com`
+}
+
+/** Nine digits, the last by Luhn's formula. */
+export function siren(random: Random): string {
+  const digits = random.digits(8)
+  let sum = 0
+  for (let index = 0; index < digits.length; index++) {
+    const digit = Number(digits[index])
+    const counted = index % 2 === 1 ? digit * 2 : digit
+    sum += counted > 9 ? counted - 9 : counted
+  }
+  return digits + ((10 - (sum % 10)) % 10)
+}
+
+/** Thirteen digits (sex, year, month, department, commune, number) and a key of two. */
+function nir(random: Random): string {
+  const number =
+    random.pick(['1', '2']) +
+    String(random.integer(60, 99)) +
+    String(random.integer(1, 12)).padStart(2, '0') +
+    String(random.integer(21, 95)) +
+    random.digits(6)
+  return number + String(97n - (BigInt(number) % 97n)).padStart(2, '0')
+}
+
+/** @returns a RIB, which is bank (5), branch (5), account (11) and key (2), and its IBAN */
+export function bankDetails(random: Random): { rib: string; iban: string } {
+  const bank = random.pick(['30004', '30003', '20041', '10278', '18206'])
+  const branch = random.digits(5)
+  const account = random.digits(11)
+  const key = 97n - ((89n * BigInt(bank) + 15n * BigInt(branch) + 3n * BigInt(account)) % 97n)
+  const rib = bank + branch + account + String(key).padStart(2, '0')
+  // The check of an IBAN is computed with FR00 moved to the end, where F is 15 and R is 27.
+  const check = 98n - (BigInt(`${rib}152700`) % 97n)
+  return { rib, iban: `FR${String(check).padStart(2, '0')}${rib}` }
 }

@@ -32,10 +32,10 @@ import {
 import { Random } from './random.ts'
 import { findOrCreateSender, lockReference, vacuumLedger } from './seed.sql.ts'
 import { buildChart, type Chart } from './seed-chart.ts'
-import { siren } from './seed-identifiers.ts'
-import { chartSize, entryLinesMax, generateLedger } from './seed-ledger.ts'
+import { entryLinesMax, generateLedger } from './seed-ledger.ts'
 import type { DraftedEntry } from './seed-lines.ts'
-import { addressOf } from './seed-parties.ts'
+import { addressOf, siren } from './seed-parties.ts'
+import words from './words.json' with { type: 'json' }
 
 export const movementsMin = 10
 export const movementsMax = 5_000_000
@@ -110,7 +110,7 @@ async function seedFolder(client: ClientBase, options: SeedOptions): Promise<See
   await lockReference(client, reference)
   const { firmId, deleted, ...key } = await findOrCreateFolder(client, ids, random, reference, replace)
   const thirdPartyId = await findOrCreateSender(client, ids.next())
-  const chart = buildChart(key, chartSize(movements), random, () => ids.next())
+  const chart = buildChart(key, movements, random, () => ids.next())
   const exercices = [year - 1, year].map((calendarYear) => ({
     id: ids.next(),
     start: `${calendarYear}-01-01`,
@@ -182,19 +182,11 @@ async function findOrCreateFolder(
     schemaId,
     id: folderId,
     firmId,
-    name: 'Établissements Bérénice "Grand Sud"',
+    ...words.folder,
     reference,
     siret,
     capital: 5_000_000n,
     address,
-    contact: {
-      firstName: 'Bérénice',
-      lastName: 'D’Arcy',
-      phoneNumber: '+33142000000',
-      mobilePhoneNumber: null,
-      mail: 'compta@example.com',
-    },
-    rcs: { producerId: '7501', name: 'Paris' },
   })
   return { schemaId, firmId, folderId }
 }
