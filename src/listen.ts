@@ -2,22 +2,15 @@
 import type { Server } from 'node:http'
 import { type AddressInfo, isIP } from 'node:net'
 
-/** Settings with a port and its address, for errors. */
-export interface ListenSettings {
-  /** `METRICS_PORT` */
-  port: string
-  /** `METRICS_HOST` */
-  host: string
-}
-
 /**
+ * @param settings names of those with the port and its address, for errors: `METRICS_PORT`, `METRICS_HOST`
  * @returns the port, also if 0 was asked for
  * @throws {Error} if it is taken or may not be opened, with the setting to change
  */
 export function listen(
   server: Server,
   { host, port }: { host: string; port: number },
-  settings: ListenSettings,
+  settings: { host: string; port: string },
 ): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>()
   server.once('error', (cause: NodeJS.ErrnoException) => {

@@ -7,20 +7,16 @@ import { limits } from '../../config.ts'
 import { inTransaction } from '../../db/pool.ts'
 import { compactChanges, forgetChanges } from './retention.sql.ts'
 
-export interface ChangeRetentionParts {
-  /** Connects as the service role. */
-  database: Pool
-  /** Days for which changes are remembered. */
-  retentionDays: number
-}
-
 /** Rows per transaction: 60 ms on a log of a million rows. */
 const rowsAtOnce = 10_000
 const dayMs = 24 * 3_600_000
 
-/** One sweep. @param now epoch milliseconds */
+/**
+ * One sweep, as the service role. Changes are remembered for `retentionDays`.
+ * @param now epoch milliseconds
+ */
 export async function sweepChanges(
-  { database, retentionDays }: ChangeRetentionParts,
+  { database, retentionDays }: { database: Pool; retentionDays: number },
   now: number,
   stopped?: AbortSignal,
 ): Promise<{ forgotten: number; compacted: number }> {

@@ -71,16 +71,9 @@ function refuseOtherCompany(folder: FolderTarget, requested: RequestedFolder): v
   )
 }
 
-export interface PreparedExercice {
-  exerciceId: string
-  /** Whether it was created for this period. */
-  isNew: boolean
-  /** Whether it holds entries, which are to be replaced. */
-  isReplaced: boolean
-}
-
 /**
  * Finds or creates the exercice.
+ * @returns `isNew` if it was created for this period, `isReplaced` if it holds entries, which are to be replaced
  * @throws {Error} if it has entries and `replace` is not set, if it is closed, or if another exercice overlaps the
  *   period
  */
@@ -90,7 +83,7 @@ export async function prepareExercice(
   folder: FolderTarget,
   period: Period,
   replace: boolean,
-): Promise<PreparedExercice> {
+): Promise<{ exerciceId: string; isNew: boolean; isReplaced: boolean }> {
   const within = await findExercicesWithin(client, folder, period.start, period.end)
   const other = within.find(({ start, end }) => start !== period.start || end !== period.end)
   const days = `${period.start} to ${period.end}`

@@ -4,19 +4,13 @@ import type { FecLine } from '../../../formats/fec/parse.ts'
 import type { Period } from '../../../formats/rows.ts'
 import { isOpening, journalTypeByName } from './journals.ts'
 
-/** The user's options, `YYYY-MM-DD`. */
-export interface FiscalYearOptions {
-  start?: string
-  end?: string
-}
-
 /**
  * Assumes twelve months if only one end of the year is known.
  * @param namedEnd last day according to the file name
  * @returns undefined if nothing determines the year
  * @throws {Error} that names the wrong option
  */
-export function fiscalYear(namedEnd: string | undefined, options: FiscalYearOptions): Period | undefined {
+export function fiscalYear(namedEnd: string | undefined, options: Partial<Period>): Period | undefined {
   for (const option of ['start', 'end'] as const)
     if (options[option] !== undefined && !isDay(options[option]))
       throw new Error(`--${option} must be a day such as 2023-12-31, not "${options[option]}"`)
