@@ -13,7 +13,7 @@ import { answerError } from './errors.ts'
 import { queryError } from './query.ts'
 import { addReferencePage } from './reference/reference-page.ts'
 import { acceptRequestId } from './request-id.ts'
-import { RequestSlot } from './request-slot.ts'
+import { requestSlot } from './request-slot.ts'
 import type { Edge, FolderCall, Route } from './route.ts'
 import { collectionRoutes } from './routes/collections.ts'
 import { entry } from './routes/entry.ts'
@@ -109,7 +109,7 @@ async function answer(route: Route, c: Context<Edge>, services: Services): Promi
   const give = async () => {
     if (route.scope === 'token') return route.answer(caller)
     const folderId = c.get('folderId')!
-    const slot = new RequestSlot(services.requestSlots, route.path, folderId, c.env.outgoing)
+    const slot = requestSlot(services.requestSlots, route.path, folderId, c.env.outgoing)
     if (!waits) await slot.acquire()
     return route.answer({ ...caller, folderId, slot } satisfies FolderCall<never>)
   }

@@ -35,19 +35,17 @@ export const ErrorBody = z
   })
   .openapi('Error')
 
-/** The parts of a request that its error quotes. */
-export interface QuotedRequest {
-  /** Path and query as sent. */
-  url: string
-  method: string
-  requestId: string
-}
-
 /** Longer URLs are cut in errors: the caller knows what it sent, and an answer need not repeat kilobytes of it. */
 const quotedUrlMax = 2048
 
-/** The body. Tokens and secrets are masked in everything that it quotes. */
-export function errorBody(error: AppError, request: QuotedRequest): z.infer<typeof ErrorBody> {
+/**
+ * The body. Tokens and secrets are masked in everything that it quotes.
+ * @param request its `url` is path and query as sent
+ */
+export function errorBody(
+  error: AppError,
+  request: { url: string; method: string; requestId: string },
+): z.infer<typeof ErrorBody> {
   return {
     error: {
       code: error.code,

@@ -10,11 +10,6 @@ import type { Encoding, Representation } from '../exports/run/task.ts'
 import { mediaTypes, type StreamedForm, streamedForms } from '../formats/file-formats.ts'
 import type { Edge } from './route.ts'
 
-/** Negotiator 1.0 ranks encodings of equal weight by `preferred`; its published types are those of 0.6. */
-interface RankingNegotiator {
-  encodings(available: readonly string[], options: { preferred: readonly string[] }): string[]
-}
-
 /**
  * The representation that a request asks for.
  * @param forms those that exist, the one that wins ties first
@@ -53,9 +48,9 @@ export function negotiate(
   const form = forms.find((name) => mediaTypes[name] === mediaType)
   if (form === undefined) return undefined
   const preferred: Encoding[] = ['zstd', 'gzip', 'identity']
-  const encoding = (negotiator as RankingNegotiator).encodings(preferred, { preferred })[0] as
-    | Encoding
-    | undefined
+  // Negotiator 1.0 ranks encodings of equal weight by `preferred`; its published types are those of 0.6.
+  const ranking = negotiator as { encodings(available: string[], options: object): string[] }
+  const [encoding] = ranking.encodings(preferred, { preferred }) as Encoding[]
   return { form, encoding: encoding ?? 'identity' }
 }
 

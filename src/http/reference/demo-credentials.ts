@@ -20,18 +20,14 @@ export interface Credentials {
   exercices: { id: string; start: string; end: string }[]
 }
 
-type Settings = Pick<Config, 'host' | 'databaseUrl' | 'publicUrl' | 'dataDir'>
-
-export interface DemoCredentials {
-  /** Opens the demo folder alone. */
-  companyToken: string
-  thirdPartySecret: string
-  /** Of the latest fiscal year. */
-  idExercice: string
-}
-
-/** @returns undefined if there are none, or if this request may not have them */
-export function readDemoCredentials(config: Settings, request: Asking): DemoCredentials | undefined {
+/**
+ * @returns a token of the demo folder alone, and the id of its latest fiscal year; undefined if there are none, or if this
+ *   request may not have them
+ */
+export function readDemoCredentials(
+  config: Pick<Config, 'host' | 'databaseUrl' | 'publicUrl' | 'dataDir'>,
+  request: Asking,
+) {
   // The demo folder is in the embedded database; the file of an earlier run may still be there.
   if (config.databaseUrl !== undefined || !isOnOwnMachine(config, request)) return undefined
   const { companyToken, thirdPartySecret, exercices } = readCredentials(config.dataDir) ?? {}

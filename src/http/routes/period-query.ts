@@ -2,17 +2,16 @@
 import type { Issue } from '../../../packages/contract/src/error-codes.ts'
 import { date } from '../query.ts'
 
-export interface PeriodRule {
-  /** Periods of this many calendar months or more are refused. */
-  monthsMax: number
-  /** One of the two must be given. */
-  isRequired: boolean
-  /** Parameters of a period, which cannot be combined with a fiscal year. */
-  ofPeriod: readonly string[]
-}
-
-/** Problems of idExercice, startDate and endDate together. The schema of each checks it alone. */
-export function periodIssues(query: object, { monthsMax, isRequired, ofPeriod }: PeriodRule): Issue[] {
+/**
+ * Problems of idExercice, startDate and endDate together. The schema of each checks it alone. Periods of `monthsMax`
+ * calendar months or more are refused. If `isRequired`, a fiscal year or a period must be given.
+ * @param rule its `ofPeriod` are parameters of a period, which cannot be combined with a fiscal year
+ */
+export function periodIssues(
+  query: object,
+  rule: { monthsMax: number; isRequired: boolean; ofPeriod: readonly string[] },
+): Issue[] {
+  const { monthsMax, isRequired, ofPeriod } = rule
   const given = query as Readonly<Record<string, unknown>>
   const { idExercice, startDate, endDate } = given
   if (idExercice !== undefined)

@@ -1,6 +1,7 @@
 /** How the documentation and answers show one attempt at a delivery (docs/spec/webhooks.md#attempts). */
 import { z } from '@hono/zod-openapi'
 import { limits } from '../../../config.ts'
+import type { OwnAttempt } from '../../../webhooks/owner/deliveries.sql.ts'
 
 export const Attempt = z
   .object({
@@ -17,22 +18,13 @@ export const Attempt = z
   })
   .openapi('WebhookAttempt')
 
-export interface AttemptMade {
-  /** Epoch milliseconds. */
-  at: number
-  status: number | null
-  latencyMs: number
-  error: string | null
-  answer: Buffer | null
-}
-
 export function shownAttempt({
   at,
   status,
   latencyMs,
   error,
   answer,
-}: AttemptMade): z.output<typeof Attempt> {
+}: Pick<OwnAttempt, 'at' | 'status' | 'latencyMs' | 'error' | 'answer'>): z.output<typeof Attempt> {
   const text = answer && new TextDecoder().decode(answer.subarray(0, limits.shownAnswerBytes))
   return { at, status, milliseconds: latencyMs, error, answer: text }
 }
