@@ -103,6 +103,11 @@ interface Declaration<Query extends z.ZodObject, Call> {
   answer: Answer<Call>
 }
 
+/** An answer with a body of JSON, for the documentation. */
+export function inJson(description: string, schema: z.ZodType) {
+  return { description, content: { 'application/json': { schema } } }
+}
+
 export type Route = Omit<Declaration<z.ZodObject, never>, 'answer'> &
   RouteAccess &
   (

@@ -11,7 +11,7 @@ import { endingOfKey } from '../../jobs/file-key.ts'
 import { identityOf, reasonWithExpiry, setOfIds, statusOf } from '../../jobs/job.ts'
 import type { ExportView } from '../../jobs/jobs.sql.ts'
 import { insertExport, readExport, readLatest, retireAfterAnHour } from '../../jobs/jobs.sql.ts'
-import { type FolderCall, folderRoute } from '../route.ts'
+import { type FolderCall, folderRoute, inJson } from '../route.ts'
 import { findSelected } from './find-selected.ts'
 import { type FullExportQuery, fullExportQuery, statusQuery } from './full-export-query.ts'
 
@@ -59,9 +59,7 @@ const ExportJob = z
   })
   .openapi('ExportJob')
 
-const answers = {
-  200: { description: 'The export job', content: { 'application/json': { schema: ExportJob } } },
-}
+const answers = { 200: inJson('The export job', ExportJob) }
 
 export const fullExport = folderRoute({
   method: 'get',

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { type Principal, refusalOf } from '../../auth/principal.ts'
 import { oneOf, optional } from '../query.ts'
-import { type Route, tokenRoute } from '../route.ts'
+import { inJson, type Route, tokenRoute } from '../route.ts'
 
 const OpenedRoute = z.object({
   path: z.string().openapi({ example: '/api/v1/mad/movements' }),
@@ -30,10 +30,10 @@ export function keyInfo(routes: () => readonly Route[]): Route {
     summary: 'The routes open to the token, and with mode=extended the token itself',
     query: z.strictObject({ mode: optional(oneOf(['extended'])) }),
     answers: {
-      200: {
-        description: 'An array of routes, or with mode=extended one object',
-        content: { 'application/json': { schema: z.union([z.array(OpenedRoute), TokenDetails]) } },
-      },
+      200: inJson(
+        'An array of routes, or with mode=extended one object',
+        z.union([z.array(OpenedRoute), TokenDetails]),
+      ),
     },
     answer: ({ c, principal, query }) => {
       const opened = routesOpenTo(principal, routes())

@@ -1,19 +1,14 @@
 /** The operator's probes: whether the process is alive, and whether it can accept requests. Both need no caller. */
 import { z } from '@hono/zod-openapi'
 import { AppError } from '../../errors.ts'
-import { openRoute } from '../route.ts'
+import { inJson, openRoute } from '../route.ts'
 
 export const healthz = openRoute({
   method: 'get',
   path: '/healthz',
   summary: 'The process is up',
   query: z.strictObject({}),
-  answers: {
-    200: {
-      description: 'Up',
-      content: { 'application/json': { schema: z.object({ status: z.literal('up') }) } },
-    },
-  },
+  answers: { 200: inJson('Up', z.object({ status: z.literal('up') })) },
   answer: ({ c }) => c.json({ status: 'up' }),
 })
 
@@ -23,20 +18,16 @@ export const readyz = openRoute({
   summary: 'The process can accept requests',
   query: z.strictObject({}),
   answers: {
-    200: {
-      description: 'Ready; otherwise the answer is 503 and its error names what is missing',
-      content: {
-        'application/json': {
-          schema: z.object({
-            status: z.literal('ready'),
-            degraded: z
-              .array(z.string())
-              .optional()
-              .openapi({ description: 'What is missing, while something else takes its place' }),
-          }),
-        },
-      },
-    },
+    200: inJson(
+      'Ready; otherwise the answer is 503 and its error names what is missing',
+      z.object({
+        status: z.literal('ready'),
+        degraded: z
+          .array(z.string())
+          .optional()
+          .openapi({ description: 'What is missing, while something else takes its place' }),
+      }),
+    ),
   },
   answer: async ({ c, services }) => {
     const { missing, degraded } = await services.readiness.check()

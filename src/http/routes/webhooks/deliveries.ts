@@ -14,9 +14,16 @@ import { replayOwn } from '../../../webhooks/owner/replay.ts'
 import { findOwnSubscription } from '../../../webhooks/subscriptions.sql.ts'
 import { checkBody } from '../../body.ts'
 import { id, oneOf, optional, wholeNumber } from '../../query.ts'
-import { type Route, tokenRoute } from '../../route.ts'
+import { inJson, type Route, tokenRoute } from '../../route.ts'
 import { Attempt, shownAttempt } from './attempts.ts'
-import { notFound, readSubscriptionId, routeAccess, subscriptionId, uncached } from './own-subscription.ts'
+import {
+  notFound,
+  ofOne,
+  readSubscriptionId,
+  routeAccess,
+  subscriptionId,
+  uncached,
+} from './own-subscription.ts'
 
 const time = z.number().int()
 
@@ -56,12 +63,7 @@ const list = tokenRoute({
     ),
   }),
   params: subscriptionId,
-  answers: {
-    200: {
-      description: 'Deliveries, oldest first',
-      content: { 'application/json': { schema: z.array(WebhookDelivery) } },
-    },
-  },
+  answers: { 200: inJson('Deliveries, oldest first', z.array(WebhookDelivery)) },
   answer: async ({ c, services, principal, query }) => {
     const own = readSubscriptionId(c.req.param('id'))
     const { state, after = '0', limit = 100, newest } = query
@@ -113,21 +115,14 @@ const replayedDocument = z.union(
 const replay = tokenRoute({
   method: 'post',
   path: '/api/v1/webhook/{id}/replay',
-  ...routeAccess,
+  ...ofOne,
   summary: 'Sends deliveries of a subscription of the caller again',
   description:
     'Events with these numbers, which were sent before, in deliveries of their own: with a new webhook-id, and with their ' +
     'former numbers and webhookIds. Or all failed deliveries. A subscription without an address: 409 ERR-WEBHOOK-PULL-ONLY; ' +
     `a disabled one: 409 ERR-WEBHOOK-DISABLED. While ${limits.pendingReplaysMax} replayed deliveries wait: 429.`,
-  query: z.strictObject({}),
-  params: subscriptionId,
   body: { schema: replayedDocument, mediaTypes: ['application/json'] },
-  answers: {
-    202: {
-      description: 'How many deliveries will be sent',
-      content: { 'application/json': { schema: z.object({ deliveries: z.number().int() }) } },
-    },
-  },
+  answers: { 202: inJson('How many deliveries will be sent', z.object({ deliveries: z.number().int() })) },
   answer: async ({ c, services, principal, body }) => {
     const own = readSubscriptionId(c.req.param('id'))
     const replayed = checkBody(replayedDocument, body)

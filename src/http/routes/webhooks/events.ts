@@ -2,7 +2,7 @@
 import { z } from '@hono/zod-openapi'
 import { type EventPage, readEvents } from '../../../webhooks/sequence/events.ts'
 import { optional, wait, wholeNumber } from '../../query.ts'
-import { type TokenCall, tokenRoute } from '../../route.ts'
+import { inJson, type TokenCall, tokenRoute } from '../../route.ts'
 import { Notification } from '../../schemas/notification-schema.ts'
 import { notFound, readSubscriptionId, routeAccess, subscriptionId, uncached } from './own-subscription.ts'
 
@@ -38,15 +38,16 @@ export const subscriptionEvents = tokenRoute({
   waits: ({ wait = 0 }) => wait > 0,
   answers: {
     200: {
-      description:
+      ...inJson(
         'Ascending, without gaps. It may be shorter than limit: X-Latest-Sequence tells what is left',
+        z.array(NumberedNotification),
+      ),
       headers: {
         'X-Latest-Sequence': {
           description: 'The last number of the subscription; 0 without any',
           schema: { type: 'integer' },
         },
       },
-      content: { 'application/json': { schema: z.array(NumberedNotification) } },
     },
   },
   answer: async (call) => {

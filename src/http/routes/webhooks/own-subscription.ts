@@ -9,6 +9,9 @@ export const routeAccess = { levels: ['api', 'firm'], closedToFirmCustomers: tru
 /** The parameter of the path. */
 export const subscriptionId = z.object({ id: z.string().openapi({ ...idSchema, example: '1000' }) })
 
+/** Of routes on one subscription, without parameters. */
+export const ofOne = { ...routeAccess, query: z.strictObject({}), params: subscriptionId }
+
 export const uncached = { 'Cache-Control': 'private, no-store' }
 
 /** A malformed id names no subscription. @throws {AppError} ERR-WEBHOOK-NOT-FOUND */

@@ -1,9 +1,9 @@
 import { z } from '@hono/zod-openapi'
 import { noResponseFaults } from '../../../webhooks/dispatch/fault.ts'
 import { type Pinged, ping } from '../../../webhooks/owner/ping.ts'
-import { tokenRoute } from '../../route.ts'
+import { inJson, tokenRoute } from '../../route.ts'
 import { Attempt, shownAttempt } from './attempts.ts'
-import { readSubscriptionId, routeAccess, subscriptionId, uncached } from './own-subscription.ts'
+import { ofOne, readSubscriptionId, uncached } from './own-subscription.ts'
 
 const Ping = Attempt.extend({
   fault: z.enum(noResponseFaults).nullable().openapi({
@@ -20,19 +20,12 @@ const Ping = Attempt.extend({
 export const pingRoute = tokenRoute({
   method: 'post',
   path: '/api/v1/webhook/{id}/ping',
-  ...routeAccess,
+  ...ofOne,
   summary: 'Sends one event ping to the address of a subscription, at once, and tells how that went',
   description:
     'Also to a disabled subscription; the answer tells that it is. It is not repeated and has no number. At most one a second for a subscription: 429. A ' +
     'subscription without an address: 409 ERR-WEBHOOK-PULL-ONLY.',
-  query: z.strictObject({}),
-  params: subscriptionId,
-  answers: {
-    200: {
-      description: 'The attempt, whatever the receiver answered',
-      content: { 'application/json': { schema: Ping } },
-    },
-  },
+  answers: { 200: inJson('The attempt, whatever the receiver answered', Ping) },
   answer: async ({ c, services, principal }) => {
     const id = readSubscriptionId(c.req.param('id'))
     return c.json(

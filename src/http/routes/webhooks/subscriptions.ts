@@ -36,8 +36,8 @@ import {
 import { type TargetRules, vetTarget } from '../../../webhooks/target.ts'
 import { checkBody } from '../../body.ts'
 import { idSchema, wordOf } from '../../query.ts'
-import { type Route, type TokenCall, tokenRoute } from '../../route.ts'
-import { notFound, readSubscriptionId, routeAccess, subscriptionId, uncached } from './own-subscription.ts'
+import { inJson, type Route, type TokenCall, tokenRoute } from '../../route.ts'
+import { notFound, ofOne, readSubscriptionId, routeAccess, uncached } from './own-subscription.ts'
 
 const WebhookSubscription = z
   .object({
@@ -51,18 +51,11 @@ const WebhookSubscription = z
   })
   .openapi('WebhookSubscription')
 
-/** With the secret, which only this answer and that of a rotation show. */
-const oneWithSecret = {
-  content: {
-    'application/json': {
-      schema: WebhookSubscription.extend({ signingSecret: z.string().regex(/^whsec_/) }).openapi(
-        'WebhookSubscriptionWithSecret',
-      ),
-    },
-  },
-}
-const one = { content: { 'application/json': { schema: WebhookSubscription } } }
-const many = { content: { 'application/json': { schema: z.array(WebhookSubscription) } } }
+/** Only the answers of a creation and of a rotation show the secret. */
+const WithSecret = WebhookSubscription.extend({ signingSecret: z.string().regex(/^whsec_/) }).openapi(
+  'WebhookSubscriptionWithSecret',
+)
+const many = z.array(WebhookSubscription)
 const noQuery = z.strictObject({})
 const kindName = z.string().openapi({ enum: [...eventKinds], example: 'cloudDocument' })
 
@@ -71,7 +64,7 @@ const created = {
   example: { postUrl: 'https://example.com/ledger-events', onEvents: ['ledger', 'cloudDocument'] },
   mediaTypes: ['application/json'] as const,
 }
-const changed = { 200: { ...one, description: 'The subscription after the change' } }
+const changed = { 200: inJson('The subscription after the change', WebhookSubscription) }
 
 const create = tokenRoute({
   method: 'post',
@@ -86,8 +79,7 @@ const create = tokenRoute({
   body: created,
   answers: {
     201: {
-      ...oneWithSecret,
-      description: 'The subscription, with the secret that signs its deliveries',
+      ...inJson('The subscription, with the secret that signs its deliveries', WithSecret),
       headers: { Location: { description: 'The path of the subscription', schema: { type: 'string' } } },
     },
   },
@@ -117,7 +109,7 @@ const list = tokenRoute({
   summary: 'The subscriptions of the caller',
   query: noQuery,
   answers: {
-    200: { ...many, description: 'Subscriptions that its third party created at this level, oldest first' },
+    200: inJson('Subscriptions that its third party created at this level, oldest first', many),
   },
   answer: async ({ c, services, principal }) => {
     const own = await inTenant(services.database, principal.schemaId, (client) =>
@@ -130,11 +122,9 @@ const list = tokenRoute({
 const read = tokenRoute({
   method: 'get',
   path: '/api/v1/webhook/{id}',
-  ...routeAccess,
+  ...ofOne,
   summary: 'One subscription of the caller',
-  query: noQuery,
-  params: subscriptionId,
-  answers: { 200: { ...one, description: 'The subscription' } },
+  answers: { 200: inJson('The subscription', WebhookSubscription) },
   answer: async ({ c, services, principal }) => {
     const id = readSubscriptionId(c.req.param('id'))
     const found = await inTenant(services.database, principal.schemaId, (client) =>
@@ -148,7 +138,7 @@ const receiving = {
   method: 'get',
   ...routeAccess,
   query: noQuery,
-  answers: { 200: { ...many, description: 'Enabled subscriptions of the caller, oldest first' } },
+  answers: { 200: inJson('Enabled subscriptions of the caller, oldest first', many) },
   answer: listReceiving,
 } as const
 
@@ -186,7 +176,7 @@ const merged = mergePatchDocument({ allowInsecure: false })
 const change = tokenRoute({
   method: 'patch',
   path: '/api/v1/webhook/{id}',
-  ...routeAccess,
+  ...ofOne,
   summary: 'Applies a patch to a subscription of the caller, completely or not at all, and enables it',
   description:
     'Operations on /postUrl, /onEvents, /accountingFolderId and items of these arrays; or, as application/merge-patch+json or ' +
@@ -194,8 +184,6 @@ const change = tokenRoute({
     'events that happen from then on. Any successful patch, even an empty one, enables a disabled subscription, which ' +
     'goes on where it stopped; /position, set to "latest", skips what it missed. Deliveries that wait for a retry ' +
     'are sent at once; without an address nothing is posted.',
-  query: noQuery,
-  params: subscriptionId,
   body: {
     schema: z.union([patchDocument, merged]),
     schemaOf: { 'application/json-patch+json': patchDocument, 'application/merge-patch+json': merged },
@@ -219,13 +207,11 @@ const change = tokenRoute({
 const replace = tokenRoute({
   method: 'put',
   path: '/api/v1/webhook/{id}',
-  ...routeAccess,
+  ...ofOne,
   summary: 'Replaces a subscription of the caller, completely or not at all, and enables it',
   description:
     'The body is that of POST, and what it leaves out is as POST has it. It has the effects of a PATCH; the secret and the ' +
     'numbers of events stay.',
-  query: noQuery,
-  params: subscriptionId,
   body: created,
   answers: changed,
   answer: (call) => {
@@ -279,13 +265,11 @@ async function changeOwn(
 const rotateSecret = tokenRoute({
   method: 'post',
   path: '/api/v1/webhook/{id}/rotate-secret',
-  ...routeAccess,
+  ...ofOne,
   summary: 'Replaces the secret that signs the deliveries of a subscription',
   description:
     'The previous secret signs beside the new one for 24 hours. At most four secrets sign at once.',
-  query: noQuery,
-  params: subscriptionId,
-  answers: { 200: { ...oneWithSecret, description: 'The subscription, with its new secret' } },
+  answers: { 200: inJson('The subscription, with its new secret', WithSecret) },
   answer: async ({ c, services, principal }) => {
     const id = readSubscriptionId(c.req.param('id'))
     const { schemaId } = principal
@@ -300,10 +284,8 @@ const rotateSecret = tokenRoute({
 const remove = tokenRoute({
   method: 'delete',
   path: '/api/v1/webhook/{id}',
-  ...routeAccess,
+  ...ofOne,
   summary: 'Deletes a subscription of the caller, and discards its pending deliveries',
-  query: noQuery,
-  params: subscriptionId,
   answers: { 204: { description: 'Deleted' } },
   answer: async ({ c, services, principal }) => {
     const id = readSubscriptionId(c.req.param('id'))
