@@ -8,7 +8,7 @@ import { requireShape } from './answer-shapes.ts'
 import { clientError, GrandlivreError, refusalOf } from './errors.ts'
 import type { Answer } from './http/answer.ts'
 import { Connections, isLost } from './http/connection.ts'
-import { type Limits, parseWhole, ReceivedAnswer } from './http/received-answer.ts'
+import { type Limits, parseWhole, receivedAnswer } from './http/received-answer.ts'
 
 export type { Answer }
 
@@ -182,7 +182,7 @@ export class Requests {
         signal,
         answerMs: this.#answerMs + heldMs,
       })
-      answer = new ReceivedAnswer(response, nameOf(request), limits, signal)
+      answer = receivedAnswer(response, nameOf(request), limits, signal)
     } catch (error) {
       if (signal?.aborted) throw signal.reason
       throw error instanceof GrandlivreError ? error : failureOf(request, error)

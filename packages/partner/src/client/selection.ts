@@ -30,20 +30,18 @@ interface Filters {
   source?: string
 }
 
-interface MovementFilters extends Filters {
-  /** Roots of account numbers. */
-  classAccount?: string | readonly string[]
-  lettering?: Values['lettering'][number]
-}
-
-interface EntryFilters extends Filters {
-  journalIds?: string | readonly string[]
-  /** Further members of entries and their movements. */
-  columns?: (typeof queryValues)['/mad/entries']['columns'][number]
-}
-
-export type MovementSelection = (OfExercice | OfPeriod) & MovementFilters
-export type EntrySelection = (OfExercice | OfPeriod) & EntryFilters
+export type MovementSelection = (OfExercice | OfPeriod) &
+  Filters & {
+    /** Roots of account numbers. */
+    classAccount?: string | readonly string[]
+    lettering?: Values['lettering'][number]
+  }
+export type EntrySelection = (OfExercice | OfPeriod) &
+  Filters & {
+    journalIds?: string | readonly string[]
+    /** Further members of entries and their movements. */
+    columns?: (typeof queryValues)['/mad/entries']['columns'][number]
+  }
 
 /** What a stream consists of, as the path names it. */
 export type Streamed = 'movements' | 'entries'

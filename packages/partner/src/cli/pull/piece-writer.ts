@@ -23,79 +23,69 @@ const pieceBytes = 1024 * 1024
 /** Pieces that are compressed or written at once. Each takes its bytes twice. */
 const piecesAtOnceMax = 4
 
-export class PieceWriter {
-  readonly #file: FileHandle
-  readonly #compression: Compression
-  /** Records a piece that was written. */
-  readonly #onPiece: (checkpoint: Checkpoint) => Promise<void>
-  #chunks: Uint8Array[] = []
-  /** Bytes taken so far, before compression. */
-  contentBytes: number
-  #pieceBytes = 0
-  #fileBytes: number
+type RowMark = Pick<Checkpoint, 'rows' | 'after'>
+
+/** @param onPiece records a piece that was written */
+export function createPieceWriter(
+  file: FileHandle,
+  compression: Compression,
+  start: Checkpoint,
+  onPiece: (checkpoint: Checkpoint) => Promise<void>,
+) {
+  let { contentBytes, fileBytes } = start
+  let waiting: Uint8Array[] = []
+  let waitingBytes = 0
   /** Settles when all pieces so far are written. */
-  #written: Promise<void> = Promise.resolve()
-  #running: Promise<void>[] = []
+  let written: Promise<void> = Promise.resolve()
+  const running: Promise<void>[] = []
 
-  constructor(
-    file: FileHandle,
-    compression: Compression,
-    start: Checkpoint,
-    onPiece: (checkpoint: Checkpoint) => Promise<void>,
-  ) {
-    this.#file = file
-    this.#compression = compression
-    this.#onPiece = onPiece
-    this.contentBytes = start.contentBytes
-    this.#fileBytes = start.fileBytes
-  }
-
-  /** @param mark names the last row of the chunk; called if a piece ends with it */
-  async add(chunk: Uint8Array, mark: () => Pick<Checkpoint, 'rows' | 'after'>): Promise<void> {
-    this.#chunks.push(chunk)
-    this.#pieceBytes += chunk.length
-    this.contentBytes += chunk.length
-    if (this.#pieceBytes < pieceBytes) return
-    this.#endPiece(mark())
-    if (this.#running.length >= piecesAtOnceMax) await this.#running.shift()
-  }
-
-  /** Writes the rest. */
-  async end(mark: Pick<Checkpoint, 'rows' | 'after'>): Promise<void> {
-    // A compressed file without any piece could not be decompressed.
-    if (this.#pieceBytes > 0 || this.contentBytes === 0) this.#endPiece(mark)
-    await this.#written
-  }
-
-  /** Waits for the pieces that are on their way, whether or not they arrive. */
-  async settle(): Promise<void> {
-    await this.#written.catch(() => {})
-  }
-
-  #endPiece(mark: Pick<Checkpoint, 'rows' | 'after'>): void {
-    const chunks = this.#chunks
-    const { contentBytes } = this
-    this.#chunks = []
-    this.#pieceBytes = 0
-    const packed =
-      this.#compression.name === 'none'
-        ? Promise.resolve(chunks)
-        : this.#compression.pack(Buffer.concat(chunks)).then((piece) => [piece])
-    const before = this.#written
-    this.#written = this.#inOrder(before, packed, { ...mark, contentBytes })
-    // Those who await a later piece, or the end, get the error.
-    this.#written.catch(() => {})
-    this.#running.push(this.#written)
-  }
-
-  async #inOrder(
+  const write = async (
     before: Promise<void>,
     packed: Promise<Uint8Array[]>,
     mark: Omit<Checkpoint, 'fileBytes'>,
-  ): Promise<void> {
+  ) => {
     const [, piece] = await Promise.all([before, packed])
-    this.#fileBytes += await writeAll(this.#file, piece, this.#fileBytes)
-    await this.#onPiece({ ...mark, fileBytes: this.#fileBytes })
+    fileBytes += await writeAll(file, piece, fileBytes)
+    await onPiece({ ...mark, fileBytes })
+  }
+
+  const endPiece = (mark: RowMark) => {
+    const chunks = waiting
+    waiting = []
+    waitingBytes = 0
+    const packed =
+      compression.name === 'none'
+        ? Promise.resolve(chunks)
+        : compression.pack(Buffer.concat(chunks)).then((piece) => [piece])
+    written = write(written, packed, { ...mark, contentBytes })
+    // Those who await a later piece, or the end, get the error.
+    written.catch(() => {})
+    running.push(written)
+  }
+
+  return {
+    /** Bytes taken so far, before compression. */
+    contentBytes: () => contentBytes,
+
+    /** @param mark names the last row of the chunk; called if a piece ends with it */
+    async add(chunk: Uint8Array, mark: () => RowMark): Promise<void> {
+      waiting.push(chunk)
+      waitingBytes += chunk.length
+      contentBytes += chunk.length
+      if (waitingBytes < pieceBytes) return
+      endPiece(mark())
+      if (running.length >= piecesAtOnceMax) await running.shift()
+    },
+
+    /** Writes the rest. */
+    async end(mark: RowMark): Promise<void> {
+      // A compressed file without any piece could not be decompressed.
+      if (waitingBytes > 0 || contentBytes === 0) endPiece(mark)
+      await written
+    },
+
+    /** Waits for the pieces that are on their way, whether or not they arrive. */
+    settle: (): Promise<void> => written.catch(() => {}),
   }
 }
 

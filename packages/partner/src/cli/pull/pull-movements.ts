@@ -16,7 +16,7 @@ import { idOf, lastLineOf, WholeLines } from '../../client/lines.ts'
 import type { MovementSelection } from '../../client/selection.ts'
 import { type Compression, compressionOf, contentOf } from './compression.ts'
 import { type Marks, nothingYet, openPart, type PartFile, type Source } from './part-file.ts'
-import { beginning, type Checkpoint, PieceWriter } from './piece-writer.ts'
+import { beginning, type Checkpoint, createPieceWriter } from './piece-writer.ts'
 
 export interface Order {
   out: string
@@ -119,7 +119,7 @@ async function receive(
   if (after !== null) terminal.note(`Going on after ${countText(rows)} movements of an earlier run`)
   let hash = after === null ? createHash('sha256') : undefined
   const writerFrom = (checkpoint: Checkpoint) =>
-    new PieceWriter(part.file, compression, checkpoint, (written) =>
+    createPieceWriter(part.file, compression, checkpoint, (written) =>
       part.record({ ...written, etag: progress.etag ?? '', cursor: progress.cursor ?? '' }),
     )
   const stream = ledger.movements(selection, {
@@ -147,7 +147,7 @@ async function receive(
       await writer.add(chunk, () => mark(chunk))
       last = chunk
       const rate = rateText(progress.bytes, performance.now() - began)
-      terminal.progress(`${countText(progress.rows)} movements, ${sizeText(writer.contentBytes)}, ${rate}`)
+      terminal.progress(`${countText(progress.rows)} movements, ${sizeText(writer.contentBytes())}, ${rate}`)
     }
     await writer.end(last === undefined ? kept : mark(last))
   } finally {
@@ -155,7 +155,7 @@ async function receive(
   }
   const { cursor = '', provedBy, wireBytes, connections } = progress
   return {
-    ...{ rows: progress.rows, bytes: writer.contentBytes, sha256: hash?.digest('hex'), cursor },
+    ...{ rows: progress.rows, bytes: writer.contentBytes(), sha256: hash?.digest('hex'), cursor },
     ...{ provedBy: 'trailers', wireBytes, connections },
     isProven: hash !== undefined && provedBy === 'trailers',
   }

@@ -20,145 +20,138 @@ export interface Limits {
   wholeBytesMax: number
 }
 
-export class ReceivedAnswer implements Answer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | undefined>>
-  readonly body: AsyncIterable<Uint8Array>
-  readonly #response: IncomingMessage
-  /** Method and address, for errors. */
-  readonly #request: string
-  readonly #limits: Limits
-  #wireBytes = 0
-
-  constructor(response: IncomingMessage, request: string, limits: Limits, signal: AbortSignal | undefined) {
-    this.#response = response
-    this.#request = request
-    this.#limits = limits
-    this.status = response.statusCode ?? 0
-    this.headers = textsOf(response.headers)
-    this.body = this.#decoded(this.#received(signal))
-  }
-
-  trailers(): Readonly<Record<string, string | undefined>> {
-    return textsOf(this.#response.trailers ?? {})
-  }
-
-  wireBytes(): number {
-    return this.#wireBytes
-  }
-
-  async text(): Promise<string> {
-    const { wholeBytesMax } = this.#limits
+/** @param request method and address, for errors */
+export function receivedAnswer(
+  response: IncomingMessage,
+  request: string,
+  { stallMs, wholeBytesMax }: Limits,
+  signal: AbortSignal | undefined,
+): Answer {
+  const status = response.statusCode ?? 0
+  const headers = textsOf(response.headers)
+  let wireBytes = 0
+  const arrived = received(response, stallMs, signal, (bytes) => {
+    wireBytes += bytes
+  })
+  const body = decoded(response, headers['content-encoding']?.toLowerCase() ?? 'identity', arrived)
+  const trailers = () => textsOf(response.trailers ?? {})
+  const text = async () => {
     const chunks: Uint8Array[] = []
     let bytes = 0
-    for await (const chunk of this.body) {
+    for await (const chunk of body) {
       bytes += chunk.length
       if (bytes > wholeBytesMax)
         throw clientError(
           'ANSWER-TOO-LONG',
-          `${this.#request} was answered with more than ${wholeBytesMax / 1e6} MB, the limit for an answer that is read ` +
+          `${request} was answered with more than ${wholeBytesMax / 1e6} MB, the limit for an answer that is read ` +
             'whole (wholeBytesMax)',
-          { status: this.status, requestId: this.headers['x-request-id'] },
+          { status, requestId: headers['x-request-id'] },
         )
       chunks.push(chunk)
     }
-    const body = Buffer.concat(chunks)
-    const sent = this.trailers()['x-content-sha256']
-    if (sent !== undefined && sent !== createHash('sha256').update(body).digest('hex'))
+    const whole = Buffer.concat(chunks)
+    const sent = trailers()['x-content-sha256']
+    if (sent !== undefined && sent !== createHash('sha256').update(whole).digest('hex'))
       throw cut('The body differs from its trailer X-Content-SHA256')
-    return body.toString('utf8')
+    return whole.toString('utf8')
   }
-
-  async json(): Promise<unknown> {
-    return parseWhole(await this.text())
+  return {
+    ...{ status, headers, body, trailers, text },
+    wireBytes: () => wireBytes,
+    json: async () => parseWhole(await text()),
+    discard: () => void response.destroy(),
   }
+}
 
-  discard(): void {
-    this.#response.destroy()
+/** @param count called with the bytes of each chunk */
+async function* received(
+  response: IncomingMessage,
+  stallMs: number,
+  signal: AbortSignal | undefined,
+  count: (bytes: number) => void,
+): AsyncGenerator<Uint8Array> {
+  const chunks = response[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
+  let slow: Error | undefined
+  // Since the last KB. While the reader is busy with a chunk, nothing has to arrive.
+  let [bytes, waitedMs] = [0, 0]
+  try {
+    for (;;) {
+      const began = performance.now()
+      const timer = setTimeout(() => {
+        slow = timedOut('Less than 1 KB arrived in', stallMs)
+        response.destroy(slow)
+      }, stallMs - waitedMs)
+      const { value, done } = await chunks.next().finally(() => clearTimeout(timer))
+      if (done) break
+      count(value.length)
+      bytes += value.length
+      waitedMs += performance.now() - began
+      if (bytes >= slowestBytes) [bytes, waitedMs] = [0, 0]
+      yield value
+      // Chunks that have arrived before an abort are still there after it.
+      signal?.throwIfAborted()
+    }
+    if (!response.complete) throw cut('The connection was closed before the end of the body')
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason
+    throw slow ?? error
+  } finally {
+    if (!response.complete) response.destroy()
   }
+}
 
-  async *#received(signal: AbortSignal | undefined): AsyncGenerator<Uint8Array> {
-    const response = this.#response
-    const { stallMs } = this.#limits
-    const chunks = response[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
-    let slow: Error | undefined
-    // Since the last KB. While the reader is busy with a chunk, nothing has to arrive.
-    let [bytes, waitedMs] = [0, 0]
+function decoded(
+  response: IncomingMessage,
+  encoding: string,
+  arrived: AsyncGenerator<Uint8Array>,
+): AsyncIterable<Uint8Array> {
+  if (encoding === 'identity') return arrived
+  // What a cut body holds is given out, too. The proof that it is whole does not come from here.
+  if (encoding === 'gzip' || encoding === 'x-gzip') {
+    const finishFlush = zlib.constants.Z_SYNC_FLUSH
+    return through(zlib.createGunzip({ chunkSize: pieceBytes, finishFlush }), arrived, response)
+  }
+  if (encoding === 'zstd' && bestEncoding() === 'zstd') {
+    const finishFlush = zlib.constants.ZSTD_e_flush
+    return through(zlib.createZstdDecompress({ chunkSize: pieceBytes, finishFlush }), arrived, response)
+  }
+  response.destroy()
+  throw clientError(
+    'UNEXPECTED-ANSWER',
+    `The answer has the Content-Encoding ${encoding}, which was not asked for`,
+  )
+}
+
+/** Gives out everything that arrived before a cut, then its error. */
+async function* through(
+  decoder: zlib.Gunzip | zlib.ZstdDecompress,
+  arrived: AsyncGenerator<Uint8Array>,
+  response: IncomingMessage,
+): AsyncGenerator<Uint8Array> {
+  let lost: { error: unknown } | undefined
+  const feed = async () => {
     try {
-      for (;;) {
-        const began = performance.now()
-        const timer = setTimeout(() => {
-          slow = timedOut('Less than 1 KB arrived in', stallMs)
-          response.destroy(slow)
-        }, stallMs - waitedMs)
-        const { value, done } = await chunks.next().finally(() => clearTimeout(timer))
-        if (done) break
-        this.#wireBytes += value.length
-        bytes += value.length
-        waitedMs += performance.now() - began
-        if (bytes >= slowestBytes) [bytes, waitedMs] = [0, 0]
-        yield value
-        // Chunks that have arrived before an abort are still there after it.
-        signal?.throwIfAborted()
+      for await (const chunk of arrived) {
+        if (decoder.destroyed) return
+        if (!decoder.write(chunk)) await drained(decoder)
       }
-      if (!response.complete) throw cut('The connection was closed before the end of the body')
     } catch (error) {
-      if (signal?.aborted) throw signal.reason
-      throw slow ?? error
-    } finally {
-      if (!response.complete) response.destroy()
+      lost = { error }
     }
+    decoder.end()
   }
-
-  #decoded(received: AsyncGenerator<Uint8Array>): AsyncIterable<Uint8Array> {
-    const encoding = this.headers['content-encoding']?.toLowerCase() ?? 'identity'
-    if (encoding === 'identity') return received
-    // What a cut body holds is given out, too. The proof that it is whole does not come from here.
-    if (encoding === 'gzip' || encoding === 'x-gzip') {
-      const finishFlush = zlib.constants.Z_SYNC_FLUSH
-      return this.#through(zlib.createGunzip({ chunkSize: pieceBytes, finishFlush }), received)
-    }
-    if (encoding === 'zstd' && bestEncoding() === 'zstd') {
-      const finishFlush = zlib.constants.ZSTD_e_flush
-      return this.#through(zlib.createZstdDecompress({ chunkSize: pieceBytes, finishFlush }), received)
-    }
-    this.discard()
-    throw clientError(
-      'UNEXPECTED-ANSWER',
-      `The answer has the Content-Encoding ${encoding}, which was not asked for`,
-    )
+  const feeding = feed()
+  try {
+    for await (const chunk of decoder) yield chunk as Uint8Array
+  } catch (cause) {
+    // A body that was only cut decompresses without an error. What came out of this one before may be wrong, too.
+    throw clientError('NOT-PROVEN', 'The compressed body was damaged on the way', { cause })
+  } finally {
+    decoder.destroy()
+    if (!response.complete) response.destroy()
+    await feeding
   }
-
-  /** Gives out everything that arrived before a cut, then its error. */
-  async *#through(
-    decoder: zlib.Gunzip | zlib.ZstdDecompress,
-    received: AsyncGenerator<Uint8Array>,
-  ): AsyncGenerator<Uint8Array> {
-    let lost: { error: unknown } | undefined
-    const feed = async () => {
-      try {
-        for await (const chunk of received) {
-          if (decoder.destroyed) return
-          if (!decoder.write(chunk)) await drained(decoder)
-        }
-      } catch (error) {
-        lost = { error }
-      }
-      decoder.end()
-    }
-    const feeding = feed()
-    try {
-      for await (const chunk of decoder) yield chunk as Uint8Array
-    } catch (cause) {
-      // A body that was only cut decompresses without an error. What came out of this one before may be wrong, too.
-      throw clientError('NOT-PROVEN', 'The compressed body was damaged on the way', { cause })
-    } finally {
-      decoder.destroy()
-      if (!this.#response.complete) this.#response.destroy()
-      await feeding
-    }
-    if (lost) throw lost.error
-  }
+  if (lost) throw lost.error
 }
 
 /** @throws {Error} a loss, if it is not JSON: a proxy may end a body early and cleanly */
