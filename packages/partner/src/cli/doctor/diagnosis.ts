@@ -1,29 +1,23 @@
 /** Which fault a receiver of webhooks has, from what the service saw of it. Pure. */
 import type { WebhookAttempt, WebhookDelivery, WebhookPing } from '../../client/api/routes.ts'
 import type { WebhookRefusal } from '../../client/webhooks.ts'
-import { quoted } from '../answer-text.ts'
+import { isAccepted, quoted } from '../answer-text.ts'
 import { clientErrorRemedies, remediesOfClock, remediesOfTls } from './remedies.ts'
-import { isAccepted, type Seen } from './seen.ts'
 
-export const faults = [
-  'dns',
-  'address-refused',
-  'connection-refused',
-  'tls',
-  'time-out',
-  'no-answer',
-  'redirect',
-  '4xx',
-  '5xx',
-  'wrong-secret',
-  'body-changed',
-  'headers-missing',
-  'clock',
-  'slow',
-  'disabled',
-] as const
+/** What the service tells about a receiver (docs/spec/webhooks.md). Times are epoch milliseconds. */
+export interface Seen {
+  /** The address of the receiver. */
+  postUrl: string
+  ping: WebhookPing
+  /** The newest ones, in order. */
+  deliveries: WebhookDelivery[]
+  /** The clock of this machine when the ping was answered. */
+  now: number
+}
 
-export type Fault = (typeof faults)[number]
+type FaultOfResponse = '4xx' | '5xx' | 'redirect' | 'slow'
+type FaultOfVerifier = 'body-changed' | 'clock' | 'headers-missing' | 'wrong-secret'
+export type Fault = NonNullable<WebhookPing['fault']> | FaultOfResponse | FaultOfVerifier | 'disabled'
 
 export interface Finding {
   fault: Fault
@@ -41,7 +35,7 @@ const recentMs = 24 * 3_600_000
 const clockToleranceMs = 5 * 60_000
 
 /** What each refusal of the verifier (client/webhooks.ts) is a sign of. */
-const faultOfRefusal: Record<WebhookRefusal, Fault> = {
+const faultOfRefusal: Record<WebhookRefusal, FaultOfVerifier> = {
   'signature-missing': 'headers-missing',
   'date-missing': 'headers-missing',
   'webhook-headers-missing': 'headers-missing',
@@ -55,7 +49,7 @@ const faultOfRefusal: Record<WebhookRefusal, Fault> = {
 /** @returns what to mend, in this order; nothing if the receiver is healthy */
 export function diagnose(seen: Seen): Finding[] {
   const { ping, deliveries } = seen
-  const found = isAccepted(ping)
+  const found = isAccepted(ping.status)
     ? (refusedDelivery(ping, deliveries) ?? slowness(seen))
     : ping.status === null
       ? withoutResponse(seen)
@@ -158,7 +152,7 @@ function refusal(attempt: WebhookAttempt, { ping, now }: Seen): Finding {
 
 function byReason(reason: WebhookRefusal, answered: string, ping: WebhookPing, now: number): Finding {
   const fault = faultOfRefusal[reason]
-  const remedies: Partial<Record<Fault, string[]>> = {
+  const remedies: Record<FaultOfVerifier, string[]> = {
     'wrong-secret': [
       'Compare the secrets of the receiver: secret is the partner secret (glv_secret_...), signingSecret that of this ' +
         'subscription (whsec_...). They are not interchangeable, and each subscription has its own.',
@@ -176,7 +170,7 @@ function byReason(reason: WebhookRefusal, answered: string, ping: WebhookPing, n
     ],
     clock: remediesOfClock(ping, now),
   }
-  return { fault, found: answered, remedies: remedies[fault]! }
+  return { fault, found: answered, remedies: remedies[fault] }
 }
 
 /** The reason that the verifier names, if the answer is its body. */
@@ -198,7 +192,7 @@ function refusedDelivery({ disabled }: WebhookPing, deliveries: WebhookDelivery[
   if (disabled !== null) return undefined
   const waiting = deliveries.find(({ state }) => state === 'pending')
   const last = waiting?.attempts.at(-1)
-  if (!waiting || !last || last.status === null || isAccepted(last)) return undefined
+  if (!waiting || !last || last.status === null || isAccepted(last.status)) return undefined
   const events = waiting.sequence === null ? '' : ` with the events ${waiting.sequence}`
   const next =
     waiting.nextAttemptAt === null ? '' : ` The next attempt is at ${timeText(waiting.nextAttemptAt)}.`
@@ -256,6 +250,6 @@ export function skewOf({ receiverDate, at, milliseconds }: WebhookPing): number 
   return receiverDate === null ? undefined : receiverDate - (at + milliseconds)
 }
 
-export function timeText(at: number): string {
+function timeText(at: number): string {
   return new Date(at).toISOString().replace(/\.\d+Z$/, 'Z')
 }

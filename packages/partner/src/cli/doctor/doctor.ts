@@ -5,11 +5,10 @@ import { Failure } from '../../../../terminal/src/command-errors.ts'
 import type { Terminal } from '../../../../terminal/src/terminal.ts'
 import type { WebhookPing } from '../../client/api/routes.ts'
 import type { Grandlivre } from '../../client/grandlivre.ts'
-import { quoted } from '../answer-text.ts'
+import { isAccepted, quoted } from '../answer-text.ts'
 import type { Call } from '../command.ts'
-import { diagnose, type Finding, skewOf, slowFromMs } from './diagnosis.ts'
+import { diagnose, type Finding, type Seen, skewOf, slowFromMs } from './diagnosis.ts'
 import { differenceText } from './remedies.ts'
-import { isAccepted, type Seen } from './seen.ts'
 
 const idKind: Kind<string> = {
   takes: 'the id of a subscription, such as 1000',
@@ -82,7 +81,7 @@ async function enable(
   ping: WebhookPing,
   signal: AbortSignal,
 ): Promise<boolean> {
-  if (ping.disabled === null || !isAccepted(ping)) return false
+  if (ping.disabled === null || !isAccepted(ping.status)) return false
   await ledger.patch('/webhook/{id}', { path: { id }, body: [], signal })
   return true
 }

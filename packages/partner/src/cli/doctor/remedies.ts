@@ -40,36 +40,27 @@ const unexplained =
   '(grandlivre/webhooks), and this command names the reason. Without it, it may be the secret, a body that was parsed ' +
   'before it was verified, or the clock.'
 
+const refusedBeforeIt =
+  'If something before the receiver asks for credentials of its own, let this path pass.'
+
+const remediesByStatus: Readonly<Record<number, string[]>> = {
+  401: [unexplained, refusedBeforeIt],
+  403: [unexplained, refusedBeforeIt],
+  404: ['Correct the path in postUrl: the receiver has no route there.'],
+  405: ['Let the route at this path take POST.'],
+  410: ['A delivery answered with 410 disables the subscription: answer it only if you want no more events.'],
+  413: [
+    'Take bodies of at least 100 KiB, and 1 MiB to be safe: a delivery has up to 90 KiB, a single event may have more.',
+  ],
+  415: ['Take application/json.'],
+  429: [
+    'Limit deliveries less: there is one request at a time. Retry-After is respected, and delays the events.',
+  ],
+}
+
 /** @param status 400 to 499 */
 export function clientErrorRemedies(status: number): string[] {
-  switch (status) {
-    case 401:
-    case 403:
-      return [
-        unexplained,
-        'If something before the receiver asks for credentials of its own, let this path pass.',
-      ]
-    case 404:
-      return ['Correct the path in postUrl: the receiver has no route there.']
-    case 405:
-      return ['Let the route at this path take POST.']
-    case 410:
-      return [
-        'A delivery answered with 410 disables the subscription: answer it only if you want no more events.',
-      ]
-    case 413:
-      return [
-        'Take bodies of at least 100 KiB, and 1 MiB to be safe: a delivery has up to 90 KiB, a single event may have more.',
-      ]
-    case 415:
-      return ['Take application/json.']
-    case 429:
-      return [
-        'Limit deliveries less: there is one request at a time. Retry-After is respected, and delays the events.',
-      ]
-    default:
-      return [unexplained, 'Read the log of the receiver at that time.']
-  }
+  return remediesByStatus[status] ?? [unexplained, 'Read the log of the receiver at that time.']
 }
 
 /** Differences below this are no fault. */

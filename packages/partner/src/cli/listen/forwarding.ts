@@ -7,6 +7,7 @@ import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { deliveryEventsMax } from '../../../../contract/src/webhook-delivery.ts'
 import type { Grandlivre } from '../../client/grandlivre.ts'
+import { isAccepted } from '../answer-text.ts'
 import { type Batch, batchesOf } from './batches.ts'
 import { type LocalAnswer, postLocally } from './local-post.ts'
 
@@ -110,7 +111,7 @@ export function forwarding(
 
 /** @returns null if the receiver accepted */
 function pauseAfter({ status, retryAfterMs }: LocalAnswer, attempt: number): number | null {
-  if (status !== null && status >= 200 && status <= 299) return null
+  if (isAccepted(status)) return null
   const planned = pausesMs[Math.min(attempt, pausesMs.length) - 1]!
   return Math.min(Math.max(planned, retryAfterMs), pauseMsMax)
 }

@@ -5,7 +5,7 @@ import { UsageError } from '../../../../terminal/src/command-errors.ts'
 import type { Terminal } from '../../../../terminal/src/terminal.ts'
 import type { Notification } from '../../client/api/items.ts'
 import { version } from '../../version.ts'
-import { quoted } from '../answer-text.ts'
+import { isAccepted, quoted } from '../answer-text.ts'
 import type { Call } from '../command.ts'
 import { type Attempted, forwarding } from './forwarding.ts'
 import {
@@ -145,10 +145,6 @@ function show(terminal: Terminal, json: boolean, target: URL, attempted: Attempt
     if (json) terminal.json({ sequence, status, milliseconds, attempts: attempt, isReplay, event })
     else
       terminal.print(lineOf(event, sequence, `${status} in ${milliseconds} ms${isReplay ? ', again' : ''}`))
-}
-
-function isAccepted(status: number | null): boolean {
-  return status !== null && status >= 200 && status <= 299
 }
 
 /** `12:00:01  cloudDocument CREATE export_...  #3  204 in 8 ms` */
