@@ -16,8 +16,8 @@ import { openConnections } from './start/connections.ts'
 import { observe } from './start/gauges/observed.ts'
 import { observeStanding } from './start/gauges/standing-gauges.ts'
 import { beginExport, needsOf } from './start/needs.ts'
-import { OpeningSteps, openUnlessAway, startWhenOpen } from './start/open-database.ts'
-import { ReplicaWatch } from './start/replica.ts'
+import { openingSteps, openUnlessAway, startWhenOpen } from './start/open-database.ts'
+import { watchReplica } from './start/replica.ts'
 import { openStore } from './store/open-store.ts'
 import { storeSettings } from './store/store.ts'
 import { startTelemetry } from './telemetry/start-telemetry.ts'
@@ -64,7 +64,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   checkTiming(timing)
   const { telemetry, metricsUrl, close: closeTelemetry } = await startTelemetry(config, timing.telemetry, log)
   stack.defer(closeTelemetry)
-  const steps = new OpeningSteps(log)
+  const steps = openingSteps(log)
   const listening = await listenFirst(stack, config, { log, telemetry, timing, steps })
   const { url } = listening
   const opening = { check: await keyCheck(config), onStep: steps.onStep }
@@ -75,7 +75,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const replicaAddress = exportsFrom === service ? undefined : exportsFrom
   if (replicaAddress) await checkExportAddress(replicaAddress)
   const masterKey = await loadMasterKey(config)
-  const connections = openConnections(stack, { urls, config, timing, telemetry, log })
+  const connections = openConnections(stack, urls, { config, timing, telemetry, log })
   const { database: pool, direct, queue, notifications, requestSlots, audit } = connections
   const standing = observeStanding(telemetry, pool)
   const bound = database && (await options.prepare?.(database, masterKey))
@@ -91,10 +91,9 @@ export async function startService(config: Config, options: StartOptions = {}): 
     timeZone: config.timeZone,
   })
   stack.defer(() => threads.destroy())
-  const needs = await needsOf({ config, masterKey, database: pool, direct, store, threads, telemetry })
+  const needs = await needsOf(config, masterKey, connections, { store, threads, telemetry })
   const replica =
-    replicaAddress &&
-    new ReplicaWatch({ main: pool, address: replicaAddress, threads, timing: timing.replica, telemetry, log })
+    replicaAddress && watchReplica(pool, replicaAddress, { threads, timing: timing.replica, telemetry, log })
   stack.defer(async () => replica?.close())
   const begin = () => beginExport(service)
   const readiness = new Readiness(needs, begin, timing.missingMs, replica ? [replica.need] : [], steps.doing)
@@ -139,7 +138,7 @@ type App = ReturnType<typeof createApp>
 async function listenFirst(
   stack: AsyncDisposableStack,
   config: Config,
-  parts: { log: Log; telemetry: Telemetry; timing: Timing; steps: OpeningSteps },
+  parts: { log: Log; telemetry: Telemetry; timing: Timing; steps: ReturnType<typeof openingSteps> },
 ) {
   const { timing, steps } = parts
   let app: Pick<App, 'fetch'> = createOpeningApp(parts, () => steps.doing() ?? 'starting')

@@ -19,7 +19,7 @@ import { Dispatcher } from '../webhooks/dispatch/dispatcher.ts'
 import type { PostParts } from '../webhooks/dispatch/post.ts'
 import { sweepEvents } from '../webhooks/retention.ts'
 
-export interface BackgroundParts {
+interface BackgroundParts {
   config: Config
   /** Connects as the service role. */
   database: Pool
@@ -40,23 +40,15 @@ export interface BackgroundParts {
 
 /** @throws {Error} if the database is unreachable or does not fit; nothing is left running */
 export async function startBackground(parts: BackgroundParts): Promise<{ close(): Promise<void> }> {
-  const { config, database, queue, threads, attempts, timing, telemetry, log } = parts
+  const { config, database, direct, timing, telemetry } = parts
   const store = observedStore(parts.store, (request) => countStoreRequest(telemetry, request))
   await adoptRendering(database, config.timeZone)
-  await queue.start()
-  const supervisor = await Supervisor.start({
-    database,
-    queue,
-    threads,
-    attempts,
-    store,
-    concurrency: config.exportThreads,
-    timing: timing.exports,
-    telemetry,
-    log,
-  })
+  await parts.queue.start()
+  const concurrency = config.exportThreads
+  const supervisor = await Supervisor.start({ ...parts, store, concurrency, timing: timing.exports })
   const sweeps = startRetention({ ...parts, store })
-  const dispatcher = startDispatcher(parts)
+  const clock = { now: Date.now, random: Math.random }
+  const dispatcher = Dispatcher.start({ ...parts, ...parts.deliveries, ...clock, database: direct })
   const loops = [supervisor, ...sweeps, dispatcher]
   return {
     close: async () => {
@@ -92,16 +84,4 @@ function startRetention({ config, database, direct, masterKey, store, log }: Bac
       run: async (stopped) => ({ rows: await sweepAudit(audit, stopped) }),
     }),
   ]
-}
-
-function startDispatcher({ direct, directUrl, masterKey, deliveries, log }: BackgroundParts): Dispatcher {
-  return Dispatcher.start({
-    directUrl,
-    database: direct,
-    masterKey,
-    ...deliveries,
-    log,
-    now: Date.now,
-    random: Math.random,
-  })
 }

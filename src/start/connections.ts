@@ -2,7 +2,6 @@
  * The connections of a process to its database. Requests use `database`, which may lead through a pooler. Everything
  * that a session must own goes to the server itself.
  */
-import type { Pool } from 'pg'
 import { AuditTrail } from '../audit/audit-trail.ts'
 import { RequestSlots } from '../auth/request-slots.ts'
 import { type Config, limits } from '../config.ts'
@@ -14,35 +13,20 @@ import type { Log } from '../log.ts'
 import type { ThreadedTelemetry } from '../telemetry/telemetry.ts'
 import type { Timing } from '../timing.ts'
 
-export interface Connections {
-  /** For requests. */
-  database: Pool
-  /** To the server itself: for deliveries, and the locks of sweeps. */
-  direct: Pool
-  audit: AuditTrail
-  requestSlots: RequestSlots
-  notifications: Notifications
-  queue: ExportQueue
-}
-
-export interface ConnectionParts {
-  urls: DatabaseUrls
-  config: Config
-  timing: Timing
-  telemetry: ThreadedTelemetry
-  log: Log
-}
-
 /** Each connects on first use. @param stack closes them in reverse */
-export function openConnections(stack: AsyncDisposableStack, parts: ConnectionParts): Connections {
+export function openConnections(
+  stack: AsyncDisposableStack,
+  { service, directUrl }: DatabaseUrls,
+  parts: { config: Config; timing: Timing; telemetry: ThreadedTelemetry; log: Log },
+) {
   const { config, timing, telemetry, log } = parts
-  const { service, directUrl } = parts.urls
   const database = createPool(service, {
     max: limits.serviceConnectionsMax,
     applicationName: 'grandlivre',
     telemetry,
   })
   stack.defer(() => database.end())
+  // To the server itself: for deliveries, and the locks of sweeps.
   const direct = createPool(directUrl, {
     max: limits.directConnectionsMax,
     applicationName: 'grandlivre direct',

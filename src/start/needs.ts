@@ -16,20 +16,12 @@ import type { ObjectStore } from '../store/store.ts'
 import { countStoreRequest, type Telemetry } from '../telemetry/telemetry.ts'
 import type { Threads } from '../threads/pool.ts'
 
-export interface NeedsParts {
-  config: Config
-  masterKey: Buffer
-  /** Connects as the service role. */
-  database: Pool
-  /** Connects to the server of that database itself. */
-  direct: Pool
-  store: ObjectStore
-  threads: Threads
-  telemetry: Telemetry
-}
-
-export async function needsOf(parts: NeedsParts): Promise<Need[]> {
-  const { config, masterKey, database, direct, store, threads, telemetry } = parts
+export async function needsOf(
+  config: Config,
+  masterKey: Buffer,
+  { database, direct }: { database: Pool; direct: Pool },
+  { store, threads, telemetry }: { store: ObjectStore; threads: Threads; telemetry: Telemetry },
+): Promise<Need[]> {
   const isPooled = config.directDatabaseUrl !== undefined
   const version = await latestMigration()
   const files = observedStore(store, (request) => countStoreRequest(telemetry, request))

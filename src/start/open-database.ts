@@ -20,32 +20,26 @@ import type { Readiness } from '../http/readiness.ts'
 import type { Log } from '../log.ts'
 
 /** The step of the opening of the database, for the log and for probes. */
-export class OpeningSteps {
-  #step: { doing: string; began: number } | undefined
-  readonly #log: Log
-
-  constructor(log: Log) {
-    this.#log = log
-  }
-
-  readonly onStep: OnStep = (doing, file) => {
+export function openingSteps(log: Log) {
+  let current: { doing: string; began: number } | undefined
+  const onStep: OnStep = (doing, file) => {
     const step = { doing, began: performance.now() }
-    this.#step = step
-    if (file === undefined) this.#log('database.waiting', { doing })
-    else this.#log('migration.began', { doing, file })
+    current = step
+    if (file === undefined) log('database.waiting', { doing })
+    else log('migration.began', { doing, file })
     return () => {
-      this.#step = undefined
+      current = undefined
       const ms = Math.round(performance.now() - step.began)
-      if (file !== undefined) this.#log('migration.ended', { doing, file, ms })
+      if (file !== undefined) log('migration.ended', { doing, file, ms })
     }
   }
-
   /** `migrating, step 3 of 7, 12 s`; undefined between two steps. */
-  readonly doing = (): string | undefined =>
-    this.#step && `${this.#step.doing}, ${Math.floor((performance.now() - this.#step.began) / 1_000)} s`
+  const doing = (): string | undefined =>
+    current && `${current.doing}, ${Math.floor((performance.now() - current.began) / 1_000)} s`
+  return { onStep, doing }
 }
 
-export type Opened = { urls: DatabaseUrls } & (
+type Opened = { urls: DatabaseUrls } & (
   | { database: Database; away?: undefined }
   | { database?: undefined; away: DatabaseAway }
 )
@@ -62,11 +56,11 @@ export async function openUnlessAway(config: Config, opening: Opening): Promise<
   }
 }
 
-export interface Closable {
+interface Closable {
   close(): Promise<void>
 }
 
-export interface Waiting {
+interface Waiting {
   config: Config
   opening: Opening
   away: DatabaseAway | undefined
@@ -108,7 +102,8 @@ export async function startWhenOpen(waiting: Waiting): Promise<Closable> {
 async function tryUntilOpen(waiting: Waiting, stopped: AbortSignal): Promise<Closable | undefined> {
   const { readiness, pauseMs, log, start } = waiting
   let reported = performance.now()
-  while (await passes(pauseMs, stopped)) {
+  // The pause ends early if the process stops.
+  while (await delay(pauseMs, true, { signal: stopped }).catch(() => false)) {
     try {
       if (!(await opens(waiting, stopped))) return undefined
       const started = await start()
@@ -129,9 +124,4 @@ async function opens({ config, opening }: Waiting, stopped: AbortSignal): Promis
   const { promise, resolve } = Promise.withResolvers<boolean>()
   using _heard = addAbortListener(stopped, () => resolve(false))
   return await Promise.race([openDatabaseOfService(config, opening).then(() => true), promise])
-}
-
-/** Resolves to false if the process stops first. */
-function passes(ms: number, stopped: AbortSignal): Promise<boolean> {
-  return delay(ms, true, { signal: stopped }).catch(() => false)
 }

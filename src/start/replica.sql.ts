@@ -11,7 +11,7 @@ export async function readWritten(main: Pool): Promise<{ server: string; written
   return rows[0]!
 }
 
-export interface Replay {
+interface Replay {
   server: string
   isReplica: boolean
   /** How many of the positions it has replayed. */

@@ -16,16 +16,6 @@ import type { ReplicaTiming } from '../timing.ts'
 import { checkPool } from './needs.ts'
 import { readReplay, readWritten } from './replica.sql.ts'
 
-export interface ReplicaParts {
-  /** Connects as the service role, as all do. */
-  main: Pool
-  address: Address
-  threads: Threads
-  timing: ReplicaTiming
-  telemetry: Pick<Telemetry, 'observe'>
-  log: Log
-}
-
 /** In the words of /readyz. */
 const findings: Record<FallbackReason, string> = {
   behind: 'behind the main database',
@@ -34,97 +24,80 @@ const findings: Record<FallbackReason, string> = {
   conflict: 'it cancels exports for what it replays',
 }
 
-/** A position in the log of the main database, and the time at which it was the last one. */
-interface Mark {
-  position: string
-  /** By `performance.now()`. */
-  at: number
-}
+const marksMax = 100
 
-export class ReplicaWatch {
-  readonly #parts: ReplicaParts
-  readonly #pool: Pool
+/** @param main connects as the service role, as all do */
+export function watchReplica(
+  main: Pool,
+  address: Address,
+  parts: { threads: Threads; timing: ReplicaTiming; telemetry: Pick<Telemetry, 'observe'>; log: Log },
+): { need: Need; close(): Promise<void> } {
+  const { threads, timing, telemetry, log } = parts
+  const pool = createPool(address, {
+    max: 1,
+    connectMs: timing.silentMs,
+    applicationName: 'grandlivre readiness',
+  })
+  const readLag = lagOf(pool, main)
+  telemetry.observe('grandlivre.replica.lag', async () => {
+    const value = await readLag()
+    return value === undefined ? [] : [{ value }]
+  })
   /** Why threads have left the replica, by their ids. */
-  readonly #left = new Map<number, NonNullable<ReplicaNews['left']>>()
-  /** Ascending. The replica may not have reached these. */
-  #marks: Mark[] = []
-  /** A time whose state the replica has shown. */
-  #shownAt: number | undefined
-
-  constructor(parts: ReplicaParts) {
-    this.#parts = parts
-    const { address, timing, threads } = parts
-    this.#pool = createPool(address, {
-      max: 1,
-      connectMs: timing.silentMs,
-      applicationName: 'grandlivre readiness',
-    })
-    parts.telemetry.observe('grandlivre.replica.lag', async () => {
-      const value = await this.lagSeconds()
-      return value === undefined ? [] : [{ value }]
-    })
-    threads.exports.on('message', (message: ThreadNews) => this.#hear(message))
-  }
-
-  /** Missing while exports read the main database instead. */
-  get need(): Need {
-    return { name: 'the database of EXPORT_DATABASE_URL', label: 'replica', check: () => this.#check() }
-  }
-
-  async #check(): Promise<void> {
-    await checkPool(this.#pool, this.#parts.address.isPooled)
-    const seconds = await this.lagSeconds()
+  const reasons = new Map<number, NonNullable<ReplicaNews['left']>>()
+  threads.exports.on('message', ({ replica: { threadId, left } }: ThreadNews) => {
+    if (left) {
+      reasons.set(threadId, left)
+      log('replica.left', { threadId, ...left })
+    } else {
+      reasons.delete(threadId)
+      log('replica.regained', { threadId })
+    }
+  })
+  /** Fails while exports read the main database instead. */
+  const check = async () => {
+    await checkPool(pool, address.isPooled)
+    const seconds = await readLag()
     if (seconds === undefined) throw unfit(findings.promoted)
-    if (seconds * 1000 > this.#parts.timing.waitMs)
-      throw unfit(`${findings.behind} by ${Math.round(seconds)} seconds`)
-    const ids = this.#parts.threads.exports.threads.map(({ threadId }) => threadId)
-    for (const [id, { reason }] of this.#left) {
+    if (seconds * 1000 > timing.waitMs) throw unfit(`${findings.behind} by ${Math.round(seconds)} seconds`)
+    const ids = threads.exports.threads.map(({ threadId }) => threadId)
+    for (const [id, { reason }] of reasons) {
       if (ids.includes(id)) throw unfit(findings[reason])
-      this.#left.delete(id)
+      reasons.delete(id)
     }
   }
+  const need = { name: 'the database of EXPORT_DATABASE_URL', label: 'replica', check } as const
+  return { need, close: () => pool.end() }
+}
 
-  /**
-   * How old the state is that the replica shows; 0 if the main database has none that is newer. Undefined if it is no
-   * replica of the main database. An old last commit does not make it late: the main database may rest.
-   */
-  async lagSeconds(): Promise<number | undefined> {
-    const { main } = this.#parts
+/**
+ * Reads how many seconds old the state is that the replica shows; 0 if the main database has none that is newer.
+ * Undefined if it is no replica of the main database. An old last commit does not make it late: the main database may
+ * rest.
+ */
+function lagOf(replica: Pool, main: Pool): () => Promise<number | undefined> {
+  /** Positions in the log of the main database, ascending, and by `performance.now()` when each was the last one. */
+  const marks: { position: string; at: number }[] = []
+  /** A time whose state the replica has shown. */
+  let shownAt: number | undefined
+  return async () => {
     const { server, written } = await readWritten(main)
     const now = performance.now()
-    this.#shownAt ??= now
-    this.#marks.push({ position: written, at: now })
-    const replay = await readReplay(
-      this.#pool,
-      this.#marks.map(({ position }) => position),
-    )
+    shownAt ??= now
+    // The replica may not have reached these.
+    marks.push({ position: written, at: now })
+    const positions = marks.map(({ position }) => position)
+    const replay = await readReplay(replica, positions)
     if (!replay.isReplica) return replay.server === server ? 0 : undefined
-    const reached = this.#marks.splice(0, replay.reached)
-    this.#shownAt = reached.at(-1)?.at ?? this.#shownAt
-    if (this.#marks.length === 0) return 0
+    const reached = marks.splice(0, replay.reached)
+    shownAt = reached.at(-1)?.at ?? shownAt
+    if (marks.length === 0) return 0
     // What a busy replica has not reached for hours is not forgotten, but need not be known to the second.
-    if (this.#marks.length > marksMax) this.#marks.splice(1, 1)
-    const seconds = (now - this.#shownAt) / 1000
+    if (marks.length > marksMax) marks.splice(1, 1)
+    const seconds = (now - shownAt) / 1000
     return Math.max(0, Math.min(seconds, replay.commitAgeSeconds ?? seconds))
   }
-
-  close(): Promise<void> {
-    return this.#pool.end()
-  }
-
-  #hear({ replica }: ThreadNews): void {
-    const { threadId, left } = replica
-    if (left) {
-      this.#left.set(threadId, left)
-      this.#parts.log('replica.left', { threadId, ...left })
-    } else {
-      this.#left.delete(threadId)
-      this.#parts.log('replica.regained', { threadId })
-    }
-  }
 }
-
-const marksMax = 100
 
 function unfit(missing: string): AppError {
   return new AppError('ERR-UNAVAILABLE', { missing })

@@ -1,5 +1,6 @@
 /** Runs the service until SIGTERM or SIGINT. A second signal ends the process at once. */
 import { once } from 'node:events'
+import { relative } from 'node:path'
 import { readConfig } from '../config.ts'
 import type { Database } from '../db/database.ts'
 import { type Credentials, credentialsPath, writeCredentials } from '../http/reference/demo-credentials.ts'
@@ -7,16 +8,15 @@ import { createLog } from '../log.ts'
 import { startService } from '../start.ts'
 import { stopSignal } from '../stop-signal.ts'
 import type { Timing } from '../timing.ts'
-import { welcome } from './welcome.ts'
 
-export interface Terminal {
+interface Terminal {
   write(text: string): unknown
   /** The current folder. */
   folder: string
 }
 
 /** Creates what is missing of a folder to try the service with, on the embedded database. */
-export type MakeDemoFolder = (
+type MakeDemoFolder = (
   database: Database,
   masterKey: Buffer,
   options: { dataDir: string },
@@ -65,4 +65,28 @@ async function run(timing: Timing, makeDemoFolder: MakeDemoFolder, terminal?: Te
       writeCredentials(config.dataDir, credentials)
     }
   }
+}
+
+/**
+ * What `npm start` shows on a terminal once the service runs: where it is, and what to paste next.
+ * @param credentialsFile its path; shown from `folder` if it is in there
+ */
+function welcome(credentials: Credentials, credentialsFile: string, folder: string): string {
+  const { baseUrl, exercices } = credentials
+  const { id, start } = exercices.at(-1)!
+  const year = start.endsWith('-01-01') ? start.slice(0, 4) : id
+  const fromHere = relative(folder, credentialsFile)
+  const file = fromHere.startsWith('..') ? credentialsFile : fromHere
+  return `
+Grandlivre runs at ${baseUrl}, with a made-up ledger. In another terminal, in this folder:
+
+  npx grandlivre login --from ${file.includes(' ') ? `'${file}'` : file}
+  npx grandlivre pull --exercice ${year} --out ${year}.ndjson
+  npx grandlivre listen http://localhost:3000/hook
+
+Routes to read and try:  ${baseUrl}/docs
+Tokens and the secret:   ${file}
+Ctrl-C stops the service and its database.
+
+`
 }

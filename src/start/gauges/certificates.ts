@@ -12,9 +12,9 @@ import type { Observation } from '../../telemetry/telemetry.ts'
 const connectMs = 10_000
 
 /** `store_public` is where partners download, if that is another address than the service's own. */
-export type EndpointName = 'public' | 'store' | 'store_public'
+type EndpointName = 'public' | 'store' | 'store_public'
 
-export interface Endpoint {
+interface Endpoint {
   endpoint: EndpointName
   /** `https://...` */
   url: string
@@ -32,45 +32,39 @@ export function endpointsOf({ publicUrl, store }: Pick<Config, 'publicUrl' | 'st
   return endpoints.flatMap(({ endpoint, url }) => (url?.startsWith('https:') ? [{ endpoint, url }] : []))
 }
 
-export class Certificates {
-  readonly #endpoints: readonly Endpoint[]
-  readonly #everyMs: number
-  readonly #log: Log
+/**
+ * Returns what reads the seconds until each expires. That is done in the background, so that a silent address delays
+ * nothing.
+ * @param everyMs how often they are read again
+ */
+export function watchCertificates(
+  endpoints: readonly Endpoint[],
+  everyMs: number,
+  log: Log,
+): () => Observation[] {
   /** Epoch milliseconds at which each expires, as last read. */
-  readonly #expiries = new Map<EndpointName, number>()
+  const expiries = new Map<EndpointName, number>()
   /** Those that could not be read last time: each is logged once. */
-  readonly #unread = new Set<EndpointName>()
-  #readAt = Number.NEGATIVE_INFINITY
-
-  /** @param everyMs how often they are read again */
-  constructor(endpoints: readonly Endpoint[], everyMs: number, log: Log) {
-    this.#endpoints = endpoints
-    this.#everyMs = everyMs
-    this.#log = log
-  }
-
-  /** Seconds until each expires. Reads in the background, so that a silent address delays nothing. */
-  observe(): Observation[] {
-    const now = performance.now()
-    if (now - this.#readAt >= this.#everyMs) {
-      this.#readAt = now
-      for (const endpoint of this.#endpoints) void this.#read(endpoint)
-    }
-    return [...this.#expiries].map(([endpoint, expiry]) => ({
-      value: (expiry - Date.now()) / 1_000,
-      labels: { endpoint },
-    }))
-  }
-
-  async #read({ endpoint, url }: Endpoint): Promise<void> {
+  const unread = new Set<EndpointName>()
+  let readAt = Number.NEGATIVE_INFINITY
+  const read = async ({ endpoint, url }: Endpoint) => {
     try {
-      this.#expiries.set(endpoint, await readExpiry(url))
-      this.#unread.delete(endpoint)
+      expiries.set(endpoint, await readExpiry(url))
+      unread.delete(endpoint)
     } catch (error) {
       // The expiry that was read before still holds.
-      if (!this.#unread.has(endpoint)) this.#log('certificate.unread', { url, error })
-      this.#unread.add(endpoint)
+      if (!unread.has(endpoint)) log('certificate.unread', { url, error })
+      unread.add(endpoint)
     }
+  }
+  return () => {
+    const now = performance.now()
+    if (now - readAt >= everyMs) {
+      readAt = now
+      for (const endpoint of endpoints) void read(endpoint)
+    }
+    const left = (expiry: number) => (expiry - Date.now()) / 1_000
+    return [...expiries].map(([endpoint, expiry]) => ({ value: left(expiry), labels: { endpoint } }))
   }
 }
 
@@ -78,7 +72,7 @@ export class Certificates {
  * Accepts any certificate: one that has expired is what is looked for, and nothing is sent.
  * @returns epoch milliseconds
  */
-export function readExpiry(url: string): Promise<number> {
+function readExpiry(url: string): Promise<number> {
   const { hostname, port } = new URL(url)
   const host = hostname.replace(/^\[|\]$/g, '')
   const { promise, resolve, reject } = Promise.withResolvers<number>()

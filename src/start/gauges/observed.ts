@@ -10,8 +10,8 @@ import type { Readiness, Standing } from '../../http/readiness.ts'
 import type { Log } from '../../log.ts'
 import type { Observation, Telemetry } from '../../telemetry/telemetry.ts'
 import type { Timing } from '../../timing.ts'
-import { Certificates, endpointsOf } from './certificates.ts'
-import { readClock } from './clock.sql.ts'
+import { endpointsOf, watchCertificates } from './certificates.ts'
+import { readClock } from './standing.sql.ts'
 
 /** How long a collection waits for a check of the needs. After that it shows the one before. */
 const checkWaitMs = 1_000
@@ -19,7 +19,7 @@ const checkWaitMs = 1_000
 /** Half of the round trip is not known of the offset of a clock. A longer one says too little. */
 const roundTripMsMax = 500
 
-export interface ObservedParts {
+interface ObservedParts {
   config: Config
   timing: Pick<Timing, 'certificatesMs'>
   /** Connects as the service role. */
@@ -35,10 +35,13 @@ export function observe(parts: ObservedParts): void {
   const latest = latestOf(() => readiness.standing())
   const isPooled = config.directDatabaseUrl !== undefined
   telemetry.observe('grandlivre.ready', async () => readyGauge(await latest(), isPooled))
-  telemetry.observe('grandlivre.pooler.ready', async () => (isPooled ? poolerGauge(await latest()) : []))
+  telemetry.observe('grandlivre.pooler.ready', async () => {
+    const pooler = isPooled ? (await latest()).filter(({ label }) => label === 'database') : []
+    return pooler.map(({ isMet }) => ({ value: Number(isMet) }))
+  })
   telemetry.observe('grandlivre.clock.offset', () => clockOffset(database))
-  const certificates = new Certificates(endpointsOf(config), timing.certificatesMs, log)
-  telemetry.observe('grandlivre.certificate.expiry', () => certificates.observe())
+  const certificates = watchCertificates(endpointsOf(config), timing.certificatesMs, log)
+  telemetry.observe('grandlivre.certificate.expiry', certificates)
   telemetry.observe('grandlivre.audit.waiting', () => [{ value: audit.waiting }])
   telemetry.observe('grandlivre.audit.stalled', () => [{ value: audit.stalledSeconds }])
 }
@@ -51,10 +54,6 @@ function readyGauge(standing: readonly Standing[], isPooled: boolean): Observati
       value: Number(isMet),
       labels: { need: label === 'direct' ? 'database' : label },
     }))
-}
-
-function poolerGauge(standing: readonly Standing[]): Observation[] {
-  return standing.filter(({ label }) => label === 'database').map(({ isMet }) => ({ value: Number(isMet) }))
 }
 
 /**

@@ -4,16 +4,11 @@ import { inTransaction, whileDelivering } from '../../db/pool.ts'
 import type { GaugeName } from '../../telemetry/metrics.ts'
 import { Reading } from '../../telemetry/reading.ts'
 import type { Observation, Telemetry } from '../../telemetry/telemetry.ts'
-import { type DeliveryStanding, readDeliveryStanding } from '../../webhooks/standing.sql.ts'
-import { boundStatements, type QueueStanding, readQueueStanding } from './standing.sql.ts'
+import { readDeliveryStanding } from '../../webhooks/standing.sql.ts'
+import { boundStatements, readQueueStanding } from './standing.sql.ts'
 
-/** The same readings as those of the gauges, for the charts of the console. */
-export interface StandingReadings {
-  queue: Reading<QueueStanding>
-  deliveries: Reading<DeliveryStanding>
-}
-
-export function observeStanding(telemetry: Pick<Telemetry, 'observe'>, database: Pool): StandingReadings {
+/** @returns the readings of the gauges, for the charts of the console */
+export function observeStanding(telemetry: Pick<Telemetry, 'observe'>, database: Pool) {
   const queue = new Reading(() => inTransaction(database, bounded(readQueueStanding)))
   const deliveries = new Reading(() => whileDelivering(database, bounded(readDeliveryStanding)))
   const observe = <Standing>(

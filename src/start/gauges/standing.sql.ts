@@ -1,10 +1,12 @@
-/** How long the queue is, and the bounds of statements for metrics. */
+/** How long the queue is, the clock of the database, and the bounds of statements for metrics. */
 import type { ClientBase, QueryConfig } from 'pg'
 import { exportQueue, queueSchema } from '../../db/migrations/queue-schema.ts'
 
 /** After that the database ends a statement: a scrape that nobody waits for any more must not load it. */
 const statementMs = 1_000
-/** After that the connection is given up: a server that is silent ends nothing. */
+/**
+ * After that the connection is given up: a server that is silent ends nothing. A slower answer says nothing of its clock.
+ */
 const answerMs = 2_000
 
 /** Bounds the rest of a transaction. */
@@ -35,4 +37,13 @@ export async function readQueueStanding(client: ClientBase): Promise<QueueStandi
     query_timeout: answerMs,
   } as QueryConfig)
   return rows[0]!
+}
+
+/** The clock of the database server, epoch milliseconds. */
+export async function readClock(client: ClientBase): Promise<number> {
+  const { rows } = await client.query<{ now: string }>({
+    text: 'select extract(epoch from clock_timestamp()) * 1000 as now',
+    query_timeout: answerMs,
+  } as QueryConfig)
+  return Number(rows[0]!.now)
 }

@@ -1,6 +1,6 @@
 /** Certificates of real TLS servers on the loopback address. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { Certificates, endpointsOf } from '../../../src/start/gauges/certificates.ts'
+import { endpointsOf, watchCertificates } from '../../../src/start/gauges/certificates.ts'
 import { startTlsServer, type TlsServer } from '../../support/ops/certificate.ts'
 import { until } from '../../support/until.ts'
 
@@ -15,36 +15,36 @@ beforeAll(async () => {
 afterAll(() => server?.close())
 
 /** Whole days until the certificate expires; undefined before it has been read. */
-function daysLeft(certificates: Certificates): number | undefined {
-  const [observed] = certificates.observe()
+function daysLeft(observe: ReturnType<typeof watchCertificates>): number | undefined {
+  const [observed] = observe()
   return observed && Math.round(observed.value / 86_400)
 }
 
 test('the expiry of a certificate is read in the background, and read again when that is due', async () => {
-  const certificates = new Certificates([{ endpoint: 'public', url: server.url }], 50, () => {})
-  expect(certificates.observe()).toEqual([])
-  await until(() => daysLeft(certificates) === 20)
-  expect(certificates.observe()[0]!.labels).toEqual({ endpoint: 'public' })
+  const observe = watchCertificates([{ endpoint: 'public', url: server.url }], 50, () => {})
+  expect(observe()).toEqual([])
+  await until(() => daysLeft(observe) === 20)
+  expect(observe()[0]!.labels).toEqual({ endpoint: 'public' })
   await server.present(days(-2))
-  await until(() => daysLeft(certificates) === -2)
+  await until(() => daysLeft(observe) === -2)
 })
 
 test('an address that does not answer is logged once, and keeps the expiry that was read before', async () => {
   const logged: object[] = []
   const other = await startTlsServer(days(7))
   const log = (event: string, fields: object) => void logged.push({ event, ...fields })
-  const certificates = new Certificates([{ endpoint: 'store', url: other.url }], 0, log)
-  await until(() => daysLeft(certificates) === 7)
+  const observe = watchCertificates([{ endpoint: 'store', url: other.url }], 0, log)
+  await until(() => daysLeft(observe) === 7)
   await other.close()
   await until(() => {
-    certificates.observe()
+    observe()
     return logged.length > 0
   })
   for (let reads = 0; reads < 5; reads += 1) {
-    certificates.observe()
+    observe()
     await new Promise(setImmediate)
   }
-  expect(daysLeft(certificates)).toBe(7)
+  expect(daysLeft(observe)).toBe(7)
   expect(logged).toEqual([{ event: 'certificate.unread', url: other.url, error: expect.any(Error) }])
 })
 
