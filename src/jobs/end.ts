@@ -1,6 +1,5 @@
 /** Ends a full export and publishes the event for partners, both in the caller's transaction of the tenant. */
 import type { ClientBase } from 'pg'
-import type { NewEvent } from '../events/events.sql.ts'
 import { publish } from '../events/publish.ts'
 import {
   type Claim,
@@ -34,12 +33,7 @@ async function publishEnd(
   outcome: { status: 'completed' | 'rejected'; reason?: string },
 ): Promise<boolean> {
   if (folderId === undefined) return false
-  const event: NewEvent = {
-    name: 'cloudDocument',
-    operation: 'CREATE',
-    folderId,
-    data: { id: exportId, ...outcome },
-  }
-  await publish(client, schemaId, [event])
+  const data = { id: exportId, ...outcome }
+  await publish(client, schemaId, [{ name: 'cloudDocument', operation: 'CREATE', folderId, data }])
   return true
 }

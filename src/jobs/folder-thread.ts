@@ -30,14 +30,10 @@ import type { ExportFacts, StoreRequest } from '../telemetry/telemetry.ts'
 import type { ThreadSettings } from '../threads/pool.ts'
 import { ThreadHash } from '../threads/thread-hash.ts'
 import { CompressedWriter } from './compressed-writer.ts'
-import type { Failure } from './failure.ts'
-import { failureOf } from './failure.ts'
+import { type Failure, failureOf } from './failure.ts'
 import { freshFileKey } from './file-key.ts'
 import type { StoredFile } from './jobs.sql.ts'
 import { clearEarlier } from './retention/leftovers.ts'
-
-/** The part of a folder that a file holds. */
-type FileSelection = Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'period' | 'journalIds'>
 
 export interface FolderTask {
   exportId: string
@@ -46,7 +42,8 @@ export interface FolderTask {
   format: FileFormat
   compression: Compression | undefined
   options: FormatOptions
-  selection: FileSelection
+  /** The part of the folder that the file holds. */
+  selection: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'period' | 'journalIds'>
   /** Cursor of the ledger at the claim: the file shows that state or a later one. Undefined if the folder is gone. */
   seen: string | undefined
   /** A replica has failed this attempt: it reads the main database. */
@@ -63,28 +60,17 @@ export interface FolderTask {
   sentAt: number
 }
 
-export interface FolderStored {
-  stored: StoredFile
-  /** Codes of the analytic axes that the format cannot hold. */
-  axesLeftOut: string[]
-}
-
 /**
  * `replicaFailed`: the attempt is to be begun again on the main database. `noConnections`: none were free for so long
- * that the attempt did not begin. `facts` is for telemetry; a thread that died has none.
+ * that the attempt did not begin. `axesLeftOut`: codes of the analytic axes that the format cannot hold. `facts` is for
+ * telemetry; a thread that died has none.
  */
 export type FolderOutcome = (
-  | FolderStored
+  | { stored: StoredFile; axesLeftOut: string[] }
   | { failed: Failure }
   | { replicaFailed: true }
   | { noConnections: true }
 ) & { facts?: ExportFacts }
-
-/** What an attempt measures while it runs. */
-interface Measured {
-  times: StageTimes
-  store: StoreRequest[]
-}
 
 /** Never rejects: `failureOf` needs the class of an error, which would be lost on the way to the main thread. */
 export async function storeFolder(
@@ -96,12 +82,12 @@ export async function storeFolder(
   const stopped = () => stop.abort(new Error('the export was stopped'))
   task.port.on('message', stopped)
   task.port.on('close', stopped)
-  const measured: Measured = { times: new StageTimes(task.sentAt), store: [] }
-  measured.times.end('wait')
-  const facts = { stages: measured.times.seconds, store: measured.store }
+  const times = new StageTimes(task.sentAt)
+  times.end('wait')
+  const facts = { stages: times.seconds, store: [] as StoreRequest[] }
   task.progress[3] = threadId
   try {
-    return { ...(await produce(sources, settings, task, measured, stop.signal)), facts }
+    return { ...(await produce(sources, settings, task, times, facts.store, stop.signal)), facts }
   } catch (error) {
     if (!stop.signal.aborted) sources.count(error)
     return error instanceof NotAdmitted ? { noConnections: true } : { failed: failureOf(error), facts }
@@ -115,7 +101,8 @@ async function produce(
   sources: ExportSources,
   settings: ThreadSettings,
   task: FolderTask,
-  { times, store: storeRequests }: Measured,
+  times: StageTimes,
+  storeRequests: StoreRequest[],
   stopped: AbortSignal,
 ): Promise<FolderOutcome> {
   const { compression } = task
@@ -165,12 +152,6 @@ async function produce(
   }
 }
 
-interface Content extends FileTotals {
-  sha256: string
-  notes: FileNotes | undefined
-  axesLeftOut: string[]
-}
-
 async function writeContent(
   snapshot: Snapshot,
   task: FolderTask,
@@ -178,7 +159,7 @@ async function writeContent(
   writer: ObjectWriter,
   times: StageTimes,
   stopped: AbortSignal,
-): Promise<Content> {
+) {
   const hash = new ThreadHash(task.hash)
   let totals: FileTotals = { rows: 0, entries: 0, bytes: 0, debit: 0n, credit: 0n }
   let notes: FileNotes | undefined

@@ -83,21 +83,10 @@ function wholeNumber(digits: string): string {
  * died; staff cancelled it; no process claimed it or kept working on it (`forgotten`); another database took the place
  * of the one that it read.
  */
-export type FailureCause =
-  | 'database'
-  | 'store'
-  | 'refused'
-  | 'folder'
-  | 'unsupported'
-  | 'parquet'
-  | 'internal'
-  | 'died'
-  | 'cancelled'
-  | 'forgotten'
-  | 'failover'
+export type FailureCause = keyof typeof causes
 
 /** What happened, and whether a new export can succeed. */
-const causes: Record<FailureCause, string> = {
+const causes = {
   database: 'The ledger could not be read completely, despite retries. A new export may succeed.',
   store: 'The file could not be stored, despite retries. A new export may succeed.',
   refused:

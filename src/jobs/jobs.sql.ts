@@ -10,8 +10,7 @@ import type { ClientBase, Pool } from 'pg'
 import { utc } from '../db/literal.ts'
 import type { FileNotes } from '../exports/render/file-options.ts'
 import type { Compression, FileFormat, FormatOptions } from '../formats/file-formats.ts'
-import type { JobState } from './job.ts'
-import { statesBefore } from './job.ts'
+import { type JobState, statesBefore } from './job.ts'
 
 export interface ExportKey {
   schemaId: string
@@ -24,7 +23,7 @@ export interface Claim extends ExportKey {
   attempt: number
 }
 
-export interface NewExport extends ExportKey, FormatOptions {
+interface NewExport extends ExportKey, FormatOptions {
   folderId: string
   version: string
   format: FileFormat
@@ -131,10 +130,7 @@ const viewColumns = `e.id, e.folder_id as "folderId", f.reference, f.siret, e.fo
   ${utc("(e.created_at + interval '1 hour 1 second')")} as "answersUntil"`
 
 /** The export that answers a trigger. After `insertExport` there always is one. */
-export async function readLatest(
-  client: ClientBase,
-  { schemaId, folderId, identity }: Identity,
-): Promise<ExportView> {
+export async function readLatest(client: ClientBase, { schemaId, folderId, identity }: Identity) {
   const { rows } = await client.query<ExportView>({
     name: 'latest-export',
     text: `select ${viewColumns}
@@ -146,18 +142,16 @@ export async function readLatest(
   return rows[0]
 }
 
-export interface ReportedExport extends ExportView {
-  /** Whether its retention period is over: the file was removed or is about to be. */
-  expired: boolean
-}
-
-/** Undefined if the folder has no such export. */
+/**
+ * `expired`: whether its retention period is over, so the file was removed or is about to be. Undefined if the folder has
+ * no such export.
+ */
 export async function readExport(
   client: ClientBase,
   { schemaId, exportId, folderId }: ExportKey & { folderId: string },
   retentionDays: number,
-): Promise<ReportedExport | undefined> {
-  const { rows } = await client.query<ReportedExport>(
+) {
+  const { rows } = await client.query<ExportView & { expired: boolean }>(
     `select ${viewColumns}, coalesce(e.finished_at <= now() - make_interval(days => $4), false) as expired
      from exports e join folders f on f.schema_id = e.schema_id and f.id = e.folder_id
      where e.schema_id = $1 and e.folder_id = $2 and e.id = $3`,
@@ -186,10 +180,7 @@ export interface ClaimedExport {
 }
 
 /** Undefined if the export has ended or does not exist. */
-export async function claimExport(
-  client: ClientBase,
-  { schemaId, exportId }: ExportKey,
-): Promise<ClaimedExport | undefined> {
+export async function claimExport(client: ClientBase, { schemaId, exportId }: ExportKey) {
   const { rows } = await client.query<ClaimedExport>({
     name: 'claim-export',
     text: `update exports e set state = 'running', attempt = attempt + 1, renewed_at = clock_timestamp()
@@ -253,17 +244,9 @@ export interface StoredFile {
   notes: FileNotes | undefined
 }
 
-interface Ended {
-  folderId: string
-}
-
 /** @returns the folder; undefined if the process has lost the export. end.ts publishes the event. */
-export async function finishExport(
-  client: ClientBase,
-  claim: Claim,
-  file: StoredFile,
-): Promise<string | undefined> {
-  const { rows } = await client.query<Ended>({
+export async function finishExport(client: ClientBase, claim: Claim, file: StoredFile) {
+  const { rows } = await client.query<{ folderId: string }>({
     name: 'finish-export',
     text: `update exports set state = 'done', finished_at = clock_timestamp(), file_key = $4, rows = $5, rows_total = $5,
        bytes = $6, sha256 = $7, debit = $8, credit = $9, snapshot_on = $10, file_bytes = $11, file_sha256 = $12,
@@ -288,12 +271,8 @@ export async function finishExport(
 }
 
 /** Returns as `finishExport`. */
-export async function failExport(
-  client: ClientBase,
-  claim: Claim,
-  reason: string,
-): Promise<string | undefined> {
-  const { rows } = await client.query<Ended>(
+export async function failExport(client: ClientBase, claim: Claim, reason: string) {
+  const { rows } = await client.query<{ folderId: string }>(
     `update exports set state = 'failed', finished_at = clock_timestamp(), reason = $4
      where schema_id = $1 and id = $2 and state = 'running' and attempt = $3
      returning folder_id as "folderId"`,
@@ -303,12 +282,8 @@ export async function failExport(
 }
 
 /** Needs no claim. @returns the folder; undefined if the export has ended already or does not exist */
-export async function endExport(
-  client: ClientBase,
-  { schemaId, exportId }: ExportKey,
-  reason: string,
-): Promise<string | undefined> {
-  const { rows } = await client.query<Ended>(
+export async function endExport(client: ClientBase, { schemaId, exportId }: ExportKey, reason: string) {
+  const { rows } = await client.query<{ folderId: string }>(
     `update exports set state = 'failed', finished_at = clock_timestamp(), reason = $3
      where schema_id = $1 and id = $2 and state = any ($4)
      returning folder_id as "folderId"`,
@@ -370,10 +345,7 @@ export async function listExports(
 }
 
 /** Runs as the owner. */
-export async function findRecord(
-  client: ClientBase | Pool,
-  exportId: string,
-): Promise<ExportRecord | undefined> {
+export async function findRecord(client: ClientBase | Pool, exportId: string) {
   const { rows } = await client.query<ExportRecord>(
     `select ${recordColumns}
      from exports e join folders f on f.schema_id = e.schema_id and f.id = e.folder_id

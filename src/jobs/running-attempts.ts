@@ -1,17 +1,7 @@
 /** The attempts at full exports that this process makes, for staff to see. */
-import type { Progress } from './jobs.sql.ts'
+import type { RunningAttempt } from './attempt.ts'
 
-export interface ListedAttempt {
-  attempt: number
-  /** Number of the export thread; undefined until one has begun. */
-  threadId: number | undefined
-  progress: Progress
-}
-
-interface Attempt {
-  progress(): Progress
-  threadId(): number | undefined
-}
+type Attempt = Pick<RunningAttempt, 'progress' | 'threadId'>
 
 export class RunningAttempts {
   readonly #running = new Map<string, { attempt: number; of: Attempt }>()
@@ -42,7 +32,7 @@ export class RunningAttempts {
   }
 
   /** Undefined if another process makes the attempt, or none. */
-  find(exportId: string): ListedAttempt | undefined {
+  find(exportId: string) {
     const found = this.#running.get(exportId)
     if (!found) return undefined
     return { attempt: found.attempt, threadId: found.of.threadId(), progress: found.of.progress() }

@@ -18,7 +18,6 @@ import type { ExportTiming } from '../timing.ts'
 import { type AttemptOutcome, type RunningAttempt, startAttempt } from './attempt.ts'
 import { end, fail, finish } from './end.ts'
 import type { Failure } from './failure.ts'
-import type { FolderStored } from './folder-thread.ts'
 import { reasonOf } from './job.ts'
 import {
   type Claim,
@@ -33,7 +32,7 @@ import type { ClaimedEntry, ExportQueue, QueueEntry } from './queue.ts'
 import { clearEnded } from './retention/leftovers.ts'
 import type { RunningAttempts } from './running-attempts.ts'
 
-export interface SupervisorParts {
+interface SupervisorParts {
   /** Connects as the service role. */
   database: Pool
   queue: ExportQueue
@@ -49,6 +48,8 @@ export interface SupervisorParts {
 
 /** Tells telemetry how an attempt ended; `cancelled` also if another process has claimed the export. */
 type Report = (ended: ExportOutcome) => void
+
+type Stored = Extract<AttemptOutcome, { stored: unknown }>
 
 /** Failures that say nothing of other exports. */
 const ownCauses: Failure['cause'][] = ['folder', 'unsupported']
@@ -171,7 +172,7 @@ export class Supervisor {
     }
   }
 
-  async #finish(claim: Claim, outcome: FolderStored, ms: number, report: Report): Promise<void> {
+  async #finish(claim: Claim, outcome: Stored, ms: number, report: Report): Promise<void> {
     const { database, store, log } = this.#parts
     const { stored: file, axesLeftOut } = outcome
     if (axesLeftOut.length > 0) log('export.axesLeftOut', { ...claim, axes: axesLeftOut })

@@ -46,11 +46,7 @@ export async function deleteEnded(client: ClientBase, schemaId: string, days: nu
 }
 
 /** Exports triggered more than `days` ago that have not ended and whose lease was not renewed for a day. */
-export async function forgottenExports(
-  client: ClientBase,
-  schemaId: string,
-  days: number,
-): Promise<{ exportId: string; requestId: string }[]> {
+export async function forgottenExports(client: ClientBase, schemaId: string, days: number) {
   const { rows } = await client.query<{ exportId: string; requestId: string }>(
     `select id as "exportId", request_id as "requestId" from exports
      where schema_id = $1 and finished_at is null and created_at < now() - make_interval(days => $2)
@@ -61,10 +57,7 @@ export async function forgottenExports(
 }
 
 /** The state of an export and the key of its file. */
-export async function fileOf(
-  client: ClientBase,
-  { schemaId, exportId }: ExportKey,
-): Promise<{ state: JobState; fileKey: string | null } | undefined> {
+export async function fileOf(client: ClientBase, { schemaId, exportId }: ExportKey) {
   const { rows } = await client.query<{ state: JobState; fileKey: string | null }>(
     'select state, file_key as "fileKey" from exports where schema_id = $1 and id = $2',
     [schemaId, exportId],

@@ -26,7 +26,7 @@ import {
   tenantsWithExports,
 } from './retention.sql.ts'
 
-export interface RetentionParts {
+interface RetentionParts {
   /** Connects as the service role. */
   database: Pool
   store: ObjectStore
