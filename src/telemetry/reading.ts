@@ -8,46 +8,38 @@ const keptMs = 2_000
 /** How long a collection waits for a reading: Prometheus gives up after ten seconds. */
 const defaultWaitMs = 1_500
 
-export class Reading<Value> {
-  readonly #read: () => Promise<Value> | Value
-  readonly #now: () => number
-  readonly #waitMs: number
-  #latest: { value: Value; at: number } | undefined
-  #running: Promise<Value | undefined> | undefined
+export type Reading<Value> = ReturnType<typeof createReading<Value>>
 
-  /** @param now milliseconds, monotonic */
-  constructor(
-    read: () => Promise<Value> | Value,
-    now: () => number = () => performance.now(),
-    waitMs = defaultWaitMs,
-  ) {
-    this.#read = read
-    this.#now = now
-    this.#waitMs = waitMs
-  }
-
-  /** Undefined if it failed or takes too long. */
-  async latest(): Promise<Value | undefined> {
-    if (this.#latest && this.#now() - this.#latest.at < keptMs) return this.#latest.value
-    this.#running ??= this.#readOnce().finally(() => {
-      this.#running = undefined
-    })
-    const { promise: tooLate, resolve } = Promise.withResolvers<undefined>()
-    const timer = setTimeout(resolve, this.#waitMs, undefined)
+/** @param now milliseconds, monotonic */
+export function createReading<Value>(
+  read: () => Promise<Value> | Value,
+  now: () => number = () => performance.now(),
+  waitMs = defaultWaitMs,
+) {
+  let last: { value: Value; at: number } | undefined
+  let running: Promise<Value | undefined> | undefined
+  const readOnce = async () => {
     try {
-      return await Promise.race([this.#running, tooLate])
-    } finally {
-      clearTimeout(timer)
-    }
-  }
-
-  async #readOnce(): Promise<Value | undefined> {
-    try {
-      const value = await this.#read()
-      this.#latest = { value, at: this.#now() }
+      const value = await read()
+      last = { value, at: now() }
       return value
     } catch {
       return undefined
     }
   }
+  /** Undefined if it failed or takes too long. */
+  const latest = async (): Promise<Value | undefined> => {
+    if (last && now() - last.at < keptMs) return last.value
+    running ??= readOnce().finally(() => {
+      running = undefined
+    })
+    const { promise: tooLate, resolve } = Promise.withResolvers<undefined>()
+    const timer = setTimeout(resolve, waitMs, undefined)
+    try {
+      return await Promise.race([running, tooLate])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+  return { latest }
 }

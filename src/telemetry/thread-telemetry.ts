@@ -43,7 +43,6 @@ export function shareThreadMemory(): SharedArrayBuffer {
 
 /** In an export thread. */
 export class ThreadTelemetry implements ThreadedTelemetry {
-  readonly #memory: SharedArrayBuffer
   readonly #words: Int32Array
   readonly #threadId: number
   readonly #slotsByName = new Map<string, number>()
@@ -51,7 +50,6 @@ export class ThreadTelemetry implements ThreadedTelemetry {
 
   /** @param threadId of this thread, not 0 */
   constructor(memory: SharedArrayBuffer, threadId: number) {
-    this.#memory = memory
     this.#words = new Int32Array(memory)
     this.#threadId = threadId
   }
@@ -101,7 +99,7 @@ export class ThreadTelemetry implements ThreadedTelemetry {
   #claimSlot(name: string): number | undefined {
     for (let slot = slotsFrom; slot < this.#words.length; slot += slotLength) {
       if (Atomics.compareExchange(this.#words, slot + slotWords.threadId, 0, this.#threadId) !== 0) continue
-      nameOf(this.#memory, slot).fill(0).write(name)
+      nameOf(this.#words, slot).fill(0).write(name)
       this.#slotsByName.set(name, slot)
       return slot
     }
@@ -109,20 +107,18 @@ export class ThreadTelemetry implements ThreadedTelemetry {
   }
 }
 
-export interface ThreadPool extends PoolCounts {
+interface ThreadPool extends PoolCounts {
   name: string
   timeouts: number
 }
 
 /** In the main thread. */
 export class ThreadMemory {
-  readonly #memory: SharedArrayBuffer
   readonly #words: Int32Array
   /** Of threads that have died, by pool. */
   readonly #formerTimeouts = new Map<string, number>()
 
   constructor(memory: SharedArrayBuffer) {
-    this.#memory = memory
     this.#words = new Int32Array(memory)
   }
 
@@ -148,7 +144,7 @@ export class ThreadMemory {
     for (let slot = slotsFrom; slot < this.#words.length; slot += slotLength) {
       const word = (at: number) => this.#words[slot + at]!
       if (word(slotWords.threadId) === 0) continue
-      const name = nameOf(this.#memory, slot).toString().replaceAll('\0', '')
+      const name = nameOf(this.#words, slot).toString().replaceAll('\0', '')
       const timeouts = word(slotWords.timeouts)
       if (living.has(word(slotWords.threadId)))
         found.push({
@@ -173,6 +169,6 @@ export class ThreadMemory {
   }
 }
 
-function nameOf(memory: SharedArrayBuffer, slot: number): Buffer {
-  return Buffer.from(memory, (slot + slotWords.name) * Int32Array.BYTES_PER_ELEMENT, nameBytes)
+function nameOf({ buffer }: Int32Array, slot: number): Buffer {
+  return Buffer.from(buffer, (slot + slotWords.name) * Int32Array.BYTES_PER_ELEMENT, nameBytes)
 }

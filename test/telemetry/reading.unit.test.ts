@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Reading } from '../../src/telemetry/reading.ts'
+import { createReading } from '../../src/telemetry/reading.ts'
 
 test('a reading is kept for some seconds, and many who ask at once cost one', async () => {
   let [reads, now] = [0, 0]
@@ -7,7 +7,7 @@ test('a reading is kept for some seconds, and many who ask at once cost one', as
     reads += 1
     return reads
   }
-  const reading = new Reading(read, () => now)
+  const reading = createReading(read, () => now)
   expect(await Promise.all([reading.latest(), reading.latest()])).toEqual([1, 1])
   now = 1_999
   expect(await reading.latest()).toBe(1)
@@ -17,7 +17,7 @@ test('a reading is kept for some seconds, and many who ask at once cost one', as
 
 test('a reading that fails is absent, and is tried again', async () => {
   let reads = 0
-  const reading = new Reading(() => {
+  const reading = createReading(() => {
     reads += 1
     if (reads === 1) throw new Error('the database is away')
     return reads
@@ -32,7 +32,7 @@ test('a reading that fails later is absent, too: the value before it would be sh
     if (isAway) throw new Error('the database is away')
     return 1
   }
-  const reading = new Reading(read, () => now)
+  const reading = createReading(read, () => now)
   expect(await reading.latest()).toBe(1)
   ;[isAway, now] = [true, 2_000]
   expect(await reading.latest()).toBeUndefined()
@@ -40,7 +40,7 @@ test('a reading that fails later is absent, too: the value before it would be sh
 
 test('a reading that never comes keeps nobody waiting, and is not begun twice', async () => {
   let reads = 0
-  const reading = new Reading(
+  const reading = createReading(
     () => {
       reads += 1
       return new Promise<never>(() => {})

@@ -2,15 +2,15 @@
 import type { ClientBase, Pool } from 'pg'
 import { inTransaction, whileDelivering } from '../../db/pool.ts'
 import type { GaugeName } from '../../telemetry/metrics.ts'
-import { Reading } from '../../telemetry/reading.ts'
+import { createReading, type Reading } from '../../telemetry/reading.ts'
 import type { Observation, Telemetry } from '../../telemetry/telemetry.ts'
 import { readDeliveryStanding } from '../../webhooks/standing.sql.ts'
 import { boundStatements, readQueueStanding } from './standing.sql.ts'
 
 /** @returns the readings of the gauges, for the charts of the console */
 export function observeStanding(telemetry: Pick<Telemetry, 'observe'>, database: Pool) {
-  const queue = new Reading(() => inTransaction(database, bounded(readQueueStanding)))
-  const deliveries = new Reading(() => whileDelivering(database, bounded(readDeliveryStanding)))
+  const queue = createReading(() => inTransaction(database, bounded(readQueueStanding)))
+  const deliveries = createReading(() => whileDelivering(database, bounded(readDeliveryStanding)))
   const observe = <Standing>(
     gauge: GaugeName,
     reading: Reading<Standing>,

@@ -1,12 +1,10 @@
 /** GET /metrics, on a port of its own: nothing of partners reaches it, and nothing else is served there. */
 import { createServer, type ServerResponse } from 'node:http'
+import { PrometheusSerializer } from '@opentelemetry/exporter-prometheus'
+import { type MetricData, type MetricProducer, MetricReader } from '@opentelemetry/sdk-metrics'
 import type { Config } from '../../config.ts'
 import { isOurHost, listen } from '../../listen.ts'
-
-export interface MetricsListener {
-  port: number
-  close(): Promise<void>
-}
+import { type MetricName, metrics, prometheusName } from '../metrics.ts'
 
 /**
  * @param text resolves to the metrics
@@ -15,7 +13,7 @@ export interface MetricsListener {
 export async function listenForScrapes(
   { host, port, allowedHosts }: NonNullable<Config['metrics']>,
   text: () => Promise<string>,
-): Promise<MetricsListener> {
+) {
   const server = createServer((incoming, outgoing) => {
     incoming.resume()
     if (!isOurHost(incoming.headers.host, [host, ...allowedHosts]))
@@ -35,7 +33,7 @@ export async function listenForScrapes(
   return {
     port: bound,
     close: () =>
-      new Promise((closed) => {
+      new Promise<void>((closed) => {
         server.close(() => closed())
         server.closeAllConnections()
       }),
@@ -48,4 +46,39 @@ function end(outgoing: ServerResponse, status: number, text: string): void {
     'Cache-Control': 'no-store',
   })
   outgoing.end(text)
+}
+
+/**
+ * Metrics as text for Prometheus. The serializer of OpenTelemetry leaves units out of names, so each metric gets the
+ * name that the specification gives it for Prometheus first.
+ */
+export class PrometheusReader extends MetricReader {
+  readonly #serializer = new PrometheusSerializer(undefined, false, undefined, false, true)
+
+  constructor(observations: MetricProducer) {
+    super({ metricProducers: [observations] })
+  }
+
+  async text(): Promise<string> {
+    const { resourceMetrics } = await this.collect()
+    const scopeMetrics = resourceMetrics.scopeMetrics.map((scope) => ({
+      ...scope,
+      metrics: scope.metrics.map(named),
+    }))
+    return this.#serializer.serialize({ ...resourceMetrics, scopeMetrics })
+  }
+
+  protected async onForceFlush(): Promise<void> {}
+
+  protected async onShutdown(): Promise<void> {}
+}
+
+function named(metric: MetricData): MetricData {
+  const { name } = metric.descriptor
+  if (!(name in metrics)) return metric
+  // The unit is part of the name; a line of its own is no comment that Prometheus knows.
+  return {
+    ...metric,
+    descriptor: { ...metric.descriptor, name: prometheusName(name as MetricName), unit: '' },
+  }
 }

@@ -187,14 +187,7 @@ export class OpenTelemetry implements Telemetry {
   }
 
   /** The pools of all threads, summed by name. */
-  #pools(): {
-    labels: Record<string, string>
-    total: number
-    idle: number
-    max: number
-    waiting: number
-    timeouts: number
-  }[] {
+  #pools() {
     const living = new Set([mainThread, ...this.#threads.flatMap(({ counts }) => counts().threadIds)])
     const byName = Map.groupBy(this.#memory.pools(living), ({ name }) => name)
     return [...byName].map(([name, pools]) => ({

@@ -25,7 +25,7 @@ import type { TelemetryTiming } from '../../timing.ts'
 const maxQueueSize = 4_096
 
 /** Called with each failure after a success, or after the start. */
-export type OnFailure = (error: unknown) => void
+type OnFailure = (error: unknown) => void
 
 export function metricsReader(
   endpoint: string,

@@ -66,17 +66,8 @@ export class Spans {
   }
 
   /** Afterwards: an export thread measures durations. */
-  export({
-    kind,
-    format,
-    outcome,
-    rows,
-    bytes,
-    startedAt,
-    facts,
-    trace: parent,
-    requestId,
-  }: EndedExport): void {
+  export(ended: EndedExport): void {
+    const { kind, format, outcome, rows, bytes, startedAt, facts, trace: parent, requestId } = ended
     const span = this.#tracer.startSpan(
       `export ${kind}`,
       { kind: parent ? SpanKind.INTERNAL : SpanKind.CONSUMER, startTime: startedAt },
@@ -114,10 +105,7 @@ export class Spans {
     )
   }
 
-  delivery(parent: TraceHeaders | undefined): {
-    trace: TraceHeaders
-    end(outcome: DeliveryOutcome, status: number | null): void
-  } {
+  delivery(parent: TraceHeaders | undefined) {
     const attributes = { 'http.request.method': 'POST' }
     const span = this.#tracer.startSpan(
       'delivery attempt',
@@ -126,7 +114,7 @@ export class Spans {
     )
     return {
       trace: headersOf(span),
-      end: (outcome, status) => {
+      end: (outcome: DeliveryOutcome, status: number | null): void => {
         span.setAttribute('outcome', outcome)
         if (status !== null) span.setAttribute('http.response.status_code', status)
         if (outcome !== 'delivered') {

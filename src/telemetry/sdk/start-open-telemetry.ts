@@ -12,13 +12,12 @@ import { urlOf } from '../../listen.ts'
 import type { Log } from '../../log.ts'
 import type { TelemetryTiming } from '../../timing.ts'
 import type { StartedTelemetry } from '../telemetry.ts'
-import { Instruments } from './instruments.ts'
-import { listenForScrapes } from './metrics-listener.ts'
+import { createInstruments } from './instruments.ts'
+import { listenForScrapes, PrometheusReader } from './metrics-listener.ts'
 import { Observations } from './observations.ts'
 import { OpenTelemetry } from './open-telemetry.ts'
 import { metricsReader, tracerProvider } from './otlp.ts'
 import { watchProcess } from './process-gauges.ts'
-import { PrometheusReader } from './prometheus-text.ts'
 import { Spans } from './spans.ts'
 
 export async function startOpenTelemetry(
@@ -46,7 +45,7 @@ export async function startOpenTelemetry(
     otlpEndpoint === undefined
       ? undefined
       : tracerProvider(otlpEndpoint, resource, tracesShare, timing, failed('traces'))
-  const instruments = new Instruments(meters.getMeter(scope.name, version), observations)
+  const instruments = createInstruments(meters.getMeter(scope.name, version), observations)
   const spans = tracers && new Spans(tracers.getTracer(scope.name, version))
   const telemetry = new OpenTelemetry(instruments, spans)
   const unwatch = watchProcess(instruments)
