@@ -18,7 +18,7 @@ export interface AnswerFacts {
 }
 
 /** How its answer ended. */
-export interface AnswerEnd {
+interface AnswerEnd {
   at: Date
   /** `GET` */
   method: string

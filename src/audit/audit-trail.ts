@@ -155,14 +155,8 @@ function isRefusedForItsContent(error: unknown): boolean {
   return error instanceof Error && 'code' in error && /^2[23]...$/.test(String(error.code))
 }
 
-function columnsOf({
-  thirdPartyId,
-  tokenId,
-  schemaId,
-  folderId,
-  requestId,
-  ...row
-}: AnsweredRequest): object {
+function columnsOf(request: AnsweredRequest): object {
+  const { thirdPartyId, tokenId, schemaId, folderId, requestId, ...row } = request
   return {
     ...row,
     third_party_id: thirdPartyId,

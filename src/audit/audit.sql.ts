@@ -110,19 +110,15 @@ export async function readExpired(database: Pool, months: number, most: number):
   return rows[0]
 }
 
-export interface Forgotten {
-  /** As readExpired gives it. */
-  last: Link
-  at: Date
-  signature: Buffer
-  months: number
-}
-
-/** Deletes the rows up to one, and writes the signed start of the rest. Returns their number. As the service role. */
+/**
+ * Deletes the rows up to one, and writes the signed start of the rest. Returns their number. As the service role.
+ * @param start with the last row, as `readExpired` gives it
+ */
 export async function forgetAudit(
   database: Pool,
-  { last, at, signature, months }: Forgotten,
-): Promise<number> {
+  start: { last: Link; at: Date; signature: Buffer; months: number },
+) {
+  const { last, at, signature, months } = start
   const { rows } = await database.query<{ forgotten: number }>(
     'select grandlivre.forget_audit($1, $2, $3, $4)::integer as forgotten',
     [last.count, at, signature, months],

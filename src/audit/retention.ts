@@ -6,23 +6,19 @@ import type { Pool } from 'pg'
 import { forgetAudit, readExpired } from './audit.sql.ts'
 import { signStart } from './start-signature.ts'
 
-export interface AuditRetentionParts {
-  /** Connects as the service role. */
-  database: Pool
-  /** Months for which rows are kept. */
-  months: number
-  /** 32 bytes. */
-  masterKey: Buffer
-}
-
 /** Rows per transaction: a second on a busy machine. Only its end keeps others from appending. */
 const rowsAtOnce = 50_000
 
-/** One sweep. @returns the rows that it deleted */
+/**
+ * One sweep.
+ * @param kept with a database that connects as the service role, and the months for which rows are kept
+ * @returns the rows that it deleted
+ */
 export async function sweepAudit(
-  { database, months, masterKey }: AuditRetentionParts,
+  kept: { database: Pool; months: number; masterKey: Buffer },
   stopped?: AbortSignal,
 ): Promise<number> {
+  const { database, months, masterKey } = kept
   let forgotten = 0
   for (;;) {
     stopped?.throwIfAborted()

@@ -16,7 +16,7 @@ export interface Verification {
   problem: string | undefined
 }
 
-export interface VerifyOptions {
+interface VerifyOptions {
   /** 32 bytes. */
   masterKey: Buffer
   /** A head that was noted earlier. */

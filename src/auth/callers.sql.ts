@@ -1,5 +1,6 @@
 import type { ClientBase, Pool } from 'pg'
 import { lookUp } from '../db/look-up.ts'
+import type { Level } from './secrets.ts'
 
 /** Facts about a caller that sent a known partner secret. */
 export interface CallerFacts {
@@ -15,9 +16,9 @@ export interface CallerFacts {
 export interface TokenFacts {
   id: string
   schemaId: string
-  level: 'api' | 'firm'
+  level: Level
   firmId: string
-  /** The folder of a company token; null for a firm token. */
+  /** The folder of a company token; null for a firm token, which names a folder with each request. */
   folderId: string | null
 }
 
@@ -30,12 +31,6 @@ export interface RateWindow {
   resetInMs: number
 }
 
-export interface Authentication {
-  caller: CallerFacts
-  /** Undefined if the token is unknown. */
-  window: RateWindow | undefined
-}
-
 /**
  * Identifies the caller and counts the request across all processes that share the database. The first request of a
  * token activates it, whatever its outcome; if activation would have to wait for a lock, a later request does it
@@ -43,14 +38,15 @@ export interface Authentication {
  *
  * @param secretHash SHA-256, 32 bytes
  * @param tokenHash SHA-256, 32 bytes
- * @returns undefined if no third party has this secret
+ * @returns the caller and its window, which is undefined if the token is unknown; undefined if no third party has this
+ *   secret
  */
 export async function authenticateCaller(
   database: Pool,
   secretHash: Buffer,
   tokenHash: Buffer,
   windowMs: number,
-): Promise<Authentication | undefined> {
+) {
   const enter = lookUp({
     name: 'enter',
     text: `select *, ceil(extract(epoch from window_started_at) * 1000 + $3)::float8 as reset_at,
@@ -60,7 +56,7 @@ export async function authenticateCaller(
   })
   const [row] = (await database.query(enter)).rows
   if (!row) return undefined
-  const window = { requests: row.requests, resetAt: row.reset_at, resetInMs: row.reset_in_ms }
+  const window: RateWindow = { requests: row.requests, resetAt: row.reset_at, resetInMs: row.reset_in_ms }
   return { caller: callerFacts(row), window: row.token_id === null ? undefined : window }
 }
 
@@ -77,7 +73,7 @@ export async function findCaller(
 
 // biome-ignore lint/suspicious/noExplicitAny: a row, whose columns the two statements above name alike
 function callerFacts(row: any): CallerFacts {
-  const token = {
+  const token: TokenFacts = {
     id: row.token_id,
     schemaId: row.schema_id,
     level: row.level,

@@ -1,7 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
 import { lookUp } from '../db/look-up.ts'
 
-export interface KeyStanding {
+interface KeyStanding {
   /** Null until a process has adopted its key; undefined before the migration that lets the database know it. */
   fingerprint?: Buffer | null
   /** The encrypted secret that was stored last; null if there is none, or a fingerprint. */

@@ -5,19 +5,12 @@
 import { strict as assert } from 'node:assert'
 import { isId, readId } from '../db/id.ts'
 import { AppError } from '../errors.ts'
-import type { CallerFacts } from './callers.sql.ts'
+import type { CallerFacts, TokenFacts } from './callers.sql.ts'
 import type { Level } from './secrets.ts'
 
 /** An authenticated caller: its token and secret belong together. Ids are decimal digits. */
-export interface Principal {
-  schemaId: string
-  thirdPartyId: string
-  kind: 'partner' | 'customer'
+export interface Principal extends Pick<CallerFacts, 'thirdPartyId' | 'kind'>, Omit<TokenFacts, 'id'> {
   tokenId: string
-  level: Level
-  firmId: string
-  /** The folder of a company token; null for a firm token, which names a folder with each request. */
-  folderId: string | null
 }
 
 export interface Credentials {
@@ -85,19 +78,12 @@ export function authorize(caller: CallerFacts, routeAccess: RouteAccess): Princi
   if (refusal) throw refusal
   if (caller.underMaintenance)
     throw new AppError('ERR-API-UNDER-MAINTENANCE', { headers: { 'Retry-After': '60' } })
-  return {
-    schemaId: token.schemaId,
-    thirdPartyId: caller.thirdPartyId,
-    kind,
-    tokenId: token.id,
-    level: token.level,
-    firmId: token.firmId,
-    folderId: token.folderId,
-  }
+  const { id: tokenId, ...opened } = token
+  return { thirdPartyId: caller.thirdPartyId, kind, tokenId, ...opened }
 }
 
 /** How a request names its folder. Ids are decimal digits without leading zeros. */
-export interface FolderNames {
+interface FolderNames {
   /** The header, as sent. */
   societyId: string | undefined
   /** The query parameter. The validation of the query reports `malformed` together with its other errors. */

@@ -35,11 +35,7 @@ export async function insertThirdParty(
  * Retires the accepted secrets after at most `keepSeconds` and deletes those that are no longer accepted.
  * @param keepSeconds 0 retires them at once
  */
-export async function retireSecrets(
-  client: ClientBase,
-  thirdPartyId: string,
-  keepSeconds: number,
-): Promise<void> {
+export async function retireSecrets(client: ClientBase, thirdPartyId: string, keepSeconds: number) {
   await client.query(
     `delete from grandlivre.third_party_secrets where third_party_id = $1 and retired_at <= clock_timestamp()`,
     [thirdPartyId],
@@ -53,11 +49,7 @@ export async function retireSecrets(
 }
 
 /** Stores the secret that is accepted and signs from now on. The previous one must have been retired. */
-export async function insertSecret(
-  client: ClientBase,
-  thirdPartyId: string,
-  secret: StoredSecret,
-): Promise<void> {
+export async function insertSecret(client: ClientBase, thirdPartyId: string, secret: StoredSecret) {
   await client.query(
     `insert into grandlivre.third_party_secrets (third_party_id, secret_hash, secret_encrypted) values ($1, $2, $3)`,
     [thirdPartyId, secret.hash, secret.encrypted],
@@ -65,10 +57,7 @@ export async function insertSecret(
 }
 
 /** Locks the third party until the transaction ends. Undefined if none has this code. */
-export async function lockThirdParty(
-  client: ClientBase,
-  code: string,
-): Promise<{ id: string; code: string } | undefined> {
+export async function lockThirdParty(client: ClientBase, code: string) {
   const { rows } = await client.query<{ id: string; code: string }>(
     'select id, code from grandlivre.third_parties where code = $1 for no key update',
     [code],
@@ -133,10 +122,7 @@ export async function listThirdParties(
 }
 
 /** Undefined if none has this code. */
-export async function findThirdParty(
-  client: ClientBase | Pool,
-  code: string,
-): Promise<ThirdParty | undefined> {
+export async function findThirdParty(client: ClientBase | Pool, code: string) {
   const { rows } = await client.query<ThirdParty>(
     `select ${columns} from grandlivre.third_parties where code = $1`,
     [code],
