@@ -10,11 +10,10 @@
  * until then other processes may admit a few requests too many. It connects to PostgreSQL itself: a pooler shares
  * sessions between clients, and their locks would mix.
  */
-import pg from 'pg'
-import { limits } from '../config.ts'
+import type pg from 'pg'
 import { connectSafely } from '../db/check-connection.ts'
 import { unavailable } from '../db/outage.ts'
-import { keepAlive, ourSettings, withStartupOptions } from '../db/pool.ts'
+import { singleConnection } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { lockOneSlot, lockSlots, unlockSlot } from './request-slots.sql.ts'
@@ -160,13 +159,7 @@ export class RequestSlots {
   }
 
   async #connect(): Promise<pg.Client> {
-    const client = new pg.Client({
-      connectionString: withStartupOptions(this.#url, ourSettings),
-      application_name: 'grandlivre request slots',
-      connectionTimeoutMillis: limits.databaseConnectMs,
-      query_timeout: limits.databaseConnectMs,
-      ...keepAlive,
-    })
+    const client = singleConnection(this.#url, 'grandlivre request slots')
     client.on('error', (error) => this.#lose(client, error))
     this.#client = await connectSafely(client, { actor: 'service' })
     return client

@@ -17,7 +17,7 @@ export type Actor = 'service' | 'owner'
 /** The role of requests. It owns nothing, and row-level security limits it to one tenant at a time. */
 export const serviceRole = 'grandlivre_service'
 
-export interface Expected {
+interface Expected {
   actor: Actor
   /** See Address. */
   isPooled?: boolean

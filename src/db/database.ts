@@ -18,14 +18,14 @@
  */
 
 import { randomInt } from 'node:crypto'
-import pg from 'pg'
-import { type Config, limits } from '../config.ts'
+import type pg from 'pg'
+import type { Config } from '../config.ts'
 import { type Address, asAddress } from './address.ts'
 import { type Actor, connectSafely, serviceRole, UnsafeConnection } from './check-connection.ts'
 import { startEmbeddedDatabase } from './embedded/embedded.ts'
 import { checkServerVersion, checkVersion, type MigrateOptions, migrate } from './migrations/migrate.ts'
 import { DatabaseAway, isConnectionLoss, isPoolerRefusal, refusalOf } from './outage.ts'
-import { keepAlive, withOurSettings, withStartupOptions } from './pool.ts'
+import { singleConnection, withStartupOptions } from './pool.ts'
 
 /** The addresses of a database. */
 export interface DatabaseUrls {
@@ -208,14 +208,7 @@ function unlessRoleIsYetToCome(error: Error): false {
 
 async function connectTo(address: Address, name: string, actor: Actor): Promise<pg.Client> {
   try {
-    const client = new pg.Client({
-      connectionString: withOurSettings(address),
-      application_name: 'grandlivre check',
-      connectionTimeoutMillis: limits.databaseConnectMs,
-      // It reads single rows only.
-      query_timeout: limits.databaseConnectMs,
-      ...keepAlive,
-    })
+    const client = singleConnection(address, 'grandlivre check')
     client.on('error', () => {})
     return await connectSafely(client, { actor, isPooled: address.isPooled })
   } catch (error) {

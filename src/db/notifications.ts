@@ -8,13 +8,13 @@
  *
  * The connection must lead to PostgreSQL itself: a pooler shares sessions between clients.
  */
-import pg from 'pg'
+import type pg from 'pg'
 import { limits } from '../config.ts'
 import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { connectSafely } from './check-connection.ts'
 import { unavailable } from './outage.ts'
-import { keepAlive, ourSettings, withStartupOptions } from './pool.ts'
+import { singleConnection } from './pool.ts'
 
 /** Each with the id that its payload holds: of a schema, of a folder. */
 const channels = ['grandlivre_events', 'grandlivre_ledgers'] as const
@@ -104,13 +104,7 @@ export class Notifications {
   }
 
   async #connect(): Promise<void> {
-    const client = new pg.Client({
-      connectionString: withStartupOptions(this.#url, ourSettings),
-      application_name: 'grandlivre notifications',
-      connectionTimeoutMillis: limits.databaseConnectMs,
-      query_timeout: limits.databaseConnectMs,
-      ...keepAlive,
-    })
+    const client = singleConnection(this.#url, 'grandlivre notifications')
     this.#client = client
     client.on('error', (error) => this.#lose(client, error))
     client.on('end', () => this.#lose(client, new Error('The server ended the connection')))

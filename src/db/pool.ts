@@ -170,6 +170,17 @@ export function pooledConnections(to: Address | string, actor: Actor, firstAnswe
   } satisfies pg.PoolConfig
 }
 
+/** One connection outside any pool, to be opened by `connectSafely`. A statement fails if the server is silent. */
+export function singleConnection(to: Address | string, applicationName: string): pg.Client {
+  return new pg.Client({
+    connectionString: withOurSettings(asAddress(to)),
+    application_name: applicationName,
+    connectionTimeoutMillis: limits.databaseConnectMs,
+    query_timeout: limits.databaseConnectMs,
+    ...keepAlive,
+  })
+}
+
 /** Where an address may lead through a pooler, which refuses start-up options, its login brings the settings. */
 export function withOurSettings({ url, isPooled }: Address): string {
   return isPooled ? url : withStartupOptions(url, ourSettings)
@@ -252,11 +263,8 @@ export function inTransaction<T>(pool: pg.Pool, run: (client: pg.PoolClient) => 
  * @throws {AppError} ERR-UNAVAILABLE like `inTenant`
  */
 export function whileDelivering<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-  return transaction(
-    pool,
-    `begin; set local grandlivre.delivering = 'on'; set local synchronous_commit = off`,
-    run,
-  )
+  const begin = `begin; set local grandlivre.delivering = 'on'; set local synchronous_commit = off`
+  return transaction(pool, begin, run)
 }
 
 /**

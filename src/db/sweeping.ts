@@ -11,7 +11,7 @@ import { connect } from './pool.ts'
 /** What a sweep logs if it removed anything. */
 type SweptEvent = Exclude<Extract<keyof LogEvents, `retention.${string}`>, 'retention.error'>
 
-export interface Sweep<Event extends SweptEvent> {
+interface Sweep<Event extends SweptEvent> {
   /** Key of the lock that one process at a time holds. */
   name: string
   logged: Event
@@ -19,32 +19,31 @@ export interface Sweep<Event extends SweptEvent> {
   run(stopped: AbortSignal): Promise<LogEvents[Event]>
 }
 
-/** The sweeps of a process, which take turns: each holds a connection for its lock as long as it runs. */
-export class Sweeps {
-  readonly #direct: Pool
-  readonly #log: Log
-  #turn: Promise<unknown> = Promise.resolve()
-
-  /** @param direct connects to PostgreSQL itself */
-  constructor(direct: Pool, log: Log) {
-    this.#direct = direct
-    this.#log = log
+/**
+ * Returns what starts a sweep of this process. They take turns: each holds a connection for its lock as long as it runs.
+ * @param direct connects to PostgreSQL itself
+ */
+export function sweepsInTurn(direct: Pool, log: Log) {
+  let turn: Promise<unknown> = Promise.resolve()
+  const inTurn = (sweep: () => Promise<void>): Promise<void> => {
+    const ended = turn.then(sweep)
+    turn = ended.catch(() => {})
+    return ended
   }
-
   /** Sweeps at once and then every hour, until closed. Leaves out what another process sweeps at that moment. */
-  start<Event extends SweptEvent>({ name, logged, run }: Sweep<Event>): { close(): Promise<void> } {
+  return <Event extends SweptEvent>({ name, logged, run }: Sweep<Event>): { close(): Promise<void> } => {
     const closing = new AbortController()
     const { signal } = closing
     const sweep = async () => {
       const swept = await run(signal)
-      if (Object.values(swept).some((count) => count > 0)) this.#log(logged, swept)
+      if (Object.values(swept).some((count) => count > 0)) log(logged, swept)
     }
     const running = (async () => {
       while (!signal.aborted) {
         try {
-          await this.#inTurn(() => sweepAlone(this.#direct, name, sweep, signal))
+          await inTurn(() => sweepAlone(direct, name, sweep, signal))
         } catch (error) {
-          if (!signal.aborted) this.#log('retention.error', { error })
+          if (!signal.aborted) log('retention.error', { error })
         }
         await delay(limits.retentionEveryMs, undefined, { signal }).catch(() => {})
       }
@@ -55,12 +54,6 @@ export class Sweeps {
         return running
       },
     }
-  }
-
-  #inTurn(sweep: () => Promise<void>): Promise<void> {
-    const ended = this.#turn.then(sweep)
-    this.#turn = ended.catch(() => {})
-    return ended
   }
 }
 

@@ -2,7 +2,7 @@
 import type { Pool } from 'pg'
 import { sweepAudit } from '../audit/retention.ts'
 import type { Config } from '../config.ts'
-import { Sweeps } from '../db/sweeping.ts'
+import { sweepsInTurn } from '../db/sweeping.ts'
 import type { ExportQueue } from '../jobs/queue.ts'
 import { sweepExports } from '../jobs/retention/retention.ts'
 import type { RunningAttempts } from '../jobs/running-attempts.ts'
@@ -58,27 +58,27 @@ export async function startBackground(parts: BackgroundParts): Promise<{ close()
 }
 
 function startRetention({ config, database, direct, masterKey, store, log }: BackgroundParts) {
-  const sweeps = new Sweeps(direct, log)
+  const startSweep = sweepsInTurn(direct, log)
   const files = { database, store, retentionDays: config.fileRetentionDays }
   const changes = { database, retentionDays: config.changesRetentionDays }
   const audit = { database, months: config.auditRetentionMonths, masterKey }
   return [
-    sweeps.start({
+    startSweep({
       name: 'retention',
       logged: 'retention.swept',
       run: (stopped) => sweepExports(files, new Date(), stopped),
     }),
-    sweeps.start({
+    startSweep({
       name: 'retention of events',
       logged: 'retention.eventsSwept',
       run: (stopped) => sweepEvents(database, Date.now(), stopped),
     }),
-    sweeps.start({
+    startSweep({
       name: 'retention of changes',
       logged: 'retention.changesSwept',
       run: (stopped) => sweepChanges(changes, Date.now(), stopped),
     }),
-    sweeps.start({
+    startSweep({
       name: 'retention of the audit',
       logged: 'retention.auditSwept',
       run: async (stopped) => ({ rows: await sweepAudit(audit, stopped) }),

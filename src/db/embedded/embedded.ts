@@ -274,11 +274,7 @@ function stayHolding(first: pg.Client, cluster: Cluster): () => Promise<pg.Clien
   }
 }
 
-async function leaveServer(
-  holder: pg.Client | undefined,
-  cluster: Cluster,
-  programs: Programs,
-): Promise<void> {
+async function leaveServer(holder: pg.Client | undefined, cluster: Cluster, programs: Programs) {
   if (!holder) return
   try {
     await holder.query('select pg_advisory_unlock_shared($1)', [usersLock])

@@ -10,7 +10,7 @@ const expanding = '.expand.sql'
 
 const shippedFolder = fileURLToPath(new URL('./', import.meta.url))
 
-export interface SqlFile {
+interface SqlFile {
   /** `0002_ledger.sql`, `0010_audit.expand.sql`, `functions/access.sql` */
   name: string
   sql: string

@@ -3,10 +3,9 @@
  * each subscription that the process is delivering to. A killed process loses the connection and with it the locks, at
  * once and without leases or clocks. Like the connection of the request slots, it must lead to PostgreSQL itself.
  */
-import pg from 'pg'
-import { limits } from '../../config.ts'
+import type pg from 'pg'
 import { connectSafely } from '../../db/check-connection.ts'
-import { keepAlive, ourSettings, withStartupOptions } from '../../db/pool.ts'
+import { singleConnection } from '../../db/pool.ts'
 import { listenForEvents, lockSubscriptions, passDeliveryIds, unlockSubscriptions } from './locks.sql.ts'
 
 export class ListenerSession {
@@ -27,13 +26,7 @@ export class ListenerSession {
    * @throws {Error} if the database is away
    */
   static async open(url: string, onEvents: (schemaId: string) => void): Promise<ListenerSession> {
-    const client = new pg.Client({
-      connectionString: withStartupOptions(url, ourSettings),
-      application_name: 'grandlivre dispatcher',
-      connectionTimeoutMillis: limits.databaseConnectMs,
-      query_timeout: limits.databaseConnectMs,
-      ...keepAlive,
-    })
+    const client = singleConnection(url, 'grandlivre dispatcher')
     const session = new ListenerSession(client)
     client.on('error', () => session.#lose())
     client.on('end', () => session.#lose())
@@ -103,7 +96,8 @@ export class ListenerSession {
       const locked = new Set<string>()
       try {
         if (unlocking.size > 0) await unlockSubscriptions(this.#client, [...unlocking.keys()])
-        for (const id of await this.#locked([...locking.keys()])) locked.add(id)
+        if (locking.size > 0)
+          for (const id of await lockSubscriptions(this.#client, [...locking.keys()])) locked.add(id)
       } catch {
         // A silent connection may hang rather than be dead. Once ended, it holds no lock.
         await this.close()
@@ -112,9 +106,5 @@ export class ListenerSession {
       for (const [id, answer] of locking) answer(locked.has(id))
     }
     this.#isWorking = false
-  }
-
-  async #locked(subscriptionIds: string[]): Promise<string[]> {
-    return subscriptionIds.length === 0 ? [] : lockSubscriptions(this.#client, subscriptionIds)
   }
 }
