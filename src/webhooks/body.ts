@@ -7,7 +7,7 @@ import { limits } from '../config.ts'
 const webhookIds = Buffer.from('e7f3a4c26b8d4d0f9a51c0d27f6be318', 'hex')
 
 /** A row of `events`. */
-export interface StoredEvent {
+interface StoredEvent {
   /** Decimal digits. */
   id: string
   name: string

@@ -39,12 +39,7 @@ export async function findUnnumbered(
  * be delivered, whatever their age: the service may just have been down.
  * @returns how many were deleted
  */
-export async function deleteEvents(
-  client: ClientBase,
-  schemaId: string,
-  before: number,
-  most: number,
-): Promise<number> {
+export async function deleteEvents(client: ClientBase, schemaId: string, before: number, most: number) {
   const { rowCount } = await client.query(
     `with needed as materialized (
        select min(least(${firstMatch}, undelivered.first_event)) as id

@@ -36,10 +36,7 @@ export const isOpen = `(s.level = 'staff' or exists (
       or k.level = 'firm' and k.folder_id is null and k.firm_id = s.firm_id) and opens_webhooks(k)))`
 
 /** Inserts a subscription, which receives events committed from now on. */
-export async function insertSubscription(
-  client: ClientBase,
-  subscription: Omit<Subscription, 'id'>,
-): Promise<Subscription> {
+export async function insertSubscription(client: ClientBase, subscription: Omit<Subscription, 'id'>) {
   const { rows } = await client.query<Subscription>(
     `insert into grandlivre.subscriptions as s
        (id, schema_id, level, firm_id, third_party_id, post_url, on_events, folder_ids, start_position)
@@ -148,11 +145,7 @@ export async function listOwnReceivers(
 }
 
 /** Undefined if it does not exist or is not the caller's. @param id decimal digits, within bigint */
-export async function findOwnSubscription(
-  client: ClientBase,
-  owner: Owner,
-  id: string,
-): Promise<Subscription | undefined> {
+export async function findOwnSubscription(client: ClientBase, owner: Owner, id: string) {
   const { rows } = await client.query<Subscription>(
     `select ${columns} from grandlivre.subscriptions s where ${isOwn} and s.id = $6`,
     [...ownerOf(owner), id],
@@ -161,11 +154,7 @@ export async function findOwnSubscription(
 }
 
 /** As `findOwnSubscription`, and locks the subscription until the transaction ends. */
-export async function lockOwnSubscription(
-  client: ClientBase,
-  owner: Owner,
-  id: string,
-): Promise<Subscription | undefined> {
+export async function lockOwnSubscription(client: ClientBase, owner: Owner, id: string) {
   const { rows } = await client.query<Subscription>(
     `select ${columns} from grandlivre.subscriptions s where ${isOwn} and s.id = $6 for no key update`,
     [...ownerOf(owner), id],
@@ -184,11 +173,7 @@ export interface AllowedPing {
  * Allows one ping, if the last one is at least `everyMs` old. To be called after `lockOwnSubscription`.
  * @returns what the ping needs, and whether the subscription is disabled; undefined if it is too early
  */
-export async function allowPing(
-  client: ClientBase,
-  id: string,
-  everyMs: number,
-): Promise<AllowedPing | undefined> {
+export async function allowPing(client: ClientBase, id: string, everyMs: number) {
   const { rows } = await client.query<AllowedPing>(
     `update grandlivre.subscriptions s set pinged_at = clock_timestamp()
      where s.id = $1 and (s.pinged_at is null or s.pinged_at <= clock_timestamp() - $2 * interval '1 ms')
@@ -242,11 +227,7 @@ export async function changeSubscription(
  * the batch waits for that time again (`plannedAt`).
  * @param by a reader wakes the batch alone, and only once that time has passed
  */
-export async function wakeSubscription(
-  client: ClientBase,
-  id: string,
-  by: 'change' | 'reader',
-): Promise<void> {
+export async function wakeSubscription(client: ClientBase, id: string, by: 'change' | 'reader') {
   await client.query(
     `with woken as (
        update grandlivre.subscriptions s set woken_at = greatest(s.woken_at, (
@@ -310,12 +291,7 @@ export async function skipToLatest(client: ClientBase, id: string): Promise<void
  * @param now epoch milliseconds
  * @returns false if it does not exist or is disabled
  */
-export async function disableSubscription(
-  client: ClientBase,
-  id: string,
-  reason: string,
-  now: number,
-): Promise<boolean> {
+export async function disableSubscription(client: ClientBase, id: string, reason: string, now: number) {
   const { rowCount } = await client.query(
     `update grandlivre.subscriptions
      set enabled = false, disabled_at = to_timestamp($3 / 1000.0), disabled_reason = $2

@@ -43,12 +43,10 @@ export interface DeliverParts extends PostParts {
   random: () => number
 }
 
-/** Runs one transaction of the dispatcher (`whileDelivering`). */
-export type Transact = <Result>(run: (client: PoolClient) => Promise<Result>) => Promise<Result>
-
-export interface Turn {
+interface Turn {
   subscriptionId: string
-  transact: Transact
+  /** Runs one transaction of the dispatcher (`whileDelivering`). */
+  transact: <Result>(run: (client: PoolClient) => Promise<Result>) => Promise<Result>
   /**
    * Whether the next delivery, including the first, may begin: this process still holds the subscription, and others do
    * not wait for a second delivery.

@@ -119,26 +119,14 @@ export async function recordFailure(
   })
 }
 
-/** What to send to a subscription. */
-export interface Waiting {
-  receiver: Receiver
-  /** The delivery to send now: batches before replays. */
-  due: Delivery | undefined
-  /** Whether a batch is pending; until it ends, no further batch is created. */
-  batchWaits: boolean
-}
-
 type WaitingRow = Receiver & Omit<Delivery, 'id'> & { id: string | null; isDue: boolean }
 
 /**
- * Undefined if the subscription is disabled, suspended or has no address, or its third party is disconnected. To be called after
- * `lockSubscription`.
+ * What to send to a subscription. `due`: the delivery to send now, batches before replays. `batchWaits`: whether a batch is
+ * pending; until it ends, no further batch is created. Undefined if the subscription is disabled, suspended or has no
+ * address, or its third party is disconnected. To be called after `lockSubscription`.
  */
-export async function findWaiting(
-  client: ClientBase,
-  subscriptionId: string,
-  now: number,
-): Promise<Waiting | undefined> {
+export async function findWaiting(client: ClientBase, subscriptionId: string, now: number) {
   const { rows } = await client.query<WaitingRow>({
     name: 'find-waiting',
     text: `select s.level, s.post_url as "postUrl", k.secret_encrypted as "sealedSecret",
@@ -165,7 +153,9 @@ export async function findWaiting(
   })
   const [receiver] = rows
   if (!receiver) return undefined
-  const due = rows.find((row): row is WaitingRow & { id: string } => row.id !== null && row.isDue)
+  const due: Delivery | undefined = rows.find(
+    (row): row is WaitingRow & { id: string } => row.id !== null && row.isDue,
+  )
   return { receiver, due, batchWaits: rows.some(({ id, isReplay }) => id !== null && !isReplay) }
 }
 
@@ -198,16 +188,8 @@ export async function storeBatch(
       now,
     ],
   })
-  return {
-    schemaId,
-    id: rows[0]!.id,
-    attempts: 0,
-    attemptsBeforeReplay: 0,
-    isReplay: false,
-    firstSequence,
-    lastSequence,
-    body,
-  }
+  const unsent = { attempts: 0, attemptsBeforeReplay: 0, isReplay: false }
+  return { schemaId, id: rows[0]!.id, ...unsent, firstSequence, lastSequence, body }
 }
 
 /** Passes over numbers whose events are all gone: otherwise every search would find the subscription again. */

@@ -29,7 +29,7 @@ import { Rounds, type Search } from './rounds.ts'
 import { type Candidate, Slots } from './slots.ts'
 import { findDue, findWork, movePositions, nextRetryAt } from './work.sql.ts'
 
-export interface DispatcherParts extends DeliverParts {
+interface DispatcherParts extends DeliverParts {
   /** Connects as the service role, to PostgreSQL itself. */
   database: Pool
   /** The same database, the same way. */

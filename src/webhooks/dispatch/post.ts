@@ -27,7 +27,7 @@ export function postPartsOf(
   return { agent: guardedAgent(rules), rules, timing, telemetry }
 }
 
-export interface DeliveryRequest extends Delivered {
+interface DeliveryRequest extends Delivered {
   postUrl: string
   /** Of the request that asked for it, such as a ping. */
   trace?: TraceHeaders | undefined

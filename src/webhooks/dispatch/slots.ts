@@ -53,12 +53,8 @@ export class Slots<Of extends Candidate> {
   /** Queues a subscription for a slot; no effect if it waits already. It must hold none. */
   wait(candidate: Of): void {
     const { subscriptionId, thirdPartyId, isSlow } = candidate
-    const share = this.#shares.get(thirdPartyId) ?? {
-      held: 0,
-      slowHeld: 0,
-      swift: new Map(),
-      slow: new Map(),
-    }
+    const none = { held: 0, slowHeld: 0, swift: new Map(), slow: new Map() }
+    const share: Share<Of> = this.#shares.get(thirdPartyId) ?? none
     this.#shares.set(thirdPartyId, share)
     if (share.swift.has(subscriptionId) || share.slow.has(subscriptionId)) return
     this.#arrivals += 1

@@ -106,11 +106,7 @@ export async function movePositions(
  * Third parties and schemas of retries that became due between two times: epoch milliseconds. (A new delivery is due
  * when it is stored, and is sent at once without this search.)
  */
-export async function findDue(
-  client: ClientBase,
-  after: number,
-  until: number,
-): Promise<{ thirdPartyId: string; schemaId: string | null }[]> {
+export async function findDue(client: ClientBase, after: number, until: number) {
   const { rows } = await client.query<{ thirdPartyId: string; schemaId: string | null }>({
     name: 'find-due',
     text: `select distinct s.third_party_id as "thirdPartyId", s.schema_id as "schemaId"

@@ -23,24 +23,15 @@ const ms = (column: string) => `round(extract(epoch from ${column}) * 1000)::flo
 
 /**
  * The deliveries after that id, oldest first.
- * @param after decimal digits, within bigint
- * @param newest the last ones where there are more than `most`, otherwise the first
+ * @param asked.after decimal digits, within bigint
+ * @param asked.newest the last ones where there are more than `most`, otherwise the first
  */
 export async function listOwnDeliveries(
   client: ClientBase,
   subscriptionId: string,
-  {
-    state,
-    after,
-    most,
-    newest,
-  }: {
-    state: DeliveryState | undefined
-    after: string
-    most: number
-    newest: boolean
-  },
-): Promise<OwnDelivery[]> {
+  asked: { state: DeliveryState | undefined; after: string; most: number; newest: boolean },
+) {
+  const { state, after, most, newest } = asked
   const { rows } = await client.query<OwnDelivery>(
     // The state is part of the text, so that the partial index of those that are pending or failed is used.
     `select d.schema_id as "schemaId", d.id, d.first_sequence || '-' || d.last_sequence as sequence, d.events, d.state,

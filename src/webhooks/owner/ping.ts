@@ -22,7 +22,7 @@ import {
   wakeSubscription,
 } from '../subscriptions.sql.ts'
 
-export interface PingParts {
+interface PingParts {
   /** Connects as the service role. */
   database: Pool
   deliveries: PostParts
@@ -51,7 +51,7 @@ export async function ping(parts: PingParts, owner: Owner, subscriptionId: strin
   return sendPing(parts, subscriptionId, allowed)
 }
 
-export type PreparedPing = AllowedPing & { postUrl: string }
+type PreparedPing = AllowedPing & { postUrl: string }
 
 /**
  * The first half of a ping, in the transaction that has locked the subscription.

@@ -83,11 +83,7 @@ export async function oldestNumber(client: ClientBase, subscriptionId: string, a
 }
 
 /** How many numbers after `after` were given to events: a gap has none. @param after decimal digits */
-export async function countNumbers(
-  client: ClientBase,
-  subscriptionId: string,
-  after: string,
-): Promise<number> {
+export async function countNumbers(client: ClientBase, subscriptionId: string, after: string) {
   const { rows } = await client.query<{ count: number }>(
     `select coalesce(sum(last_sequence - greatest(first_sequence - 1, $2)), 0)::float8 as count
      from sequence_runs where subscription_id = $1 and last_sequence > $2`,
@@ -109,11 +105,7 @@ export interface Span {
 }
 
 /** The numbers of the events that happened in a time span and are still there, ascending. */
-export async function numbersOfSpan(
-  client: ClientBase,
-  subscriptionId: string,
-  { from, to }: Span,
-): Promise<Numbers[]> {
+export async function numbersOfSpan(client: ClientBase, subscriptionId: string, { from, to }: Span) {
   const { rows } = await client.query<Numbers>(
     `with runs as materialized (
        select r.*, filter.on_events, filter.folder_ids

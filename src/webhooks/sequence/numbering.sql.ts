@@ -121,10 +121,7 @@ export async function lockSubscription(client: ClientBase, subscriptionId: strin
 }
 
 /** The last number of a subscription, whether there are events without a number, and whether a delivery waits for a retry. */
-export async function readNumbering(
-  client: ClientBase,
-  subscriptionId: string,
-): Promise<{ numbered: number; isBehind: boolean; isRetried: boolean }> {
+export async function readNumbering(client: ClientBase, subscriptionId: string) {
   const { rows } = await client.query<{ numbered: number; isBehind: boolean; isRetried: boolean }>({
     name: 'read-numbering',
     text: `select s.numbered::float8 as numbered,
@@ -142,11 +139,7 @@ export async function readNumbering(
  * Numbers the next events, at most `most`, of one schema, and returns them; empty if there are none. To be called after
  * `lockSubscription`.
  */
-export async function numberNext(
-  client: ClientBase,
-  subscriptionId: string,
-  most: number,
-): Promise<NumberedEvent[]> {
+export async function numberNext(client: ClientBase, subscriptionId: string, most: number) {
   const { rows } = await client.query<NumberedEvent>({
     name: 'number-next',
     text: `with ${numbering(`, ${payload}`)}

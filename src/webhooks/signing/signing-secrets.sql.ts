@@ -5,11 +5,7 @@
 import type { ClientBase } from 'pg'
 
 /** Adds the secret that is the newest from now on. The previous one must have been retired. */
-export async function insertSigningSecret(
-  client: ClientBase,
-  subscriptionId: string,
-  sealed: Buffer,
-): Promise<void> {
+export async function insertSigningSecret(client: ClientBase, subscriptionId: string, sealed: Buffer) {
   await client.query(
     'insert into grandlivre.signing_secrets (subscription_id, secret_encrypted) values ($1, $2)',
     [subscriptionId, sealed],
@@ -17,11 +13,7 @@ export async function insertSigningSecret(
 }
 
 /** Deletes secrets that sign no longer, and lets the newest sign for this long. */
-export async function retireSigningSecret(
-  client: ClientBase,
-  subscriptionId: string,
-  keepMs: number,
-): Promise<void> {
+export async function retireSigningSecret(client: ClientBase, subscriptionId: string, keepMs: number) {
   await client.query(
     'delete from grandlivre.signing_secrets where subscription_id = $1 and retired_at <= now()',
     [subscriptionId],
@@ -34,10 +26,7 @@ export async function retireSigningSecret(
 }
 
 /** How many sign, and in how many seconds the first of them no longer does; null if there is only the newest. */
-export async function countSigningSecrets(
-  client: ClientBase,
-  subscriptionId: string,
-): Promise<{ count: number; seconds: number | null }> {
+export async function countSigningSecrets(client: ClientBase, subscriptionId: string) {
   const { rows } = await client.query<{ count: number; seconds: number | null }>(
     `select count(*)::int as count, ceil(extract(epoch from min(retired_at) - now()))::int as seconds
      from grandlivre.signing_secrets where subscription_id = $1 and (retired_at is null or retired_at > now())`,
@@ -55,10 +44,7 @@ export interface SealedSecrets {
 }
 
 /** Locks the subscription and reads its secrets. Inside `whileDelivering`. Undefined if it does not exist. */
-export async function lockSealedSecrets(
-  client: ClientBase,
-  subscriptionId: string,
-): Promise<SealedSecrets | undefined> {
+export async function lockSealedSecrets(client: ClientBase, subscriptionId: string) {
   const { rows } = await client.query<SealedSecrets>(
     `select k.secret_encrypted as "sealedSecret", ${sealedSigningSecrets} as "sealedSigningSecrets"
      from subscriptions s
