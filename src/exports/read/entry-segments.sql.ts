@@ -7,11 +7,7 @@ import type { ExerciceSpan } from './entry-segments.ts'
  * @param among conditions on all entries `e` that count as lying within a span: those of the folder
  * @param selecting further conditions, on the selected entries
  */
-export async function findSpans(
-  client: pg.ClientBase,
-  among: string[],
-  selecting: string[],
-): Promise<ExerciceSpan[]> {
+export async function findSpans(client: pg.ClientBase, among: string[], selecting: string[]) {
   const { rows } = await client.query<ExerciceSpan>(
     `with spans as (
        select e.exercice_id, min(e.id) as least, max(e.id) as greatest, count(*) as selected

@@ -4,10 +4,7 @@ import type { FlatDictionaryRows } from '../../formats/flat/dictionary.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 
 /** Undefined if the folder does not exist. */
-export async function readFlatDictionary(
-  client: pg.ClientBase,
-  { schemaId, folderId }: FolderKey,
-): Promise<FlatDictionaryRows | undefined> {
+export async function readFlatDictionary(client: pg.ClientBase, { schemaId, folderId }: FolderKey) {
   const list = (row: string, table: string) => `array(select json_build_object(${row}) from ${table}
     where t.schema_id = f.schema_id and t.folder_id = f.id)`
   const { rows } = await client.query<FlatDictionaryRows>(
