@@ -11,7 +11,7 @@ import type { RunningStream } from '../../http/stream/running-streams.ts'
 import { type ExportRecord, findRecord, listExports } from '../../jobs/jobs.sql.ts'
 import type { RunningAttempts } from '../../jobs/running-attempts.ts'
 import { exportFacts, exportList, folderOf, formatOf } from '../../lists/exports.ts'
-import { bar, bytes, clock, duration, facts, integer, table, time } from '../elements.ts'
+import { bar, bytes, clock, duration, integer, table } from '../elements.ts'
 import { type Action, type Html, type Page, type PageContext, Refusal } from '../page.ts'
 import { Rates } from '../rates.ts'
 import { askedAct, confirmation } from './parts/acts.ts'
@@ -24,8 +24,6 @@ const everyMs = 1_000
 /** Open exports that are listed; a queue that is longer says so. */
 const openMax = 100
 const endedMax = 20
-
-const cutFields = z.object({ reason: line.optional() })
 
 export function exportPages(attempts: RunningAttempts): Page[] {
   const rates = new Rates(Date.now)
@@ -147,10 +145,11 @@ function runningCells(each: ExportRecord, attempts: RunningAttempts, rates: Rate
 
 const folderLink = (folderId: string) => html`<a href="/console/folders/${folderId}">${folderId}</a>`
 
-/** @throws {Refusal} if there cannot be such an export: PostgreSQL has no text with a NUL */
-function exportIdOf({ params }: PageContext): string {
+/** @throws {Refusal} if there is none. PostgreSQL has no text with a NUL, so such an id is not looked up */
+async function exportOf({ owner, params }: PageContext): Promise<ExportRecord> {
   const id = params['id'] ?? ''
-  if (/^export_\w+$/.test(id)) return id
+  const found = /^export_\w+$/.test(id) ? await findRecord(owner, id) : undefined
+  if (found) return found
   throw new Refusal(404, 'There is no such full export.')
 }
 
@@ -159,16 +158,12 @@ const cancelExport = askedAct({
   title: 'Cancel an export',
   act: acts.cancelExport,
   back: () => '',
-  ask: async (context) => {
-    const found = await findRecord(context.owner, exportIdOf(context))
-    if (!found) throw new Refusal(404, 'There is no such full export.')
-    return {
-      title: 'Cancel the export',
-      says: factList(context, exportFacts(found)),
-      fields: reasonField('Reason, shown to the partner in the status of the export'),
-      back: '',
-    }
-  },
+  ask: async (context) => ({
+    title: 'Cancel the export',
+    says: factList(context, exportFacts(await exportOf(context))),
+    fields: reasonField('Reason, shown to the partner in the status of the export'),
+    back: '',
+  }),
 })
 
 function reasonField(label: string): Html {
@@ -187,20 +182,20 @@ async function cutPage(context: PageContext): Promise<Html> {
   return confirmation(context, {
     title: 'Cut the stream',
     says: html`<p>The partner sees a broken transfer, and may call again at once.</p>
-${facts([
-  ['Stream', `${stream.what} ${stream.form}`],
-  ['Folder', stream.folderId ?? 'folders of a firm'],
-  ['Request', html`<code>${stream.requestId}</code>`],
-  ['Since', time(new Date(stream.since), context)],
-  ['Sent', bytes(stream.bytes)],
-])}`,
+${factList(context, {
+  Stream: `${stream.what} ${stream.form}`,
+  Folder: stream.folderId ?? 'folders of a firm',
+  Request: { code: stream.requestId },
+  Since: { at: new Date(stream.since) },
+  Sent: { bytes: stream.bytes },
+})}`,
     fields: reasonField('Reason, for the audit'),
     back: '',
   })
 }
 
 const cutStream = onceAction('/streams/:id/cut', async (context, form) => {
-  const { reason = null } = checkFields(cutFields, fieldsOf(form))
+  const { reason = null } = checkFields(z.object({ reason: line.optional() }), fieldsOf(form))
   const { id, what, requestId, schemaId, folderId, thirdPartyId } = streamOf(context)
   const { owner, services, staff } = context
   const details = { stream: what, request: requestId, reason }

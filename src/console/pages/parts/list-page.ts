@@ -3,7 +3,7 @@ import { html } from 'hono/html'
 import type { PagedList, Place } from '../../../lists/list.ts'
 import { type Html, type Page, type PageContext, Refusal } from '../../page.ts'
 import { listTable, type TableOptions } from './cells.ts'
-import { choice, field, pageOf, pageRows, pager } from './paging.ts'
+import { choice, field, pageRows, pager } from './paging.ts'
 
 /** A field of the form above a list. */
 export interface Filter<Value extends string = string> {
@@ -79,9 +79,10 @@ export async function pagedTable<Row, Filtered>(
   if (after !== undefined && !list.places.test(after))
     throw new Refusal(400, 'after is not a place in this list: begin with its first page')
   const place: Place = { after, most: most + 1 }
-  const { rows, last } = pageOf(await list.read(context.owner, { ...filtered, ...place }), most)
-  return html`${listTable(context, list, rows, options)}
-${pager(context, last && list.placeOf(last))}`
+  const rows = await list.read(context.owner, { ...filtered, ...place })
+  const next = rows.length > most ? list.placeOf(rows[most - 1]!) : undefined
+  return html`${listTable(context, list, rows.slice(0, most), options)}
+${pager(context, next)}`
 }
 
 /** A page of a list that its address filters. */

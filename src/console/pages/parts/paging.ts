@@ -5,16 +5,6 @@ import type { Html, PageContext } from '../../page.ts'
 /** Rows of a page. A list asks for one more, to know whether another page follows. */
 export const pageRows = 50
 
-/** The rows of this page, and the last of them if more follow. */
-export function pageOf<Row>(
-  rows: readonly Row[],
-  most = pageRows,
-): { rows: readonly Row[]; last: Row | undefined } {
-  if (rows.length <= most) return { rows, last: undefined }
-  const shown = rows.slice(0, most)
-  return { rows: shown, last: shown.at(-1) }
-}
-
 /**
  * Links to the first and the next page of a list.
  * @param next the row after which the next page begins; undefined: this is the last
