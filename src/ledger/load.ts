@@ -144,6 +144,14 @@ export async function analyzeWhileLoading(client: ClientBase): Promise<void> {
     grandlivre.entries, grandlivre.movements`)
 }
 
+/** Updates the planner's statistics; otherwise it would take an exercice of a million entries for an empty one. */
+export async function analyzeLedger(client: { query(text: string): Promise<unknown> }): Promise<void> {
+  await client.query(
+    `analyze grandlivre.entries, grandlivre.movements, grandlivre.accounts, grandlivre.companies,
+       grandlivre.journals, grandlivre.events`,
+  )
+}
+
 /** Encodes a non-null value as a COPY field; undefined if a text in it contains NUL. */
 function encode(value: unknown, encoding: Written): string | undefined {
   switch (encoding) {

@@ -1,8 +1,9 @@
 /** import fec: a ledger is loaded completely and unchanged, whatever the form of its file. */
 import { randomInt } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type FecProgress, importFec } from '../../src/ledger/fec/import-fec.ts'
+import { importFec } from '../../src/ledger/fec/import-fec.ts'
 import { batchRows } from '../../src/ledger/import/entry-writer.ts'
+import type { ImportProgress } from '../../src/ledger/import/import-transaction.ts'
 import { fecImports } from '../support/imports/fec-imports.ts'
 import { changed, type FecRow, fecFile, forms, ledger } from '../support/ledgers/fec-file.ts'
 import { ledgerContent } from '../support/ledgers/ledger-content.ts'
@@ -271,7 +272,7 @@ describe('over several batches, each loaded while the next is read', () => {
 })
 
 test('progress is reported for both steps, to the last byte', async () => {
-  const reported: FecProgress[] = []
+  const reported: ImportProgress[] = []
   await importFile(fecFile(ledger), { onProgress: (progress) => reported.push(progress) })
   const bytes = fecFile(ledger).length
   expect(reported.filter(({ step }) => step === 'checking').at(-1)).toMatchObject({

@@ -19,12 +19,7 @@ export const importMadCommand = command({
       options,
       'mad',
       'movements',
-      (pool, { onProgress, ...given }) =>
-        importMad(pool, {
-          ...given,
-          renumber: options.renumber ?? false,
-          onProgress: ({ movements, ...progress }) => onProgress({ ...progress, lines: movements }),
-        }),
+      (pool, given) => importMad(pool, { ...given, renumber: options.renumber ?? false }),
       told,
     ),
 })

@@ -1,11 +1,11 @@
 /** What imports of files with a whole ledger have in common: options, progress, report. */
 import { statSync } from 'node:fs'
-import type { ClientBase, Pool } from 'pg'
+import type { Pool } from 'pg'
 import type { Given } from '../../../packages/terminal/src/command.ts'
 import { inUnits } from '../../formats/minor-units.ts'
-import type { PreparedFolder } from '../../ledger/import/whole-folder.ts'
+import type { LoadedLedger, WholeImportOptions } from '../../ledger/import/whole-folder.ts'
 import { checkLine } from '../terminal/check-line.ts'
-import { type FileProgress, showFileProgress } from '../terminal/file-progress.ts'
+import { showFileProgress } from '../terminal/file-progress.ts'
 import { nextSteps } from '../terminal/next-steps.ts'
 import type { StaffTerminal } from '../terminal/terminal.ts'
 import { recordAct, withDatabase } from '../with-database.ts'
@@ -19,40 +19,18 @@ export const folderOptions = {
   replace: { help: 'replace the whole ledger that the folder already holds' },
 } as const
 
-interface WholeLedger extends PreparedFolder {
-  exercices: { id: string; start: string; end: string }[]
-  entries: number
-  movements: number
-  accounts: number
-  journals: number
-  debit: bigint
-  credit: bigint
-  drafts: number
-}
-
-interface LoadOptions<Imported> {
-  file: string
-  folderId?: string
-  name?: string
-  replace?: boolean
-  timeZone: string
-  onProgress: (progress: FileProgress) => void
-  record: (client: ClientBase, imported: Imported) => Promise<void>
-  onLoaded: (imported: Imported) => void
-}
-
 /**
  * @param format of the file, as the command names it
  * @param unit what progress counts: lines, movements
  * @param told lines of the report about what this kind of file lacks or has beyond the ledger
  */
-export async function importWholeLedger<Imported extends WholeLedger>(
+export async function importWholeLedger<Imported extends LoadedLedger>(
   terminal: StaffTerminal,
   file: string,
   { folder, name, replace }: Given<unknown, typeof folderOptions>,
   format: 'mad' | 'tra',
   unit: string,
-  load: (pool: Pool, options: LoadOptions<Imported>) => Promise<unknown>,
+  load: (pool: Pool, options: WholeImportOptions<Imported>) => Promise<unknown>,
   told: (imported: Imported) => string[],
 ): Promise<void> {
   // Checked before a database is started.
@@ -96,7 +74,7 @@ export function ifAny(number: number, what: string): string[] {
   return number > 0 ? [`${what}: ${number.toLocaleString('en')}`] : []
 }
 
-function report(imported: WholeLedger, seconds: number): string[] {
+function report(imported: LoadedLedger, seconds: number): string[] {
   const loaded = [
     `${counted(imported.movements, 'movement')} in ${counted(imported.entries, 'entry', 'entries')}`,
     counted(imported.accounts, 'account'),

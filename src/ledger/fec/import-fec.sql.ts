@@ -129,11 +129,3 @@ export async function paymentIds(client: ClientBase, key: FolderKey): Promise<Ma
   )
   return new Map(rows.map(({ code, id }) => [code, id]))
 }
-
-/** Updates the planner's statistics; otherwise it would take an exercice of a million entries for an empty one. */
-export async function analyzeLedger(client: { query(text: string): Promise<unknown> }): Promise<void> {
-  await client.query(
-    `analyze grandlivre.entries, grandlivre.movements, grandlivre.accounts, grandlivre.companies,
-       grandlivre.journals, grandlivre.events`,
-  )
-}

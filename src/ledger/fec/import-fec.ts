@@ -26,12 +26,12 @@ import type { Period } from '../../formats/rows.ts'
 import { rememberLetterings } from '../events.sql.ts'
 import { IdSource } from '../ids.ts'
 import type { WrittenCounts } from '../import/entry-writer.ts'
-import { inImportTransaction } from '../import/import-transaction.ts'
+import { type ImportOptions, type ImportProgress, inImportTransaction } from '../import/import-transaction.ts'
 import { fileSize } from '../import/source-file.ts'
 import { publishImport } from '../publish-import.ts'
 import { createFiledTables } from '../replace/replace.sql.ts'
 import { type FecReplacement, replaceExercice } from '../replace/replace.ts'
-import { analyzeLedger, fileExercice, findEarlierImports } from './import-fec.sql.ts'
+import { fileExercice, findEarlierImports } from './import-fec.sql.ts'
 import { type Dimensions, loadDimensions } from './load-dimensions.ts'
 import { EntryLoader, type LoadCounts } from './load-entries.ts'
 import { type FecFileName, readFileName } from './survey/file-name.ts'
@@ -39,16 +39,11 @@ import { fiscalYear, LineDays } from './survey/fiscal-year.ts'
 import { FecSurvey } from './survey/survey.ts'
 import { findOrCreateFolder, prepareExercice, type RequestedFolder } from './target.ts'
 
-export interface FecImportOptions {
-  /** Path of a regular file: it is read more than once. */
-  file: string
-  /**
-   * Decimal digits. If absent: the folder with the same reference (SIREN, else the digits in the file's name, else
-   * `name`), created if there is none.
-   */
-  folderId?: string
-  /** Name of a new folder. Default: the file's name. */
-  name?: string
+/**
+ * The file is read more than once. Without a folder: the one with the same reference (SIREN, else the digits in the
+ * file's name, else `name`), created if there is none.
+ */
+export interface FecImportOptions extends ImportOptions<FecImported> {
   /** 9 or 14 digits. Default: taken from the file's name. */
   siren?: string
   /** Fiscal year, `YYYY-MM-DD`. Default: from the file's name, else from the dates of its lines. */
@@ -56,23 +51,8 @@ export interface FecImportOptions {
   end?: string
   /** Default: detected. */
   encoding?: FecEncoding
-  /** Replaces the entries of the exercice; what does not differ stays as it is. */
-  replace?: boolean
   /** Entries without a validation date await validation; otherwise they are validated on their own date. */
   drafts?: boolean
-  onProgress?: (progress: FecProgress) => void
-  /** The last statements of the transaction: what else belongs to the import. */
-  record?: (client: pg.ClientBase, imported: FecImported) => Promise<void>
-  /** Called after the commit. Only statistics follow, which may fail or be interrupted without harm. */
-  onLoaded?: (imported: FecImported) => void
-}
-
-export interface FecProgress {
-  /** `dating` only if the dates of the lines determine the fiscal year. */
-  step: 'dating' | 'checking' | 'loading'
-  bytes: number
-  bytesTotal: number
-  lines: number
 }
 
 export interface FecImported extends LoadCounts, WrittenCounts {
@@ -116,7 +96,7 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
 
   const { encoding, example: encodingExample } = await encodingOf(options)
   const problems = new FecProblems()
-  const read = (step: FecProgress['step'], findings?: FecFindings) =>
+  const read = (step: ImportProgress['step'], findings?: FecFindings) =>
     readLines(options, { encoding, bytesTotal, mtimeMs }, step, problems, findings)
   const period = knownPeriod ?? (await fiscalYearOf(read('dating')))
   const survey = new FecSurvey(period, problems)
@@ -124,15 +104,10 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
   survey.end()
 
   const isPeriodInferred = knownPeriod === undefined
-  const imported = await inImportTransaction(pool, async (client) => {
+  return inImportTransaction(pool, options, async (client) => {
     const loaded = await load(client, survey, requested, options, (findings) => read('loading', findings))
-    const imported = { ...loaded, encoding, encodingExample, period, isPeriodInferred }
-    await options.record?.(client, imported)
-    return imported
+    return { ...loaded, encoding, encodingExample, period, isPeriodInferred }
   })
-  options.onLoaded?.(imported)
-  await analyzeLedger(pool)
-  return imported
 }
 
 /** In a transaction: what the survey found good goes into its folder and exercice. */
@@ -230,7 +205,7 @@ const fileChanged = 'The file changed while it was imported: nothing was loaded,
 async function* readLines(
   options: FecImportOptions,
   { encoding, bytesTotal, mtimeMs }: { encoding: FecEncoding; bytesTotal: number; mtimeMs: number },
-  step: FecProgress['step'],
+  step: ImportProgress['step'],
   problems: FecProblems,
   findings?: FecFindings,
 ): AsyncGenerator<FecLine[]> {

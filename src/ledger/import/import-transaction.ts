@@ -16,6 +16,7 @@
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { inTransaction } from '../../db/pool.ts'
+import { analyzeLedger } from '../load.ts'
 import { applicationNames } from './other-writers.sql.ts'
 
 /** Deadlocks after which an import begins again. */
@@ -23,11 +24,53 @@ const repetitionsMax = 3
 /** The other writer wakes up meanwhile and locks the folder: an import that began at once could be there before it again. */
 const pauseMs = 500
 
+export interface ImportOptions<Imported> {
+  /** Path of a regular file. */
+  file: string
+  /** Decimal digits; of an existing folder. */
+  folderId?: string
+  /** Name of a new folder. Default: that of the file. */
+  name?: string
+  /** Replaces what the folder, or the exercice of a FEC, holds. */
+  replace?: boolean
+  onProgress?: (progress: ImportProgress) => void
+  /** The last statements of the transaction: what else belongs to the import. */
+  record?: (client: pg.ClientBase, imported: Imported) => Promise<void>
+  /** Called after the commit. Only statistics follow, which may fail or be interrupted without harm. */
+  onLoaded?: (imported: Imported) => void
+}
+
+export interface ImportProgress {
+  /** `dating` only if the dates of the lines of a FEC determine the fiscal year. */
+  step: 'dating' | 'checking' | 'reading' | 'loading'
+  bytes: number
+  bytesTotal: number
+  /** Of the file; of a MAD file, its movements. */
+  lines: number
+}
+
 /**
- * @param run is called again from its beginning, in a new transaction
+ * Loads, records and commits.
+ * @param pool connects as the owner of the tables
+ * @param load is called again from its beginning, in a new transaction
  * @throws {Error} naming the other writers, after one deadlock more than `repetitionsMax`; nothing is loaded
  */
-export async function inImportTransaction<Result>(
+export async function inImportTransaction<Imported>(
+  pool: pg.Pool,
+  { record, onLoaded }: ImportOptions<Imported>,
+  load: (client: pg.ClientBase) => Promise<Imported>,
+): Promise<Imported> {
+  const imported = await repeated(pool, async (client) => {
+    const loaded = await load(client)
+    await record?.(client, loaded)
+    return loaded
+  })
+  onLoaded?.(imported)
+  await analyzeLedger(pool)
+  return imported
+}
+
+async function repeated<Result>(
   pool: pg.Pool,
   run: (client: pg.ClientBase) => Promise<Result>,
 ): Promise<Result> {

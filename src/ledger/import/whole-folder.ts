@@ -2,8 +2,11 @@
 import type { ClientBase } from 'pg'
 import { printable } from '../../../packages/terminal/src/printable.ts'
 import type { IdSource } from '../ids.ts'
+import { publishImport } from '../publish-import.ts'
 import { countLedger, exerciceIds, type Folder, type FolderTarget } from '../tenants.sql.ts'
+import type { WrittenCounts } from './entry-writer.ts'
 import { checkSiren, createTenantOf, folderWithId } from './folder-target.ts'
+import type { ImportOptions } from './import-transaction.ts'
 
 export interface RequestedLedger {
   /** Decimal digits. If absent: a new folder, in a tenant of its own. */
@@ -19,6 +22,25 @@ export interface PreparedFolder extends FolderTarget {
   created: boolean
   /** Ids of the exercices of the ledger that is to be replaced; undefined if there is none. */
   former: string[] | undefined
+}
+
+export interface WholeImportOptions<Imported> extends ImportOptions<Imported> {
+  /** IANA name, in which exercices were closed and entries created on their day. */
+  timeZone: string
+}
+
+/** What every import of a whole ledger reports. */
+export interface LoadedLedger extends PreparedFolder, WrittenCounts {
+  accounts: number
+  journals: number
+  /** Earliest first. */
+  exercices: LoadedExercice[]
+}
+
+export interface LoadedExercice {
+  id: string
+  start: string
+  end: string
 }
 
 /**
@@ -49,3 +71,25 @@ export async function prepareFolder(
     )
   return { ...found, created: false, former: await exerciceIds(client, found) }
 }
+
+/** @param isByDifference whether what the folder had before stays where it does not differ */
+export async function publishLedger(
+  client: ClientBase,
+  { schemaId, folderId, created: folderCreated, former }: PreparedFolder,
+  exercices: LoadedExercice[],
+  filled: ReadonlySet<string>,
+  isByDifference: boolean,
+): Promise<void> {
+  const before = former ?? []
+  const ids = exercices.map(({ id }) => id)
+  await publishImport(client, {
+    ...{ schemaId, folderId, folderCreated, replaced: former !== undefined },
+    deleted: before.filter((id) => !ids.includes(id)),
+    created: ids.filter((id) => !before.includes(id)),
+    filled: isByDifference ? [] : [...filled],
+    changed: isByDifference ? null : undefined,
+  })
+}
+
+export const earliestFirst = (exercices: LoadedExercice[]) =>
+  exercices.toSorted((one, other) => (one.start < other.start ? -1 : 1))

@@ -13,14 +13,18 @@ import { addressOf } from '../../formats/items/accounts/address.ts'
 import { JsonItems, JsonTextError, pathOf } from '../../formats/mad/read/json-items.ts'
 import { FileProblems, problemsMax } from '../../formats/mad/read/problems.ts'
 import { rememberLetterings } from '../events.sql.ts'
-import { analyzeLedger } from '../fec/import-fec.sql.ts'
 import { IdSource } from '../ids.ts'
-import type { WrittenCounts } from '../import/entry-writer.ts'
 import { ImportRefused } from '../import/import-refused.ts'
 import { inImportTransaction } from '../import/import-transaction.ts'
 import { fileSize } from '../import/source-file.ts'
-import { type PreparedFolder, prepareFolder } from '../import/whole-folder.ts'
-import { publishImport } from '../publish-import.ts'
+import {
+  earliestFirst,
+  type LoadedLedger,
+  type PreparedFolder,
+  prepareFolder,
+  publishLedger,
+  type WholeImportOptions,
+} from '../import/whole-folder.ts'
 import { createFiledTables } from '../replace/replace.sql.ts'
 import { fillFolder, type Replacement, replaceFolder } from '../replace/replace.ts'
 import { Books, booksPlaces, entriesPlace, takenPlaces } from './books.ts'
@@ -41,40 +45,15 @@ import { pathOfId, refusingTwice } from './places-of-ids.ts'
 import { readItems } from './read-file.ts'
 import { createFiledBooks, endBooks, knownBooks, writeBooks } from './replace-books.sql.ts'
 
-export interface MadImportOptions {
-  /** Path of a regular file, plain or compressed by gzip or zstd. */
-  file: string
-  /** Decimal digits. If absent: a new folder. */
-  folderId?: string
-  /** Name of a new folder. Default: that of the file. */
-  name?: string
-  /** Replaces the whole ledger of the folder; what does not differ stays as it is. */
-  replace?: boolean
+/** A folder that is replaced keeps what does not differ. Without one: a new folder. */
+export interface MadImportOptions extends WholeImportOptions<MadImported> {
   /** Gives new ids to everything that the folder does not have. Otherwise the ids of the file are kept. */
   renumber?: boolean
-  /** IANA name, in which exercices were closed on their day. */
-  timeZone: string
-  onProgress?: (progress: MadProgress) => void
-  /** The last statements of the transaction: what else belongs to the import. */
-  record?: (client: pg.ClientBase, imported: MadImported) => Promise<void>
-  /** Called after the commit. Only statistics follow, which may fail or be interrupted without harm. */
-  onLoaded?: (imported: MadImported) => void
 }
 
-export interface MadProgress {
-  step: 'reading' | 'loading'
-  bytes: number
-  bytesTotal: number
-  movements: number
-}
-
-export interface MadImported extends EntryCounts, WrittenCounts, PreparedFolder {
+export interface MadImported extends EntryCounts, LoadedLedger {
   /** What was written, if the folder held a ledger before. `books` counts rows of accounts, journals and so on. */
   replacement: (Replacement & { books: number }) | undefined
-  accounts: number
-  journals: number
-  /** Ids of the exercices and their days, earliest first. */
-  exercices: { id: string; start: string; end: string }[]
   /** Addresses whose full name is not made of their parts. */
   fullNames: number
   /** Exercices whose duration is not that of their days. */
@@ -90,22 +69,17 @@ export interface MadImported extends EntryCounts, WrittenCounts, PreparedFolder 
  */
 export async function importMad(pool: pg.Pool, options: MadImportOptions): Promise<MadImported> {
   const bytesTotal = await fileSize(options.file)
-  const imported = await refusing(async () => {
+  return refusing(async () => {
     const problems = new FileProblems()
     const books = await readBooks(options, bytesTotal, problems)
     const unknown = new Map(problems.unknown)
     return refusingTwice(options.file, () =>
-      inImportTransaction(pool, async (client) => {
+      inImportTransaction(pool, options, (client) => {
         problems.unknown = new Map(unknown)
-        const loaded = await load(client, options, bytesTotal, books)
-        await options.record?.(client, loaded)
-        return loaded
+        return load(client, options, bytesTotal, books)
       }),
     )
   })
-  options.onLoaded?.(imported)
-  await analyzeLedger(pool)
-  return imported
 }
 
 /** Problems of the text are reported as those of its items are. */
@@ -137,7 +111,7 @@ async function readBooks(
   const books = new Books(problems)
   const items = new JsonItems((place) => takenPlaces.has(place))
   const hasAll = () => problems.isFull || booksPlaces.every((place) => items.complete.has(place))
-  const onRead = (bytes: number) => options.onProgress?.({ step: 'reading', bytes, bytesTotal, movements: 0 })
+  const onRead = (bytes: number) => options.onProgress?.({ step: 'reading', bytes, bytesTotal, lines: 0 })
   for await (const batch of readItems(options.file, items, onRead, hasAll))
     for (const item of batch) books.take(item)
   throwIfAny(problems)
@@ -186,20 +160,15 @@ async function load(
   const [currency] = counts.currencies
   if (folder.created && currency !== undefined && counts.currencies.size === 1)
     await setCurrency(client, folder, currency)
-  const exercices = [...books.exercices.values()]
-    .map(({ producerId, period: { start, end } }) => ({ id: idOf('exercices', producerId), start, end }))
-    .toSorted((one, other) => (one.start < other.start ? -1 : 1))
-  const before = former ?? []
-  await publishImport(client, {
-    schemaId,
-    folderId: id,
-    folderCreated: folder.created,
-    replaced: isReplaced,
-    deleted: before.filter((id) => !exercices.some((exercice) => exercice.id === id)),
-    created: exercices.map(({ id }) => id).filter((id) => !before.includes(id)),
-    filled: isReplaced ? [] : [...counts.filled],
-    changed: isReplaced ? null : undefined,
-  })
+  const periods = [...books.exercices.values()]
+  const exercices = earliestFirst(
+    periods.map(({ producerId, period: { start, end } }) => ({
+      id: idOf('exercices', producerId),
+      start,
+      end,
+    })),
+  )
+  await publishLedger(client, folder, exercices, counts.filled, isReplaced)
   const { accounts, journals, problems, fullNames, durations } = books
   const sizes = { accounts: accounts.size, journals: journals.size, fullNames, durations }
   const replacement = written && { ...written, books: writtenBooks }
@@ -232,7 +201,7 @@ async function loadEntries(
   // With what is of neither reading, to be counted wherever it stands.
   const items = new JsonItems((place) => !takenPlaces.has(place))
   const onRead = (bytes: number) =>
-    onProgress?.({ step: 'loading', bytes, bytesTotal, movements: loader.movements })
+    onProgress?.({ step: 'loading', bytes, bytesTotal, lines: loader.movements })
   for await (const batch of readItems(file, items, onRead, () => problems.isFull))
     for (const item of batch) {
       if (item.place !== entriesPlace) problems.addUnknown(pathOf(item), [])

@@ -13,49 +13,25 @@ import { parseTra, type TraLine } from '../../formats/tra/check/parse.ts'
 import { TraProblems } from '../../formats/tra/check/problem.ts'
 import { layouts } from '../../formats/tra/layouts/layouts.ts'
 import { rememberLetterings } from '../events.sql.ts'
-import { analyzeLedger } from '../fec/import-fec.sql.ts'
 import { IdSource } from '../ids.ts'
 import type { WrittenCounts } from '../import/entry-writer.ts'
 import { ImportRefused } from '../import/import-refused.ts'
 import { inImportTransaction } from '../import/import-transaction.ts'
 import { fileSize, readSource } from '../import/source-file.ts'
-import { type PreparedFolder, prepareFolder } from '../import/whole-folder.ts'
-import { publishImport } from '../publish-import.ts'
+import {
+  earliestFirst,
+  type LoadedLedger,
+  type PreparedFolder,
+  prepareFolder,
+  publishLedger,
+  type WholeImportOptions,
+} from '../import/whole-folder.ts'
 import { deleteLedger } from '../tenants.sql.ts'
 import { type TraEntryCounts, TraEntryLoader } from './load-entries.ts'
 import { loadParameters, type TraIds } from './load-parameters.ts'
 import { TraParameters } from './parameters.ts'
 
-export interface TraImportOptions {
-  /** Path of a regular file, plain or compressed by gzip or zstd. */
-  file: string
-  /** Decimal digits. If absent: a new folder. */
-  folderId?: string
-  /** Name of a new folder. Default: that of the file. */
-  name?: string
-  /** Replaces the whole ledger of the folder. */
-  replace?: boolean
-  /** IANA name, in which exercices were closed and entries created on their day. */
-  timeZone: string
-  onProgress?: (progress: TraProgress) => void
-  /** The last statements of the transaction: what else belongs to the import. */
-  record?: (client: pg.ClientBase, imported: TraImported) => Promise<void>
-  /** Called after the commit. Only statistics follow, which may fail or be interrupted without harm. */
-  onLoaded?: (imported: TraImported) => void
-}
-
-export interface TraProgress {
-  step: 'loading'
-  bytes: number
-  bytesTotal: number
-  lines: number
-}
-
-export interface TraImported extends PreparedFolder, TraEntryCounts, WrittenCounts {
-  accounts: number
-  journals: number
-  /** Earliest first. */
-  exercices: { id: string; start: string; end: string }[]
+export interface TraImported extends TraEntryCounts, LoadedLedger {
   /** Entries and shares that do not add up. */
   wrongSums: number
   banksLeftOut: number
@@ -73,21 +49,17 @@ const problemsShown = 20
  * @throws {ImportRefused} problems in the file, with lines, columns and values; nothing is loaded
  * @throws {Error} for unsuitable options and folders; says what to do; nothing is loaded
  */
-export async function importTra(pool: pg.Pool, options: TraImportOptions): Promise<TraImported> {
+export async function importTra(
+  pool: pg.Pool,
+  options: WholeImportOptions<TraImported>,
+): Promise<TraImported> {
   const bytesTotal = await fileSize(options.file)
-  const imported = await inImportTransaction(pool, async (client) => {
-    const loaded = await new TraImport(client, options, bytesTotal).run()
-    await options.record?.(client, loaded)
-    return loaded
-  })
-  options.onLoaded?.(imported)
-  await analyzeLedger(pool)
-  return imported
+  return inImportTransaction(pool, options, (client) => new TraImport(client, options, bytesTotal).run())
 }
 
 class TraImport {
   readonly #client: pg.ClientBase
-  readonly #options: TraImportOptions
+  readonly #options: WholeImportOptions<TraImported>
   readonly #bytesTotal: number
   readonly #ids: IdSource
   readonly #sums = new TraProblems()
@@ -97,7 +69,7 @@ class TraImport {
   #loadedIds: TraIds | undefined
   #loader: TraEntryLoader | undefined
 
-  constructor(client: pg.ClientBase, options: TraImportOptions, bytesTotal: number) {
+  constructor(client: pg.ClientBase, options: WholeImportOptions<TraImported>, bytesTotal: number) {
     this.#client = client
     this.#options = options
     this.#bytesTotal = bytesTotal
@@ -186,21 +158,13 @@ class TraImport {
   async #publish(counts: TraEntryCounts & WrittenCounts): Promise<TraImported> {
     const folder = this.#folder!
     const { accounts, journals, exercices, banksLeftOut } = this.#loadedIds!
-    await publishImport(this.#client, {
-      schemaId: folder.schemaId,
-      folderId: folder.folderId,
-      folderCreated: folder.created,
-      replaced: folder.former !== undefined,
-      deleted: folder.former ?? [],
-      created: exercices.map(({ id }) => id),
-      filled: [...counts.filled],
-    })
+    await publishLedger(this.#client, folder, exercices, counts.filled, false)
     return {
       ...folder,
       ...counts,
       accounts: new Set([...accounts.general.values(), ...accounts.thirdParties.values()]).size,
       journals: journals.size,
-      exercices: exercices.toSorted((one, other) => (one.start < other.start ? -1 : 1)),
+      exercices: earliestFirst(exercices),
       wrongSums: this.#sums.count,
       banksLeftOut,
       renumberedAccounts: accounts.renumbered,
