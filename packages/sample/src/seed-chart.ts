@@ -5,7 +5,7 @@
  */
 
 import { strict as assert } from 'node:assert'
-import type { AccountRow } from '../../../src/formats/items/accounts/account.ts'
+import { type AccountRow, accountTable } from '../../../src/formats/items/accounts/account.ts'
 import type { CompanyRow } from '../../../src/formats/items/accounts/company.ts'
 import type { EmployeeRow } from '../../../src/formats/items/accounts/employee.ts'
 import type { VatCodeRow } from '../../../src/formats/items/accounts/vat.ts'
@@ -13,6 +13,7 @@ import type { AxisRow, SectionRow } from '../../../src/formats/items/axis.ts'
 import type { BankRow } from '../../../src/formats/items/bank.ts'
 import type { JournalRow, JournalType } from '../../../src/formats/items/journal.ts'
 import type { PaymentRow } from '../../../src/formats/items/payment.ts'
+import { blank } from '../../../src/formats/items/table.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
 import tables from './chart.json' with { type: 'json' }
 import type { Random } from './random.ts'
@@ -161,15 +162,8 @@ function addCompany(
     index % 5 === 0 ? `${root}${letters.slice(0, 8)}${index}` : `${root}${String(index).padStart(5, '0')}`
   const counterpart = root === '401' ? random.pick(['607000', '622600', '606400', null]) : '706000'
   const closed = index % 40 === 39
-  chart.accounts.push({
-    ...key,
-    id,
-    number,
-    name,
-    closed,
-    counterpartAccountId: counterpart === null ? null : chart.accountId(counterpart),
-    correspondanceAccountId: null,
-  })
+  const counterpartAccountId = counterpart && chart.accountId(counterpart)
+  chart.accounts.push({ ...blank(accountTable), ...key, id, number, name, closed, counterpartAccountId })
   const payment = random.pick(paymentCodes)
   const vat = random.pick(['TN', 'TN', 'TN', 'TI', 'TR', 'EXO'] as const)
   const vatId = chart.vatCodes.find((row) => row.code === vat)!.id
@@ -187,14 +181,7 @@ function addEmployee(chart: Chart, key: FolderKey, index: number, random: Random
   employee.doubtfulAccountId = index % 7 === 1 ? chart.accountId('416000') : null
   chart.employees.push(employee)
   const name = `${employee.lastName} ${employee.firstName}`
-  chart.accounts.push({
-    ...key,
-    id,
-    number: `421${String(index).padStart(5, '0')}`,
-    name,
-    closed: false,
-    counterpartAccountId: null,
-    correspondanceAccountId: null,
-  })
+  const number = `421${String(index).padStart(5, '0')}`
+  chart.accounts.push({ ...blank(accountTable), ...key, id, number, name, closed: false })
   return { accountId: id, name, payment: 'VIRT', vatRate: 0, currency: 'EUR' }
 }

@@ -13,7 +13,7 @@ import { exerciceTable } from '../../../src/formats/items/exercice.ts'
 import { journalTable } from '../../../src/formats/items/journal.ts'
 import { movementTable } from '../../../src/formats/items/movement.ts'
 import { paymentTable } from '../../../src/formats/items/payment.ts'
-import type { TableOf } from '../../../src/formats/items/table.ts'
+import { blank, type TableOf } from '../../../src/formats/items/table.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
 import { EntryNumbers } from '../../../src/ledger/entry-numbers.ts'
 import { rememberLetterings } from '../../../src/ledger/events.sql.ts'
@@ -215,7 +215,6 @@ async function loadChart(
   await copy(axisTable, chart.axes)
   await copy(sectionTable, chart.sections)
   const [before, current] = exercices as [SeededFolder['exercices'][0], SeededFolder['exercices'][0]]
-  const open = { closedAt: null, closedById: null, closedByFirstName: null, closedByLastName: null }
   const closed = {
     closedAt: `${current.start.slice(0, 4)}-03-31T16:45:00Z`,
     closedById: '7',
@@ -225,7 +224,7 @@ async function loadChart(
   const row = ({ id, start, end }: typeof before) => ({ ...key, id, startDate: start, endDate: end })
   await copy(exerciceTable, [
     { ...row(before), lettering: 'MONO', ...closed },
-    { ...row(current), lettering: 'MULTI', ...open },
+    { ...row(current), lettering: 'MULTI', ...blank(exerciceTable) },
   ])
   return bytes
 }

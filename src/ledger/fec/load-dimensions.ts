@@ -1,12 +1,11 @@
 /** Loads what movements refer to and the folder lacks: accounts, journals, payment modes. */
 
 import type { ClientBase } from 'pg'
-import { type AccountRow, accountTable } from '../../formats/items/accounts/account.ts'
+import { accountTable } from '../../formats/items/accounts/account.ts'
 import { companyTable, namedCompany } from '../../formats/items/accounts/company.ts'
 import { employeeTable, namedEmployee } from '../../formats/items/accounts/employee.ts'
-import { type JournalRow, journalTable } from '../../formats/items/journal.ts'
+import { journalTable } from '../../formats/items/journal.ts'
 import { paymentTable } from '../../formats/items/payment.ts'
-import type { TableOf } from '../../formats/items/table.ts'
 import * as column from '../../formats/items/table.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
@@ -35,8 +34,8 @@ export interface Dimensions {
 }
 
 type FiledNames = Pick<KnownAccount, 'filedNumber' | 'filedName' | 'auxiliaryNumber' | 'auxiliaryName'>
-export const filedAccounts: TableOf<AccountRow & FiledNames> = {
-  name: accountTable.name,
+export const filedAccounts = {
+  ...accountTable,
   columns: {
     ...accountTable.columns,
     filedNumber: column.orNull(column.text),
@@ -45,10 +44,9 @@ export const filedAccounts: TableOf<AccountRow & FiledNames> = {
     auxiliaryName: column.orNull(column.text),
   },
 }
-const filedJournals: TableOf<JournalRow & { filedName: string }> = {
-  name: journalTable.name,
-  columns: { ...journalTable.columns, filedName: column.text },
-}
+const filedJournals = { ...journalTable, columns: { ...journalTable.columns, filedName: column.text } }
+
+const unlinked = column.blank(accountTable)
 
 /** Existing accounts, journals and payment modes keep the names their users gave them. */
 export async function loadDimensions(
@@ -90,8 +88,7 @@ async function loadAccounts(
       continue
     }
     const name = nameOf(account)
-    const links = { counterpartAccountId: null, correspondanceAccountId: null }
-    accountWriter.add({ ...key, id, number, name, closed: false, ...links, ...filed })
+    accountWriter.add({ ...unlinked, ...key, id, number, name, closed: false, ...filed })
     if (party === 'company') companyWriter.add(namedCompany(key, id, name))
     if (party === 'employee') employeeWriter.add(namedEmployee(key, id, name))
   }

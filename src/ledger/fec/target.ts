@@ -2,6 +2,7 @@
 
 import type { ClientBase } from 'pg'
 import { exerciceTable } from '../../formats/items/exercice.ts'
+import { blank } from '../../formats/items/table.ts'
 import type { Period } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
 import { checkSiren, createTenantOf, folderWithId } from '../import/folder-target.ts'
@@ -99,16 +100,8 @@ export async function prepareExercice(
     const id = ids.next()
     const { schemaId, folderId } = folder
     const writer = new TableWriter(client, exerciceTable)
-    const open = { closedAt: null, closedById: null, closedByFirstName: null, closedByLastName: null }
-    writer.add({
-      schemaId,
-      folderId,
-      id,
-      startDate: period.start,
-      endDate: period.end,
-      lettering: 'MONO',
-      ...open,
-    })
+    const { start: startDate, end: endDate } = period
+    writer.add({ ...blank(exerciceTable), schemaId, folderId, id, startDate, endDate, lettering: 'MONO' })
     await writer.flush()
     return { exerciceId: id, isNew: true, isReplaced: false }
   }

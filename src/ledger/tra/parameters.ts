@@ -145,16 +145,7 @@ export class TraParameters {
       name: contentOf(line, 'NOM'),
       siret,
       capital,
-      address: {
-        number: null,
-        locatingIndex: null,
-        streetType: null,
-        streetName: textOf(line, 'ADRESSE1'),
-        complement: textOf(line, 'ADRESSE2'),
-        postalCode: textOf(line, 'CODEPOSTAL'),
-        city: textOf(line, 'VILLE'),
-        country: textOf(line, 'PAYS'),
-      },
+      address: addressOf(line, 'ADRESSE1', 'ADRESSE2', 'CODEPOSTAL'),
       phoneNumber: textOf(line, 'TELEPHONE'),
       mail: textOf(line, 'EMAIL'),
       rcsName: contentOf(line, 'RCS'),
@@ -256,16 +247,7 @@ export class TraParameters {
     const code = keyOf(line, 'CODE')
     const siret = textOf(line, 'SIRET')
     if (siret !== null && !isSiren(siret)) this.unread.add(layouts.CAE, 'SIRET')
-    const address = {
-      number: null,
-      locatingIndex: null,
-      streetType: null,
-      streetName: textOf(line, 'ADRESSE 1'),
-      complement: textOf(line, 'ADRESSE 2'),
-      postalCode: textOf(line, 'CODE POSTAL'),
-      city: textOf(line, 'VILLE'),
-      country: textOf(line, 'PAYS'),
-    }
+    const address = addressOf(line, 'ADRESSE 1', 'ADRESSE 2', 'CODE POSTAL')
     this.thirdParties.set(code, {
       code,
       name: contentOf(line, 'LIBELLE'),
@@ -356,6 +338,18 @@ function contentOf(line: TraLine, name: string): string {
 
 function textOf(line: TraLine, name: string): string | null {
   return contentOf(line, name) || null
+}
+
+/** The names of three fields differ between records. */
+function addressOf(line: TraLine, street: string, complement: string, postalCode: string): Address {
+  return {
+    ...{ number: null, locatingIndex: null, streetType: null },
+    streetName: textOf(line, street),
+    complement: textOf(line, complement),
+    postalCode: textOf(line, postalCode),
+    city: textOf(line, 'VILLE'),
+    country: textOf(line, 'PAYS'),
+  }
 }
 
 /** `YYYY-MM-DD`; null if there is none. */
