@@ -147,12 +147,10 @@ test.each(itemSchemas.filter(({ name }) => name !== 'society'))(
   ({ name, schema }) => {
     const { data } = JSON.parse(readFixture('ledger.mad.json').toString('utf8'))
     const own: Record<string, unknown[]> = {
-      movements: linesOf('movements.ndjson'),
-      balance: linesOf('balance.ndjson'),
       entry: data.entries,
       blocks: JSON.parse(blocksText([{ first: 0, rows: 2, sha256: 'a'.repeat(64) }], 'json')),
     }
-    const items = own[name] ?? [data[name]].flat()
+    const items = own[name] ?? (data[name] ? [data[name]].flat() : linesOf(`${name}.ndjson`))
     expect(items).not.toEqual([])
     // A schema drops the fields that it does not have, and orders the others as its own.
     const isRead = [
@@ -163,6 +161,7 @@ test.each(itemSchemas.filter(({ name }) => name !== 'society'))(
       'accountingFolder',
       'accounts',
       'exercices',
+      'vats',
     ].includes(name)
     for (const item of items)
       expect(fieldsIn(schema.parse(isRead ? withExactNumbers(item) : item))).toEqual(fieldsIn(item))

@@ -5,12 +5,13 @@
 
 import type pg from 'pg'
 import { readByCursor } from '../db/cursor.ts'
+import type { FirmView } from '../formats/items/accounting-firm.ts'
 import type { FolderView } from '../formats/items/accounting-folder.ts'
 import { type AccountView, accountTable } from '../formats/items/accounts/account.ts'
 import { addressFields } from '../formats/items/accounts/address.ts'
 import { companyTable } from '../formats/items/accounts/company.ts'
 import { employeeTable } from '../formats/items/accounts/employee.ts'
-import { vatTable } from '../formats/items/accounts/vat.ts'
+import { type VatCodeView, vatTable } from '../formats/items/accounts/vat.ts'
 import { type AxisView, axisTable, sectionTable } from '../formats/items/axis.ts'
 import { type BankView, bankTable } from '../formats/items/bank.ts'
 import type { ExerciceView } from '../formats/items/exercice.ts'
@@ -71,10 +72,32 @@ export async function readFolder(
   return rows[0]
 }
 
+/** The firm of the folder. */
+export async function readFirm(
+  client: pg.ClientBase,
+  { schemaId, folderId }: FolderKey,
+): Promise<FirmView | undefined> {
+  const { rows } = await client.query<FirmView>(
+    `select firm.id, firm.name, firm.siret
+     from folders f join firms firm on (firm.schema_id, firm.id) = (f.schema_id, f.firm_id)
+     where f.schema_id = $1 and f.id = $2`,
+    [schemaId, folderId],
+  )
+  return rows[0]
+}
+
 export function readPayments(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<PaymentView> {
   return readByCursor(
     client,
     `select ${columnsAt('p', paymentTable)} from payments p where schema_id = $1 and folder_id = $2 order by id`,
+    [schemaId, folderId],
+  )
+}
+
+export function readVats(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<VatCodeView> {
+  return readByCursor(
+    client,
+    `select ${columnsAt('v', vatTable)} from vat_codes v where schema_id = $1 and folder_id = $2 order by id`,
     [schemaId, folderId],
   )
 }

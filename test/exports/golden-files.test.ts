@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createPool, whileDelivering } from '../../src/db/pool.ts'
 import { publish } from '../../src/events/publish.ts'
 import { openSnapshot } from '../../src/exports/read/snapshot.ts'
+import { collections, collectionTexts, type FolderCollection } from '../../src/exports/render/collections.ts'
 import { renderFile } from '../../src/exports/render/file-renderers.ts'
 import { produceBalance } from '../../src/exports/run/produce-balance.ts'
 import { produceSelected } from '../../src/exports/run/produce-selected.ts'
@@ -86,6 +87,17 @@ test('the movements of the whole folder equal their fixture, one per line', asyn
   for await (const chunk of chunks) parts.push(Buffer.from(chunk))
   await snapshot.close()
   expectFixture('movements.ndjson', Buffer.concat(parts))
+})
+
+const { data } = JSON.parse(readFixture('ledger.mad.json').toString('utf8'))
+const besideMadFile = Object.keys(collections).filter((name) => !(name in data)) as FolderCollection[]
+
+test.each(besideMadFile)('%s, which the MAD file does not have, equal their fixture', async (what) => {
+  const snapshot = await openSnapshot(pool, folder.schemaId)
+  const owner = { ...folder, today: '2024-04-02', timeZone: 'Europe/Paris' }
+  const texts = await Array.fromAsync(collectionTexts(snapshot.first, { what, owner }, 'ndjson', () => {}))
+  await snapshot.close()
+  expectFixture(`${what}.ndjson`, Buffer.from(texts.join('')))
 })
 
 test('the balance of the whole folder equals its fixture, one account per line', async () => {

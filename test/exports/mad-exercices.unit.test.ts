@@ -56,9 +56,9 @@ describe('fiscal years', () => {
     const former = ['exercices', 1, '1', '2', '7', '2026-01-01']
     const tags = [
       createHash('sha256').update(JSON.stringify(former)).digest('base64url').slice(0, 22),
-      collectionTag('exercices', owner, '7'),
-      collectionTag('exercices', { ...owner, today: '2026-01-02' }, '7'),
-      collectionTag('exercices', { ...owner, timeZone: 'UTC' }, '7'),
+      collectionTag('exercices', 2, owner, '7'),
+      collectionTag('exercices', 2, { ...owner, today: '2026-01-02' }, '7'),
+      collectionTag('exercices', 2, { ...owner, timeZone: 'UTC' }, '7'),
     ]
     expect(new Set(tags).size).toBe(4)
   })

@@ -10,7 +10,7 @@ import { openSnapshot } from '../../src/exports/read/snapshot.ts'
 import { wholeFolder } from '../../src/exports/selection.ts'
 import { addEntry } from '../support/ledgers/ledger.ts'
 import { folders } from '../support/ledgers/tenants.ts'
-import { collectionNames, readPlainCollection, readPlainEntries } from '../support/plain/plain-mad.ts'
+import { madCollectionNames, readPlainCollection, readPlainEntries } from '../support/plain/plain-mad.ts'
 import { type Folder, type MadStage, metadata, setMadStage, today } from '../support/stages/mad-stage.ts'
 
 let stage: MadStage
@@ -38,7 +38,7 @@ describe('a file', () => {
   test('read with a streaming parser equals, item by item, what SQL reads from the folder', async () => {
     const { first } = folders
     const { bytes, text } = await stage.file(first)
-    for (const name of collectionNames.filter((each) => each !== 'accountingFolder')) {
+    for (const name of madCollectionNames.filter((each) => each !== 'accountingFolder')) {
       const items = await readPlainCollection(stage.staff.client, first, name, today)
       expect(items.length, name).toBeGreaterThan(1)
       expect((await streamed(bytes, name)).map((item) => JSON.stringify(item))).toEqual(

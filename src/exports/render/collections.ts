@@ -1,16 +1,17 @@
-/** The collections of a folder as JSON texts: parts of the full export, and answers of their own routes. */
+/** The collections of a folder as JSON texts: answers of their own routes, and most of them parts of the full export. */
 
 import type pg from 'pg'
 import { AppError } from '../../errors.ts'
 import type { JsonForm } from '../../formats/file-formats.ts'
+import { accountingFirmItem } from '../../formats/items/accounting-firm.ts'
 import { accountingFolderItem } from '../../formats/items/accounting-folder.ts'
 import { accountItem } from '../../formats/items/accounts/account.ts'
+import { vatItem } from '../../formats/items/accounts/vat.ts'
 import { axisItem } from '../../formats/items/axis.ts'
 import { bankItem } from '../../formats/items/bank.ts'
 import { exerciceItems } from '../../formats/items/exercice.ts'
 import { journalItem } from '../../formats/items/journal.ts'
 import { paymentItem } from '../../formats/items/payment.ts'
-import { formatRevisions } from '../../formats/mad/revisions.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import {
   type OpenedFolders,
@@ -18,10 +19,12 @@ import {
   readAxes,
   readBanks,
   readExercices,
+  readFirm,
   readFolder,
   readJournals,
   readOpenedFolders,
   readPayments,
+  readVats,
 } from '../../ledger/collections.sql.ts'
 import { tagOf } from '../tag.ts'
 import { frameItems, framings, itemFramings } from './framing.ts'
@@ -45,37 +48,65 @@ export type OwnedCollection =
  */
 export function collectionTag(
   collection: FolderCollection,
+  revision: number,
   { schemaId, folderId, today, timeZone }: FolderOwner,
   cursor: string,
 ): string {
   const day = collection === 'exercices' ? [today, timeZone] : []
-  return tagOf(collection, formatRevisions[collection], schemaId, folderId, cursor, day)
+  return tagOf(collection, revision, schemaId, folderId, cursor, day)
 }
 
 type Items = AsyncGenerator<object[]>
 
+interface Collection {
+  /**
+   * Of its bytes, for its ETag (formats/mad/revisions.ts). Absent where the ledger's state says nothing of it: then it
+   * has no ETag.
+   */
+  revision?: number
+  /** One object instead of an array. */
+  isSingle?: true
+  items: (client: pg.ClientBase, owner: FolderOwner) => Items
+}
+
 /** The collections that have a route. Members of a MAD file are a list of their own (mad-file.ts). */
-const folderItems = {
-  async *accountingFolder(client, owner) {
-    const folder = await readFolder(client, owner)
-    if (!folder) throw new AppError('ERR-FOLDER-NOT-FOUND')
-    yield [accountingFolderItem(folder)]
+const declared = {
+  accountingFolder: {
+    revision: 2,
+    isSingle: true,
+    items: (client, owner) => single(readFolder(client, owner), accountingFolderItem),
   },
-  payments: (client, owner) => each(readPayments(client, owner), paymentItem),
-  banks: (client, owner) => each(readBanks(client, owner), bankItem),
-  journals: (client, owner) => each(readJournals(client, owner), journalItem),
-  accounts: (client, owner) => each(readAccounts(client, owner), accountItem),
-  async *exercices(client, owner) {
-    // All at once: a folder has a few dozen at most, and the name of each depends on the others.
-    const rows = await Array.fromAsync(readExercices(client, owner, owner.timeZone))
-    yield exerciceItems(rows.flat(), owner.today)
+  // Other folders have the same firm: their ledgers do not change with it.
+  accountingFirm: {
+    isSingle: true,
+    items: (client, owner) => single(readFirm(client, owner), accountingFirmItem),
   },
-  analytics: (client, owner) => each(readAxes(client, owner), axisItem),
-} satisfies Record<string, (client: pg.ClientBase, owner: FolderOwner) => Items>
-export type FolderCollection = keyof typeof folderItems
+  payments: { revision: 2, items: (client, owner) => each(readPayments(client, owner), paymentItem) },
+  vats: { revision: 1, items: (client, owner) => each(readVats(client, owner), vatItem) },
+  banks: { revision: 2, items: (client, owner) => each(readBanks(client, owner), bankItem) },
+  journals: { revision: 2, items: (client, owner) => each(readJournals(client, owner), journalItem) },
+  accounts: { revision: 2, items: (client, owner) => each(readAccounts(client, owner), accountItem) },
+  exercices: {
+    revision: 2,
+    async *items(client, owner) {
+      // All at once: a folder has a few dozen at most, and the name of each depends on the others.
+      const rows = await Array.fromAsync(readExercices(client, owner, owner.timeZone))
+      yield exerciceItems(rows.flat(), owner.today)
+    },
+  },
+  analytics: { revision: 2, items: (client, owner) => each(readAxes(client, owner), axisItem) },
+} satisfies Record<string, Collection>
+export type FolderCollection = keyof typeof declared
+export const collections: Record<FolderCollection, Collection> = declared
 
 function itemsOf(client: pg.ClientBase, { what, owner }: OwnedCollection): Items {
-  return what === 'society' ? readOpenedFolders(client, owner) : folderItems[what](client, owner)
+  return what === 'society' ? readOpenedFolders(client, owner) : collections[what].items(client, owner)
+}
+
+async function* single<Row>(row: Promise<Row | undefined>, item: (row: Row) => object): Items {
+  const read = await row
+  if (!read) throw new AppError('ERR-FOLDER-NOT-FOUND')
+  yield [item(read)]
 }
 
 async function* each<Row>(batches: AsyncGenerator<Row[]>, item: (row: Row) => object): Items {
@@ -83,9 +114,9 @@ async function* each<Row>(batches: AsyncGenerator<Row[]>, item: (row: Row) => ob
 }
 
 /**
- * The collection as an array (`accountingFolder`: as one object), or one item per line.
+ * The collection as an array or one object, or one item per line.
  * @param counted called with the number of items of each piece
- * @throws {AppError} ERR-FOLDER-NOT-FOUND for `accountingFolder`
+ * @throws {AppError} ERR-FOLDER-NOT-FOUND for a single item
  */
 export function collectionTexts(
   client: pg.ClientBase,
@@ -93,6 +124,7 @@ export function collectionTexts(
   form: JsonForm,
   counted: (items: number) => void,
 ): AsyncGenerator<string> {
-  const framing = collection.what === 'accountingFolder' ? itemFramings : framings
+  const isSingle = collection.what !== 'society' && collections[collection.what].isSingle
+  const framing = isSingle ? itemFramings : framings
   return frameItems(itemsOf(client, collection), framing[form], counted)
 }

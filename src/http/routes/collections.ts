@@ -6,10 +6,11 @@ import { z } from '@hono/zod-openapi'
 import { AppError } from '../../errors.ts'
 import { dayIn } from '../../exports/read/day.ts'
 import { readSelected } from '../../exports/read/selected.sql.ts'
-import type { FolderCollection } from '../../exports/render/collections.ts'
-import { collectionTag } from '../../exports/render/collections.ts'
+import { collections, collectionTag, type FolderCollection } from '../../exports/render/collections.ts'
+import { AccountingFirm } from '../../formats/items/accounting-firm.ts'
 import { AccountingFolder, Society } from '../../formats/items/accounting-folder.ts'
 import { Account } from '../../formats/items/accounts/account.ts'
+import { Vat } from '../../formats/items/accounts/vat.ts'
 import { AnalyticalAxe } from '../../formats/items/axis.ts'
 import { Bank } from '../../formats/items/bank.ts'
 import { Exercice } from '../../formats/items/exercice.ts'
@@ -25,15 +26,17 @@ import { streamExport } from '../stream/stream-export.ts'
 const madQuery = z.strictObject({ version, accountingFolderId })
 
 function collectionRoute(collection: FolderCollection, summary: string, schema: z.ZodType): Route {
-  const json = collection === 'accountingFolder' ? schema : z.array(schema)
+  const { isSingle, revision } = collections[collection]
+  const json = isSingle ? schema : z.array(schema)
+  const hasEtag = revision !== undefined
   return folderRoute({
     method: 'get',
     path: `/api/v1/mad/${collection}`,
     levels: ['api', 'firm'],
     summary,
     query: madQuery,
-    headers: conditionalRequest,
-    answers: conditionalAnswers(json, schema),
+    headers: hasEtag ? conditionalRequest : streamRequest,
+    answers: hasEtag ? conditionalAnswers(json, schema) : { 200: streamedAnswer(json, schema) },
     answer: (call) => answerCollection(collection, call),
   })
 }
@@ -46,14 +49,18 @@ async function answerCollection(collection: FolderCollection, call: FolderCall<u
   const folder = { schemaId, folderId, exerciceId: undefined, journalIds: [], timeZone }
   const selected = await readSelected(services.database, folder)
   if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')
+  const { revision } = collections[collection]
   const owner = { schemaId, folderId, today: dayIn(timeZone, Date.now()), timeZone }
   return streamExport(c, services, {
     task: { what: collection, owner, ...representation },
     fileName: `${selected.reference || folderId}_${collection}`,
-    ledger: {
-      cursor: selected.cursor,
-      tagAt: (cursor) => collectionTag(collection, owner, cursor),
-    },
+    ledger:
+      revision === undefined
+        ? undefined
+        : {
+            cursor: selected.cursor,
+            tagAt: (cursor) => collectionTag(collection, revision, owner, cursor),
+          },
   })
 }
 
@@ -79,7 +86,9 @@ const society = tokenRoute({
 
 export const collectionRoutes: readonly Route[] = [
   collectionRoute('accountingFolder', 'The folder itself', AccountingFolder),
+  collectionRoute('accountingFirm', 'The accounting firm of the folder', AccountingFirm),
   collectionRoute('payments', 'Modes of payment', Payment),
+  collectionRoute('vats', 'VAT codes', Vat),
   collectionRoute('banks', 'Bank accounts', Bank),
   collectionRoute('journals', 'Journals', Journal),
   collectionRoute('accounts', 'The chart of accounts, with companies and employees', Account),

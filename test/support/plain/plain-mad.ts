@@ -122,7 +122,23 @@ const queries: Record<string, string> = {
     from grandlivre.axes x where x.schema_id = $1 and x.folder_id = $2 order by x.id`,
 }
 
-export const collectionNames = Object.keys(queries)
+/** Those of a MAD file, in its order. */
+export const madCollectionNames = Object.keys(queries)
+
+/** Those that have a route alone. */
+const besideMadFile: Record<string, string> = {
+  accountingFirm: `select json_build_object('producerId', o.id::text, 'name', o.name, 'siret', o.siret, 'webSite', null,
+      'logo', null, 'address', null, 'contact', json_build_object('mail', null, 'tel', null, 'fax', null)) as item
+    from grandlivre.firms o where o.schema_id = $1
+      and o.id = (select f.firm_id from grandlivre.folders f where f.schema_id = $1 and f.id = $2)`,
+  vats: `select json_build_object('producerId', v.id::text, 'customerReferenceCode', v.code,
+      'rate', trim_scale(v.rate / 100.0), 'account', json_build_object('deductible', null, 'collected', null),
+      'type', null, 'exigibility', null,
+      'additionalProducerProperties', json_build_object('typeCode', null, 'exigibilityCode', null)) as item
+    from grandlivre.vat_codes v where v.schema_id = $1 and v.folder_id = $2 order by v.id`,
+}
+export const collectionNames = [...madCollectionNames, ...Object.keys(besideMadFile)]
+export const isSingle = (name: string) => name === 'accountingFolder' || name === 'accountingFirm'
 
 /** @param today `YYYY-MM-DD`, in a folder whose years neither overlap nor leave gaps */
 export async function readPlainCollection(
@@ -131,7 +147,7 @@ export async function readPlainCollection(
   name: string,
   today: string,
 ): Promise<unknown[]> {
-  const query = queries[name]!
+  const query = (queries[name] ?? besideMadFile[name])!
   const values = [folder.schemaId, folder.folderId, ...(query.includes('$3') ? [today] : [])]
   const { rows } = await owner.query<{ item: unknown }>(query, values)
   return rows.map(({ item }) => item)

@@ -12,7 +12,7 @@ import { addToFolder } from '../ledgers/full-ledger.ts'
 import { fillLedger } from '../ledgers/ledger.ts'
 import { createTenants, folders, type Staff } from '../ledgers/tenants.ts'
 import { plainBuffer } from '../plain/plain-buffer.ts'
-import { collectionNames, readPlainCollection, readPlainEntries } from '../plain/plain-mad.ts'
+import { madCollectionNames, readPlainCollection, readPlainEntries } from '../plain/plain-mad.ts'
 import { createTestDatabase } from '../servers/database.ts'
 
 /** The first day of the last year of the ledger. */
@@ -109,7 +109,7 @@ async function file(pool: pg.Pool, folder: Folder, chunkBytes?: number): Promise
 
 async function expected(staff: Staff, folder: Folder): Promise<string> {
   const data: Record<string, unknown> = {}
-  for (const name of collectionNames) {
+  for (const name of madCollectionNames) {
     const items = await readPlainCollection(staff.client, folder, name, today)
     data[name] = name === 'accountingFolder' ? items[0] : items
   }

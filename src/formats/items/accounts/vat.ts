@@ -1,9 +1,9 @@
-/** VAT codes, which companies name (docs/spec/resources.md#account). */
+/** VAT codes (docs/spec/resources.md#vat), which companies name. */
 import type { z } from 'zod'
 import { decimal as digits } from '../../minor-units.ts'
 import type { FolderKey } from '../../rows.ts'
 import * as column from '../table.ts'
-import { code, decimal, id, object } from '../values.ts'
+import { code, decimal, id, NamedAccount, object, textOrNull } from '../values.ts'
 
 export const vatTable = column.table('vat_codes', {
   id: column.id,
@@ -30,6 +30,23 @@ export const namedVat = ({ id, code, rate }: VatCodeView): z.input<typeof NamedV
   producerId: id,
   customerReferenceCode: code,
   rate: digits(String(rate), 2),
+})
+
+export const Vat = object({
+  ...NamedVat.shape,
+  account: object({ deductible: NamedAccount.nullable(), collected: NamedAccount.nullable() }),
+  type: textOrNull,
+  exigibility: textOrNull,
+  additionalProducerProperties: object({ typeCode: textOrNull, exigibilityCode: textOrNull }),
+}).meta({ id: 'Vat' })
+
+/** The ledger has its code and its rate alone. */
+export const vatItem = (vat: VatCodeView): z.input<typeof Vat> => ({
+  ...namedVat(vat),
+  account: { deductible: null, collected: null },
+  type: null,
+  exigibility: null,
+  additionalProducerProperties: { typeCode: null, exigibilityCode: null },
 })
 
 export const vatRow = (key: FolderKey, vat: FileVat, idOf: column.IdOf): VatCodeRow => ({

@@ -420,6 +420,22 @@ export interface Routes {
       answer: AccountingFolder
     }
     /**
+     * The accounting firm of the folder
+     */
+    '/mad/accountingFirm': {
+      query?: {
+        /**
+         * Version of the format
+         */
+        version?: '1.0.0'
+        /**
+         * The folder, instead of the header society-id
+         */
+        accountingFolderId?: string
+      }
+      answer: AccountingFirm
+    }
+    /**
      * Modes of payment
      */
     '/mad/payments': {
@@ -434,6 +450,22 @@ export interface Routes {
         accountingFolderId?: string
       }
       answer: Payment[]
+    }
+    /**
+     * VAT codes
+     */
+    '/mad/vats': {
+      query?: {
+        /**
+         * Version of the format
+         */
+        version?: '1.0.0'
+        /**
+         * The folder, instead of the header society-id
+         */
+        accountingFolderId?: string
+      }
+      answer: Vat[]
     }
     /**
      * Bank accounts
@@ -1086,12 +1118,65 @@ export interface AccountingFolder {
   SIRET: string | null
   capital: number
 }
+export interface AccountingFirm {
+  producerId: string
+  name: string
+  siret: string | null
+  webSite: string | null
+  logo: string | null
+  address: {
+    addressNumber: string | null
+    addressComplement: string | null
+    postalCode: string | null
+    streetName: string | null
+    streetType: string | null
+    locatingIndex: string | null
+    fullName: string | null
+    /**
+     * As fullName
+     */
+    fullname: string | null
+    city: string | null
+    country: string | null
+  } | null
+  contact: {
+    mail: string | null
+    tel: string | null
+    fax: string | null
+  }
+}
 export interface Payment {
   producerId: string
   name: string
   code: string
   additionalProducerProperties: {
     code: string
+  }
+}
+export interface Vat {
+  producerId: string
+  customerReferenceCode: string
+  /**
+   * Percentage
+   */
+  rate: number
+  account: {
+    deductible: {
+      producerId: string
+      number: string
+      name: string
+    } | null
+    collected: {
+      producerId: string
+      number: string
+      name: string
+    } | null
+  }
+  type: string | null
+  exigibility: string | null
+  additionalProducerProperties: {
+    typeCode: string | null
+    exigibilityCode: string | null
   }
 }
 export interface Bank {
