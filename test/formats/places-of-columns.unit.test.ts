@@ -2,7 +2,6 @@
  * Each column of entries and movements stands in every place that shows all of them. The compiler names the other
  * places. FEC and TRA show what their standard has.
  */
-import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { flatColumns } from '../../src/formats/flat/columns.ts'
 import { flatEntryColumns, flatMovementColumns } from '../../src/formats/flat/movement-rows.ts'
@@ -10,6 +9,7 @@ import { entryTable as entries, MadEntry } from '../../src/formats/items/entry.t
 import { MadMovement, movementTable as movements } from '../../src/formats/items/movement.ts'
 import { columnName, columnsOf } from '../../src/formats/items/table.ts'
 import { extendedEntryColumns, extendedMovementColumns } from '../../src/formats/mad/filed.ts'
+import { storedColumns } from '../support/plain/stored-columns.ts'
 
 /** What a place has instead of a column; nothing where it does not show it. */
 type Instead = Record<string, string>
@@ -113,12 +113,6 @@ test('loaders write every column of src/db/schema.sql', () => {
   expect(missing(storedColumns('movements'), columnsOf(movements), { filed: '', place: '' })).toEqual([])
   expect(missing(storedColumns('entries'), columnsOf(entries), { filed: '' })).toEqual([])
 })
-
-function storedColumns(table: string): string[] {
-  const schema = readFileSync(new URL('../../src/db/schema.sql', import.meta.url), 'utf8')
-  const [, columns] = new RegExp(`^CREATE TABLE ${table} \\(\n(.*?)^  CONSTRAINT`, 'ms').exec(schema)!
-  return columns!.match(/^ {2}\w+/gm)!.map((name) => name.trim())
-}
 
 function membersOf(shape: Record<string, unknown>): string[] {
   return Object.keys(shape).map(columnName)

@@ -1,8 +1,10 @@
 /** Any JSON that the database can store: what partners attach to an entry. */
 import { z } from 'zod'
-import type { Json } from '../mad/read/json-items.ts'
 import { JsonNumber } from '../minor-units.ts'
 import { text } from './values.ts'
+
+export type JsonObject = { [member: string]: Json }
+export type Json = null | boolean | string | JsonNumber | Json[] | JsonObject
 
 /** jsonb stores numbers exactly, written out in full: `1e9` takes ten digits. */
 export const anyJson = z.unknown().superRefine((value, context) => {

@@ -1,6 +1,7 @@
 /** Finds where a file has an id that cannot be loaded, for messages. Reads the file once more. */
 import pg from 'pg'
-import { type Json, JsonItems } from '../../formats/mad/read/json-items.ts'
+import type { Json } from '../../formats/items/any-json.ts'
+import { JsonItems } from '../../formats/mad/read/json-items.ts'
 import { ImportRefused } from '../import/import-refused.ts'
 import { type Books, entriesPlace } from './books.ts'
 import { bookTables, type EntryTable, type IdOfTable } from './kept-ids.sql.ts'

@@ -6,10 +6,8 @@
 import { strict as assert } from 'node:assert'
 import { jsonParser, type Token } from 'stream-json/core/parser.js'
 import { jsonVerifier } from 'stream-json/core/utils/verifier.js'
+import type { Json, JsonObject } from '../../items/any-json.ts'
 import { JsonNumber } from '../../minor-units.ts'
-
-export type JsonObject = { [member: string]: Json }
-export type Json = null | boolean | string | JsonNumber | Json[] | JsonObject
 
 /** One item of the file. */
 export interface FileItem {

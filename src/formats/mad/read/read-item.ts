@@ -1,7 +1,8 @@
 /** Checks an item of a MAD file against its schema. */
 import type { z } from 'zod'
+import type { Json, JsonObject } from '../../items/any-json.ts'
 import { JsonNumber } from '../../minor-units.ts'
-import { type FileItem, type Json, type JsonObject, pathOf } from './json-items.ts'
+import { type FileItem, pathOf } from './json-items.ts'
 import type { FileProblems } from './problems.ts'
 
 /**

@@ -1,0 +1,211 @@
+/**
+ * Each column of the other items stands in the schema of the database, in the table of their loader and in the item that
+ * partners see; each member of a movement and of an entry, in the writer of its bytes. Members of rows and of items are
+ * named by the compiler.
+ */
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { accountingFolderItem, type FolderView } from '../../src/formats/items/accounting-folder.ts'
+import { accountItem, accountTable } from '../../src/formats/items/accounts/account.ts'
+import { type CompanyView, companyItem, companyTable } from '../../src/formats/items/accounts/company.ts'
+import { type EmployeeView, employeeItem, employeeTable } from '../../src/formats/items/accounts/employee.ts'
+import { vatItem, vatTable } from '../../src/formats/items/accounts/vat.ts'
+import { axisItem, axisTable, sectionTable } from '../../src/formats/items/axis.ts'
+import { bankItem, bankTable } from '../../src/formats/items/bank.ts'
+import { MadEntry } from '../../src/formats/items/entry.ts'
+import { type ExerciceView, exerciceItems, exerciceTable } from '../../src/formats/items/exercice.ts'
+import { journalItem, journalTable } from '../../src/formats/items/journal.ts'
+import { MadMovement } from '../../src/formats/items/movement.ts'
+import { paymentItem, paymentTable } from '../../src/formats/items/payment.ts'
+import { columnsOf, type Table } from '../../src/formats/items/table.ts'
+import { storedColumns } from '../support/plain/stored-columns.ts'
+
+const sourceOf = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
+
+const ofFiledYear = ['filed_columns', 'scattered']
+/** With the columns that only another loader writes: what a FEC filed. */
+const tables: [table: Table, ofFec: string[]][] = [
+  [paymentTable, []],
+  [vatTable, []],
+  [accountTable, ['filed_number', 'filed_name', 'auxiliary_number', 'auxiliary_name']],
+  [companyTable, []],
+  [employeeTable, []],
+  [journalTable, ['filed_name']],
+  [bankTable, []],
+  [axisTable, []],
+  [sectionTable, []],
+  [exerciceTable, ofFiledYear],
+]
+
+test.each(tables.map(([table, ofFec]) => ({ table, ofFec, name: table.name })))(
+  'the loader of $name in src/formats/items has the columns of src/db/schema.sql',
+  ({ table, ofFec, name }) => {
+    expect([...columnsOf(table), ...ofFec].toSorted()).toEqual(storedColumns(name).toSorted())
+  },
+)
+
+const account = { producerId: '1', number: '1', name: 'a' }
+const address = {
+  ...{ number: '1', locatingIndex: 'bis', streetType: 'rue', streetName: 'a' },
+  ...{ complement: 'b', postalCode: 'c', city: 'd', country: 'e' },
+}
+const payment = { id: '1', code: 'CB' }
+const party = { payment, address, ibans: ['a'], contacts: [{ email: 'a' }], miscellaneous: { group: 'a' } }
+const otherParty = {
+  payment: null,
+  address: null,
+  ibans: [],
+  contacts: [],
+  miscellaneous: null,
+}
+const company: CompanyView = {
+  ...{ ...party, name: 'a', siren: 'b', ceo: 'c', apeProducerId: 'd', apeCode: 'e', apeName: 'f' },
+  vat: { id: '1', code: 'a', rate: 1 },
+}
+const employee: EmployeeView = {
+  ...{ ...party, firstName: 'a', lastName: 'b', email: 'c', phoneNumber: 'd', phoneNumberBis: 'e' },
+  ...{ nir: 'f', profession: 'g', doubtfulAccount: account },
+}
+const folder: FolderView = {
+  ...{ name: 'a', reference: 'b', address, contactFirstName: 'c', contactLastName: 'd', siret: 'e' },
+  ...{ contactPhoneNumber: 'f', contactMobilePhoneNumber: 'g', contactMail: 'h', capital: '1' },
+  ...{ rcsProducerId: 'i', rcsName: 'j' },
+}
+const exercice: ExerciceView = {
+  ...{ id: '1', start: '2024-01-01', end: '2024-12-31', lettering: 'MONO', closedOn: '2025-01-01' },
+  ...{ closedById: '1', closedByFirstName: 'a', closedByLastName: 'b' },
+}
+const section = { id: '1', code: 'a', name: 'b', accountRoots: ['1'], closed: false }
+
+interface Shown {
+  file: string
+  write: () => unknown
+  /** The same, with each member in turn changed. */
+  changed: [member: string, item: unknown][]
+}
+
+/** @param other differs in every member */
+function shown<View extends object>(
+  file: string,
+  write: (view: View) => unknown,
+  view: View,
+  other: { [Member in keyof View]: unknown },
+): Shown {
+  const changed = Object.keys(other).map((member): [string, unknown] => [
+    member,
+    write({ ...view, [member]: other[member as keyof View] }),
+  ])
+  return { file, write: () => write(view), changed }
+}
+
+const folderOfItems = 'src/formats/items'
+const inCapitals = <View extends object>(view: View) =>
+  Object.fromEntries(Object.keys(view).map((member) => [member, 'Z'])) as { [Member in keyof View]: unknown }
+
+const writers: Shown[] = [
+  shown(`${folderOfItems}/accounting-folder.ts`, accountingFolderItem, folder, {
+    ...inCapitals(folder),
+    address: { ...address, city: 'z' },
+    capital: '2',
+  }),
+  shown(`${folderOfItems}/payment.ts`, paymentItem, payment, { id: '2', code: 'VIRT' }),
+  shown(
+    `${folderOfItems}/accounts/vat.ts`,
+    vatItem,
+    { id: '1', code: 'a', rate: 1 },
+    { id: '2', code: 'b', rate: 2 },
+  ),
+  shown(`${folderOfItems}/accounts/company.ts`, companyItem, company, {
+    ...{ ...inCapitals(company), ...otherParty, vat: null },
+  }),
+  shown(`${folderOfItems}/accounts/employee.ts`, employeeItem, employee, {
+    ...{ ...inCapitals(employee), ...otherParty, doubtfulAccount: null },
+  }),
+  shown(
+    `${folderOfItems}/accounts/account.ts`,
+    accountItem,
+    {
+      ...{ id: '1', number: '1', name: 'a', closed: false, company: null, employee: null },
+      ...{ counterpartAccount: account, correspondanceAccount: account },
+    },
+    {
+      ...{ id: '2', number: '2', name: 'b', closed: true, counterpartAccount: null },
+      ...{ correspondanceAccount: null },
+    } as never,
+  ),
+  shown(
+    `${folderOfItems}/journal.ts`,
+    journalItem,
+    { id: '1', code: 'a', name: 'b', type: 'ACH', locked: false, counterpartAccount: account },
+    { id: '2', code: 'b', name: 'c', type: 'VTE', locked: true, counterpartAccount: null },
+  ),
+  shown(
+    `${folderOfItems}/bank.ts`,
+    bankItem,
+    {
+      ...{ id: '1', rib: 'a', iban: 'b', bic: 'c', isDefault: false, account },
+      ...{ journalId: '1', journalName: 'a', journalCode: 'b' },
+    },
+    {
+      ...{ id: '2', rib: null, iban: 'z', bic: 'z', isDefault: true, account: null },
+      ...{ journalId: '2', journalName: 'z', journalCode: 'z' },
+    },
+  ),
+  shown(
+    `${folderOfItems}/axis.ts`,
+    axisItem,
+    { id: '1', code: 'a', name: 'b', defaultSectionId: '1', sections: [section] },
+    { id: '2', code: 'b', name: 'c', defaultSectionId: null, sections: [] },
+  ),
+  shown(
+    `${folderOfItems}/axis.ts`,
+    (one: typeof section) =>
+      axisItem({ id: '1', code: 'a', name: 'b', defaultSectionId: null, sections: [one] }),
+    section,
+    { id: '2', code: 'b', name: 'c', accountRoots: [], closed: true },
+  ),
+  shown(`${folderOfItems}/exercice.ts`, (one: ExerciceView) => exerciceItems([one], '2024-06-01'), exercice, {
+    ...{ id: '2', start: '2024-02-01', end: '2024-11-30', lettering: 'MULTI', closedOn: null },
+    ...{ closedById: null, closedByFirstName: null, closedByLastName: null },
+  }),
+]
+
+test.each(writers)('the writer in $file shows every member of its row', ({ write, changed }) => {
+  const item = JSON.stringify(write())
+  const forgotten = changed.filter(([, other]) => JSON.stringify(other) === item)
+  expect(forgotten.map(([member]) => member)).toEqual([])
+})
+
+test('the statements of src/ledger/collections.sql.ts that name their columns read all of them', () => {
+  const statements = sourceOf('src/ledger/collections.sql.ts')
+  const bodyOf = (name: string) => statements.split(`function ${name}(`)[1]!.split('\nexport ')[0]!
+  const unread = (table: string, body: string, others: string[]) =>
+    storedColumns(table).filter(
+      (column) => !others.includes(column) && !new RegExp(`\\b${column}\\b`).test(body),
+    )
+  expect(unread('exercices', bodyOf('readExercices'), ofFiledYear)).toEqual([])
+  // The firm has a route of its own. The rest is of the ledger, not of the item.
+  const ofLedger = ['firm_id', 'currency', 'ledger_version', 'created_at']
+  expect(unread('folders', bodyOf('readFolder'), ['schema_id', 'folder_id', ...ofLedger])).toEqual([])
+  expect(unread('firms', bodyOf('readFirm'), [])).toEqual([])
+})
+
+const writersOfBytes: [what: string, members: string[], files: string[]][] = [
+  ['a movement', Object.keys(MadMovement.shape), ['movement.ts', 'dictionary.ts']],
+  [
+    'an entry',
+    Object.keys({ ...MadEntry.shape, ...MadEntry.shape.additionalProducerProperties.shape }),
+    ['entry.ts'],
+  ],
+]
+
+test.each(writersOfBytes)('every member of %s is in its writer in src/formats/mad', (_, members, files) => {
+  const code = files.map((file) => sourceOf(`src/formats/mad/${file}`)).join('\n')
+  const written = code.replaceAll(/\/\*[\s\S]*?\*\//g, '')
+  const isWritten = (member: string) =>
+    written.includes(`"${member}":`) || (member === 'producerId' && written.includes('producerId'))
+  expect(
+    members.filter((member) => !isWritten(member)),
+    files.join(', '),
+  ).toEqual([])
+})
