@@ -30,7 +30,7 @@ interface BodyHash {
 type Produce = (snapshot: Snapshot, task: ExportTask, buffer: ChunkBuffer) => Promise<Produced>
 
 /**
- * Resolves when the export is over; its result or error goes through the channel.
+ * Resolves when the thread's part is over; its result or error goes through the channel.
  * @param produce resolves the task and renders its chunks, each into a `buffer`
  */
 export async function sendExport(sources: ExportSources, sent: SentTask, produce: Produce): Promise<void> {
