@@ -49,10 +49,13 @@ export type Act<Field extends string> = (
  */
 export class Refused extends Error {
   readonly status: 400 | 404 | 409
+  /** The field that is wrong. The message follows its name. */
+  readonly field: string | undefined
 
-  constructor(status: Refused['status'], message: string) {
+  constructor(status: Refused['status'], message: string, field?: string) {
     super(message)
     this.status = status
+    this.field = field
   }
 }
 
@@ -84,7 +87,7 @@ export function checkFields<Fields extends z.ZodObject>(fields: Fields, given: u
   const { data, error } = fields.safeParse(given)
   if (!error) return data
   const { path, message } = error.issues[0]!
-  throw new Refused(400, `${path.join('.')} ${message}`)
+  throw new Refused(400, message, path.join('.'))
 }
 
 /** Records in the audit what staff do. The last statement of its transaction. */

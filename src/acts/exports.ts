@@ -4,7 +4,7 @@ import { end } from '../jobs/end.ts'
 import { reasonOf } from '../jobs/job.ts'
 import { type ExportRecord, findRecord } from '../jobs/jobs.sql.ts'
 import { act, Refused } from './act.ts'
-import { line } from './fields.ts'
+import { exportId, line } from './fields.ts'
 
 /** @throws {Refused} */
 export async function exportOf(client: ClientBase, id: string): Promise<ExportRecord> {
@@ -17,7 +17,7 @@ export async function exportOf(client: ClientBase, id: string): Promise<ExportRe
 export const cancelExport = act({
   name: 'export cancel',
   /** The status of the export shows the reason. */
-  fields: z.object({ id: z.string(), reason: line.optional() }),
+  fields: z.object({ id: exportId, reason: line.optional() }),
   run: async (client, { id, reason }) => {
     const { schemaId, folderId, requestId, state } = await exportOf(client, id)
     if (!(await end(client, { schemaId, exportId: id }, reasonOf('cancelled', requestId, reason))))

@@ -1,5 +1,6 @@
 /** Fields of acts. Their messages follow the name of the field. */
 import { z } from 'zod'
+import { codePattern } from '../auth/third-parties.ts'
 import { isId, readId } from '../db/id.ts'
 
 /** Names and reasons need no more. */
@@ -14,6 +15,18 @@ export const line = z
   .max(lineCharactersMax, {
     error: ({ input }) => `takes at most ${lineCharactersMax} characters, not ${String(input).length}`,
   })
+
+/** What a code of a partner is, for forms and helps. */
+export const codeText = 'up to 32 of A to Z, 0 to 9, - and _'
+
+const isNoCode = `takes ${codeText}, beginning with a letter or digit`
+
+/** Code of a partner. */
+export const code = z.string(isNoCode).trim().regex(codePattern, isNoCode)
+
+const isNoExportId = 'must be an id of an export: export_ and what follows it'
+
+export const exportId = z.string(isNoExportId).regex(/^export_\w+$/, isNoExportId)
 
 const isNoId = 'must be an id: 1 to 16 digits, not 0'
 

@@ -1,13 +1,11 @@
 import type { ClientBase } from 'pg'
 import { z } from 'zod'
 import { findThirdParty, insertThirdParty, type ThirdParty } from '../auth/third-parties.sql.ts'
-import { codePattern, makeSecret, rotateSecret, setConnection } from '../auth/third-parties.ts'
+import { makeSecret, rotateSecret, setConnection } from '../auth/third-parties.ts'
 import { act, Refused, type Secret } from './act.ts'
-import { choice, line, wholeNumber } from './fields.ts'
+import { choice, code, line, wholeNumber } from './fields.ts'
 
 export const partnerKinds = ['partner', 'customer'] as const
-
-const isNoCode = 'takes up to 32 of A to Z, 0 to 9, - and _, beginning with a letter or digit'
 
 /** @throws {Refused} */
 export async function partnerOf(client: ClientBase, code: string): Promise<ThirdParty> {
@@ -24,7 +22,7 @@ function shownSecret(value: string): Secret {
 export const createPartner = act({
   name: 'partner create',
   fields: z.object({
-    code: z.string(isNoCode).trim().regex(codePattern, isNoCode),
+    code,
     name: line,
     kind: choice(partnerKinds),
   }),
@@ -44,7 +42,7 @@ export const createPartner = act({
 
 export const disconnectPartner = act({
   name: 'partner disconnect',
-  fields: z.object({ code: z.string(), reason: line }),
+  fields: z.object({ code, reason: line }),
   run: async (client, { code, reason }) => {
     await partnerOf(client, code)
     if (!(await setConnection(client, code, reason)))
@@ -59,7 +57,7 @@ export const disconnectPartner = act({
 
 export const reconnectPartner = act({
   name: 'partner reconnect',
-  fields: z.object({ code: z.string() }),
+  fields: z.object({ code }),
   run: async (client, { code }) => {
     await partnerOf(client, code)
     if (!(await setConnection(client, code, null)))
@@ -73,7 +71,7 @@ export const reconnectPartner = act({
 
 export const rotatePartnerSecret = act({
   name: 'partner rotate-secret',
-  fields: z.object({ code: z.string(), keep: wholeNumber(0, 9_999) }),
+  fields: z.object({ code, keep: wholeNumber(0, 9_999) }),
   run: async (client, { code, keep }, masterKey) => {
     await partnerOf(client, code)
     const { plain, secret } = makeSecret(masterKey)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { findFirm, findFolder } from '../auth/tokens.sql.ts'
 import { issueToken, revokeToken } from '../auth/tokens.ts'
 import { act, Refused } from './act.ts'
-import { choice, id } from './fields.ts'
+import { choice, code, id } from './fields.ts'
 import { partnerOf } from './partners.ts'
 
 export const tokenLevels = ['api', 'firm'] as const
@@ -10,7 +10,7 @@ export const tokenLevels = ['api', 'firm'] as const
 export const issuePartnerToken = act({
   name: 'token issue',
   /** `id` of the folder (api) or firm (firm) that it opens. */
-  fields: z.object({ code: z.string(), level: choice(tokenLevels), id }),
+  fields: z.object({ code, level: choice(tokenLevels), id }),
   run: async (client, { code, level, id: openedId }) => {
     const what = level === 'api' ? 'folder' : 'firm'
     const opened = level === 'api' ? await findFolder(client, openedId) : await findFirm(client, openedId)

@@ -76,9 +76,10 @@ export const eventCommands = [
       to: { value: 'moment', is: momentKind, help: 'events before then; until now otherwise' },
     },
     run: async (terminal: StaffTerminal, { subscription: id, ...span }) => {
-      if (span.from !== undefined) return carryOut(replayHappened)(terminal, { id, ...span })
+      const words = { id: '--subscription' }
+      if (span.from !== undefined) return carryOut(replayHappened, words)(terminal, { id, ...span })
       if (span.to !== undefined) throw new Error('--to requires --from')
-      await carryOut(replayFailed)(terminal, { id })
+      await carryOut(replayFailed, words)(terminal, { id })
     },
   }),
 ]

@@ -17,12 +17,15 @@ export const tokenCommands = [
       firm: { value: 'id', is: idKind, help: 'for --level firm' },
     },
     run: async (terminal: StaffTerminal, { partner, level, folder, firm }) => {
+      const scope = level === 'api' ? '--folder' : '--firm'
       const [openedId, otherId] = level === 'api' ? [folder, firm] : [firm, folder]
       if (openedId === undefined || otherId !== undefined)
-        throw new Error(
-          `--level ${level} takes --${level === 'api' ? 'folder' : 'firm'} <id> and no other scope`,
-        )
-      await carryOut(issuePartnerToken)(terminal, { code: partner, level, id: openedId })
+        throw new Error(`--level ${level} takes ${scope} <id> and no other scope`)
+      await carryOut(issuePartnerToken, { code: '--partner', id: scope })(terminal, {
+        code: partner,
+        level,
+        id: openedId,
+      })
     },
   }),
   command({

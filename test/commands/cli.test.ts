@@ -127,22 +127,22 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
     [
       'a code in lower case',
       ['partner', 'create', '--code', 'acme', '--name', 'x'],
-      /^code takes up to 32 of/,
+      /^--code takes up to 32 of/,
     ],
     [
       'a name of several lines',
       ['partner', 'create', '--code', 'LINES', '--name', 'a\nb'],
-      /^name must be one line of text/,
+      /^--name must be one line of text/,
     ],
     [
       'a reason with a terminal escape',
       ['partner', 'disconnect', '--code', 'TAKEN', '--reason', 'x\x1b[31m'],
-      /^reason must be one line of text/,
+      /^--reason must be one line of text/,
     ],
     [
       'a name of more than 500 characters',
       ['partner', 'create', '--code', 'LONG', '--name', 'x'.repeat(501)],
-      /^name takes at most 500 characters, not 501/,
+      /^--name takes at most 500 characters, not 501/,
     ],
     [
       'a reference of several lines',
@@ -157,12 +157,12 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
     [
       'a reason of more than 500 characters',
       ['export', 'cancel', 'export_x', '--reason', 'x'.repeat(501)],
-      /^reason takes at most 500 characters, not 501/,
+      /^--reason takes at most 500 characters, not 501/,
     ],
     [
       'an empty reason',
       ['partner', 'disconnect', '--code', 'ACME', '--reason', ' '],
-      /^reason must not be empty/,
+      /^--reason must not be empty/,
     ],
     [
       'a partner to disconnect that does not exist',
@@ -178,6 +178,17 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
       'a token of a partner that does not exist',
       ['token', 'issue', '--partner', 'NO', '--level', 'api', '--folder', '111'],
       /no third party NO: see partner list/,
+    ],
+    [
+      'a token of a partner that cannot be',
+      ['token', 'issue', '--partner', 'no', '--level', 'api', '--folder', '111'],
+      /^--partner takes up to 32 of/,
+    ],
+    ['an export that cannot be', ['export', 'cancel', '7'], /^<id> must be an id of an export/],
+    [
+      'a moment to come',
+      ['event', 'replay', '--subscription', '1', '--from', '2999-01-01'],
+      /^--from must be before to/,
     ],
     [
       'a folder that does not exist',

@@ -3,7 +3,7 @@ import { html } from 'hono/html'
 import { z } from 'zod'
 import { checkFields } from '../../acts/act.ts'
 import * as acts from '../../acts/exports.ts'
-import { line, lineCharactersMax } from '../../acts/fields.ts'
+import { exportId, line, lineCharactersMax } from '../../acts/fields.ts'
 import { recordStaffAct } from '../../audit/staff-act.sql.ts'
 import { readCodes } from '../../auth/third-parties.sql.ts'
 import { inTransaction } from '../../db/pool.ts'
@@ -148,7 +148,7 @@ const folderLink = (folderId: string) => html`<a href="/console/folders/${folder
 /** @throws {Refusal} if there is none. PostgreSQL has no text with a NUL, so such an id is not looked up */
 async function exportOf({ owner, params }: PageContext): Promise<ExportRecord> {
   const id = params['id'] ?? ''
-  const found = /^export_\w+$/.test(id) ? await findRecord(owner, id) : undefined
+  const found = exportId.safeParse(id).success ? await findRecord(owner, id) : undefined
   if (found) return found
   throw new Refusal(404, 'There is no such full export.')
 }

@@ -153,6 +153,22 @@ test.each([
   expect(shown.text).not.toContain('<b>')
 })
 
+test.each([
+  '/partners/%00/disconnect',
+  '/partners/a%00/reconnect',
+  '/partners/%00/rotate-secret',
+  '/partners/%00/tokens',
+  '/exports/%00/cancel',
+  '/exports/x/cancel',
+  '/tokens/x/revoke',
+  '/subscriptions/x/enable',
+  '/subscriptions/0/disable',
+  '/subscriptions/x/replay',
+])('a form that is sent to %s finds nothing there', async (path) => {
+  const form = await staff.formOf('/partners', '/partners')
+  expect((await staff.send(path, { ...form, reason: 'r' })).status).toBe(404)
+})
+
 test('partners are found by a part of their code or name, and listed page by page', async () => {
   await stage.staff.client.query(`insert into grandlivre.third_parties (id, code, name, kind)
     select 700000 + i, 'LIST' || lpad(i::text, 3, '0'), 'Number ' || i, 'customer' from generate_series(1, 60) i`)

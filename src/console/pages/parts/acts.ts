@@ -1,8 +1,8 @@
 /** Acts of staff in pages: one transaction for each, which the audit records, and the words of the act afterwards. */
 import { html } from 'hono/html'
-import type { Act, Done } from '../../../acts/act.ts'
+import { type Act, type Done, Refused } from '../../../acts/act.ts'
 import { inTransaction } from '../../../db/pool.ts'
-import type { Acted, Action, Html, Page, PageContext } from '../../page.ts'
+import { type Acted, type Action, type Html, type Page, type PageContext, Refusal } from '../../page.ts'
 import { fieldsOf, onceAction, onceForm } from './forms.ts'
 import { noticed } from './notices.ts'
 
@@ -17,11 +17,21 @@ interface ActForm {
 /** A form that does an act, once. */
 export function actAction({ path, act, back }: ActForm): Action {
   return onceAction(path, async (context, form) => {
-    const run = act({ ...fieldsOf(form), ...context.params })
+    const run = actAtPath(act, fieldsOf(form), context)
     const { owner, staff, services } = context
     const done = await inTransaction(owner, (client) => run(client, { staff, masterKey: services.masterKey }))
     return answer(done, back(done))
   })
+}
+
+/** @throws {Refusal} if what the path names cannot be */
+function actAtPath(act: Act<string>, fields: Record<string, string>, { params }: PageContext) {
+  try {
+    return act({ ...fields, ...params })
+  } catch (error) {
+    const isPath = error instanceof Refused && Object.hasOwn(params, error.field ?? '')
+    throw isPath ? new Refusal(404, 'There is no such page.') : error
+  }
 }
 
 /** The page before an act that cannot simply be undone: it says what will happen and has the button. No script. */

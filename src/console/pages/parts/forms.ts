@@ -61,7 +61,10 @@ function forgetOldest(): void {
 
 /** What rooms below refuse is a sentence for staff. */
 function asRefusal(error: unknown): unknown {
-  if (error instanceof Refused) return new Refusal(error.status, error.message)
+  if (error instanceof Refused) {
+    const { status, field, message } = error
+    return new Refusal(status, field === undefined ? message : `${field} ${message}`)
+  }
   if (!(error instanceof AppError)) return error
   const { status, message, issues = [], headers } = error
   const sentence = [message, ...issues.map(({ parameter, message: text }) => `${parameter} ${text}`)].join(
