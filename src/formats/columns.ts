@@ -3,18 +3,6 @@
  * expression of each, and does not compile if one is missing.
  */
 
-/** Names of columns follow from the members of a row: accountedAt is accounted_at. */
-export type ColumnOf<Row> = Snake<keyof Row & string>
-type Snake<Text extends string> = Text extends `${infer First}${infer Rest}`
-  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${Snake<Rest>}`
-  : ''
-
-/** The columns that a loader writes, in their order. */
-export const columnsOf = <Table extends { columns: object }>({ columns }: Table) =>
-  Object.keys(columns).map((member) =>
-    member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-  ) as ColumnOf<Table['columns']>[]
-
 /** Index of each column among the fields of its row (see CopyRows). The column ends before the next index. */
 export function offsetsOf<Column extends string>(
   columns: readonly Column[],
