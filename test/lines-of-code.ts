@@ -1,7 +1,7 @@
 /**
  * Prints how many lines of code each room has, and fails if the whole house has more than `linesMax`. Counted are
- * TypeScript and SQL, without comments and blank lines. Tests, benches, documents, examples, what builds packages, and the
- * generated `schema.sql` and `routes.ts` are not counted.
+ * TypeScript and SQL, without comments and blank lines. Tests, benches, documents, examples, what builds packages, the
+ * generated `schema.sql` and `routes.ts`, and JSON (`columns.json`, `words.json` ...) are not counted.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'

@@ -1,7 +1,7 @@
 /**
  * The values of which items are made (docs/spec/resources.md), each with what a MAD file may hold in its place and how
- * the document of the API describes it. A type in `meta`
- * stands for the checks, which are the importer's alone; around `nullable`, it has to name null.
+ * the document of the API describes it. `meta({ type })` describes a value in place of its checks, which only imports
+ * make; after `nullable()` it must name null.
  */
 import { z } from 'zod'
 import { JsonNumber, unitsMax } from '../minor-units.ts'

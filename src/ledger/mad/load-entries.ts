@@ -70,7 +70,7 @@ export class MadEntryLoader {
     return { ...this.#writer.counts, ...this.#counts }
   }
 
-  /** Loaded so far. */
+  /** Handed over so far. */
   get movements(): number {
     return this.#writer.counts.movements
   }
