@@ -314,14 +314,11 @@ export type GaugeName = NamesOf<'gauge'>
 
 type Values<Name extends MetricName> = (typeof metrics)[Name] extends { values: infer All } ? All : unknown
 
-/** The labels of a metric. Those without listed values may be left out. */
+/** The labels of a metric. Those without listed values may be left out; an undefined one would be shown as empty. */
 export type LabelsOf<Name extends MetricName> = {
   [Label in keyof Values<Name>]: Values<Name>[Label] extends readonly (infer Value)[] ? Value : never
 } & {
-  [Label in Exclude<(typeof metrics)[Name]['labels'][number], keyof Values<Name>>]?:
-    | string
-    | number
-    | undefined
+  [Label in Exclude<(typeof metrics)[Name]['labels'][number], keyof Values<Name>>]?: string | number
 }
 
 export type DatabaseErrorClass = LabelsOf<'grandlivre.database.errors'>['class']

@@ -100,13 +100,14 @@ export class OpenTelemetry implements Telemetry {
       trace: span?.trace,
       ended: (answer) => {
         this.#activeRequests -= 1
-        this.record('http.server.request.duration', (performance.now() - began) / 1_000, {
+        const labels: LabelsOf<'http.server.request.duration'> = {
           'http.request.method': knownMethod,
           'url.scheme': 'http',
-          'http.route': answer.route,
-          'http.response.status_code': answer.status,
-          'error.type': answer.errorType,
-        })
+        }
+        if (answer.route !== undefined) labels['http.route'] = answer.route
+        if (answer.status !== undefined) labels['http.response.status_code'] = answer.status
+        if (answer.errorType !== undefined) labels['error.type'] = answer.errorType
+        this.record('http.server.request.duration', (performance.now() - began) / 1_000, labels)
         span?.end(answer)
       },
     }
