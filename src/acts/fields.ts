@@ -40,8 +40,11 @@ export function choice<const Choices extends readonly string[]>(choices: Choices
   return z.enum(choices, `must be one of: ${choices.join(', ')}`)
 }
 
-/** Of a form, where it is text, or of an option that has read it. */
+/** Of a form, where it is text of digits alone, or of an option that has read it. */
 export function wholeNumber(least: number, most: number) {
   const message = `must be a whole number from ${least} to ${most}`
-  return z.coerce.number(message).int(message).min(least, message).max(most, message)
+  return z.preprocess(
+    (given) => (typeof given === 'string' && /^\d+$/.test(given.trim()) ? Number(given) : given),
+    z.number(message).int(message).min(least, message).max(most, message),
+  )
 }

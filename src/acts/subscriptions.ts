@@ -32,11 +32,12 @@ export function signingSecret(value: string): Secret {
   return { label: 'Signing secret', value, use: 'The receiver checks webhook-signature with it.' }
 }
 
-/** `latest` skips what was not delivered yet. */
+/** `latest` skips what was not delivered yet: a switch, or a box of a form. */
 export const enableOne = act({
   name: 'webhook enable',
-  fields: z.object({ id, latest: z.coerce.boolean().default(false) }),
-  run: async (client, { id: subscriptionId, latest }) => {
+  fields: z.object({ id, latest: z.literal([true, 'yes'], 'must be yes').optional() }),
+  run: async (client, { id: subscriptionId, latest: given }) => {
+    const latest = given !== undefined
     const locked = await lockOne(client, subscriptionId)
     if (latest) {
       const until = await latestEventId(client)

@@ -95,6 +95,10 @@ test('events are sent again by their numbers, as far as they were sent before', 
     ['1', '1001', 'less than 1000 after from'],
     ['0', '1', 'from must be a whole number'],
     ['x', '1', 'from must be a whole number'],
+    ['0x1', '1', 'from must be a whole number'],
+    ['1e0', '1', 'from must be a whole number'],
+    ['1.0', '1', 'from must be a whole number'],
+    ['+1', '1', 'from must be a whole number'],
   ] as const) {
     const refused = await replay(from, to)
     expect([refused.status, refused.text.includes(says)], says).toEqual([400, true])
@@ -121,6 +125,8 @@ test('a subscription that staff disable keeps what happens, and goes on where it
   await until(() => receiver.accepted('/paused').length === 1)
   await staff.submit(disable, disable, { reason: 'again' })
   await emit(documentEvent('skipped'))
+  const unclear = await staff.submit(enable, enable, { latest: 'no' })
+  expect([unclear.status, unclear.text.includes('latest must be yes')]).toEqual([400, true])
   const skipped = await staff.submit(enable, enable, { latest: 'yes' })
   expect(skipped.text).toContain('can be replayed')
   await emit(documentEvent('next'))
