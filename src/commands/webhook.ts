@@ -106,7 +106,9 @@ export const webhookCommands = [
     name: 'webhook disable',
     summary: 'send nothing until it is enabled; its events can be read by number',
     arguments: { id: subscription },
-    options: { reason: { value: 'reason', default: 'Disabled by staff', help: 'for other staff' } },
+    options: {
+      reason: { value: 'reason', default: 'Disabled by staff', help: 'for its partner and other staff' },
+    },
     run: carryOut(disableOne),
   }),
   command({
