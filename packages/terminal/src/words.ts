@@ -53,14 +53,24 @@ function findCommand<Context>(
     const own = command.name.split(' ')
     if (own.every((word, at) => words[at] === word)) return { command, rest: words.slice(own.length) }
   }
-  const names = commands.map(({ name }) => name)
-  const group = names.filter((name) => name.startsWith(`${words[0]} `))
-  const typed = words.slice(0, group.length > 0 ? 2 : 1).join(' ')
-  const meant = nearest(typed, names) ?? nearest(words.slice(0, 2).join(' '), names)
-  if (meant !== undefined) throw new UsageError(`There is no command "${typed}"; is "${meant}" meant?`)
-  if (group.length > 0)
-    throw new UsageError(`Which of these is meant: ${group.map((name) => `${call} ${name}`).join(', ')}?`)
-  throw new UsageError(`There is no command "${typed}"; ${call} --help lists all`)
+  const meant = meantBy(
+    words,
+    commands.map(({ name }) => name.split(' ')),
+  )
+  const [typed, start] = [words.slice(0, meant.length).join(' '), meant.join(' ')]
+  if (typed !== start) throw new UsageError(`There is no command "${typed}"; is "${start}" meant?`)
+  if (meant.length === 0) throw new UsageError(`There is no command "${words[0]}"; ${call} --help lists all`)
+  const group = commands.filter(({ name }) => name.startsWith(`${start} `))
+  throw new UsageError(`Which of these is meant: ${group.map(({ name }) => `${call} ${name}`).join(', ')}?`)
+}
+
+/** The first words of a command, as far as each of the words is near to one that can stand there. */
+function meantBy([word = '', ...more]: readonly string[], names: readonly string[][]): string[] {
+  const firsts = names.flatMap(([first]) => first ?? [])
+  const meant = firsts.includes(word) ? word : nearest(word, firsts)
+  if (meant === undefined) return []
+  const rests = names.filter(([first]) => first === meant).map((name) => name.slice(1))
+  return [meant, ...meantBy(more, rests)]
 }
 
 /**
@@ -104,12 +114,13 @@ function textsOf(options: Options, words: string[]): { texts: Map<string, string
   let last: string[] = places
   for (const token of tokensOf(options, words)) {
     if (token.kind === 'positional') last.push(token.value)
+    if (token.kind === 'option-terminator') last = places
     if (token.kind !== 'option') continue
     const { name, rawName } = token
     const option = Object.hasOwn(options, name) ? options[name]! : undefined
     if (option === undefined) throw unknownOption(rawName, options)
     const before = texts.get(name)
-    if (before && !option.several) throw new UsageError(`${rawName} is given twice, and takes one value`)
+    if (before && !option.several) throw givenTwice(rawName, option)
     const values = [...(before ?? []), ...textOf(token, option)]
     texts.set(name, values)
     last = option.several ? values : places
@@ -142,10 +153,14 @@ function textOf({ rawName, value, inlineValue }: OptionToken, option: Option): s
     if (value !== undefined) throw new UsageError(`${rawName} takes no value, not "${value}"`)
     return []
   }
-  if (value === undefined || value === '') throw new UsageError(`${rawName} has no value`)
+  if (value === undefined) throw new UsageError(`${rawName} has no value`)
   if (!inlineValue && /^-./.test(value))
     throw new UsageError(`${rawName} has no value; if "${value}" is meant, write ${rawName}=${value}`)
   return [value]
+}
+
+function givenTwice(rawName: string, { value }: Option): UsageError {
+  return new UsageError(`${rawName} is given twice${value === undefined ? '' : ', and takes one value'}`)
 }
 
 function unknownOption(rawName: string, options: Options): UsageError {
@@ -157,6 +172,7 @@ function unknownOption(rawName: string, options: Options): UsageError {
 }
 
 function read(name: string, { is, choices }: Argument, text: string): unknown {
+  if (text === '') throw new UsageError(`${name} has no value`)
   if (choices && !choices.includes(text))
     throw new UsageError(`${name} takes ${choices.join(', ')}, not "${text}"`)
   if (!is) return text
