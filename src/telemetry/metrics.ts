@@ -307,7 +307,15 @@ type NamesOf<Kind extends Metric['kind']> = {
   [Name in MetricName]: (typeof metrics)[Name]['kind'] extends Kind ? Name : never
 }[MetricName]
 
-export type CounterName = NamesOf<'counter'>
+/** Counted by export threads too, in memory that they share with the main thread. */
+export const sharedCounters = [
+  'db.client.connection.timeouts',
+  'grandlivre.database.errors',
+  'grandlivre.replica.fallbacks',
+] as const
+export type SharedCounterName = (typeof sharedCounters)[number]
+/** The machine counts the time of processors. */
+export type CounterName = Exclude<NamesOf<'counter'>, 'process.cpu.time'>
 export type HistogramName = NamesOf<'histogram'>
 /** Its values are read when metrics are collected. */
 export type GaugeName = NamesOf<'gauge'>

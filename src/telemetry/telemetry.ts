@@ -14,6 +14,7 @@ import type {
   GaugeName,
   HistogramName,
   LabelsOf,
+  SharedCounterName,
 } from './metrics.ts'
 
 /** Headers by which a trace continues in another process (W3C Trace Context). */
@@ -38,8 +39,7 @@ export interface PoolCounts {
 
 /** What the main thread and export threads (`thread-telemetry.ts`) count. */
 export interface ThreadedTelemetry {
-  /** @param by default 1 */
-  count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, by?: number): void
+  count<Name extends SharedCounterName>(name: Name, labels: LabelsOf<Name>): void
   /** Export threads record nothing: stages of exports show what they do. */
   record<Name extends HistogramName>(name: Name, seconds: number, labels: LabelsOf<Name>): void
   /** Shows the counts of a pool from now on. @param name as in pg_stat_activity, such as `grandlivre export` */
@@ -77,7 +77,7 @@ export interface EndedExport {
 export type StoreRequest = LabelsOf<'grandlivre.store.request.duration'> & { seconds: number }
 
 export function countStoreRequest(
-  telemetry: ThreadedTelemetry,
+  telemetry: Pick<Telemetry, 'count' | 'record'>,
   { operation, outcome, seconds }: StoreRequest,
 ): void {
   telemetry.record('grandlivre.store.request.duration', seconds, { operation, outcome })
@@ -124,6 +124,8 @@ export interface Observation {
 }
 
 export interface Telemetry extends ThreadedTelemetry {
+  /** @param by 1 unless given */
+  count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, by?: number): void
   /** @param caller its headers; malformed ones are ignored */
   requestBegan(method: string, caller: CallerTrace): RequestTelemetry
   exportEnded(ended: EndedExport): void

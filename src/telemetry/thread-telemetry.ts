@@ -6,7 +6,7 @@
  * main thread frees the slots of threads that have died.
  */
 import { Buffer } from 'node:buffer'
-import { type CounterName, type LabelsOf, metrics } from './metrics.ts'
+import { type LabelsOf, type Metric, metrics, type SharedCounterName, sharedCounters } from './metrics.ts'
 import type { Observation, PoolCounts, ThreadedTelemetry } from './telemetry.ts'
 
 /** At least two for each of 64 threads. */
@@ -16,10 +16,10 @@ const nameBytes = 32
 /** How old the counts of a pool may be. */
 const writeEveryMs = 1_000
 
-/** Counters that export threads add to, by the values of their label. The slots count `db.client.connection.timeouts`. */
-const shared = (['grandlivre.database.errors', 'grandlivre.replica.fallbacks'] as const).flatMap((name) =>
-  Object.entries<readonly string[]>(metrics[name].values).flatMap(([label, values]) =>
-    values.map((value) => ({ name: name as CounterName, label, value })),
+/** The shared counters by the values of their label. The slots count `db.client.connection.timeouts`. */
+const shared = sharedCounters.flatMap((name) =>
+  Object.entries((metrics[name] as Metric).values ?? {}).flatMap(([label, values]) =>
+    values.map((value) => ({ name, label, value })),
   ),
 )
 
@@ -67,14 +67,14 @@ export class ThreadTelemetry implements ThreadedTelemetry {
     this.#timers.push(setInterval(write, writeEveryMs).unref())
   }
 
-  /** Counts what is shared, and nothing else. */
-  count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>): void {
+  /** @param by 1 unless given */
+  count<Name extends SharedCounterName>(name: Name, labels: LabelsOf<Name>, by = 1): void {
     const values = Object.values(labels)
     const at =
       name === 'db.client.connection.timeouts'
         ? (this.#slotsByName.get(String(values[0])) ?? Number.NaN) + slotWords.timeouts
         : shared.findIndex((counter) => counter.name === name && values.includes(counter.value))
-    if (at >= 0) Atomics.add(this.#words, at, 1)
+    if (at >= 0) Atomics.add(this.#words, at, by)
   }
 
   record(): void {}
@@ -122,7 +122,7 @@ export class ThreadMemory {
     this.#words = new Int32Array(memory)
   }
 
-  counts(name: CounterName): Observation[] {
+  counts(name: SharedCounterName): Observation[] {
     return shared.flatMap((counter, at) =>
       counter.name === name
         ? [{ value: Atomics.load(this.#words, at), labels: { [counter.label]: counter.value } }]

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import type { CounterName } from '../../src/telemetry/metrics.ts'
+import type { SharedCounterName } from '../../src/telemetry/metrics.ts'
 import { shareThreadMemory, ThreadMemory, ThreadTelemetry } from '../../src/telemetry/thread-telemetry.ts'
 
 const pool = (totalCount: number) => ({ totalCount, idleCount: 1, waitingCount: 0, options: { max: 16 } })
@@ -17,7 +17,7 @@ test('threads add to the same counters', () => {
     inThread(memory, threadId).count('grandlivre.replica.fallbacks', { reason: 'promoted' })
   }
   const main = new ThreadMemory(memory)
-  const counted = (name: CounterName) => main.counts(name).filter(({ value }) => value > 0)
+  const counted = (name: SharedCounterName) => main.counts(name).filter(({ value }) => value > 0)
   expect(counted('grandlivre.database.errors')).toEqual([{ value: 2, labels: { class: '53' } }])
   expect(counted('grandlivre.replica.fallbacks')).toEqual([{ value: 2, labels: { reason: 'promoted' } }])
 })

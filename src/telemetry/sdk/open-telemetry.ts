@@ -14,6 +14,8 @@ import {
   type LabelsOf,
   type MetricName,
   metrics,
+  type SharedCounterName,
+  sharedCounters,
 } from '../metrics.ts'
 import {
   type CallerTrace,
@@ -39,12 +41,7 @@ const mainThread = -1
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 /** Kept elsewhere, and read when metrics are collected: by all threads, or by the machine. */
-const observedCounters: ReadonlySet<MetricName> = new Set([
-  'db.client.connection.timeouts',
-  'grandlivre.database.errors',
-  'grandlivre.replica.fallbacks',
-  'process.cpu.time',
-])
+const observedCounters: ReadonlySet<MetricName> = new Set([...sharedCounters, 'process.cpu.time'])
 
 const poolLabel = 'db.client.connection.pool.name'
 
@@ -84,7 +81,7 @@ export class OpenTelemetry implements Telemetry {
   count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, by = 1): void {
     const counter = this.#counters.get(name)
     if (counter) counter.add(by, labels as Attributes)
-    else this.#own.count(name, labels)
+    else this.#own.count(name as SharedCounterName, labels as LabelsOf<SharedCounterName>, by)
   }
 
   record<Name extends HistogramName>(name: Name, seconds: number, labels: LabelsOf<Name>): void {
