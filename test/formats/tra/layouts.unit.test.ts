@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -39,6 +40,18 @@ test('a field is found by its name, and an unknown name is a programming error',
 test.each(Object.entries(columns))('the line of %s is as long as the descriptor says', (_, record) => {
   const [, at, length] = record.fields.at(-1) as [string, number, number]
   expect(at + length - 1).toBe(record.length)
+})
+
+/** Page, mark and length of each record, and columns 1 to 5 of its fields. */
+const described = Object.entries(columns).map(([record, { page, mandatory, length, fields }]) => {
+  return [record, page, mandatory, length, fields.map((field) => field.slice(0, 5))]
+})
+
+// They were compared with the descriptor field by field, as below where it is.
+test('the records are as they were when compared with the descriptor', () => {
+  expect(createHash('sha256').update(JSON.stringify(described)).digest('hex')).toBe(
+    '743df96735356dfa78066ddc496d9d9fc9194f23e9b366c7b98bdb0bccfd4e98',
+  )
 })
 
 interface Described {
