@@ -153,7 +153,7 @@ test.each(itemSchemas.filter(({ name }) => name !== 'society'))(
     const items = own[name] ?? (data[name] ? [data[name]].flat() : linesOf(`${name}.ndjson`))
     expect(items).not.toEqual([])
     // A schema drops the fields that it does not have, and orders the others as its own.
-    const isRead = [
+    const hasExactNumbers = [
       'movements',
       'entries',
       'entry',
@@ -164,7 +164,9 @@ test.each(itemSchemas.filter(({ name }) => name !== 'society'))(
       'vats',
     ].includes(name)
     for (const item of items)
-      expect(fieldsIn(schema.parse(isRead ? withExactNumbers(item) : item))).toEqual(fieldsIn(item))
+      if (hasExactNumbers)
+        expect(fieldsIn(schema.parse(withExactNumbers(item)))).toEqual(fieldsIn(withExactNumbers(item)))
+      else expect(JSON.stringify(schema.parse(item))).toBe(JSON.stringify(item))
   },
 )
 
@@ -175,10 +177,11 @@ function withExactNumbers(item: unknown): unknown {
   )
 }
 
-/** Names, in their order, without what they hold. */
+/** Names, in their order, with what they hold but numbers, which schemas turn into units. */
 function fieldsIn(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(fieldsIn)
-  if (typeof value !== 'object' || value === null || value instanceof JsonNumber) return null
+  if (typeof value === 'bigint' || value instanceof JsonNumber) return 'a number'
+  if (typeof value !== 'object' || value === null) return value
   return Object.entries(value).map(([name, inner]) => [name, fieldsIn(inner)])
 }
 
