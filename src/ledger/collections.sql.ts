@@ -25,7 +25,7 @@ type Batches<Row> = AsyncGenerator<Row[]>
 /** An address as JSON with its members. */
 const fieldsJson = (column: string) =>
   `json_build_object(${addressFields.map((field) => `'${field}', (${column}).${columnName(field)}`).join(', ')})`
-/** The same; null if every field is null. (For a row, `is null` means that all of its fields are null, and `is not null` that none is.) */
+/** The same; null if every field is null. (A row `is null` if all of its fields are, and `is not null` if none is.) */
 const addressJson = (column: string) => `case when not (${column} is null) then ${fieldsJson(column)} end`
 
 /** The columns of a row that an item shows. */
@@ -34,15 +34,16 @@ const columnsAt = (alias: string, table: Table) =>
     .map(({ member, name }) => `${alias}.${name} as "${member}"`)
     .join(', ')
 
-/** The same as JSON, null without a row. Ids are strings. @param further members, such as `'payment', ...` */
-const rowJson = (alias: string, table: Table, ...further: string[]) => {
+/** The same columns as JSON, with ids as strings; null without a row. @param further members, each with its JSON */
+const rowJson = (alias: string, table: Table, further: Record<string, string> = {}) => {
   const key = table.columns['id'] ? 'id' : 'account_id'
   const members = shownColumns(table).map(({ member, name, encoding }) => {
     const value = `${alias}.${name}`
     const shown = { id: `${value}::text`, address: addressJson(value) } as Record<string, string>
-    return `'${member}', ${shown[encoding] ?? value}`
+    return [member, shown[encoding] ?? value]
   })
-  return `case when ${alias}.${key} is not null then json_build_object(${[...members, ...further].join(', ')}) end`
+  const pairs = [...members, ...Object.entries(further)].map(([member, value]) => `'${member}', ${value}`)
+  return `case when ${alias}.${key} is not null then json_build_object(${pairs.join(', ')}) end`
 }
 
 /** What names an account. */
@@ -132,12 +133,13 @@ export async function* readAccounts(
   // Its joins are look-ups in any order. Comparing all orders took 2.7 ms, and joining as written takes 0.7 ms to plan:
   // an account list is read with each full export of a small folder.
   await client.query('set local join_collapse_limit = 1')
+  const ofEmployee = { payment: rowJson('ep', paymentTable), doubtfulAccount: accountJson('doubtful') }
   yield* readByCursor<AccountView>(
     client,
     `select ${columnsAt('a', accountTable)}, ${accountJson('other')} as "counterpartAccount",
        ${accountJson('corresponding')} as "correspondanceAccount",
-       ${rowJson('c', companyTable, `'payment', ${rowJson('cp', paymentTable)}`, `'vat', ${rowJson('v', vatTable)}`)} as company,
-       ${rowJson('e', employeeTable, `'payment', ${rowJson('ep', paymentTable)}`, `'doubtfulAccount', ${accountJson('doubtful')}`)} as employee
+       ${rowJson('c', companyTable, { payment: rowJson('cp', paymentTable), vat: rowJson('v', vatTable) })} as company,
+       ${rowJson('e', employeeTable, ofEmployee)} as employee
      from accounts a
      ${joined('accounts', 'other', 'other.id', 'a.counterpart_account_id')}
      ${joined('accounts', 'corresponding', 'corresponding.id', 'a.correspondance_account_id')}
