@@ -1,6 +1,8 @@
 import { Buffer } from 'node:buffer'
 import type { ChunkBuffer } from '../chunk-buffer.ts'
 
+const encoder = new TextEncoder()
+
 /**
  * Packs as many whole pieces as fit into each chunk, texts as UTF-8; a piece larger than a chunk gets one of its own.
  * Where chunks end depends only on the pieces.
@@ -12,14 +14,15 @@ export async function* packPieces(
   let out: Uint8Array<ArrayBuffer> = new Uint8Array()
   let at = 0
   for await (const piece of pieces) {
-    const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece
-    if (at + bytes.length > out.length) {
+    const bytes = Buffer.byteLength(piece)
+    if (at + bytes > out.length) {
       if (at > 0) yield out.subarray(0, at)
-      out = buffer(bytes.length)
+      out = buffer(bytes)
       at = 0
     }
-    out.set(bytes, at)
-    at += bytes.length
+    if (typeof piece === 'string') encoder.encodeInto(piece, out.subarray(at))
+    else out.set(piece, at)
+    at += bytes
   }
   if (at > 0) yield out.subarray(0, at)
 }
