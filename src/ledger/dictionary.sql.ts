@@ -50,19 +50,13 @@ const whatOneEntryNames = {
 }
 
 /** Inside the caller's transaction, in one round trip. */
-export async function readDictionary(
-  client: pg.ClientBase,
-  { schemaId, folderId }: FolderKey,
-): Promise<DictionaryRows> {
+export async function readDictionary(client: pg.ClientBase, { schemaId, folderId }: FolderKey) {
   const { rows } = await client.query<Row>({ ...everyTable, values: [schemaId, folderId] })
   return byTable(rows)
 }
 
 /** The accounts of the folder that a FEC filed with a third-party account. */
-export async function readAuxiliaries(
-  client: pg.ClientBase,
-  { schemaId, folderId }: FolderKey,
-): Promise<AuxiliaryRow[]> {
+export async function readAuxiliaries(client: pg.ClientBase, { schemaId, folderId }: FolderKey) {
   const { rows } = await client.query<AuxiliaryRow>(
     `select id::text, auxiliary_number as number, auxiliary_name as name from accounts
      ${ofFolder} and auxiliary_number is not null`,

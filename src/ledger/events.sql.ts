@@ -12,11 +12,7 @@ import type { FolderKey } from '../formats/rows.ts'
 /**
  * Saves the letterings of a folder, or of one of its exercices, until the transaction ends, before they are deleted.
  */
-export async function rememberLetterings(
-  client: ClientBase,
-  key: FolderKey,
-  exerciceId: string | null,
-): Promise<void> {
+export async function rememberLetterings(client: ClientBase, key: FolderKey, exerciceId: string | null) {
   await client.query(
     `create temporary table removed_letterings (id bigint, payment_type text, piece text, members text)
      on commit drop`,
@@ -28,11 +24,7 @@ export async function rememberLetterings(
  * Inserts the events of the saved letterings that are no longer there.
  * @param exerciceId null: of the whole folder
  */
-export async function insertRemovedLetterings(
-  client: ClientBase,
-  key: FolderKey,
-  exerciceId: string | null,
-): Promise<void> {
+export async function insertRemovedLetterings(client: ClientBase, key: FolderKey, exerciceId: string | null) {
   await client.query(
     letteringEvents('DELETE', `select * from pg_temp.removed_letterings except ${letterings}`),
     parameters(key, exerciceId),
@@ -40,22 +32,14 @@ export async function insertRemovedLetterings(
 }
 
 /** Inserts the events of the letterings that are not among the saved ones. */
-export async function insertNewLetterings(
-  client: ClientBase,
-  key: FolderKey,
-  exerciceId: string | null,
-): Promise<void> {
+export async function insertNewLetterings(client: ClientBase, key: FolderKey, exerciceId: string | null) {
   await client.query(
     letteringEvents('CREATE', `${letterings} except select * from pg_temp.removed_letterings`),
     parameters(key, exerciceId),
   )
 }
 
-export async function insertLetterings(
-  client: ClientBase,
-  key: FolderKey,
-  exerciceId: string,
-): Promise<void> {
+export async function insertLetterings(client: ClientBase, key: FolderKey, exerciceId: string) {
   await client.query(letteringEvents('CREATE', letterings), parameters(key, exerciceId))
 }
 

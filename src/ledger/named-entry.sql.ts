@@ -24,11 +24,7 @@ export interface NamedEntry {
 }
 
 /** Inside the caller's transaction. @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-ENTRY-NOT-FOUND, ERR-AMBIGUOUS-ENTRY */
-export async function readNamedEntry(
-  client: pg.ClientBase,
-  name: EntryName,
-  timeZone: string,
-): Promise<NamedEntry> {
+export async function readNamedEntry(client: pg.ClientBase, name: EntryName, timeZone: string) {
   const { rows } = await client.query<Found>(statement(name, timeZone))
   return onlyEntry(rows)
 }

@@ -94,11 +94,8 @@ export async function createFolder(client: ClientBase, folder: Folder): Promise<
 }
 
 /** Folders of any tenant with this reference, oldest first. There may be several: references are not unique. */
-export async function findFoldersByReference(
-  client: ClientBase,
-  reference: string,
-): Promise<{ schemaId: string; id: string; firmId: string; name: string }[]> {
-  const { rows } = await client.query(
+export async function findFoldersByReference(client: ClientBase, reference: string) {
+  const { rows } = await client.query<{ schemaId: string; id: string; firmId: string; name: string }>(
     `select schema_id as "schemaId", id, firm_id as "firmId", name
      from grandlivre.folders where reference = $1 order by id`,
     [reference],
@@ -167,10 +164,7 @@ export interface LedgerCount {
 }
 
 /** What a folder's ledger holds. */
-export async function countLedger(
-  client: ClientBase,
-  { schemaId, folderId }: FolderKey,
-): Promise<LedgerCount> {
+export async function countLedger(client: ClientBase, { schemaId, folderId }: FolderKey) {
   const hasRows = tablesOfLedger.map(
     (table) => `exists (select from grandlivre.${table} where schema_id = $1 and folder_id = $2)`,
   )

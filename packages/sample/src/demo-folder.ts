@@ -72,11 +72,7 @@ export async function ensureDemoFolder(
  * Changes a few entries of an exercice, for the demo.
  * @returns how many
  */
-export async function correctEntries(
-  ownerUrl: string,
-  folderId: string,
-  exerciceId: string,
-): Promise<number> {
+export async function correctEntries(ownerUrl: string, folderId: string, exerciceId: string) {
   const pool = createOwnerPool(ownerUrl, { max: 1, applicationName: 'grandlivre demo' })
   try {
     return await inTransaction(pool, (client) => correctComments(client, { folderId, exerciceId }, 100))

@@ -130,13 +130,7 @@ function settle(keeper: Bookkeeper, openItems: OpenItems, day: number, slack: nu
   return items.length === 1 ? keeper.settlement(day, item) : keeper.deposit(day, items)
 }
 
-function newEntry(
-  keeper: Bookkeeper,
-  random: Random,
-  day: number,
-  progress: number,
-  mayBeDraft: boolean,
-): DraftedEntry {
+function newEntry(keeper: Bookkeeper, random: Random, day: number, progress: number, mayBeDraft: boolean) {
   const kind = random.fraction()
   if (kind < 0.82) {
     // Drafts are about one invoice in fifty, so one entry in a hundred. The last invoices of a year wait for the next.

@@ -69,13 +69,7 @@ export function splitShares(random: Random, axes: bigint[][], amount: bigint): b
   return shares
 }
 
-function splitOverAxis(
-  random: Random,
-  sections: bigint[],
-  count: number,
-  amount: bigint,
-  shares: bigint[],
-): void {
+function splitOverAxis(random: Random, sections: bigint[], count: number, amount: bigint, shares: bigint[]) {
   const first = random.integer(0, sections.length - 1)
   let amountLeft = amount
   let percentLeft = 100

@@ -27,11 +27,7 @@ const fewRows = 2000
  * The client sees one state of the database, so that the log and the entries belong together.
  * @param version no later than that state, and not forgotten
  */
-export async function readChangedEntries(
-  client: pg.ClientBase,
-  watched: WatchedEntries,
-  version: string,
-): Promise<readonly EntryRange[]> {
+export async function readChangedEntries(client: pg.ClientBase, watched: WatchedEntries, version: string) {
   const { rows } = await client.query<{ kind: Shown | 'entries'; ids: string }>({
     name: 'changes of a ledger',
     text: `select kind, range_agg(ids)::text as ids from ledger_changes

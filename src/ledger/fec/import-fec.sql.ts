@@ -9,13 +9,8 @@ export async function lockReference(client: ClientBase, reference: string): Prom
 }
 
 /** The exercices of a folder that overlap this period, and whether they have entries. */
-export async function findExercicesWithin(
-  client: ClientBase,
-  key: FolderKey,
-  start: string,
-  end: string,
-): Promise<{ id: string; start: string; end: string; hasEntries: boolean; closed: boolean }[]> {
-  const { rows } = await client.query(
+export async function findExercicesWithin(client: ClientBase, key: FolderKey, start: string, end: string) {
+  const { rows } = await client.query<Period & { id: string; hasEntries: boolean; closed: boolean }>(
     `select x.id, x.start_date::text as start, x.end_date::text as end, x.closed_at is not null as closed,
             exists (select from grandlivre.entries e where (e.schema_id, e.folder_id, e.exercice_id)
               = (x.schema_id, x.folder_id, x.id)) as "hasEntries"
@@ -63,10 +58,7 @@ export async function fileAccounts(
 }
 
 /** A folder's journals by code, with the label that a FEC gave them. */
-export async function knownJournals(
-  client: ClientBase,
-  key: FolderKey,
-): Promise<Map<string, { id: string; filedName: string | null }>> {
+export async function knownJournals(client: ClientBase, key: FolderKey) {
   const { rows } = await client.query<{ code: string; id: string; filedName: string | null }>(
     `select code, id, filed_name as "filedName" from grandlivre.journals
      where schema_id = $1 and folder_id = $2`,
@@ -105,10 +97,7 @@ export async function fileExercice(
 }
 
 /** The exercices of a folder whose FEC an earlier version imported, oldest first. */
-export async function findEarlierImports(
-  client: ClientBase,
-  { schemaId, folderId }: FolderKey,
-): Promise<Period[]> {
+export async function findEarlierImports(client: ClientBase, { schemaId, folderId }: FolderKey) {
   const { rows } = await client.query<Period>(
     `select x.start_date::text as start, x.end_date::text as end from grandlivre.exercices x
      where x.schema_id = $1 and x.folder_id = $2 and x.filed_columns is null and exists (

@@ -133,12 +133,7 @@ async function loadJournals(
   return byCode
 }
 
-async function loadPayments(
-  client: ClientBase,
-  ids: IdSource,
-  key: FolderKey,
-  found: ReadonlySet<string>,
-): Promise<Map<string, string>> {
+async function loadPayments(client: ClientBase, ids: IdSource, key: FolderKey, found: ReadonlySet<string>) {
   const idOf = await paymentIds(client, key)
   const writer = new TableWriter(client, paymentTable)
   for (const code of found) {

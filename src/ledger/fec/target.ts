@@ -29,11 +29,7 @@ export interface RequestedFolder {
  * next year's file joins this year's. A new folder gets its own firm and schema.
  * @throws {Error} if no folder has this id, several have this reference, or the folder may belong to another company
  */
-export async function findOrCreateFolder(
-  client: ClientBase,
-  ids: IdSource,
-  requested: RequestedFolder,
-): Promise<FolderTarget & { created: boolean }> {
+export async function findOrCreateFolder(client: ClientBase, ids: IdSource, requested: RequestedFolder) {
   const folder = await findFolder(client, requested)
   if (folder !== undefined) {
     refuseOtherCompany(folder, requested)

@@ -10,11 +10,7 @@ export async function thirdPartyIds(client: ClientBase): Promise<Map<string, str
   return new Map(rows.map(({ code, id }) => [code, id]))
 }
 
-export async function setCurrency(
-  client: ClientBase,
-  { schemaId, folderId }: FolderKey,
-  currency: string,
-): Promise<void> {
+export async function setCurrency(client: ClientBase, { schemaId, folderId }: FolderKey, currency: string) {
   await client.query('update grandlivre.folders set currency = $3 where schema_id = $1 and id = $2', [
     schemaId,
     folderId,

@@ -103,11 +103,7 @@ function throwIfAny({ found, isFull }: FileProblems): void {
   )
 }
 
-async function readBooks(
-  options: MadImportOptions,
-  bytesTotal: number,
-  problems: FileProblems,
-): Promise<Books> {
+async function readBooks(options: MadImportOptions, bytesTotal: number, problems: FileProblems) {
   const books = new Books(problems)
   const items = new JsonItems((place) => takenPlaces.has(place))
   const hasAll = () => problems.isFull || booksPlaces.every((place) => items.complete.has(place))

@@ -146,10 +146,7 @@ export interface KnownBook {
 }
 
 /** The rows of a folder, by kind and by what identifies them where ids do not. Of several the first comes first. */
-export async function knownBooks(
-  client: ClientBase,
-  { schemaId, folderId }: FolderKey,
-): Promise<KnownBook[]> {
+export async function knownBooks(client: ClientBase, { schemaId, folderId }: FolderKey) {
   const { rows } = await client.query<KnownBook>(
     `select kind, t.id, identity, further from (
        select 'payments' as kind, schema_id, folder_id, id, code as identity, null as further from grandlivre.payments

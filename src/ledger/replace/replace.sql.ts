@@ -281,10 +281,7 @@ export interface OtherSources {
 }
 
 /** Counts the entries that did not come from a FEC, before they are changed and deleted. */
-export async function countOtherSources(
-  client: ClientBase,
-  { schemaId, folderId, exerciceId }: Replaced,
-): Promise<OtherSources> {
+export async function countOtherSources(client: ClientBase, { schemaId, folderId, exerciceId }: Replaced) {
   const { rows } = await client.query<OtherSources>(
     `select count(m.id)::integer as overwritten, count(*) filter (where m.id is null)::integer as removed
      from grandlivre.entries e left join pg_temp.entry_matches m on m.id = e.id
@@ -295,10 +292,7 @@ export async function countOtherSources(
 }
 
 /** @returns how many entries and movements were deleted */
-export async function deleteUnmatched(
-  client: ClientBase,
-  { schemaId, folderId, exerciceId }: Replaced,
-): Promise<RowCounts> {
+export async function deleteUnmatched(client: ClientBase, { schemaId, folderId, exerciceId }: Replaced) {
   const deleted = async (table: string, matches: string) => {
     const { rowCount } = await client.query(
       `delete from grandlivre.${table} t where ${ofReplaced('t')}
@@ -320,10 +314,7 @@ const comparable = (value: string) =>
  * Writes entries and movements that stay where the file has something else.
  * @returns how many
  */
-export async function updateMatched(
-  client: ClientBase,
-  { schemaId, folderId, exerciceId }: Replaced,
-): Promise<RowCounts> {
+export async function updateMatched(client: ClientBase, { schemaId, folderId, exerciceId }: Replaced) {
   // A number that was given here stays.
   const filed = (column: string) => (column === 'number' ? 'coalesce(f.number, e.number)' : `f.${column}`)
   // A FEC does not hold when entries were created.

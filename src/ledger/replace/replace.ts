@@ -48,11 +48,7 @@ export interface FecReplacement extends Replacement {
 }
 
 /** To be called once the loader has filled the tables of `createFiledTables`. @param lines of the file */
-export async function replaceExercice(
-  client: ClientBase,
-  exercice: Replaced,
-  lines: number,
-): Promise<FecReplacement> {
+export async function replaceExercice(client: ClientBase, exercice: Replaced, lines: number) {
   await createMatches(client)
   await digestBoth(client, exercice)
   await matchEntries(client, ['journal_id', 'date', 'number', 'content'], 'all')

@@ -85,11 +85,7 @@ type Write = <Row extends FolderKey & { id: string }>(
   rows: (Omit<Row, keyof FolderKey | 'id'> & { id?: string })[],
 ) => Promise<string[]>
 
-async function loadJournals(
-  write: Write,
-  parameters: TraParameters,
-  accounts: TraAccountIds,
-): Promise<Map<string, string>> {
+async function loadJournals(write: Write, parameters: TraParameters, accounts: TraAccountIds) {
   const journals = [...parameters.journals.values()]
   const given = await write(
     journalTable,
@@ -131,11 +127,7 @@ async function loadBanks(
 }
 
 /** The file has the rank of an axis, and neither code nor name. */
-async function loadAxes(
-  write: Write,
-  ids: IdSource,
-  { axes, sections, defaultSections }: TraParameters,
-): Promise<Map<string, string>> {
+async function loadAxes(write: Write, ids: IdSource, { axes, sections, defaultSections }: TraParameters) {
   const ranks = Array.from({ length: axes }, (_, i) => i + 1)
   const found = ranks.flatMap((rank) => (sections.get(rank) ?? []).map((section) => ({ ...section, rank })))
   await ids.reserve(axes + 2 * found.length)

@@ -27,11 +27,7 @@ export interface Blocks {
 const lastId = '9007199254740991'
 
 /** @throws {GrandlivreError} NOT-PROVEN if the blocks do not fit together or differ from their digest */
-export async function readBlocks(
-  requests: Requests,
-  selection: MovementSelection,
-  signal?: AbortSignal,
-): Promise<Blocks> {
+export async function readBlocks(requests: Requests, selection: MovementSelection, signal?: AbortSignal) {
   const query = queryOf(selection, 'movements')
   const { answer, value } = await requests.json({
     path: '/mad/movements/blocks',

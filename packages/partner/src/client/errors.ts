@@ -82,11 +82,7 @@ function remedyOf(code: string): string {
 }
 
 /** An error of the client's own. */
-export function clientError(
-  code: ClientErrorCode,
-  message: string,
-  options: GrandlivreErrorOptions = {},
-): GrandlivreError {
+export function clientError(code: ClientErrorCode, message: string, options: GrandlivreErrorOptions = {}) {
   return new GrandlivreError(code, message, options)
 }
 

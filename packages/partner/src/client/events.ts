@@ -93,11 +93,7 @@ async function readPage(
 }
 
 /** A number that was there before is left out: the service gives none twice, but a proxy may. */
-async function checkNumbers(
-  events: NumberedEvent[],
-  after: number,
-  { onGap }: EventOptions,
-): Promise<NumberedEvent[]> {
+async function checkNumbers(events: NumberedEvent[], after: number, { onGap }: EventOptions) {
   const fresh: NumberedEvent[] = []
   let last = after
   for (const each of events) {

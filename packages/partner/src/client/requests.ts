@@ -257,11 +257,7 @@ function nameOf(request: Request | ForeignRequest): string {
 }
 
 /** No answer, or an answer that was cut. */
-export function failureOf(
-  request: Request | ForeignRequest,
-  cause: unknown,
-  requestId?: string,
-): GrandlivreError {
+export function failureOf(request: Request | ForeignRequest, cause: unknown, requestId?: string) {
   const { message, code } = cause as NodeJS.ErrnoException
   const why = message === '' ? code : message
   return clientError('CONNECTION-FAILED', `${nameOf(request)}: ${why}`, { cause, requestId })

@@ -179,10 +179,7 @@ function checkStandardSignature(request: WebhookRequest): number | WebhookRefusa
 }
 
 /** @param sentAt epoch milliseconds, signed */
-function checkTime(
-  sentAt: number,
-  { now = Date.now(), toleranceMs = 5 * 60_000 }: WebhookRequest,
-): number | WebhookRefusal {
+function checkTime(sentAt: number, { now = Date.now(), toleranceMs = 5 * 60_000 }: WebhookRequest) {
   if (sentAt < now - toleranceMs) return 'date-too-old'
   return sentAt > now + toleranceMs ? 'date-in-future' : sentAt
 }

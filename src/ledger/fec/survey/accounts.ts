@@ -100,10 +100,7 @@ export interface NumberedAccount {
 }
 
 /** Numbers all accounts of a file; the result does not depend on their order. */
-export function numberAccounts(
-  accounts: Iterable<FecAccount>,
-  known: readonly KnownAccount[],
-): NumberedAccount[] {
+export function numberAccounts(accounts: Iterable<FecAccount>, known: readonly KnownAccount[]) {
   const byNumber = new Map(known.map((account) => [account.number, account]))
   const identified = known.filter(({ filedNumber }) => filedNumber !== null)
   const byIdentity = new Map(identified.map((account) => [identityOf(account), account]))

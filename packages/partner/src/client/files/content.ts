@@ -31,11 +31,7 @@ export async function compressionOf(file: string): Promise<Compression | undefin
  * @returns bytes and SHA-256 (hexadecimal) of the content
  * @throws {Error} of zlib if the file is damaged, the reason of the signal
  */
-export async function readContent(
-  file: string,
-  compression: Compression,
-  signal: AbortSignal | undefined,
-): Promise<{ bytes: number; sha256: string }> {
+export async function readContent(file: string, compression: Compression, signal: AbortSignal | undefined) {
   const hash = createHash('sha256')
   let bytes = 0
   await pipeline(

@@ -219,11 +219,7 @@ class Transfer {
 /** A weak ETag says nothing about bytes. */
 const strong = (etag: string | undefined) => (etag?.startsWith('W/') ? undefined : etag)
 
-async function verifyContent(
-  part: PartFile,
-  source: ExportFile,
-  signal: AbortSignal | undefined,
-): Promise<boolean> {
+async function verifyContent(part: PartFile, source: ExportFile, signal: AbortSignal | undefined) {
   if (source.sha256 === source.fileSha256) return true
   const compression = await compressionOf(part.path)
   if (!compression) throw await differs(part, 'it is neither gzip nor zstd')
