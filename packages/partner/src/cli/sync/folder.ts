@@ -1,12 +1,13 @@
 /** What a sync asks the service about its folder. */
 import { createHash } from 'node:crypto'
 import type { Terminal } from '../../../../terminal/src/terminal.ts'
+import type { Account, Exercice, Journal } from '../../client/api/items.ts'
 import { GrandlivreError } from '../../client/errors.ts'
 import type { Changes, Entry, Grandlivre, LedgerStream, StreamOptions } from '../../client/grandlivre.ts'
 import { type EntrySelection, queryOf } from '../../client/selection.ts'
 import { Transfer } from '../../client/stream.ts'
 import { isOnThisMachine } from '../access.ts'
-import type { Collections, EntryRange, Item, Part, Source, Target } from './targets/target.ts'
+import type { Collections, EntryRange, Part, Source, Target } from './targets/target.ts'
 
 export interface Folder {
   ledger: Grandlivre
@@ -34,32 +35,30 @@ export interface Collected {
 const collectionBytesMax = 256_000_000
 
 export async function readCollections({ ledger, signal }: Folder): Promise<Collected> {
-  const [accounts, journals, exercices] = await Promise.all(
-    ['accounts', 'journals', 'exercices'].map(async (name) => {
-      const query = { version: '1.0.0' }
-      const request = { path: `/mad/${name}`, query, signal, wholeBytesMax: collectionBytesMax }
-      const { answer, value } = await ledger.requests.json(request)
-      return { items: value as Item[], cursor: answer.headers['x-ledger-cursor'] }
-    }),
-  )
-  const isOneState = accounts!.cursor === journals!.cursor && journals!.cursor === exercices!.cursor
+  const read = async <Item>(name: string) => {
+    const query = { version: '1.0.0' }
+    const request = { path: `/mad/${name}`, query, signal, wholeBytesMax: collectionBytesMax }
+    const { answer, value } = await ledger.requests.json(request)
+    return { items: value as Item[], cursor: answer.headers['x-ledger-cursor'] }
+  }
+  const [{ items: accounts, cursor }, journals, exercices] = await Promise.all([
+    read<Account>('accounts'),
+    read<Journal>('journals'),
+    read<Exercice>('exercices'),
+  ])
+  const isOneState = cursor === journals.cursor && cursor === exercices.cursor
   return {
-    collections: { accounts: accounts!.items, journals: journals!.items, exercices: exercices!.items },
-    cursor: isOneState ? accounts!.cursor : undefined,
+    collections: { accounts, journals: journals.items, exercices: exercices.items },
+    cursor: isOneState ? cursor : undefined,
     labels: createHash('sha256')
-      .update(JSON.stringify([accounts!.items, journals!.items]))
+      .update(JSON.stringify([accounts, journals.items]))
       .digest('hex'),
   }
 }
 
-interface ExerciceItem extends Item {
-  state: string
-  period: { start: string }
-}
-
 /** The parts of the folder: the newest exercices first, and of each the validated entries first. */
 export function partsOf({ exercices }: Collections, { exercice }: Source): Part[] {
-  return (exercices as ExerciceItem[])
+  return exercices
     .filter(({ producerId }) => exercice === undefined || producerId === exercice)
     .toReversed()
     .flatMap(({ producerId }) => [
@@ -70,7 +69,7 @@ export function partsOf({ exercices }: Collections, { exercice }: Source): Part[
 
 /** The exercice in which most happens: the newest one that has begun and is open, or the newest one. */
 export function liveliest({ exercices }: Collections, source: Source, today: string): string | undefined {
-  const known = (exercices as ExerciceItem[]).toReversed()
+  const known = exercices.toReversed()
   const kept = known.filter(({ producerId }) => [undefined, producerId].includes(source.exercice))
   const open = kept.filter(({ state, period }) => state === 'open' && period.start <= today)
   const [first] = [...open, ...kept]

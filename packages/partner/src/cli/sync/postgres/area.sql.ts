@@ -22,7 +22,21 @@ export class AreaOfPostgres implements Change {
   }
 
   async append(part: Part, lines: Uint8Array): Promise<Counts> {
-    return this.#add(part, lines)
+    const counts = { entries: 0, movements: 0, removed: 0 }
+    let waiting: Buffer[] = []
+    let bytes = 0
+    for (const line of linesOf(lines)) {
+      waiting.push(line)
+      bytes += line.length
+      if (bytes < statementBytes) continue
+      counts.movements += await this.#addLines(part, waiting)
+      counts.entries += waiting.length
+      waiting = []
+      bytes = 0
+    }
+    counts.movements += await this.#addLines(part, waiting)
+    counts.entries += waiting.length
+    return counts
   }
 
   async replace(
@@ -32,7 +46,7 @@ export class AreaOfPostgres implements Change {
   ): Promise<Counts> {
     const total: Counts = { entries: 0, movements: 0, removed: await this.#removeRanges(part, ranges) }
     for await (const chunk of lines) {
-      const { entries, movements } = await this.#add(part, chunk)
+      const { entries, movements } = await this.append(part, chunk)
       total.entries += entries
       total.movements += movements
     }
@@ -52,24 +66,6 @@ export class AreaOfPostgres implements Change {
        on conflict (area) do update set state = excluded.state`,
       [this.#area, JSON.stringify(state)],
     )
-  }
-
-  async #add(part: Part, lines: Uint8Array): Promise<Counts> {
-    const counts = { entries: 0, movements: 0, removed: 0 }
-    let waiting: Buffer[] = []
-    let bytes = 0
-    for (const line of linesOf(lines)) {
-      waiting.push(line)
-      bytes += line.length
-      if (bytes < statementBytes) continue
-      counts.movements += await this.#addLines(part, waiting)
-      counts.entries += waiting.length
-      waiting = []
-      bytes = 0
-    }
-    counts.movements += await this.#addLines(part, waiting)
-    counts.entries += waiting.length
-    return counts
   }
 
   /** @returns the number of movements */

@@ -5,7 +5,7 @@ import { bufferOf, movementLines } from '../lines/entry-lines.ts'
 import { prefixes, tables } from '../targets/tables.ts'
 import type { Area, Change, EntryRange, Part, State, Target } from '../targets/target.ts'
 import { AreaOfPostgres } from './area.sql.ts'
-import { createIndexes, createTables, createViews, dropTables } from './schema.sql.ts'
+import { createIndexes, createTables, createViews } from './schema.sql.ts'
 
 type Client = import('pg').Client
 
@@ -61,7 +61,8 @@ export class PostgresTarget implements Target {
 
   async clearNext(): Promise<void> {
     await this.#transaction(async () => {
-      await this.#client.query(`${dropTables(prefixes.next)} delete from sync_state where area = 'next'`)
+      for (const { name } of tables) await this.#client.query(`drop table if exists next_${name}`)
+      await this.#client.query(`delete from sync_state where area = 'next'`)
     })
   }
 

@@ -37,10 +37,6 @@ function createTable({ name, columns, key }: Table, prefix: string): string {
   return `create table ${prefix}${name} (${list}, primary key (${key}));`
 }
 
-export function dropTables(prefix: string): string {
-  return tables.map(({ name }) => `drop table if exists ${prefix}${name};`).join('\n')
-}
-
 /** Inserts the rows of a JSON array of arrays, $1. */
 export function insertRows({ name, columns }: Table, prefix: string): string {
   const values = columns.map(({ type }, place) => readings[type](`(v ->> ${place})`))
@@ -66,5 +62,3 @@ const dialect: Dialect = {
 }
 
 export const createViews = viewsOf(dialect)
-  .map(([name, select]) => `create view ${name} as ${select};`)
-  .join('\n')

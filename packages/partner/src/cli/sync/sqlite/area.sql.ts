@@ -31,7 +31,15 @@ export class AreaOfSqlite implements Change {
   }
 
   async append(part: Part, lines: Uint8Array): Promise<Counts> {
-    return this.#add(part, lines)
+    const counts = { entries: 0, movements: 0, removed: 0 }
+    for (const line of linesOf(lines)) {
+      const rows = entryRows(line, part)
+      this.#addEntry(rows, line)
+      counts.entries += 1
+      counts.movements += rows.movements.length
+    }
+    this.#flush()
+    return counts
   }
 
   async replace(
@@ -41,7 +49,7 @@ export class AreaOfSqlite implements Change {
   ): Promise<Counts> {
     const total: Counts = { entries: 0, movements: 0, removed: this.#removeRanges(part, ranges) }
     for await (const chunk of lines) {
-      const { entries, movements } = this.#add(part, chunk)
+      const { entries, movements } = await this.append(part, chunk)
       total.entries += entries
       total.movements += movements
     }
@@ -67,18 +75,6 @@ export class AreaOfSqlite implements Change {
     const row = `(${columns.map(() => '?').join(', ')})`
     const values = Array.from({ length: rows }, () => row).join(', ')
     return this.#database.prepare(`insert ${conflict} into ${this.#prefix}${name} values ${values}`)
-  }
-
-  #add(part: Part, lines: Uint8Array): Counts {
-    const counts = { entries: 0, movements: 0, removed: 0 }
-    for (const line of linesOf(lines)) {
-      const rows = entryRows(line, part)
-      this.#addEntry(rows, line)
-      counts.entries += 1
-      counts.movements += rows.movements.length
-    }
-    this.#flush()
-    return counts
   }
 
   #addEntry({ id, entry, movements }: EntryRows, line: Uint8Array): void {

@@ -35,10 +35,6 @@ function createTable({ name, columns, key }: Table, prefix: string): string {
   return `create table ${prefix}${name} (${lines.join(', ')})${isSingle ? '' : ' without rowid'};`
 }
 
-export function dropTables(prefix: string): string {
-  return tables.map(({ name }) => `drop table if exists ${prefix}${name};`).join('\n')
-}
-
 export const createIndexes = 'create index movement_rows_of_account on movement_rows (account_id);'
 
 /** Amounts are summed in whole cents, and divided to be shown. */
@@ -60,5 +56,3 @@ const dialect: Dialect = {
 }
 
 export const createViews = viewsOf(dialect)
-  .map(([name, select]) => `create view ${name} as ${select};`)
-  .join('\n')

@@ -7,7 +7,7 @@ import { lockFile } from '../targets/lock.ts'
 import { prefixes, tables } from '../targets/tables.ts'
 import type { Area, Change, EntryRange, Part, State, Target } from '../targets/target.ts'
 import { AreaOfSqlite } from './area.sql.ts'
-import { createIndexes, createTables, createViews, dropTables } from './schema.sql.ts'
+import { createIndexes, createTables, createViews } from './schema.sql.ts'
 
 /** Marks a file as ours: the letters GLVR. */
 const applicationId = 0x474c5652
@@ -64,7 +64,8 @@ export class SqliteTarget implements Target {
   async clearNext(): Promise<void> {
     delete this.#areas.next
     await this.#transaction(async () => {
-      this.#database.exec(`${dropTables(prefixes.next)} delete from sync_state where area = 'next'`)
+      for (const { name } of tables) this.#database.exec(`drop table if exists next_${name}`)
+      this.#database.exec(`delete from sync_state where area = 'next'`)
     })
   }
 

@@ -1,6 +1,7 @@
 /** The tables of a copy in SQL, and the rows of its collections. The order of values is that of the columns. */
+import type { Account, Exercice, Journal } from '../../../client/api/items.ts'
 import { type Column, columns, entryColumns, movementColumns, type Value } from '../lines/rows.ts'
-import type { Collections, Item } from './target.ts'
+import type { Collections } from './target.ts'
 
 export interface Table {
   name: string
@@ -11,11 +12,11 @@ export interface Table {
 export const accountColumns = columns(`
   account_id id, account_number text, account_name text, closed boolean, company_name text, siren text, details json`)
 
-export const journalColumns = columns(`
+const journalColumns = columns(`
   journal_id id, journal_code text, journal_name text, journal_type text, journal_type_name text, locked boolean,
   counterpart_account_id id`)
 
-export const exerciceColumns = columns(`
+const exerciceColumns = columns(`
   exercice_id id, exercice_name text, start_date date, end_date date, months id, state text, closed_at date`)
 
 /** Of an entry, the exact bytes that came. */
@@ -46,53 +47,21 @@ export function collectionRows(collections: Collections): [table: string, rows: 
   ]
 }
 
-function exerciceRow(item: Item): Value[] {
-  const { producerId, name, period, state } = item as unknown as {
-    producerId: string
-    name: string
-    period: { start: string; end: string; duration: number; closed: { at: string } | null }
-    state: string
-  }
-  return [
-    Number(producerId),
-    name,
-    period.start,
-    period.end,
-    period.duration,
-    state,
-    period.closed?.at ?? null,
-  ]
+function exerciceRow({ producerId, name, period, state }: Exercice): Value[] {
+  const { start, end, duration, closed } = period
+  return [Number(producerId), name, start, end, duration, state, closed?.at ?? null]
 }
 
-function journalRow(item: Item): Value[] {
-  const { producerId, customerReferenceCode, name, type, counterpartAccount, additionalProducerProperties } =
-    item as unknown as {
-      producerId: string
-      customerReferenceCode: string
-      name: string
-      type: string
-      counterpartAccount: { producerId: string } | null
-      additionalProducerProperties: { type: string; locked: boolean }
-    }
-  return [
-    Number(producerId),
-    customerReferenceCode,
-    name,
-    additionalProducerProperties.type,
-    type,
-    additionalProducerProperties.locked ? 1 : 0,
-    counterpartAccount ? Number(counterpartAccount.producerId) : null,
-  ]
+function journalRow(journal: Journal): Value[] {
+  const { producerId, customerReferenceCode, name, type, counterpartAccount } = journal
+  const { type: code, locked } = journal.additionalProducerProperties
+  const counterpartId = counterpartAccount ? Number(counterpartAccount.producerId) : null
+  return [Number(producerId), customerReferenceCode, name, code, type, locked ? 1 : 0, counterpartId]
 }
 
-function accountRow(item: Item): Value[] {
-  const { producerId, number, name, closed, company } = item as unknown as {
-    producerId: string
-    number: string
-    name: string
-    closed: boolean
-    company?: { name: string; SIREN: string | null }
-  }
+function accountRow(account: Account): Value[] {
+  const { producerId, number, name, closed } = account
+  const company = 'company' in account ? account.company : undefined
   return [
     Number(producerId),
     number,
@@ -100,6 +69,6 @@ function accountRow(item: Item): Value[] {
     closed ? 1 : 0,
     company?.name ?? null,
     company?.SIREN ?? null,
-    JSON.stringify(item),
+    JSON.stringify(account),
   ]
 }

@@ -2,6 +2,7 @@
  * Where a copy of a folder's ledger is kept. A target holds two areas: the copy, and beside it, while it is read in
  * full, the next one. Each write is all or nothing, together with the state that says what it holds.
  */
+import type { Account, Exercice, Journal } from '../../../client/api/items.ts'
 import type { RowsOfPart } from '../lines/rows.ts'
 
 /** Entries of an exercice that are validated, or its drafts. An entry is in one part of the folder. */
@@ -43,12 +44,10 @@ export interface PartState extends Part {
 
 /** Items of docs/spec/resources.md, as they came. */
 export interface Collections {
-  accounts: Item[]
-  journals: Item[]
-  exercices: Item[]
+  accounts: Account[]
+  journals: Journal[]
+  exercices: Exercice[]
 }
-
-export type Item = Record<string, unknown> & { producerId: string }
 
 export interface Counts {
   /** Entries removed from their ranges, whether or not they came again. Null where the target does not count them. */

@@ -24,9 +24,9 @@ export interface Dialect {
   shareAmount: [suffix: '' | '_cents', value: string][]
 }
 
-/** @returns the views by name, in an order in which they can be created */
-export function viewsOf(dialect: Dialect): [name: string, select: string][] {
-  return [
+/** Creates the views, each after those that it reads. */
+export function viewsOf(dialect: Dialect): string {
+  const views = [
     ['movements', movements(dialect)],
     ['account_balances', accountBalances(dialect)],
     ['journal_totals', journalTotals(dialect)],
@@ -37,6 +37,7 @@ export function viewsOf(dialect: Dialect): [name: string, select: string][] {
     ['section_totals', sectionTotals(dialect)],
     ['unbalanced_entries', unbalancedEntries(dialect)],
   ]
+  return views.map(([name, select]) => `create view ${name} as ${select};`).join('\n')
 }
 
 const ofMovements = `
