@@ -51,11 +51,14 @@ export class Refused extends Error {
   readonly status: 400 | 404 | 409
   /** The field that is wrong. The message follows its name. */
   readonly field: string | undefined
+  /** The end of the sentence on the command line: a command that helps. */
+  readonly hint: string
 
-  constructor(status: Refused['status'], message: string, field?: string) {
+  constructor(status: Refused['status'], message: string, more: { field?: string; hint?: string } = {}) {
     super(message)
     this.status = status
-    this.field = field
+    this.field = more.field
+    this.hint = more.hint ?? ''
   }
 }
 
@@ -87,7 +90,7 @@ export function checkFields<Fields extends z.ZodObject>(fields: Fields, given: u
   const { data, error } = fields.safeParse(given)
   if (!error) return data
   const { path, message } = error.issues[0]!
-  throw new Refused(400, message, path.join('.'))
+  throw new Refused(400, message, { field: path.join('.') })
 }
 
 /** Records in the audit what staff do. The last statement of its transaction. */

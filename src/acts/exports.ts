@@ -10,7 +10,7 @@ import { exportId, line } from './fields.ts'
 export async function exportOf(client: ClientBase, id: string): Promise<ExportRecord> {
   const record = await findRecord(client, id)
   if (record) return record
-  throw new Refused(404, `There is no export ${id}: see export list`)
+  throw new Refused(404, `There is no export ${id}`, { hint: ': see export list' })
 }
 
 /** Its process notices at the next renewal, within a second; the queue entry then ends without effect. */

@@ -5,13 +5,16 @@ import { makeSecret, rotateSecret, setConnection } from '../auth/third-parties.t
 import { act, Refused, type Secret } from './act.ts'
 import { choice, code, line, wholeNumber } from './fields.ts'
 
+/** Hours for which requests may carry an older secret: where nothing else is asked for, and at most. */
+export const keptHours = { usual: 24, most: 9_999 } as const
+
 export const partnerKinds = ['partner', 'customer'] as const
 
 /** @throws {Refused} */
 export async function partnerOf(client: ClientBase, code: string): Promise<ThirdParty> {
   const partner = await findThirdParty(client, code)
   if (partner) return partner
-  throw new Refused(404, `There is no third party ${code}: see partner list`)
+  throw new Refused(404, `There is no third party ${code}`, { hint: ': see partner list' })
 }
 
 function shownSecret(value: string): Secret {
@@ -71,7 +74,7 @@ export const reconnectPartner = act({
 
 export const rotatePartnerSecret = act({
   name: 'partner rotate-secret',
-  fields: z.object({ code, keep: wholeNumber(0, 9_999) }),
+  fields: z.object({ code, keep: wholeNumber(0, keptHours.most) }),
   run: async (client, { code, keep }, masterKey) => {
     await partnerOf(client, code)
     const { plain, secret } = makeSecret(masterKey)

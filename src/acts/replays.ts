@@ -21,7 +21,8 @@ async function lockReceiving(client: ClientBase, subscriptionId: string): Promis
   if (locked.enabled) return locked
   throw new Refused(
     409,
-    `Subscription ${subscriptionId} is disabled and would receive nothing: enable it first (webhook enable ${subscriptionId})`,
+    `Subscription ${subscriptionId} is disabled and would receive nothing: enable it first`,
+    { hint: ` (webhook enable ${subscriptionId})` },
   )
 }
 

@@ -18,7 +18,7 @@ import { id, line } from './fields.ts'
 export async function lockOne(client: ClientBase, subscriptionId: string): Promise<LockedSubscription> {
   const locked = await lockForStaff(client, subscriptionId)
   if (locked) return locked
-  throw new Refused(404, `There is no subscription ${subscriptionId}: see webhook list`)
+  throw new Refused(404, `There is no subscription ${subscriptionId}`, { hint: ': see webhook list' })
 }
 
 export function subscriptionRecord(
@@ -57,6 +57,9 @@ export const enableOne = act({
     }
   },
 })
+
+/** The reason where staff give none. */
+export const disabledReason = 'Disabled by staff'
 
 export const disableOne = act({
   name: 'webhook disable',

@@ -39,7 +39,7 @@ export const revokePartnerToken = act({
   fields: z.object({ id }),
   run: async (client, { id: tokenId }) => {
     const revoked = await revokeToken(client, tokenId)
-    if (!revoked) throw new Refused(404, `There is no token ${tokenId} in use: see token list`)
+    if (!revoked) throw new Refused(404, `There is no token ${tokenId} in use`, { hint: ': see token list' })
     const { code, schemaId, folderId } = revoked
     return {
       partner: code,

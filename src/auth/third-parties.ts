@@ -15,8 +15,8 @@ import {
 } from './third-parties.sql.ts'
 import { schemasWithTokens } from './tokens.sql.ts'
 
-/** Codes of third parties. */
-export const codePattern = /^[A-Z0-9][A-Z0-9_-]{0,31}$/
+/** Codes of third parties. With the flag of patterns in forms, which need the last - escaped. */
+export const codePattern = /^[A-Z0-9][A-Z0-9_\-]{0,31}$/v
 
 /** A new secret, and what is stored of it. @param masterKey 32 bytes */
 export function makeSecret(masterKey: Buffer): { plain: string; secret: StoredSecret } {

@@ -1,7 +1,9 @@
 import { command } from '../../packages/terminal/src/command.ts'
+import { codeText } from '../acts/fields.ts'
 import {
   createPartner,
   disconnectPartner,
+  keptHours,
   partnerKinds,
   reconnectPartner,
   rotatePartnerSecret,
@@ -19,7 +21,7 @@ export const partnerCommands = [
     name: 'partner create',
     summary: 'register a third party and show its secret',
     options: {
-      code: { ...code, help: 'up to 32 of A to Z, 0 to 9, - and _' },
+      code: { ...code, help: codeText },
       name: { value: 'name', required: true, help: 'as people know it' },
       kind: { value: 'kind', choices: partnerKinds, default: 'partner', help: 'whose it is' },
     },
@@ -52,8 +54,8 @@ export const partnerCommands = [
       code,
       keep: {
         value: 'hours',
-        is: numberKind('a number of hours', 0, 9_999),
-        default: '24',
+        is: numberKind('a number of hours', 0, keptHours.most),
+        default: String(keptHours.usual),
         help: 'how long older secrets are still accepted in requests',
       },
     },

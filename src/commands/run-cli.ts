@@ -2,6 +2,7 @@
 import type { Command, Program } from '../../packages/terminal/src/command.ts'
 import { UsageError } from '../../packages/terminal/src/command-errors.ts'
 import { readCommandLine, usageLines } from '../../packages/terminal/src/words.ts'
+import { Refused } from '../acts/act.ts'
 import { auditCommands } from './audit/audit-commands.ts'
 import { eventCommands } from './event.ts'
 import { exportCommands } from './export.ts'
@@ -79,7 +80,8 @@ export async function runCli(
     await read.command.run(terminal, read.given)
     return 0
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
+    const hint = error instanceof Refused ? error.hint : ''
+    const message = error instanceof Error ? `${error.message}${hint}` : String(error)
     terminal.note(error instanceof UsageError ? usageLines(program, words, error) : message.split('\n'))
     return error instanceof Interruption ? error.exitCode : 1
   }

@@ -3,6 +3,7 @@ import { command } from '../../packages/terminal/src/command.ts'
 import { partnerOf } from '../acts/partners.ts'
 import {
   deleteOne,
+  disabledReason,
   disableOne,
   enableOne,
   rotateSecret,
@@ -107,7 +108,7 @@ export const webhookCommands = [
     summary: 'send nothing until it is enabled; its events can be read by number',
     arguments: { id: subscription },
     options: {
-      reason: { value: 'reason', default: 'Disabled by staff', help: 'for its partner and other staff' },
+      reason: { value: 'reason', default: disabledReason, help: 'for its partner and other staff' },
     },
     run: carryOut(disableOne),
   }),

@@ -153,6 +153,18 @@ test.each([
   expect(shown.text).not.toContain('<b>')
 })
 
+test.each(['/partners/NOBODY/reconnect', '/tokens/999/revoke', '/exports/export_none/cancel'])(
+  'what %s does not find is said without a command',
+  async (path) => {
+    const form = await staff.formOf('/partners', '/partners')
+    const { status, text } = await staff.send(path, form)
+    expect([
+      status,
+      /There is no (third party NOBODY|token 999 in use|export export_none)</.test(text),
+    ]).toEqual([404, true])
+  },
+)
+
 test.each([
   '/partners/%00/disconnect',
   '/partners/a%00/reconnect',

@@ -1,6 +1,7 @@
 /** What staff do to a partner and its tokens. */
 import { html } from 'hono/html'
 import type { Done } from '../../../acts/act.ts'
+import { lineCharactersMax } from '../../../acts/fields.ts'
 import * as partners from '../../../acts/partners.ts'
 import { issuePartnerToken, revokePartnerToken } from '../../../acts/tokens.ts'
 import { readToken } from '../../../auth/tokens.sql.ts'
@@ -27,7 +28,7 @@ export const disconnectPartner = askedAct({
       says: html`<p>All tokens of ${outside(name)} are refused, and its subscriptions wait, until it is connected again. No token is lost.</p>`,
       fields: field(
         'Reason, which the partner sees with each refusal',
-        html`<input name="reason" required maxlength="500" autocomplete="off">`,
+        html`<input name="reason" required maxlength="${lineCharactersMax}" autocomplete="off">`,
       ),
       back: `/partners/${code}`,
     }
@@ -39,9 +40,6 @@ export const reconnectPartner = actAction({
   act: partners.reconnectPartner,
   back,
 })
-
-/** Hours for which older secrets are accepted, as long as nothing else is asked for. */
-const keptHours = 24
 
 export const rotateSecret = askedAct({
   path: '/partners/:code/rotate-secret',
@@ -55,7 +53,7 @@ export const rotateSecret = askedAct({
       says: html`<p>Deliveries are signed with the new secret from that moment on. Requests may carry the older one for as long as you say; with 0 hours it is refused at once.</p>`,
       fields: field(
         'Hours for which requests may carry the older secret',
-        html`<input name="keep" required inputmode="numeric" pattern="[0-9]{1,4}" value="${keptHours}">`,
+        html`<input name="keep" required inputmode="numeric" pattern="[0-9]{1,${String(partners.keptHours.most).length}}" value="${partners.keptHours.usual}">`,
       ),
       back: `/partners/${code}`,
     }

@@ -1,5 +1,7 @@
 import { html } from 'hono/html'
+import { codeText, lineCharactersMax } from '../../../acts/fields.ts'
 import { partnerKinds } from '../../../acts/partners.ts'
+import { codePattern } from '../../../auth/third-parties.ts'
 import { partnerList } from '../../../lists/partners.ts'
 import type { Html, PageContext } from '../../page.ts'
 import { onceForm } from '../parts/forms.ts'
@@ -18,8 +20,8 @@ function registerForm(context: PageContext): Html {
 ${onceForm(
   context,
   '/partners',
-  html`${field('Code: up to 32 of A to Z, 0 to 9, - and _', html`<input name="code" required maxlength="32" pattern="[A-Z0-9][A-Z0-9_\\-]*" autocomplete="off">`)}
-${field('Name', html`<input name="name" required maxlength="500" autocomplete="off">`)}
+  html`${field(`Code: ${codeText}`, html`<input name="code" required pattern="${codePattern.source}" autocomplete="off">`)}
+${field('Name', html`<input name="name" required maxlength="${lineCharactersMax}" autocomplete="off">`)}
 ${field('Kind', choice('kind', partnerKinds, 'partner'))}
 <button>Register</button>`,
 )}`

@@ -1,8 +1,15 @@
 /** What staff do to a subscription. */
 import { html } from 'hono/html'
 import { type Done, recordAct } from '../../../acts/act.ts'
+import { lineCharactersMax } from '../../../acts/fields.ts'
 import { replayFailed, replayNumbered } from '../../../acts/replays.ts'
-import { disableOne, enableOne, lockOne, subscriptionRecord } from '../../../acts/subscriptions.ts'
+import {
+  disabledReason,
+  disableOne,
+  enableOne,
+  lockOne,
+  subscriptionRecord,
+} from '../../../acts/subscriptions.ts'
 import { limits } from '../../../config.ts'
 import { inTransaction } from '../../../db/pool.ts'
 import { type Pinged, preparePing, sendPing } from '../../../webhooks/owner/ping.ts'
@@ -46,7 +53,7 @@ export const disableSubscription = askedAct({
       says: html`<p>Nothing is sent until it is enabled. What happens meanwhile waits, and its events can be read by number.</p>`,
       fields: field(
         'Reason, for its partner and other staff',
-        html`<input name="reason" required maxlength="500" value="Disabled by staff" autocomplete="off">`,
+        html`<input name="reason" required maxlength="${lineCharactersMax}" value="${disabledReason}" autocomplete="off">`,
       ),
       back: `/subscriptions/${id}`,
     }
