@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg'
 import { command, type Kind } from '../../packages/terminal/src/command.ts'
 import { replayFailed, replayHappened } from '../acts/replays.ts'
 import { findFolder } from '../auth/tokens.sql.ts'
-import { checkEventPayload, eventKinds, isEventKind } from '../events/kinds.ts'
+import { checkEventPayload, eventKinds } from '../events/kinds.ts'
 import { publish } from '../events/publish.ts'
 import { eventList } from '../lists/events.ts'
 import { schemaExists } from '../webhooks/staff.sql.ts'
@@ -55,15 +55,13 @@ export const eventCommands = [
     options: {
       schema: { value: 'id', required: true, is: idKind, help: 'events of this tenant' },
       folder: { value: 'id', is: idKind, help: 'events of one folder' },
-      name: { value: 'kind', help: 'events of one kind' },
+      name: { value: 'kind', choices: eventKinds, help: 'events of one kind' },
       most: mostOption,
     },
-    run: async (terminal: StaffTerminal, { name, ...options }) => {
-      if (name !== undefined && !isEventKind(name))
-        throw new Error(`There is no kind of event ${name}; the kinds are ${eventKinds.join(', ')}`)
+    run: async (terminal: StaffTerminal, options) => {
       await asOwner(terminal, async (client) => {
         await checkScope(client, options.schema, options.folder)
-        return listLines(eventList, await eventList.read(client, { name, ...options }))
+        return listLines(eventList, await eventList.read(client, options))
       })
     },
   }),

@@ -15,7 +15,7 @@ export const auditList: List<ListedAuditRow, AuditSelection> = {
     Rows: ({ rows }) => rows && { count: rows },
     'SHA-256': ({ sha256 }) => ({ digest: sha256 }),
     Cursor: ({ cursor }) => ({ digest: cursor }),
-    Details: ({ details }) => ({ theirs: details === '{}' ? null : details.slice(0, 120) }),
+    Details: ({ details }) => ({ theirs: details === '{}' ? null : details, most: 120 }),
     Hash: ({ hash }) => ({ digest: hash }),
   },
   read: listAudit,

@@ -341,7 +341,10 @@ describe('a mistake is one line that says what to do, and changes nothing:', () 
     [/no folder 211 in schema 100/, emitted('document', 'CREATE', documentData, '--folder', '211')],
     [/no schema 999/, ['event', 'list', '--schema', '999']],
     [/no folder 211 in schema 100/, ['event', 'list', '--schema', '100', '--folder', '211']],
-    [/no kind of event documents/, ['event', 'list', '--schema', '100', '--name', 'documents']],
+    [
+      /--name takes .*document.*, not "documents"/,
+      ['event', 'list', '--schema', '100', '--name', 'documents'],
+    ],
     [/Give one of/, create({})],
     [/Give one of/, create({}, '--all-schemas', '--schema', '100')],
     [/no schema 300/, create({}, '--schema', '300')],

@@ -1,6 +1,6 @@
 /** The errors that commands throw. Errors of the service and the network are GrandlivreErrors. */
 
-/** The command line is wrong: exit code 2. */
+/** The command line is wrong: exit code 2 for partners, 1 for staff. */
 export class UsageError extends Error {
   /** Lines below the message: what may be meant. */
   readonly choices: readonly string[]
