@@ -52,10 +52,8 @@ export async function insertEntries(client: ClientBase, key: FolderKey, exercice
 
 /** Inserts the events of the entries that a replacement added (see replace/replace.sql.ts). */
 export async function insertNewEntries(client: ClientBase, key: FolderKey): Promise<void> {
-  await client.query(entryEvents('select id from pg_temp.entry_matches where is_new'), [
-    key.schemaId,
-    key.folderId,
-  ])
+  const entries = 'select id from pg_temp.entry_matches where is_new'
+  await client.query(entryEvents(entries), [key.schemaId, key.folderId])
 }
 
 /** Where the events of $1 schema and $2 folder happen. The firm is read once, not by the trigger of each. */

@@ -9,10 +9,8 @@ import type { FolderKey } from '../formats/rows.ts'
 import { addressLiteral } from './load.ts'
 
 export async function createSchema(client: ClientBase, schema: { id: string; name: string }): Promise<void> {
-  await client.query(`insert into grandlivre.schemas (schema_id, name) values ($1, $2)`, [
-    schema.id,
-    schema.name,
-  ])
+  const { id, name } = schema
+  await client.query(`insert into grandlivre.schemas (schema_id, name) values ($1, $2)`, [id, name])
 }
 
 export interface Firm {
@@ -24,12 +22,11 @@ export interface Firm {
 }
 
 export async function createFirm(client: ClientBase, firm: Firm): Promise<void> {
-  await client.query(`insert into grandlivre.firms (schema_id, id, name, siret) values ($1, $2, $3, $4)`, [
-    firm.schemaId,
-    firm.id,
-    firm.name,
-    firm.siret ?? null,
-  ])
+  const values = [firm.schemaId, firm.id, firm.name, firm.siret ?? null]
+  await client.query(
+    `insert into grandlivre.firms (schema_id, id, name, siret) values ($1, $2, $3, $4)`,
+    values,
+  )
 }
 
 export interface Folder {
@@ -147,12 +144,10 @@ export const tablesOfLedger = [
 ]
 
 /** Deletes everything in a folder. The folder itself stays, with its id and its tokens. */
-export async function deleteLedger(client: ClientBase, key: FolderKey): Promise<void> {
+export async function deleteLedger(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<void> {
+  const key = [schemaId, folderId]
   for (const table of tablesOfLedger)
-    await client.query(`delete from grandlivre.${table} where schema_id = $1 and folder_id = $2`, [
-      key.schemaId,
-      key.folderId,
-    ])
+    await client.query(`delete from grandlivre.${table} where schema_id = $1 and folder_id = $2`, key)
 }
 
 export interface LedgerCount {

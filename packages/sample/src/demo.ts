@@ -102,7 +102,7 @@ async function show(config: Config, { movements, out, once: ends, stop }: Show):
   try {
     stop.throwIfAborted()
     print([`Service   ${service.url}`, ''])
-    await tour(ownerUrl, { out, credentials: credentials!, stop })
+    await tour(ownerUrl, { out, stop }, credentials!)
     await checkTraFile(join(out, files.tra), movements)
     print('')
     await listFiles(out)
@@ -135,17 +135,11 @@ async function fillFolder<Folder>(
   return folder
 }
 
-interface Tour {
-  out: string
-  credentials: Credentials
-  stop: AbortSignal
-}
-
 /** What the tour leaves in the folder. */
 const files = { year: 'year.ndjson.zst', copy: 'ledger.sqlite', json: 'folder.json.zst', tra: 'folder.tra' }
 
 /** A year as a file, a copy before and after a change, and the whole folder. */
-async function tour(ownerUrl: string, { out, credentials, stop }: Tour): Promise<void> {
+async function tour(ownerUrl: string, { out, stop }: Pick<Show, 'out' | 'stop'>, credentials: Credentials) {
   const { societyId, exercices } = credentials
   const exerciceId = exercices.at(-1)!.id
   const to = (file: string) => pathOf(join(out, file))
@@ -234,9 +228,8 @@ function invitation(credentialsFile: string, { baseUrl, exercices }: Credentials
 
 /** The default port or one of the next, so that other programs on this machine do not stop the demo. */
 async function freePort({ host, port }: Pick<Config, 'host' | 'port'>): Promise<number> {
-  for (let candidate = port; candidate < port + 20; candidate += 1) {
+  for (let candidate = port; candidate < port + 20; candidate += 1)
     if (await isFree(host, candidate)) return candidate
-  }
   return 0
 }
 

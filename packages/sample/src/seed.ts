@@ -124,14 +124,8 @@ async function seedFolder(client: ClientBase, options: SeedOptions): Promise<See
   )
   const created = exercices.map(({ id }) => id)
   const replaced = deleted !== undefined
-  await publishImport(client, {
-    ...key,
-    folderCreated: !replaced,
-    replaced,
-    deleted: deleted ?? [],
-    created,
-    filled: created,
-  })
+  const events = { deleted: deleted ?? [], created, filled: created }
+  await publishImport(client, { ...key, folderCreated: !replaced, replaced, ...events })
   return {
     ...key,
     firmId,
@@ -168,26 +162,12 @@ async function findOrCreateFolder(
     await deleteLedger(client, key)
     return { ...key, firmId: folder.firmId, deleted }
   }
-  const schemaId = ids.next()
-  const firmId = ids.next()
-  const folderId = ids.next()
+  const [schemaId, firmId, folderId] = [ids.next(), ids.next(), ids.next()]
   await createSchema(client, { id: schemaId, name: `Cabinet ${reference}` })
-  await createFirm(client, {
-    schemaId,
-    id: firmId,
-    name: 'Cabinet Lefèvre & Associés',
-    siret: firmSiret,
-  })
-  await createFolder(client, {
-    schemaId,
-    id: folderId,
-    firmId,
-    ...words.folder,
-    reference,
-    siret,
-    capital: 5_000_000n,
-    address,
-  })
+  const name = 'Cabinet Lefèvre & Associés'
+  await createFirm(client, { schemaId, id: firmId, name, siret: firmSiret })
+  const filling = { ...words.folder, reference, siret, capital: 5_000_000n, address }
+  await createFolder(client, { schemaId, id: folderId, firmId, ...filling })
   return { schemaId, firmId, folderId }
 }
 

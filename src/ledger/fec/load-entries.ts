@@ -23,21 +23,19 @@ import {
   type SharedFields,
   sharedFields,
 } from './filed.ts'
+import type { Dimensions } from './load-dimensions.ts'
 import { accountKey } from './survey/accounts.ts'
 import { type DatedLine, EntryFinder, type EntryPiece } from './survey/entries.ts'
 import { paymentCode } from './survey/payments.ts'
 import type { FecSurvey } from './survey/survey.ts'
 
-/** Where lines go: accounts by the key of FecAccount, journals by code, ids of payments by code. */
-export interface LoadTarget extends FolderKey {
+/** Where lines go. */
+interface LoadTarget extends FolderKey, Pick<Dimensions, 'accounts' | 'journals' | 'payments'> {
   exerciceId: string
   /** The folder's own currency. */
   currency: string
   /** Time of the import, ISO 8601. */
   createdAt: string
-  accounts: ReadonlyMap<string, LedgerFields['account'] & { id: string }>
-  journals: ReadonlyMap<string, LedgerFields['journal'] & { id: string }>
-  payments: ReadonlyMap<string, string>
   /** Names of the file's further columns, known from its first line on. */
   findings: { readonly furtherColumns: readonly string[] }
   /** Whether entries without a validation date await validation. */

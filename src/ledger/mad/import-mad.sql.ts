@@ -11,9 +11,6 @@ export async function thirdPartyIds(client: ClientBase): Promise<Map<string, str
 }
 
 export async function setCurrency(client: ClientBase, { schemaId, folderId }: FolderKey, currency: string) {
-  await client.query('update grandlivre.folders set currency = $3 where schema_id = $1 and id = $2', [
-    schemaId,
-    folderId,
-    currency,
-  ])
+  const values = [schemaId, folderId, currency]
+  await client.query('update grandlivre.folders set currency = $3 where schema_id = $1 and id = $2', values)
 }

@@ -274,15 +274,12 @@ export async function placeLines(client: ClientBase): Promise<void> {
   )
 }
 
-export interface OtherSources {
-  /** Those that match one of the file, and become it. */
-  overwritten: number
-  removed: number
-}
-
-/** Counts the entries that did not come from a FEC, before they are changed and deleted. */
+/**
+ * Counts the entries that did not come from a FEC, before they are changed and deleted: those that match one of the file,
+ * and become it, and the others.
+ */
 export async function countOtherSources(client: ClientBase, { schemaId, folderId, exerciceId }: Replaced) {
-  const { rows } = await client.query<OtherSources>(
+  const { rows } = await client.query<{ overwritten: number; removed: number }>(
     `select count(m.id)::integer as overwritten, count(*) filter (where m.id is null)::integer as removed
      from grandlivre.entries e left join pg_temp.entry_matches m on m.id = e.id
      where ${ofReplaced('e')} and e.source <> 'FEC'`,

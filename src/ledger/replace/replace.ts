@@ -26,7 +26,6 @@ import {
   matchEntries,
   matchLines,
   moveLines,
-  type OtherSources,
   placeLines,
   type Replaced,
   type RowCounts,
@@ -41,11 +40,7 @@ export interface Replacement {
   inserted: RowCounts
 }
 
-export interface FecReplacement extends Replacement {
-  /** Entries of other sources than a FEC. */
-  otherSources: OtherSources
-  isScattered: boolean
-}
+export type FecReplacement = Awaited<ReturnType<typeof replaceExercice>>
 
 /** To be called once the loader has filled the tables of `createFiledTables`. @param lines of the file */
 export async function replaceExercice(client: ClientBase, exercice: Replaced, lines: number) {

@@ -10,12 +10,12 @@ import type { FolderKey } from '../../formats/rows.ts'
 import { isoDay } from '../../formats/tra/check/entry-check.ts'
 import type { TraLine } from '../../formats/tra/check/parse.ts'
 import type { TraProblems } from '../../formats/tra/check/problem.ts'
-import { noDay } from '../../formats/tra/layouts/fixed-width.ts'
 import { fieldOf, layouts, type TraField } from '../../formats/tra/layouts/layouts.ts'
 import { EntryNumbers } from '../entry-numbers.ts'
 import type { IdSource } from '../ids.ts'
 import { EntryWriter, type WrittenCounts } from '../import/entry-writer.ts'
 import { sectionKey, type TraIds } from './load-parameters.ts'
+import { dayOf } from './parameters.ts'
 import type { UnreadFields } from './unread-fields.ts'
 
 const field = (name: string) => fieldOf(layouts.ENTRY, name)
@@ -247,12 +247,6 @@ export class TraEntryLoader {
   #refuse(line: TraLine, of: TraField, message: string): void {
     line.refuse(this.#problems, of, message)
   }
-}
-
-/** `YYYY-MM-DD`; null if there is none. */
-function dayOf(line: TraLine, of: TraField): string | null {
-  const columns = line.code(of)
-  return columns === '' || columns === noDay ? null : isoDay(columns)
 }
 
 /** Ten-thousandths of a percent, rounded; 0 where there is nothing to divide. */

@@ -1,17 +1,19 @@
 /** What the parameter records of a TRA file define, in memory: its folder, accounts, journals, exercices, sections. */
 
 import type { Address } from '../../formats/items/accounts/address.ts'
-import type { JournalType } from '../../formats/items/journal.ts'
+import type { BankRow } from '../../formats/items/bank.ts'
+import type { JournalRow } from '../../formats/items/journal.ts'
 import { unitsMax } from '../../formats/minor-units.ts'
 import { accountNumber, partyKind } from '../../formats/party-kind.ts'
 import { paymentModes } from '../../formats/payment.ts'
+import type { Period } from '../../formats/rows.ts'
 import { journalTypeOf } from '../../formats/tra/accounts/nature.ts'
 import { isoDay } from '../../formats/tra/check/entry-check.ts'
 import { isDay } from '../../formats/tra/check/line-form.ts'
 import type { TraLine } from '../../formats/tra/check/parse.ts'
 import type { TraProblems } from '../../formats/tra/check/problem.ts'
 import { noDay } from '../../formats/tra/layouts/fixed-width.ts'
-import { fieldOf, layouts, type TraRecord } from '../../formats/tra/layouts/layouts.ts'
+import { fieldOf, layouts, type TraField, type TraRecord } from '../../formats/tra/layouts/layouts.ts'
 import { streetParts } from './street-parts.ts'
 import { UnreadFields } from './unread-fields.ts'
 
@@ -48,25 +50,10 @@ export interface TraThirdParty {
   ibans: string[]
 }
 
-export interface TraJournal {
-  code: string
-  name: string
-  type: JournalType
-  account: string | null
-  locked: boolean
-}
+type TraJournal = Pick<JournalRow, 'code' | 'name' | 'type' | 'locked'> & { account: string | null }
+type TraBank = Pick<BankRow, 'rib' | 'iban' | 'bic' | 'isDefault'> & { account: string | null }
 
-export interface TraBank {
-  account: string | null
-  rib: string | null
-  iban: string
-  bic: string
-  isDefault: boolean
-}
-
-export interface TraExercice {
-  start: string
-  end: string
+interface TraExercice extends Period {
   lettering: 'MONO' | 'MULTI'
   /** Day. */
   closedOn: string | null
@@ -181,12 +168,13 @@ export class TraParameters {
 
   #addExercice(line: TraLine): void {
     const state = codeOf(line, 'ETATCPTA')
-    const [start, end] = [dayOf(line, 'DATEDEBUT') ?? '', dayOf(line, 'DATEFIN') ?? '']
+    const day = (name: string) => dayOf(line, fieldOf(layouts.EXO, name))
+    const [start, end] = [day('DATEDEBUT') ?? '', day('DATEFIN') ?? '']
     // Not a day by the descriptor, so the check of the form does not read it.
     const createdOn = codeOf(line, 'DATECREATION')
     if (createdOn !== '' && !isDay(createdOn))
       this.#refuse(line, 'DATECREATION', 'a day written DDMMYYYY is expected')
-    const closedOn = state === 'CDE' ? (dayOf(line, 'DATECREATION') ?? end) : null
+    const closedOn = state === 'CDE' ? (day('DATECREATION') ?? end) : null
     if (state !== 'OUV' && state !== 'CDE') this.unread.add(layouts.EXO, 'ETATCPTA')
     if (end <= start) this.#refuse(line, 'DATEFIN', `a day after ${start} is expected`)
     const other = this.exercices.find((each) => each.start <= end && start <= each.end)
@@ -353,7 +341,7 @@ function addressOf(line: TraLine, street: string, complement: string, postalCode
 }
 
 /** `YYYY-MM-DD`; null if there is none. */
-function dayOf(line: TraLine, name: string): string | null {
-  const columns = codeOf(line, name)
+export function dayOf(line: TraLine, field: TraField): string | null {
+  const columns = line.code(field)
   return columns === '' || columns === noDay ? null : isoDay(columns)
 }

@@ -2,7 +2,7 @@
 
 import { countText, secondsText } from '../../../../terminal/src/amounts.ts'
 import { type Copying, isExpired } from './folder.ts'
-import { type ReadInFull, readInFull } from './read-in-full.ts'
+import { readInFull } from './read-in-full.ts'
 import { type Poll, type Settled, settle } from './settle.ts'
 import type { State } from './targets/target.ts'
 
@@ -27,7 +27,7 @@ export async function bringUpToDate(copying: Copying, state: State | undefined, 
   const { folder, target, terminal } = copying
   const started = performance.now()
   const since = state?.cursor ?? null
-  const stepOf = (settled: Settled | ReadInFull, inFull: boolean): Step => {
+  const stepOf = (settled: Settled, inFull: boolean): Step => {
     const { cursor, entries, movements, removed } = settled
     return { inFull, since, cursor, entries, movements, removed, ms: performance.now() - started }
   }

@@ -32,12 +32,7 @@ const stepBytes = 8 * 1024 * 1024
 const beginningsMax = 10
 const noEntry: readonly EntryRange[] = [['0', '0']]
 
-export interface ReadInFull extends Settled {
-  /** Bytes of lines that this run has read. */
-  bytes: number
-}
-
-export async function readInFull(copying: Copying): Promise<ReadInFull> {
+export async function readInFull(copying: Copying): Promise<Settled> {
   const { folder, target } = copying
   const reader = new FullReader(copying)
   const state = (await target.state('next')) ?? (await reader.begin())
@@ -48,7 +43,6 @@ export async function readInFull(copying: Copying): Promise<ReadInFull> {
     ...settled,
     entries: reader.counts.entries + settled.entries,
     movements: reader.counts.movements + settled.movements,
-    bytes: reader.counts.bytes,
   }
 }
 
