@@ -9,52 +9,7 @@ import { deliveryBytesMax, deliveryEventsMax } from '../packages/contract/src/we
 import { readHostNames } from './listen.ts'
 import { tracesShareOf } from './traces-share.ts'
 
-export interface Config {
-  host: string
-  port: number
-  /** Absolute path of the embedded database, the generated key and the demo credentials. */
-  dataDir: string
-  /** Absent: the embedded database in `dataDir`. */
-  databaseUrl: string | undefined
-  /** The server itself, if `databaseUrl` leads through a pooler. Absent: `databaseUrl`. */
-  directDatabaseUrl: string | undefined
-  /** Database that exports read, such as a replica. Absent: the main database. */
-  exportDatabaseUrl: string | undefined
-  /** 32 bytes, the key that encrypts partner secrets. Absent: generated and kept in `dataDir`. */
-  masterKey: Buffer | undefined
-  /** IANA name of the platform's time zone, in which its timestamps become days. */
-  timeZone: string
-  exportThreads: number
-  /**
-   * Exports that one thread runs at once, each with two connections. Rendering is far faster than a slow client reads,
-   * so a thread with one export would mostly wait.
-   */
-  exportsPerThread: number
-  rateLimit: { requests: number; windowMs: number; concurrent: number }
-  /** Public address of the service, without a slash at its end. Absent: the address where it listens. */
-  publicUrl: string | undefined
-  /** Where the files of exports are stored. */
-  store: FileStore
-  /** Days until files are removed. */
-  fileRetentionDays: number
-  /** Days for which changes of ledgers are remembered. */
-  changesRetentionDays: number
-  /** Allows webhooks to http addresses and private networks: only for development. */
-  webhookAllowInsecure: boolean
-  /** Subscriptions that the tokens of one third party may create in one schema. */
-  webhookSubscriptionsMax: number
-  /** Months for which the audit is kept. */
-  auditRetentionMonths: number
-  /** Where metrics are read. Absent: nowhere. */
-  metrics: { host: string; port: number; allowedHosts: readonly string[] } | undefined
-  /** Where traces and metrics are sent by OTLP over HTTP: `http://collector:4318`. Absent: nowhere. */
-  otlpEndpoint: string | undefined
-  /** Share of the traces that begin in this service which are recorded, 0 to 1. */
-  tracesShare: number
-  /** Where staff sign in with a browser. Absent: nowhere. */
-  console: { host: string; port: number } | undefined
-  logLevel: LogLevel
-}
+export type Config = ReturnType<typeof readConfig>
 
 export type FileStore =
   | {
@@ -93,7 +48,7 @@ export class ConfigError extends Error {
 }
 
 /** @throws {ConfigError} naming every missing or malformed setting */
-export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
+export function readConfig(env: NodeJS.ProcessEnv = process.env) {
   const mistakes: string[] = []
   const text = (name: string): string | undefined => env[name]?.trim() || undefined
   const wholeNumber = (name: string, fallback: number, least: number, most: number): number => {
@@ -141,31 +96,54 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env): Config {
   if (!logLevels.includes(logLevel))
     mistakes.push(`LOG_LEVEL must be one of ${logLevels.join(', ')}, not "${logLevel}"`)
 
-  const config: Config = {
+  const config = {
     host,
     port: wholeNumber('PORT', defaultPort, 0, 65535),
+    /** Absolute path of the embedded database, the generated key and the demo credentials. */
     dataDir,
+    /** Absent: the embedded database in `dataDir`. */
     databaseUrl,
+    /** The server itself, if `databaseUrl` leads through a pooler. Absent: `databaseUrl`. */
     directDatabaseUrl,
+    /** Database that exports read, such as a replica. Absent: the main database. */
     exportDatabaseUrl: databaseAddress('EXPORT_DATABASE_URL'),
+    /** 32 bytes, the key that encrypts partner secrets. Absent: generated and kept in `dataDir`. */
     masterKey,
+    /** IANA name of the platform's time zone, in which its timestamps become days. */
     timeZone,
     exportThreads: wholeNumber('EXPORT_THREADS', Math.min(availableParallelism(), 8), 1, 64),
+    /**
+     * Exports that one thread runs at once, each with two connections. Rendering is far faster than a slow client
+     * reads, so a thread with one export would mostly wait.
+     */
     exportsPerThread: wholeNumber('EXPORTS_PER_THREAD', defaultExportsPerThread, 1, 64),
     rateLimit: {
       requests: wholeNumber('RATE_LIMIT_REQUESTS', 20, 1, 1_000_000),
       windowMs: wholeNumber('RATE_LIMIT_WINDOW_MS', 10_000, 100, 3_600_000),
       concurrent: wholeNumber('RATE_LIMIT_CONCURRENT', 10, 1, 1000),
     },
+    /**
+     * `store`: where the files of exports are stored. `publicUrl`: the public address of the service, without a slash at
+     * its end; absent: the address where it listens.
+     */
     ...readStore(text, mistakes, { dataDir, host, databaseUrl }),
+    /** Days until files are removed. */
     fileRetentionDays: wholeNumber('FILE_RETENTION_DAYS', 7, 1, 3650),
+    /** Days for which changes of ledgers are remembered. */
     changesRetentionDays: wholeNumber('CHANGES_RETENTION_DAYS', 400, 1, 3650),
+    /** Allows webhooks to http addresses and private networks: only for development. */
     webhookAllowInsecure: readYesOrNo('WEBHOOK_ALLOW_INSECURE', text, mistakes),
+    /** Subscriptions that the tokens of one third party may create in one schema. */
     webhookSubscriptionsMax: wholeNumber('WEBHOOK_SUBSCRIPTIONS_MAX', 100, 1, 100_000),
+    /** Months for which the audit is kept. */
     auditRetentionMonths: wholeNumber('AUDIT_RETENTION_MONTHS', 12, 1, 1200),
+    /** Where metrics are read. Absent: nowhere. */
     metrics: metrics && { ...metrics, allowedHosts: readHostNames('METRICS_ALLOWED_HOSTS', text, mistakes) },
+    /** Where traces and metrics are sent by OTLP over HTTP: `http://collector:4318`. Absent: nowhere. */
     otlpEndpoint: webAddress('OTEL_EXPORTER_OTLP_ENDPOINT', text, mistakes),
+    /** Share of the traces that begin in this service which are recorded, 0 to 1. */
     tracesShare: tracesShareOf(text('OTEL_TRACES_SAMPLER'), text('OTEL_TRACES_SAMPLER_ARG'), mistakes),
+    /** Where staff sign in with a browser. Absent: nowhere. */
     console: listener('CONSOLE'),
     logLevel,
   }
@@ -187,8 +165,8 @@ function readYesOrNo(name: string, text: ReadText, mistakes: string[]): boolean 
 function readStore(
   text: ReadText,
   mistakes: string[],
-  { dataDir, host, databaseUrl }: Pick<Config, 'dataDir' | 'host' | 'databaseUrl'>,
-): Pick<Config, 'store' | 'publicUrl'> {
+  { dataDir, host, databaseUrl }: { dataDir: string; host: string; databaseUrl: string | undefined },
+): { publicUrl: string | undefined; store: FileStore } {
   const publicUrl = webAddress('PUBLIC_URL', text, mistakes)
   const endpoint = webAddress('S3_ENDPOINT', text, mistakes)
   const publicEndpoint = webAddress('S3_PUBLIC_ENDPOINT', text, mistakes)
