@@ -123,11 +123,7 @@ export interface Unnumbered {
  * from the first match on; a rare kind among many others is therefore counted too low.
  * @param counted counts up to one more than this. Absent: counts all
  */
-export async function countUnnumbered(
-  client: ClientBase | Pool,
-  id: string,
-  counted?: number,
-): Promise<Unnumbered> {
+export async function countUnnumbered(client: ClientBase | Pool, id: string, counted?: number) {
   const { rows } = await client.query<Unnumbered>(
     `with first as materialized (
        select at.schema_id, ${firstMatch} as id

@@ -144,11 +144,7 @@ async function sendChunks(
   return { rows: rows(), bytes, sha256: await hash?.digest('hex'), blocks: blocks?.(), facts }
 }
 
-async function sendPieces(
-  compressed: AsyncIterable<Uint8Array>,
-  channel: Channel,
-  times: StageTimes,
-): Promise<void> {
+async function sendPieces(compressed: AsyncIterable<Uint8Array>, channel: Channel, times: StageTimes) {
   for await (const piece of compressed) {
     // Copied, because a pooled buffer must not be transferred. Compressed data is a twentieth of the body.
     const buffer = channel.buffer(piece.length)
