@@ -22,7 +22,7 @@ test.each([
   ['src/http/routes/key.ts', 'src/http'],
   ['src/start.ts', 'src'],
   ['packages/partner/src/client/http/retry.ts', 'packages/partner'],
-  ['fixtures/ledger.sql', 'fixtures'],
+  ['ops/tables.sql', 'ops'],
   ['vitest.config.ts', 'the top folder'],
 ])('%s is in the room %s', (path, room) => {
   expect(roomOf(path)).toBe(room)

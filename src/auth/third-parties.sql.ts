@@ -69,11 +69,7 @@ export async function lockThirdParty(client: ClientBase, code: string) {
  * @param reason of disconnecting it; null connects it again
  * @returns undefined if no third party has this code, or it is in that state already
  */
-export async function updateConnection(
-  client: ClientBase,
-  code: string,
-  reason: string | null,
-): Promise<{ id: string; code: string } | undefined> {
+export async function updateConnection(client: ClientBase, code: string, reason: string | null) {
   const { rows } = await client.query<{ id: string; code: string }>(
     `update grandlivre.third_parties
      set disconnected_at = case when $2::text is null then null else now() end, disconnected_reason = $2

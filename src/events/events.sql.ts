@@ -25,11 +25,7 @@ export async function lockEvents(client: ClientBase, schemaId: string): Promise<
 }
 
 /** Inserts events in this order. To be called after `lockEvents`. */
-export async function insertEvents(
-  client: ClientBase,
-  schemaId: string,
-  events: readonly NewEvent[],
-): Promise<void> {
+export async function insertEvents(client: ClientBase, schemaId: string, events: readonly NewEvent[]) {
   const column = (read: (event: NewEvent) => string | null) => events.map(read)
   await client.query({
     name: 'insert-events',

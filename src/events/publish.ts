@@ -20,20 +20,12 @@ import { checkEventPayload } from './kinds.ts'
  * Writes events of one schema, in this order, as the last step of the transaction.
  * @throws {Error} if the data do not match their kind
  */
-export async function publish(
-  client: ClientBase,
-  schemaId: string,
-  events: readonly NewEvent[],
-): Promise<void> {
+export async function publish(client: ClientBase, schemaId: string, events: readonly NewEvent[]) {
   await publishRows(client, schemaId, () => writeEvents(client, schemaId, events))
 }
 
 /** As `publish`, for events that SQL builds from rows: an import has too many to send them one by one. */
-export async function publishRows(
-  client: ClientBase,
-  schemaId: string,
-  insert: () => Promise<void>,
-): Promise<void> {
+export async function publishRows(client: ClientBase, schemaId: string, insert: () => Promise<void>) {
   await lockEvents(client, schemaId)
   await insert()
   await notifyEvents(client, schemaId)
@@ -43,11 +35,7 @@ export async function publishRows(
  * Some of what a transaction publishes: inside `publishRows`, which locks before and notifies after, once.
  * @throws {Error} as `publish`
  */
-export async function writeEvents(
-  client: ClientBase,
-  schemaId: string,
-  events: readonly NewEvent[],
-): Promise<void> {
+export async function writeEvents(client: ClientBase, schemaId: string, events: readonly NewEvent[]) {
   for (const event of events) checkEventPayload(event)
   await insertEvents(client, schemaId, events)
 }

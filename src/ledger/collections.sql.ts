@@ -56,10 +56,7 @@ const joined = (table: string, alias: string, id: string, of: string) => {
     on (${alias}.schema_id, ${alias}.folder_id, ${id}) = (${from}.schema_id, ${from}.folder_id, ${of})`
 }
 
-export async function readFolder(
-  client: pg.ClientBase,
-  { schemaId, folderId }: FolderKey,
-): Promise<FolderView | undefined> {
+export async function readFolder(client: pg.ClientBase, { schemaId, folderId }: FolderKey) {
   const { rows } = await client.query<FolderView>(
     `select f.name, f.reference,
        ${fieldsJson('f.address')} as address,
@@ -74,10 +71,7 @@ export async function readFolder(
 }
 
 /** The firm of the folder. */
-export async function readFirm(
-  client: pg.ClientBase,
-  { schemaId, folderId }: FolderKey,
-): Promise<FirmView | undefined> {
+export async function readFirm(client: pg.ClientBase, { schemaId, folderId }: FolderKey) {
   const { rows } = await client.query<FirmView>(
     `select firm.id, firm.name, firm.siret
      from folders f join firms firm on (firm.schema_id, firm.id) = (f.schema_id, f.firm_id)

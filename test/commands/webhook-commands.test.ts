@@ -333,6 +333,19 @@ describe('a mistake is one line that says what to do, and changes nothing:', () 
   const replay = (...span: string[]) => ['event', 'replay', '--subscription', '5', ...span]
   const day = '2026-01-31'
 
+  test('a kind of event to list that does not exist is refused with the kinds', async () => {
+    const { code, error } = await cli(
+      stage.ownerUrl,
+      'event',
+      'list',
+      '--schema',
+      '100',
+      '--name',
+      'documents',
+    )
+    expect([code, error]).toEqual([1, expect.stringMatching(/^--name takes .*document.*, not "documents"/)])
+  })
+
   test.each<[RegExp, string[]]>([
     [/no kind of event documents/, emitted('documents', 'CREATE', documentData)],
     [/document has the operations CREATE, not VOID/, emitted('document', 'VOID', documentData)],
@@ -341,10 +354,6 @@ describe('a mistake is one line that says what to do, and changes nothing:', () 
     [/no folder 211 in schema 100/, emitted('document', 'CREATE', documentData, '--folder', '211')],
     [/no schema 999/, ['event', 'list', '--schema', '999']],
     [/no folder 211 in schema 100/, ['event', 'list', '--schema', '100', '--folder', '211']],
-    [
-      /--name takes .*document.*, not "documents"/,
-      ['event', 'list', '--schema', '100', '--name', 'documents'],
-    ],
     [/Give one of/, create({})],
     [/Give one of/, create({}, '--all-schemas', '--schema', '100')],
     [/no schema 300/, create({}, '--schema', '300')],

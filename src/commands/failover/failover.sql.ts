@@ -77,9 +77,7 @@ export async function lockExports(client: ClientBase): Promise<void> {
 }
 
 /** Full exports that processes work on, in the order in which their events are written. */
-export async function findRunning(
-  client: ClientBase,
-): Promise<{ schemaId: string; exportId: string; requestId: string }[]> {
+export async function findRunning(client: ClientBase) {
   const { rows } = await client.query<{ schemaId: string; exportId: string; requestId: string }>(
     `select schema_id as "schemaId", id as "exportId", request_id as "requestId" from exports
      where state = 'running' order by schema_id, id`,

@@ -55,12 +55,7 @@ export function wantedExport(given: Given<unknown, typeof selectionOptions & typ
 }
 
 /** @param out where a file may be made */
-export async function pullAll(
-  call: Call,
-  { year, ...wanted }: Wanted,
-  out: string,
-  force: boolean,
-): Promise<void> {
+export async function pullAll(call: Call, { year, ...wanted }: Wanted, out: string, force: boolean) {
   const { terminal, signal, json } = call
   const started = performance.now()
   await refuseOther(out, force)
