@@ -182,7 +182,10 @@ async function readState(file: string): Promise<Partial<PartState> | undefined> 
   }
 }
 
-/** A new file and not the old one emptied, which another download may still be writing to. */
+/**
+ * A new file and not the old one emptied, which another download may still be writing to.
+ * @internal of the package: programs of partners need no types of Node
+ */
 export async function createPart(file: string): Promise<FileHandle> {
   await rm(partOf(file), { force: true })
   return open(partOf(file), 'wx')
