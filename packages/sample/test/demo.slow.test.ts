@@ -29,7 +29,8 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 function demo(...words: string[]): Promise<[number | null, string | null]> {
   // Its commands use the folder of the demo, not one that the reader has chosen elsewhere.
   const env = { ...environment, DATA_DIR: join(folder, 'data'), PORT: '0', GRANDLIVRE_SOCIETY: '1' }
-  const argv = ['packages/sample/src/demo.ts', '--out', join(folder, 'out'), ...words]
+  const out = words.includes('--out') ? [] : ['--out', join(folder, 'out')]
+  const argv = ['packages/sample/src/demo.ts', ...out, ...words]
   const run = runNode(argv, env)
   child = run.child
   output = run.output
