@@ -47,6 +47,13 @@ export class ConfigError extends Error {
   }
 }
 
+/** Least and most of what limits the requests of partners, whether a setting says it or staff for one partner. */
+export const rateBounds = {
+  requests: [1, 1_000_000],
+  windowMs: [100, 3_600_000],
+  concurrent: [1, 1_000],
+} as const
+
 /** @throws {ConfigError} naming every missing or malformed setting */
 export function readConfig(env: NodeJS.ProcessEnv = process.env) {
   const mistakes: string[] = []
@@ -118,9 +125,9 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env) {
      */
     exportsPerThread: wholeNumber('EXPORTS_PER_THREAD', defaultExportsPerThread, 1, 64),
     rateLimit: {
-      requests: wholeNumber('RATE_LIMIT_REQUESTS', 20, 1, 1_000_000),
-      windowMs: wholeNumber('RATE_LIMIT_WINDOW_MS', 10_000, 100, 3_600_000),
-      concurrent: wholeNumber('RATE_LIMIT_CONCURRENT', 10, 1, 1000),
+      requests: wholeNumber('RATE_LIMIT_REQUESTS', 20, ...rateBounds.requests),
+      windowMs: wholeNumber('RATE_LIMIT_WINDOW_MS', 10_000, ...rateBounds.windowMs),
+      concurrent: wholeNumber('RATE_LIMIT_CONCURRENT', 10, ...rateBounds.concurrent),
     },
     /**
      * `store`: where the files of exports are stored. `publicUrl`: the public address of the service, without a slash at
@@ -323,8 +330,17 @@ export const limits = {
   auditRowsMax: 10_000,
   /** Ids in the error about a name that several entries have: enough to choose from, short enough for an error. */
   ambiguousEntriesMax: 100,
+  /** Mistakes in a body that its error names: one of 8 MiB may have 700,000, which were an answer of 40 MB. */
+  issuesMax: 100,
   /** docs/spec/interface.md#size-and-time-limits */
   bodyBytesMax: 64 * 1024,
+  /** Names thousands of folders, some with what the caller has of each. */
+  largeBody: {
+    paths: ['/api/v1/mad/ledgers/changes', '/api/v1/mad/ledgers/blocks'] as readonly string[],
+    bytesMax: 8 * 1024 * 1024,
+  },
+  /** Answers of many ledgers that a token may have at once. */
+  ledgersAtOnceMax: 2,
   /**
    * Limit for connecting to a subscriber: DNS, TCP and TLS. Half the time of a delivery, so that a late connection
    * leaves time for the response.
@@ -353,6 +369,8 @@ export const limits = {
   waitingRequestsMax: 1_000,
   /** Connections on which those that were woken read at once. */
   waitingReadsMax: 2,
+  /** A token that waits for a list of ledgers is woken at most so often: a list of 10,000 is a megabyte. */
+  listReadEveryMs: 1_000,
   /** Bytes of a page of events, unless a single event has more. */
   eventPageBytesMax: 4 * 1024 * 1024,
   /** Sessions of the console end after a working day. */

@@ -4,6 +4,8 @@ import { parentPort, threadId, workerData } from 'node:worker_threads'
 import { limits } from './config.ts'
 import type { Address } from './db/address.ts'
 import { createPool, type PoolOptions } from './db/pool.ts'
+import { sendLedgers } from './exports/run/ledgers/send-ledgers.ts'
+import type { SentLedgers } from './exports/run/ledgers/task.ts'
 import { produce } from './exports/run/produce.ts'
 import { sendExport } from './exports/run/send.ts'
 import type { SentTask } from './exports/run/task.ts'
@@ -70,6 +72,12 @@ if (process.platform === 'linux') setPriority(0, constants.priority.PRIORITY_BEL
 /** Streams an export to the main thread, over a channel. */
 export function streamExport(sent: SentTask): Promise<void> {
   const sending = sendExport(sources, sent, produce)
+  return counts ? counts.during(sending) : sending
+}
+
+/** Streams many ledgers to the main thread, over a channel. */
+export function streamLedgers(sent: SentLedgers): Promise<void> {
+  const sending = sendLedgers(sources, sent)
   return counts ? counts.during(sending) : sending
 }
 

@@ -74,6 +74,8 @@ const logEvents = {
   'stream.sent': info<{ requestId: string; rows: number; bytes: number; ms: number }>(),
   /** A streamed export failed after its first byte: the client saw a broken transfer. */
   'stream.broken': error<{ requestId: string; error: unknown }>(),
+  /** A ledger of an answer of many was refused for a fault of the service or of a dependency; the others went on. */
+  'ledger.failed': error<{ requestId: string; folderId: string; code: string; error: unknown }>(),
   /** The digests of an exercice could not be stored. The next request for them computes them again. */
   'blocks.notKept': warn<{ requestId: string; error: unknown }>(),
   /** A stored file failed after its first byte: the client saw a broken transfer. */

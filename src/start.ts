@@ -7,6 +7,7 @@ import { checkExportAddress, type Database, exportAddress } from './db/database.
 import { createApp, createOpeningApp } from './http/app.ts'
 import { createListener } from './http/listener.ts'
 import { Readiness } from './http/readiness.ts'
+import { ListReads } from './http/stream/list-reads.ts'
 import { RunningStreams } from './http/stream/running-streams.ts'
 import { RunningAttempts } from './jobs/running-attempts.ts'
 import { listen, urlOf } from './listen.ts'
@@ -102,9 +103,12 @@ export async function startService(config: Config, options: StartOptions = {}): 
   stack.defer(() => deliveries.agent.destroy())
   const attempts = new RunningAttempts()
   const parts = { config, database: pool, queue, threads, store, deliveries, masterKey, telemetry, log }
-  const waitingReads = new FairTurns(limits.waitingReadsMax)
   const streams = new RunningStreams()
-  const services = { ...parts, requestSlots, notifications, waitingReads, audit, readiness, streams }
+  const reads = {
+    waitingReads: new FairTurns(limits.waitingReadsMax),
+    listReads: new ListReads(limits.listReadEveryMs),
+  }
+  const services = { ...parts, ...reads, requestSlots, notifications, audit, readiness, streams }
   const app = createApp(services)
   const isAway = away !== undefined
   const staffConsole = await startConsole({ services, urls, isAway, attempts, standing, timing })

@@ -1,7 +1,9 @@
 import type { ClientBase } from 'pg'
 import { z } from 'zod'
-import { findThirdParty, insertThirdParty, type ThirdParty } from '../auth/third-parties.sql.ts'
+import { findThirdParty, insertThirdParty, type ThirdParty, updateLimits } from '../auth/third-parties.sql.ts'
 import { makeSecret, rotateSecret, setConnection } from '../auth/third-parties.ts'
+import { rateBounds } from '../config.ts'
+import { limitsText } from '../lists/partners.ts'
 import { act, Refused, type Secret } from './act.ts'
 import { choice, code, line, wholeNumber } from './fields.ts'
 
@@ -85,6 +87,29 @@ export const rotatePartnerSecret = act({
       details: { keptHours: keep },
       says: `Third party ${code} has a new secret, which signs webhooks from now on. The previous one ${previous}.`,
       secret: shownSecret(plain),
+    }
+  },
+})
+
+/** Limits that are not given stay, unless `default` takes all of them back first. */
+export const limitPartner = act({
+  name: 'partner limits',
+  fields: z.object({
+    code,
+    requests: wholeNumber(...rateBounds.requests).optional(),
+    'window-ms': wholeNumber(...rateBounds.windowMs).optional(),
+    concurrent: wholeNumber(...rateBounds.concurrent).optional(),
+    default: z.literal([true, 'on']).optional(),
+  }),
+  run: async (client, { code, requests, 'window-ms': windowMs, concurrent, default: asSettings }) => {
+    await partnerOf(client, code)
+    const none = asSettings ? { requests: null, windowMs: null, concurrent: null } : {}
+    const given = Object.entries({ requests, windowMs, concurrent }).filter(([, most]) => most !== undefined)
+    const limits = await updateLimits(client, code, { ...none, ...Object.fromEntries(given) })
+    return {
+      partner: code,
+      details: { ...limits },
+      says: `Third party ${code} has these limits from now on: ${limitsText(limits)}.`,
     }
   },
 })

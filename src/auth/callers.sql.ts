@@ -26,6 +26,12 @@ export interface TokenFacts {
 export interface RateWindow {
   /** Requests in this window, including the current one. */
   requests: number
+  /** Requests that the partner may send in it. */
+  most: number
+  /** Requests of the partner on one route and folder that may run at once, if it has a limit of its own. */
+  concurrent: number | null
+  /** As PostgreSQL writes it. */
+  startedAt: string
   /** Start of the next window, epoch milliseconds. */
   resetAt: number
   resetInMs: number
@@ -38,6 +44,7 @@ export interface RateWindow {
  *
  * @param secretHash SHA-256, 32 bytes
  * @param tokenHash SHA-256, 32 bytes
+ * @param rate limits of partners that have none of their own
  * @returns the caller and its window, which is undefined if the token is unknown; undefined if no third party has this
  *   secret
  */
@@ -45,19 +52,44 @@ export async function authenticateCaller(
   database: Pool,
   secretHash: Buffer,
   tokenHash: Buffer,
-  windowMs: number,
+  rate: { requests: number; windowMs: number },
 ) {
   const enter = lookUp({
     name: 'enter',
-    text: `select *, ceil(extract(epoch from window_started_at) * 1000 + $3)::float8 as reset_at,
-                  ceil(extract(epoch from window_started_at - now()) * 1000 + $3)::float8 as reset_in_ms
-           from grandlivre.enter($1, $2, $3)`,
-    values: [secretHash, tokenHash, windowMs],
+    text: `select e.*, e.window_started_at::text as started_at, coalesce(p.requests, $4) as most, p.concurrent,
+                  ceil(extract(epoch from e.window_started_at) * 1000 + length)::float8 as reset_at,
+                  ceil(extract(epoch from e.window_started_at - now()) * 1000 + length)::float8 as reset_in_ms
+           from grandlivre.enter($1, $2, $3) e left join grandlivre.partner_limits p on p.third_party_id = e.third_party_id
+             cross join lateral (select coalesce(p.window_ms, $3) as length) own`,
+    values: [secretHash, tokenHash, rate.windowMs, rate.requests],
   })
   const [row] = (await database.query(enter)).rows
   if (!row) return undefined
-  const window: RateWindow = { requests: row.requests, resetAt: row.reset_at, resetInMs: row.reset_in_ms }
+  const window: RateWindow = {
+    requests: row.requests,
+    most: row.most,
+    concurrent: row.concurrent,
+    startedAt: row.started_at,
+    resetAt: row.reset_at,
+    resetInMs: row.reset_in_ms,
+  }
   return { caller: callerFacts(row), window: row.token_id === null ? undefined : window }
+}
+
+/**
+ * Takes one request back from the rate of a token.
+ * @returns those that the window counts then; undefined if it is over
+ */
+export async function uncountRequest(
+  database: Pool,
+  schemaId: string,
+  tokenId: string,
+  startedAt: string,
+): Promise<number | undefined> {
+  const text = 'select uncount_request($1, $2, $3) as requests'
+  const values = [schemaId, tokenId, startedAt]
+  const { rows } = await database.query(lookUp({ name: 'uncount request', text, values }))
+  return rows[0].requests ?? undefined
 }
 
 /** As `authenticateCaller`, but counts and activates nothing. */

@@ -95,7 +95,9 @@ function fileOf({ dataDir }: KeySettings): string {
 async function readMasterKey(config: KeySettings): Promise<Buffer | undefined> {
   if (config.masterKey) return config.masterKey
   const path = fileOf(config)
-  const kept = await readIfThere(path)
+  const kept = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error
+  })
   return kept === undefined ? undefined : keyOf(path, kept)
 }
 
@@ -121,13 +123,4 @@ async function makeKeyFile(path: string): Promise<Buffer> {
     await rm(draft)
   }
   return keyOf(path, await readFile(path, 'utf8'))
-}
-
-async function readIfThere(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
 }

@@ -49,11 +49,12 @@ export class RequestSlots {
   }
 
   /**
+   * @param limit of these slots. Absent: that of all routes
    * @returns releases the slot; must be called in every case, and may be called more than once
    * @throws {AppError} ERR-TOO-MANY-CONCURRENT-REQUEST if all slots are held, ERR-UNAVAILABLE
    */
-  async acquire(route: string, folderId: string): Promise<() => void> {
-    const release = await this.#tryAcquire(`${route} ${folderId}`)
+  async acquire(route: string, of: string, limit = this.#limit): Promise<() => void> {
+    const release = await this.#tryAcquire(`${route} ${of}`, limit)
     if (release) return release
     throw new AppError('ERR-TOO-MANY-CONCURRENT-REQUEST', { headers: { 'Retry-After': '1' } })
   }
@@ -66,12 +67,13 @@ export class RequestSlots {
    */
   async acquireInTurn(
     route: string,
-    folderId: string,
+    of: string,
     signal: AbortSignal,
+    limit = this.#limit,
   ): Promise<(() => void) | undefined> {
-    const name = `${route} ${folderId}`
+    const name = `${route} ${of}`
     const before = this.#lines.get(name) ?? Promise.resolve()
-    const acquired = before.then(() => this.#acquireWhenFree(name, signal))
+    const acquired = before.then(() => this.#acquireWhenFree(name, signal, limit))
     const line = acquired.catch(() => {})
     this.#lines.set(name, line)
     try {
@@ -82,7 +84,11 @@ export class RequestSlots {
   }
 
   /** Only the first of a line. Other processes do not say when they release a slot, so it also tries now and then. */
-  async #acquireWhenFree(name: string, signal: AbortSignal): Promise<(() => void) | undefined> {
+  async #acquireWhenFree(
+    name: string,
+    signal: AbortSignal,
+    limit: number,
+  ): Promise<(() => void) | undefined> {
     let retry = Promise.withResolvers<void>()
     const wake = () => retry.resolve()
     signal.addEventListener('abort', wake)
@@ -90,7 +96,7 @@ export class RequestSlots {
     try {
       while (!signal.aborted) {
         retry = Promise.withResolvers()
-        const release = await this.#tryAcquire(name)
+        const release = await this.#tryAcquire(name, limit)
         if (release) return release
         const timer = setTimeout(wake, retryMs)
         await retry.promise
@@ -103,8 +109,8 @@ export class RequestSlots {
     }
   }
 
-  async #tryAcquire(name: string): Promise<(() => void) | undefined> {
-    const slot = await this.#inTurn(() => this.#lockFreeSlot(name))
+  async #tryAcquire(name: string, limit: number): Promise<(() => void) | undefined> {
+    const slot = await this.#inTurn(() => this.#lockFreeSlot(name, limit))
     if (slot === undefined) return undefined
     let isReleased = false
     return () => {
@@ -125,8 +131,8 @@ export class RequestSlots {
     })
   }
 
-  async #lockFreeSlot(name: string): Promise<string | undefined> {
-    const slots = Array.from({ length: this.#limit }, (_, number) => `${name} ${number}`)
+  async #lockFreeSlot(name: string, limit: number): Promise<string | undefined> {
+    const slots = Array.from({ length: limit }, (_, number) => `${name} ${number}`)
     const free = slots.filter((slot) => !this.#held.has(slot))
     if (free.length === 0) return undefined
     const slot = await this.#ask((client) => lockOneSlot(client, free))

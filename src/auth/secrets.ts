@@ -11,24 +11,13 @@ import { signingSecretPrefix } from '../../packages/contract/src/webhook-deliver
 
 export type Level = 'api' | 'firm'
 
-/** `glv_api_...` opens one folder, `glv_firm_...` the folders of a firm; 43 base64url characters follow. */
-export function makeToken(level: Level): string {
-  return `glv_${level}_${randomBytes(32).toString('base64url')}`
-}
-
-/** `glv_secret_...`: the prefix lets scanners of logs and repositories recognize a secret. */
-export function makePartnerSecret(): string {
-  return `glv_secret_${randomBytes(32).toString('base64url')}`
-}
-
-/** `glv_console_...`: signs a member of staff in to the console. */
-export function makeConsoleKey(): string {
-  return `glv_console_${randomBytes(32).toString('base64url')}`
-}
-
-/** `glv_session_...`: the cookie of a session of the console. */
-export function makeSessionToken(): string {
-  return `glv_session_${randomBytes(32).toString('base64url')}`
+/**
+ * `glv_api_...` opens one folder, `glv_firm_...` the folders of a firm. `glv_secret_...` is the secret of a partner,
+ * `glv_console_...` signs a member of staff in to the console, `glv_session_...` is the cookie of a session of it. The
+ * prefix lets scanners of logs and repositories recognize a secret; 43 base64url characters follow.
+ */
+export function makeToken(kind: Level | 'secret' | 'console' | 'session'): string {
+  return `glv_${kind}_${randomBytes(32).toString('base64url')}`
 }
 
 /** `whsec_...`, the form of Standard Webhooks: the base64 of 32 bytes, with which deliveries are signed. */

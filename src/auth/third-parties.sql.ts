@@ -19,7 +19,7 @@ export async function insertThirdParty(
   const { rows } = await client.query<{ id: string }>(
     `with made as (
        insert into grandlivre.third_parties (id, code, name, kind)
-       values (nextval('grandlivre.ids'), $1, $2, $3)
+       values (grandlivre.draw('grandlivre.ids'), $1, $2, $3)
        on conflict (code) do nothing
        returning id
      )
@@ -80,6 +80,36 @@ export async function updateConnection(client: ClientBase, code: string, reason:
   return rows[0]
 }
 
+/** What a partner has in place of the settings RATE_LIMIT_*; null: as the setting. */
+export interface PartnerLimits {
+  requests: number | null
+  windowMs: number | null
+  concurrent: number | null
+}
+
+/** Sets those limits that are given, of a third party that exists. @returns all of them */
+export async function updateLimits(
+  client: ClientBase,
+  code: string,
+  given: Partial<PartnerLimits>,
+): Promise<PartnerLimits> {
+  const { rows } = await client.query<{ limits: PartnerLimits }>(
+    `insert into grandlivre.partner_limits as kept (third_party_id, requests, window_ms, concurrent)
+     select p.id, n.requests, n."windowMs", n.concurrent
+     from grandlivre.third_parties p left join grandlivre.partner_limits l on l.third_party_id = p.id
+       cross join json_to_record((${limitsOf('l')}::jsonb || $2)::json) n (requests int, "windowMs" int, concurrent int)
+     where p.code = $1
+     on conflict (third_party_id) do update set (requests, window_ms, concurrent) =
+       (excluded.requests, excluded.window_ms, excluded.concurrent)
+     returning ${limitsOf('kept')} as limits`,
+    [code, JSON.stringify(given)],
+  )
+  return rows[0]!.limits
+}
+
+const limitsOf = (row: string) =>
+  `json_build_object('requests', ${row}.requests, 'windowMs', ${row}.window_ms, 'concurrent', ${row}.concurrent)`
+
 /** Times are ISO 8601, UTC. */
 export interface ThirdParty {
   id: string
@@ -90,10 +120,12 @@ export interface ThirdParty {
   /** Null while connected. */
   disconnectedAt: string | null
   disconnectedReason: string | null
+  limits: PartnerLimits
 }
 
 const columns = `id, code, name, kind, ${utc('created_at')} as "createdAt", ${utc('disconnected_at')} as "disconnectedAt",
-  disconnected_reason as "disconnectedReason"`
+  disconnected_reason as "disconnectedReason", (select ${limitsOf('l')} from (select) one
+    left join grandlivre.partner_limits l on l.third_party_id = third_parties.id) as limits`
 
 export interface ThirdPartyFilter {
   /** A part of the code or name, in any case. */

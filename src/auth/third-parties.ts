@@ -5,7 +5,7 @@
 import type { ClientBase } from 'pg'
 import type { Operation } from '../events/kinds.ts'
 import { publish } from '../events/publish.ts'
-import { encrypt, makePartnerSecret, sha256 } from './secrets.ts'
+import { encrypt, makeToken, sha256 } from './secrets.ts'
 import {
   insertSecret,
   lockThirdParty,
@@ -20,7 +20,7 @@ export const codePattern = /^[A-Z0-9][A-Z0-9_\-]{0,31}$/v
 
 /** A new secret, and what is stored of it. @param masterKey 32 bytes */
 export function makeSecret(masterKey: Buffer): { plain: string; secret: StoredSecret } {
-  const plain = makePartnerSecret()
+  const plain = makeToken('secret')
   return { plain, secret: { hash: sha256(plain), encrypted: encrypt(plain, masterKey) } }
 }
 

@@ -4,15 +4,18 @@ import {
   createPartner,
   disconnectPartner,
   keptHours,
+  limitPartner,
   partnerKinds,
+  partnerOf,
   reconnectPartner,
   rotatePartnerSecret,
 } from '../acts/partners.ts'
-import { partnerList } from '../lists/partners.ts'
+import { rateBounds } from '../config.ts'
+import { limitsText, partnerList } from '../lists/partners.ts'
 import { carryOut } from './carry-out.ts'
 import { numberKind } from './terminal/kinds.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
-import { printList } from './with-database.ts'
+import { asOwner, printList } from './with-database.ts'
 
 const code = { value: 'code', required: true, help: 'of the third party' } as const
 
@@ -60,5 +63,34 @@ export const partnerCommands = [
       },
     },
     run: carryOut(rotatePartnerSecret),
+  }),
+  command({
+    name: 'partner limits',
+    summary: 'limit the requests of its tokens otherwise than the settings do',
+    about:
+      'Every process keeps to it from the next request on. Limits that are not given\nstay. Without an option they are shown.',
+    arguments: { code },
+    options: {
+      requests: {
+        value: 'number',
+        is: numberKind('a number', ...rateBounds.requests),
+        help: 'requests of one token per window',
+      },
+      'window-ms': {
+        value: 'number',
+        is: numberKind('a number', ...rateBounds.windowMs),
+        help: 'length of that window',
+      },
+      concurrent: {
+        value: 'number',
+        is: numberKind('a number', ...rateBounds.concurrent),
+        help: 'its own requests that run at once per route and folder',
+      },
+      default: { help: 'first take back all of them: the settings count again' },
+    },
+    run: (terminal: StaffTerminal, { code, ...limits }) =>
+      Object.values(limits).some((limit) => limit !== undefined)
+        ? carryOut(limitPartner, { code: '<code>' })(terminal, { code, ...limits })
+        : asOwner(terminal, async (client) => [limitsText((await partnerOf(client, code)).limits)]),
   }),
 ]

@@ -5,17 +5,12 @@ import type { Html } from './page.ts'
 const width = 360
 const height = 100
 
-export interface Curve {
-  label: string
-  /** Oldest first; NaN where nothing was measured. */
-  values: Float64Array
-}
-
 export interface Chart {
   title: string
   /** A value as text, with its unit. */
   show: (value: number) => string
-  curves: readonly Curve[]
+  /** `values`: oldest first; NaN where nothing was measured. */
+  curves: readonly { label: string; values: Float64Array }[]
 }
 
 /** The least of 1, 2, 5, 10, 20 ... that is not below the value; 1 for 0. */

@@ -77,8 +77,7 @@ const limitBody = bodyLimit({
 })
 
 const checkOrigin: MiddlewareHandler = async (c, next) => {
-  const { host, origin, 'sec-fetch-site': secFetchSite } = c.req.header()
-  if (c.req.method === 'POST' && !isOurOrigin({ host, origin, secFetchSite }))
+  if (c.req.method === 'POST' && !isOurOrigin(c.req.header()))
     throw new Refusal(403, 'This form was not sent from a page of the console.')
   await next()
 }
@@ -105,7 +104,7 @@ function addSignIn(app: Hono<ConsoleEdge>, { owner, now, pages }: ConsoleParts):
   app.post('/console/sign-in', async (c) => {
     const form = await readForm(c)
     const to = safeTarget(form.get('to'))
-    const session = await signIn(c, { owner, attempts }, form.get('key') ?? '')
+    const session = await signIn(c, owner, attempts, form.get('key') ?? '')
     return session ? c.redirect(to, 303) : c.html(await formPage(to, 'This key is not in use.'), 401)
   })
   app.post('/console/sign-out', async (c) => {

@@ -6,12 +6,7 @@ import { exportActions, exportPages } from './pages/exports.ts'
 import { processPage } from './pages/process.ts'
 import { staffActions, staffPages } from './pages/staff-pages.ts'
 
-export interface PageParts {
-  attempts: RunningAttempts
-  history: History
-}
-
-export function pagesOf({ attempts, history }: PageParts): { pages: Page[]; actions: Action[] } {
+export function pagesOf(attempts: RunningAttempts, history: History): { pages: Page[]; actions: Action[] } {
   return {
     pages: [...exportPages(attempts), ...staffPages, processPage(history)],
     actions: [...exportActions(), ...staffActions],

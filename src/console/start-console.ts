@@ -8,7 +8,7 @@ import type { Timing } from '../timing.ts'
 import { checkOwner } from './access/owner.sql.ts'
 import { createConsole } from './console-app.ts'
 import { History, type LatestStanding } from './history/history.ts'
-import { listenForStaff } from './listener.ts'
+import { type Listening, listenForStaff } from './listener.ts'
 import { Viewers } from './live.ts'
 import { pagesOf } from './pages.ts'
 
@@ -17,12 +17,6 @@ import { pagesOf } from './pages.ts'
  * database is silent.
  */
 const answerMs = 10_000
-
-export interface StartedConsole {
-  /** `http://127.0.0.1:9090/console` */
-  url: string
-  close(): Promise<void>
-}
 
 export interface ConsoleNeeds {
   services: Services
@@ -35,10 +29,10 @@ export interface ConsoleNeeds {
 }
 
 /**
- * @returns undefined if CONSOLE_PORT is not set
+ * @returns `http://127.0.0.1:9090/console`, say; undefined if CONSOLE_PORT is not set
  * @throws {Error} if the port cannot be opened, or the login of the database does not own the tables
  */
-export async function startConsole(needs: ConsoleNeeds): Promise<StartedConsole | undefined> {
+export async function startConsole(needs: ConsoleNeeds): Promise<Listening | undefined> {
   const { services, urls, attempts, standing, timing } = needs
   const address = services.config.console
   if (!address) return undefined
@@ -57,7 +51,7 @@ export async function startConsole(needs: ConsoleNeeds): Promise<StartedConsole 
   const app = createConsole({
     services,
     owner,
-    ...pagesOf({ attempts, history }),
+    ...pagesOf(attempts, history),
     viewers,
     host: address.host,
     now: Date.now,

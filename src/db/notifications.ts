@@ -1,5 +1,6 @@
 /**
- * Lets requests wait for what PostgreSQL notifies of: new events of a schema, a changed ledger of a folder.
+ * Lets requests wait for what PostgreSQL notifies of: new events of a schema, a changed ledger of a folder,
+ * a change in the list of a firm's folders.
  *
  * A request watches first, then compares what its caller knows with the database, and then waits: nothing that commits
  * in between can pass unnoticed. A waiting request is an entry in a map and a timer; it holds no database connection.
@@ -16,8 +17,8 @@ import { connectSafely } from './check-connection.ts'
 import { unavailable } from './outage.ts'
 import { singleConnection } from './pool.ts'
 
-/** Each with the id that its payload holds: of a schema, of a folder. */
-const channels = ['grandlivre_events', 'grandlivre_ledgers'] as const
+/** Each with the id that its payload holds: of a schema, of a folder, of a firm. */
+const channels = ['grandlivre_events', 'grandlivre_ledgers', 'grandlivre_firms'] as const
 export type Channel = (typeof channels)[number]
 
 export class Notifications {
@@ -153,9 +154,9 @@ function keyOf(channel: string, id: string): string {
 export class Watch implements Disposable {
   readonly #admit: () => void
   readonly #leave: (isAdmitted: boolean) => void
+  readonly #over = new AbortController()
   #isAdmitted = false
   #hasNews = false
-  #isOver = false
   #isLeft = false
   #wake = () => {}
 
@@ -163,6 +164,11 @@ export class Watch implements Disposable {
   constructor(admit: () => void, leave: (isAdmitted: boolean) => void) {
     this.#admit = admit
     this.#leave = leave
+  }
+
+  /** Aborted when the wait has ended: the process stops, or the watch was stopped or disposed of. */
+  get over(): AbortSignal {
+    return this.#over.signal
   }
 
   /**
@@ -182,7 +188,7 @@ export class Watch implements Disposable {
    * @throws {AppError} ERR-UNAVAILABLE if too many requests wait
    */
   async next(ms: number): Promise<boolean> {
-    if (!this.#hasNews && !this.#isOver && ms > 0) {
+    if (!this.#hasNews && !this.over.aborted && ms > 0) {
       this.admit()
       const { promise, resolve } = Promise.withResolvers<void>()
       this.#wake = resolve
@@ -190,9 +196,30 @@ export class Watch implements Disposable {
       await promise
       clearTimeout(timer)
     }
-    const hasNews = this.#hasNews && !this.#isOver
+    const hasNews = this.#hasNews && !this.over.aborted
     this.#hasNews = false
     return hasNews
+  }
+
+  /**
+   * Waits for what requests share.
+   * @param ms at most
+   * @returns undefined if the time is over or the wait ends first
+   * @throws {AppError} ERR-UNAVAILABLE if too many requests wait
+   */
+  async meanwhile<Result>(shared: Promise<Result>, ms: number): Promise<Result | undefined> {
+    this.admit()
+    const { promise: ended, resolve } = Promise.withResolvers<undefined>()
+    const end = () => resolve(undefined)
+    const timer = setTimeout(end, ms)
+    this.over.addEventListener('abort', end)
+    if (this.over.aborted) end()
+    try {
+      return await Promise.race([shared, ended])
+    } finally {
+      clearTimeout(timer)
+      this.over.removeEventListener('abort', end)
+    }
   }
 
   notify(): void {
@@ -202,7 +229,7 @@ export class Watch implements Disposable {
 
   /** Ends the wait, and every later one at once. */
   stop(): void {
-    this.#isOver = true
+    this.#over.abort()
     this.#wake()
   }
 

@@ -18,10 +18,12 @@ CREATE TYPE address AS (
 
 CREATE DOMAIN id AS bigint CHECK (VALUE >= 1 AND VALUE <= '9007199254740991'::bigint);
 
-CREATE SEQUENCE console_keys_id_seq AS bigint INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1;
+CREATE SEQUENCE console_key_ids AS bigint INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1;
 
 CREATE SEQUENCE delivery_ids AS bigint INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1;
 GRANT USAGE ON SEQUENCE delivery_ids TO grandlivre_service;
+
+CREATE SEQUENCE epoch AS bigint INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1;
 
 CREATE SEQUENCE event_ids AS bigint INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1;
 GRANT USAGE ON SEQUENCE event_ids TO grandlivre_service;
@@ -30,6 +32,8 @@ CREATE SEQUENCE ids AS bigint INCREMENT BY 1000 MINVALUE 1000 MAXVALUE 922337203
 GRANT USAGE ON SEQUENCE ids TO grandlivre_service;
 
 CREATE SEQUENCE ledger_versions AS bigint INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1;
+
+CREATE SEQUENCE server_name AS bigint INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1;
 
 CREATE TABLE accounts (
   schema_id id NOT NULL,
@@ -203,7 +207,7 @@ CREATE POLICY tenant ON companies FOR ALL TO PUBLIC USING (schema_id::bigint = t
 GRANT SELECT ON companies TO grandlivre_service;
 
 CREATE TABLE console_keys (
-  id bigint NOT NULL,
+  id bigint DEFAULT draw('console_key_ids'::regclass) NOT NULL,
   name text NOT NULL,
   key_hash bytea NOT NULL,
   created_at timestamp(0) with time zone DEFAULT now() NOT NULL,
@@ -226,7 +230,7 @@ CREATE TABLE console_sessions (
 
 CREATE TABLE deliveries (
   schema_id id NOT NULL,
-  id bigint DEFAULT nextval('delivery_ids'::regclass) NOT NULL,
+  id bigint DEFAULT draw('delivery_ids'::regclass) NOT NULL,
   subscription_id id NOT NULL,
   first_event bigint NOT NULL,
   last_event bigint NOT NULL,
@@ -381,7 +385,7 @@ GRANT SELECT ON entry_numbers TO grandlivre_service;
 
 CREATE TABLE events (
   schema_id id NOT NULL,
-  id bigint DEFAULT nextval('event_ids'::regclass) NOT NULL,
+  id bigint DEFAULT draw('event_ids'::regclass) NOT NULL,
   folder_id id,
   name text NOT NULL,
   operation text NOT NULL,
@@ -505,6 +509,7 @@ CREATE TABLE firms (
   CONSTRAINT firms_siret_check CHECK (siret ~ '^\d{9}(\d{5})?$'::text),
   CONSTRAINT firms_schema_id_fkey FOREIGN KEY (schema_id) REFERENCES schemas(schema_id)
 );
+CREATE TRIGGER notify_lists_of_firm AFTER UPDATE ON firms FOR EACH ROW WHEN (old.name <> new.name) EXECUTE FUNCTION notify_lists();
 ALTER TABLE firms ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON firms FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
 GRANT SELECT ON firms TO grandlivre_service;
@@ -538,6 +543,7 @@ CREATE TABLE folders (
 CREATE TRIGGER first_ledger_change AFTER INSERT ON folders FOR EACH ROW EXECUTE FUNCTION begin_ledger();
 CREATE TRIGGER first_ledger_version BEFORE INSERT ON folders FOR EACH ROW EXECUTE FUNCTION begin_ledger();
 CREATE TRIGGER ledger_version BEFORE UPDATE ON folders FOR EACH ROW WHEN (old.* IS DISTINCT FROM new.* AND old.ledger_version = new.ledger_version) EXECUTE FUNCTION advance_own_ledger_version();
+CREATE TRIGGER notify_lists AFTER INSERT OR DELETE ON folders FOR EACH ROW EXECUTE FUNCTION notify_lists();
 CREATE CONSTRAINT TRIGGER publish_ledger_change AFTER UPDATE ON folders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.ledger_version <> new.ledger_version) EXECUTE FUNCTION publish_ledger_change();
 CREATE CONSTRAINT TRIGGER publish_move AFTER UPDATE ON folders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.firm_id::bigint <> new.firm_id::bigint) EXECUTE FUNCTION publish_move();
 ALTER TABLE folders ENABLE ROW LEVEL SECURITY;
@@ -582,6 +588,23 @@ CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON journals FOR EACH STATEMENT EX
 ALTER TABLE journals ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON journals FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
 GRANT SELECT ON journals TO grandlivre_service;
+
+CREATE TABLE ledger_blocks (
+  schema_id id NOT NULL,
+  folder_id id NOT NULL,
+  cursor text NOT NULL,
+  version bigint NOT NULL,
+  first_ids bigint[] NOT NULL,
+  rows integer[] NOT NULL,
+  digests bytea NOT NULL,
+  tables bytea NOT NULL,
+  CONSTRAINT ledger_blocks_pkey PRIMARY KEY (schema_id, folder_id),
+  CONSTRAINT ledger_blocks_check CHECK (cardinality(rows) = cardinality(first_ids) AND length(digests) = (32 * cardinality(first_ids))),
+  CONSTRAINT ledger_blocks_schema_id_folder_id_fkey FOREIGN KEY (schema_id, folder_id) REFERENCES folders(schema_id, id) ON DELETE CASCADE
+);
+ALTER TABLE ledger_blocks ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON ledger_blocks FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT DELETE, INSERT, SELECT, UPDATE ON ledger_blocks TO grandlivre_service;
 
 CREATE TABLE ledger_changes (
   schema_id id NOT NULL,
@@ -665,6 +688,19 @@ CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON movements FOR EACH STATEMENT E
 ALTER TABLE movements ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON movements FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
 GRANT SELECT ON movements TO grandlivre_service;
+
+CREATE TABLE partner_limits (
+  third_party_id id NOT NULL,
+  requests integer,
+  window_ms integer,
+  concurrent integer,
+  CONSTRAINT partner_limits_pkey PRIMARY KEY (third_party_id),
+  CONSTRAINT partner_limits_concurrent_check CHECK (concurrent > 0),
+  CONSTRAINT partner_limits_requests_check CHECK (requests > 0),
+  CONSTRAINT partner_limits_window_ms_check CHECK (window_ms > 0),
+  CONSTRAINT partner_limits_third_party_id_fkey FOREIGN KEY (third_party_id) REFERENCES third_parties(id) ON DELETE CASCADE
+);
+GRANT SELECT ON partner_limits TO grandlivre_service;
 
 CREATE TABLE payments (
   schema_id id NOT NULL,
@@ -756,6 +792,7 @@ CREATE TABLE service_state (
   CONSTRAINT service_state_pkey PRIMARY KEY (one),
   CONSTRAINT service_state_one_check CHECK (one)
 );
+CREATE TRIGGER adopt_epoch AFTER UPDATE OF epoch ON service_state FOR EACH ROW EXECUTE FUNCTION adopt_epoch();
 
 CREATE TABLE signing_secrets (
   subscription_id id NOT NULL,
@@ -829,6 +866,17 @@ ALTER TABLE subscriptions ENABLE ROW LEVEL SECURITY;
 CREATE POLICY delivering ON subscriptions FOR ALL TO PUBLIC USING (delivering());
 CREATE POLICY tenant ON subscriptions FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
 GRANT DELETE, INSERT, SELECT, UPDATE ON subscriptions TO grandlivre_service;
+
+CREATE TABLE table_changes (
+  schema_id id NOT NULL,
+  folder_id id NOT NULL,
+  version bigint NOT NULL,
+  CONSTRAINT table_changes_pkey PRIMARY KEY (schema_id, folder_id),
+  CONSTRAINT table_changes_schema_id_folder_id_fkey FOREIGN KEY (schema_id, folder_id) REFERENCES folders(schema_id, id) ON DELETE CASCADE
+);
+ALTER TABLE table_changes ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON table_changes FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+GRANT SELECT ON table_changes TO grandlivre_service;
 
 CREATE TABLE third_parties (
   id id NOT NULL,
@@ -932,6 +980,19 @@ end $function$
 ;
 REVOKE ALL ON FUNCTION activate(bigint,bigint) FROM PUBLIC;
 
+CREATE OR REPLACE FUNCTION grandlivre.adopt_epoch()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+begin
+  perform setval('epoch', new.epoch);
+  return null;
+end $function$
+;
+REVOKE ALL ON FUNCTION adopt_epoch() FROM PUBLIC;
+
 CREATE OR REPLACE FUNCTION grandlivre.adopt_master_key(of_key bytea)
  RETURNS bytea
  LANGUAGE sql
@@ -982,6 +1043,9 @@ begin
      from %s group by schema_id, folder_id order by schema_id, folder_id', touched)
   loop
     version := next_ledger_version(folder.schema_id, folder.folder_id);
+    if kind is distinct from 'entries' then
+      perform note_table_change(folder.schema_id, folder.folder_id, version);
+    end if;
     continue when kind is null;
     if folder.greatest - folder.least + 1 = folder.ids
       or kind = 'entries' and folder.ids >= 100 and entries_between(folder.schema_id, folder.folder_id,
@@ -1044,8 +1108,9 @@ CREATE OR REPLACE FUNCTION grandlivre.advance_own_ledger_version()
  SET search_path TO 'grandlivre', 'pg_temp'
 AS $function$
 begin
-  new.ledger_version := nextval('ledger_versions');
+  new.ledger_version := draw('ledger_versions');
   perform note_ledger_change(new.schema_id, new.id, new.ledger_version);
+  perform note_table_change(new.schema_id, new.id, new.ledger_version);
   return new;
 end $function$
 ;
@@ -1112,6 +1177,43 @@ RETURN sha256(convert_to((array_to_json(ARRAY[encode(previous, 'hex'::text), ((o
 ;
 REVOKE ALL ON FUNCTION audit_hash(bytea,audit_rows) FROM PUBLIC;
 
+CREATE OR REPLACE FUNCTION grandlivre.begin_epoch(is_forced boolean)
+ RETURNS TABLE(name text, last bigint, beyond bigint)
+ LANGUAGE plpgsql
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+declare
+  gate constant bigint := hashtextextended('grandlivre gate', 0);
+begin
+  perform pg_advisory_lock(gate);
+  begin
+    perform set_config('grandlivre.system_identifier', (select system_identifier::text from pg_control_system()), false);
+    if is_forced or is_other_server() then
+      for name, last in
+        select s.sequencename, coalesce(s.last_value, 0) from pg_sequences s
+        where s.schemaname = 'grandlivre' and s.sequencename not in ('epoch', 'server_name') order by 1
+      loop
+        beyond := setval(quote_ident(name), beyond_lost(last, clock_timestamp()));
+        return next;
+      end loop;
+      name := 'epoch';
+      last := pg_sequence_last_value('epoch');
+      -- Another one, of at most nine digits, as cursors have. Random, so that it is not that of a state that was lost before.
+      beyond := 1 + floor(random() * 999999998)::bigint;
+      beyond := setval('epoch', beyond + (beyond >= last)::integer);
+      return next;
+      perform setval('server_name', this_server());
+      raise log 'grandlivre: this server took the place of another, and epoch % follows %', beyond, last;
+    end if;
+  exception when others or query_canceled then
+    perform pg_advisory_unlock(gate);
+    raise;
+  end;
+  perform pg_advisory_unlock(gate);
+end $function$
+;
+REVOKE ALL ON FUNCTION begin_epoch(boolean) FROM PUBLIC;
+
 CREATE OR REPLACE FUNCTION grandlivre.begin_ledger()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1120,7 +1222,7 @@ CREATE OR REPLACE FUNCTION grandlivre.begin_ledger()
 AS $function$
 begin
   if tg_when = 'BEFORE' then
-    new.ledger_version := nextval('ledger_versions');
+    new.ledger_version := draw('ledger_versions');
     return new;
   end if;
   insert into ledger_changes (schema_id, folder_id, version, kind, ids)
@@ -1129,6 +1231,24 @@ begin
 end $function$
 ;
 REVOKE ALL ON FUNCTION begin_ledger() FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION grandlivre.beyond_lost(last bigint, now timestamp with time zone)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+declare
+  beyond bigint := greatest(last + 4000000000, 2000000 * floor(extract(epoch from now - '2026-01-01 00:00Z'))::bigint)
+    + 1000 * floor(random() * 2 ^ 30)::bigint;
+begin
+  if now > '2100-01-01 00:00Z' then
+    raise exception 'The clock of the database server says %: set it, and try again. Ids go on from it.', now;
+  elsif beyond + 4000000000 > 9007199254740991 then
+    raise exception 'After % too few ids are left below 2^53 to go beyond those that were lost', last;
+  end if;
+  return beyond;
+end $function$
+;
+REVOKE ALL ON FUNCTION beyond_lost(bigint,timestamp with time zone) FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION grandlivre.caller(secret_hash bytea, token_hash bytea)
  RETURNS TABLE(third_party_id bigint, kind text, disconnected_reason text, under_maintenance boolean, token_id bigint, schema_id bigint, level text, firm_id bigint, folder_id bigint, activated boolean)
@@ -1209,7 +1329,7 @@ CREATE OR REPLACE FUNCTION grandlivre.cursor_code(key bytea, of_schema bigint, o
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
-RETURN translate("left"(encode(sha256((key || sha256((key || convert_to(format('%s/%s/%s/%s/%s'::text, of_schema, of_folder, version, epoch, rendering), 'UTF8'::name))))), 'base64'::text), 22), '+/'::text, '-_'::text)
+RETURN replace(replace("left"(encode(sha256((key || sha256((key || ((((((((((of_schema)::text || '/'::text) || (of_folder)::text) || '/'::text) || (version)::text) || '/'::text) || (epoch)::text) || '/'::text) || rendering))::bytea)))), 'base64'::text), 22), '+'::text, '-'::text), '/'::text, '_'::text)
 ;
 REVOKE ALL ON FUNCTION cursor_code(bytea,bigint,bigint,bigint,bigint,text) FROM PUBLIC;
 
@@ -1221,6 +1341,37 @@ RETURN COALESCE((current_setting('grandlivre.delivering'::text, true) = 'on'::te
 ;
 GRANT EXECUTE ON FUNCTION delivering() TO PUBLIC;
 GRANT EXECUTE ON FUNCTION delivering() TO grandlivre_service;
+
+CREATE OR REPLACE FUNCTION grandlivre.draw(of regclass)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+begin
+  -- Asked here too, as calls of functions are most of the cost.
+  if is_other_server() then
+    perform pass_gate();
+  end if;
+  return nextval(of);
+end $function$
+;
+REVOKE ALL ON FUNCTION draw(regclass) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION draw(regclass) TO grandlivre_service;
+
+CREATE OR REPLACE FUNCTION grandlivre.draw_several(of regclass, count bigint)
+ RETURNS SETOF bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+begin
+  perform pass_gate();
+  return query select nextval(of) from generate_series(1, count);
+end $function$
+;
+REVOKE ALL ON FUNCTION draw_several(regclass,bigint) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION draw_several(regclass,bigint) TO grandlivre_service;
 
 CREATE OR REPLACE FUNCTION grandlivre.enter(secret_hash bytea, token_hash bytea, window_ms integer)
  RETURNS TABLE(third_party_id bigint, kind text, disconnected_reason text, under_maintenance boolean, token_id bigint, schema_id bigint, level text, firm_id bigint, folder_id bigint, requests integer, window_started_at timestamp with time zone)
@@ -1242,8 +1393,10 @@ BEGIN ATOMIC
                  CASE
                      WHEN ((c.token_id IS NOT NULL) AND (NOT c.activated) AND (c.disconnected_reason IS NULL)) THEN activate(c.schema_id, c.token_id)
                      ELSE NULL::boolean
-                 END AS activated_now
-            FROM caller(enter.secret_hash, enter.token_hash) c(third_party_id, kind, disconnected_reason, under_maintenance, token_id, schema_id, level, firm_id, folder_id, activated)
+                 END AS activated_now,
+             ((COALESCE(p.window_ms, enter.window_ms))::double precision * '00:00:00.001'::interval) AS length
+            FROM (caller(enter.secret_hash, enter.token_hash) c(third_party_id, kind, disconnected_reason, under_maintenance, token_id, schema_id, level, firm_id, folder_id, activated)
+              LEFT JOIN partner_limits p ON (((p.third_party_id)::bigint = c.third_party_id)))
          ), counted AS (
           INSERT INTO rate_windows AS w (schema_id, token_id, started_at, requests)  SELECT k_1.schema_id,
                      k_1.token_id,
@@ -1252,11 +1405,13 @@ BEGIN ATOMIC
                     FROM known k_1
                    WHERE (k_1.token_id IS NOT NULL) ON CONFLICT(schema_id, token_id) DO UPDATE SET started_at =
                  CASE
-                     WHEN ((w.started_at + ((enter.window_ms)::double precision * '00:00:00.001'::interval)) <= now()) THEN now()
+                     WHEN ((w.started_at + ( SELECT known.length
+                        FROM known)) <= now()) THEN now()
                      ELSE w.started_at
                  END, requests =
                  CASE
-                     WHEN ((w.started_at + ((enter.window_ms)::double precision * '00:00:00.001'::interval)) <= now()) THEN 1
+                     WHEN ((w.started_at + ( SELECT known.length
+                        FROM known)) <= now()) THEN 1
                      ELSE (w.requests + 1)
                  END
            RETURNING w.requests,
@@ -1485,6 +1640,13 @@ end $function$
 REVOKE ALL ON FUNCTION forget_ledger_changes(timestamp with time zone,integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION forget_ledger_changes(timestamp with time zone,integer) TO grandlivre_service;
 
+CREATE OR REPLACE FUNCTION grandlivre.is_other_server()
+ RETURNS boolean
+ LANGUAGE sql
+RETURN (pg_sequence_last_value('server_name'::regclass) IS DISTINCT FROM this_server())
+;
+REVOKE ALL ON FUNCTION is_other_server() FROM PUBLIC;
+
 CREATE OR REPLACE FUNCTION grandlivre.latest_event(of_schema bigint)
  RETURNS bigint
  LANGUAGE sql
@@ -1496,10 +1658,26 @@ CREATE OR REPLACE FUNCTION grandlivre.ledger_cursor(of_schema bigint, of_folder 
  LANGUAGE sql
  STABLE SECURITY DEFINER
  SET search_path TO 'grandlivre', 'pg_temp'
-RETURN (SELECT format('%s.%s.%s.%s'::text, ledger_cursor.version, s.epoch, ledger_cursor.of_rendering, cursor_code(s.cursor_key, ledger_cursor.of_schema, ledger_cursor.of_folder, ledger_cursor.version, s.epoch, ledger_cursor.of_rendering)) AS format FROM service_state s)
+RETURN (SELECT c.cursor FROM ledger_cursors(ledger_cursor.of_schema, ARRAY[ledger_cursor.of_folder], ARRAY[ledger_cursor.version], ledger_cursor.of_rendering) c(folder_id, cursor))
 ;
 REVOKE ALL ON FUNCTION ledger_cursor(bigint,bigint,bigint,text) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION ledger_cursor(bigint,bigint,bigint,text) TO grandlivre_service;
+
+CREATE OR REPLACE FUNCTION grandlivre.ledger_cursors(of_schema bigint, of_folders bigint[], versions bigint[], of_rendering text)
+ RETURNS TABLE(folder_id bigint, cursor text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+BEGIN ATOMIC
+ SELECT l.folder_id,
+     (((((((l.version)::text || '.'::text) || (e.epoch)::text) || '.'::text) || ledger_cursors.of_rendering) || '.'::text) || cursor_code(s.cursor_key, ledger_cursors.of_schema, l.folder_id, l.version, e.epoch, ledger_cursors.of_rendering))
+    FROM service_state s,
+     pg_sequence_last_value('epoch'::regclass) e(epoch),
+     UNNEST(ledger_cursors.of_folders, ledger_cursors.versions) l(folder_id, version);
+END
+;
+REVOKE ALL ON FUNCTION ledger_cursors(bigint,bigint[],bigint[],text) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION ledger_cursors(bigint,bigint[],bigint[],text) TO grandlivre_service;
 
 CREATE OR REPLACE FUNCTION grandlivre.lock_events(of_schema bigint)
  RETURNS void
@@ -1563,7 +1741,7 @@ declare
   version bigint;
 begin
   perform from folders where schema_id = of_schema and id = of_folder for no key update;
-  update folders set ledger_version = nextval('ledger_versions')
+  update folders set ledger_version = draw('ledger_versions')
     where schema_id = of_schema and id = of_folder returning ledger_version into version;
   perform note_ledger_change(of_schema, of_folder, version);
   return version;
@@ -1599,6 +1777,39 @@ begin
 end $function$
 ;
 REVOKE ALL ON FUNCTION note_ledger_change(bigint,bigint,bigint) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION grandlivre.note_table_change(of_schema bigint, of_folder bigint, of_version bigint)
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO 'grandlivre', 'pg_temp'
+BEGIN ATOMIC
+ INSERT INTO table_changes (schema_id, folder_id, version)
+   VALUES (note_table_change.of_schema, note_table_change.of_folder, note_table_change.of_version) ON CONFLICT(schema_id, folder_id) DO UPDATE SET version = excluded.version;
+END
+;
+REVOKE ALL ON FUNCTION note_table_change(bigint,bigint,bigint) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION grandlivre.notify_lists()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+begin
+  if tg_table_name = 'firms' then
+    perform pg_notify('grandlivre_firms', new.id::text);
+    perform pg_notify('grandlivre_ledgers', f.id::text) from folders f
+      where f.schema_id = new.schema_id and f.firm_id = new.id;
+  elsif tg_op = 'INSERT' then
+    perform pg_notify('grandlivre_firms', new.firm_id::text);
+  else
+    perform pg_notify('grandlivre_firms', old.firm_id::text);
+    perform pg_notify('grandlivre_ledgers', old.id::text);
+  end if;
+  return null;
+end $function$
+;
+REVOKE ALL ON FUNCTION notify_lists() FROM PUBLIC;
 
 CREATE OR REPLACE FUNCTION grandlivre.number_entries()
  RETURNS trigger
@@ -1673,6 +1884,26 @@ CREATE OR REPLACE FUNCTION grandlivre.opens_webhooks(token tokens)
 RETURN ((token).revoked_at IS NULL)
 ;
 
+CREATE OR REPLACE FUNCTION grandlivre.pass_gate()
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+begin
+  if is_other_server() then
+    -- Also true at the first call of a session.
+    perform set_config('grandlivre.system_identifier', (select system_identifier::text from pg_control_system()), false);
+    if is_other_server() then
+      perform begin_epoch(false);
+    end if;
+  end if;
+  return pg_sequence_last_value('epoch');
+end $function$
+;
+REVOKE ALL ON FUNCTION pass_gate() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION pass_gate() TO grandlivre_service;
+
 CREATE OR REPLACE FUNCTION grandlivre.publish_activation()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1716,6 +1947,7 @@ begin
     from service_state s;
   perform pg_notify('grandlivre_events', new.schema_id::text);
   perform pg_notify('grandlivre_ledgers', new.id::text);
+  perform pg_notify('grandlivre_firms', new.firm_id::text);
   return null;
 end $function$
 ;
@@ -1741,6 +1973,7 @@ begin
       json_build_object('cursor', ledger_cursor(new.schema_id, new.id, new.ledger_version, rendering))
     from service_state;
   perform pg_notify('grandlivre_events', new.schema_id::text);
+  perform pg_notify('grandlivre_firms', old.firm_id::text);
   return null;
 end $function$
 ;
@@ -1762,7 +1995,7 @@ BEGIN ATOMIC
   SELECT g.version,
          CASE
              WHEN ((g.code IS NULL) OR (sha256(convert_to(g.code, 'UTF8'::name)) <> sha256(convert_to(cursor_code(s.cursor_key, read_ledger_cursor.of_schema, read_ledger_cursor.of_folder, g.version, g.epoch, g.rendering), 'UTF8'::name)))) THEN 'unknown'::text
-             WHEN (g.epoch <> s.epoch) THEN 'epoch'::text
+             WHEN (g.epoch <> pg_sequence_last_value('epoch'::regclass)) THEN 'epoch'::text
              WHEN (g.rendering <> read_ledger_cursor.current_rendering) THEN 'rendering'::text
              WHEN (g.version > f.ledger_version) THEN 'later'::text
              WHEN (EXISTS ( SELECT
@@ -1876,3 +2109,24 @@ END
 ;
 REVOKE ALL ON FUNCTION tenants_with_exports() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION tenants_with_exports() TO grandlivre_service;
+
+CREATE OR REPLACE FUNCTION grandlivre.this_server()
+ RETURNS bigint
+ LANGUAGE sql
+RETURN (hashtextextended(concat_ws('/'::text, current_setting('grandlivre.system_identifier'::text, true), "left"(pg_walfile_name(pg_current_wal_lsn()), 8), (('service_state'::regclass)::oid)::text), (0)::bigint) & '4503599627370495'::bigint)
+;
+REVOKE ALL ON FUNCTION this_server() FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION grandlivre.uncount_request(of_schema bigint, of_token bigint, window_started_at timestamp with time zone)
+ RETURNS integer
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+BEGIN ATOMIC
+ UPDATE rate_windows w SET requests = (w.requests - 1)
+   WHERE (((w.schema_id)::bigint = uncount_request.of_schema) AND ((w.token_id)::bigint = uncount_request.of_token) AND (w.started_at = uncount_request.window_started_at))
+   RETURNING w.requests;
+END
+;
+REVOKE ALL ON FUNCTION uncount_request(bigint,bigint,timestamp with time zone) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION uncount_request(bigint,bigint,timestamp with time zone) TO grandlivre_service;

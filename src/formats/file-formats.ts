@@ -83,11 +83,16 @@ export type StreamedForm = Streamed extends infer Each ? (Each extends object ? 
 /** A form whose items are JSON. */
 export type JsonForm = keyof (typeof fileFormats)['JSON']['streamed']
 
+/** The form in which many ledgers are streamed, with its media type. It is that of no file. */
+const ledgers = { ledgers: 'application/vnd.grandlivre.ledgers' } as const
+
 export const mediaTypes = Object.assign(
-  {},
+  { ...ledgers },
   ...Object.values(fileFormats).map(({ streamed }) => streamed),
-) as Readonly<Record<StreamedForm, string>>
-export const streamedForms = Object.keys(mediaTypes) as StreamedForm[]
+) as Readonly<Record<StreamedForm | keyof typeof ledgers, string>>
+export const streamedForms = Object.values(fileFormats).flatMap(
+  ({ streamed }) => Object.keys(streamed) as StreamedForm[],
+)
 
 /** The ways to compress a file of any format: the second ending of its name, and its media type. */
 export const compressions = {

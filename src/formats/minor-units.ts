@@ -78,20 +78,21 @@ export function writeDecimal(
 
 const centDecimals = 2
 
-/** Writes the digits of cents with a comma and two decimals: 5 is `0,05`. */
+/** Writes the digits of cents with two decimals: 5 is `0,05`. @param mark decimal separator */
 export function writeCents(
   out: Uint8Array,
   at: number,
   bytes: Uint8Array,
   start: number,
   end: number,
+  mark: number = comma,
 ): number {
   if (bytes[start] === minus) {
     out[at++] = minus
     start++
   }
   for (let position = Math.max(end - start, centDecimals + 1); position > 0; position--) {
-    if (position === centDecimals) out[at++] = comma
+    if (position === centDecimals) out[at++] = mark
     out[at++] = end - position >= start ? bytes[end - position]! : zero
   }
   return at

@@ -9,3 +9,20 @@ export interface Period {
   start: string
   end: string
 }
+
+/** What entries and movements refer to, and partners see of it. */
+export interface DictionaryRows {
+  journals: { id: string; code: string; name: string; type: string }[]
+  accounts: { id: string; number: string; name: string }[]
+  payments: { id: string; code: string }[]
+  axes: { id: string; code: string; name: string }[]
+  sections: { id: string; axisId: string; code: string; name: string }[]
+  thirdParties: { id: string; code: string; name: string }[]
+}
+
+/** The third-party account that an account stands for, as filed; blank where the FEC was blank. */
+export interface AuxiliaryRow {
+  id: string
+  number: string
+  name: string
+}

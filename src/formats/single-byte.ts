@@ -28,23 +28,18 @@ export function byteTable(encoding: 'windows-1252' | 'iso-8859-15'): Uint8Array 
 /** Control characters, tabs and line breaks, including those of Unicode (U+2028, U+2029). */
 export const breaks = /[\p{Cc}\u2028\u2029]+/gu
 
-export interface Encoded {
-  bytes: Buffer
-  /** Characters of the text that the bytes do not show as they are. */
-  replaced: number
-}
-
 /**
  * A character outside the encoding is decomposed without accents and other marks (Ş becomes S, a ligature its letters,
  * a narrow blank a blank). If that is outside too, it becomes `?`. A run of control characters, tabs and line breaks
  * becomes one blank, so that CR LF is not two.
  * @param plainForms characters to write instead of others that have no decomposition
+ * @returns `replaced`: characters of the text that the bytes do not show as they are
  */
 export function encodeText(
   text: string,
   table: Uint8Array,
   plainForms: Readonly<Record<string, string>> = {},
-): Encoded {
+) {
   const bytes: number[] = []
   let replaced = 0
   // Composed first: an e followed by a combining accent is an é.

@@ -20,6 +20,9 @@ import { entry } from './routes/entry.ts'
 import { addFileRoute } from './routes/files.ts'
 import { fullExport, fullExportStatus } from './routes/full-export.ts'
 import { keyInfo } from './routes/key-info.ts'
+import { ledgerBlocks } from './routes/ledgers/blocks.ts'
+import { ledgerChanges } from './routes/ledgers/changes.ts'
+import { ledgerList } from './routes/ledgers/list.ts'
 import { healthz, readyz } from './routes/probes.ts'
 import { selectedRoutes } from './routes/selected.ts'
 import { deliveryRoutes } from './routes/webhooks/deliveries.ts'
@@ -36,7 +39,10 @@ export const routes: readonly Route[] = [
   entry,
   fullExport,
   fullExportStatus,
+  ledgerList,
   ...collectionRoutes,
+  ledgerChanges,
+  ledgerBlocks,
   ...subscriptionRoutes,
   subscriptionEvents,
   ...deliveryRoutes,
@@ -101,15 +107,22 @@ async function answer(route: Route, c: Context<Edge>, services: Services): Promi
   const query = c.req.valid('query' as never)
   const call = { c, services, query, requestId: c.get('requestId') }
   if (route.scope === 'open') return route.answer(call)
-  const body = route.body ? await readBody(c, route.body.mediaTypes) : undefined
-  const caller = { ...call, principal: identified(c), body }
+  const parseBody = route.body && (await readBody(c, route.body.mediaTypes))
+  if (route.atOnce) {
+    const { name, most } = route.atOnce
+    await requestSlot(services.requestSlots, name, identified(c).tokenId, c.env.outgoing, most).acquire()
+  }
+  const caller = { ...call, principal: identified(c), body: parseBody?.() }
   const facts = c.get('audited')
   if (facts) facts.selection = { ...(route.recorded?.(query) ?? (query as object)), ...c.req.param() }
   const waits = route.waits?.(query) ?? false
   const give = async () => {
     if (route.scope === 'token') return route.answer(caller)
     const folderId = c.get('folderId')!
-    const slot = requestSlot(services.requestSlots, route.path, folderId, c.env.outgoing)
+    // A partner with a limit of its own has slots of its own, and leaves those of the folder to others.
+    const own = c.get('rate')?.concurrent ?? undefined
+    const of = own === undefined ? folderId : `${folderId} of partner ${caller.principal.thirdPartyId}`
+    const slot = requestSlot(services.requestSlots, route.path, of, c.env.outgoing, own)
     if (!waits) await slot.acquire()
     return route.answer({ ...caller, folderId, slot } satisfies FolderCall<never>)
   }

@@ -1,7 +1,13 @@
 import { strict as assert } from 'node:assert'
 import type { Context, MiddlewareHandler } from 'hono'
 import type { AnswerFacts } from '../audit/answer-facts.ts'
-import { authenticateCaller, type CallerFacts, findCaller, type RateWindow } from '../auth/callers.sql.ts'
+import {
+  authenticateCaller,
+  type CallerFacts,
+  findCaller,
+  type RateWindow,
+  uncountRequest,
+} from '../auth/callers.sql.ts'
 import {
   authorize,
   folderOf,
@@ -31,16 +37,17 @@ export function authenticate(route: Route, services: Services): MiddlewareHandle
         services.database,
         sha256(credentials.secret),
         sha256(credentials.token),
-        services.config.rateLimit.windowMs,
+        services.config.rateLimit,
       )
       const caller = knownCaller(credentials, authentication?.caller)
       const window = authentication!.window!
-      showRate(c, window, services.config.rateLimit.requests)
+      c.set('rate', window)
+      showRate(c, window)
       // Without a row for what is beyond the limit, a caller cannot fill the audit.
-      if (window.requests <= services.config.rateLimit.requests) c.set('audited', factsOf(caller, route))
+      if (window.requests <= window.most) c.set('audited', factsOf(caller, route))
       const principal = authorize(caller, route)
       c.set('principal', principal)
-      if (window.requests > services.config.rateLimit.requests) throw tooMany(window)
+      if (window.requests > window.most) throw tooMany(window)
       c.set('folderId', await findFolder(c, route, services, principal))
     }
     await next()
@@ -59,6 +66,15 @@ export async function authenticateAgain(route: Route, c: Context<Edge>, services
   await findFolder(c, route, services, authorize(caller, route))
 }
 
+/** A request that was held does not count in the rate of its token, unless its window is over by now. */
+export async function takeBackFromRate(c: Context<Edge>, services: Services): Promise<void> {
+  const window = c.get('rate')
+  assert(window, 'a route with levels counts its requests')
+  const { schemaId, tokenId } = identified(c)
+  const requests = await uncountRequest(services.database, schemaId, tokenId, window.startedAt)
+  if (requests !== undefined) showRate(c, { ...window, requests })
+}
+
 /** The principal of a call that went through `authenticate`. */
 export function identified(c: Context<Edge>): Principal {
   const principal = c.get('principal')
@@ -71,9 +87,9 @@ function factsOf({ thirdPartyId, token }: CallerFacts, route: Route): AnswerFact
   return { thirdPartyId, tokenId: token.id, schemaId: token.schemaId, route: route.path, selection: {} }
 }
 
-function showRate(c: Context<Edge>, window: RateWindow, total: number): void {
-  c.header('X-Rate-Limit-Total', String(total))
-  c.header('X-Rate-Limit-Remaining', String(Math.max(0, total - window.requests)))
+function showRate(c: Context<Edge>, window: RateWindow): void {
+  c.header('X-Rate-Limit-Total', String(window.most))
+  c.header('X-Rate-Limit-Remaining', String(Math.max(0, window.most - window.requests)))
   c.header('X-Rate-Limit-Reset', String(window.resetAt))
 }
 
@@ -90,12 +106,13 @@ async function findFolder(
   principal: Principal,
 ): Promise<string | undefined> {
   const societyId = c.req.header('society-id')
-  if (route.scope !== 'folder' && !societyId?.trim()) return principal.folderId ?? undefined
   const accountingFolderId =
     'accountingFolderId' in route.query.shape
       ? readAccountingFolderId(c.req.queries('accountingFolderId'))
       : undefined
   const names = { societyId, accountingFolderId }
+  if (route.scope !== 'folder' && !societyId?.trim() && accountingFolderId === undefined)
+    return principal.folderId ?? undefined
   c.set('folderNamesDisagree', namesDisagree(names))
   const folderId = folderOf(principal, names)
   if (folderId === undefined || folderId === principal.folderId) return folderId

@@ -7,24 +7,31 @@ import { limits } from '../config.ts'
 import { AppError, invalid } from '../errors.ts'
 import type { Edge } from './route.ts'
 
+/** The bytes that the body of a request to this path may have. */
+export function bodyBytesMaxOf(path: string): number {
+  return limits.largeBody.paths.includes(path) ? limits.largeBody.bytesMax : limits.bodyBytesMax
+}
+
 /** The listener refuses a Content-Length that is too large. This also counts the bytes of chunked bodies. */
-const limit = bodyLimit({
-  maxSize: limits.bodyBytesMax,
-  onError: () => {
-    // The rest of the body is not read, so the connection cannot be reused.
-    throw new AppError('ERR-PAYLOAD-TOO-LARGE', { headers: { Connection: 'close' } })
-  },
-})
+const limitOf = (maxSize: number) =>
+  bodyLimit({
+    maxSize,
+    onError: () => {
+      // The rest of the body is not read, so the connection cannot be reused.
+      throw new AppError('ERR-PAYLOAD-TOO-LARGE', { headers: { Connection: 'close' } })
+    },
+  })
 
 /**
  * A body without Content-Type is read as JSON (docs/spec/interface.md#size-and-time-limits).
  * @param mediaTypes accepted by the route
- * @throws {AppError} ERR-UNSUPPORTED-MEDIA-TYPE, ERR-PAYLOAD-TOO-LARGE, ERR-VALIDATION if it is not JSON
+ * @returns parses it, which throws ERR-VALIDATION if it is not JSON
+ * @throws {AppError} ERR-UNSUPPORTED-MEDIA-TYPE, ERR-PAYLOAD-TOO-LARGE
  */
 export async function readBody(
   c: Context<Edge>,
   mediaTypes: readonly [string, ...string[]],
-): Promise<unknown> {
+): Promise<() => unknown> {
   const stated = c.req.header('content-type')?.trim() || mediaTypes[0]
   const [type = '', ...parameters] = stated.toLowerCase().split(';')
   const encoding = c.req.header('content-encoding') ?? 'identity'
@@ -35,25 +42,44 @@ export async function readBody(
       // RFC 5789, section 2.2.
       headers: c.req.method === 'PATCH' ? { 'Accept-Patch': mediaTypes.join(', ') } : {},
     })
-  await limit(c, async () => {})
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(await c.req.arrayBuffer()))
-  } catch (error) {
-    // TypeError: not UTF-8.
-    if (error instanceof SyntaxError || error instanceof TypeError)
-      throw invalid('body', 'must be JSON in UTF-8')
-    throw error
+  await limitOf(bodyBytesMaxOf(c.req.path))(c, async () => {})
+  const bytes = await c.req.arrayBuffer()
+  return () => {
+    try {
+      return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    } catch (error) {
+      // TypeError: not UTF-8.
+      if (error instanceof SyntaxError || error instanceof TypeError)
+        throw invalid('body', 'must be JSON in UTF-8')
+      throw error
+    }
   }
 }
 
 /**
  * Returns the body as parsed by the schema.
- * @throws {AppError} ERR-VALIDATION with every problem, each named by its path in the body (`onEvents.2`)
+ * @throws {AppError} ERR-VALIDATION with the problems, each named by its path in the body (`onEvents.2`)
  */
 export function checkBody<Schema extends z.ZodType>(schema: Schema, body: unknown): z.output<Schema> {
-  const checked = schema.safeParse(body)
+  const checked = schema.safeParse(body, { error: inPlainWords })
   if (checked.success) return checked.data
-  throw new AppError('ERR-VALIDATION', { issues: checked.error.issues.flatMap(issuesOf) })
+  const issues = checked.error.issues.flatMap(issuesOf)
+  const { issuesMax } = limits
+  const message = `The request has ${issues.length} mistakes; details.issues has the first ${issuesMax}`
+  throw new AppError('ERR-VALIDATION', {
+    issues: issues.slice(0, issuesMax),
+    ...(issues.length > issuesMax ? { message } : {}),
+  })
+}
+
+/** Where a schema has no words of its own. */
+const inPlainWords: z.core.$ZodErrorMap = (issue) => {
+  if (issue.code === 'invalid_type')
+    return issue.input === undefined ? 'is required' : `must be of the type ${issue.expected}`
+  if (issue.code === 'too_small' && issue.origin === 'array')
+    return `must have ${issue.minimum} or more items`
+  if (issue.code === 'too_big' && issue.origin === 'array') return `must have at most ${issue.maximum} items`
+  return undefined
 }
 
 function issuesOf(issue: z.core.$ZodIssue): Issue[] {

@@ -11,6 +11,7 @@ import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { ListenerTiming } from '../timing.ts'
+import { bodyBytesMaxOf } from './body.ts'
 import { errorBody, errorHeaders } from './errors.ts'
 import { requestIdOf } from './request-id.ts'
 
@@ -69,7 +70,7 @@ function refusal(incoming: IncomingMessage): AppError | undefined {
   const target = incoming.url ?? ''
   if (Buffer.byteLength(target) > limits.urlBytesMax)
     return new AppError('ERR-PAYLOAD-TOO-LARGE', { message: 'The URL of the request is too large' })
-  if (Number(incoming.headers['content-length'] ?? 0) > limits.bodyBytesMax)
+  if (Number(incoming.headers['content-length'] ?? 0) > bodyBytesMaxOf(target.split('?', 1)[0]!))
     return new AppError('ERR-PAYLOAD-TOO-LARGE')
   const [host = '', ...others] = incoming.headersDistinct['host'] ?? []
   if (others.length > 0 || !/^[\w.:[\]-]+$/.test(host) || !URL.canParse(`http://${host}`))

@@ -6,24 +6,32 @@ import type { Context } from 'hono'
 import Negotiator from 'negotiator'
 import { parseDictionary } from 'structured-headers'
 import { AppError } from '../errors.ts'
-import type { Encoding, Representation } from '../exports/run/task.ts'
-import { mediaTypes, type StreamedForm, streamedForms } from '../formats/file-formats.ts'
+import type { Encoding } from '../exports/run/task.ts'
+import { mediaTypes, streamedForms } from '../formats/file-formats.ts'
 import type { Edge } from './route.ts'
+
+type Form = keyof typeof mediaTypes
+
+/** The media type and the encoding of an answer. */
+interface Represented<Of extends Form> {
+  form: Of
+  encoding: Encoding
+}
 
 /**
  * The representation that a request asks for.
  * @param forms those that exist, the one that wins ties first
  * @throws {AppError} ERR-NOT-ACCEPTABLE
  */
-export function representationFor(
+export function representationFor<Of extends Form = (typeof streamedForms)[number]>(
   c: Context<Edge>,
-  forms: readonly StreamedForm[] = streamedForms,
-): Representation {
+  forms: readonly Of[] = streamedForms as readonly Form[] as readonly Of[],
+): Represented<Of> {
   const representation = negotiate(c.req.header('accept'), c.req.header('accept-encoding'), forms)
   if (representation) return representation
   const served = forms.map((form) => mediaTypes[form]).join(' and ')
   throw new AppError('ERR-NOT-ACCEPTABLE', {
-    message: `This route serves ${served}${forms === streamedForms ? '' : ' with these parameters'}`,
+    message: `This route serves ${served}${(forms as readonly Form[]) === streamedForms ? '' : ' with these parameters'}`,
   })
 }
 
@@ -32,11 +40,11 @@ export function representationFor(
  * @returns undefined if it accepts no existing form (406). An unknown encoding is not an error: any client can read a
  * body without encoding.
  */
-export function negotiate(
+export function negotiate<Of extends Form = (typeof streamedForms)[number]>(
   accept: string | undefined,
   acceptEncoding: string | undefined,
-  forms: readonly StreamedForm[] = streamedForms,
-): Representation | undefined {
+  forms: readonly Of[] = streamedForms as readonly Form[] as readonly Of[],
+): Represented<Of> | undefined {
   const negotiator = new Negotiator({
     // Without the header, every encoding is formally acceptable; in practice such a client decodes none.
     headers: { accept: accept || '*/*', 'accept-encoding': acceptEncoding ?? 'identity' },
@@ -73,7 +81,7 @@ export function wantsSha256(wantContentDigest = ''): boolean {
  * @param tag see selectionTag
  * @param parts what the answer shows of the selection, if not all of it: `after-4711`
  */
-export function etagOf(tag: string, { form, encoding }: Representation, parts: readonly string[]): string {
+export function etagOf(tag: string, { form, encoding }: Represented<Form>, parts: readonly string[]): string {
   return `"${[tag, form, ...(encoding === 'identity' ? [] : [encoding]), ...parts].join('.')}"`
 }
 

@@ -5,9 +5,17 @@ export type RequestSlot = ReturnType<typeof requestSlot>
 
 /**
  * The slot of one request, held until its answer is over: ended, failed, or given up by the client.
+ * @param of what the slots of the route are counted for: a folder, a partner in a folder, or a token
  * @param outgoing emits `close` once the answer is over
+ * @param limit of these slots. Absent: that of all routes
  */
-export function requestSlot(slots: RequestSlots, route: string, folderId: string, outgoing: ServerResponse) {
+export function requestSlot(
+  slots: RequestSlots,
+  route: string,
+  of: string,
+  outgoing: ServerResponse,
+  limit?: number,
+) {
   const over = new AbortController()
   let held: (() => void) | undefined
   const release = () => {
@@ -32,7 +40,7 @@ export function requestSlot(slots: RequestSlots, route: string, folderId: string
 
     /** @throws {AppError} ERR-TOO-MANY-CONCURRENT-REQUEST if all slots are held, ERR-UNAVAILABLE */
     async acquire(): Promise<void> {
-      hold(await slots.acquire(route, folderId))
+      hold(await slots.acquire(route, of, limit))
     },
 
     /**
@@ -40,7 +48,7 @@ export function requestSlot(slots: RequestSlots, route: string, folderId: string
      * @throws {AppError} ERR-UNAVAILABLE
      */
     async acquireInTurn(): Promise<void> {
-      if (!held) hold(await slots.acquireInTurn(route, folderId, over.signal))
+      if (!held) hold(await slots.acquireInTurn(route, of, over.signal, limit))
     },
   }
 }

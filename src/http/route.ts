@@ -11,6 +11,7 @@ import type { HttpBindings } from '@hono/node-server'
 import type { RouteConfig, z } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import type { AnswerFacts } from '../audit/answer-facts.ts'
+import type { RateWindow } from '../auth/callers.sql.ts'
 import type { Principal, RouteAccess } from '../auth/principal.ts'
 import type { RequestTelemetry } from '../telemetry/telemetry.ts'
 import type { RequestSlot } from './request-slot.ts'
@@ -25,6 +26,8 @@ export interface Edge {
     /** Code of the error answer. */
     errorCode: string | undefined
     principal: Principal | undefined
+    /** The rate window of its token. */
+    rate: RateWindow | undefined
     folderId: string | undefined
     /** What the audit will say of the request; undefined if it gets no row. */
     audited: AnswerFacts | undefined
@@ -97,6 +100,8 @@ interface Declaration<Query extends z.ZodObject, Call> {
   waits?(query: z.output<Query>): boolean
   /** The query as the audit keeps it, if it may name content of books. */
   recorded?(query: z.output<Query>): object
+  /** Answers of a token that may run at once, on all routes with this name. A body is parsed after that. */
+  atOnce?: { name: string; most: number }
   /** A GET that starts something. HEAD is refused (405), because it must have no effect. */
   starts?: true
   /** Throws AppError for errors of the caller and of the environment. */

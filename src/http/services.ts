@@ -11,6 +11,7 @@ import type { Threads } from '../threads/pool.ts'
 import type { FairTurns } from '../webhooks/dispatch/fair-turns.ts'
 import type { PostParts } from '../webhooks/dispatch/post.ts'
 import type { Readiness } from './readiness.ts'
+import type { ListReads } from './stream/list-reads.ts'
 import type { RunningStreams } from './stream/running-streams.ts'
 
 /** What routes use. `start.ts` creates it. */
@@ -24,6 +25,8 @@ export interface Services {
   notifications: Notifications
   /** Reads of requests that were woken, by third party: few at once, so that others find a free connection. */
   waitingReads: FairTurns
+  /** Reads of lists for requests that were woken. */
+  listReads: ListReads
   /** Sends requests to subscribers. */
   deliveries: PostParts
   /** Encrypts the secrets that sign deliveries. */

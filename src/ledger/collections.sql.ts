@@ -35,7 +35,7 @@ const columnsAt = (alias: string, table: Table) =>
     .join(', ')
 
 /** The same columns as JSON, with ids as strings; null without a row. @param further members, each with its JSON */
-const rowJson = (alias: string, table: Table, further: Record<string, string> = {}) => {
+export const rowJson = (alias: string, table: Table, further: Record<string, string> = {}) => {
   const key = table.columns['id'] ? 'id' : 'account_id'
   const members = shownColumns(table).map(({ member, name, encoding }) => {
     const value = `${alias}.${name}`
@@ -47,24 +47,25 @@ const rowJson = (alias: string, table: Table, further: Record<string, string> = 
 }
 
 /** What names an account. */
-const accountJson = (alias: string) => `case when ${alias}.id is not null then json_build_object(
+export const accountJson = (alias: string) => `case when ${alias}.id is not null then json_build_object(
     'producerId', ${alias}.id::text, 'number', ${alias}.number, 'name', ${alias}.name) end`
 
-const joined = (table: string, alias: string, id: string, of: string) => {
+export const joined = (table: string, alias: string, id: string, of: string) => {
   const [from] = of.split('.')
   return `left join ${table} ${alias}
     on (${alias}.schema_id, ${alias}.folder_id, ${id}) = (${from}.schema_id, ${from}.folder_id, ${of})`
 }
 
+/** The columns of a {@link FolderView}, from folders `f`. */
+export const folderView = `f.name, f.reference, ${fieldsJson('f.address')} as address,
+  f.contact_first_name as "contactFirstName", f.contact_last_name as "contactLastName",
+  f.contact_phone_number as "contactPhoneNumber", f.contact_mobile_phone_number as "contactMobilePhoneNumber",
+  f.contact_mail as "contactMail", f.rcs_producer_id as "rcsProducerId", f.rcs_name as "rcsName", f.siret,
+  f.capital::text as capital`
+
 export async function readFolder(client: pg.ClientBase, { schemaId, folderId }: FolderKey) {
   const { rows } = await client.query<FolderView>(
-    `select f.name, f.reference,
-       ${fieldsJson('f.address')} as address,
-       f.contact_first_name as "contactFirstName", f.contact_last_name as "contactLastName",
-       f.contact_phone_number as "contactPhoneNumber",
-       f.contact_mobile_phone_number as "contactMobilePhoneNumber", f.contact_mail as "contactMail",
-       f.rcs_producer_id as "rcsProducerId", f.rcs_name as "rcsName", f.siret, f.capital
-     from folders f where f.schema_id = $1 and f.id = $2`,
+    `select ${folderView} from folders f where f.schema_id = $1 and f.id = $2`,
     [schemaId, folderId],
   )
   return rows[0]

@@ -1,8 +1,7 @@
 /** Reads the rows that movements refer to, all at once: a folder has few of each. */
+
 import type pg from 'pg'
-import type { DictionaryRows } from '../formats/mad/dictionary.ts'
-import type { AuxiliaryRow } from '../formats/mad/filed.ts'
-import type { FolderKey } from '../formats/rows.ts'
+import type { AuxiliaryRow, DictionaryRows, FolderKey } from '../formats/rows.ts'
 
 /** The table of a row, then its columns; null after the last one. */
 type Row = [table: string, id: string, code: string, name: string, further: string]

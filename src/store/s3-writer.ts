@@ -106,34 +106,24 @@ export class S3Writer implements ObjectWriter {
   }
 
   async #join(): Promise<void> {
-    const { client, bucket, name, uploadId, timing } = this.#upload
+    const { client, bucket, name, uploadId } = this.#upload
     const etags = this.#etags.toSorted((one, other) => one.part - other.part)
     let tries = 0
-    await withRetries(
-      `Joining the parts of ${name}`,
-      timing,
-      async () => {
-        tries += 1
-        try {
-          await client.completeMultipartUpload(bucket, name, uploadId, etags)
-        } catch (error) {
-          // An earlier try succeeded but its response was lost. Checking the size decides.
-          if (tries > 1 && saysAbsent(error)) return
-          throw error
-        }
-      },
-      this.#giveUp.signal,
-    )
+    await this.#retried(`Joining the parts of ${name}`, async () => {
+      tries += 1
+      try {
+        await client.completeMultipartUpload(bucket, name, uploadId, etags)
+      } catch (error) {
+        // An earlier try succeeded but its response was lost. Checking the size decides.
+        if (tries > 1 && saysAbsent(error)) return
+        throw error
+      }
+    })
   }
 
   async #checkSize(bytes: number): Promise<void> {
-    const { client, bucket, name, timing } = this.#upload
-    const { size } = await withRetries(
-      `Checking ${name}`,
-      timing,
-      () => client.statObject(bucket, name),
-      this.#giveUp.signal,
-    )
+    const { client, bucket, name } = this.#upload
+    const { size } = await this.#retried(`Checking ${name}`, () => client.statObject(bucket, name))
     if (size !== bytes)
       throw new StoreError(`${name} arrived with ${size} bytes instead of ${bytes}`, { retryable: true })
   }
@@ -169,21 +159,19 @@ export class S3Writer implements ObjectWriter {
   }
 
   async #uploadPart(part: number, bytes: Buffer): Promise<void> {
-    const { client, bucket, name, uploadId, timing } = this.#upload
+    const { client, bucket, name, uploadId } = this.#upload
     const headers: Record<string, string> = client.enableSHA256
       ? {}
       : { 'content-md5': hash('md5', bytes, 'base64') }
-    const { etag } = await withRetries(
-      `Sending part ${part} of ${name}`,
-      timing,
-      () =>
-        client.uploadPart(
-          { bucketName: bucket, objectName: name, uploadID: uploadId, partNumber: part, headers },
-          bytes,
-        ),
-      this.#giveUp.signal,
-    )
+    const place = { bucketName: bucket, objectName: name, uploadID: uploadId, partNumber: part, headers }
+    const sending = `Sending part ${part} of ${name}`
+    const { etag } = await this.#retried(sending, () => client.uploadPart(place, bytes))
     this.#etags.push({ part, etag })
+  }
+
+  /** Until it is given up. */
+  #retried<Result>(doing: string, run: () => Promise<Result>): Promise<Result> {
+    return withRetries(doing, this.#upload.timing, run, this.#giveUp.signal)
   }
 
   /**

@@ -50,7 +50,18 @@ const statementSeconds = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10]
 const stageSeconds = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600]
 
 const exportLabels = ['grandlivre.export.kind', 'grandlivre.export.format'] as const
-const poolLabel = 'db.client.connection.pool.name'
+export const poolLabel = 'db.client.connection.pool.name'
+
+const gauge = <const Labels extends readonly string[]>(
+  unit: string,
+  description: string,
+  ...labels: Labels
+) => ({ kind: 'gauge', unit, description, labels }) as const
+const counter = <const Labels extends readonly string[]>(
+  unit: string,
+  description: string,
+  ...labels: Labels
+) => ({ kind: 'counter', unit, description, labels }) as const
 
 export const metrics = {
   'http.server.request.duration': {
@@ -60,30 +71,22 @@ export const metrics = {
     labels: ['http.request.method', 'http.route', 'http.response.status_code', 'error.type', 'url.scheme'],
     buckets: requestSeconds,
   },
-  'http.server.active_requests': {
-    kind: 'gauge',
-    unit: '{request}',
-    description: 'Requests whose answer has not ended.',
-    labels: [],
-  },
-  'grandlivre.request.refused': {
-    kind: 'counter',
-    unit: '{request}',
-    description: 'What arrived was no HTTP, too large or late, and reached no route.',
-    labels: ['error.type'],
-  },
-  'grandlivre.export.rows': {
-    kind: 'counter',
-    unit: '{row}',
-    description: 'Items of exports that were sent or stored whole.',
-    labels: exportLabels,
-  },
-  'grandlivre.export.bytes': {
-    kind: 'counter',
-    unit: 'By',
-    description: 'Bytes of exports that were sent or stored whole, before compression.',
-    labels: exportLabels,
-  },
+  'http.server.active_requests': gauge('{request}', 'Requests whose answer has not ended.'),
+  'grandlivre.request.refused': counter(
+    '{request}',
+    'What arrived was no HTTP, too large or late, and reached no route.',
+    'error.type',
+  ),
+  'grandlivre.export.rows': counter(
+    '{row}',
+    'Items of exports that were sent or stored whole.',
+    ...exportLabels,
+  ),
+  'grandlivre.export.bytes': counter(
+    'By',
+    'Bytes of exports that were sent or stored whole, before compression.',
+    ...exportLabels,
+  ),
   'grandlivre.export.duration': {
     kind: 'histogram',
     unit: 's',
@@ -100,19 +103,11 @@ export const metrics = {
     labels: ['outcome'],
     values: { outcome: exportOutcomes },
   },
-  'grandlivre.export.queue.age': {
-    kind: 'gauge',
-    unit: 's',
-    description:
-      'How long the oldest full export that may be claimed has waited for a process, a thread and connections.',
-    labels: [],
-  },
-  'grandlivre.export.queue.length': {
-    kind: 'gauge',
-    unit: '{export}',
-    description: 'Full exports that no process has claimed.',
-    labels: [],
-  },
+  'grandlivre.export.queue.age': gauge(
+    's',
+    'How long the oldest full export that may be claimed has waited for a process, a thread and connections.',
+  ),
+  'grandlivre.export.queue.length': gauge('{export}', 'Full exports that no process has claimed.'),
   'grandlivre.delivery.attempts': {
     kind: 'counter',
     unit: '{attempt}',
@@ -128,49 +123,37 @@ export const metrics = {
     values: { outcome: deliveryOutcomes },
     buckets: requestSeconds,
   },
-  'grandlivre.delivery.oldest_undelivered': {
-    kind: 'gauge',
-    unit: 's',
-    description:
-      'How long the oldest delivery has waited, at most since the last success of its subscription; 0 if there is none.',
-    labels: ['state'],
-  },
-  'grandlivre.delivery.failing_subscriptions': {
-    kind: 'gauge',
-    unit: '{subscription}',
-    description: 'Enabled subscriptions whose last delivery failed.',
-    labels: [],
-  },
-  'grandlivre.subscription.count': {
-    kind: 'gauge',
-    unit: '{subscription}',
-    description: 'Subscriptions by state; failing ones are not counted as enabled.',
-    labels: ['state'],
-  },
-  'db.client.connection.count': {
-    kind: 'gauge',
-    unit: '{connection}',
-    description: 'Connections of a pool, summed over the threads.',
-    labels: [poolLabel, 'db.client.connection.state'],
-  },
-  'db.client.connection.max': {
-    kind: 'gauge',
-    unit: '{connection}',
-    description: 'Connections that a pool may open, summed over the threads.',
-    labels: [poolLabel],
-  },
-  'db.client.connection.pending_requests': {
-    kind: 'gauge',
-    unit: '{request}',
-    description: 'Callers that wait for a connection of a pool.',
-    labels: [poolLabel],
-  },
-  'db.client.connection.timeouts': {
-    kind: 'counter',
-    unit: '{timeout}',
-    description: 'Callers that got no connection in time.',
-    labels: [poolLabel],
-  },
+  'grandlivre.delivery.oldest_undelivered': gauge(
+    's',
+    'How long the oldest delivery has waited, at most since the last success of its subscription; 0 if there is none.',
+    'state',
+  ),
+  'grandlivre.delivery.failing_subscriptions': gauge(
+    '{subscription}',
+    'Enabled subscriptions whose last delivery failed.',
+  ),
+  'grandlivre.subscription.count': gauge(
+    '{subscription}',
+    'Subscriptions by state; failing ones are not counted as enabled.',
+    'state',
+  ),
+  'db.client.connection.count': gauge(
+    '{connection}',
+    'Connections of a pool, summed over the threads.',
+    poolLabel,
+    'db.client.connection.state',
+  ),
+  'db.client.connection.max': gauge(
+    '{connection}',
+    'Connections that a pool may open, summed over the threads.',
+    poolLabel,
+  ),
+  'db.client.connection.pending_requests': gauge(
+    '{request}',
+    'Callers that wait for a connection of a pool.',
+    poolLabel,
+  ),
+  'db.client.connection.timeouts': counter('{timeout}', 'Callers that got no connection in time.', poolLabel),
   'db.client.operation.duration': {
     kind: 'histogram',
     unit: 's',
@@ -187,60 +170,26 @@ export const metrics = {
     labels: ['class'],
     values: { class: databaseErrorClasses },
   },
-  'grandlivre.thread.count': {
-    kind: 'gauge',
-    unit: '{thread}',
-    description: 'Threads by kind; a busy one has a task.',
-    labels: ['grandlivre.thread.kind', 'state'],
-  },
-  'grandlivre.thread.waiting': {
-    kind: 'gauge',
-    unit: '{export}',
-    description: 'Exports that wait for a thread of this process.',
-    labels: [],
-  },
-  'grandlivre.thread.deaths': {
-    kind: 'counter',
-    unit: '{thread}',
-    description: 'Threads that died and were replaced.',
-    labels: [],
-  },
-  'nodejs.eventloop.delay.p50': {
-    kind: 'gauge',
-    unit: 's',
-    description: 'Median delay of the main thread in the last seconds.',
-    labels: [],
-  },
-  'nodejs.eventloop.delay.p99': {
-    kind: 'gauge',
-    unit: 's',
-    description: '99th percentile of the delay of the main thread in the last seconds.',
-    labels: [],
-  },
-  'nodejs.eventloop.delay.max': {
-    kind: 'gauge',
-    unit: 's',
-    description: 'Longest delay of the main thread in the last seconds.',
-    labels: [],
-  },
-  'process.cpu.time': {
-    kind: 'counter',
-    unit: 's',
-    description: 'Processor time of all threads.',
-    labels: ['cpu.mode'],
-  },
-  'process.memory.usage': {
-    kind: 'gauge',
-    unit: 'By',
-    description: 'Resident memory of the process.',
-    labels: [],
-  },
-  'grandlivre.replica.lag': {
-    kind: 'gauge',
-    unit: 's',
-    description: 'Age of the state that the replica shows; 0 if the main database has none that is newer.',
-    labels: [],
-  },
+  'grandlivre.thread.count': gauge(
+    '{thread}',
+    'Threads by kind; a busy one has a task.',
+    'grandlivre.thread.kind',
+    'state',
+  ),
+  'grandlivre.thread.waiting': gauge('{export}', 'Exports that wait for a thread of this process.'),
+  'grandlivre.thread.deaths': counter('{thread}', 'Threads that died and were replaced.'),
+  'nodejs.eventloop.delay.p50': gauge('s', 'Median delay of the main thread in the last seconds.'),
+  'nodejs.eventloop.delay.p99': gauge(
+    's',
+    '99th percentile of the delay of the main thread in the last seconds.',
+  ),
+  'nodejs.eventloop.delay.max': gauge('s', 'Longest delay of the main thread in the last seconds.'),
+  'process.cpu.time': counter('s', 'Processor time of all threads.', 'cpu.mode'),
+  'process.memory.usage': gauge('By', 'Resident memory of the process.'),
+  'grandlivre.replica.lag': gauge(
+    's',
+    'Age of the state that the replica shows; 0 if the main database has none that is newer.',
+  ),
   'grandlivre.replica.fallbacks': {
     kind: 'counter',
     unit: '{export}',
@@ -263,42 +212,29 @@ export const metrics = {
     labels: ['operation'],
     values: { operation: storeOperations },
   },
-  'grandlivre.ready': {
-    kind: 'gauge',
-    unit: '',
-    description: 'Whether a need of the service is met: 1 or 0. /readyz names the same needs.',
-    labels: ['need'],
-  },
-  'grandlivre.clock.offset': {
-    kind: 'gauge',
-    unit: 's',
-    description: 'How far the clock of this machine is ahead of that of the database.',
-    labels: [],
-  },
-  'grandlivre.certificate.expiry': {
-    kind: 'gauge',
-    unit: 's',
-    description: 'Time until the certificate of an endpoint expires; negative after it.',
-    labels: ['endpoint'],
-  },
-  'grandlivre.pooler.ready': {
-    kind: 'gauge',
-    unit: '',
-    description: 'Whether the pooler of DATABASE_URL answers: 1 or 0. Absent without a pooler.',
-    labels: [],
-  },
-  'grandlivre.audit.waiting': {
-    kind: 'gauge',
-    unit: '{row}',
-    description: 'Rows of the audit that are not written yet.',
-    labels: [],
-  },
-  'grandlivre.audit.stalled': {
-    kind: 'gauge',
-    unit: 's',
-    description: 'Time in which rows of the audit waited and the database took none.',
-    labels: [],
-  },
+  'grandlivre.ready': gauge(
+    '',
+    'Whether a need of the service is met: 1 or 0. /readyz names the same needs.',
+    'need',
+  ),
+  'grandlivre.clock.offset': gauge(
+    's',
+    'How far the clock of this machine is ahead of that of the database.',
+  ),
+  'grandlivre.certificate.expiry': gauge(
+    's',
+    'Time until the certificate of an endpoint expires; negative after it.',
+    'endpoint',
+  ),
+  'grandlivre.pooler.ready': gauge(
+    '',
+    'Whether the pooler of DATABASE_URL answers: 1 or 0. Absent without a pooler.',
+  ),
+  'grandlivre.audit.waiting': gauge('{row}', 'Rows of the audit that are not written yet.'),
+  'grandlivre.audit.stalled': gauge(
+    's',
+    'Time in which rows of the audit waited and the database took none.',
+  ),
 } as const satisfies Record<string, Metric>
 
 export type MetricName = keyof typeof metrics

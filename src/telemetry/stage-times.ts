@@ -9,7 +9,7 @@ export function monotonicSeconds(): number {
 }
 
 export class StageTimes {
-  readonly #seconds: StageSeconds = {}
+  readonly seconds: StageSeconds = {}
   /** Where the last stage that is over ended. */
   #at: number
   /** Of stages that take turns with the current one. */
@@ -40,11 +40,7 @@ export class StageTimes {
     }
   }
 
-  get seconds(): StageSeconds {
-    return this.#seconds
-  }
-
   #add(stage: ExportStage, seconds: number): void {
-    this.#seconds[stage] = (this.#seconds[stage] ?? 0) + seconds
+    this.seconds[stage] = (this.seconds[stage] ?? 0) + seconds
   }
 }

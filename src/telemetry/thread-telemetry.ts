@@ -115,8 +115,8 @@ interface ThreadPool extends PoolCounts {
 /** In the main thread. */
 export class ThreadMemory {
   readonly #words: Int32Array
-  /** Of threads that have died, by pool. */
-  readonly #formerTimeouts = new Map<string, number>()
+  /** Callers that got no connection, of threads that have died, by pool. */
+  readonly formerTimeouts = new Map<string, number>()
 
   constructor(memory: SharedArrayBuffer) {
     this.#words = new Int32Array(memory)
@@ -156,16 +156,11 @@ export class ThreadMemory {
           timeouts,
         })
       else {
-        this.#formerTimeouts.set(name, (this.#formerTimeouts.get(name) ?? 0) + timeouts)
+        this.formerTimeouts.set(name, (this.formerTimeouts.get(name) ?? 0) + timeouts)
         this.#words.fill(0, slot, slot + slotLength)
       }
     }
     return found
-  }
-
-  /** Callers that got no connection, of threads that have died. */
-  get formerTimeouts(): ReadonlyMap<string, number> {
-    return this.#formerTimeouts
   }
 }
 

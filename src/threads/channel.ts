@@ -58,6 +58,7 @@ export interface Credit {
 export class ChannelWriter<Head, Summary> {
   /** Aborted when the port closes: the reader cancelled, or a thread died. */
   readonly signal: AbortSignal
+  sentBytes = 0
   readonly #port: MessagePort
   readonly #cancel = new AbortController()
   #creditBytes: number
@@ -95,6 +96,7 @@ export class ChannelWriter<Head, Summary> {
   async write(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     this.signal.throwIfAborted()
     this.#creditBytes -= bytes.byteLength
+    this.sentBytes += bytes.byteLength
     this.#port.postMessage({ kind: 'chunk', bytes } satisfies FromThread<Head, Summary>, [bytes.buffer])
     while (this.#creditBytes <= 0 && !this.signal.aborted) {
       await new Promise<void>((resolve) => {

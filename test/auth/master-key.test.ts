@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { seedCommand } from '../../packages/sample/src/seed-command.ts'
+import { sampleCommands } from '../../packages/sample/src/sample-commands.ts'
 import { createTerminal } from '../../packages/terminal/src/terminal.ts'
 import { keyCheck, loadMasterKey } from '../../src/auth/master-key.ts'
 import { encrypt } from '../../src/auth/secrets.ts'
@@ -83,9 +83,11 @@ async function command(masterKey: Buffer, ...words: string[]): Promise<string> {
     err: { write: (text) => (error += text) },
   })
   const stop = () => new AbortController().signal
-  const code = await runCli(words.length > 0 ? words : ['token', 'list'], { ...terminal, env, stop }, [
-    seedCommand,
-  ])
+  const code = await runCli(
+    words.length > 0 ? words : ['token', 'list'],
+    { ...terminal, env, stop },
+    sampleCommands,
+  )
   expect(code).toBe(error === '' ? 0 : 1)
   return error
 }

@@ -144,6 +144,7 @@ test('the role writes only the tables of full exports, digests and webhooks, and
     { name: 'events', rights: 'DELETE INSERT SELECT' },
     { name: 'exports', rights: all },
     { name: 'former_filters', rights: all },
+    { name: 'ledger_blocks', rights: all },
     { name: 'movement_blocks', rights: all },
     { name: 'sequence_runs', rights: all },
     { name: 'signing_secrets', rights: all },
@@ -161,15 +162,20 @@ test('the role writes only the tables of full exports, digests and webhooks, and
     'append_requests',
     'caller',
     'compact_ledger_changes',
+    'draw',
+    'draw_several',
     'enter',
     'entries_named',
     'expired_audit',
     'forget_audit',
     'forget_ledger_changes',
     'ledger_cursor',
+    'ledger_cursors',
     'master_key_standing',
+    'pass_gate',
     'read_ledger_cursor',
     'tenants_with_exports',
+    'uncount_request',
   ])
 })
 

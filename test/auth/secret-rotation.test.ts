@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { makePartnerSecret, sha256 } from '../../src/auth/secrets.ts'
+import { makeToken, sha256 } from '../../src/auth/secrets.ts'
 import { rotateSecret } from '../../src/auth/third-parties.ts'
 import { migrate } from '../../src/db/migrations/migrate.ts'
 import { createOwnerPool, inTransaction } from '../../src/db/pool.ts'
@@ -18,7 +18,7 @@ test('two secrets are accepted until the older one is retired; the newest signs'
   const old = await staff.thirdParty('ROTATED')
   const token = await staff.token('ROTATED', 'api', folders.first)
   const rotate = async (keepSeconds: number) => {
-    const plain = makePartnerSecret()
+    const plain = makeToken('secret')
     const secret = { hash: sha256(plain), encrypted: Buffer.from(plain) }
     expect(await inTransaction(owner, (client) => rotateSecret(client, 'ROTATED', secret, keepSeconds))).toBe(
       true,

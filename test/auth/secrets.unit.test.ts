@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { loadMasterKey } from '../../src/auth/master-key.ts'
-import { decrypt, encrypt, makePartnerSecret, makeSigningSecret, makeToken } from '../../src/auth/secrets.ts'
+import { decrypt, encrypt, makeSigningSecret, makeToken } from '../../src/auth/secrets.ts'
 
 test('tokens and secrets name their kind and hold 256 random bits', () => {
   expect(makeToken('api')).toMatch(/^glv_api_[\w-]{43}$/)
   expect(makeToken('firm')).toMatch(/^glv_firm_[\w-]{43}$/)
-  expect(makePartnerSecret()).toMatch(/^glv_secret_[\w-]{43}$/)
+  expect(makeToken('secret')).toMatch(/^glv_secret_[\w-]{43}$/)
   expect(makeSigningSecret()).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
   expect(new Set(Array.from({ length: 100 }, () => makeToken('api'))).size).toBe(100)
 })
@@ -18,7 +18,7 @@ describe('an encrypted secret', () => {
   const key = randomBytes(32)
 
   test('decrypts with its key, and never looks the same twice', () => {
-    const secret = makePartnerSecret()
+    const secret = makeToken('secret')
     expect(decrypt(encrypt(secret, key), key)).toBe(secret)
     expect(encrypt(secret, key)).not.toEqual(encrypt(secret, key))
     expect(encrypt(secret, key).includes(secret.slice(11))).toBe(false)

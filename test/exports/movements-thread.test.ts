@@ -11,6 +11,7 @@ import { createPool } from '../../src/db/pool.ts'
 import { createApp } from '../../src/http/app.ts'
 import { createListener } from '../../src/http/listener.ts'
 import { Readiness } from '../../src/http/readiness.ts'
+import { ListReads } from '../../src/http/stream/list-reads.ts'
 import { RunningStreams } from '../../src/http/stream/running-streams.ts'
 import { ExportQueue } from '../../src/jobs/queue.ts'
 import { createLog } from '../../src/log.ts'
@@ -77,6 +78,7 @@ beforeAll(async () => {
     requestSlots,
     notifications,
     waitingReads: new FairTurns(2),
+    listReads: new ListReads(1000),
     threads,
     store,
     queue,

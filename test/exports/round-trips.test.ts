@@ -28,8 +28,6 @@ const applications = ['grandlivre', 'grandlivre request slots', 'grandlivre expo
 /** Statements sent whose answer is held back. */
 let waiting: Trip[] = []
 let isHolding = false
-/** Requests that the audit is to have. */
-let answered = 0
 let link: Server
 let stage: ExportStage
 let service: TestService
@@ -58,8 +56,9 @@ async function startLink(databaseUrl: string): Promise<Server> {
     near.on('data', (bytes: Buffer) => {
       const sent = bytes.toString('latin1')
       from ||= /application_name\0([^\0]+)\0/.exec(sent)?.[1] ?? ''
-      // The slot of the previous request may be freed while the next request arrives.
-      if (isHolding && !held && applications.includes(from) && !sent.includes('unlock slot')) {
+      // The slot of the previous request may be freed while the next request arrives, and its row of the audit written.
+      const isOfFormer = sent.includes('unlock slot') || sent.includes('append_requests')
+      if (isHolding && !held && applications.includes(from) && !isOfFormer) {
         held = []
         const answer = () => {
           for (const part of held ?? []) near.write(part)
@@ -98,9 +97,6 @@ async function expectTrips(
   expected: string[][],
 ): Promise<void> {
   for (let i = 0; i < 2; i++) expect((await download(url, headers)).status).toBe(200)
-  answered += 2
-  // The audit writes beside requests, a moment after their end.
-  await until(async () => (await auditedRows()) >= answered)
   waiting = []
   isHolding = true
   const answer = download(url, headers)
@@ -111,12 +107,6 @@ async function expectTrips(
     await takeTrips(0)
   }
   expect((await answer).status).toBe(200)
-  answered += 1
-}
-
-async function auditedRows(): Promise<number> {
-  const { rows } = await stage.staff.client.query('select count(*)::int as n from grandlivre.audit_rows')
-  return rows[0].n
 }
 
 function whatIn(sent: string): string {

@@ -36,7 +36,11 @@ test('the database accepts the declared compressions and options and no others',
 test('each format has a renderer, and each streamed form its framing', () => {
   expect(Object.keys(fileRenderers).toSorted()).toEqual(fileFormatNames.toSorted())
   expect(Object.keys(framings).toSorted()).toEqual(streamedForms.toSorted())
-  expect(mediaTypes).toEqual({ json: 'application/json', ndjson: 'application/x-ndjson' })
+  expect(mediaTypes).toEqual({
+    json: 'application/json',
+    ndjson: 'application/x-ndjson',
+    ledgers: 'application/vnd.grandlivre.ledgers',
+  })
   expect([...framingPieces(framings.ndjson).terminator.bytes]).toEqual([0x0a])
 })
 

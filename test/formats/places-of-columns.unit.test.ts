@@ -15,7 +15,7 @@ import { storedColumns } from '../support/plain/stored-columns.ts'
 type Instead = Record<string, string>
 
 const rows = 'columns in src/formats/flat/movement-rows.ts'
-const list = 'flatColumns in src/formats/flat/columns.ts'
+const list = 'movements in packages/contract/src/ledger-tables.ts'
 const flatNames = flatColumns.map(({ name }) => name)
 const keys = { schema_id: '', folder_id: '', exercice_id: '' }
 /** They show it with the entry. */
@@ -44,7 +44,7 @@ const placesOfMovements: [place: string, names: readonly string[], instead: Inst
     },
   ],
   [rows, flatMovementColumns, keys],
-  [list, flatNames, { ...ofEntry, id: 'movement_id', payment_id: 'payment_code', shares: 'analytics' }],
+  [list, flatNames, { ...ofEntry, id: 'movement_id', shares: 'analytics' }],
 ]
 
 const placesOfEntries: typeof placesOfMovements = [
@@ -75,8 +75,7 @@ const placesOfEntries: typeof placesOfMovements = [
       schema_id: '',
       folder_id: '',
       created_at: 'created_utc',
-      third_party_id: '',
-      partner_metadata: '',
+      rate: 'stored_rate',
     },
   ],
   [
@@ -88,10 +87,9 @@ const placesOfEntries: typeof placesOfMovements = [
       id: 'entry_id',
       date: 'entry_date',
       due_date: 'entry_due_date',
-      third_party_id: '',
+      third_party_id: 'third_party_code',
       rate: 'currency_rate',
       comment: 'entry_comment',
-      partner_metadata: '',
       number: 'ecriture_num',
     },
   ],

@@ -178,15 +178,16 @@ test.each(writers)('the writer in $file shows every member of its row', ({ write
 
 test('the statements of src/ledger/collections.sql.ts that name their columns read all of them', () => {
   const statements = sourceOf('src/ledger/collections.sql.ts')
-  const bodyOf = (name: string) => statements.split(`function ${name}(`)[1]!.split('\nexport ')[0]!
+  const bodyOf = (name: string) =>
+    statements.split(new RegExp(`(?:function|const) ${name}\\b`))[1]!.split('\nexport ')[0]!
   const unread = (table: string, body: string, others: string[]) =>
     storedColumns(table).filter(
       (column) => !others.includes(column) && !new RegExp(`\\b${column}\\b`).test(body),
     )
   expect(unread('exercices', bodyOf('readExercices'), ofFiledYear)).toEqual([])
   // The firm has a route of its own. The rest is of the ledger, not of the item.
-  const ofLedger = ['firm_id', 'currency', 'ledger_version', 'created_at']
-  expect(unread('folders', bodyOf('readFolder'), ['schema_id', 'folder_id', ...ofLedger])).toEqual([])
+  const ofLedger = ['id', 'firm_id', 'currency', 'ledger_version', 'created_at']
+  expect(unread('folders', bodyOf('folderView'), ['schema_id', 'folder_id', ...ofLedger])).toEqual([])
   expect(unread('firms', bodyOf('readFirm'), [])).toEqual([])
 })
 

@@ -43,10 +43,16 @@ describe('the OpenAPI document', () => {
     expect(responses['default'].content['application/json'].schema).toBeDefined()
   })
 
-  test('puts every route into a group, and no group is empty', async () => {
+  test('puts every route into a group, no group is empty, and each operation has a name of its own', async () => {
     const { body } = await request(`${stage.service.url}/api/v1/openapi.json`)
-    const used = Object.values<Record<string, { tags: string[] }>>(body.paths).flatMap((methods) =>
-      Object.values(methods).map(({ tags }) => tags.join()),
+    const operations = Object.values<Record<string, { tags: string[]; operationId: string }>>(
+      body.paths,
+    ).flatMap((methods) => Object.values(methods))
+    const used = operations.map(({ tags }) => tags.join())
+    const names = operations.map(({ operationId }) => operationId)
+    expect(new Set(names).size).toBe(operations.length)
+    expect(names).toEqual(
+      expect.arrayContaining(['getMadLedgers', 'postMadLedgersChanges', 'getWebhookById']),
     )
     expect(new Set(used)).toEqual(new Set(body.tags.map(({ name }: { name: string }) => name)))
     for (const { description } of body.tags) expect(description).toMatch(/^[A-Z].*\.$/)
@@ -54,11 +60,13 @@ describe('the OpenAPI document', () => {
 
   test('shows bodies that their routes take', async () => {
     const shown = routes.filter(({ body }) => body?.example !== undefined)
-    expect(shown.map(({ method }) => method)).toEqual(['post', 'patch', 'put'])
+    expect(shown.map(({ method }) => method)).toEqual(['post', 'post', 'post', 'patch', 'put'])
     for (const { body } of shown) expect(body?.schema.safeParse(body.example).error).toBeUndefined()
     const { body } = await request(`${stage.service.url}/api/v1/openapi.json`)
     const { content } = body.paths['/api/v1/webhook/{id}'].patch.requestBody
-    expect(content['application/json'].example).toEqual(shown[1]!.body!.example)
+    expect(content['application/json'].example).toEqual(
+      shown.find(({ method }) => method === 'patch')!.body!.example,
+    )
   })
 
   test('states which values each parameter accepts', async () => {

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
-import { seedCommand } from '../../packages/sample/src/seed-command.ts'
+import { sampleCommands } from '../../packages/sample/src/sample-commands.ts'
 import { createTerminal } from '../../packages/terminal/src/terminal.ts'
 import { runCli } from '../../src/commands/run-cli.ts'
 import { environment } from './process.ts'
@@ -25,7 +25,7 @@ export async function cli(ownerUrl: string, ...words: string[]): Promise<Command
   const env = environmentOf(ownerUrl)
   // No signal ever arrives.
   const stop = () => new AbortController().signal
-  result.code = await runCli(words, { ...terminal, env, stop }, [seedCommand])
+  result.code = await runCli(words, { ...terminal, env, stop }, sampleCommands)
   return result
 }
 

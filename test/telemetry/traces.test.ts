@@ -101,7 +101,13 @@ test('an export is a span of its request with a child for each stage, and tells 
   for (const name of ['export wait', 'export snapshot', 'export first_row', 'export rows'])
     expect(named(id, name)!.parentId).toBe(exported.spanId)
   const secrets = /401|classAccount|idExercice|glv_|\?/
-  expect(spansOf(id).filter((span) => secrets.test(JSON.stringify([span.name, span.attributes])))).toEqual([])
+  // The digits of a duration may be those of the account.
+  const texts = spansOf(id).flatMap(({ name, attributes }) => [
+    name,
+    ...Object.keys(attributes),
+    ...Object.values(attributes).filter((value) => Number.isNaN(Number(value))),
+  ])
+  expect(texts.filter((text) => secrets.test(text))).toEqual([])
 })
 
 test('a full export goes on with the trace of its trigger', async () => {

@@ -236,7 +236,7 @@ const errorTable = {
     status: 413,
     message: 'The body of the request is too large',
     cause:
-      'The body is larger than 64 KiB, the URL longer than 16 KiB, or the headers are larger than 32 KiB.',
+      'The body is larger than 64 KiB (8 MiB for changes of many ledgers), the URL longer than 16 KiB, or the headers are larger than 32 KiB.',
     remedy: 'Send less: a shorter list of values, fewer or shorter headers.',
   },
   'ERR-UNSUPPORTED-MEDIA-TYPE': {
@@ -263,7 +263,8 @@ const errorTable = {
   'ERR-TOO-MANY-CONCURRENT-REQUEST': {
     status: 429,
     message: 'Too many requests to this route are running for this folder; see Retry-After',
-    cause: 'As many requests as allowed (10 by default) are running on this route for this folder.',
+    cause:
+      'As many requests as allowed (10 by default) are running on this route for this folder, or two answers with many ledgers for this token.',
     remedy: 'Let one of them end, or wait for the seconds in `Retry-After`.',
   },
   'ERR-INTERNAL': {

@@ -5,12 +5,12 @@
  */
 import type { ClientBase, Pool } from 'pg'
 import { limits } from '../../config.ts'
-import { makeConsoleKey, makeSessionToken, sha256 } from '../secrets.ts'
+import { makeToken, sha256 } from '../secrets.ts'
 import { deleteSession, findKey, findSession, insertKey, insertSession } from './keys.sql.ts'
 
 /** @returns the key, which is stored nowhere; undefined if a key in use has this name */
 export async function createConsoleKey(client: ClientBase, name: string): Promise<string | undefined> {
-  const key = makeConsoleKey()
+  const key = makeToken('console')
   return (await insertKey(client, name, sha256(key))) ? key : undefined
 }
 
@@ -28,7 +28,7 @@ export function isKeyInUse(owner: Pool, key: string): Promise<boolean> {
 
 /** Undefined if the key is unknown or revoked. */
 export async function beginSession(client: ClientBase, key: string): Promise<Session | undefined> {
-  const token = makeSessionToken()
+  const token = makeToken('session')
   const hashes = { keyHash: sha256(key), sessionHash: sha256(token) }
   const name = await insertSession(client, { ...hashes, lifeMs: limits.consoleSessionMs })
   return name === undefined ? undefined : { token, name }

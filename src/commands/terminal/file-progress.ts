@@ -1,25 +1,15 @@
 import type { Terminal } from '../../../packages/terminal/src/terminal.ts'
-
-/** Progress of a step: bytes of a file, and lines or movements. */
-export interface FileProgress {
-  step: string
-  bytes: number
-  bytesTotal: number
-  lines: number
-}
+import type { ImportProgress } from '../../ledger/import/import-transaction.ts'
 
 /**
  * Shows each step of reading a file, with its own rate. An import that begins again shows nothing until it is further than
  * before. @param unit what `lines` counts
  */
-export function showFileProgress(
-  terminal: Pick<Terminal, 'progress'>,
-  unit = 'lines',
-): (progress: FileProgress) => void {
+export function showFileProgress(terminal: Pick<Terminal, 'progress'>, unit = 'lines') {
   let current = ''
   let started = 0
   let furthest = 0
-  return ({ step, bytes, bytesTotal, lines }) => {
+  return ({ step, bytes, bytesTotal, lines }: ImportProgress): void => {
     const now = performance.now()
     if (step !== current) [current, started, furthest] = [step, now, 0]
     if (bytes < furthest) return

@@ -10,15 +10,10 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { sha256 } from '../../auth/secrets.ts'
 
-export interface OriginHeaders {
-  host: string | undefined
-  origin: string | undefined
-  secFetchSite: string | undefined
-}
-
 /** Whether a form was sent from a page of this console. */
-export function isOurOrigin({ host, origin, secFetchSite }: OriginHeaders): boolean {
-  if (secFetchSite !== undefined) return secFetchSite === 'same-origin'
+export function isOurOrigin(headers: Readonly<Record<string, string | undefined>>): boolean {
+  const { host, origin, 'sec-fetch-site': site } = headers
+  if (site !== undefined) return site === 'same-origin'
   return origin !== undefined && URL.canParse(origin) && new URL(origin).host === host
 }
 

@@ -55,11 +55,6 @@ export function safeTarget(to: string | null): string {
   return to !== null && !to.includes('..') && /^\/console(?:[/?][\w/?=&.:%+-]*)?$/.test(to) ? to : '/console'
 }
 
-export interface SignInParts {
-  owner: Pool
-  attempts: Attempts
-}
-
 /**
  * The right key is let in whatever the count: nobody guesses 256 bits, and behind a proxy all of the staff have one
  * address, so that anybody could lock them out. Further wrong ones only cost a look-up, so that a flood of them leaves the
@@ -67,11 +62,7 @@ export interface SignInParts {
  * @returns the session; undefined if the key is not known
  * @throws {Refusal} 429 if it is not, and too many attempts from this address have failed
  */
-export async function signIn(
-  c: Visit,
-  { owner, attempts }: SignInParts,
-  key: string,
-): Promise<Session | undefined> {
+export async function signIn(c: Visit, owner: Pool, attempts: Attempts, key: string) {
   const address = c.env.incoming.socket.remoteAddress ?? 'unknown'
   const waitMs = attempts.waitMs(address)
   if (waitMs > 0 && !(await isKeyInUse(owner, key.trim()))) throw tooManyFailed(Math.ceil(waitMs / 1000))

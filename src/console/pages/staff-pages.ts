@@ -15,6 +15,7 @@ import { subscriptionPage } from './subscriptions/subscription.ts'
 const asked = [
   partnerActs.disconnectPartner,
   partnerActs.rotateSecret,
+  partnerActs.limitPartner,
   partnerActs.revokeToken,
   subscriptionActs.enableSubscription,
   subscriptionActs.disableSubscription,

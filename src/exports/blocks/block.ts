@@ -14,7 +14,7 @@ export interface Block {
   first: number
   /** Its movements. */
   rows: number
-  /** Of their lines in NDJSON, hexadecimal. */
+  /** Of their lines in NDJSON, or of their rows of COPY, hexadecimal. */
   sha256: string
 }
 
@@ -41,19 +41,29 @@ export function isKept(selection: Selection): selection is KeptSelection {
 }
 
 export function headOf(blocks: readonly Block[], selection: Selection): BlocksHead {
+  // Kept blocks have bounds that depend on their past.
+  return { digest: digestOf(blocks), bounds: isKept(selection) ? tagOf(blocks) : undefined }
+}
+
+/** The SHA-256 of all digests as bytes, hexadecimal. */
+export function digestOf(blocks: readonly Pick<Block, 'sha256'>[]): string {
   const digest = createHash('sha256')
   for (const { sha256 } of blocks) digest.update(sha256, 'hex')
-  // Kept blocks have bounds that depend on their past.
-  return { digest: digest.digest('hex'), bounds: isKept(selection) ? tagOf(blocks) : undefined }
+  return digest.digest('hex')
+}
+
+/** As answers have them, with both ends of their ranges. */
+export function blockItems(blocks: readonly Block[]) {
+  return blocks.map(({ first, rows, sha256 }, i) => {
+    const next = blocks[i + 1]
+    const to = next ? next.first - 1 : Number.MAX_SAFE_INTEGER
+    return { from: String(first), to: String(to), rows, sha256 }
+  })
 }
 
 /** The body of an answer. */
 export function blocksText(blocks: readonly Block[], form: JsonForm): string {
   const { open, separator, terminator, close } = framings[form]
-  const items = blocks.map(({ first, rows, sha256 }, i) => {
-    const next = blocks[i + 1]
-    const to = next ? next.first - 1 : Number.MAX_SAFE_INTEGER
-    return JSON.stringify({ from: String(first), to: String(to), rows, sha256 }) + terminator
-  })
+  const items = blockItems(blocks).map((item) => JSON.stringify(item) + terminator)
   return open + items.join(separator) + close
 }

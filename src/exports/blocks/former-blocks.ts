@@ -35,15 +35,25 @@ function markSmall(blocks: FormerBlock[]): void {
   }
 }
 
-/** The ranges of ids whose lines are to be rendered again, as segments of the exercice. */
-export function changedSegments(blocks: readonly FormerBlock[], exerciceId: string): EntrySegment[] {
-  const segments: EntrySegment[] = []
+/** The ranges of ids whose lines are to be rendered again. */
+export function changedRanges(blocks: readonly FormerBlock[]): EntryRange[] {
+  const ranges: [from: string, to: string][] = []
   for (const [i, { first, changed }] of blocks.entries()) {
     if (!changed) continue
-    const greatest = String((blocks[i + 1]?.first ?? Number.MAX_SAFE_INTEGER + 1) - 1)
-    const last = segments.at(-1)
-    if (last && blocks[i - 1]?.changed) last.greatest = greatest
-    else segments.push({ exerciceIds: [exerciceId], least: String(first), greatest, dense: true })
+    const to = String((blocks[i + 1]?.first ?? Number.MAX_SAFE_INTEGER + 1) - 1)
+    const last = ranges.at(-1)
+    if (last && blocks[i - 1]?.changed) last[1] = to
+    else ranges.push([String(first), to])
   }
-  return segments
+  return ranges
+}
+
+/** The same, as segments of the exercice. */
+export function changedSegments(blocks: readonly FormerBlock[], exerciceId: string): EntrySegment[] {
+  return changedRanges(blocks).map(([least, greatest]) => ({
+    exerciceIds: [exerciceId],
+    least,
+    greatest,
+    dense: true,
+  }))
 }

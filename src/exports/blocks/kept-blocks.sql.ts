@@ -1,59 +1,97 @@
-/** The digests that are kept of an exercice's validated movements: one row of `movement_blocks` each. */
-import { Buffer } from 'node:buffer'
+/**
+ * The digests that are kept of an exercice's validated movements, one row of `movement_blocks` each, and of a whole ledger
+ * with its tables, one row of `ledger_blocks` each.
+ */
+import type { Buffer } from 'node:buffer'
 import type pg from 'pg'
-import { idLiteral, textLiteral } from '../../db/literal.ts'
-import { askInTenant, inTenant } from '../../db/pool.ts'
+import { type WholeTableName, wholeTables } from '../../../packages/contract/src/ledger-tables.ts'
+import { idArrayLiteral, idLiteral, textLiteral } from '../../db/literal.ts'
+import { askInTenant } from '../../db/pool.ts'
+import type { FolderKey } from '../../formats/rows.ts'
 import { readChangedEntries } from '../../ledger/changes/changed-entries.sql.ts'
 import { renderingOf } from '../../ledger/changes/cursor.sql.ts'
-import type { Block, KeptSelection } from './block.ts'
+import type { Block } from './block.ts'
 import { type FormerBlock, markChanged, noBlocks } from './former-blocks.ts'
 
-interface BlocksRow {
+/** What digests are of: an exercice's movements as lines of NDJSON; without one, a whole ledger's as rows of COPY. */
+export interface DigestsOf extends FolderKey {
+  exerciceId: string | undefined
+  timeZone: string
+}
+
+/** SHA-256 of the rows of each table but movements, hexadecimal. */
+export type TableDigests = Readonly<Record<WholeTableName, string>>
+
+export interface KeptDigests {
+  blocks: Block[]
+  /** Of a whole ledger. */
+  tables: TableDigests | undefined
+}
+
+export interface KeptRow {
   firstIds: string[]
   rows: number[]
   digests: Buffer
+  tables?: Buffer
 }
 
-const columns = 'b.first_ids as "firstIds", b.rows, b.digests'
+const whole = { table: 'ledger_blocks', key: 'schema_id, folder_id', last: 'tables' } as const
+const ofExercice = {
+  table: 'movement_blocks',
+  key: 'schema_id, folder_id, exercice_id',
+  last: 'exercice_id',
+} as const
+
+const keptIn = ({ exerciceId }: DigestsOf) => (exerciceId === undefined ? whole : ofExercice)
+
+/** Of a row `b`. */
+export const columnsOf = ({ exerciceId }: Pick<DigestsOf, 'exerciceId'>) =>
+  `b.first_ids as "firstIds", b.rows, b.digests${exerciceId === undefined ? ', b.tables' : ''}`
 
 /** SHA-256. */
 const digestBytes = 32
 
-const blocksOf = ({ firstIds, rows, digests }: BlocksRow): Block[] =>
-  firstIds.map((first, i) => ({
-    first: Number(first),
-    rows: rows[i]!,
-    sha256: digests.toString('hex', digestBytes * i, digestBytes * (i + 1)),
-  }))
+const digestAt = (digests: Buffer, i: number) =>
+  digests.toString('hex', digestBytes * i, digestBytes * (i + 1))
 
-/** The blocks at a state of the ledger; undefined if none are kept of it. @param cursor names the state */
+const bytesLiteral = (sha256s: string[]) => `${textLiteral(`\\x${sha256s.join('')}`)}::bytea`
+
+export const blocksOf = ({ firstIds, rows, digests }: KeptRow): Block[] =>
+  firstIds.map((first, i) => ({ first: Number(first), rows: rows[i]!, sha256: digestAt(digests, i) }))
+
+export const tablesOf = (tables: Buffer): TableDigests =>
+  Object.fromEntries(wholeTables.map((name, i) => [name, digestAt(tables, i)])) as TableDigests
+
+/** The digests at a state of the ledger; undefined if none are kept of it. @param cursor names the state */
 export async function askForBlocks(
   pool: pg.Pool,
-  { schemaId, folderId, exerciceId }: KeptSelection,
+  of: DigestsOf,
   cursor: string,
-): Promise<Block[] | undefined> {
-  const rows = await askInTenant<BlocksRow>(
+): Promise<KeptDigests | undefined> {
+  const { schemaId, folderId, exerciceId } = of
+  const [kept] = await askInTenant<KeptRow>(
     pool,
     schemaId,
-    `select ${columns} from movement_blocks b
+    `select ${columnsOf(of)} from ${keptIn(of).table} b
      where b.schema_id = ${idLiteral(schemaId)} and b.folder_id = ${idLiteral(folderId)}
-       and b.exercice_id = ${idLiteral(exerciceId)} and b.cursor = ${textLiteral(cursor)}`,
+       ${exerciceId === undefined ? '' : `and b.exercice_id = ${idLiteral(exerciceId)}`}
+       and b.cursor = ${textLiteral(cursor)}`,
   )
-  return rows[0] && blocksOf(rows[0])
+  return kept && { blocks: blocksOf(kept), tables: kept.tables && tablesOf(kept.tables) }
 }
 
-/** The blocks that are kept, and which of them have changed since; `noBlocks` if that is unknown. */
+/** The blocks that are kept of an exercice, and which of them have changed since; `noBlocks` if that is unknown. */
 export async function readFormerBlocks(
   client: pg.ClientBase,
-  selection: KeptSelection,
+  of: DigestsOf & { exerciceId: string },
 ): Promise<readonly FormerBlock[]> {
-  const { schemaId, folderId, exerciceId, timeZone } = selection
-  const { rows } = await client.query<BlocksRow & { version: string }>({
+  const { schemaId, folderId, exerciceId, timeZone } = of
+  const { rows } = await client.query<KeptRow & { version: string }>({
     name: 'kept blocks',
-    text: `select c.version, ${columns}
-           from movement_blocks b cross join lateral read_ledger_cursor(b.cursor, b.schema_id, b.folder_id, $4) c
-           where b.schema_id = $1 and b.folder_id = $2 and b.exercice_id = $3 and c.refusal is null`,
-    values: [schemaId, folderId, exerciceId, renderingOf(timeZone)],
+    text: `select c.version, ${columnsOf(of)}
+           from movement_blocks b cross join lateral read_ledger_cursor(b.cursor, b.schema_id, b.folder_id, $3) c
+           where b.schema_id = $1 and b.folder_id = $2 and b.exercice_id = $4 and c.refusal is null`,
+    values: [schemaId, folderId, renderingOf(timeZone), exerciceId],
   })
   const [kept] = rows
   if (!kept) return noBlocks
@@ -61,34 +99,34 @@ export async function readFormerBlocks(
   return markChanged(blocksOf(kept), await readChangedEntries(client, watched, kept.version))
 }
 
-/** Keeps the blocks, unless those of the same state or a later one are kept. @param cursor names their state */
+/** Keeps the digests, unless those of the same state or a later one are kept. @param cursor names their state */
 export async function keepBlocks(
   pool: pg.Pool,
-  { schemaId, folderId, exerciceId, timeZone }: KeptSelection,
+  of: DigestsOf,
   cursor: string,
-  blocks: readonly Block[],
+  { blocks, tables }: KeptDigests,
 ): Promise<void> {
-  await inTenant(pool, schemaId, (client) =>
-    client.query(
-      `insert into movement_blocks as kept
-         (schema_id, folder_id, exercice_id, cursor, version, first_ids, rows, digests)
-       select $1, $2, $3, $4, c.version, $6, $7, $8 from read_ledger_cursor($4, $1, $2, $5) c
-       where c.refusal is null
-       on conflict (schema_id, folder_id, exercice_id) do update set
-         cursor = excluded.cursor, version = excluded.version,
-         first_ids = excluded.first_ids, rows = excluded.rows, digests = excluded.digests
-       where kept.version < excluded.version
-         or exists (select from read_ledger_cursor(kept.cursor, $1, $2, $5) c where c.refusal is not null)`,
-      [
-        schemaId,
-        folderId,
-        exerciceId,
-        cursor,
-        renderingOf(timeZone),
-        blocks.map(({ first }) => first),
-        blocks.map(({ rows }) => rows),
-        Buffer.from(blocks.map(({ sha256 }) => sha256).join(''), 'hex'),
-      ],
-    ),
+  const { schemaId, folderId, exerciceId, timeZone } = of
+  const { table, key, last } = keptIn(of)
+  const [ofSchema, ofFolder] = [idLiteral(schemaId), idLiteral(folderId)]
+  const rendering = textLiteral(renderingOf(timeZone))
+  const kept = [
+    idArrayLiteral(blocks.map(({ first }) => String(first))),
+    idArrayLiteral(blocks.map(({ rows }) => String(rows))),
+    bytesLiteral(blocks.map(({ sha256 }) => sha256)),
+    tables ? bytesLiteral(wholeTables.map((name) => tables[name])) : idLiteral(exerciceId!),
+  ]
+  await askInTenant(
+    pool,
+    schemaId,
+    `insert into ${table} as kept (schema_id, folder_id, cursor, version, first_ids, rows, digests, ${last})
+     select ${ofSchema}, ${ofFolder}, ${textLiteral(cursor)}, c.version, ${kept.join(', ')}
+     from read_ledger_cursor(${textLiteral(cursor)}, ${ofSchema}, ${ofFolder}, ${rendering}) c where c.refusal is null
+     on conflict (${key}) do update set
+       cursor = excluded.cursor, version = excluded.version, first_ids = excluded.first_ids,
+       rows = excluded.rows, digests = excluded.digests, ${last} = excluded.${last}
+     where kept.version < excluded.version
+       or exists (select from read_ledger_cursor(kept.cursor, ${ofSchema}, ${ofFolder}, ${rendering}) c
+                  where c.refusal is not null)`,
   )
 }

@@ -1,5 +1,5 @@
 /** The SQL expression of each column that a format uses: from movements `m` and entries `e`. */
-import { textLiteral, utc } from '../../db/literal.ts'
+import { textLiteral } from '../../db/literal.ts'
 import type { fecEntryColumns, fecMovementColumns } from '../../formats/fec/lines/fec-lines.ts'
 import type { flatEntryColumns, flatMovementColumns } from '../../formats/flat/movement-rows.ts'
 import { entryTable } from '../../formats/items/entry.ts'
@@ -59,7 +59,8 @@ const entryExpressions = (timeZone: string): Record<EntryColumn, string> => ({
   partner_metadata: `case when e.partner_metadata is not null then json_build_object(
     'partnerId', e.partner_metadata -> 'partnerId', 'json', e.partner_metadata -> 'json') end`,
   created_epoch: "date_part('epoch', e.created_at)::bigint",
-  created_utc: utc('e.created_at'),
+  created_utc: "e.created_at at time zone 'UTC'",
+  stored_rate: 'e.rate',
   created_on: `(e.created_at at time zone ${textLiteral(timeZone)})::date`,
   filed: 'e.filed',
   ...filedFields('e'),

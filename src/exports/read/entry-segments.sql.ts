@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import type { FolderKey } from '../../formats/rows.ts'
 import type { ExerciceSpan } from './entry-segments.ts'
 
 /**
@@ -22,5 +23,19 @@ export async function findSpans(client: pg.ClientBase, among: string[], selectin
      ) as dense
      from spans`,
   )
+  return rows
+}
+
+/** The same of all entries of a folder, from both ends of an index: 0.1 ms of the database instead of 0.6. */
+export async function readFolderSpans(client: pg.ClientBase, { schemaId, folderId }: FolderKey) {
+  const { rows } = await client.query<ExerciceSpan>({
+    name: 'spans of a folder',
+    text: `select x.id as "exerciceId", s.*, true as dense
+           from exercices x cross join lateral (
+             select min(e.id) as least, max(e.id) as greatest from entries e
+             where e.schema_id = $1 and e.folder_id = $2 and e.exercice_id = x.id) s
+           where x.schema_id = $1 and x.folder_id = $2 and s.least is not null`,
+    values: [schemaId, folderId],
+  })
   return rows
 }

@@ -24,6 +24,8 @@ export interface Snapshot {
    * reused, and closing it ends the query in the database. Only the first call counts.
    */
   close(error?: Error): Promise<void>
+  /** Ends this state, whose rows are all read, and begins the present one on the same connections. */
+  next<Shown>(schemaId: string, fence?: Fence<Shown>): Promise<Snapshot>
 }
 
 /** Decides whether a state is good enough. It is asked in the message that begins the snapshot. */
@@ -89,7 +91,7 @@ export async function openSnapshot<Shown>(
     const first = beginFirst(schemaId, fence)
     const waitMs = Math.max(1, until - performance.now())
     const begun = await beginBoth(clients, [first, beginOf(schemaId)], { ...timing, waitMs })
-    if (begun) return shareSnapshot(clients, begun, first, fence)
+    if (begun) return shareSnapshot(clients, closing(clients), begun, first, fence, shareWith)
     // Those who gave up at the same moment come back one after the other.
     await delay(Math.random() * timing.halfMs)
     if (performance.now() >= until) throw new NotAdmitted()
@@ -103,19 +105,11 @@ interface Begun<Shown> {
   shown?: Shown
 }
 
-/**
- * @param answer of the first connection to `begin`
- * @param begin the text that it answered
- */
-async function shareSnapshot<Shown>(
-  clients: Two,
-  answer: pg.QueryResult,
-  begin: string,
-  fence: Fence<Shown> | undefined,
-): Promise<Snapshot> {
-  const [first, second] = clients
+const shareWith = (snapshot: string) => `set transaction snapshot ${textLiteral(snapshot)}`
+
+function closing(clients: Two): Snapshot['close'] {
   let closed = false
-  const close = async (error?: Error): Promise<void> => {
+  return async (error) => {
     if (closed) return
     closed = true
     let broken = error
@@ -128,6 +122,22 @@ async function shareSnapshot<Shown>(
       for (const client of clients) client.release(broken)
     }
   }
+}
+
+/**
+ * @param answer of the first connection to `begin`
+ * @param begin the text that it answered
+ * @param share the text with which the second connection takes part in a snapshot
+ */
+async function shareSnapshot<Shown>(
+  clients: Two,
+  close: Snapshot['close'],
+  answer: pg.QueryResult,
+  begin: string,
+  fence: Fence<Shown> | undefined,
+  share: (snapshot: string) => string,
+): Promise<Snapshot> {
+  const [first, second] = clients
   try {
     let begun = begunOf<Shown>(answer)
     while (fence && !(await isAccepted(fence, begun, first, close))) {
@@ -136,11 +146,36 @@ async function shareSnapshot<Shown>(
       begun = begunOf(await first.query(again))
     }
     const { snapshot, at } = begun
-    await second.query(`set transaction snapshot ${textLiteral(snapshot)}`)
-    return { first, second, at: Number(at), close }
+    await second.query(share(snapshot))
+    return {
+      first,
+      second,
+      at: Number(at),
+      close,
+      next: (schemaId, nextFence) => nextSnapshot(clients, close, schemaId, nextFence),
+    }
   } catch (error) {
     await close(error as Error)
     throw error
+  }
+}
+
+/** Neither connection is ever without a transaction, in which a pooler might give its session to others. */
+async function nextSnapshot<Shown>(
+  clients: Two,
+  close: Snapshot['close'],
+  schemaId: string,
+  fence: Fence<Shown> | undefined,
+): Promise<Snapshot> {
+  const begin = beginFirst(schemaId, fence)
+  try {
+    const answer = await clients[0].query(`commit; ${begin}`)
+    return await shareSnapshot(clients, close, answer, begin, fence, (snapshot) =>
+      ['commit', beginOf(schemaId), shareWith(snapshot)].join('; '),
+    )
+  } catch (error) {
+    await close(error as Error)
+    throw unavailableIfMissing(error)
   }
 }
 

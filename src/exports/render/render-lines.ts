@@ -5,6 +5,7 @@
 import { CopyRows } from '../../db/copy-rows.ts'
 import type { Rows } from '../../formats/columns.ts'
 import { idOf } from '../../formats/text-bytes.ts'
+import type { BlockCutter } from '../blocks/block-cutter.ts'
 import type { ChunkBuffer } from '../chunk-buffer.ts'
 import type { EntryColumn, MovementColumn } from '../read/columns.sql.ts'
 import { type ExerciceSpan, entrySegments } from '../read/entry-segments.ts'
@@ -38,6 +39,7 @@ export async function* renderSegments(
   format: LineFormat,
   buffer: ChunkBuffer,
   tally: Tally,
+  cutter?: BlockCutter,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   for (const segment of entrySegments(spans)) {
     const inSegment = { ...resolved, exerciceIds: segment.exerciceIds, segments: [segment] }
@@ -46,7 +48,7 @@ export async function* renderSegments(
       movements: copyMovements(inSegment, format.movementColumns),
       order: 'ascending',
     } as const
-    yield* renderLines(snapshot, statements, format, buffer, tally)
+    yield* renderLines(snapshot, statements, format, buffer, tally, cutter)
   }
 }
 
@@ -60,13 +62,17 @@ interface Statements {
   order: 'ascending' | 'same'
 }
 
-/** Where chunks end depends only on the rows. What belongs to one movement is in one chunk. */
+/**
+ * Where chunks end depends only on the rows. What belongs to one movement is in one chunk.
+ * @param cutter hashes the lines in blocks
+ */
 export async function* renderLines(
   { first, second }: Pick<Snapshot, 'first' | 'second'>,
   { order, ...statements }: Statements,
   { entryColumns, movementColumns, lines, setEntry }: LineFormat,
   buffer: ChunkBuffer,
   tally: Tally,
+  cutter?: BlockCutter,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const entries = second.query(new CopyRows(statements.entries, entryColumns.length))
   const movements = first.query(new CopyRows(statements.movements, movementColumns.length))
@@ -96,16 +102,18 @@ export async function* renderLines(
           const moved = setEntry(entries, base, movements, row)
           if (moved) row = await moved
           tally.entries++
-          isStarted = true
         }
         const { bytes, fields } = movements
         const from = row * movements.stride
         const bytesMax = lines.bytesMax(movements, from)
         if (at + bytesMax > out.length) {
+          cutter?.endChunk(out, at)
           if (at > 0) yield out.subarray(0, at)
           out = buffer(bytesMax)
           at = 0
         }
+        if (!isStarted) cutter?.beginEntry(entryId, tally.movements, out, at)
+        isStarted = true
         at = lines.write(out, at, movements, from)
         tally.add(bytes, fields, from + debit, from + credit)
       }
@@ -113,5 +121,6 @@ export async function* renderLines(
   }
   // Movements after the last entry are not in the file, but must be read to free the connection.
   while (await movements.fill());
+  cutter?.endChunk(out, at)
   if (at > 0) yield out.subarray(0, at)
 }

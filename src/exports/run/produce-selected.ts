@@ -1,18 +1,15 @@
 /** Produces a selection: movements that contain their entry, or entries that contain their movements. */
+
 import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
 import { CopyRows } from '../../db/copy-rows.ts'
 import { invalid } from '../../errors.ts'
 import type { JsonForm } from '../../formats/file-formats.ts'
-import { type Dictionary, type DictionaryRows, renderDictionary } from '../../formats/mad/dictionary.ts'
+import { type Dictionary, renderDictionary } from '../../formats/mad/dictionary.ts'
 import { entryColumns, wholeEntryColumns } from '../../formats/mad/entry.ts'
-import {
-  type AuxiliaryRow,
-  extendedEntryColumns,
-  extendedMovementColumns,
-  FiledRenderer,
-} from '../../formats/mad/filed.ts'
+import { extendedEntryColumns, extendedMovementColumns, FiledRenderer } from '../../formats/mad/filed.ts'
 import { MovementRenderer, movementColumns } from '../../formats/mad/movement.ts'
+import type { AuxiliaryRow, DictionaryRows } from '../../formats/rows.ts'
 import { everyEntry } from '../../ledger/changes/entry-ranges.ts'
 import { readAuxiliaries, readDictionary } from '../../ledger/dictionary.sql.ts'
 import { isKept } from '../blocks/block.ts'

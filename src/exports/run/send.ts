@@ -93,7 +93,7 @@ async function begin(
 }
 
 /** The same chunks, the first of which is rendered. */
-async function begun<Chunk>(chunks: AsyncIterable<Chunk>): Promise<AsyncIterable<Chunk>> {
+export async function begun<Chunk>(chunks: AsyncIterable<Chunk>): Promise<AsyncGenerator<Chunk, void>> {
   const iterator = chunks[Symbol.asyncIterator]()
   const first = await iterator.next()
   return (async function* () {
@@ -103,7 +103,11 @@ async function begun<Chunk>(chunks: AsyncIterable<Chunk>): Promise<AsyncIterable
   })()
 }
 
-function chunkBuffer({ encoding }: ExportTask, channel: Channel, hash: BodyHash | undefined): ChunkBuffer {
+export function chunkBuffer(
+  { encoding }: Pick<ExportTask, 'encoding'>,
+  channel: Channel,
+  hash: BodyHash | undefined,
+): ChunkBuffer {
   // Transferred to the main thread.
   if (encoding === 'identity')
     return (bytesNeeded = 0) => channel.buffer(Math.max(limits.chunkBytes, bytesNeeded))
@@ -111,8 +115,8 @@ function chunkBuffer({ encoding }: ExportTask, channel: Channel, hash: BodyHash 
   return hash instanceof ThreadHash ? (bytesNeeded) => hash.buffer(bytesNeeded) : twoChunkBuffers()
 }
 
-async function sendChunks(
-  { chunks, rows, blocks }: Produced,
+export async function sendChunks(
+  { chunks, rows, blocks }: Pick<Produced, 'chunks' | 'rows' | 'blocks'>,
   encoding: Encoding,
   channel: Channel,
   hash: BodyHash | undefined,

@@ -4,6 +4,7 @@ import { monotonicSeconds } from '../../telemetry/stage-times.ts'
 import { ChannelReader, reuseBuffers } from '../../threads/channel.ts'
 import { asAppError, hashBeside, noThreadFree, type Threads } from '../../threads/pool.ts'
 import { whileWaiting } from '../../threads/waiting-tasks.ts'
+import type { EndedLedger, LedgersTask, NextLedger, SentLedgers } from './ledgers/task.ts'
 import { type ExportHead, type ExportSummary, type ExportTask, folderOf, type SentTask } from './task.ts'
 
 export type ExportReader = ChannelReader<ExportHead, ExportSummary>
@@ -35,6 +36,33 @@ export function startExport(
   const { port, hash } = sent
   const transferList = [port, ...(hash instanceof MessagePort ? [hash] : []), ...buffers]
   threads.exports.run(waiting, { name: 'streamExport', transferList: transferList as never }).catch(failed)
+  return reader
+}
+
+/**
+ * Starts an answer of many ledgers in a thread.
+ * @param next answers the thread each time it asks for a ledger. If it rejects, the answer fails
+ */
+export function startLedgers(
+  threads: Threads,
+  task: LedgersTask,
+  next: (ended: EndedLedger | undefined) => Promise<NextLedger>,
+): ExportReader {
+  const reader: ExportReader = new ChannelReader()
+  const failed = (error: unknown) => reader.fail(asAppError(error))
+  const { port1: answering, port2: asking } = new MessageChannel()
+  answering.on('message', (ended: EndedLedger | undefined) => {
+    next(ended).then((ledger) => answering.postMessage(ledger), failed)
+  })
+  reader.whenClosed(() => answering.close())
+  const port = reader.threadPort
+  const buffers = reuseBuffers()
+  const waiting = whileWaiting(
+    { task, port, asking, buffers, sentAt: monotonicSeconds() } satisfies SentLedgers,
+    { left: () => reader.cancelled, refuse: () => failed(noThreadFree()) },
+  )
+  const transferList = [port, asking, ...buffers]
+  threads.exports.run(waiting, { name: 'streamLedgers', transferList: transferList as never }).catch(failed)
   return reader
 }
 

@@ -81,6 +81,23 @@ export class ExportSources {
   }
 
   /**
+   * Ends one state and begins the next, on the same connections where these may be read: an answer of many ledgers.
+   * @param before with nothing left to read
+   * @throws {AppError} as `open`
+   */
+  async next(before: ExportSnapshot, source: Source): Promise<ExportSnapshot> {
+    try {
+      if (!this.#replica) return { ...(await before.next(source.schemaId)), isOfReplica: false }
+      // Which server shows the next ledger is only known when it is asked.
+      await before.close()
+    } catch (error) {
+      // They were lost while nothing was read.
+      if (!isDatabaseFailure(error)) throw error
+    }
+    return this.open(source)
+  }
+
+  /**
    * Whether an export that failed is to be begun again on the main database: the replica failed it. A server that is
    * the main one at another address is no replica.
    */

@@ -9,20 +9,14 @@ import { type FecProblem, problemsMax } from './problem.ts'
 /** The day, and after it a time with or without seconds, their fractions and a time zone. */
 const dayAndTime = /^(\S{8,10})[ T]\d{1,2}:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?$/
 
-interface WrittenDay {
-  /** YYYY-MM-DD; undefined, as its form is, if there is no such day. */
-  day?: string
-  form?: DayForm
-  /** How many lines have it, and the first of them. */
-  count: number
-  lines: number[]
-}
-
 const linesShownMax = 5
 
 export class DayColumn {
-  /** By text. Also a cache: a ledger has a few hundred days in millions of fields. */
-  readonly #days = new Map<string, WrittenDay>()
+  /**
+   * By text: the day YYYY-MM-DD, undefined as its form is if there is no such day; how many lines have it, and the first
+   * of them. Also a cache: a ledger has a few hundred days in millions of fields.
+   */
+  readonly #days = new Map<string, { day?: string; form?: DayForm; count: number; lines: number[] }>()
   #invalid = 0
   droppedTimes = 0
 

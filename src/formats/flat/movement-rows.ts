@@ -1,10 +1,12 @@
 /**
- * Renders movements as rows of CSV from the fields of their rows (docs/spec/exports.md#csv-and-parquet-files). Texts
- * are quoted and nothing else is, so that an absent field (nothing) differs from an empty text (two quotes).
+ * Renders movements as flat rows from the fields of their rows: of CSV and Parquet files
+ * (docs/spec/exports.md#csv-and-parquet-files), and lines of COPY (docs/spec/ledgers.md#tables). The dialect says how
+ * a field is written.
  *
  * As in the other hot loops, an entry is rendered once and its bytes are copied into each of its rows; accounts,
- * payments and sections come rendered. The plain renderer in test/support/plain/plain-flat.ts does the same with
- * objects and strings; tests compare the two.
+ * payments and sections come rendered. Columns stand in the order of the file, so that a dialect may copy several at
+ * once. The plain renderer in test/support/plain/plain-flat.ts does the same with objects and strings; tests compare
+ * the two.
  */
 import { strict as assert } from 'node:assert'
 import { ascii } from '../ascii.ts'
@@ -18,15 +20,12 @@ import {
   isNullField,
   readId,
   writePiece,
-  writePlain,
   writePlainField,
 } from '../text-bytes.ts'
-import { writeQuoted, writeQuotedJson, writeQuotedOrNothing } from './csv-bytes.ts'
+import { type Dialect, writeDay } from './dialect.ts'
 import type { FlatDictionary } from './dictionary.ts'
-import { checkDigits, checkRow } from './parquet-limits.ts'
 
-const { braceClose, braceOpen, bracketClose, bracketOpen, carriageReturn, comma, lineFeed, minus, quote } =
-  ascii
+const { braceClose, braceOpen, bracketClose, bracketOpen, comma } = ascii
 
 /** The columns of an entry row. */
 export const flatEntryColumns = [
@@ -40,13 +39,15 @@ export const flatEntryColumns = [
   'journal_id',
   'source',
   'currency',
-  'rate',
+  'stored_rate',
   'comment',
   'number',
   'filed_piece_date',
   'filed_auxiliary_number',
   'filed_auxiliary_name',
   'attachments',
+  'third_party_id',
+  'partner_metadata',
 ] as const
 /** The columns of a movement row. */
 export const flatMovementColumns = [
@@ -72,13 +73,19 @@ export const flatMovementColumns = [
 const ofEntry = offsetsOf(flatEntryColumns)
 const of = offsetsOf(flatMovementColumns)
 
-const validated = bytesOf('false,')
-const draft = bytesOf('true,')
-const entryAttachments = bytesOf('""entry"":')
-const movementAttachments = bytesOf('""movement"":')
+// Columns that follow one another, and which of them are texts.
+const fromEntryIdToAccountedAt = [false, false, false, false]
+const validatedAt = [false]
+const exerciceId = [false]
+const fromSourceToCurrency = [false, false]
+const fromCommentToNumber = [true, true]
+const fromDescriptionToInvoiceNumber = [true, false, true, true]
+const fromLetteringStateToCode = [false, true]
+const paymentId = [false]
+
 const nothing = new Uint8Array()
 
-/** Upper bound of everything in a row that has no bytes in the rows of the database: commas, quotes, fixed pieces. */
+/** Upper bound of everything in a row that has no bytes in the rows of the database: separators, fixed pieces. */
 const fixedBytesMax = 512
 /** A quote is doubled. */
 const quotedBytesMax = 2
@@ -91,83 +98,102 @@ const moneyDecimals = 2
 /** Rates are stored in ten-thousandths of a percent and written as a percentage. */
 const rateDecimals = 4
 
-export interface RowOptions {
-  /**
-   * The rows are to become a Parquet file: its limits apply, and amounts of shares are texts, because DuckDB reads a
-   * number of JSON as a double.
-   */
-  forParquet: boolean
-}
+/**
+ * Refuses a row that its reader cannot take.
+ * @param base the fields of the movement, {@link flatMovementColumns}, start there
+ * @throws {UnsupportedByFormat}
+ */
+export type CheckRow = (rowBytes: number, movements: Rows, base: number) => void
 
 export class MovementRows {
   readonly #dictionary: FlatDictionary
-  readonly #forParquet: boolean
+  readonly #dialect: Dialect
+  readonly #check: CheckRow | undefined
+  readonly #entryAttachments: Uint8Array
+  readonly #movementAttachments: Uint8Array
+  readonly #amountMark: Uint8Array
   readonly #toRate: Uint8Array
   readonly #shareEnd: Uint8Array
-  /** The quotes around the amounts of shares, doubled; none in a CSV file. */
-  readonly #mark: Uint8Array
+  /** A null and a separator. */
+  readonly #absent: Uint8Array
   #buffer = new Uint8Array(4096)
   /** The row up to the date of the document, and without that date. */
   #entry: Uint8Array = nothing
   #undated: Uint8Array = nothing
-  /** What a filed entry says instead of its accounts, each field with the comma after it. */
+  /** What a filed entry says instead of its accounts, each field with the separator after it. */
   #auxiliaryNumber: Uint8Array | undefined
   #auxiliaryName: Uint8Array | undefined
-  /** The JSON of the entry's attachments, its quotes doubled; empty if it has none. */
+  /** The JSON of the entry's attachments; empty if it has none. */
   #attachments: Uint8Array = nothing
+  /** From the code of the third party on. */
+  #tail: Uint8Array = nothing
 
-  constructor(dictionary: FlatDictionary, { forParquet }: RowOptions) {
+  /** @param check none: every row is taken */
+  constructor(dictionary: FlatDictionary, dialect: Dialect, check?: CheckRow) {
     this.#dictionary = dictionary
-    this.#forParquet = forParquet
-    const mark = forParquet ? '""' : ''
-    this.#mark = bytesOf(mark)
-    this.#toRate = bytesOf(`${mark},""rate"":${mark}`)
-    this.#shareEnd = bytesOf(`${mark}}`)
+    this.#dialect = dialect
+    this.#check = check
+    const inJson = (text: string) => bytesOf(dialect.insideJson(text))
+    this.#entryAttachments = inJson('"entry":')
+    this.#movementAttachments = inJson('"movement":')
+    this.#amountMark = bytesOf(dialect.amountMark)
+    this.#toRate = bytesOf(`${dialect.amountMark},${dialect.insideJson('"rate":')}${dialect.amountMark}`)
+    this.#shareEnd = bytesOf(`${dialect.amountMark}}`)
+    this.#absent = bytesOf(dialect.field(null) + String.fromCharCode(dialect.separator))
   }
 
   /** Sets the entry of the movements that follow. Fields: {@link flatEntryColumns}, starting at `base`. */
   setEntry(rows: Rows, base: number): void {
     const rowBytes = rows.fields[base + flatEntryColumns.length]! - rows.fields[base]!
-    const needed = quotedBytesMax * rowBytes + this.#dictionary.journalBytesMax + fixedBytesMax
+    const needed = quotedBytesMax * rowBytes + this.#dictionary.entryFieldBytesMax + fixedBytesMax
     if (needed > this.#buffer.length) this.#buffer = new Uint8Array(2 * needed)
     const out = this.#buffer
-    let at = 0
-    const plain = (column: number) => {
-      at = writePlainOrNothing(out, at, rows, base + column)
-      out[at++] = comma
-    }
-    const text = (column: number) => {
-      at = writeQuotedOrNothing(out, at, rows, base + column)
-      out[at++] = comma
-    }
-    plain(ofEntry.id)
-    plain(ofEntry.date)
-    plain(ofEntry.due_date)
-    plain(ofEntry.accounted_at)
-    plain(ofEntry.created_utc)
-    plain(ofEntry.validated_at)
-    at = writePiece(out, at, isNullField(rows, base + ofEntry.validated_at) ? draft : validated)
-    plain(ofEntry.exercice_id)
+    const dialect = this.#dialect
+    let at = dialect.writeFields(out, 0, rows, base + ofEntry.id, fromEntryIdToAccountedAt)
+    at = dialect.writeTime(out, at, rows, base + ofEntry.created_utc)
+    out[at++] = dialect.separator
+    at = dialect.writeFields(out, at, rows, base + ofEntry.validated_at, validatedAt)
+    const { yes, no } = dialect.draft
+    at = writePiece(out, at, isNullField(rows, base + ofEntry.validated_at) ? yes : no)
+    at = dialect.writeFields(out, at, rows, base + ofEntry.exercice_id, exerciceId)
     const journalId = idOf(rows, base + ofEntry.journal_id)
     at = writePiece(out, at, cited(this.#dictionary.journals, journalId, 'journal'))
-    out[at++] = comma
-    plain(ofEntry.source)
-    plain(ofEntry.currency)
-    plain(ofEntry.rate)
-    text(ofEntry.comment)
-    text(ofEntry.number)
+    at = dialect.writeFields(out, at, rows, base + ofEntry.source, fromSourceToCurrency)
+    at = dialect.writeRate(out, at, rows, base + ofEntry.stored_rate)
+    out[at++] = dialect.separator
+    at = dialect.writeFields(out, at, rows, base + ofEntry.comment, fromCommentToNumber)
     this.#undated = out.subarray(0, at)
-    const isFiled = !isNullField(rows, base + ofEntry.filed_piece_date)
-    if (isFiled) at = writeDay(out, at, rows, base + ofEntry.filed_piece_date)
-    else at = writePlainField(out, at, rows, base + ofEntry.date)
-    out[at++] = comma
+    if (isNullField(rows, base + ofEntry.filed_piece_date)) {
+      at = writePlainField(out, at, rows, base + ofEntry.date)
+      out[at++] = dialect.separator
+    } else at = this.#writePieceDate(out, at, rows, base + ofEntry.filed_piece_date)
     this.#entry = out.subarray(0, at)
-    this.#auxiliaryNumber = filedText(rows, base + ofEntry.filed_auxiliary_number)
-    this.#auxiliaryName = filedText(rows, base + ofEntry.filed_auxiliary_name)
+    this.#auxiliaryNumber = this.#filedText(rows, base + ofEntry.filed_auxiliary_number)
+    this.#auxiliaryName = this.#filedText(rows, base + ofEntry.filed_auxiliary_name)
     const attachments = base + ofEntry.attachments
-    this.#attachments = isNullField(rows, attachments)
-      ? nothing
-      : out.subarray(at, writeQuotedJson(out, at, rows, attachments))
+    const attachmentsEnd = isNullField(rows, attachments)
+      ? at
+      : dialect.writeInsideJson(out, at, rows, attachments)
+    this.#attachments = out.subarray(at, attachmentsEnd)
+    this.#tail = out.subarray(attachmentsEnd, this.#writeTail(out, attachmentsEnd, rows, base))
+  }
+
+  /** The third party of an entry and what it keeps with it, and the end of a row. */
+  #writeTail(out: Uint8Array, at: number, rows: Rows, base: number): number {
+    const { jsonMark, rowEnd } = this.#dialect
+    if (isNullField(rows, base + ofEntry.third_party_id))
+      at = writePiece(out, writePiece(out, at, this.#absent), this.#absent)
+    else {
+      const id = idOf(rows, base + ofEntry.third_party_id)
+      at = writePiece(out, at, cited(this.#dictionary.thirdParties, id, 'third party'))
+    }
+    if (isNullField(rows, base + ofEntry.partner_metadata)) at = writePiece(out, at, this.#absent) - 1
+    else {
+      at = writePiece(out, at, jsonMark)
+      at = this.#dialect.writeInsideJson(out, at, rows, base + ofEntry.partner_metadata)
+      at = writePiece(out, at, jsonMark)
+    }
+    return writePiece(out, at, rowEnd)
   }
 
   /** Upper bound of the bytes of this row's movement. */
@@ -178,6 +204,7 @@ export class MovementRows {
       quotedBytesMax * rowBytes +
       this.#entry.length +
       this.#attachments.length +
+      this.#tail.length +
       (this.#auxiliaryNumber?.length ?? 0) +
       (this.#auxiliaryName?.length ?? 0) +
       this.#dictionary.fieldBytesMax +
@@ -188,70 +215,63 @@ export class MovementRows {
 
   /**
    * Writes one movement of the current entry. Fields: {@link flatMovementColumns}, starting at `base`.
-   * @throws {UnsupportedByFormat} if a Parquet file cannot hold it
+   * @throws {UnsupportedByFormat} if the check refuses it
    */
   write(out: Uint8Array, at: number, rows: Rows, base: number): number {
     const begin = at
-    if (this.#forParquet) checkAmounts(rows, base)
+    const dialect = this.#dialect
+    const { separator } = dialect
     if (isNullField(rows, base + of.filed_piece_date)) at = writePiece(out, at, this.#entry)
     else {
       at = writePiece(out, at, this.#undated)
-      at = writeDay(out, at, rows, base + of.filed_piece_date)
-      out[at++] = comma
+      at = this.#writePieceDate(out, at, rows, base + of.filed_piece_date)
     }
     at = writePlainField(out, at, rows, base + of.id)
-    out[at++] = comma
+    out[at++] = separator
     at = this.#writeAccount(out, at, rows, base)
-    at = writeQuoted(out, at, rows, base + of.description)
-    out[at++] = comma
-    at = writePlainOrNothing(out, at, rows, base + of.due_date)
-    out[at++] = comma
-    at = writeQuotedOrNothing(out, at, rows, base + of.free_number)
-    out[at++] = comma
-    at = writeQuoted(out, at, rows, base + of.invoice_number)
-    out[at++] = comma
-    at = writeMoney(out, at, rows, base + of.debit)
-    out[at++] = comma
-    at = writeMoney(out, at, rows, base + of.credit)
-    out[at++] = comma
+    at = dialect.writeFields(out, at, rows, base + of.description, fromDescriptionToInvoiceNumber)
+    at = dialect.writeMoney(out, at, rows, base + of.debit)
+    out[at++] = separator
+    at = dialect.writeMoney(out, at, rows, base + of.credit)
+    out[at++] = separator
     at = this.#writePayment(out, at, rows, base + of.payment_id)
-    out[at++] = comma
-    at = writePlainField(out, at, rows, base + of.lettering_state)
-    out[at++] = comma
-    at = writeQuotedOrNothing(out, at, rows, base + of.lettering_code)
-    out[at++] = comma
+    at = dialect.writeFields(out, at, rows, base + of.lettering_state, fromLetteringStateToCode)
     at = this.#writeShares(out, at, rows, base + of.shares)
-    out[at++] = comma
     at = this.#writeAttachments(out, at, rows, base + of.attachments)
-    out[at++] = carriageReturn
-    out[at++] = lineFeed
-    if (this.#forParquet) checkRow(at - begin, () => idOf(rows, base + of.id))
+    at = dialect.writeFields(out, at, rows, base + of.payment_id, paymentId)
+    at = writePiece(out, at, this.#tail)
+    this.#check?.(at - begin, rows, base)
     return at
   }
 
-  /** From the account's id to its auxiliary name, and a comma. */
+  /** From the account's id to its auxiliary name, and a separator. */
   #writeAccount(out: Uint8Array, at: number, rows: Rows, base: number): number {
     const account = cited(this.#dictionary.accounts, idOf(rows, base + of.account_id), 'account')
-    const number = filedText(rows, base + of.filed_auxiliary_number) ?? this.#auxiliaryNumber
-    const name = filedText(rows, base + of.filed_auxiliary_name) ?? this.#auxiliaryName
-    if (!number && !name) return writePiece(out, at, account.whole)
-    at = writePiece(out, at, account.own)
-    at = writePiece(out, at, number ?? account.auxiliaryNumber)
-    return writePiece(out, at, name ?? account.auxiliaryName)
+    const number = this.#filedText(rows, base + of.filed_auxiliary_number) ?? this.#auxiliaryNumber
+    const name = this.#filedText(rows, base + of.filed_auxiliary_name) ?? this.#auxiliaryName
+    const { bytes, auxiliaryNumberAt, auxiliaryNameAt } = account
+    if (!number && !name) return writePiece(out, at, bytes)
+    at = writePiece(out, at, bytes.subarray(0, auxiliaryNumberAt))
+    at = writePiece(out, at, number ?? bytes.subarray(auxiliaryNumberAt, auxiliaryNameAt))
+    return writePiece(out, at, name ?? bytes.subarray(auxiliaryNameAt))
   }
 
+  /** The code of the mode of payment, and a separator. */
   #writePayment(out: Uint8Array, at: number, rows: Rows, field: number): number {
-    if (isNullField(rows, field)) return at
-    return writePiece(out, at, cited(this.#dictionary.payments, idOf(rows, field), 'payment'))
+    if (isNullField(rows, field)) return writePiece(out, at, this.#absent)
+    at = writePiece(out, at, cited(this.#dictionary.payments, idOf(rows, field), 'payment'))
+    out[at++] = this.#dialect.separator
+    return at
   }
 
-  /** Writes `{section,amount,rate,section,amount,rate}` as a JSON array, in quotes; nothing if it is null. */
+  /** Writes `{section,amount,rate,section,amount,rate}` as a JSON array, or a null, and a separator. */
   #writeShares(out: Uint8Array, at: number, rows: Rows, field: number): number {
-    if (isNullField(rows, field)) return at
+    if (isNullField(rows, field)) return writePiece(out, at, this.#absent)
+    const { jsonMark, separator } = this.#dialect
     const { bytes, fields } = rows
     const start = fields[field]! + 1
     const end = fields[field + 1]! - 1
-    out[at++] = quote
+    at = writePiece(out, at, jsonMark)
     out[at++] = bracketOpen
     for (let i = start; i < end; ) {
       const idEnd = endOfNumber(bytes, i)
@@ -259,7 +279,7 @@ export class MovementRows {
       const rateEnd = endOfNumber(bytes, amountEnd + 1)
       if (i > start) out[at++] = comma
       at = writePiece(out, at, cited(this.#dictionary.sections, readId(bytes, i, idEnd), 'section'))
-      at = writePiece(out, at, this.#mark)
+      at = writePiece(out, at, this.#amountMark)
       at = writeDecimal(out, at, bytes, idEnd + 1, amountEnd, moneyDecimals)
       at = writePiece(out, at, this.#toRate)
       at = writeDecimal(out, at, bytes, amountEnd + 1, rateEnd, rateDecimals)
@@ -267,66 +287,51 @@ export class MovementRows {
       i = rateEnd + 1
     }
     out[at++] = bracketClose
-    out[at++] = quote
+    at = writePiece(out, at, jsonMark)
+    out[at++] = separator
     return at
   }
 
-  /** Writes `{"entry":{...},"movement":{...}}`, each only if there are any, in quotes; nothing if there are none. */
+  /** Writes `{"entry":{...},"movement":{...}}`, each only if there are any, or a null, and a separator. */
   #writeAttachments(out: Uint8Array, at: number, rows: Rows, field: number): number {
     const isBare = isNullField(rows, field)
-    if (isBare && this.#attachments.length === 0) return at
-    out[at++] = quote
+    if (isBare && this.#attachments.length === 0) return writePiece(out, at, this.#absent)
+    const { jsonMark, separator } = this.#dialect
+    at = writePiece(out, at, jsonMark)
     out[at++] = braceOpen
     if (this.#attachments.length > 0) {
-      at = writePiece(out, at, entryAttachments)
+      at = writePiece(out, at, this.#entryAttachments)
       at = writePiece(out, at, this.#attachments)
       if (!isBare) out[at++] = comma
     }
     if (!isBare) {
-      at = writePiece(out, at, movementAttachments)
-      at = writeQuotedJson(out, at, rows, field)
+      at = writePiece(out, at, this.#movementAttachments)
+      at = this.#dialect.writeInsideJson(out, at, rows, field)
     }
     out[at++] = braceClose
-    out[at++] = quote
+    at = writePiece(out, at, jsonMark)
+    out[at++] = separator
     return at
+  }
+
+  /** A filed date, or a null if it is blank, and a separator. */
+  #writePieceDate(out: Uint8Array, at: number, rows: Rows, field: number): number {
+    const length = rows.fields[field + 1]! - 1 - rows.fields[field]!
+    if (length === 0) return writePiece(out, at, this.#absent)
+    assert(length === 'YYYYMMDD'.length, 'a filed date has eight digits')
+    at = writeDay(out, at, rows, field)
+    out[at++] = this.#dialect.separator
+    return at
+  }
+
+  /** A filed text, a null if it is blank, and a separator; undefined if none was filed. */
+  #filedText(rows: Rows, field: number): Uint8Array | undefined {
+    if (isNullField(rows, field)) return undefined
+    const textBytes = rows.fields[field + 1]! - 1 - rows.fields[field]!
+    if (textBytes === 0) return this.#absent
+    const out = new Uint8Array(quotedBytesMax * textBytes + 3)
+    return out.subarray(0, this.#dialect.writeFields(out, 0, rows, field, filedText))
   }
 }
 
-/** @throws {UnsupportedByFormat} for an amount that a Parquet file cannot hold */
-function checkAmounts(rows: Rows, base: number): void {
-  const id = () => idOf(rows, base + of.id)
-  checkDigits('debit', id, rows, base + of.debit)
-  checkDigits('credit', id, rows, base + of.credit)
-  checkDigits('analytics', id, rows, base + of.shares)
-}
-
-function writePlainOrNothing(out: Uint8Array, at: number, rows: Rows, field: number): number {
-  return isNullField(rows, field) ? at : writePlainField(out, at, rows, field)
-}
-
-function writeMoney(out: Uint8Array, at: number, { bytes, fields }: Rows, field: number): number {
-  return writeDecimal(out, at, bytes, fields[field]!, fields[field + 1]! - 1, moneyDecimals)
-}
-
-/** A filed text in quotes, nothing if it is blank, and a comma; undefined if none was filed. */
-function filedText(rows: Rows, field: number): Uint8Array | undefined {
-  if (isNullField(rows, field)) return undefined
-  const textBytes = rows.fields[field + 1]! - 1 - rows.fields[field]!
-  const out = new Uint8Array(quotedBytesMax * textBytes + 3)
-  let at = textBytes === 0 ? 0 : writeQuoted(out, 0, rows, field)
-  out[at++] = comma
-  return out.subarray(0, at)
-}
-
-/** Writes a filed day, `YYYYMMDD`, as `YYYY-MM-DD`; nothing if it is blank. */
-function writeDay(out: Uint8Array, at: number, { bytes, fields }: Rows, field: number): number {
-  const start = fields[field]!
-  const end = fields[field + 1]! - 1
-  if (start === end) return at
-  assert(end - start === 8, 'a filed date has eight digits')
-  at = writePlain(out, at, bytes, start, start + 4)
-  out[at++] = minus
-  at = writePlain(out, at, bytes, start + 4, start + 6)
-  out[at++] = minus
-  return writePlain(out, at, bytes, start + 6, end)
-}
+const filedText = [true]

@@ -7,17 +7,9 @@
 
 import { type JournalType, journalTypeLabels } from '../items/journal.ts'
 import { paymentMode } from '../payment.ts'
+import type { DictionaryRows } from '../rows.ts'
 import { longestOf, renderedById } from '../text-bytes.ts'
 import { type Piece, pieceOf } from './words.ts'
-
-export interface DictionaryRows {
-  journals: { id: string; code: string; name: string; type: string }[]
-  accounts: { id: string; number: string; name: string }[]
-  payments: { id: string; code: string }[]
-  axes: { id: string; code: string; name: string }[]
-  sections: { id: string; axisId: string; code: string; name: string }[]
-  thirdParties: { id: string; code: string; name: string }[]
-}
 
 export interface SectionFragments {
   axisId: number

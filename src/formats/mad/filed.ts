@@ -3,7 +3,9 @@
  * of its document and its third-party account (docs/spec/exports.md#extended-entries). Written into an entry that is
  * already rendered, in place of the braces that close it.
  */
+
 import { offsetsOf, type Rows } from '../columns.ts'
+import type { AuxiliaryRow } from '../rows.ts'
 import { idOf, isNullField, renderedById } from '../text-bytes.ts'
 import { wholeEntryColumns } from './entry.ts'
 import { writeNull, writeText } from './json-bytes.ts'
@@ -18,13 +20,6 @@ export const extendedMovementColumns = [...movementColumns, ...filedColumns] as 
 
 const ofEntry = offsetsOf(extendedEntryColumns)
 const ofMovement = offsetsOf(extendedMovementColumns)
-
-/** The third-party account that an account stands for, as filed; blank where the FEC was blank. */
-export interface AuxiliaryRow {
-  id: string
-  number: string
-  name: string
-}
 
 const toNumber = pieceOf(',"ecritureNum":')
 const closeBoth = pieceOf('}}')

@@ -4,34 +4,21 @@
  * journal.
  */
 import { TraOverflow } from './layouts/fixed-width.ts'
-import { fieldOf, layouts, type TraLayout } from './layouts/layouts.ts'
+import { fieldOf, layouts } from './layouts/layouts.ts'
 import { toWindows1252 } from './windows-1252.ts'
 
-export interface Coded {
+interface Coded {
   id: string
   code: string
 }
 
-export function journalCodes(journals: Iterable<Coded>): Map<string, string> {
-  return shortCodes(journals, layouts.JAL)
-}
-
-/** @param sections of one axis */
-export function sectionCodes(sections: Iterable<Coded>): Map<string, string> {
-  return shortCodes(sections, layouts.SAT)
-}
-
-export function vatCodes(codes: Iterable<Coded>): Map<string, string> {
-  return shortCodes(codes, layouts.TVA)
-}
-
 /**
- * Short codes by id. A long code becomes its beginning and its last character if that is free (AC01 and AC02 become AC1
+ * Short codes by id, of journals (JAL), of the sections of one axis (SAT), or of VAT (TVA). A long code becomes its beginning and its last character if that is free (AC01 and AC02 become AC1
  * and AC2), or else its beginning and a number.
  * @throws {TraOverflow} if there are more items than codes
  */
-function shortCodes(items: Iterable<Coded>, layout: TraLayout): Map<string, string> {
-  const field = fieldOf(layout, 'CODE')
+export function shortCodes(items: Iterable<Coded>, record: 'JAL' | 'SAT' | 'TVA'): Map<string, string> {
+  const field = fieldOf(layouts[record], 'CODE')
   const codes = new Map<string, string>()
   const taken = new Set<string>()
   const give = ({ id }: Coded, code: string) => {
@@ -42,7 +29,7 @@ function shortCodes(items: Iterable<Coded>, layout: TraLayout): Map<string, stri
   for (const item of sorted) if (isWritable(item.code, field.length)) give(item, item.code)
   for (const item of sorted.filter(({ id }) => !codes.has(id))) {
     const free = candidates(item.code, field.length).find((code) => !taken.has(code))
-    if (free === undefined) throw new TraOverflow(layout, field, item.code)
+    if (free === undefined) throw new TraOverflow(layouts[record], field, item.code)
     give(item, free)
   }
   return codes

@@ -83,7 +83,7 @@ const entryRange = z
   .refine(([from, to]) => BigInt(from) <= BigInt(to), notARange)
 
 /** A cursor is opaque: the database says whether it is one of ours. */
-const cursorPattern = /^[A-Za-z0-9._-]{1,64}$/
+export const cursorPattern = /^[A-Za-z0-9._-]{1,64}$/
 
 /** What of the selection is answered. */
 const partParameters = {

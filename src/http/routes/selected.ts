@@ -132,14 +132,10 @@ async function knownAnswer(
     return { body: changesLine({ since: cursor, cursor, entries: [] }), rows: 0 }
   if (task.what !== 'blocks' || !isKept(task.selection)) return undefined
   const { selection, form } = task
-  const blocks = await askForBlocks(database, selection, cursor)
-  return (
-    blocks && {
-      body: blocksText(blocks, form),
-      rows: blocks.length,
-      blocks: headOf(blocks, selection),
-    }
-  )
+  const kept = await askForBlocks(database, selection, cursor)
+  if (!kept) return undefined
+  const { blocks } = kept
+  return { body: blocksText(blocks, form), rows: blocks.length, blocks: headOf(blocks, selection) }
 }
 
 /**

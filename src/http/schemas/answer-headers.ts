@@ -1,5 +1,6 @@
 /** The headers of requests and answers as the OpenAPI document shows them. */
 import { z } from '@hono/zod-openapi'
+import { idSchema } from '../query.ts'
 
 export type Headers = Record<string, { description: string; schema: { type: 'string' | 'integer' } }>
 
@@ -39,6 +40,12 @@ export const etagHeaders: Headers = {
   ...cacheHeaders,
 }
 
+/** On the list of ledgers; on its 304 as well. */
+export const listHeaders: Headers = {
+  ETag: text('Names these bytes. It changes when any ledger of the list does, or one comes or leaves'),
+  ...cacheHeaders,
+}
+
 /** On digests of movements; on their 304 as well. */
 export const digestHeader: Headers = {
   'X-Ledger-Digest': text(
@@ -46,13 +53,31 @@ export const digestHeader: Headers = {
   ),
 }
 
+export const encodingHeader: Headers = {
+  'Content-Encoding': text('zstd or gzip, if Accept-Encoding allows it'),
+}
+
 /** On a streamed answer. One with an ETag has `etagHeaders`, too. */
 export const streamHeaders: Headers = {
   ...cacheHeaders,
   'Content-Disposition': text('attachment, with a file name'),
-  'Content-Encoding': text('zstd or gzip, if Accept-Encoding allows it'),
+  ...encodingHeader,
   Trailer: text('X-Row-Count, X-Content-SHA256; only the first with Want-Content-Digest: sha-256=0'),
 }
+
+/** On an answer of many ledgers. */
+export const ledgerStreamHeaders: Headers = {
+  ...cacheHeaders,
+  'Content-Encoding': text('zstd or gzip, if Accept-Encoding allows it'),
+}
+
+/** Of a request that may concern many folders. */
+export const onlyFolder = z.object({
+  'society-id': z
+    .string()
+    .optional()
+    .openapi({ ...idSchema, description: 'The only folder that is given' }),
+})
 
 /** Headers of a request to a route that streams. */
 export const streamRequest = z.object({

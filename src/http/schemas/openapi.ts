@@ -25,6 +25,11 @@ const groups = [
       'answers what changed, and the digests of blocks prove that a copy equals the ledger.',
   },
   {
+    name: 'Ledgers',
+    paths: /^\/api\/v1\/mad\/ledgers/,
+    description: 'Many ledgers at once: which changed, what changed in them, and digests of their rows.',
+  },
+  {
     name: 'Full exports',
     paths: /^\/api\/v1\/mad\/all/,
     description:
@@ -74,6 +79,7 @@ export function describeRoute(route: Route): RouteConfig & { path: string } {
   return createRoute({
     method,
     path,
+    operationId: operationIdOf(route),
     tags: [groupOf(path)],
     summary,
     ...(description === undefined ? {} : { description }),
@@ -88,6 +94,15 @@ export function describeRoute(route: Route): RouteConfig & { path: string } {
     },
     ...(scope === 'open' ? { security: [] } : { security: [{ accessToken: [], partnerSecret: [] }] }),
   })
+}
+
+/** `getMadMovements`, `getWebhookByIdEvents`: generators of clients name their methods by it. */
+function operationIdOf({ method, path }: Pick<Route, 'method' | 'path'>): string {
+  const words = path
+    .replace('/api/v1/', '/')
+    .replaceAll(/\{(\w+)\}/g, 'by-$1')
+    .split(/[^A-Za-z0-9]+/)
+  return method + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
 }
 
 function bodyOf({ body }: Route): RouteConfig['request'] {

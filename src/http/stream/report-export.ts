@@ -1,6 +1,7 @@
 /** Tells telemetry how a streamed export ended, once, whatever ends it. */
 import type { Context } from 'hono'
 import { AppError } from '../../errors.ts'
+import type { LedgersTask } from '../../exports/run/ledgers/task.ts'
 import type { ExportSummary, ExportTask } from '../../exports/run/task.ts'
 import type { ExportOutcome } from '../../telemetry/metrics.ts'
 import type { Edge } from '../route.ts'
@@ -16,7 +17,7 @@ export interface ExportReport {
 export function reportExport(
   c: Context<Edge>,
   { telemetry }: Pick<Services, 'telemetry'>,
-  task: ExportTask,
+  task: Pick<ExportTask | LedgersTask, 'what' | 'form'>,
 ): ExportReport {
   const startedAt = Date.now()
   let isOver = false

@@ -29,17 +29,19 @@ export function streamBody(
 ): ReadableStream<Uint8Array> {
   const { outgoing } = c.env
   const facts = c.get('audited')
-  let sent: Uint8Array | undefined
+  const sent: Uint8Array[] = []
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
-          // The answer has begun and its write buffer is empty: the kernel has the previous chunk.
-          if (sent && outgoing.headersSent && outgoing.writableLength === 0) source.recycle?.(sent)
-          sent = await source.read()
-          if (sent) {
-            if (facts) facts.bytes = (facts.bytes ?? 0) + sent.length
-            return controller.enqueue(sent)
+          // The answer has begun and its write buffer is empty: the kernel has all chunks before.
+          if (outgoing.headersSent && outgoing.writableLength === 0)
+            for (const chunk of sent.splice(0)) source.recycle?.(chunk)
+          const chunk = await source.read()
+          if (chunk) {
+            if (facts) facts.bytes = (facts.bytes ?? 0) + chunk.length
+            sent.push(chunk)
+            return controller.enqueue(chunk)
           }
           source.ended?.()
           controller.close()

@@ -10,6 +10,7 @@ import { AppError } from '../../errors.ts'
 import { type Block, type BlocksHead, isKept } from '../../exports/blocks/block.ts'
 import { keepBlocks } from '../../exports/blocks/kept-blocks.sql.ts'
 import { compressWhole } from '../../exports/compressor.ts'
+import type { LedgersTask } from '../../exports/run/ledgers/task.ts'
 import { type ExportReader, startExport } from '../../exports/run/start.ts'
 import type { Encoding, ExportHead, ExportSummary, ExportTask } from '../../exports/run/task.ts'
 import { tagOf } from '../../exports/tag.ts'
@@ -83,7 +84,9 @@ export async function streamExport(
     if (ledger && cursor !== undefined) checkIfMatch(c, ledger, cursor)
     // Errors before the first chunk are answered with their status.
     const first = await reader.read()
-    const source = sourceOf(reader, first, listed, c, services, report, ({ blocks }) => {
+    const source = sourceOf(reader, first, listed, c, services, report, (summary) => {
+      const { blocks } = summary
+      conclude(summary, c)
       if (blocks) keep(blocks, download.task, cursor, c, services)
     })
     const headers = { ...stateHeaders(download, head), ...headersOf(download), Trailer: trailers(digest) }
@@ -152,7 +155,8 @@ function partsOf(task: ExportTask, blocks: BlocksHead | undefined): string[] {
   ]
 }
 
-const caching = {
+/** Of answers that name what they show by an ETag, or show it to this caller alone. */
+export const caching = {
   'Cache-Control': 'private, no-cache',
   Vary: 'Accept, Accept-Encoding, Authorization, society-id',
 }
@@ -166,7 +170,7 @@ function headersOf({ task: { form, encoding }, fileName }: StreamedExport): Reco
   }
 }
 
-function sourceOf(
+export function sourceOf(
   reader: ExportReader,
   first: Uint8Array | undefined,
   listed: RunningStream,
@@ -191,17 +195,23 @@ function sourceOf(
     },
     recycle: (chunk) => reader.recycle(chunk),
     ended: () => {
-      listed.rows = reader.summary!.rows
-      conclude(reader.summary!, started, c, log)
-      report.ended('done', reader.summary!)
-      ended(reader.summary!)
+      const summary = reader.summary!
+      listed.rows = summary.rows
+      ended(summary)
+      const ms = Math.round(performance.now() - started)
+      log('stream.sent', { requestId: c.get('requestId'), rows: summary.rows, bytes: summary.bytes, ms })
+      report.ended('done', summary)
     },
     cancel: () => reader.cancel(),
   }
 }
 
 /** Lists the stream for staff until its answer ends. */
-function listStream(c: Context<Edge>, { streams }: Services, task: ExportTask): RunningStream {
+export function listStream(
+  c: Context<Edge>,
+  { streams }: Services,
+  task: Pick<ExportTask | LedgersTask, 'what' | 'form' | 'encoding'>,
+): RunningStream {
   const principal = c.get('principal')
   const facts = {
     what: task.what,
@@ -237,7 +247,9 @@ async function sourceOfText(
     },
     ended: () => {
       const summary = { rows: known.rows, bytes: body.length, sha256 }
-      conclude(summary, started, c, log)
+      conclude(summary, c)
+      const ms = Math.round(performance.now() - started)
+      log('stream.sent', { requestId: c.get('requestId'), rows: known.rows, bytes: body.length, ms })
       report.ended('done', summary)
     },
     cancel: () => {},
@@ -245,19 +257,12 @@ async function sourceOfText(
 }
 
 /** Everything is sent but the trailers. */
-function conclude(
-  { rows, bytes, sha256 }: ExportSummary,
-  started: number,
-  c: Context<Edge>,
-  log: Services['log'],
-): void {
+function conclude({ rows, sha256 }: ExportSummary, c: Context<Edge>): void {
   c.env.outgoing.addTrailers({
     'X-Row-Count': String(rows),
     ...(sha256 === undefined ? {} : { 'X-Content-SHA256': sha256 }),
   })
   noteFacts(c, { rows, sha256 })
-  const ms = Math.round(performance.now() - started)
-  log('stream.sent', { requestId: c.get('requestId'), rows, bytes, ms })
 }
 
 /** For the audit. */
@@ -274,7 +279,7 @@ function keep(
   { database, log }: Services,
 ): void {
   if (!('selection' in task) || !isKept(task.selection) || cursor === undefined) return
-  keepBlocks(database, task.selection, cursor, blocks).catch((error: unknown) =>
+  keepBlocks(database, task.selection, cursor, { blocks, tables: undefined }).catch((error: unknown) =>
     log('blocks.notKept', { requestId: c.get('requestId'), error }),
   )
 }

@@ -52,21 +52,22 @@ const blankMovement = blank(filedMovements)
 
 const unlettered = { letteringState: 'none', letteringCode: null } as const
 
-export interface LoadCounts {
-  unbalancedEntries: number
-  letteredLines: { complete: number; partial: number }
+const nothingCounted = () => ({
+  unbalancedEntries: 0,
+  letteredLines: { complete: 0, partial: 0 },
   /** Lines of opening journals that were moved to the first day of the fiscal year. */
-  movedOpeningLines: number
+  movedOpeningLines: 0,
   /** Entries whose first line has no ValidDate. */
-  entriesWithoutValidDate: number
-  attachments: number
+  entriesWithoutValidDate: 0,
+  attachments: 0,
   /** Entries with a line in a foreign currency other than the one that the entry has. */
-  mixedCurrencyEntries: number
+  mixedCurrencyEntries: 0,
   /** Lines whose ModeRglt is none of the six modes. */
-  unknownPaymentLines: number
+  unknownPaymentLines: 0,
   /** Whether the order of entry and movement ids is another than that of the file. */
-  isScattered: boolean
-}
+  isScattered: false,
+})
+export type LoadCounts = ReturnType<typeof nothingCounted>
 
 /** What later pieces of an entry need of its first. */
 interface OpenEntry {
@@ -97,16 +98,7 @@ export class EntryLoader {
   /** Entries that may get more pieces. */
   readonly #open = new Map<string, OpenEntry>()
   #lastEntryId = 0
-  readonly #counts: LoadCounts = {
-    unbalancedEntries: 0,
-    letteredLines: { complete: 0, partial: 0 },
-    movedOpeningLines: 0,
-    entriesWithoutValidDate: 0,
-    attachments: 0,
-    mixedCurrencyEntries: 0,
-    unknownPaymentLines: 0,
-    isScattered: false,
-  }
+  readonly #counts = nothingCounted()
 
   /** @param ids undefined to load into the tables that a replacement compares, where ids count from 1 */
   constructor(client: ClientBase, ids: IdSource | undefined, survey: FecSurvey, target: LoadTarget) {

@@ -9,16 +9,7 @@ import { analyzeWhileLoading, movementsBeforeAnalyze, TableWriter } from '../loa
 /** Movements (or entries) per COPY: foreign keys are checked once per batch, and a batch is some 2 MB. */
 export const batchRows = 10_000
 
-/** What was handed over. */
-export interface WrittenCounts {
-  entries: number
-  movements: number
-  debit: bigint
-  credit: bigint
-  drafts: number
-  /** Exercices that have entries. */
-  filled: Set<string>
-}
+export type WrittenCounts = EntryWriter<EntryRow, MovementRow>['counts']
 
 export class EntryWriter<Entry extends EntryRow, Movement extends MovementRow> {
   readonly #client: ClientBase
@@ -26,13 +17,15 @@ export class EntryWriter<Entry extends EntryRow, Movement extends MovementRow> {
   readonly #movements: TableWriter<Movement>
   #loading = Promise.resolve()
   #isAnalyzed: boolean
-  readonly counts: WrittenCounts = {
+  /** What was handed over. */
+  readonly counts = {
     entries: 0,
     movements: 0,
     debit: 0n,
     credit: 0n,
     drafts: 0,
-    filled: new Set(),
+    /** Exercices that have entries. */
+    filled: new Set<string>(),
   }
 
   constructor(client: ClientBase, entries: TableOf<Entry>, movements: TableOf<Movement>) {

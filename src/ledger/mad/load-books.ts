@@ -1,6 +1,6 @@
 /** Loads what entries refer to, in the caller's transaction. */
 import type { ClientBase } from 'pg'
-import { accountRow, accountTable, type FileAccount } from '../../formats/items/accounts/account.ts'
+import { accountRow, accountTable } from '../../formats/items/accounts/account.ts'
 import { companyRow, companyTable } from '../../formats/items/accounts/company.ts'
 import { employeeRow, employeeTable } from '../../formats/items/accounts/employee.ts'
 import { vatRow, vatTable } from '../../formats/items/accounts/vat.ts'
@@ -64,53 +64,27 @@ export async function loadBooks(
   isCompared: boolean,
 ): Promise<void> {
   const key = { schemaId, folderId }
-  const write = async <Row>(table: TableOf<Row>, rows: Iterable<NoInfer<Row>>) => {
+  const write = async <Row, Item>(
+    table: TableOf<Row>,
+    items: Iterable<Item>,
+    rowOf: (key: FolderKey, item: NoInfer<Item>, idOf: IdOf) => NoInfer<Row>,
+  ) => {
     const writer = new TableWriter(client, isCompared ? load.compared(table) : table)
-    for (const row of rows) writer.add(row)
+    for (const item of items) writer.add(rowOf(key, item, idOf))
     await writer.flush()
   }
-  const { payments, vatCodes, accounts, journals, banks, axes, exercices } = books
-  await write(
-    paymentTable,
-    payments.values().map((each) => paymentRow(key, each, idOf)),
-  )
-  await write(
-    vatTable,
-    vatCodes.values().map((each) => vatRow(key, each, idOf)),
-  )
-  await write(
-    accountTable,
-    accounts.values().map((each) => accountRow(key, each, idOf)),
-  )
-  const companies = [...accounts.values()].filter((each) => 'company' in each)
-  const idOfAccount = ({ producerId }: FileAccount) => idOf('accounts', producerId)
-  await write(
-    companyTable,
-    companies.map((each) => companyRow(key, idOfAccount(each), each.company, idOf)),
-  )
-  const employees = [...accounts.values()].filter((each) => 'employee' in each)
-  await write(
-    employeeTable,
-    employees.map((each) => employeeRow(key, idOfAccount(each), each.employee, idOf)),
-  )
-  await write(
-    journalTable,
-    journals.values().map((each) => journalRow(key, each, idOf)),
-  )
-  await write(
-    bankTable,
-    banks.values().map((each) => bankRow(key, each, idOf)),
-  )
-  await write(
-    axisTable,
-    axes.values().map((each) => axisRow(key, each, idOf)),
-  )
-  await write(
-    sectionTable,
-    axes.values().flatMap((each) => sectionRows(key, each, idOf)),
-  )
-  await write(
-    exerciceTable,
-    exercices.values().map((each) => exerciceRow(key, each, idOf, timeZone)),
-  )
+  const accounts = [...books.accounts.values()]
+  const companies = accounts.filter((each) => 'company' in each)
+  const employees = accounts.filter((each) => 'employee' in each)
+  const sections = books.axes.values().flatMap((axis) => sectionRows(key, axis, idOf))
+  await write(paymentTable, books.payments.values(), paymentRow)
+  await write(vatTable, books.vatCodes.values(), vatRow)
+  await write(accountTable, accounts, accountRow)
+  await write(companyTable, companies, companyRow)
+  await write(employeeTable, employees, employeeRow)
+  await write(journalTable, books.journals.values(), journalRow)
+  await write(bankTable, books.banks.values(), bankRow)
+  await write(axisTable, books.axes.values(), axisRow)
+  await write(sectionTable, sections, (_, row) => row)
+  await write(exerciceTable, books.exercices.values(), (...of) => exerciceRow(...of, timeZone))
 }

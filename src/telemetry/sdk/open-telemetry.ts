@@ -14,6 +14,7 @@ import {
   type LabelsOf,
   type MetricName,
   metrics,
+  poolLabel,
   type SharedCounterName,
   sharedCounters,
 } from '../metrics.ts'
@@ -42,8 +43,6 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 
 /** Kept elsewhere, and read when metrics are collected: by all threads, or by the machine. */
 const observedCounters: ReadonlySet<MetricName> = new Set([...sharedCounters, 'process.cpu.time'])
-
-const poolLabel = 'db.client.connection.pool.name'
 
 export class OpenTelemetry implements Telemetry {
   readonly threadMemory = shareThreadMemory()

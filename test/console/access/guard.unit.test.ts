@@ -39,7 +39,7 @@ test.each([
   [undefined, 'null', false],
   [undefined, undefined, false],
 ])('a form with Sec-Fetch-Site %s and Origin %s is ours: %s', (secFetchSite, origin, isOurs) => {
-  expect(isOurOrigin({ host, origin, secFetchSite })).toBe(isOurs)
+  expect(isOurOrigin({ host, origin, 'sec-fetch-site': secFetchSite })).toBe(isOurs)
 })
 
 test('the token of forms belongs to one session and does not reveal it', () => {

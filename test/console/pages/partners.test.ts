@@ -96,6 +96,25 @@ test('a new secret replaces the older one, which is refused at once if staff kee
   expect((await acts('ROTATED')).filter((act) => act.startsWith('partner rotate-secret'))).toHaveLength(2)
 })
 
+test('staff limit a partner; an empty field is as the setting', async () => {
+  const secret = await register('LIMITED')
+  const issued = await staff.submit('/partners/LIMITED', '/partners/LIMITED/tokens', {
+    level: 'api',
+    id: '111',
+  })
+  const token = secretIn(issued.text)
+  const total = async () => (await infoOf(token, secret)).headers.get('x-rate-limit-total')
+  const usual = await total()
+  const path = '/partners/LIMITED/limits'
+  await staff.submit(path, path, { requests: '7', 'window-ms': '', concurrent: '' })
+  expect(await total()).toBe('7')
+  const wrong = await staff.submit(path, path, { requests: '0', 'window-ms': '', concurrent: '' })
+  expect([wrong.status, await total()]).toEqual([400, '7'])
+  await staff.submit(path, path, { requests: '', 'window-ms': '', concurrent: '' })
+  expect(await total()).toBe(usual)
+  expect((await acts('LIMITED')).filter((act) => act === 'partner limits by console alice')).toHaveLength(2)
+})
+
 test('a form that is sent twice counts once, and one without its own fields does nothing', async () => {
   await register('TWICE')
   const fields: Record<string, string> = {

@@ -1,6 +1,6 @@
 /** Cutting lines into blocks: their sizes, which ones are kept, and their digests against a plain implementation. */
 import { describe, expect, test } from 'vitest'
-import { Random } from '../../../packages/sample/src/random.ts'
+import { Random } from '../../../packages/sample/src/made-up/random.ts'
 import { type Block, blocksText } from '../../../src/exports/blocks/block.ts'
 import { BlockCutter } from '../../../src/exports/blocks/block-cutter.ts'
 import {

@@ -75,6 +75,10 @@ function rowOfItem(entry: any, movement: any, journalTypes: Map<string, string>)
     payment_code: optional(movement.payment?.code),
     lettering_state: movement.lettering.state,
     lettering_code: movement.lettering.value?.replace(/^\*/, '') ?? null,
+    payment_id: optional(movement.payment?.producerId),
+    third_party_code: optional(more.source.thirdParty?.code),
+    third_party_name: optional(more.source.thirdParty?.name),
+    partner_metadata: more.partnerMetadata && JSON.stringify(more.partnerMetadata),
   }
 }
 

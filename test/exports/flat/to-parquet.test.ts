@@ -11,7 +11,7 @@ const header = bytes(`${flatColumns.map(({ name }) => name).join(',')}\r\n`)
 const row = (movementId: number, description = 'x', debit = '0.1') =>
   bytes(
     `1,2024-01-31,,2024-01-31,2024-01-31T10:00:00Z,,true,12,31,"J","Journal",ACH,E,EUR,,,,2024-01-31,${movementId},` +
-      `101,"601","Achats",,,"${description}",,,"",${debit},0,,none,,,\r\n`,
+      `101,"601","Achats",,,"${description}",,,"",${debit},0,,none,,,,,,,\r\n`,
   )
 
 /** Rows, then whatever `then` does, such as waiting. */

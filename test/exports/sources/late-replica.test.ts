@@ -1,10 +1,12 @@
 /** What exports show while the replica that they read is late. */
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
+import { readLedgers } from '../../support/changes/ledger-stream.ts'
 import { slowReader } from '../../support/download.ts'
 import { downloadFile, ended, trigger } from '../../support/full-export.ts'
 import { addLargeExercice, largeExercice } from '../../support/ledgers/large-exercice.ts'
 import { fillLedger } from '../../support/ledgers/ledger.ts'
+import { credentials, folders } from '../../support/ledgers/tenants.ts'
 import {
   exportConnections,
   type ReplicatedStage,
@@ -41,6 +43,31 @@ test('exports read the replica, and beside it the main database only for a momen
   for (const path of exports) expect((await stage.get(path)).status).toBe(200)
   expect(await exportConnections(stage.standby.ownerUrl)).toBeGreaterThan(0)
   expect(await exportConnections(stage.primary.ownerUrl)).toBe(0)
+})
+
+test('a stream of ledgers shows at least the states that were seen, also to a token that the replica lacks', async () => {
+  const read = async (headers: Record<string, string>) => {
+    const answer = await fetch(`${stage.service.url}/api/v1/mad/ledgers/changes?version=1.0.0`, {
+      method: 'POST',
+      headers: { ...headers, 'Content-Type': 'application/json' },
+      body: '{}',
+    })
+    return readLedgers(await answer.text())
+  }
+  const before = await read(stage.firm)
+  expect(await exportConnections(stage.primary.ownerUrl)).toBe(0)
+  await stage.standby.pauseReplay()
+  const secret = await stage.staff.thirdParty('LATER')
+  const later = credentials(await stage.staff.token('LATER', 'firm', folders.first), secret)
+  expect(await read(later)).toEqual(before)
+  expect(await exportConnections(stage.primary.ownerUrl)).toBe(0)
+  await stage.change('later in a stream')
+  const { ledgers, refused } = await read(stage.firm)
+  const shown = ledgers.map(({ tables }) =>
+    tables.movements!.some((row) => row.includes('later in a stream')),
+  )
+  expect([refused, shown]).toEqual([[], [true, ...before.ledgers.slice(1).map(() => false)]])
+  expect(await exportConnections(stage.primary.ownerUrl)).toBeGreaterThan(0)
 })
 
 test('every export shows at least the state that its request saw', async () => {

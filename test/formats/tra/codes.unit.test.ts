@@ -4,14 +4,14 @@ import { accountNature, collectiveAccounts, journalNature } from '../../../src/f
 import { type NumberedAccount, thirdParties } from '../../../src/formats/tra/accounts/third-parties.ts'
 import { countryCode } from '../../../src/formats/tra/country-code.ts'
 import { isPlainLettering, letteringCodes } from '../../../src/formats/tra/lettering-codes.ts'
-import { journalCodes, sectionCodes } from '../../../src/formats/tra/short-codes.ts'
+import { shortCodes } from '../../../src/formats/tra/short-codes.ts'
 
 const coded = (codes: string[]) => codes.map((code, at) => ({ id: String(1000 + at), code }))
 /** The written code of each, which must not depend on the order of the codes. */
-const shortened = (codes: string[], by = journalCodes) => {
+const shortened = (codes: string[], record: 'JAL' | 'SAT' = 'JAL') => {
   const items = coded(codes)
-  const written = by(items)
-  expect(Object.fromEntries(by(items.toReversed()))).toEqual(Object.fromEntries(written))
+  const written = shortCodes(items, record)
+  expect(Object.fromEntries(shortCodes(items.toReversed(), record))).toEqual(Object.fromEntries(written))
   expect(new Set(written.values()).size).toBe(codes.length)
   return items.map(({ id }) => written.get(id))
 }
@@ -40,7 +40,7 @@ describe('a journal has a code of three characters', () => {
 
 test('sections have 17 characters', () => {
   const long = 'CHANTIER-2024-000'
-  expect(shortened([long, `${long}1`, `${long}2`], sectionCodes)).toEqual([
+  expect(shortened([long, `${long}1`, `${long}2`], 'SAT')).toEqual([
     long,
     'CHANTIER20240001',
     'CHANTIER20240002',

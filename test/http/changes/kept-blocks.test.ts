@@ -289,7 +289,7 @@ test('the digests of an earlier state do not replace those of a later one', asyn
     await change(`update entries set comment = 'later' where ${ofFolder} and id = ${firstEntry}`)
     const later = await blocksOf(large)
     await keptAt(later)
-    const nothing = [{ first: 0, rows: 0, sha256: forged }]
+    const nothing = { blocks: [{ first: 0, rows: 0, sha256: forged }], tables: undefined }
     const before = await kept()
     for (const cursor of [
       earlier.headers,

@@ -122,7 +122,15 @@ describe('an ETag', () => {
       if (answer.headers.etag) sending.push(path)
     }
     expect(sending).toEqual(routes.filter(({ hasEtag }) => hasEtag).map(({ path }) => path))
-    const names = ['movements', 'movements/blocks', 'entries', 'balance', 'entry', ...collectionNames]
+    const names = [
+      'ledgers',
+      'movements',
+      'movements/blocks',
+      'entries',
+      'balance',
+      'entry',
+      ...collectionNames,
+    ]
     // A ledger does not change with its firm.
     const tagged = names.filter((name) => name !== 'accountingFirm')
     expect(sending.toSorted()).toEqual(tagged.map((name) => `/api/v1/mad/${name}`).toSorted())

@@ -16,6 +16,8 @@ import { createOwnerPool } from '../../../src/db/pool.ts'
 import { importFec } from '../../../src/ledger/fec/import-fec.ts'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
 import { applyDelta, readDelta } from '../../support/changes/apply-delta.ts'
+import { type LedgerDigests, plainLedgerBlocks } from '../../support/changes/ledger-digests.ts'
+import { readLedgers } from '../../support/changes/ledger-stream.ts'
 import {
   between,
   changeAtRandom,
@@ -143,6 +145,7 @@ async function live(seed: number, tally: Tally): Promise<void> {
     for (const [at, selection] of selections.entries())
       if (selection.startsWith('movements'))
         await compareBlocks(selection, folderId, now.cursor, now.copies[at]!)
+    await compareLedger(folderId, now.cursor)
     for (const former of past)
       for (const [at, selection] of selections.entries()) {
         const { body: delta } = await get(`${selection}&since=${former.cursor}`, folderId)
@@ -183,6 +186,25 @@ async function compareBlocks(
   }
   expect(next, path).toBe(2 ** 53)
   expect(root.digest('hex'), path).toBe(headers.get('x-ledger-digest'))
+}
+
+/** Compares the digests of the whole ledger, kept ones among them, with those of its rows. */
+async function compareLedger(folderId: string, cursor: string): Promise<void> {
+  const headers = { ...signed, 'Content-Type': 'application/json' }
+  const body = JSON.stringify({ ledgers: [{ society: folderId }] })
+  const post = async (route: string) =>
+    (
+      await fetch(`${service.url}/api/v1/mad/ledgers/${route}?version=1.0.0`, {
+        method: 'POST',
+        headers,
+        body,
+      })
+    ).text()
+  // First the digests: those of the stream are kept, too.
+  const digests: LedgerDigests = JSON.parse(await post('blocks'))
+  const [ledger] = readLedgers(await post('changes')).ledgers
+  expect(digests.cursor).toBe(cursor)
+  expect(digests).toEqual(plainLedgerBlocks(ledger!, digests))
 }
 
 function linesOf(body: string): { from: string; to: string; rows: number; sha256: string }[] {

@@ -1,8 +1,18 @@
-/** Programs of examples, each in a process of its own, with the credentials of a folder. */
+/** Programs of examples, each in a process of its own, with the credentials of a folder or firm. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Credentials } from '../../../src/http/reference/demo-credentials.ts'
 import { environment } from '../process.ts'
+import type { ExportStage } from '../stages/export-stage.ts'
+
+type Access = Pick<Credentials, 'baseUrl' | 'companyToken' | 'thirdPartySecret'>
+
+/** For a program that reads firm 110: its token is the firm's, in the place of a company token. */
+export const firmAccess = ({ service, firm }: ExportStage): Access => ({
+  baseUrl: service.url,
+  companyToken: firm['Authorization']!.slice('Bearer '.length),
+  thirdPartySecret: firm['X-Third-Party-Secret']!,
+})
 
 export interface Program {
   child: ChildProcess
@@ -20,7 +30,7 @@ export interface ProgramOptions {
 /** @param words the program and its arguments */
 export function startProgram(
   [program, ...words]: [string, ...string[]],
-  { baseUrl, companyToken, thirdPartySecret }: Credentials,
+  { baseUrl, companyToken, thirdPartySecret }: Access,
   { env = {}, cwd }: ProgramOptions = {},
 ): Program {
   const child = spawn(program, words, {
@@ -46,7 +56,7 @@ export function startProgram(
 /** Runs a program to its end. */
 export async function runProgram(
   words: [string, ...string[]],
-  credentials: Credentials,
+  credentials: Access,
   options?: ProgramOptions,
 ): Promise<{ code: number | null; out: string; error: string }> {
   const { output, ended } = startProgram(words, credentials, options)

@@ -28,12 +28,16 @@ export const isInstalled = {
   python: hasPackages('python'),
   dlt: hasPackages('dlt'),
   airbyte: hasPackages('airbyte'),
+  /** With its standard library alone. */
+  python3: isWithPython,
+  go: isThere('go'),
 }
 
 /** Warns once per run. @param project of the tests */
 export function warnOfMissingTools(project: string): void {
   if (missingPrograms.length > 0)
     console.warn(`Guides are left out that use ${missingPrograms.join(', ')}: not installed, see .ci/run`)
+  if (project !== 'pipeline' && !isInstalled.go) console.warn('No test of examples/go: Go is not installed')
   const used = project === 'pipeline' ? (['dlt', 'airbyte'] as const) : (['python'] as const)
   const examples = used.filter((name) => !isInstalled[name])
   if (examples.length > 0)

@@ -74,6 +74,11 @@ export async function fillTenant(client: pg.ClientBase, schemaId: string): Promi
      values ($1, ${folderId}, 1, 'cursor', 1, '{0}', '{1}', sha256('line'))`,
     [schemaId],
   )
+  await client.query(
+    `insert into ledger_blocks (schema_id, folder_id, cursor, version, first_ids, rows, digests, tables)
+     values ($1, ${folderId}, 'cursor', 1, '{0}', '{1}', sha256('line'), sha256('rows'))`,
+    [schemaId],
+  )
   await fillWebhooks(client, schemaId)
 }
 

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { encrypt, type Level, makePartnerSecret, makeToken, sha256 } from '../../../src/auth/secrets.ts'
+import { encrypt, type Level, makeToken, sha256 } from '../../../src/auth/secrets.ts'
 import { insertThirdParty } from '../../../src/auth/third-parties.sql.ts'
 import { insertToken, type Opened } from '../../../src/auth/tokens.sql.ts'
 import { createFirm, createFolder, createSchema } from '../../../src/ledger/tenants.sql.ts'
@@ -45,7 +45,7 @@ export async function createTenants(ownerUrl: string): Promise<Staff> {
   return {
     client,
     thirdParty: async (code, kind = 'partner') => {
-      const plain = makePartnerSecret()
+      const plain = makeToken('secret')
       const secret = { hash: sha256(plain), encrypted: encrypt(plain, testMasterKey) }
       await insertThirdParty(client, { code, name: code, kind, secret })
       return plain

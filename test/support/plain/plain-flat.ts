@@ -6,7 +6,7 @@ import type pg from 'pg'
 
 /** In the order of the file, and written once more: the contract with those who read these files. */
 export const flatNames =
-  'entry_id entry_date entry_due_date accounted_at created_at validated_at draft exercice_id journal_id journal_code journal_name journal_type source currency currency_rate entry_comment ecriture_num piece_date movement_id account_id account_number account_name auxiliary_number auxiliary_name description due_date free_number invoice_number debit credit payment_code lettering_state lettering_code analytics attachments'.split(
+  'entry_id entry_date entry_due_date accounted_at created_at validated_at draft exercice_id journal_id journal_code journal_name journal_type source currency currency_rate entry_comment ecriture_num piece_date movement_id account_id account_number account_name auxiliary_number auxiliary_name description due_date free_number invoice_number debit credit payment_code lettering_state lettering_code analytics attachments payment_id third_party_code third_party_name partner_metadata'.split(
     ' ',
   )
 
@@ -49,12 +49,15 @@ export async function readPlainFlat(
         from generate_series(1, array_length(m.shares, 1), 3) as i
         join grandlivre.sections s on (s.schema_id, s.folder_id, s.id) = (m.schema_id, m.folder_id, m.shares[i])
         join grandlivre.axes x on (x.schema_id, x.folder_id, x.id) = (s.schema_id, s.folder_id, s.axis_id)) as shares,
-       e.attachments as of_entry, m.attachments as of_movement
+       e.attachments as of_entry, m.attachments as of_movement, m.payment_id,
+       t.code as third_party_code, t.name as third_party_name,
+       e.partner_metadata ->> 'partnerId' as partner_id, e.partner_metadata -> 'json' as partner_json
      from grandlivre.movements m
      join grandlivre.entries e on (e.schema_id, e.folder_id, e.id) = (m.schema_id, m.folder_id, m.entry_id)
      join grandlivre.journals j on (j.schema_id, j.folder_id, j.id) = (e.schema_id, e.folder_id, e.journal_id)
      join grandlivre.accounts a on (a.schema_id, a.folder_id, a.id) = (m.schema_id, m.folder_id, m.account_id)
      left join grandlivre.payments p on (p.schema_id, p.folder_id, p.id) = (m.schema_id, m.folder_id, m.payment_id)
+     left join grandlivre.third_parties t on t.id = e.third_party_id
      where m.schema_id = $1 and m.folder_id = $2 and (${where})
      order by m.entry_id, m.id`,
     [folder.schemaId, folder.folderId],
@@ -64,10 +67,12 @@ export async function readPlainFlat(
       return { axis_code: axis, section_code: section, amount: exact(amount), rate: exact(rate) }
     })
     const attachments = { entry: row.of_entry ?? undefined, movement: row.of_movement ?? undefined }
+    const metadata = { partnerId: row.partner_id, json: row.partner_json }
     const written: Record<string, string | null> = {
       ...row,
       analytics: analytics ? JSON.stringify(analytics) : null,
       attachments: row.of_entry || row.of_movement ? JSON.stringify(attachments) : null,
+      partner_metadata: row.partner_id === null ? null : JSON.stringify(metadata),
     }
     return flatNames.map((name) => written[name] ?? null)
   })

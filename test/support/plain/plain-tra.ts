@@ -6,7 +6,7 @@
  */
 import type pg from 'pg'
 import { letteringCodes } from '../../../src/formats/tra/lettering-codes.ts'
-import { journalCodes, sectionCodes } from '../../../src/formats/tra/short-codes.ts'
+import { shortCodes } from '../../../src/formats/tra/short-codes.ts'
 import type { Chosen } from '../fixtures/tra-bytes.ts'
 import {
   amount,
@@ -76,9 +76,14 @@ export async function plainTra(
     axes,
     sections: byId(sections),
     codes: {
-      journals: journalCodes(journals),
+      journals: shortCodes(journals, 'JAL'),
       sections: new Map(
-        axes.flatMap(({ id }) => [...sectionCodes(sections.filter(({ axis_id }) => axis_id === id))]),
+        axes.flatMap(({ id }) => [
+          ...shortCodes(
+            sections.filter(({ axis_id }) => axis_id === id),
+            'SAT',
+          ),
+        ]),
       ),
       letterings: new Map(lettered.map(({ account_id, codes }) => [account_id, letteringCodes(codes)])),
     },

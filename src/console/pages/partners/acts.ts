@@ -5,6 +5,7 @@ import { lineCharactersMax } from '../../../acts/fields.ts'
 import * as partners from '../../../acts/partners.ts'
 import { issuePartnerToken, revokePartnerToken } from '../../../acts/tokens.ts'
 import { readToken } from '../../../auth/tokens.sql.ts'
+import { rateBounds } from '../../../config.ts'
 import { Refusal } from '../../page.ts'
 import { actAction, askedAct } from '../parts/acts.ts'
 import { idOf } from '../parts/forms.ts'
@@ -55,6 +56,27 @@ export const rotateSecret = askedAct({
         'Hours for which requests may carry the older secret',
         html`<input name="keep" required inputmode="numeric" pattern="[0-9]{1,${String(partners.keptHours.most).length}}" value="${partners.keptHours.usual}">`,
       ),
+      back: `/partners/${code}`,
+    }
+  },
+})
+
+export const limitPartner = askedAct({
+  path: '/partners/:code/limits',
+  title: 'Limits of a partner',
+  act: partners.limitPartner,
+  back,
+  ask: async (context) => {
+    const { code, limits } = await partnerOf(context)
+    const number = (name: string, most: number, value: number | null) =>
+      html`<input name="${name}" inputmode="numeric" pattern="[0-9]{1,${String(most).length}}" value="${value ?? ''}">`
+    return {
+      title: `Limit ${code}`,
+      says: html`<p>Every process keeps to it from the next request on. An empty field is as the setting.</p>`,
+      fields: html`<input type="hidden" name="default" value="on">
+${field('Requests of one token per window', number('requests', rateBounds.requests[1], limits.requests))}
+${field('Length of that window, milliseconds', number('window-ms', rateBounds.windowMs[1], limits.windowMs))}
+${field('Its own requests that run at once per route and folder', number('concurrent', rateBounds.concurrent[1], limits.concurrent))}`,
       back: `/partners/${code}`,
     }
   },

@@ -8,7 +8,7 @@ import {
 } from '../../../auth/third-parties.sql.ts'
 import { codePattern } from '../../../auth/third-parties.ts'
 import type { ListedToken } from '../../../auth/tokens.sql.ts'
-import { partnerState } from '../../../lists/partners.ts'
+import { limitsText, partnerState } from '../../../lists/partners.ts'
 import { tokenList } from '../../../lists/tokens.ts'
 import { facts, time } from '../../elements.ts'
 import { type Html, type Page, type PageContext, Refusal } from '../../page.ts'
@@ -55,6 +55,7 @@ function partnerFacts(context: PageContext, partner: ThirdParty, secrets: readon
     ['Name', outside(partner.name, 500)],
     ['Kind', partner.kind],
     ['Id', partner.id],
+    ['Limits', limitsText(partner.limits)],
     ['State', html`${cellHtml(context, partnerState(partner))}`],
     ['Registered', time(partner.createdAt, context)],
     ['Secret', html`made ${time(newest?.createdAt, context)}${kept}`],
@@ -63,7 +64,7 @@ function partnerFacts(context: PageContext, partner: ThirdParty, secrets: readon
 }
 
 function connection(context: PageContext, { code, disconnectedAt }: ThirdParty): Html {
-  const rotate = html`<a class="button" href="/console/partners/${code}/rotate-secret">Make a new secret</a>`
+  const rotate = html`<a class="button" href="/console/partners/${code}/rotate-secret">Make a new secret</a> <a class="button" href="/console/partners/${code}/limits">Change its limits</a>`
   if (disconnectedAt === null)
     return html`<p class="buttons">${rotate} <a class="button" href="/console/partners/${code}/disconnect">Disconnect</a></p>`
   return html`<p>Disconnected since ${time(disconnectedAt, context)}.</p>

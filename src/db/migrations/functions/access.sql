@@ -40,7 +40,8 @@ end $$;
 
 revoke all on function activate from public;
 
--- Authenticates one request: counts it in the rate window of its token, which begins with the first request, and
+-- Authenticates one request: counts it in the rate window of its token, which begins with the first request and is as long
+-- as that of its partner, or window_ms, and
 -- activates the token on its very first request, unless its third party is disconnected. Activation comes before the
 -- count, so that it never waits with a rate window locked. One statement per request, because each round trip costs
 -- small routes a turn of a busy machine (four of them: p99 56 ms beside two exports).
@@ -55,15 +56,16 @@ create or replace function enter(secret_hash bytea, token_hash bytea, window_ms 
     with known as materialized (
       select c.*,
              case when c.token_id is not null and not c.activated and c.disconnected_reason is null
-               then activate(c.schema_id, c.token_id) end as activated_now
-      from caller(enter.secret_hash, enter.token_hash) c
+               then activate(c.schema_id, c.token_id) end as activated_now,
+             coalesce(p.window_ms, enter.window_ms) * interval '1 ms' as length
+      from caller(enter.secret_hash, enter.token_hash) c left join partner_limits p on p.third_party_id = c.third_party_id
     ), counted as (
       insert into rate_windows as w (schema_id, token_id, started_at, requests)
       select k.schema_id, k.token_id, now(), 1 from known k where k.token_id is not null
       on conflict (schema_id, token_id) do update set
-        started_at = case when w.started_at + enter.window_ms * interval '1 ms' <= now()
+        started_at = case when w.started_at + (select length from known) <= now()
           then now() else w.started_at end,
-        requests = case when w.started_at + enter.window_ms * interval '1 ms' <= now()
+        requests = case when w.started_at + (select length from known) <= now()
           then 1 else w.requests + 1 end
       returning w.requests, w.started_at
     )
@@ -74,6 +76,19 @@ create or replace function enter(secret_hash bytea, token_hash bytea, window_ms 
 
 revoke all on function enter from public;
 grant execute on function enter to grandlivre_service;
+
+-- Takes a request back from the rate window in which it was counted, and returns what is left; null if that one is over.
+create or replace function uncount_request(of_schema bigint, of_token bigint, window_started_at timestamptz)
+  returns integer
+  language sql volatile security definer set search_path = grandlivre, pg_temp
+  begin atomic
+    update rate_windows w set requests = w.requests - 1
+      where w.schema_id = of_schema and w.token_id = of_token and w.started_at = uncount_request.window_started_at
+      returning w.requests;
+  end;
+
+revoke all on function uncount_request from public;
+grant execute on function uncount_request to grandlivre_service;
 
 -- What the database knows of MASTER_KEY: the fingerprint that was adopted or, until then, the secret that was stored last.
 create or replace function master_key_standing() returns table (fingerprint bytea, newest_secret bytea)

@@ -26,6 +26,9 @@ begin
      from %s group by schema_id, folder_id order by schema_id, folder_id', touched)
   loop
     version := next_ledger_version(folder.schema_id, folder.folder_id);
+    if kind is distinct from 'entries' then
+      perform note_table_change(folder.schema_id, folder.folder_id, version);
+    end if;
     continue when kind is null;
     if folder.greatest - folder.least + 1 = folder.ids
       or kind = 'entries' and folder.ids >= 100 and entries_between(folder.schema_id, folder.folder_id,
@@ -65,7 +68,7 @@ declare
   version bigint;
 begin
   perform from folders where schema_id = of_schema and id = of_folder for no key update;
-  update folders set ledger_version = nextval('ledger_versions')
+  update folders set ledger_version = draw('ledger_versions')
     where schema_id = of_schema and id = of_folder returning ledger_version into version;
   perform note_ledger_change(of_schema, of_folder, version);
   return version;
@@ -88,6 +91,16 @@ begin
 end $$;
 
 revoke all on function note_ledger_change from public;
+
+-- Notes that a table of the ledger has changed that is not entries or movements. The caller has locked the folder.
+create or replace function note_table_change(of_schema bigint, of_folder bigint, of_version bigint) returns void
+  language sql volatile set search_path = grandlivre, pg_temp
+  begin atomic
+    insert into table_changes (schema_id, folder_id, version) values (of_schema, of_folder, of_version)
+      on conflict (schema_id, folder_id) do update set version = excluded.version;
+  end;
+
+revoke all on function note_table_change from public;
 
 -- Fewer ranges that hold all of these ids. Up to 1,000 ranges stay as they are. More of them are joined where a single
 -- id lies between two, so that they hold at most twice the ids touched; those of more than 100,000 ids become blocks of
@@ -112,8 +125,9 @@ create or replace function advance_own_ledger_version() returns trigger
   language plpgsql set search_path = grandlivre, pg_temp
 as $$
 begin
-  new.ledger_version := nextval('ledger_versions');
+  new.ledger_version := draw('ledger_versions');
   perform note_ledger_change(new.schema_id, new.id, new.ledger_version);
+  perform note_table_change(new.schema_id, new.id, new.ledger_version);
   return new;
 end $$;
 
@@ -125,7 +139,7 @@ create or replace function begin_ledger() returns trigger
 as $$
 begin
   if tg_when = 'BEFORE' then
-    new.ledger_version := nextval('ledger_versions');
+    new.ledger_version := draw('ledger_versions');
     return new;
   end if;
   insert into ledger_changes (schema_id, folder_id, version, kind, ids)
@@ -175,18 +189,31 @@ end $$;
 create or replace function ledger_cursor(of_schema bigint, of_folder bigint, version bigint, of_rendering text)
   returns text
   language sql stable security definer set search_path = grandlivre, pg_temp
-  return (select format('%s.%s.%s.%s', version, s.epoch, of_rendering,
-    cursor_code(s.cursor_key, of_schema, of_folder, version, s.epoch, of_rendering)) from service_state s);
+  return (select c.cursor from ledger_cursors(of_schema, array[of_folder], array[version], of_rendering) c);
 
 revoke all on function ledger_cursor from public;
 grant execute on function ledger_cursor to grandlivre_service;
 
--- Keyed twice, so that nobody can extend a text and its code. 132 bits.
+-- Of many ledgers of a schema: 7 ms for 3,000, where as many calls of ledger_cursor take 26.
+create or replace function ledger_cursors(
+  of_schema bigint, of_folders bigint[], versions bigint[], of_rendering text) returns table (folder_id bigint, cursor text)
+  language sql stable security definer set search_path = grandlivre, pg_temp
+  begin atomic
+    select l.folder_id, l.version::text || '.' || e.epoch::text || '.' || of_rendering || '.' ||
+        cursor_code(s.cursor_key, of_schema, l.folder_id, l.version, e.epoch, of_rendering)
+      from service_state s, pg_sequence_last_value('epoch') e (epoch), unnest(of_folders, versions) l (folder_id, version);
+  end;
+
+revoke all on function ledger_cursors from public;
+grant execute on function ledger_cursors to grandlivre_service;
+
+-- Keyed twice, so that nobody can extend a text and its code. 132 bits. Only of immutable functions, so that PostgreSQL
+-- computes it in place: 1.3 us instead of 3.6 with format() and convert_to(). The text has no backslash, so it is its bytes.
 create or replace function cursor_code(
   key bytea, of_schema bigint, of_folder bigint, version bigint, epoch bigint, rendering text) returns text
   language sql immutable parallel safe
-  return translate(left(encode(sha256(key || sha256(key || convert_to(
-    format('%s/%s/%s/%s/%s', of_schema, of_folder, version, epoch, rendering), 'UTF8'))), 'base64'), 22), '+/', '-_');
+  return replace(replace(left(encode(sha256(key || sha256(key || (of_schema::text || '/' || of_folder::text || '/' ||
+    version::text || '/' || epoch::text || '/' || rendering)::bytea)), 'base64'), 22), '+', '-'), '/', '_');
 
 revoke all on function cursor_code from public;
 
@@ -208,7 +235,7 @@ create or replace function read_ledger_cursor(cursor text, of_schema bigint, of_
     select g.version, case
       when g.code is null or sha256(convert_to(g.code, 'UTF8')) <> sha256(convert_to(
         cursor_code(s.cursor_key, of_schema, of_folder, g.version, g.epoch, g.rendering), 'UTF8')) then 'unknown'
-      when g.epoch <> s.epoch then 'epoch'
+      when g.epoch <> pg_sequence_last_value('epoch') then 'epoch'
       when g.rendering <> current_rendering then 'rendering'
       when g.version > f.ledger_version then 'later'
       when exists (select from ledger_changes c where c.schema_id = of_schema and c.folder_id = of_folder
@@ -242,8 +269,8 @@ begin
   ) changed (schema_id);
 end $$;
 
--- At the end of a transaction that changed a folder's ledger: one event with the cursor it leaves, and one notification
--- for requests that wait for a change. It runs once per version, but only the last one of the transaction is still that
+-- At the end of a transaction that changed a folder's ledger: one event with the cursor it leaves, and notifications for
+-- requests that wait for a change of it, or of the list of its firm. It runs once per version, but only the last one of the transaction is still that
 -- of the folder. Deferred, so the locks on the events come last, in the order that lock_events asks for.
 create or replace function publish_ledger_change() returns trigger
   language plpgsql security definer set search_path = grandlivre, pg_temp
@@ -267,10 +294,32 @@ begin
     from service_state s;
   perform pg_notify('grandlivre_events', new.schema_id::text);
   perform pg_notify('grandlivre_ledgers', new.id::text);
+  perform pg_notify('grandlivre_firms', new.firm_id::text);
   return null;
 end $$;
 
 revoke all on function publish_ledger_change from public;
+
+-- Wakes requests that wait for a list of folders that shows this row of folders or firms: it came, went or has another
+-- name. Names and versions of folders are those of their ledger (publish_ledger_change, publish_move).
+create or replace function notify_lists() returns trigger
+  language plpgsql security definer set search_path = grandlivre, pg_temp
+as $$
+begin
+  if tg_table_name = 'firms' then
+    perform pg_notify('grandlivre_firms', new.id::text);
+    perform pg_notify('grandlivre_ledgers', f.id::text) from folders f
+      where f.schema_id = new.schema_id and f.firm_id = new.id;
+  elsif tg_op = 'INSERT' then
+    perform pg_notify('grandlivre_firms', new.firm_id::text);
+  else
+    perform pg_notify('grandlivre_firms', old.firm_id::text);
+    perform pg_notify('grandlivre_ledgers', old.id::text);
+  end if;
+  return null;
+end $$;
+
+revoke all on function notify_lists from public;
 
 -- One change of the log at a time, until the transaction ends. Writers do not wait for it: they only add rows.
 create or replace function lock_log_of_changes() returns void

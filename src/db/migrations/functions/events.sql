@@ -57,6 +57,7 @@ begin
       json_build_object('cursor', ledger_cursor(new.schema_id, new.id, new.ledger_version, rendering))
     from service_state;
   perform pg_notify('grandlivre_events', new.schema_id::text);
+  perform pg_notify('grandlivre_firms', old.firm_id::text);
   return null;
 end $$;
 

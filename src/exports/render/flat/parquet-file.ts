@@ -1,4 +1,6 @@
 /** The bytes of a Parquet file (docs/spec/exports.md#csv-and-parquet-files): the rows of the CSV file, converted. */
+import { csvForDuckDb } from '../../../formats/flat/dialect.ts'
+import { checkParquetRow } from '../../../formats/flat/row-limits.ts'
 import { sameChunkBuffer } from '../../chunk-buffer.ts'
 import type { Snapshot } from '../../read/snapshot.ts'
 import type { Tally } from '../count-chunks.ts'
@@ -11,6 +13,7 @@ export function renderParquetFile(
   { selection, stopped }: FileOptions,
   tally: Tally,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const csv = csvChunks(snapshot, { selection, buffer: sameChunkBuffer() }, tally, { forParquet: true })
+  const buffer = sameChunkBuffer()
+  const csv = csvChunks(snapshot, { selection, buffer }, tally, csvForDuckDb, checkParquetRow)
   return toParquet(csv, () => tally.movements, stopped)
 }

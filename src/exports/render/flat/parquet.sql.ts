@@ -3,7 +3,7 @@
  * declared, never guessed; an unquoted empty field is null, a quoted one an empty text.
  */
 import { flatColumns, sharesType } from '../../../formats/flat/columns.ts'
-import { parquetRowBytesMax } from '../../../formats/flat/parquet-limits.ts'
+import { parquetRowBytesMax } from '../../../formats/flat/row-limits.ts'
 
 /**
  * With one thread, rows stay in their order without DuckDB being told to keep it: then groups can be limited in bytes.

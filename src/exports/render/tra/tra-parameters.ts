@@ -44,7 +44,7 @@ import {
 } from '../../../formats/tra/folder-records.ts'
 import { bareLine } from '../../../formats/tra/layouts/fixed-width.ts'
 import { layouts, type TraRecord } from '../../../formats/tra/layouts/layouts.ts'
-import { journalCodes, sectionCodes, vatCodes } from '../../../formats/tra/short-codes.ts'
+import { shortCodes } from '../../../formats/tra/short-codes.ts'
 import { UnsupportedByFormat } from '../../../formats/unsupported.ts'
 import {
   readAccounts,
@@ -112,10 +112,10 @@ export async function readTraFolder(client: pg.ClientBase, resolved: ResolvedSel
     accounts,
     parties: thirdParties(accounts),
     journals,
-    journalCodes: journalCodes(journals),
+    journalCodes: shortCodes(journals, 'JAL'),
     payments: await all(readPayments(client, selection)),
     axes,
-    sectionCodes: new Map(axes.slice(0, axesMax).flatMap(({ sections }) => [...sectionCodes(sections)])),
+    sectionCodes: new Map(axes.slice(0, axesMax).flatMap(({ sections }) => [...shortCodes(sections, 'SAT')])),
     exercices: await all(readExercices(client, selection, selection.timeZone)),
     vatCodes: await readVatCodes(client, selection),
     currencies: new Map(currencies.map(({ code, rate }) => [code, rate])),
@@ -165,7 +165,7 @@ const linesOf: Record<ParameterRecord, (source: ParameterSource) => Lines> = {
   DEV: ({ books }) => devLines(books.currencies),
   REG: () => [regLine()],
   TVA: ({ books }) => {
-    const codes = vatCodes(books.vatCodes)
+    const codes = shortCodes(books.vatCodes, 'TVA')
     return books.vatCodes.map(({ id, rate }) => tvaLine(codes.get(id)!, rate))
   },
   SAT: ({ books }) =>

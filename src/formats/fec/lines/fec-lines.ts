@@ -62,16 +62,6 @@ const isOfEntry = (column: number): boolean =>
 /** Bytes of a line beside its texts: separators, amounts with leading zeros, the line end. */
 const fixedBytesMax = 64
 
-/** What the lines written so far have left blank or altered. */
-export interface FecNotes {
-  blankValidDates: number
-  /** Blank fields among the other mandatory ones. */
-  blankFields: number
-  replacedCharacters: number
-  /** Entries of imports by earlier versions, which kept no EcritureNum: the file numbers them. */
-  earlierImports: number
-}
-
 export class FecLines {
   readonly #dictionary: FecDictionary
   readonly #writer: FieldWriter
@@ -98,6 +88,10 @@ export class FecLines {
   #filedBytesMax = 0
   /** The last number by journal of entries without one. */
   readonly #numbers = new Map<number, number>()
+  /**
+   * `blankFields` are among the other mandatory ones. `earlierImports` are entries of imports by earlier versions, which
+   * kept no EcritureNum: the file numbers them.
+   */
   readonly #notes = { blankValidDates: 0, blankFields: 0, earlierImports: 0 }
 
   /** @param furtherColumns their names */
@@ -114,7 +108,8 @@ export class FecLines {
     writer.replaced = 0
   }
 
-  get notes(): FecNotes {
+  /** What the lines written so far have left blank or altered. */
+  get notes() {
     return { ...this.#notes, replacedCharacters: this.#writer.replaced }
   }
 

@@ -64,12 +64,11 @@ export function companyItem(company: CompanyView): z.input<typeof Company> {
 
 export const companyRow = (
   key: FolderKey,
-  accountId: string,
-  company: FileCompany,
+  { producerId, company }: { producerId: string; company: FileCompany },
   idOf: column.IdOf,
 ): CompanyRow => ({
   ...key,
-  accountId,
+  accountId: idOf('accounts', producerId),
   name: company.name,
   siren: company.SIREN,
   ceo: company.CEO,

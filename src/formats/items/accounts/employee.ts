@@ -58,10 +58,10 @@ export function employeeItem(employee: EmployeeView): z.input<typeof Employee> {
 
 export function employeeRow(
   key: FolderKey,
-  accountId: string,
-  employee: FileEmployee,
+  { producerId, employee }: { producerId: string; employee: FileEmployee },
   idOf: column.IdOf,
 ): EmployeeRow {
+  const accountId = idOf('accounts', producerId)
   const { firstName, lastName, email, phoneNumber, phoneNumberBis, NIR, profession } = employee
   const { doubtfulAccount = null, ...miscellaneous } = employee.miscellaneous ?? {}
   return {

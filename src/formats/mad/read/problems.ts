@@ -3,14 +3,6 @@
 import { JsonNumber } from '../../minor-units.ts'
 import { memberPath } from './json-items.ts'
 
-export interface FileProblem {
-  /** Such as `data.entries[12].movements[3].debit`. */
-  path: string
-  /** The value in the file, shortened; empty if it is missing. */
-  value: string
-  message: string
-}
-
 /** The check stops at this many problems: enough to see a pattern, few enough to read. */
 export const problemsMax = 20
 
@@ -22,7 +14,7 @@ const unknownCharactersMax = 300
 export type Path = readonly PropertyKey[]
 
 export class FileProblems {
-  readonly found: FileProblem[] = []
+  readonly found: { path: string; value: string; message: string }[] = []
   /** How often members occur that are not of the format, by their path without positions. */
   unknown = new Map<string, number>()
 

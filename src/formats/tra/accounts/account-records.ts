@@ -19,7 +19,7 @@ import { accountNature, type CollectiveAccount, journalNature, partyNatures } fr
 import type { ThirdParty } from './third-parties.ts'
 
 /**
- * @param code from `sectionCodes`
+ * @param code from `shortCodes`
  * @param axisRank from 1, in the order of axis ids
  */
 export function satLine(code: string, name: string, axisRank: number): Buffer {
@@ -87,7 +87,7 @@ export function caeLine(account: AccountView, { code, collective }: ThirdParty):
     .line()
 }
 
-/** @param code from `journalCodes` */
+/** @param code from `shortCodes` */
 export function jalLine({ name, type, counterpartAccount, locked }: JournalView, code: string): Buffer {
   const nature = journalNature(type)
   const treasury = nature === 'BQE' || nature === 'CAI' ? counterpartAccount : null

@@ -6,23 +6,16 @@
 
 import { fieldOf, layouts, type TraRecord } from '../layouts/layouts.ts'
 import { Definitions } from './definitions.ts'
-import { type Balance, EntryCheck, type EntryTotals, isoDay } from './entry-check.ts'
+import { EntryCheck, type EntryTotals, isoDay } from './entry-check.ts'
 import { checkForm } from './line-form.ts'
 import { parseTra, type TraLine } from './parse.ts'
 import { type TraProblem, TraProblems } from './problem.ts'
 
-export type { Balance }
+/** `generatedAt` is written `YYYY-MM-DD HH:MM`. */
+const noHeader = { type: '', format: '', version: '', generatedAt: '', user: '', firm: '' }
 
 export interface TraSummary extends EntryTotals {
-  header: {
-    type: string
-    format: string
-    version: string
-    /** `YYYY-MM-DD HH:MM`. */
-    generatedAt: string
-    user: string
-    firm: string
-  }
+  header: typeof noHeader
   folder: string
   /** Names of journals by their code. */
   journalNames: Map<string, string>
@@ -68,7 +61,7 @@ export class TraCheck {
   /** Records that the file contains, including bare ones. */
   readonly #seen = new Set<TraRecord>()
   readonly #journalNames = new Map<string, string>()
-  #header: TraSummary['header'] = { type: '', format: '', version: '', generatedAt: '', user: '', firm: '' }
+  #header = noHeader
   #folder = ''
   #furthest = 0
 
@@ -130,7 +123,7 @@ export class TraCheck {
   }
 }
 
-function headerOf(line: TraLine): TraSummary['header'] {
+function headerOf(line: TraLine): typeof noHeader {
   const text = (name: string) => line.text(fieldOf(layouts.HEADER, name))
   const moment = text('DATE/HEURE')
   return {

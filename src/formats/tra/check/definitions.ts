@@ -61,12 +61,6 @@ const citations: Partial<Record<TraRecord, readonly [field: string, ...definedBy
   RIB: [['AUXILIAIRE', 'CAE', 'CGN']],
 }
 
-interface Citation {
-  line: TraLine
-  field: TraField
-  definedBy: readonly Defined[]
-}
-
 export class Definitions {
   readonly #problems: TraProblems
   readonly #defined = Object.fromEntries(Object.keys(codes).map((record) => [record, new Set()])) as Record<
@@ -77,7 +71,7 @@ export class Definitions {
   /** Collective account by third party. */
   readonly #collectiveOf = new Map<string, string>()
   /** Citations that precede the definition. */
-  readonly #open: Citation[] = []
+  readonly #open: { line: TraLine; field: TraField; definedBy: readonly Defined[] }[] = []
 
   constructor(problems: TraProblems) {
     this.#problems = problems

@@ -29,24 +29,8 @@ const validated = field('VALIDE')
 const validatedOn = field('VALIDDATE')
 
 /** Minor units of euro. */
-export interface Balance {
-  movements: number
-  debit: bigint
-  credit: bigint
-}
-
-export interface EntryTotals extends Balance {
-  entries: number
-  /** Analytic lines. */
-  shares: number
-  /** By journal code. */
-  journals: Map<string, Balance>
-  /** Movements per state: RI, AL, PL, TL. */
-  lettering: Map<string, number>
-  /** `YYYY-MM-DD`; null if there is no entry. */
-  firstDate: string | null
-  lastDate: string | null
-}
+const emptyBalance = { movements: 0, debit: 0n, credit: 0n }
+export type EntryTotals = EntryCheck['totals']
 
 /** Fields that are equal on all lines of an entry; the first line counts. */
 const ofEntry = [journal, date, pieceType] as const
@@ -54,16 +38,18 @@ const ofEntry = [journal, date, pieceType] as const
 const ofMovement = [journal, date, pieceType, general, side, pieceNumber] as const
 
 export class EntryCheck {
-  readonly totals: EntryTotals = {
-    movements: 0,
-    debit: 0n,
-    credit: 0n,
+  readonly totals = {
+    ...emptyBalance,
     entries: 0,
+    /** Analytic lines. */
     shares: 0,
-    journals: new Map(),
-    lettering: new Map(),
-    firstDate: null,
-    lastDate: null,
+    /** By journal code. */
+    journals: new Map<string, typeof emptyBalance>(),
+    /** Movements per state: RI, AL, PL, TL. */
+    lettering: new Map<string, number>(),
+    /** `YYYY-MM-DD`; null if there is no entry. */
+    firstDate: null as string | null,
+    lastDate: null as string | null,
   }
   readonly #problems: TraProblems
   readonly #sums: TraProblems
@@ -142,7 +128,7 @@ export class EntryCheck {
   #count(line: TraLine, euro: bigint): void {
     const isDebit = line.code(side) === 'D'
     const code = line.code(journal)
-    const known = this.totals.journals.get(code) ?? { movements: 0, debit: 0n, credit: 0n }
+    const known = this.totals.journals.get(code) ?? { ...emptyBalance }
     this.totals.journals.set(code, known)
     for (const totals of [this.totals, known]) {
       totals.movements += 1

@@ -44,15 +44,8 @@ export function journalTypeByName(code: string, label: string): JournalType | un
 }
 
 /** How many lines of a journal are on accounts of each kind. */
-export interface JournalUse {
-  lines: number
-  bank: number
-  cash: number
-  supplier: number
-  customer: number
-  cost: number
-  income: number
-}
+export const noUse = { lines: 0, bank: 0, cash: 0, supplier: 0, customer: 0, cost: 0, income: 0 }
+export type JournalUse = typeof noUse
 
 /**
  * Every entry of a bank journal has a line on 512, and most have one other line, so a third of the lines is clear

@@ -11,7 +11,7 @@ import type { Period } from '../../../formats/rows.ts'
 import { accountKey, type FecAccount, fecAccount, isNamed, nameAccount, rootOfAuxiliary } from './accounts.ts'
 import { type DatedLine, EntryGroups } from './entries.ts'
 import { LineDays } from './fiscal-year.ts'
-import { isOpening, type JournalUse, journalTypeByName } from './journals.ts'
+import { isOpening, type JournalUse, journalTypeByName, noUse } from './journals.ts'
 import { OpenBalances } from './open-balances.ts'
 import { paymentCode } from './payments.ts'
 
@@ -130,8 +130,8 @@ export class FecSurvey {
       // Copied, as the names of accounts are.
       const code = Buffer.from(line.journalCode).toString()
       const label = Buffer.from(line.journalName).toString()
-      const use = { lines: 0, bank: 0, cash: 0, supplier: 0, customer: 0, cost: 0, income: 0 }
-      journal = { code, label, type: journalTypeByName(code, label || code), use, treasury: new Map() }
+      const type = journalTypeByName(code, label || code)
+      journal = { code, label, type, use: { ...noUse }, treasury: new Map() }
       this.journals.set(code, journal)
     }
     journal.use.lines += 1

@@ -1,0 +1,168 @@
+/**
+ * What the entries of a folder refer to, as the tables of a ledger have it (packages/contract/src/ledger-tables.ts):
+ * everything but accounts in one statement, and accounts batch by batch, because their companies and employees may have
+ * hundreds of megabytes. Statements are named, so that a connection keeps their plans.
+ */
+import type pg from 'pg'
+import type { FolderView } from '../../formats/items/accounting-folder.ts'
+import { type CompanyView, companyTable } from '../../formats/items/accounts/company.ts'
+import { type EmployeeView, employeeTable } from '../../formats/items/accounts/employee.ts'
+import type { JournalType } from '../../formats/items/journal.ts'
+import type { FolderKey } from '../../formats/rows.ts'
+import { accountJson, folderView, joined, rowJson } from '../../ledger/collections.sql.ts'
+
+/** Ids are numbers: they are below 2^53. Rows of each kind are ascending by id. */
+export interface Books {
+  folders: FolderRow[]
+  exercices: ExerciceRow[]
+  journals: JournalRow[]
+  payments: { payment_id: number; code: string }[]
+  banks: { bank_id: number }[]
+  axes: { axis_id: number; axis_code: string; axis_name: string }[]
+  sections: SectionRow[]
+  /** `rate` in hundredths of a percent. */
+  vats: { vat_id: number; vat_code: string; rate: number }[]
+  thirdParties: { id: number; code: string; name: string }[]
+}
+
+interface FolderRow {
+  society_id: number
+  view: FolderView
+}
+
+/** Days are `YYYY-MM-DD`. */
+interface ExerciceRow {
+  exercice_id: number
+  start_date: string
+  end_date: string
+  closed_at: string | null
+}
+
+interface JournalRow {
+  journal_id: number
+  journal_code: string
+  journal_name: string
+  journal_type: JournalType
+}
+
+interface SectionRow {
+  section_id: number
+  axis_id: number
+  section_code: string
+  section_name: string
+  account_roots: string[]
+}
+
+/** What rows of movements say of an account. */
+export interface AccountHead {
+  id: string
+  number: string
+  name: string
+  /** Of its third-party account, as filed. */
+  auxiliaryNumber: string | null
+  auxiliaryName: string | null
+}
+
+export interface BookAccount extends AccountHead {
+  closed: boolean
+  counterpartAccountId: string | null
+  correspondanceAccountId: string | null
+  /** Without what `payment` and `vat` say: their ids are there instead. */
+  company: (Omit<CompanyView, 'payment' | 'vat'> & { paymentId: number | null; vatId: number | null }) | null
+  employee: (Omit<EmployeeView, 'payment'> & { paymentId: number | null }) | null
+}
+
+const ofFolder = 'schema_id = $1 and folder_id = $2'
+
+/** The columns of each kind. Where a name is that of a column of the table, so is the value. */
+const selects: Record<keyof Books, string> = {
+  folders: `f.id as society_id, (select row_to_json(shown) from (select ${folderView}) shown) as view
+    from folders f where f.schema_id = $1 and f.id = $2`,
+  exercices: `id as exercice_id, start_date, end_date, lettering, (closed_at at time zone $3)::date as closed_at,
+    closed_by_id, closed_by_first_name, closed_by_last_name from exercices where ${ofFolder}`,
+  journals: `id as journal_id, counterpart_account_id, code as journal_code, name as journal_name,
+    type as journal_type, locked from journals where ${ofFolder}`,
+  payments: `id as payment_id, code from payments where ${ofFolder}`,
+  banks: `id as bank_id, account_id, journal_id, rib, iban, bic, is_default from banks where ${ofFolder}`,
+  axes: `id as axis_id, default_section_id, code as axis_code, name as axis_name from axes where ${ofFolder}`,
+  sections: `id as section_id, axis_id, code as section_code, name as section_name, account_roots, closed
+    from sections where ${ofFolder}`,
+  vats: `id as vat_id, code as vat_code, rate from vat_codes where ${ofFolder}`,
+  thirdParties: 'id, code, name from third_parties',
+}
+
+const everyBook = {
+  name: 'books',
+  text: Object.entries(selects)
+    .map(([kind, select]) => `select '${kind}', row_to_json(t) from (select ${select} order by 1) t`)
+    .join(' union all '),
+  rowMode: 'array' as const,
+}
+
+/**
+ * In one round trip. Undefined if the folder does not exist.
+ * @param timeZone of the day on which a fiscal year was closed
+ */
+export async function readBooks(
+  client: pg.ClientBase,
+  { schemaId, folderId }: FolderKey,
+  timeZone: string,
+): Promise<Books | undefined> {
+  const values = [schemaId, folderId, timeZone]
+  const { rows } = await client.query<[keyof Books, object]>({ ...everyBook, values })
+  const of = (kind: keyof Books) => rows.filter(([name]) => name === kind).map(([, row]) => row)
+  const books = Object.fromEntries(Object.keys(selects).map((kind) => [kind, of(kind as keyof Books)]))
+  return books['folders']!.length === 0 ? undefined : (books as unknown as Books)
+}
+
+const head = `a.id, a.number, a.name, a.auxiliary_number as "auxiliaryNumber", a.auxiliary_name as "auxiliaryName"`
+
+export async function readAccountHeads(client: pg.ClientBase, { schemaId, folderId }: FolderKey) {
+  const text = `select ${head} from accounts a where ${ofFolder}`
+  const { rows } = await client.query<AccountHead>({
+    name: 'account heads',
+    text,
+    values: [schemaId, folderId],
+  })
+  return rows
+}
+
+const batchRows = 500
+
+const accountBatch = (name: string, accounts: string) => ({
+  name,
+  text: `select ${head}, a.closed, a.counterpart_account_id as "counterpartAccountId",
+      a.correspondance_account_id as "correspondanceAccountId",
+      ${rowJson('c', companyTable, { paymentId: 'c.payment_id', vatId: 'c.vat_id' })} as company,
+      ${rowJson('e', employeeTable, { paymentId: 'e.payment_id', doubtfulAccount: accountJson('doubtful') })} as employee
+    from ${accounts} a
+    ${joined('companies', 'c', 'c.account_id', 'a.id')}
+    ${joined('employees', 'e', 'e.account_id', 'a.id')}
+    ${joined('accounts', 'doubtful', 'doubtful.id', 'e.doubtful_account_id')}
+    where a.schema_id = $1 and a.folder_id = $2 and a.id > $3
+    order by a.id limit ${batchRows}`,
+})
+
+const firstAccounts = accountBatch('first accounts of books', 'accounts')
+/**
+ * Limited before they are joined: a plan for any folder joins all companies of one for each batch, which took 25 s of the
+ * database for 400,000 accounts. Where one batch is enough, that plan is the cheaper one by 0.25 ms.
+ */
+const nextAccounts = accountBatch(
+  'next accounts of books',
+  `(select * from accounts where ${ofFolder} and id > $3 order by id limit ${batchRows})`,
+)
+
+/** Ascending by id. A folder of up to 500 accounts takes one round trip. */
+export async function* readBookAccounts(
+  client: pg.ClientBase,
+  { schemaId, folderId }: FolderKey,
+): AsyncGenerator<BookAccount[]> {
+  for (let after = '0'; ; ) {
+    const batch = after === '0' ? firstAccounts : nextAccounts
+    const { rows } = await client.query<BookAccount>({ ...batch, values: [schemaId, folderId, after] })
+    if (rows.length > 0) yield rows
+    if (rows.length < batchRows) return
+    after = rows.at(-1)!.id
+  }
+}

@@ -1,0 +1,217 @@
+/** The rows of a ledger as lines of COPY (docs/spec/ledgers.md#tables), from one snapshot. */
+
+import { Buffer } from 'node:buffer'
+import type pg from 'pg'
+import {
+  type ColumnName,
+  ledgerTables,
+  type WholeTableName,
+} from '../../../packages/contract/src/ledger-tables.ts'
+import { AppError } from '../../errors.ts'
+import { copied, copy } from '../../formats/flat/dialect.ts'
+import { renderFlatDictionary } from '../../formats/flat/dictionary.ts'
+import { checkCopyRow, copyRowBytesMax } from '../../formats/flat/row-limits.ts'
+import { accountingFolderItem } from '../../formats/items/accounting-folder.ts'
+import { accountItem } from '../../formats/items/accounts/account.ts'
+import type { VatCodeView } from '../../formats/items/accounts/vat.ts'
+import { monthsOf } from '../../formats/items/exercice.ts'
+import { journalTypeLabels } from '../../formats/items/journal.ts'
+import type { PaymentView } from '../../formats/items/payment.ts'
+import { inUnits } from '../../formats/minor-units.ts'
+import { paymentMode, shownPaymentCode } from '../../formats/payment.ts'
+import type { DictionaryRows, FolderKey } from '../../formats/rows.ts'
+import { UnsupportedByFormat } from '../../formats/unsupported.ts'
+import type { ChunkBuffer } from '../chunk-buffer.ts'
+import {
+  type AccountHead,
+  type BookAccount,
+  type Books,
+  readAccountHeads,
+  readBookAccounts,
+  readBooks,
+} from '../read/books.sql.ts'
+import { flatFormat } from './flat/csv-file.ts'
+import { packPieces } from './pack-pieces.ts'
+import type { LineFormat } from './render-lines.ts'
+
+type Field = string | number | boolean | null
+/** A row by the columns of its table; those that it lacks are null. */
+type Row<Name extends WholeTableName> = Partial<Record<ColumnName<Name>, Field>>
+
+export class LedgerRows {
+  readonly #client: pg.ClientBase
+  readonly #key: FolderKey
+  readonly #books: Books
+  readonly #payments: ReadonlyMap<number, PaymentView>
+  readonly #vats: ReadonlyMap<number, VatCodeView>
+  /** Of all accounts, once they have been read. */
+  #heads: AccountHead[] | undefined
+
+  /** {@link readLedgerRows} makes one. */
+  constructor(client: pg.ClientBase, key: FolderKey, books: Books) {
+    this.#client = client
+    this.#key = key
+    this.#books = books
+    this.#payments = new Map(books.payments.map(({ payment_id: id, code }) => [id, { id: String(id), code }]))
+    this.#vats = new Map(
+      books.vats.map(({ vat_id: id, vat_code: code, rate }) => [id, { id: String(id), code, rate }]),
+    )
+  }
+
+  /**
+   * The lines of a table, ascending by its first column: chunks of whole lines, as large as the buffer, or of one
+   * longer line.
+   * @throws {UnsupportedByFormat} for a row that no row of COPY may hold
+   */
+  table(name: WholeTableName, buffer: ChunkBuffer): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    return packPieces(name === 'accounts' ? this.#accountLines() : this.#lines(name), buffer)
+  }
+
+  /**
+   * The format of movements, for all entries of the folder, drafts among them, by entry id. It reads accounts if their
+   * table was not rendered. Its lines throw UnsupportedByFormat, which names the entry.
+   */
+  async movements(): Promise<LineFormat> {
+    this.#heads ??= await readAccountHeads(this.#client, this.#key)
+    const auxiliaries = this.#heads.flatMap(({ id, auxiliaryNumber: number, auxiliaryName: name }) =>
+      number === null ? [] : [{ id, number, name: name! }],
+    )
+    const rows = { ...namedIn(this.#books), accounts: this.#heads }
+    return flatFormat(renderFlatDictionary(rows, auxiliaries, copy), copy, checkCopyRow)
+  }
+
+  *#lines(name: Exclude<WholeTableName, 'accounts'>): Generator<string> {
+    for (const row of shownRows[name](this.#books)) yield lineOf(name, row)
+  }
+
+  async *#accountLines(): AsyncGenerator<string> {
+    const heads: AccountHead[] = []
+    for await (const batch of readBookAccounts(this.#client, this.#key))
+      for (const account of batch) {
+        yield lineOf('accounts', this.#accountRow(account))
+        const { id, number, name, auxiliaryNumber, auxiliaryName } = account
+        heads.push({ id, number, name, auxiliaryNumber, auxiliaryName })
+      }
+    this.#heads = heads
+  }
+
+  #accountRow(account: BookAccount): Row<'accounts'> {
+    const { company, employee } = account
+    const paymentOf = (id: number | null) => (id === null ? null : this.#payments.get(id)!)
+    const vatOf = (id: number | null) => (id === null ? null : this.#vats.get(id)!)
+    const item = accountItem({
+      ...account,
+      counterpartAccount: null,
+      correspondanceAccount: null,
+      company: company && { ...company, payment: paymentOf(company.paymentId), vat: vatOf(company.vatId) },
+      employee: employee && { ...employee, payment: paymentOf(employee.paymentId) },
+    })
+    return {
+      account_id: account.id,
+      counterpart_account_id: 'counterpartAccount' in item ? account.counterpartAccountId : null,
+      correspondance_account_id: 'correspondanceAccount' in item ? account.correspondanceAccountId : null,
+      account_number: account.number,
+      account_name: account.name,
+      closed: account.closed,
+      details: detailsOf(item),
+    }
+  }
+}
+
+/**
+ * Reads every table but accounts, in one statement.
+ * @param client of the snapshot
+ * @param timeZone of the day on which a fiscal year was closed
+ * @throws {AppError} ERR-FOLDER-NOT-FOUND
+ */
+export async function readLedgerRows(
+  client: pg.ClientBase,
+  key: FolderKey,
+  timeZone: string,
+): Promise<LedgerRows> {
+  const books = await readBooks(client, key, timeZone)
+  if (!books) throw new AppError('ERR-FOLDER-NOT-FOUND')
+  return new LedgerRows(client, key, books)
+}
+
+/** The rows of each table, from what was read. */
+const shownRows: { [Name in Exclude<WholeTableName, 'accounts'>]: (books: Books) => Row<Name>[] } = {
+  folders: ({ folders }) =>
+    folders.map(({ society_id, view }) => {
+      const { address, contact, RCS } = accountingFolderItem(view)
+      const { name, reference, siret } = view
+      const details = JSON.stringify({ address, contact, RCS })
+      return { society_id, name, reference, siret, capital: inUnits(BigInt(view.capital)), details }
+    }),
+  exercices: ({ exercices }) =>
+    exercices.map((exercice) => ({
+      ...exercice,
+      months: monthsOf(exercice.start_date, exercice.end_date),
+      state: exercice.closed_at === null ? 'open' : 'closed',
+    })),
+  journals: ({ journals }) =>
+    journals.map((journal) => ({ ...journal, journal_type_name: journalTypeLabels[journal.journal_type] })),
+  payments: ({ payments }) =>
+    payments.map(({ payment_id, code }) => {
+      const shown = paymentMode(code)
+      return {
+        payment_id,
+        payment_name: shown.name,
+        payment_code: shown.code,
+        internal_code: shownPaymentCode(code),
+      }
+    }),
+  banks: ({ banks }) => banks,
+  axes: ({ axes }) => axes,
+  sections: ({ sections }) =>
+    sections.map(({ account_roots: roots, ...section }) => ({
+      ...section,
+      account_roots: roots.length === 0 ? null : roots.join(';'),
+    })),
+  vats: ({ vats }) => vats.map(({ rate, ...vat }) => ({ ...vat, rate: `${inUnits(BigInt(rate))}0000` })),
+}
+
+/** What rows of movements name, without accounts. */
+function namedIn(books: Books): Omit<DictionaryRows, 'accounts'> {
+  return {
+    journals: books.journals.map((row) => ({
+      id: String(row.journal_id),
+      code: row.journal_code,
+      name: row.journal_name,
+      type: row.journal_type,
+    })),
+    payments: books.payments.map(({ payment_id: id, code }) => ({ id: String(id), code })),
+    axes: books.axes.map((row) => ({ id: String(row.axis_id), code: row.axis_code, name: row.axis_name })),
+    sections: books.sections.map((row) => ({
+      id: String(row.section_id),
+      axisId: String(row.axis_id),
+      code: row.section_code,
+      name: row.section_name,
+    })),
+    thirdParties: books.thirdParties.map(({ id, code, name }) => ({ id: String(id), code, name })),
+  }
+}
+
+/** The company or the employee of an account, as its route gives it. */
+function detailsOf(item: ReturnType<typeof accountItem>): string | null {
+  if ('company' in item) return JSON.stringify({ company: item.company })
+  return 'employee' in item ? JSON.stringify({ employee: item.employee }) : null
+}
+
+function lineOf<Name extends WholeTableName>(name: Name, row: Row<Name>): string {
+  const { columns } = ledgerTables[name]
+  const fields = columns.map((column) => fieldText(row[column.name as ColumnName<Name>] ?? null))
+  const line = `${fields.join('\t')}\n`
+  // A character has at most three bytes for each unit of a string.
+  if (line.length * 3 <= copyRowBytesMax || Buffer.byteLength(line) <= copyRowBytesMax) return line
+  const id = `${columns[0]!.name} ${fields[0]}`
+  throw new UnsupportedByFormat(
+    `A row holds at most ${copyRowBytesMax} bytes, and that of ${name} with ${id} has more`,
+  )
+}
+
+function fieldText(field: Field): string {
+  if (field === null) return '\\N'
+  if (typeof field === 'boolean') return field ? 't' : 'f'
+  return typeof field === 'string' ? copied(field) : String(field)
+}

@@ -1,0 +1,63 @@
+/** What a ledger of many is read with, in one round trip of its snapshot. */
+import type pg from 'pg'
+import { AppError } from '../../../errors.ts'
+import { readChangedEntries } from '../../../ledger/changes/changed-entries.sql.ts'
+import { renderingOf } from '../../../ledger/changes/cursor.sql.ts'
+import { markChanged, noBlocks } from '../../blocks/former-blocks.ts'
+import { blocksOf, columnsOf, type KeptRow, tablesOf } from '../../blocks/kept-blocks.sql.ts'
+import { wholeFolder } from '../../selection.ts'
+import type { AskedLedger, LedgersTask } from './task.ts'
+
+interface StateRow extends KeptRow {
+  cursor: string
+  exerciceIds: string[]
+  /** Of the digests that are kept, like what follows; null if there are none that hold. */
+  keptCursor: string | null
+  version: string
+  hasTables: boolean
+}
+
+/**
+ * It also asks what the token opens: the main thread was told so before, and by now the token may be revoked, or the
+ * folder have moved. A replica without the token shows a state from before it.
+ * @throws {AppError} ERR-FOLDER-NOT-FOUND
+ */
+export async function readLedgerState(
+  client: pg.ClientBase,
+  { society: folderId }: Pick<AskedLedger, 'society'>,
+  { schemaId, timeZone, tokenId }: Pick<LedgersTask, 'schemaId' | 'timeZone' | 'tokenId'>,
+) {
+  const { rows } = await client.query<StateRow>({
+    name: 'ledger state',
+    text: `select ledger_cursor(f.schema_id, f.id, f.ledger_version, $3) as cursor,
+             array(select id::text from exercices where schema_id = $1 and folder_id = $2) as "exerciceIds", k.*
+           from folders f left join lateral (
+             select b.cursor as "keptCursor", c.version, ${columnsOf({ exerciceId: undefined })},
+               coalesce(t.version <= c.version, true) as "hasTables"
+             from ledger_blocks b cross join lateral read_ledger_cursor(b.cursor, b.schema_id, b.folder_id, $3) c
+               left join table_changes t on (t.schema_id, t.folder_id) = (b.schema_id, b.folder_id)
+             where b.schema_id = $1 and b.folder_id = $2 and c.refusal is null
+           ) k on true
+           where f.schema_id = $1 and f.id = $2 and not exists (
+             select from tokens t where t.id = $4
+               and (t.revoked_at is not null or not coalesce(t.folder_id = f.id, t.firm_id = f.firm_id)))`,
+    values: [schemaId, folderId, renderingOf(timeZone), tokenId],
+  })
+  const [found] = rows
+  if (!found) throw new AppError('ERR-FOLDER-NOT-FOUND')
+  const { cursor, exerciceIds, keptCursor, version } = found
+  const selection = wholeFolder({ schemaId, folderId }, timeZone)
+  const watched = { schemaId, folderId, exerciceIds, among: [] }
+  const isKept = keptCursor === cursor
+  const changed = () => (isKept ? [] : readChangedEntries(client, watched, version))
+  return {
+    cursor,
+    resolved: { selection, exerciceIds, accountIds: undefined, after: undefined, segments: undefined },
+    /** Whether the digests that are kept are those of this state. */
+    isKept,
+    /** The digests of its tables, if none of these has changed since they were kept. */
+    tables: keptCursor !== null && found.hasTables ? tablesOf(found.tables!) : undefined,
+    /** The blocks that are kept, and which of them have changed since; `noBlocks` if that is unknown. */
+    former: async () => (keptCursor === null ? noBlocks : markChanged(blocksOf(found), await changed())),
+  }
+}

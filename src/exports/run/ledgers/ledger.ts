@@ -1,0 +1,158 @@
+/** One ledger of many, from one snapshot (docs/spec/ledgers.md#lines). */
+import { isDeepStrictEqual } from 'node:util'
+import { type WholeTableName, wholeTables } from '../../../../packages/contract/src/ledger-tables.ts'
+import { inUnits } from '../../../formats/minor-units.ts'
+import { type EntryRange, everyEntry } from '../../../ledger/changes/entry-ranges.ts'
+import { BlockCutter } from '../../blocks/block-cutter.ts'
+import type { TableDigests } from '../../blocks/kept-blocks.sql.ts'
+import type { ChunkBuffer } from '../../chunk-buffer.ts'
+import { readFolderSpans } from '../../read/entry-segments.sql.ts'
+import type { ResolvedSelection } from '../../read/movements.sql.ts'
+import { beginLookUps, copyEntriesOf, copyMovementsOf } from '../../read/ranges/copy-ranges.sql.ts'
+import type { Snapshot } from '../../read/snapshot.ts'
+import { Tally } from '../../render/count-chunks.ts'
+import { type LedgerRows, readLedgerRows } from '../../render/ledger-rows.ts'
+import { packPieces } from '../../render/pack-pieces.ts'
+import { type LineFormat, renderLines, renderSegments } from '../../render/render-lines.ts'
+import { readRanges } from '../produce-changes.ts'
+import { readLedgerState } from './ledger-state.sql.ts'
+import { endLine, joined, ledgerLine, tableLine } from './lines.ts'
+import { proven, RowProofs } from './row-proofs.ts'
+import type { AskedLedger, EndedLedger, LedgersTask } from './task.ts'
+
+type Chunks = AsyncGenerator<Uint8Array<ArrayBuffer>>
+
+export interface Ledger {
+  /** From its first line. Where they end, nothing of the snapshot is left to be read. */
+  chunks: Chunks
+  /** Called after the last chunk. */
+  end: () => Omit<EndedLedger, 'asked' | 'upTo'> & { lines: string }
+}
+
+/**
+ * Looks up what a ledger is read with.
+ * @param buffer of its chunks
+ * @param spare for what is used up at once
+ * @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-VALIDATION, ERR-CURSOR-EXPIRED
+ */
+export async function beginLedger(
+  snapshot: Snapshot,
+  asked: AskedLedger,
+  task: LedgersTask,
+  buffer: ChunkBuffer,
+  spare: ChunkBuffer,
+): Promise<Ledger> {
+  const { society, since, entries: besides } = asked
+  const lookUp = async () => {
+    const state = await readLedgerState(snapshot.first, asked, task)
+    const { resolved, isKept, former } = state
+    const entries = since === undefined ? everyEntry : await readRanges(snapshot, resolved, since, besides)
+    // A whole ledger leaves its digests behind.
+    const cutter = since === undefined && !isKept ? new BlockCutter(await former()) : undefined
+    return { ...state, entries: joined(entries), cutter }
+  }
+  // In parallel, on two connections.
+  const [{ cutter, ...found }, rows] = await Promise.all([
+    lookUp(),
+    readLedgerRows(snapshot.second, { schemaId: task.schemaId, folderId: society }, task.timeZone),
+  ])
+  const { cursor, entries, tables: keptTables } = found
+  const tally = new Tally()
+  const proofs = new RowProofs()
+  const digests: Partial<Record<WholeTableName, string>> = {}
+  async function* head() {
+    yield ledgerLine(asked, cursor, entries)
+    for (const name of wholeTables) {
+      const known = asked.tables[name]
+      digests[name] =
+        known !== undefined && known === keptTables?.[name]
+          ? known
+          : // Each piece is copied into a chunk before the next is made.
+            yield* tablePieces(rows.table(name, spare), known, name)
+    }
+    yield tableLine('movements')
+  }
+  async function* chunks(): Chunks {
+    yield* packPieces(head(), buffer)
+    const lines = copyLines(snapshot, found.resolved, entries, await rows.movements(), buffer, tally, cutter)
+    for await (const piece of proven(lines, proofs, () => tally.movements))
+      yield typeof piece === 'string' ? encoder.encode(piece) : piece
+  }
+  const end = () => {
+    const { line, sha256 } = proofs.end()
+    const sums = { rows: proofs.rows, debit: inUnits(tally.debit.total), credit: inUnits(tally.credit.total) }
+    const kept = cutter && { blocks: cutter.end(tally.movements), tables: digests as TableDigests }
+    return { lines: line + endLine(society, sums, digests), cursor, rows: proofs.rows, sha256, kept }
+  }
+  return { chunks: chunks(), end }
+}
+
+export async function* nothing(): Chunks {}
+
+const encoder = new TextEncoder()
+
+/** The accounts of a folder may have hundreds of megabytes. */
+const heldBytesMax = 8 * 1024 * 1024
+
+/**
+ * The lines of a table, unless the caller has them.
+ * @returns their SHA-256
+ */
+async function* tablePieces(
+  lines: ReturnType<LedgerRows['table']>,
+  known: string | undefined,
+  name: WholeTableName,
+): AsyncGenerator<Uint8Array | string, string> {
+  const proofs = new RowProofs()
+  const pieces = proven(lines, proofs)
+  if (known === undefined) {
+    yield tableLine(name)
+    yield* pieces
+    const { line, sha256 } = proofs.end()
+    yield line
+    return sha256
+  }
+  // Whether they are sent is known after the last; a table that is too long to be held is sent in any case.
+  let held: (Uint8Array | string)[] | undefined = []
+  let heldBytes = 0
+  for await (const piece of pieces) {
+    if (!held) yield piece
+    else {
+      held.push(typeof piece === 'string' ? piece : piece.slice())
+      heldBytes += piece.length
+      if (heldBytes > heldBytesMax) {
+        yield* [tableLine(name), ...held]
+        held = undefined
+      }
+    }
+  }
+  const { line, sha256 } = proofs.end()
+  if (!held) yield line
+  else if (sha256 !== known) yield* [tableLine(name), ...held, line]
+  return sha256
+}
+
+/** The lines of the movements in these ranges. */
+export async function* copyLines(
+  snapshot: Snapshot,
+  resolved: ResolvedSelection,
+  entries: readonly EntryRange[],
+  format: LineFormat,
+  buffer: ChunkBuffer,
+  tally: Tally,
+  cutter?: BlockCutter,
+): Chunks {
+  if (entries.length === 0) return
+  const { first, second } = snapshot
+  if (isDeepStrictEqual(entries, everyEntry)) {
+    const spans = await readFolderSpans(first, resolved.selection)
+    return yield* renderSegments(snapshot, resolved, spans, format, buffer, tally, cutter)
+  }
+  await Promise.all([first, second].map(beginLookUps))
+  const statements = {
+    movements: copyMovementsOf(entries, resolved, format.movementColumns),
+    entries: copyEntriesOf(entries, resolved, format.entryColumns),
+    order: 'ascending',
+  } as const
+  yield* renderLines(snapshot, statements, format, buffer, tally, cutter)
+}

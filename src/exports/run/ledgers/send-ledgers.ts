@@ -1,0 +1,198 @@
+/**
+ * Sends many ledgers to the main thread, one after the other, each from a snapshot of its own on the same two connections.
+ * Before each the main thread is asked for it: by then the caller may have lost it. Once the rows of one are read, the
+ * next one begins, while the last bytes are on their way.
+ */
+import { once } from 'node:events'
+import type { MessagePort } from 'node:worker_threads'
+import { limits } from '../../../config.ts'
+import { unavailableIfMissing } from '../../../db/outage.ts'
+import { AppError } from '../../../errors.ts'
+import { UnsupportedByFormat } from '../../../formats/unsupported.ts'
+import { StageTimes } from '../../../telemetry/stage-times.ts'
+import { ChannelWriter } from '../../../threads/channel.ts'
+import { type ChunkBuffer, sameChunkBuffer } from '../../chunk-buffer.ts'
+import type { ExportSnapshot, ExportSources, Source } from '../../sources/export-sources.ts'
+import { begun, chunkBuffer, sendChunks } from '../send.ts'
+import type { ExportHead, ExportSummary } from '../task.ts'
+import { beginLedger, type Ledger, nothing } from './ledger.ts'
+import { beginBlocks } from './ledger-blocks.ts'
+import { refusedLine, wholeLine } from './lines.ts'
+import type { AskedLedger, EndedLedger, LedgersTask, NextLedger, Refusal, SentLedgers } from './task.ts'
+
+/** Resolves when the thread's part is over; its error goes through the channel. */
+export async function sendLedgers(sources: ExportSources, sent: SentLedgers): Promise<void> {
+  const { task, port, buffers, asking, sentAt } = sent
+  const channel = new ChannelWriter<ExportHead, ExportSummary>(port, limits.channelWindowBytes, buffers)
+  const times = new StageTimes(sentAt)
+  times.end('wait')
+  const ledgers = new Ledgers(sources, task, channel.signal, chunkBuffer(task, channel, undefined))
+  try {
+    channel.head({ cursor: undefined })
+    const ask: Ask = (ended) => askFor(asking, ended, channel.signal)
+    // A compressor holds back what no reader can know of.
+    const upTo = () => (task.encoding === 'identity' ? channel.sentBytes : Number.POSITIVE_INFINITY)
+    const produced = { chunks: ledgers.chunks(ask, upTo), rows: () => ledgers.rows }
+    channel.end(await sendChunks(produced, task.encoding, channel, undefined, times))
+  } catch (error) {
+    if (!channel.signal.aborted) sources.count(error)
+    channel.fail(unavailableIfMissing(error))
+  } finally {
+    asking.close()
+    await ledgers.close()
+  }
+}
+
+/** Rejects if the reader has cancelled. */
+async function askFor(
+  asking: MessagePort,
+  ended: EndedLedger | undefined,
+  signal: AbortSignal,
+): Promise<NextLedger> {
+  asking.postMessage(ended)
+  const [next] = await once(asking, 'message', { signal })
+  return next
+}
+
+type Ask = (ended: EndedLedger | undefined) => Promise<NextLedger>
+
+/** One that has begun, or lines that stand for it. */
+interface AnsweredLedger extends Ledger {
+  asked: AskedLedger
+}
+
+class Ledgers {
+  /** Movements of all ledgers. */
+  rows = 0
+  readonly #sources: ExportSources
+  readonly #task: LedgersTask
+  readonly #signal: AbortSignal
+  readonly #buffer: ChunkBuffer
+  readonly #spare = sameChunkBuffer()
+  /** Of the last ledger; undefined if its connections are given back. */
+  #snapshot: ExportSnapshot | undefined
+  /** Undefined: there is none. */
+  #next: Promise<AnsweredLedger | undefined> = Promise.resolve(undefined)
+
+  constructor(sources: ExportSources, task: LedgersTask, signal: AbortSignal, buffer: ChunkBuffer) {
+    this.#sources = sources
+    this.#task = task
+    this.#signal = signal
+    this.#buffer = buffer
+    signal.addEventListener('abort', () => void this.#drop(signal.reason))
+  }
+
+  /** @param upTo bytes that are sent */
+  async *chunks(ask: Ask, upTo: () => number) {
+    const counts = { whole: 0, refusals: 0 }
+    this.#begin(ask, undefined)
+    for (let ledger = await this.#next; ledger; ledger = await this.#next) {
+      const { lines, ...sent } = yield* this.#rowsOf(ledger)
+      counts[sent.refusal ? 'refusals' : 'whole']++
+      this.rows += sent.rows
+      const last = encoder.encode(lines)
+      this.#begin(ask, { asked: ledger.asked, ...sent, upTo: upTo() + last.length })
+      yield last
+    }
+    if (this.#task.what === 'ledgers') yield encoder.encode(wholeLine(counts.whole, counts.refusals))
+  }
+
+  /** Nothing is begun after it: the channel has ended. */
+  async close(): Promise<void> {
+    await this.#next.catch(() => {})
+    await this.#drop()
+  }
+
+  #begin(ask: Ask, ended: EndedLedger | undefined): void {
+    this.#next = ask(ended).then((next) => this.#begun(next))
+    // Whoever waits for it is told.
+    this.#next.catch(() => {})
+  }
+
+  async #begun(next: NextLedger): Promise<AnsweredLedger | undefined> {
+    // Where nothing is read, no transaction stays open meanwhile.
+    if (next.kind !== 'ledger') await this.#drop()
+    if (next.kind === 'end') return undefined
+    const { asked } = next
+    const stand = (end: Ledger['end']) => ({ asked, chunks: nothing(), end })
+    if (next.kind === 'known') return stand(() => next.known)
+    if (next.kind === 'refused') return stand(() => refused(asked, next.refusal))
+    try {
+      return { asked, ...(await this.#read(asked, next.cursor)) }
+    } catch (error) {
+      if (this.#signal.aborted) throw error
+      this.#sources.count(error)
+      return stand(() => refused(asked, refusalOf(error), faultOf(error)))
+    }
+  }
+
+  async *#rowsOf({ asked, chunks, end }: AnsweredLedger) {
+    try {
+      yield* chunks
+      return end()
+    } catch (error) {
+      await this.#drop(error as Error)
+      if (!(error instanceof UnsupportedByFormat)) throw error
+      return refused(asked, refusalOf(error), faultOf(error))
+    }
+  }
+
+  /** Produces up to the first chunk. Until then it can begin again on the main database if a replica fails it. */
+  async #read(asked: AskedLedger, cursor: string): Promise<Ledger> {
+    const { schemaId } = this.#task
+    const seen = { schemaId, folderId: asked.society, cursor }
+    for (let isAgain = false; ; isAgain = true) {
+      const snapshot = await this.#open({ schemaId, seen, isAgain })
+      try {
+        this.#signal.throwIfAborted()
+        const begin = this.#task.what === 'ledgers' ? beginLedger : beginBlocks
+        const ledger = await begin(snapshot, asked, this.#task, this.#buffer, this.#spare)
+        return { ...ledger, chunks: await begun(ledger.chunks) }
+      } catch (error) {
+        // What is refused for the state that it found says nothing against the connections.
+        const isRefused = error instanceof AppError && error.status < 500
+        await this.#drop(isRefused ? undefined : (error as Error))
+        if (this.#signal.aborted || !this.#sources.failed(snapshot, seen, error)) throw error
+      }
+    }
+  }
+
+  async #open(source: Source): Promise<ExportSnapshot> {
+    const before = this.#snapshot
+    this.#snapshot = undefined
+    const snapshot = await (before ? this.#sources.next(before, source) : this.#sources.open(source))
+    this.#snapshot = snapshot
+    return snapshot
+  }
+
+  /** All that was to be read of it was read, or its error is told: that it is lost by now matters to operators alone. */
+  async #drop(error?: Error): Promise<void> {
+    const snapshot = this.#snapshot
+    this.#snapshot = undefined
+    await snapshot?.close(error).catch((failure: unknown) => this.#sources.count(failure))
+  }
+}
+
+function refused({ society }: AskedLedger, refusal: Refusal, fault?: string) {
+  const lines = refusedLine(society, refusal)
+  return { lines, cursor: undefined, rows: 0, sha256: undefined, refusal, fault }
+}
+
+const encoder = new TextEncoder()
+
+function refusalOf(error: unknown): Refusal {
+  // It names the entry.
+  if (error instanceof UnsupportedByFormat) return { code: 'ERR-INTERNAL', message: error.message }
+  const known = unavailableIfMissing(error)
+  const { code, message, issues } = known instanceof AppError ? known : new AppError('ERR-INTERNAL')
+  return {
+    code,
+    message: issues ? issues.map((each) => `${each.parameter} ${each.message}`).join('; ') : message,
+  }
+}
+
+/** What is not the caller's. */
+function faultOf(error: unknown): string | undefined {
+  if (error instanceof AppError && error.status < 500) return undefined
+  return error instanceof Error ? error.stack : String(error)
+}

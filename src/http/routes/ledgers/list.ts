@@ -1,0 +1,152 @@
+/** The ledgers that a token may read, with their cursors (docs/spec/ledgers.md#the-list). */
+import { Buffer } from 'node:buffer'
+import { z } from '@hono/zod-openapi'
+import { compressWhole } from '../../../exports/compressor.ts'
+import { framings } from '../../../exports/render/framing.ts'
+import { type JsonForm, mediaTypes } from '../../../formats/file-formats.ts'
+import { type Listed, readLedgerList } from '../../../ledger/ledger-list.sql.ts'
+import { takeBackFromRate } from '../../authenticate.ts'
+import { accountingFolderId, idSchema, version, wait } from '../../query.ts'
+import { etagOf, holdsEtag, representationFor } from '../../representation.ts'
+import { type TokenCall, tokenRoute } from '../../route.ts'
+import { conditionalRequest, encodingHeader, listHeaders, onlyFolder } from '../../schemas/answer-headers.ts'
+import type { LedgerList } from '../../stream/list-reads.ts'
+import { caching } from '../../stream/stream-export.ts'
+
+const query = z.strictObject({ version, accountingFolderId, wait })
+
+const id = z.string().openapi({ ...idSchema, example: '26002' })
+
+const Ledger = z
+  .object({
+    society: id.openapi({ description: 'Id of the folder, for the header society-id' }),
+    firm: z.object({
+      id: id.openapi({ example: '26001' }),
+      name: z.string().openapi({ example: 'Cabinet Roussel' }),
+    }),
+    name: z.string().openapi({ example: 'Boulangerie Martin' }),
+    reference: z.string().nullable().openapi({ example: 'MARTIN' }),
+    cursor: z.string().openapi({
+      description: 'The state of its ledger, as X-Ledger-Cursor on the routes of the folder',
+      example: '4711.1.jWShZ-gx.EeSGmSmtIuJfr19E1z0hHo',
+    }),
+  })
+  .openapi('Ledger')
+
+type Call = TokenCall<z.output<typeof query>>
+
+export const ledgerList = tokenRoute({
+  method: 'get',
+  path: '/api/v1/mad/ledgers',
+  levels: ['api', 'firm'],
+  summary: 'The ledgers that the token may read, each with its cursor; waits for a change',
+  description:
+    'Every folder of the firm, or the one of a company token, ascending by id. Compare the cursors with those that you ' +
+    'have: it tells which ledgers changed, came and left. With If-None-Match and wait, the request is held while the ' +
+    'list is the one that you have.',
+  query,
+  headers: conditionalRequest.pick({ 'if-none-match': true }).extend(onlyFolder.shape),
+  waits: ({ wait = 0 }) => wait > 0,
+  answers: {
+    200: {
+      headers: { ...listHeaders, ...encodingHeader },
+      description: 'One ledger per line with Accept: application/x-ndjson',
+      content: {
+        [mediaTypes.json]: { schema: z.array(Ledger) },
+        [mediaTypes.ndjson]: { schema: Ledger },
+      },
+    },
+    304: {
+      headers: listHeaders,
+      description: 'The list is the one that If-None-Match names; with wait, until the time was over',
+    },
+  },
+  answer: async (call) => {
+    const { c } = call
+    const representation = representationFor(c)
+    const etagOfList = ({ tag }: LedgerList) => etagOf(tag, representation, [])
+    const isHeld = (list: LedgerList) => holdsEtag(c.req.header('if-none-match'), etagOfList(list))
+    const list = await readOrWait(call, isHeld)
+    const headers = { ...caching, ETag: etagOfList(list) }
+    if (isHeld(list)) return c.body(null, 304, headers)
+    const { form, encoding } = representation
+    const body = await bodyOf(list, representation)
+    Object.assign(c.get('audited') ?? {}, { rows: list.lines?.length })
+    return c.body(body as Uint8Array<ArrayBuffer>, 200, {
+      ...headers,
+      'Content-Type': mediaTypes[form],
+      'Content-Length': String(body.length),
+      ...(encoding === 'identity' ? {} : { 'Content-Encoding': encoding }),
+    })
+  },
+})
+
+/**
+ * Reads the list; where the caller may wait, as soon as it is another one or the time is over. A token is woken once a
+ * second at most (docs/spec/ledgers.md#waiting-for-a-change-of-the-list): a request that follows a change waits for the rest
+ * of that second.
+ */
+async function readOrWait(call: Call, isHeld: (list: LedgerList) => boolean): Promise<LedgerList> {
+  const { c, services, principal, query } = call
+  const { notifications, waitingReads, listReads } = services
+  const listed = listedFor(call)
+  const ifNoneMatch = c.req.header('if-none-match')
+  const shared = (held: string) =>
+    [JSON.stringify([listed, held]), () => readList(call, listed, held)] as const
+  const whole = async (list: LedgerList) =>
+    list.lines || isHeld(list) ? list : listReads.read(...shared(''))
+  const { wait: seconds = 0 } = query
+  if (seconds === 0 || ifNoneMatch === undefined)
+    return whole(await listReads.read(...shared(ifNoneMatch ?? '')))
+  const until = performance.now() + seconds * 1000
+  const left = () => until - performance.now()
+  // Listened to before it is read, so that no change in between is missed.
+  using watch = await ('folderId' in listed
+    ? notifications.watch('grandlivre_ledgers', listed.folderId)
+    : notifications.watch('grandlivre_firms', listed.firmId))
+  c.env.outgoing.once('close', () => watch.stop())
+  const token = `${principal.tokenId} ${c.get('folderId') ?? ''}`
+  const [name, read] = shared(ifNoneMatch)
+  const pause = listReads.pauseOf(token)
+  if (pause) await watch.meanwhile(pause, left())
+  let list = await listReads.read(name, read)
+  let hasWaited = pause !== undefined
+  if (!isHeld(list)) listReads.pause(token)
+  const readInTurn = () => waitingReads.run(principal.thirdPartyId, read)
+  while (isHeld(list)) {
+    hasWaited = true
+    if (!(await watch.next(left()))) break
+    const woken = await watch.meanwhile(listReads.readAfterPause(token, name, readInTurn), left())
+    if (!woken) break
+    list = woken
+  }
+  if (hasWaited) await takeBackFromRate(c, services)
+  return whole(list)
+}
+
+/** A company token reads its folder, and a firm token its firm, or the folder that the request names. */
+function listedFor({ c, principal: { schemaId, firmId } }: Pick<Call, 'c' | 'principal'>): Listed {
+  const folderId = c.get('folderId')
+  return folderId === undefined ? { schemaId, firmId } : { schemaId, folderId }
+}
+
+async function readList({ services }: Call, listed: Listed, held: string): Promise<LedgerList> {
+  const { database, config } = services
+  const { tag, lines } = await readLedgerList(database, listed, config.timeZone, held)
+  return { tag, lines: lines?.split('\n').filter(Boolean), bodies: new Map() }
+}
+
+type Representation = ReturnType<typeof representationFor<JsonForm>>
+
+/** Made once for all requests that share the read. */
+function bodyOf({ lines = [], bodies }: LedgerList, { form, encoding }: Representation): Promise<Uint8Array> {
+  const name = `${form} ${encoding}`
+  const write = async () => {
+    const { open, separator, terminator, close } = framings[form]
+    const text = Buffer.from(open + lines.map((line) => line + terminator).join(separator) + close)
+    return encoding === 'identity' ? text : compressWhole(text, encoding)
+  }
+  const body = bodies.get(name) ?? write()
+  bodies.set(name, body)
+  return body
+}

@@ -1,0 +1,36 @@
+/** The folders that a token opens, by id and by the cursor of their ledgers. */
+import type { Pool } from 'pg'
+import type { Principal } from '../../../auth/principal.ts'
+import { idLiteral } from '../../../db/literal.ts'
+import { askInTenant } from '../../../db/pool.ts'
+import { cursorExpression } from '../../../ledger/changes/cursor.sql.ts'
+
+type Opening = Pick<Principal, 'schemaId' | 'firmId' | 'folderId'>
+
+/** Ids, ascending as numbers. @param only the one folder that the request concerns */
+export async function readOpenedIds(
+  database: Pool,
+  caller: Opening,
+  only: string | undefined,
+): Promise<string[]> {
+  const text = `select id from folders where ${opened(caller)} ${only === undefined ? '' : `and id = ${idLiteral(only)}`}
+    order by id`
+  return (await askInTenant<{ id: string }>(database, caller.schemaId, text)).map(({ id }) => id)
+}
+
+/** Undefined if the folder is not there, or not opened by the token. */
+export async function readOpenedCursor(
+  database: Pool,
+  caller: Opening,
+  folderId: string,
+  timeZone: string,
+): Promise<string | undefined> {
+  const text = `select ${cursorExpression(timeZone)} as cursor from folders
+    where ${opened(caller)} and id = ${idLiteral(folderId)}`
+  return (await askInTenant<{ cursor: string }>(database, caller.schemaId, text))[0]?.cursor
+}
+
+function opened({ schemaId, firmId, folderId }: Opening): string {
+  const of = folderId === null ? `firm_id = ${idLiteral(firmId)}` : `id = ${idLiteral(folderId)}`
+  return `schema_id = ${idLiteral(schemaId)} and ${of}`
+}

@@ -1,0 +1,349 @@
+/** Digests of many ledgers: those of the rows that the stream gives, which of them are kept, and what has them rendered anew. */
+import { createHash } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createFolder } from '../../../src/ledger/tenants.sql.ts'
+import { type LedgerDigests, plainLedgerBlocks } from '../../support/changes/ledger-digests.ts'
+import { type LedgerItem, readLedgers } from '../../support/changes/ledger-stream.ts'
+import { addLargeExercice } from '../../support/ledgers/large-exercice.ts'
+import { credentials, folders } from '../../support/ledgers/tenants.ts'
+import { startTestService } from '../../support/service.ts'
+import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { until } from '../../support/until.ts'
+
+let stage: ExportStage
+
+const society = folders.first.folderId
+const empty = '113'
+const ofFolder = `schema_id = 100 and folder_id = ${society}`
+
+beforeAll(async () => {
+  stage = await setExportStage()
+  await addLargeExercice(stage.staff.client, 12_000)
+  const { schemaId, firmId } = folders.first
+  await createFolder(stage.staff.client, { schemaId, firmId, id: empty, name: 'Empty' })
+  const ofBooks = `schema_id, folder_id`
+  const at = `100, ${society}`
+  await change(`insert into vat_codes (${ofBooks}, id, code, rate) values (${at}, 1, 'V1', 2000);
+    insert into accounts (${ofBooks}, id, number, name) values (${at}, 9001, '401900', 'A'), (${at}, 9002, '421900', 'B');
+    insert into companies (${ofBooks}, account_id, name, vat_id) values (${at}, 9001, 'Société', 1);
+    insert into employees (${ofBooks}, account_id, last_name) values (${at}, 9002, 'Dupré');
+    insert into banks (${ofBooks}, id, iban, bic, journal_id) values (${at}, 1, 'FR76', 'AGRIFRPP', 33)`)
+})
+
+afterAll(() => stage?.close())
+
+beforeEach(() => change('delete from ledger_blocks'))
+
+type Headers = Record<string, string>
+
+const change = async (sql: string) =>
+  (await stage.staff.client.query(`set search_path = grandlivre; ${sql}`)) as unknown as { rows: never[] }[]
+
+async function post(
+  route: 'blocks' | 'changes',
+  body: unknown,
+  headers: Headers = stage.firm,
+  url = stage.service.url,
+) {
+  return fetch(`${url}/api/v1/mad/ledgers/${route}?version=1.0.0`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+}
+
+async function ask(body: unknown, headers?: Headers, url?: string): Promise<LedgerDigests[]> {
+  const answer = await post('blocks', body, headers, url)
+  const text = await answer.text()
+  expect([answer.status, answer.headers.get('content-type')], text).toEqual([200, 'application/x-ndjson'])
+  expect(text === '' || text.endsWith('\n')).toBe(true)
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line))
+}
+
+const digestsOf = async (id = society) => (await ask({ ledgers: [{ society: id }] }))[0]!
+
+async function ledgersOf(body: unknown, headers?: Headers): Promise<LedgerItem[]> {
+  return readLedgers(await (await post('changes', body, headers)).text()).ledgers
+}
+
+const ledgerOf = async (id = society) => (await ledgersOf({ ledgers: [{ society: id }] }))[0]!
+
+/** Once the digests of that state are kept. They are stored after the ledger was sent. */
+async function keptAt(cursor: string, id = society): Promise<void> {
+  const isKept = () =>
+    stage.staff.client.query('select from grandlivre.ledger_blocks where folder_id = $1 and cursor = $2', [
+      id,
+      cursor,
+    ])
+  await until(async () => (await isKept()).rowCount === 1)
+}
+
+const forged = createHash('sha256').update('forged').digest('hex')
+
+/** Replaces kept digests: they are in an answer only if their rows were not rendered again. */
+const forgeBlock = (place: number) =>
+  change(`update ledger_blocks set digests = overlay(digests placing sha256('forged') from ${(place - 1) * 32 + 1} for 32)
+    where folder_id = ${society}`)
+const forgeTables = () =>
+  change(
+    `update ledger_blocks set tables = overlay(tables placing sha256('forged') from 1 for 32) where folder_id = ${society}`,
+  )
+
+const forgedPlaces = ({ blocks }: LedgerDigests) =>
+  blocks.flatMap(({ sha256 }, i) => (sha256 === forged ? [i + 1] : []))
+
+test('all ledgers of a firm: the digests are those of the rows that the stream gives, drafts among them', async () => {
+  const answers = await ask({})
+  const ledgers = await ledgersOf({})
+  expect(answers.map((each) => each.society)).toEqual([society, folders.sameFirm.folderId, empty])
+  expect(ledgers[0]!.tables.movements!.some((row) => row.split('\t')[6] === 't')).toBe(true)
+  expect(answers[0]!.blocks.length).toBeGreaterThan(10)
+  for (const [i, ledger] of ledgers.entries())
+    expect(answers[i]).toEqual(plainLedgerBlocks(ledger, answers[i]!))
+})
+
+test('an empty ledger has no block, and the digest of nothing', async () => {
+  for (const ledger of [await digestsOf(empty), await digestsOf(empty)]) {
+    const nothing = createHash('sha256').digest('hex')
+    expect(ledger).toMatchObject({ society: empty, rows: 0, blocks: [], digest: nothing })
+    expect(ledger.tables['accounts']).toBe(nothing)
+    expect(ledger.tables['folders']).not.toBe(nothing)
+  }
+})
+
+test('a full ledger of the stream keeps its digests, in any encoding; one since a cursor does not', async () => {
+  for (const encoding of ['identity', 'zstd', 'gzip']) {
+    await change('delete from ledger_blocks')
+    const answer = await post(
+      'changes',
+      { ledgers: [{ society }] },
+      { ...stage.firm, 'Accept-Encoding': encoding },
+    )
+    const { cursor } = readLedgers(await answer.text()).ledgers[0]!
+    await keptAt(cursor)
+  }
+  const { cursor } = await ledgerOf()
+  await keptAt(cursor)
+  await change('delete from ledger_blocks')
+  await ledgersOf({ ledgers: [{ society, since: cursor }] })
+  // Digests are stored in their turn, and these come later.
+  await keptAt((await ledgerOf(folders.sameFirm.folderId)).cursor, folders.sameFirm.folderId)
+  expect((await change(`select from ledger_blocks where folder_id = ${society}`))[1]!.rows).toEqual([])
+})
+
+test('nothing has changed: the answer needs no row and no snapshot', async () => {
+  const ledger = await ledgerOf()
+  await keptAt(ledger.cursor)
+  await change('revoke select on movements, entries, accounts, exercices from grandlivre_service')
+  try {
+    const digests = await digestsOf()
+    expect(digests).toEqual(plainLedgerBlocks(ledger, digests))
+  } finally {
+    await change('grant select on movements, entries, accounts, exercices to grandlivre_service')
+  }
+})
+
+test('only blocks with changed entries are rendered again, by blocks and by full ledgers; tables are not', async () => {
+  const before = await digestsOf()
+  await keptAt(before.cursor)
+  for (const place of [2, 5, 9]) await forgeBlock(place)
+  await forgeTables()
+  const inBlock = (place: number) =>
+    `id = (select min(id) from entries where ${ofFolder} and id >= ${before.blocks[place - 1]!.from})`
+  await change(`update entries set comment = 'x' where ${ofFolder} and ${inBlock(2)}`)
+  const after = await digestsOf()
+  expect(forgedPlaces(after)).toEqual([5, 9])
+  expect(after.tables['folders']).toBe(forged)
+  await keptAt(after.cursor)
+
+  await change(`update entries set comment = 'x' where ${ofFolder} and ${inBlock(5)}`)
+  const { cursor, end } = await ledgerOf()
+  await keptAt(cursor)
+  expect(forgedPlaces(await digestsOf())).toEqual([9])
+  // A full ledger renders its tables.
+  expect((await digestsOf()).tables).toEqual(end.tables)
+})
+
+test('rows of other blocks are not read again', async () => {
+  const { cursor, blocks } = await digestsOf()
+  await keptAt(cursor)
+  const { from, to } = blocks[3]!
+  await change(`update entries set comment = 'read' where ${ofFolder}
+    and id = (select min(id) from entries where ${ofFolder} and id >= ${from})`)
+  const readable = (id: string) =>
+    `case when ${id} between ${from} and ${to} then true else refuse_reading() end`
+  await change(`create function refuse_reading() returns boolean language plpgsql
+      as 'begin raise exception ''a row of an unchanged block is read''; end';
+    create policy changed on movements as restrictive to grandlivre_service using (${readable('entry_id')});
+    create policy changed on entries as restrictive to grandlivre_service using (${readable('id')})`)
+  try {
+    expect(await digestsOf()).toMatchObject({ blocks: { length: blocks.length } })
+  } finally {
+    await change('drop function refuse_reading cascade')
+  }
+  const ledger = await ledgerOf()
+  const digests = await digestsOf()
+  expect(digests).toEqual(plainLedgerBlocks(ledger, digests))
+})
+
+test('tables that the caller has are not rendered for the end of a ledger where only entries changed', async () => {
+  const { cursor, end } = await ledgerOf()
+  await keptAt(cursor)
+  await change(`update entries set comment = 'only entries' where ${ofFolder} and id = 39`)
+  await change(`create function refuse_reading() returns boolean language plpgsql
+      as 'begin raise exception ''companies are read''; end';
+    create policy unread on companies as restrictive to grandlivre_service using (refuse_reading())`)
+  const since = { society, since: cursor, tables: end.tables }
+  try {
+    const [ledger] = await ledgersOf({ ledgers: [since] })
+    expect(ledger!.end.tables).toEqual(end.tables)
+    expect(Object.keys(ledger!.tables)).toEqual(['movements'])
+  } finally {
+    await change('drop function refuse_reading cascade')
+  }
+  await change(`update companies set siren = '123456789' where ${ofFolder}`)
+  const [ledger] = await ledgersOf({ ledgers: [since] })
+  expect(Object.keys(ledger!.tables)).toEqual(['accounts', 'movements'])
+})
+
+/** One for each kind of change that rows show. Ids of entries in exercice 12 are 12 + 27 n. */
+const changes: [what: string, sql: string][] = [
+  ['an entry', `update entries set comment = 'x' where ${ofFolder} and id = 39`],
+  ['a movement', `update movements set description = 'x' where ${ofFolder} and entry_id = 120`],
+  ['a movement goes elsewhere', `update movements set entry_id = 336 where ${ofFolder} and entry_id = 363`],
+  ['an entry goes', `delete from entries where ${ofFolder} and id = 525`],
+  ['a draft is validated', `update entries set validated_at = date where ${ofFolder} and id in (30, 93)`],
+  ['a draft again', `update entries set validated_at = null where ${ofFolder} and id = 174`],
+  ['an account renamed', `update accounts set name = 'Neu' where ${ofFolder} and id = 106`],
+  [
+    'a new account',
+    `insert into accounts (schema_id, folder_id, id, number, name) values (100, ${society}, 9106, '999106', 'x')`,
+  ],
+  ['an account goes', `delete from accounts where ${ofFolder} and id = 9106`],
+  ['a journal', `update journals set code = 'NEU' where ${ofFolder} and id = 33`],
+  ['a mode of payment', `update payments set code = 'CHQ' where ${ofFolder} and id = 52`],
+  ['an axis', `update axes set name = 'Neu' where ${ofFolder} and id = 62`],
+  ['a section', `update sections set code = 'NEU' where ${ofFolder} and id = 72`],
+  ['a bank', `update banks set iban = 'FR7630006000011234567890189' where ${ofFolder}`],
+  ['a VAT code', `update vat_codes set rate = rate + 1 where ${ofFolder}`],
+  ['a company', `update companies set name = 'Neu' where ${ofFolder}`],
+  ['an employee', `update employees set last_name = 'Neu' where ${ofFolder}`],
+  ['an exercice closed', `update exercices set closed_at = now() where ${ofFolder} and id = 12`],
+  ['the folder renamed', `update folders set name = 'Neu' where schema_id = 100 and id = ${society}`],
+  ['a partner renamed', `update third_parties set name = 'Neuer Name' where code = 'PARTNER'`],
+  ['much', `update entries set comment = 'all' where ${ofFolder}`],
+]
+
+test.each(changes)('after a change, digests are those of the new rows: %s', async (_, sql) => {
+  const before = await digestsOf()
+  await keptAt(before.cursor)
+  await change(sql)
+  const digests = await digestsOf()
+  const ledger = await ledgerOf()
+  expect(digests).toEqual(plainLedgerBlocks(ledger, digests))
+  // The change shows.
+  expect({ ...digests, cursor: '' }).not.toEqual({ ...before, cursor: '' })
+})
+
+test('digests of another rendering, of another epoch, or of changes that are forgotten, are not used', async () => {
+  const other = await startTestService(stage.database, { timeZone: 'Asia/Tokyo' })
+  try {
+    const [digests] = await ask({ ledgers: [{ society }] }, stage.firm, other.url)
+    await keptAt(digests!.cursor)
+    await forgeBlock(1)
+    await forgeTables()
+    const own = await digestsOf()
+    expect(own).toEqual(plainLedgerBlocks(await ledgerOf(), own))
+    await keptAt(own.cursor)
+  } finally {
+    await other.stop()
+  }
+  for (const lost of [
+    'update service_state set epoch = epoch + 1',
+    `insert into ledger_changes (schema_id, folder_id, version, kind, ids)
+       values (100, ${society}, next_ledger_version(100, ${society}), 'forgotten', '{}')`,
+  ]) {
+    await forgeBlock(1)
+    await forgeTables()
+    await change(lost)
+    const digests = await digestsOf()
+    expect(digests).toEqual(plainLedgerBlocks(await ledgerOf(), digests))
+    await keptAt(digests.cursor)
+  }
+})
+
+test('folders of others are refused, the others go on, and digests of tenants are apart', async () => {
+  const ids = [folders.otherTenant.folderId, society, folders.otherFirm.folderId, '999999']
+  const answers: object[] = await ask({ ledgers: ids.map((id) => ({ society: id })) })
+  const refused = (id: string) => ({ refused: id, code: 'ERR-FOLDER-NOT-FOUND', message: expect.any(String) })
+  expect(answers).toEqual([
+    refused(ids[0]!),
+    expect.objectContaining({ society }),
+    refused(ids[2]!),
+    refused(ids[3]!),
+  ])
+  const secret = await stage.staff.thirdParty('BLOCKS-STRANGER')
+  const stranger = credentials(await stage.staff.token('BLOCKS-STRANGER', 'api', folders.otherTenant), secret)
+  const [own] = await ask({}, stranger)
+  const [ledger] = await ledgersOf({}, stranger)
+  expect(own).toEqual(plainLedgerBlocks(ledger!, own!))
+  expect(own!.society).toBe(folders.otherTenant.folderId)
+  // With a company token, and where one folder is named, every other is refused.
+  const two = { ledgers: [{ society }, { society: folders.sameFirm.folderId }] }
+  for (const headers of [stage.company, { ...stage.firm, 'society-id': society }])
+    expect(await ask(two, headers)).toEqual([
+      expect.objectContaining({ society }),
+      refused(folders.sameFirm.folderId),
+    ])
+  expect((await ask({}, stage.company)).map((each) => each.society)).toEqual([society])
+})
+
+test('an answer does not fail where its digests cannot be stored', async () => {
+  await change('revoke insert on ledger_blocks from grandlivre_service')
+  try {
+    const digests = await digestsOf()
+    expect(digests).toEqual(plainLedgerBlocks(await ledgerOf(), digests))
+    await until(() => stage.service.lines.filter((line) => line.includes('"blocks.notKept"')).length >= 2)
+  } finally {
+    await change('grant insert on ledger_blocks to grandlivre_service')
+  }
+})
+
+describe('bad requests', () => {
+  test.each([
+    [{ ledgers: [{ society, since: 'x' }] }, 'ledgers.0.since'],
+    [{ ledgers: [{ society }, { society }] }, 'ledgers.1.society'],
+    [{ ledgers: [{ society: '-1' }] }, 'ledgers.0.society'],
+    [{ ledgers: [] }, 'ledgers'],
+    [{ all: true }, 'all'],
+  ])('%j: names %s', async (body, parameter) => {
+    const answer = await post('blocks', body)
+    expect(answer.status).toBe(400)
+    const { error } = (await answer.json()) as {
+      error: { code: string; details: { issues: { parameter: string }[] } }
+    }
+    expect([error.code, error.details.issues.map((issue) => issue.parameter)]).toEqual([
+      'ERR-VALIDATION',
+      [parameter],
+    ])
+  })
+
+  test('a third answer at once for a token, of both routes together, and a body that is too large', async () => {
+    const answers = [await post('changes', {}), await post('changes', {})]
+    expect((await post('blocks', {})).status).toBe(429)
+    for (const answer of answers) await answer.arrayBuffer()
+    await until(async () => (await post('blocks', {})).status === 200)
+    const many = Array.from({ length: 10_000 }, (_, i) => ({ society: String(900_000 + i) }))
+    expect((await post('blocks', { ledgers: [...many, { society }] }, stage.company)).status).toBe(400)
+    expect(
+      (await post('blocks', { ledgers: many, more: 'x'.repeat(8 * 1024 * 1024) }, stage.company)).status,
+    ).toBe(413)
+  })
+
+  test('a media type that is not served is 406', async () => {
+    expect((await post('blocks', {}, { ...stage.firm, Accept: 'application/json' })).status).toBe(406)
+  })
+})
