@@ -1,5 +1,6 @@
 /**
  * A folder to try the service with, on the embedded database: a made-up ledger, a third party, and a token of each level.
+ * Its firm has four small folders besides, so that a copy of the firm is one of several ledgers.
  */
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
@@ -15,9 +16,13 @@ import { type Credentials, readCredentials } from '../../../src/http/reference/d
 import { findFoldersByReference } from '../../../src/ledger/tenants.sql.ts'
 import { correctComments, countMovements, forgetExports, listExercices } from './demo-folder.sql.ts'
 import { seed } from './seed.ts'
+import { seedFirm } from './seed-firm.ts'
 
 /** Reference of the folder and code of the third party. */
 const demo = 'DEMO'
+
+/** Small, so that the start stays short. Their references begin with that of the folder. */
+const besides = { folders: 4, movements: 250, seed: 2, reference: demo }
 
 /** Enough to look at, and loaded in less than a second, so that the start stays short. */
 const movementsDefault = 5_000
@@ -53,6 +58,8 @@ export async function ensureDemoFolder(
         ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
       }))
     return await inTransaction(pool, async (client) => {
+      if ((await findFoldersByReference(client, `${demo}-1`)).length === 0)
+        await seedFirm(client, { ...besides, firm: { schemaId, firmId } })
       // Otherwise triggers within an hour would get an export of the folder's old content.
       if (!folder) await forgetExports(client, { schemaId, folderId })
       const kept = await keptSecrets(client, options.dataDir, folderId)

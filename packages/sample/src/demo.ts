@@ -131,12 +131,13 @@ async function fillFolder<Folder>(
     wasMade = true
     progress(`Ledger: ${done.toLocaleString('en')} of ${count} movements, ${rate(done)}`, done / all)
   })
-  print(`Ledger    ${count} movements, made up${wasMade ? ` now; ${since(started)}` : ' before'}`)
+  const when = wasMade ? `now; ${since(started)}` : 'before'
+  print(`Ledger    ${count} movements, beside four small ledgers, made up ${when}`)
   return folder
 }
 
 /** What the tour leaves in the folder. */
-const files = { year: 'year.ndjson.zst', copy: 'ledger.sqlite', json: 'folder.json.zst', tra: 'folder.tra' }
+const files = { year: 'year.ndjson.zst', copy: 'firm.sqlite', json: 'folder.json.zst', tra: 'folder.tra' }
 
 /** A year as a file, a copy before and after a change, and the whole folder. */
 async function tour(ownerUrl: string, { out, stop }: Pick<Show, 'out' | 'stop'>, credentials: Credentials) {
@@ -144,14 +145,18 @@ async function tour(ownerUrl: string, { out, stop }: Pick<Show, 'out' | 'stop'>,
   const exerciceId = exercices.at(-1)!.id
   const to = (file: string) => pathOf(join(out, file))
   const grandlivre = (...words: string[]) => runCommand(words, credentials, stop)
+  // The token of the firm opens all its folders.
+  const ofFirm = { ...credentials, companyToken: credentials.firmToken }
+  const copyFirm = (...words: string[]) => runCommand(words, ofFirm, stop)
   // Of an earlier run, perhaps on another database.
   await rm(join(out, files.copy), { force: true })
   await grandlivre('pull', '--exercice', exerciceId, '--out', to(files.year), '--force')
-  await grandlivre('sync', '--to', to(files.copy))
+  await copyFirm('sync', '--to', to(files.copy))
   if (stop.aborted) return
   print([`The bookkeeper corrects ${await correctEntries(ownerUrl, societyId, exerciceId)} entries.`, ''])
-  await grandlivre('sync', '--to', to(files.copy))
-  await grandlivre('verify', '--to', to(files.copy))
+  await copyFirm('sync', '--to', to(files.copy))
+  await copyFirm('verify', '--to', to(files.copy))
+  await copyFirm('folders', '--to', to(files.copy))
   await grandlivre('pull', '--all', '--format', 'json', '--out', to(files.json), '--force')
   await grandlivre('pull', '--all', '--format', 'tra', '--out', to(files.tra), '--force')
 }
@@ -186,7 +191,7 @@ async function listFiles(out: string): Promise<void> {
   print('Files')
   for (const [file, what] of [
     [files.year, 'the newest year, a movement on each line'],
-    [files.copy, 'the copy, with tables and views for SQL'],
+    [files.copy, 'the copy of the firm, with views for SQL'],
     [files.json, 'the folder in JSON'],
     [files.tra, 'the folder in TRA, for accounting programs'],
   ] as const) {

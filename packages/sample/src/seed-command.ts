@@ -1,10 +1,21 @@
+import { createPartner } from '../../../src/acts/partners.ts'
+import { issuePartnerToken } from '../../../src/acts/tokens.ts'
+import { loadMasterKey } from '../../../src/auth/master-key.ts'
+import { findThirdParty } from '../../../src/auth/third-parties.sql.ts'
+import { secretLines } from '../../../src/commands/carry-out.ts'
 import { checkLine } from '../../../src/commands/terminal/check-line.ts'
+import { numberKind } from '../../../src/commands/terminal/kinds.ts'
 import { nextSteps } from '../../../src/commands/terminal/next-steps.ts'
 import type { StaffTerminal } from '../../../src/commands/terminal/terminal.ts'
-import { recordAct, withDatabase } from '../../../src/commands/with-database.ts'
+import { recordAct, userOfMachine, withDatabase } from '../../../src/commands/with-database.ts'
 import type { Config } from '../../../src/config.ts'
+import { inTransaction } from '../../../src/db/pool.ts'
 import { command, type Kind } from '../../terminal/src/command.ts'
+import { vacuumLedger } from './seed.sql.ts'
 import { movementsMax, movementsMin, type SeededFolder, seed } from './seed.ts'
+import { foldersMax, type SeededFirm, seedFirm } from './seed-firm.ts'
+
+const partnerDefault = 'SEED-READER'
 
 const wholeNumber: Kind<number> = {
   takes: 'a whole number such as 600000',
@@ -25,38 +36,105 @@ export const seedCommand = command({
     seed: { value: 'number', is: wholeNumber, default: '1', help: 'another number gives another ledger' },
     'folder-reference': { value: 'text', default: 'SEED', help: 'reference of the folder' },
     replace: { help: 'empty the folder of that reference first; its id and its tokens stay' },
+    folders: {
+      value: 'count',
+      is: numberKind('a number', 1, foldersMax),
+      help: 'fill a new firm of that many folders, each with --movements; print its id and a firm token',
+    },
+    firms: {
+      value: 'count',
+      is: numberKind('a number', 1, 100),
+      help: 'that many such firms, with a token each; with --folders',
+    },
+    partner: {
+      value: 'code',
+      help: `the third party of those tokens; made if there is none of that code; default ${partnerDefault}`,
+    },
   },
-  run: async (
-    terminal: StaffTerminal,
-    { movements, seed: randomSeed, 'folder-reference': reference, replace },
-  ) => {
+  run: async (terminal: StaffTerminal, given) => {
+    const { movements, seed: randomSeed, 'folder-reference': reference, folders, firms, partner } = given
+    const replace = given.replace === true
     checkLine('--folder-reference', reference)
-    await withDatabase(terminal, async ({ database, config }) => {
-      const started = performance.now()
-      await seed(database.ownerUrl, {
-        movements,
-        seed: randomSeed,
-        reference,
-        replace: replace === true,
-        onProgress: (done, all) =>
-          terminal.progress(progressText(done, all, performance.now() - started), done / all),
-        record: (client, { schemaId, folderId }) =>
-          recordAct(client, {
-            act: 'seed',
-            schemaId,
-            folderId,
-            details: { movements, replace: replace === true },
-          }),
-        onLoaded: (folder) => {
-          terminal.print(report(folder, (performance.now() - started) / 1000, config))
-        },
-      })
-    })
+    if (folders === undefined) {
+      if (firms !== undefined || partner !== undefined)
+        throw new Error('--firms and --partner are for a firm: give --folders, too')
+      return seedOneFolder(terminal, { movements, seed: randomSeed, reference, replace })
+    }
+    if (replace) throw new Error('--replace is for one folder: a firm is always a new one')
+    const plan = { folders, movements, seed: randomSeed, reference }
+    await seedFirms(terminal, plan, firms ?? 1, partner ?? partnerDefault)
   },
 })
 
+async function seedOneFolder(
+  terminal: StaffTerminal,
+  plan: { movements: number; seed: number; reference: string; replace: boolean },
+): Promise<void> {
+  await withDatabase(terminal, async ({ database, config }) => {
+    const started = performance.now()
+    await seed(database.ownerUrl, {
+      ...plan,
+      onProgress: showProgress(terminal, started),
+      record: (client, { schemaId, folderId }) => {
+        const details = { movements: plan.movements, replace: plan.replace }
+        return recordAct(client, { act: 'seed', schemaId, folderId, details })
+      },
+      onLoaded: (folder) => {
+        terminal.print(report(folder, (performance.now() - started) / 1000, config))
+      },
+    })
+  })
+}
+
+/** Each firm in a transaction of its own, with its token: those that are finished stay if a later one fails. */
+async function seedFirms(
+  terminal: StaffTerminal,
+  plan: { folders: number; movements: number; seed: number; reference: string },
+  firms: number,
+  code: string,
+): Promise<void> {
+  const create = createPartner({ code, name: 'Reader of seeded firms', kind: 'partner' })
+  await withDatabase(terminal, async ({ pool, config }) => {
+    const doer = { staff: userOfMachine(), masterKey: await loadMasterKey(config) }
+    for (let number = 0; number < firms; number++) {
+      const started = performance.now()
+      const options = { ...plan, seed: plan.seed + number, onProgress: showProgress(terminal, started) }
+      const lines = await inTransaction(pool, async (client) => {
+        const firm = await seedFirm(client, options)
+        const { schemaId, firmId } = firm
+        const { folders, movements } = plan
+        await recordAct(client, { act: 'seed', schemaId, details: { firmId, folders, movements } })
+        const made = (await findThirdParty(client, code)) ? [] : [await create(client, doer)]
+        const issued = await issuePartnerToken({ code, level: 'firm', id: firmId })(client, doer)
+        const said = [...made, issued].flatMap(({ says, secret }) => [says, ...secretLines(secret!)])
+        return [...firmReport(firm, (performance.now() - started) / 1000), ...said]
+      })
+      terminal.print(lines)
+    }
+    await vacuumLedger(pool)
+  })
+}
+
+function showProgress(terminal: StaffTerminal, started: number) {
+  return (done: number, all: number) => {
+    const rate = Math.round((done / Math.max(performance.now() - started, 1)) * 1000)
+    const [doneText, allText, rateText] = [done, all, rate].map((number) => number.toLocaleString('en'))
+    terminal.progress(`${doneText} of ${allText} movements, ${rateText}/s`, done / all)
+  }
+}
+
+const count = (number: number, what: string) => `${number.toLocaleString('en')} ${what}`
+
+function firmReport({ counts, ...firm }: SeededFirm, seconds: number): string[] {
+  return [
+    `Firm ${firm.firmId}, schema ${firm.schemaId}`,
+    `${count(firm.folderIds.length, 'folders')}, ${firm.folderIds[0]} to ${firm.folderIds.at(-1)}; ` +
+      `${count(counts.movements, 'movements')} in ${count(counts.entries, 'entries')}; ` +
+      `${(firm.loadedBytes / 1e6).toFixed(1)} MB in ${seconds.toFixed(1)} s`,
+  ]
+}
+
 function report({ counts, exercices, ...folder }: SeededFolder, seconds: number, config: Config): string[] {
-  const count = (number: number, what: string) => `${number.toLocaleString('en')} ${what}`
   const last = exercices.at(-1)!
   return [
     `Folder ${folder.folderId}, firm ${folder.firmId}, schema ${folder.schemaId}`,
@@ -65,10 +143,4 @@ function report({ counts, exercices, ...folder }: SeededFolder, seconds: number,
       `${(folder.loadedBytes / 1e6).toFixed(1)} MB in ${seconds.toFixed(1)} s`,
     ...nextSteps(config, folder.folderId, last.id),
   ]
-}
-
-function progressText(done: number, movements: number, elapsedMs: number): string {
-  const rate = Math.round((done / Math.max(elapsedMs, 1)) * 1000)
-  const [doneText, allText, rateText] = [done, movements, rate].map((number) => number.toLocaleString('en'))
-  return `${doneText} of ${allText} movements, ${rateText}/s`
 }

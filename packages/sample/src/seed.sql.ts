@@ -27,6 +27,14 @@ export async function findOrCreateSender(client: ClientBase, id: string): Promis
 }
 
 /**
+ * For the rest of the transaction, rows of small tables that others refer to are looked up by their keys. The plans of
+ * foreign keys are made while these tables hold one folder, and would then read those of all folders for each row.
+ */
+export async function lookUpReferences(client: ClientBase): Promise<void> {
+  await client.query('set local enable_seqscan = off')
+}
+
+/**
  * Updates statistics, without which the first exports would use plans for an empty table, and sets the visibility marks
  * that the first reader would otherwise write to every page. Not within a transaction.
  */

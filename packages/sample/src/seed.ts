@@ -17,9 +17,7 @@ import { blank, type TableOf } from '../../../src/formats/items/table.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
 import { EntryNumbers } from '../../../src/ledger/entry-numbers.ts'
 import { rememberLetterings } from '../../../src/ledger/events.sql.ts'
-import { IdSource } from '../../../src/ledger/ids.ts'
-import * as load from '../../../src/ledger/load.ts'
-import { TableWriter } from '../../../src/ledger/load.ts'
+import type { IdSource } from '../../../src/ledger/ids.ts'
 import { publishImport } from '../../../src/ledger/publish-import.ts'
 import {
   createFirm,
@@ -29,18 +27,20 @@ import {
   exerciceIds,
   findFoldersByReference,
 } from '../../../src/ledger/tenants.sql.ts'
-import { Random } from './random.ts'
+import { buildChart, type Chart } from './made-up/chart.ts'
+import { generateLedger } from './made-up/ledger.ts'
+import type { DraftedEntry } from './made-up/lines.ts'
+import { addressOf, siren } from './made-up/parties.ts'
+import { Random } from './made-up/random.ts'
+import words from './made-up/words.json' with { type: 'json' }
 import { findOrCreateSender, lockReference, vacuumLedger } from './seed.sql.ts'
-import { buildChart, type Chart } from './seed-chart.ts'
-import { entryLinesMax, generateLedger } from './seed-ledger.ts'
-import type { DraftedEntry } from './seed-lines.ts'
-import { addressOf, siren } from './seed-parties.ts'
-import words from './words.json' with { type: 'json' }
+import { SeedLoading } from './seed-loading.ts'
 
 export const movementsMin = 10
 export const movementsMax = 5_000_000
 
-const movementsPerBatch = 10_000
+/** More than the largest chart has, with its folder and exercices. */
+const idsOfChart = 10_000
 
 export interface SeedOptions {
   /** Exact number of movements, in two fiscal years: 99 in a hundred are in the later one. */
@@ -78,9 +78,7 @@ export interface SeededFolder {
  * @throws {Error} if the folder exists and `replace` is not set, or a number is out of range
  */
 export async function seed(ownerUrl: string, options: SeedOptions): Promise<SeededFolder> {
-  const { movements } = options
-  if (!Number.isSafeInteger(movements) || movements < movementsMin || movements > movementsMax)
-    throw new Error(`The number of movements must be a whole number from ${movementsMin} to ${movementsMax}`)
+  checkMovements(options.movements)
   const pool = createOwnerPool(ownerUrl, { max: 1, applicationName: 'grandlivre seed' })
   try {
     const folder = await inTransaction(pool, async (client) => {
@@ -96,6 +94,12 @@ export async function seed(ownerUrl: string, options: SeedOptions): Promise<Seed
   }
 }
 
+/** @throws {Error} if it is out of range */
+export function checkMovements(movements: number): void {
+  if (!Number.isSafeInteger(movements) || movements < movementsMin || movements > movementsMax)
+    throw new Error(`The number of movements must be a whole number from ${movementsMin} to ${movementsMax}`)
+}
+
 async function seedFolder(client: ClientBase, options: SeedOptions): Promise<SeededFolder> {
   const {
     movements,
@@ -103,36 +107,47 @@ async function seedFolder(client: ClientBase, options: SeedOptions): Promise<See
     year = new Date().getFullYear(),
     reference = 'SEED',
     replace = false,
+    onProgress,
   } = options
   const random = new Random(seed)
-  const ids = new IdSource(client)
-  await ids.reserve(10_000)
+  const loading = new SeedLoading(client, onProgress && ((done) => onProgress(done, movements)))
+  const { ids } = loading
+  await ids.reserve(idsOfChart)
   await lockReference(client, reference)
   const { firmId, deleted, ...key } = await findOrCreateFolder(client, ids, random, reference, replace)
   const thirdPartyId = await findOrCreateSender(client, ids.next())
-  const chart = buildChart(key, movements, random, () => ids.next())
-  const exercices = [year - 1, year].map((calendarYear) => ({
-    id: ids.next(),
-    start: `${calendarYear}-01-01`,
-    end: `${calendarYear}-12-31`,
-  }))
-  const chartBytes = await loadChart(client, key, chart, exercices)
-  const ledger = generateLedger(chart, random, { movements, year, thirdPartyId })
-  const exerciceId = (entryYear: number) => exercices[entryYear === year ? 1 : 0]!.id
-  const loaded = await loadEntries(client, key, ids, ledger, exerciceId, (done) =>
-    options.onProgress?.(done, movements),
-  )
-  const created = exercices.map(({ id }) => id)
+  const filled = await addLedger(loading, key, random, { movements, year, thirdPartyId })
+  await loading.load()
+  const created = filled.exercices.map(({ id }) => id)
   const replaced = deleted !== undefined
   const events = { deleted: deleted ?? [], created, filled: created }
   await publishImport(client, { ...key, folderCreated: !replaced, replaced, ...events })
-  return {
-    ...key,
-    firmId,
-    exercices,
-    counts: { entries: loaded.entries, movements: loaded.movements, accounts: chart.accounts.length },
-    loadedBytes: chartBytes + loaded.bytes,
-  }
+  return { ...key, firmId, ...filled, loadedBytes: loading.bytes }
+}
+
+/** Makes up the ledger of an empty folder. The last rows wait for `load`. */
+export async function addLedger(
+  loading: SeedLoading,
+  key: FolderKey,
+  random: Random,
+  { movements, year, thirdPartyId }: { movements: number; year: number; thirdPartyId: string },
+): Promise<Pick<SeededFolder, 'exercices' | 'counts'>> {
+  await loading.ids.reserve(idsOfChart)
+  const chart = buildChart(key, movements, random, () => loading.ids.next())
+  const exercices = [year - 1, year].map((calendarYear) => ({
+    id: loading.ids.next(),
+    start: `${calendarYear}-01-01`,
+    end: `${calendarYear}-12-31`,
+  }))
+  addChart(loading, key, chart, exercices)
+  const ledger = generateLedger(chart, random, { movements, year, thirdPartyId })
+  const counts = await addEntries(
+    loading,
+    key,
+    ledger,
+    (entryYear) => exercices[entryYear === year ? 1 : 0]!.id,
+  )
+  return { exercices, counts: { ...counts, accounts: chart.accounts.length } }
 }
 
 /** With its old exercices if its ledger is replaced. */
@@ -171,29 +186,26 @@ async function findOrCreateFolder(
   return { schemaId, firmId, folderId }
 }
 
-/** Loads everything that entries refer to, in the order of the foreign keys. Returns the bytes sent. */
-async function loadChart(
-  client: ClientBase,
+/** Adds everything that entries refer to. */
+function addChart(
+  loading: SeedLoading,
   key: FolderKey,
   chart: Chart,
   exercices: SeededFolder['exercices'],
-): Promise<number> {
-  let bytes = 0
-  const copy = async <Row>(table: TableOf<Row>, rows: NoInfer<Row>[]) => {
-    const writer = new TableWriter(client, table)
+): void {
+  const add = <Row>(table: TableOf<Row>, rows: NoInfer<Row>[]) => {
+    const writer = loading.writer(table)
     for (const row of rows) writer.add(row)
-    bytes += writer.pendingBytes
-    await writer.flush()
   }
-  await copy(paymentTable, chart.payments)
-  await copy(vatTable, chart.vatCodes)
-  await copy(accountTable, chart.accounts)
-  await copy(companyTable, chart.companies)
-  await copy(employeeTable, chart.employees)
-  await copy(journalTable, chart.journals)
-  await copy(bankTable, chart.banks)
-  await copy(axisTable, chart.axes)
-  await copy(sectionTable, chart.sections)
+  add(paymentTable, chart.payments)
+  add(vatTable, chart.vatCodes)
+  add(accountTable, chart.accounts)
+  add(companyTable, chart.companies)
+  add(employeeTable, chart.employees)
+  add(journalTable, chart.journals)
+  add(bankTable, chart.banks)
+  add(axisTable, chart.axes)
+  add(sectionTable, chart.sections)
   const [before, current] = exercices as [SeededFolder['exercices'][0], SeededFolder['exercices'][0]]
   const closed = {
     closedAt: `${current.start.slice(0, 4)}-03-31T16:45:00Z`,
@@ -202,52 +214,34 @@ async function loadChart(
     closedByLastName: 'Lefèvre',
   }
   const row = ({ id, start, end }: typeof before) => ({ ...key, id, startDate: start, endDate: end })
-  await copy(exerciceTable, [
+  add(exerciceTable, [
     { ...row(before), lettering: 'MONO', ...closed },
     { ...row(current), lettering: 'MULTI', ...blank(exerciceTable) },
   ])
-  return bytes
 }
 
-async function loadEntries(
-  client: ClientBase,
+/** Returns how many entries and movements there are. The last of them are not loaded yet. */
+async function addEntries(
+  loading: SeedLoading,
   key: FolderKey,
-  ids: IdSource,
   ledger: Iterable<DraftedEntry & { year: number }>,
   exerciceIdOf: (year: number) => string,
-  onBatch: (movementsDone: number) => void,
-): Promise<{ entries: number; movements: number; bytes: number }> {
-  const entryWriter = new TableWriter(client, entryTable)
-  const movementWriter = new TableWriter(client, movementTable)
-  const loaded = { entries: 0, movements: 0, bytes: 0 }
+): Promise<{ entries: number; movements: number }> {
+  const entryWriter = loading.writer(entryTable)
+  const movementWriter = loading.writer(movementTable)
+  const added = { entries: 0, movements: 0 }
   const numbers = new EntryNumbers()
-  let inBatch = 0
-  const flush = async () => {
-    loaded.movements += inBatch
-    loaded.bytes += entryWriter.pendingBytes + movementWriter.pendingBytes
-    inBatch = 0
-    await entryWriter.flush()
-    await movementWriter.flush()
-    onBatch(loaded.movements)
-  }
-  // An entry has at least two movements, so a batch needs at most half as many ids more, plus one last entry.
-  const idsPerBatch = movementsPerBatch * 1.5 + entryLinesMax + 1
-  await ids.reserve(idsPerBatch)
+  const { ids } = loading
+  await loading.reserve()
   for (const { lines, opens: _, year, ...entry } of ledger) {
     const exerciceId = exerciceIdOf(year)
     const entryId = ids.next()
     const number = numbers.next({ exerciceId, ...entry })
     entryWriter.add({ ...key, exerciceId, id: entryId, number, ...entry })
     for (const line of lines) movementWriter.add({ ...key, exerciceId, entryId, id: ids.next(), ...line })
-    loaded.entries += 1
-    inBatch += lines.length
-    const isFirstBatch = loaded.movements === 0
-    if (inBatch >= (isFirstBatch ? load.movementsBeforeAnalyze : movementsPerBatch)) {
-      await flush()
-      if (isFirstBatch) await load.analyzeWhileLoading(client)
-      await ids.reserve(idsPerBatch)
-    }
+    added.entries += 1
+    added.movements += lines.length
+    await loading.loadBatch()
   }
-  await flush()
-  return loaded
+  return added
 }

@@ -2,9 +2,9 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { rowCounts } from '../../../test/support/ledgers/ledger-content.ts'
 import { createTestDatabase, type TestDatabase } from '../../../test/support/servers/database.ts'
+import { letteringCode } from '../src/made-up/lines.ts'
+import words from '../src/made-up/words.json' with { type: 'json' }
 import { type SeededFolder, seed } from '../src/seed.ts'
-import { letteringCode } from '../src/seed-lines.ts'
-import words from '../src/words.json' with { type: 'json' }
 
 const movements = 20_000
 const year = 2025

@@ -11,13 +11,19 @@ export class UsageError extends Error {
   }
 }
 
-/** A command failed, and the user can do something about it: exit code 1. */
+/** A command failed, and the user can do something about it. */
 export class Failure extends Error {
   /** What to do, in lines. */
   readonly remedy: readonly string[]
+  readonly exitCode: number
 
-  constructor(message: string, remedy: string | readonly string[] = [], options?: ErrorOptions) {
+  constructor(
+    message: string,
+    remedy: string | readonly string[] = [],
+    { exitCode = 1, ...options }: ErrorOptions & { exitCode?: number } = {},
+  ) {
     super(message, options)
     this.remedy = [remedy].flat()
+    this.exitCode = exitCode
   }
 }

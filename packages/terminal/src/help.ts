@@ -38,6 +38,7 @@ export function helpOf<Context>(
     ...required.map(([option, { value }]) => `--${option} <${value}>`),
     ...(required.length < Object.keys(options).length ? ['[options]'] : []),
   ]
+  const others = Object.entries({ ...common, help: helpOption }).filter(([other]) => !(other in options))
   return [
     `Usage: ${words.join(' ')}`,
     '',
@@ -46,7 +47,7 @@ export function helpOf<Context>(
       : about.split('\n')),
     ...section('Arguments', aligned(places.map(([place, argument]) => [`<${place}>`, helpText(argument)]))),
     ...section('Options', optionLines(options)),
-    ...section('Every command also takes', optionLines({ ...common, help: helpOption })),
+    ...section('Every command also takes', optionLines(Object.fromEntries(others))),
     ...section(
       'Examples',
       (examples ?? []).map((example) => `  ${example}`),

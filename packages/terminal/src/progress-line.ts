@@ -8,18 +8,13 @@ const barCharacters = 24
 const widthDefault = 80
 const clearLine = '\r\x1b[K'
 
-export interface ProgressLine {
-  /** @param done share, 0 to 1; without it there is no bar */
-  show(text: string, done?: number): void
-  clear(): void
-}
-
 /** @param now milliseconds, of any origin */
-export function createProgressLine(out: Output, now: () => number): ProgressLine {
+export function createProgressLine(out: Output, now: () => number) {
   let shownAt = out.isTTY ? Number.NEGATIVE_INFINITY : now()
   let isDrawn = false
   return {
-    show(text, done) {
+    /** @param done share, 0 to 1; without it there is no bar */
+    show(text: string, done?: number): void {
       if (now() - shownAt < (out.isTTY ? redrawMs : lineMs)) return
       shownAt = now()
       const line = printable(text)
@@ -28,7 +23,7 @@ export function createProgressLine(out: Output, now: () => number): ProgressLine
       out.write(clearLine + `${barOf(done)}${line}`.slice(0, (out.columns || widthDefault) - 1))
       isDrawn = true
     },
-    clear() {
+    clear(): void {
       if (isDrawn) out.write(clearLine)
       isDrawn = false
       // The next text shows at once.

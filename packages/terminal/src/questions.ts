@@ -5,14 +5,9 @@ import { Writable } from 'node:stream'
 import { Failure } from './command-errors.ts'
 import type { Input, Output } from './streams.ts'
 
-export interface Questions {
-  ask(question: string, hidden: boolean, signal?: AbortSignal): Promise<string>
-  keys(signal?: AbortSignal): AsyncIterable<string>
-}
-
 const ctrlC = '\x03'
 
-export function createQuestions(streams: { input: Input; err: Output; interrupt: () => void }): Questions {
+export function createQuestions(streams: { input: Input; err: Output; interrupt: () => void }) {
   // A pipe may deliver several answers at once, so its lines have one reader.
   let piped: AsyncIterator<string> | undefined
   const nextPiped = async (signal: AbortSignal | undefined) => {
@@ -24,7 +19,7 @@ export function createQuestions(streams: { input: Input; err: Output; interrupt:
     return value
   }
   return {
-    async ask(question, hidden, signal) {
+    async ask(question: string, hidden: boolean, signal?: AbortSignal): Promise<string> {
       const isTyped = streams.input.isTTY === true
       // What is typed visibly is redrawn together with its question.
       if (hidden || !isTyped) streams.err.write(`${question} `)
@@ -32,7 +27,7 @@ export function createQuestions(streams: { input: Input; err: Output; interrupt:
       if (hidden || !isTyped) streams.err.write('\n')
       return answer.trim()
     },
-    keys: (signal) => keysOf(streams, signal),
+    keys: (signal?: AbortSignal) => keysOf(streams, signal),
   }
 }
 

@@ -26,7 +26,12 @@ const program: Program<undefined> = {
       },
       run: nothing,
     }),
-    command({ name: 'webhook list', summary: 'list receivers', run: nothing }),
+    command({
+      name: 'webhook list',
+      summary: 'list receivers',
+      options: { json: { help: 'print an array' } },
+      run: nothing,
+    }),
     command({ name: 'key box add', summary: 'add a box', run: nothing }),
     command({
       name: 'webhook doctor',
@@ -113,6 +118,12 @@ Every command also takes:
   --help  show this help`)
   },
 )
+
+test('an option that a command declares itself is shown once, in the place of the common one', () => {
+  expect((read('webhook', 'list', '--help') as string).match(/^ +--json .*/gm)).toEqual([
+    '  --json  print an array',
+  ])
+})
 
 test('what is required stands in the first line, arguments too', () => {
   expect(read('webhook', 'doctor', '--help')).toMatch(/^Usage: books webhook doctor <id> --reason <text>\n/)

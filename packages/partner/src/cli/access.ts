@@ -9,6 +9,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
+import type { Kind } from '../../../terminal/src/command.ts'
 import { Failure } from '../../../terminal/src/command-errors.ts'
 
 export interface Access {
@@ -23,6 +24,17 @@ export interface Access {
 /** An access, and where it comes from: `environment`, or the path of the login file. */
 export interface FoundAccess extends Access {
   from: string
+}
+
+/** The profile of those who name none. In the login file its access is the outer one: older versions know only that. */
+export const defaultProfile = 'default'
+
+/** Letters, digits, - and _, so that a profile needs no quotes in a shell. */
+const profilePattern = /^[A-Za-z0-9_-]{1,64}$/
+
+export const profileKind: Kind<string> = {
+  takes: 'letters, digits, - and _, at most 64',
+  read: (text) => (profilePattern.test(text) ? text : undefined),
 }
 
 type Environment = Record<string, string | undefined>
@@ -50,12 +62,13 @@ export function variablesSet(env: Environment): string[] {
 
 /**
  * @param society wins over the society of environment and file
+ * @param profile of the login file: where it is given, it wins over the environment, and so does its folder, or its having none
  * @throws {Failure} if there is no whole access, or others can read the login file
  */
-export function findAccess(env: Environment, society?: string): FoundAccess {
-  const set = variablesSet(env)
-  const found = set.length > 0 ? fromEnvironment(env, set) : fromFile(loginFile(env))
-  const folder = society ?? (env['GRANDLIVRE_SOCIETY'] || found.society)
+export function findAccess(env: Environment, society?: string, profile?: string): FoundAccess {
+  const set = profile === undefined ? variablesSet(env) : []
+  const found = set.length > 0 ? fromEnvironment(env, set) : fromFile(loginFile(env), profile)
+  const folder = society ?? ((profile === undefined && env['GRANDLIVRE_SOCIETY']) || found.society)
   return { ...found, ...(folder === undefined ? {} : { society: folder }) }
 }
 
@@ -70,7 +83,22 @@ function fromEnvironment(env: Environment, set: string[]): FoundAccess {
   return { baseUrl, token, secret, from: 'environment' }
 }
 
-function fromFile(path: string): FoundAccess {
+function fromFile(path: string, profile = defaultProfile): FoundAccess {
+  const profiles = readProfiles(path)
+  const access = profiles.get(profile)
+  if (access) return { ...access, from: path }
+  if (profiles.size === 0 && profile === defaultProfile)
+    throw new Failure('There is no access to a ledger yet', wayIn)
+  const login = `grandlivre login${profile === defaultProfile ? '' : ` --profile ${profile}`}`
+  const known = profiles.size === 0 ? [] : [`It has: ${[...profiles.keys()].join(', ')}`]
+  throw new Failure(`${path} has no profile ${profile}`, [...known, `Run ${login} to make it.`])
+}
+
+/**
+ * @returns the accesses of the login file by profile; none if there is no file
+ * @throws {Failure} if others can read it, or a profile is not whole
+ */
+export function readProfiles(path: string): Map<string, Access> {
   let text: string
   try {
     const { mode } = statSync(path)
@@ -83,36 +111,51 @@ function fromFile(path: string): FoundAccess {
     text = readFileSync(path, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    throw new Failure('There is no access to a ledger yet', wayIn)
+    return new Map()
   }
-  return { ...accessIn(text, path), from: path }
+  return profilesIn(text, path)
 }
 
-function accessIn(text: string, path: string): Access {
-  const again = `Run grandlivre login, which writes ${path} anew.`
-  let found: Partial<Record<keyof Access, unknown>>
+function profilesIn(text: string, path: string): Map<string, Access> {
+  const remedy = `Remove it, and run grandlivre login again.`
+  let found: Record<string, unknown> | null
   try {
     found = JSON.parse(text)
   } catch (cause) {
-    throw new Failure(`${path} is not JSON`, again, { cause })
+    throw new Failure(`${path} is not JSON`, remedy, { cause })
   }
-  const { baseUrl, token, secret, society } = found ?? {}
-  if (typeof baseUrl !== 'string' || typeof token !== 'string' || typeof secret !== 'string')
-    throw new Failure(`${path} lacks baseUrl, token or secret`, again)
-  return { baseUrl, token, secret, ...(typeof society === 'string' ? { society } : {}) }
+  const { profiles: named, ...outer } = found ?? {}
+  const all = Object.entries((named ?? {}) as Record<string, unknown>)
+  if (named === undefined || Object.keys(outer).length > 0) all.unshift([defaultProfile, outer])
+  return new Map(
+    all.map(([profile, access]) => {
+      const { baseUrl, token, secret, society } = (access ?? {}) as Partial<Record<keyof Access, unknown>>
+      if (typeof baseUrl !== 'string' || typeof token !== 'string' || typeof secret !== 'string')
+        throw new Failure(`${path} lacks baseUrl, token or secret of the profile ${profile}`, remedy)
+      return [profile, { baseUrl, token, secret, ...(typeof society === 'string' ? { society } : {}) }]
+    }),
+  )
 }
 
-/** Replaces the login file, whole or not at all. Only the user can read it. @returns its path */
+/** Replaces a profile of the login file, whole or not at all. Only the user can read the file. @returns its path */
 export async function writeAccess(
   env: Environment,
   { baseUrl, token, secret, society }: Access,
+  profile = defaultProfile,
 ): Promise<string> {
   const path = loginFile(env)
+  const access = { baseUrl, token, secret, ...(society === undefined ? {} : { society }) }
+  await writeProfiles(path, readProfiles(path).set(profile, access))
+  return path
+}
+
+async function writeProfiles(path: string, profiles: Map<string, Access>): Promise<void> {
   const folder = dirname(path)
   await mkdir(folder, { recursive: true, mode: folderPermissions })
   await chmod(folder, folderPermissions)
   const draft = `${path}.${process.pid}`
-  const content = { baseUrl, token, secret, ...(society === undefined ? {} : { society }) }
+  const { [defaultProfile]: outer, ...named } = Object.fromEntries(profiles)
+  const content = { ...outer, ...(Object.keys(named).length > 0 ? { profiles: named } : {}) }
   try {
     await writeFile(draft, `${JSON.stringify(content, null, 2)}\n`, { mode: filePermissions, flag: 'wx' })
     await rename(draft, path)
@@ -120,19 +163,19 @@ export async function writeAccess(
     await rm(draft, { force: true })
     throw error
   }
-  return path
 }
 
-/** @returns the path of the login file, and whether there was one */
-export async function removeAccess(env: Environment): Promise<{ path: string; wasThere: boolean }> {
+/** Removes a profile, and the login file with its last one. @returns the path, and whether there was such a profile */
+export async function removeAccess(
+  env: Environment,
+  profile = defaultProfile,
+): Promise<{ path: string; wasThere: boolean }> {
   const path = loginFile(env)
-  try {
-    await rm(path)
-    return { path, wasThere: true }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    return { path, wasThere: false }
-  }
+  const profiles = readProfiles(path)
+  const wasThere = profiles.delete(profile)
+  if (wasThere && profiles.size > 0) await writeProfiles(path, profiles)
+  else if (wasThere) await rm(path)
+  return { path, wasThere }
 }
 
 /** Compression takes longer than it saves where nothing crosses a network. */

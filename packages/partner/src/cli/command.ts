@@ -1,7 +1,7 @@
 /** What a command of the partner's command line works with. */
 import type { Terminal } from '../../../terminal/src/terminal.ts'
 import type { Grandlivre } from '../client/grandlivre.ts'
-import type { FoundAccess } from './access.ts'
+import type { Access, FoundAccess } from './access.ts'
 
 export interface Call {
   /**
@@ -10,8 +10,12 @@ export interface Call {
    * @throws {Failure} if there is no access
    */
   ledger(society?: string): Grandlivre
+  /** The library, with an access that a command has found itself. */
+  library(access: Access): Grandlivre
   /** @throws {Failure} if there is no access */
   access(): FoundAccess
+  /** The profile of the login file that `--profile` names. */
+  profile?: string
   /** The folder that `--society` names. */
   society?: string
   terminal: Terminal

@@ -31,7 +31,7 @@ export async function folderOf(
 }
 
 export const howToChoose =
-  'Choose one: set GRANDLIVRE_SOCIETY to its id, or give --society <id> to a command or to login.'
+  'sync takes all. Choose one: set GRANDLIVRE_SOCIETY to its id, or give --society <id> to a command or login.'
 
 export function listed(societies: Society[]): string[] {
   const shown = societies.slice(0, shownMax).map((society) => `  ${societyText(society)}`)

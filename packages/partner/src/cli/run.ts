@@ -8,7 +8,7 @@ import { readCommandLine, usageLines } from '../../../terminal/src/words.ts'
 import { GrandlivreError } from '../client/errors.ts'
 import { Grandlivre } from '../client/grandlivre.ts'
 import { version } from '../version.ts'
-import { findAccess } from './access.ts'
+import { type Access, findAccess, profileKind } from './access.ts'
 import type { Call } from './command.ts'
 import { webhookDoctor } from './doctor/doctor.ts'
 import { webhookList } from './doctor/list.ts'
@@ -17,10 +17,12 @@ import { login } from './login/login.ts'
 import { logout } from './login/logout.ts'
 import { whoami } from './login/whoami.ts'
 import { pull } from './pull/pull.ts'
+import { folders } from './sync/folders.ts'
 import { sync } from './sync/sync.ts'
 import { verify } from './sync/verify.ts'
 
 const commonOptions = {
+  profile: { value: 'name', is: profileKind, help: 'the access that login --profile kept under this name' },
   society: { value: 'id', help: 'the folder, where the token is one of a firm' },
   json: { help: 'print each result as one line of JSON' },
 } as const
@@ -29,7 +31,7 @@ export const partnerProgram: Program<Call> = {
   call: 'grandlivre',
   about: 'Pulls ledgers out of Grandlivre, verified to the last byte.',
   groups: { webhook: 'Subscriptions to events, and their receivers.' },
-  commands: [login, logout, whoami, pull, sync, verify, listen, webhookList, webhookDoctor],
+  commands: [login, logout, whoami, folders, pull, sync, verify, listen, webhookList, webhookDoctor],
   options: commonOptions,
   exitCodes: 'Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.',
 }
@@ -45,44 +47,51 @@ const exitCodes = { done: 0, failed: 1, wrongUsage: 2, interrupted: 130 }
 
 /** @param words of the command line, such as `['pull', '--exercice', '2025']` @returns the exit code */
 export async function run(words: string[], surroundings: Surroundings): Promise<number> {
-  const { env, terminal, signal } = surroundings
+  const { terminal, signal } = surroundings
   const [first] = words
   if (first === '--version' || first === '-v') {
     terminal.print(version)
     return exitCodes.done
   }
+  let call: Call | undefined
   try {
     const read = readCommandLine(partnerProgram, words)
     if ('help' in read) {
       terminal.print(read.help)
       return read.isAsked ? exitCodes.done : exitCodes.wrongUsage
     }
-    await read.command.run(callOf(read.given, surroundings), read.given)
+    call = callOf(read.given, surroundings)
+    await read.command.run(call, read.given)
     return exitCodes.done
   } catch (error) {
     if (signal.aborted) {
       terminal.note(['Interrupted.', ...(error instanceof Failure ? error.remedy : [])].join(' '))
       return exitCodes.interrupted
     }
-    terminal.note(linesOf(error, words, env))
-    return error instanceof UsageError ? exitCodes.wrongUsage : exitCodes.failed
+    terminal.note(linesOf(error, words, call))
+    if (error instanceof UsageError) return exitCodes.wrongUsage
+    return error instanceof Failure ? error.exitCode : exitCodes.failed
   } finally {
     terminal.endProgress()
   }
 }
 
 function callOf(given: Record<string, unknown>, { env, terminal, signal }: Surroundings): Call {
-  const chosen = given as Given<unknown, typeof commonOptions>
-  const access = () => findAccess(env, chosen.society)
+  // Commands that take several find their accesses themselves: here the first stands for all.
+  const [profile, society] = [given['profile'], given['society']].map((each) => [each].flat()[0])
+  const chosen = { ...given, profile, society } as Given<unknown, typeof commonOptions>
+  const access = () => findAccess(env, chosen.society, chosen.profile)
+  const library = (found: Access) =>
+    new Grandlivre({
+      ...found,
+      onWait: ({ reason, ms }) => terminal.progress(`Waiting ${secondsText(ms)}: ${reason}`),
+    })
   return {
-    access,
+    ...{ access, library },
+    ...(chosen.profile === undefined ? {} : { profile: chosen.profile }),
     ...(chosen.society === undefined ? {} : { society: chosen.society }),
     ledger: (society = access().society) =>
-      new Grandlivre({
-        ...access(),
-        society,
-        onWait: ({ reason, ms }) => terminal.progress(`Waiting ${secondsText(ms)}: ${reason}`),
-      }),
+      library({ ...access(), ...(society === undefined ? {} : { society }) }),
     terminal,
     signal,
     json: chosen.json === true,
@@ -91,24 +100,24 @@ function callOf(given: Record<string, unknown>, { env, terminal, signal }: Surro
 }
 
 /** The message, what to do, and the id by which the operators find the request. */
-function linesOf(error: unknown, words: string[], env: NodeJS.ProcessEnv): string[] {
+function linesOf(error: unknown, words: string[], call: Call | undefined): string[] {
   if (error instanceof UsageError) return usageLines(partnerProgram, words, error)
   if (error instanceof Failure) return [error.message, ...error.remedy]
   if (error instanceof GrandlivreError)
     return [
       `${error.message} (${error.code})`,
       ...(error.remedy ? [error.remedy] : []),
-      ...addressIf(error, env),
+      ...addressIf(error, call),
       ...(error.requestId ? [`Request id: ${error.requestId}`] : []),
     ]
   return [error instanceof Error ? error.message : String(error)]
 }
 
 /** The address in use, where it may be the wrong one. */
-function addressIf({ code }: GrandlivreError, env: NodeJS.ProcessEnv): string[] {
-  if (code !== 'CONNECTION-FAILED' && code !== 'UNEXPECTED-ANSWER') return []
+function addressIf({ code }: GrandlivreError, call: Call | undefined): string[] {
+  if (call === undefined || (code !== 'CONNECTION-FAILED' && code !== 'UNEXPECTED-ANSWER')) return []
   try {
-    const { baseUrl, from } = findAccess(env)
+    const { baseUrl, from } = call.access()
     return [`Address: ${baseUrl}, from ${from === 'environment' ? 'the environment' : from}`]
   } catch {
     // Given to login as an option.

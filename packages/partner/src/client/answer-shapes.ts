@@ -2,6 +2,7 @@
  * What answers have to have, as far as this package uses it: checked where they are read, so that the error names the route
  * and the place, and is not one of a later step. Other members, and other routes, are not looked at.
  */
+import { type WholeTableName, wholeTables } from '../../../contract/src/ledger-tables.ts'
 import { clientError } from './errors.ts'
 import type { Answer } from './http/answer.ts'
 
@@ -20,11 +21,14 @@ class OrNull {
 const numberMax = 8.64e15
 
 const kinds = {
-  text: (value: unknown) => typeof value === 'string',
+  // No database keeps a NUL, or half of a pair of UTF-16.
+  text: (value: unknown) => typeof value === 'string' && /^[^\0\p{Surrogate}]*$/u.test(value),
   number: (value: unknown) => Number.isSafeInteger(value) && Math.abs(value as number) <= numberMax,
   id: (value: unknown) => /^\d{1,16}$/.test(typeof value === 'number' ? String(value) : textOf(value)),
   'SHA-256': (value: unknown) => /^[0-9a-f]{64}$/.test(textOf(value)),
   address: (value: unknown) => URL.canParse(textOf(value)),
+  cursor: (value: unknown) => /^[A-Za-z0-9._-]{1,64}$/.test(textOf(value)),
+  sum: (value: unknown) => /^-?\d{1,30}\.\d\d$/.test(textOf(value)),
 } as const
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : '')
@@ -67,6 +71,15 @@ const shapes: Readonly<Record<string, Shape>> = {
   },
   'GET /society': [{ id: 'id', name: 'text', reference: new OrNull('text') }],
   'GET /mad/exercices': [{ producerId: 'id', name: 'text', period: { start: 'text', end: 'text' } }],
+  'GET /mad/ledgers': [
+    {
+      society: 'id',
+      firm: { id: 'id', name: 'text' },
+      name: 'text',
+      reference: new OrNull('text'),
+      cursor: 'cursor',
+    },
+  ],
   'GET /mad/movements/blocks': [{ from: 'id', to: 'id', rows: 'number', sha256: 'SHA-256' }],
   'GET /mad/all': { id: 'text', status: 'text' },
   'GET /mad/all/status': { id: 'text', status: 'text' },
@@ -79,6 +92,33 @@ const shapes: Readonly<Record<string, Shape>> = {
 }
 
 export const changesHead: Shape = { cursor: 'text', entries: [{ 0: 'id', 1: 'id' }] }
+const tableDigests = Object.fromEntries(wholeTables.map((name) => [name, 'SHA-256'])) as Record<
+  WholeTableName,
+  'SHA-256'
+>
+const refusedLedger = { refused: 'id', code: 'text', message: 'text' } as const
+/** Lines of a stream of many ledgers. The kind of a line is the first that it has. */
+export const ledgerLines = {
+  ledger: { ledger: 'id', since: new OrNull('cursor'), cursor: 'cursor', entries: [{ 0: 'id', 1: 'id' }] },
+  table: { table: 'text', columns: ['text'] },
+  end: { end: 'id', rows: 'number', debit: 'sum', credit: 'sum', tables: tableDigests },
+  refused: refusedLedger,
+  whole: { whole: 'number', refusals: 'number' },
+  rows: { rows: 'number', sha256: 'SHA-256' },
+} as const satisfies Record<string, Shape>
+/** Lines of the digests of ledgers. */
+export const blocksLines = {
+  refused: refusedLedger,
+  society: {
+    society: 'id',
+    cursor: 'cursor',
+    rows: 'number',
+    digest: 'SHA-256',
+    tables: tableDigests,
+    blocks: [{ from: 'id', to: 'id', rows: 'number', sha256: 'SHA-256' }],
+  },
+} as const satisfies Record<string, Shape>
+
 export const doneExport: Shape = {
   url: 'address',
   size: 'number',

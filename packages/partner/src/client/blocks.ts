@@ -1,6 +1,7 @@
 /** Digests of a selection's movements, by ranges of entry ids (docs/spec/changes.md#blocks). */
 import { createHash } from 'node:crypto'
 import { clientError } from './errors.ts'
+import { lastEntryId } from './ledgers/entry-ranges.ts'
 import type { Requests } from './requests.ts'
 import { type MovementSelection, queryOf } from './selection.ts'
 
@@ -23,8 +24,6 @@ export interface Blocks {
   /** SHA-256 of all digests, as bytes, in order; hexadecimal. */
   digest: string
 }
-
-const lastId = '9007199254740991'
 
 /** @throws {GrandlivreError} NOT-PROVEN if the blocks do not fit together or differ from their digest */
 export async function readBlocks(requests: Requests, selection: MovementSelection, signal?: AbortSignal) {
@@ -58,7 +57,7 @@ function areConsecutive(blocks: Block[]): boolean {
     if (BigInt(from) !== next) return false
     next = BigInt(to) + 1n
   }
-  return next === BigInt(lastId) + 1n
+  return next === BigInt(lastEntryId) + 1n
 }
 
 /** The SHA-256 of digests, as bytes, in order; hexadecimal. */

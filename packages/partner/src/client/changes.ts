@@ -5,9 +5,10 @@
 import { createHash } from 'node:crypto'
 import { changesHead, misfitOf } from './answer-shapes.ts'
 import { agreesWithTrailers, askEnd } from './end.ts'
-import { clientError, GrandlivreError } from './errors.ts'
+import { clientError, type GrandlivreError } from './errors.ts'
 import { type Answer, bestEncoding, type Encoding } from './http/answer.ts'
-import { cut, isLost } from './http/connection.ts'
+import { cut } from './http/connection.ts'
+import { throughLosses } from './http/losses.ts'
 import { countLines, idOf, itemsOf, lastLineOf, WholeLines } from './lines.ts'
 import { type QueryValue, type Requests, requireType } from './requests.ts'
 import type { Streamed } from './selection.ts'
@@ -106,22 +107,13 @@ class ChangesReader {
   }
 
   /** The whole body, over as many connections as needed, in whole lines. */
-  async *body(): AsyncGenerator<Uint8Array, void, undefined> {
-    const { signal } = this.#wanted.options
-    for (let attempt = 0; ; ) {
-      const bytesBefore = this.#given.bytes
-      try {
-        return yield* this.#connection()
-      } catch (error) {
-        signal?.throwIfAborted()
-        if (error instanceof GrandlivreError) throw error
-        attempt = this.#given.bytes > bytesBefore ? 1 : attempt + 1
-        const { message } = error as Error
-        if (!isLost(error) || attempt >= this.#requests.attemptsMax)
-          throw clientError('CONNECTION-LOST', `The changes stopped coming: ${message}`, { cause: error })
-        await this.#requests.pause(message, attempt, signal)
-      }
+  body(): AsyncGenerator<Uint8Array, void, undefined> {
+    const reader = {
+      connection: () => this.#connection(),
+      reached: () => this.#given.bytes,
+      lost: () => 'The changes stopped coming',
     }
+    return throughLosses(this.#requests, reader, this.#wanted.options.signal)
   }
 
   async *#connection(): AsyncGenerator<Uint8Array, void, undefined> {

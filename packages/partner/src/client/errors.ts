@@ -28,8 +28,8 @@ const clientErrors = {
   'EVENTS-MISSING':
     'Read from the ledger what the missing events were about, then go on with `after` set to the last missing number, ' +
     'or pass `onGap` to be called instead.',
-  'COPY-DIFFERS':
-    'Repair the copy again when the ledger changes less. If it still differs, pull the selection in full.',
+  'COPY-LOCKED': 'Wait for the end of the other sync or verify, or stop it.',
+  'COPY-REFUSED': 'Correct what the message names, or choose another place for the copy.',
 } as const
 
 export type ClientErrorCode = keyof typeof clientErrors
@@ -42,6 +42,8 @@ export interface GrandlivreErrorOptions {
   details?: Record<string, unknown> | undefined
   /** Milliseconds for which the service asks to wait. */
   retryAfterMs?: number | undefined
+  /** Instead of what is usually to be done about the code. */
+  remedy?: string | undefined
   cause?: unknown
 }
 
@@ -71,7 +73,7 @@ export class GrandlivreError extends Error {
     this.issues = options.issues ?? []
     this.details = options.details ?? {}
     this.retryAfterMs = options.retryAfterMs
-    this.remedy = remedyOf(code)
+    this.remedy = options.remedy ?? remedyOf(code)
   }
 }
 

@@ -1,5 +1,5 @@
 /** The events of a subscription, read by number (docs/spec/webhooks.md#reading-events): none twice, no gap unseen. */
-import type { Notification, NumberedNotification } from './api/items.ts'
+import type { Notification, NumberedNotification } from './api/routes.ts'
 import { clientError } from './errors.ts'
 import { numberOf, type Requests } from './requests.ts'
 

@@ -16,32 +16,23 @@ import {
   type FullExportSelection,
   fullExport as startFullExport,
 } from './full-export.ts'
-import { type LedgerCopy, type Repaired, repairCopy } from './repair.ts'
+import { readLedgerBlocks } from './ledgers/blocks.ts'
+import { LedgersTransfer } from './ledgers/ledgers-transfer.ts'
+import { listLedgers } from './ledgers/list.ts'
+import type {
+  LedgerBlocks,
+  LedgerChangesOptions,
+  LedgerList,
+  LedgerPart,
+  LedgerRefused,
+  LedgersOptions,
+  WantedLedger,
+} from './ledgers/parts.ts'
 import { Requests, type RequestsOptions } from './requests.ts'
 import { type EntrySelection, type MovementSelection, queryOf } from './selection.ts'
 import { type LedgerStream, type StreamOptions, Transfer } from './stream.ts'
 
-export type {
-  Account,
-  AccountBalance,
-  AccountingFolder,
-  Address,
-  AnalyticalAxe,
-  Bank,
-  Entry,
-  EntryMovement,
-  EventKind,
-  Exercice,
-  ExportJob,
-  Journal,
-  Movement,
-  MovementEntry,
-  Notification,
-  Payment,
-  Society,
-  WebhookDelivery,
-  WebhookSubscription,
-} from './api/items.ts'
+export type * from './api/items.ts'
 export type { Block, Blocks } from './blocks.ts'
 export type { Changes, ChangesOptions, EntryRange } from './changes.ts'
 export { GrandlivreError, type Issue } from './errors.ts'
@@ -54,7 +45,8 @@ export type {
   FullExportProgress,
   FullExportSelection,
 } from './full-export.ts'
-export type { LedgerCopy, Repaired } from './repair.ts'
+export { readRow, readRows } from './ledgers/fields.ts'
+export type * from './ledgers/parts.ts'
 export type { RequestsOptions as GrandlivreOptions, Wait } from './requests.ts'
 export type { EntrySelection, MovementSelection } from './selection.ts'
 export type { LedgerStream, Progress, ResumePoint, StreamOptions } from './stream.ts'
@@ -111,13 +103,40 @@ export class Grandlivre {
     return readBlocks(this.requests, selection, options.signal)
   }
 
-  /** Compares a copy with the ledger and reads again what differs, until they are equal. */
-  repair(
-    selection: MovementSelection,
-    copy: LedgerCopy,
-    options: { signal?: AbortSignal | undefined } = {},
-  ): Promise<Repaired> {
-    return repairCopy(this.requests, selection, copy, options.signal)
+  /** The ledgers that the token may read. @returns undefined if they are still those of `after` */
+  ledgers(options: LedgersOptions & { after?: undefined }): Promise<LedgerList>
+  ledgers(options?: LedgersOptions): Promise<LedgerList | undefined>
+  ledgers(options: LedgersOptions = {}): Promise<LedgerList | undefined> {
+    return listLedgers(this.requests, options)
+  }
+
+  /**
+   * The rows of many ledgers, or what changed in them, as proven parts. A broken answer goes on where it ended.
+   * @param wanted different folders, in the order in which they are wanted. Default: all, in full
+   * @throws {GrandlivreError} NOT-PROVEN; UNEXPECTED-ANSWER for tables that this version does not know
+   */
+  async *ledgerChanges(
+    wanted?: readonly WantedLedger[],
+    options: LedgerChangesOptions = {},
+  ): AsyncGenerator<LedgerPart, void, undefined> {
+    const ledgers = wanted ?? (await this.#societies(options)).map((society) => ({ society }))
+    yield* new LedgersTransfer(this.requests, ledgers, options).parts()
+  }
+
+  /**
+   * The digests of many ledgers, to compare copies with.
+   * @param societies different folders. Default: all
+   */
+  async *ledgerBlocks(
+    societies?: readonly string[],
+    options: LedgerChangesOptions = {},
+  ): AsyncGenerator<LedgerBlocks | LedgerRefused, void, undefined> {
+    const all = societies ?? (await this.#societies(options))
+    yield* readLedgerBlocks(this.requests, all, options)
+  }
+
+  async #societies({ signal }: LedgerChangesOptions): Promise<string[]> {
+    return (await this.ledgers({ signal })).ledgers.map(({ society }) => society)
   }
 
   /**

@@ -53,6 +53,8 @@ export type QueryValue = string | number | boolean | readonly string[] | undefin
 export interface Request {
   /** Default: GET. */
   method?: string
+  /** It changes nothing, so it is sent again where it is not known whether it arrived. Default: of GET and HEAD. */
+  isRead?: boolean
   /** Without `/api/v1`: `/mad/accounts`. */
   path: string
   /** Undefined and false leave a parameter out. An array without values is sent as an empty one, which is refused. */
@@ -130,12 +132,13 @@ export class Requests {
   }
 
   /**
-   * As `send`, with the whole body read as JSON. A GET whose body is cut is sent again.
+   * As `send`, with the whole body read as JSON. A GET whose body is cut is sent again. The value of a 304 is undefined.
    * @throws {GrandlivreError} also ANSWER-TOO-LONG, and UNEXPECTED-ANSWER for a malformed body
    */
   async json(request: Request): Promise<{ answer: Answer; value: unknown; text: string }> {
     for (let attempt = 1; ; attempt += 1) {
       const answer = await this.send(request)
+      if (answer.status === 304) return { answer, value: undefined, text: await answer.text() }
       requireType(answer, 'application/json', request)
       try {
         const text = await answer.text()
@@ -227,9 +230,8 @@ export class Requests {
     const { status, retryAfterMs = 0 } = error
     if (attempt >= attemptsMax || retryAfterMs > retryAfterMaxMs) throw error
     const isRefusedForNow = status === 429 || (status === 503 && error.retryAfterMs !== undefined)
-    const isRepeatable = method === 'GET' || method === 'HEAD'
-    const mayPass =
-      isRepeatable && ((status === 0 && isLost(error.cause)) || [502, 503, 504].includes(status))
+    const { isRead = method === 'GET' || method === 'HEAD' } = request
+    const mayPass = isRead && ((status === 0 && isLost(error.cause)) || [502, 503, 504].includes(status))
     if (!isRefusedForNow && !mayPass) throw error
     await this.pause(error.message, attempt, signal, retryAfterMs)
   }

@@ -8,6 +8,7 @@ import { agreesWithTrailers, askEnd, hasBothTrailers } from './end.ts'
 import { clientError, GrandlivreError } from './errors.ts'
 import { type Answer, bestEncoding, type Encoding } from './http/answer.ts'
 import { cut, isLost } from './http/connection.ts'
+import { throughLosses } from './http/losses.ts'
 import { countLines, idOf, itemsOf, lastLineOf, WholeLines } from './lines.ts'
 import { type QueryValue, type Requests, requireType } from './requests.ts'
 import type { Streamed } from './selection.ts'
@@ -119,6 +120,8 @@ export class Transfer<Item> implements LedgerStream<Item> {
   readonly #source: Source
   readonly #options: StreamOptions
   #isTaken = false
+  /** Bytes given out, those of earlier beginnings among them. */
+  #reached = 0
   /** The last line given out, and before that the id to resume after. */
   #last: Uint8Array | string | undefined
   #check: BlockCheck | undefined
@@ -147,26 +150,27 @@ export class Transfer<Item> implements LedgerStream<Item> {
   async *chunks(): AsyncGenerator<Uint8Array, void, undefined> {
     if (this.#isTaken) throw new TypeError('This stream was read before; begin another one')
     this.#isTaken = true
-    const { signal } = this.#options
-    for (let attempt = 0; ; ) {
-      const rowsBefore = this.progress.rows
+    const reader = {
+      connection: () => this.#untilChanged(),
+      reached: () => this.#reached,
+      lost: () => this.#stopped(),
+    }
+    try {
+      yield* throughLosses(this.#requests, reader, this.#options.signal)
+    } catch (error) {
+      const isLoss = error instanceof GrandlivreError && error.code === 'CONNECTION-FAILED'
+      if (!isLoss || this.progress.rows === 0) throw error
+      throw clientError('CONNECTION-LOST', `${this.#stopped()}: ${error.message}`, { cause: error })
+    }
+  }
+
+  async *#untilChanged(): AsyncGenerator<Uint8Array, void, undefined> {
+    for (;;) {
       try {
         return yield* this.#connection()
       } catch (error) {
-        if (error instanceof Changed) {
-          await this.#restart(error.message)
-          continue
-        }
-        signal?.throwIfAborted()
-        if (error instanceof GrandlivreError) {
-          const isLoss = error.code === 'CONNECTION-FAILED' && this.progress.rows > 0
-          throw isLoss ? this.#lost(error.message, error) : error
-        }
-        if (!isLost(error)) throw this.#lost((error as Error).message, error)
-        attempt = this.progress.rows > rowsBefore ? 1 : attempt + 1
-        const { message } = error as Error
-        if (attempt >= this.#requests.attemptsMax) throw this.#lost(message, error)
-        await this.#requests.pause(message, attempt, signal)
+        if (!(error instanceof Changed)) throw error
+        await this.#restart(error.message)
       }
     }
   }
@@ -208,6 +212,7 @@ export class Transfer<Item> implements LedgerStream<Item> {
     this.#check?.pass(lines)
     this.#last = lastLineOf(lines)
     this.progress.rows += countLines(lines)
+    this.#reached += lines.length
     this.progress.bytes += lines.length
     return lines
   }
@@ -358,8 +363,7 @@ export class Transfer<Item> implements LedgerStream<Item> {
     this.#total = undefined
   }
 
-  #lost(message: string, cause: unknown): GrandlivreError {
-    const { rows } = this.progress
-    return clientError('CONNECTION-LOST', `The transfer stopped after ${rows} rows: ${message}`, { cause })
+  #stopped(): string {
+    return `The transfer stopped after ${this.progress.rows} rows`
   }
 }

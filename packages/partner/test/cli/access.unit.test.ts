@@ -51,6 +51,15 @@ test('a folder is taken from the option, then the environment, then the file', a
   expect(findAccess({ ...env, ...variables, GRANDLIVRE_SOCIETY: '' })).not.toHaveProperty('society')
 })
 
+test('a profile that is named brings its own folder, whatever the environment says', async () => {
+  const env = { HOME: home, ...variables, GRANDLIVRE_SOCIETY: '112' }
+  await writeAccess(env, access, 'paris')
+  await writeAccess(env, { ...access, society: '111' }, 'lyon')
+  expect(findAccess(env, undefined, 'lyon')).toMatchObject({ token: 'glv_api_1', society: '111' })
+  expect(findAccess(env, undefined, 'paris')).not.toHaveProperty('society')
+  expect(findAccess(env, '113', 'lyon').society).toBe('113')
+})
+
 test.each([0o640, 0o604, 0o620])(
   'a file with permissions %o is refused with the command that mends it',
   async (mode) => {

@@ -48,6 +48,12 @@ const done = {
 
 /** Command, answers by the ends of paths, and what the error says. */
 const cases: [string[], Record<string, unknown>, string][] = [
+  // No database keeps these as they are.
+  ...['a\0b', 'a\ud800b'].map((name): [string[], Record<string, unknown>, string] => [
+    ['sync', '--to', join(folder, 'copy.sqlite')],
+    { '/mad/ledgers': [{ society: '1', firm: { id: '1', name }, name: 'x', reference: null, cursor: 'c' }] },
+    'GET /mad/ledgers was not answered as the service does: answer[0].firm.name is no text',
+  ]),
   [
     ['whoami'],
     { '/key/info': {} },
@@ -126,7 +132,7 @@ test.each(cases)('%s with %o', async (command, bodies, expected) => {
     const [asked] = path.split('?')
     const end = Object.keys(bodies).find((each) => asked!.endsWith(each))
     if (end === undefined) return path.includes('/mad/movements?') ? { kind: 'noTrailers' } : undefined
-    const headers = { 'Content-Type': 'application/json' }
+    const headers = { 'Content-Type': 'application/json', ETag: '"1"' }
     return { kind: 'answer', status: 200, headers, body: JSON.stringify(bodies[end]) }
   }
   const { code, error } = await grandlivre(env, command)

@@ -1,11 +1,10 @@
-/** What the library does when the ledger changes: under a stream, between two calls of `changes`, and in a repair. */
-import { createHash } from 'node:crypto'
+/** What the library does when the ledger changes: under a stream and between two calls of `changes`. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { applyDelta } from '../../../../test/support/changes/apply-delta.ts'
 import { until } from '../../../../test/support/until.ts'
-import type { Changes, EntryRange, LedgerCopy } from '../../src/client/grandlivre.ts'
+import type { Changes } from '../../src/client/grandlivre.ts'
 import { type ClientStage, setClientStage } from '../support/client/client-stage.ts'
 import type { Fault } from '../support/client/faulty-proxy.ts'
 
@@ -289,84 +288,4 @@ test('changes that are not read are let go', async () => {
 test('a cursor that is none is refused with the parameter', async () => {
   const refused = stage.ledger().changes('4711.1.nothing', { exercice })
   await expect(refused).rejects.toMatchObject({ code: 'ERR-VALIDATION', issues: [{ parameter: 'since' }] })
-})
-
-const lineFeed = '\n'
-const entryOf = (line: string) => Number(/"entry":\{"producerId":"(\d+)"/.exec(line)![1])
-
-/** A copy in memory that is wrong in some lines. */
-class Copy implements LedgerCopy {
-  replaced: number[] = []
-  cursor: string
-  lines: string[]
-  readonly #bring: (copy: Copy) => Promise<string>
-
-  constructor(cursor: string, lines: string[], bring: (copy: Copy) => Promise<string>) {
-    this.cursor = cursor
-    this.lines = lines
-    this.#bring = bring
-  }
-
-  async digests(ranges: EntryRange[]): Promise<string[]> {
-    const placed = this.lines.map((line) => ({ line, entry: entryOf(line) }))
-    return ranges.map(([from, to]) => {
-      const lines = placed.filter(({ entry }) => Number(from) <= entry && entry <= Number(to))
-      return createHash('sha256')
-        .update(lines.map(({ line }) => line + lineFeed).join(''))
-        .digest('hex')
-    })
-  }
-
-  async replace(ranges: EntryRange[], lines: AsyncIterable<Uint8Array>): Promise<void> {
-    const added = (await joined(lines)).toString().split(lineFeed).slice(0, -1)
-    const isStale = (entry: number) =>
-      ranges.some(([from, to]) => Number(from) <= entry && entry <= Number(to))
-    this.replaced.push(ranges.length)
-    const placed = this.lines.map((line) => ({ line, entry: entryOf(line) }))
-    const kept = placed.filter(({ entry }) => !isStale(entry))
-    // Lines of an entry are together and in order already.
-    const all = [...kept, ...added.map((line) => ({ line, entry: entryOf(line) }))]
-    this.lines = all.sort((a, b) => a.entry - b.entry).map(({ line }) => line)
-  }
-
-  async catchUp(): Promise<string> {
-    this.cursor = await this.#bring(this)
-    return this.cursor
-  }
-}
-
-test('a repair brings a copy up to date and reads again what differs', async () => {
-  const ledger = stage.ledger()
-  const stream = ledger.movements({ exercice })
-  const lines = (await joined(stream.chunks())).toString().split(lineFeed).slice(0, -1)
-  lines.splice(100, 1)
-  lines[1_500] = lines[1_500]!.replace('"description":"', '"description":"wrong ')
-  await change([ids[0]!])
-  const copy = new Copy(stream.progress.cursor!, lines, async (behind) => {
-    const changes = await ledger.changes(behind.cursor, { exercice })
-    await behind.replace(changes.ranges, changes.lines())
-    return changes.cursor
-  })
-  // The first answer with what differs is cut, and no answer has trailers.
-  let nth = 0
-  stage.proxy.fault = (path) => {
-    if (!path.includes('entries=')) return undefined
-    nth += 1
-    return nth === 1 ? { kind: 'cut', afterBytes: 1_000 } : { kind: 'noTrailers' }
-  }
-  const { blocks, repaired, rows, cursor } = await ledger.repair({ exercice }, copy)
-  expect(repaired).toBe(2)
-  expect([blocks > 1, rows, cursor]).toEqual([true, copy.lines.length, copy.cursor])
-  expect(copy.lines.join(lineFeed) + lineFeed === (await movementsNow()).toString()).toBe(true)
-  // The changes, then both blocks in one request.
-  expect(copy.replaced).toEqual([1, 2])
-})
-
-test('a copy that stays wrong is an error after a bounded number of comparisons', async () => {
-  const ledger = stage.ledger()
-  const { blocks, cursor } = await ledger.blocks({ exercice })
-  const copy = new Copy(cursor, [], () => Promise.reject(new Error('nothing has changed')))
-  copy.digests = async () => blocks.map(({ sha256 }, place) => (place === 0 ? '00'.repeat(32) : sha256))
-  copy.replace = async (_, lines) => void (await joined(lines))
-  await expect(ledger.repair({ exercice }, copy)).rejects.toMatchObject({ code: 'COPY-DIFFERS' })
 })

@@ -148,11 +148,19 @@ test('in the checkout the command can be run without a build', async () => {
 
 test('the programs of its README run', async () => {
   const readme = await textOf(join(project, 'node_modules/grandlivre/README.md'))
-  const [reads, receives] = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map(([, lines]) => lines!)
+  const [reads, follows, receives] = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map(([, lines]) => lines!)
   // The year of the ledger here.
   await writeFile(join(project, 'reads.mjs'), reads!.replaceAll('2026', '2025'))
   const { stdout } = await run(process.execPath, ['reads.mjs'], { cwd: project, env })
   expect(stdout.match(/^2025-\d\d-\d\d \w+ -?[\d.]+$/gm)).toHaveLength(source.rows)
+  const opened = reads!
+    .slice(0, reads!.indexOf('for await'))
+    .replace('{ Grandlivre }', '{ Grandlivre, readRows }')
+  await writeFile(join(project, 'follows.mjs'), opened + follows)
+  const followed = await run(process.execPath, ['follows.mjs'], { cwd: project, env, maxBuffer: 2 ** 26 })
+  expect(followed.stdout).toMatch(
+    /^folder \d+ at \S+\nfolders \d+\nexercices[\s\S]*\nmovements \d+\ndebit [\d.]+, credit [\d.]+\n$/,
+  )
   const given = `const [secret, request, body] = ['glv_secret_', { headers: {} }, '[]']\n`
   await writeFile(join(project, 'receives.mjs'), given + receives)
   const refused = await run(process.execPath, ['receives.mjs'], { cwd: project, env })
@@ -187,6 +195,8 @@ describe.each(runtimes)('$name', ({ name, program, words }: Runtime) => {
     })
     const found = JSON.parse(stdout)
     expect(found).toMatchObject({ ...source, isProved: true, items: source.rows, webhook: [true, false] })
+    expect(found.ledgers).toEqual([expect.any(Number), { kind: 'whole', ledgers: 1, refusals: 0 }])
+    expect(found.ledgers[0]).toBeGreaterThan(source.rows)
     expect(found.changed).toBeGreaterThan(0)
     expect(sha256Of(gunzipSync(await readFile(file)))).toBe(found.status.sha256)
   })
@@ -203,10 +213,13 @@ describe.each(runtimes)('$name', ({ name, program, words }: Runtime) => {
 
   test.concurrent('the command keeps a copy of the ledger', async () => {
     await mkdir(out(), { recursive: true })
-    // The oldest has no SQLite.
-    const target = join(out(), name === 'Node 20' ? 'copy.ndjson' : 'copy.sqlite')
+    const target = join(out(), 'copy.sqlite')
+    if (name === 'Node 20')
+      return expect(command('sync', '--to', target)).rejects.toThrow(/Node 20\..* has no SQLite/)
     await command('sync', '--to', target)
-    expect((await command('verify', '--to', target)).stdout).toMatch(/ has the movements of the ledger\n/)
+    expect((await command('verify', '--to', target)).stdout).toMatch(
+      /: 1 ledgers with [\d,]+ movements are equal;/,
+    )
   })
 })
 

@@ -34,20 +34,13 @@ export interface Attempted extends LocalAnswer {
   pauseMs: number | null
 }
 
-export interface Forwarding {
-  /** Forwards until that many events are accepted, or for ever. @throws the reason of the signal */
-  run(countMax: number | undefined): Promise<void>
-  /** Tries again at once what waits for its next attempt; otherwise sends the last delivery again. */
-  again(): void
-}
-
 export function forwarding(
   ledger: Grandlivre,
   subscriptionId: number,
   receiver: Receiver,
   shown: { attempted: (attempted: Attempted) => void; nothingToReplay: () => void },
   signal: AbortSignal,
-): Forwarding {
+) {
   /** Cuts the pause before the next attempt; undefined while there is none. */
   let hurry: (() => void) | undefined
   let last: Batch | undefined
@@ -89,7 +82,8 @@ export function forwarding(
   }
 
   return {
-    async run(countMax = Number.POSITIVE_INFINITY) {
+    /** Forwards until that many events are accepted, or for ever. @throws the reason of the signal */
+    async run(countMax = Number.POSITIVE_INFINITY): Promise<void> {
       const limit = Math.min(deliveryEventsMax, countMax)
       let left = countMax
       for await (const { events } of ledger.eventPages(subscriptionId, { after: 0, limit, signal })) {
@@ -99,6 +93,7 @@ export function forwarding(
       }
       signal.throwIfAborted()
     },
+    /** Tries again at once what waits for its next attempt; otherwise sends the last delivery again. */
     again() {
       if (hurry) return hurry()
       const batch = last

@@ -4,10 +4,11 @@ import { command, type Given } from '../../../../terminal/src/command.ts'
 import { UsageError } from '../../../../terminal/src/command-errors.ts'
 import type { Terminal } from '../../../../terminal/src/terminal.ts'
 import type { Notification } from '../../client/api/items.ts'
+import type { Grandlivre } from '../../client/grandlivre.ts'
 import { version } from '../../version.ts'
 import { isAccepted, quoted } from '../answer-text.ts'
 import type { Call } from '../command.ts'
-import { type Attempted, forwarding } from './forwarding.ts'
+import { type Attempted, forwarding, type Receiver } from './forwarding.ts'
 import {
   notesFolder,
   type Place,
@@ -61,7 +62,7 @@ async function runListen(call: Call, given: Listen): Promise<void> {
   try {
     introduce(terminal, target, kinds, subscription)
     const receiver = { target, secret: access.secret, signingSecret: subscription.signingSecret, version }
-    await forwardUntilEnd(call, { place, subscription, receiver, countMax })
+    await forwardUntilEnd(call, place.ledger, subscription.id, receiver, countMax)
   } finally {
     terminal.endProgress()
     await unsubscribe(place, subscription.id).catch((error: Error) => {
@@ -99,16 +100,12 @@ function introduce(terminal: Terminal, target: URL, kinds: string[], subscriptio
   if (terminal.keys) terminal.note('r sends the last delivery again, q ends.')
 }
 
-interface Forwarded {
-  place: Place
-  subscription: Subscription
-  receiver: Parameters<typeof forwarding>[2]
-  countMax: number | undefined
-}
-
 async function forwardUntilEnd(
   { terminal, signal, json }: Call,
-  { place, subscription, receiver, countMax }: Forwarded,
+  ledger: Grandlivre,
+  subscriptionId: number,
+  receiver: Receiver,
+  countMax: number | undefined,
 ): Promise<void> {
   const quit = new AbortController()
   const shown = {
@@ -116,7 +113,7 @@ async function forwardUntilEnd(
     nothingToReplay: () => terminal.note('There is no delivery yet to send again.'),
   }
   const ending = AbortSignal.any([signal, quit.signal])
-  const running = forwarding(place.ledger, subscription.id, receiver, shown, ending)
+  const running = forwarding(ledger, subscriptionId, receiver, shown, ending)
   const keys = terminal.keys?.(ending)
   const reading = keys && readKeys(keys, { r: () => running.again(), q: () => quit.abort() })
   try {

@@ -1,9 +1,18 @@
 /** `grandlivre login`: checks an access and keeps it in the login file. */
 
 import { readFile } from 'node:fs/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { command, type Given } from '../../../../terminal/src/command.ts'
 import { Failure, UsageError } from '../../../../terminal/src/command-errors.ts'
-import { type Access, variablesSet, writeAccess } from '../access.ts'
+import {
+  type Access,
+  defaultProfile,
+  isOnThisMachine,
+  loginFile,
+  readProfiles,
+  variablesSet,
+  writeAccess,
+} from '../access.ts'
 import type { Call } from '../command.ts'
 import { describe, identify } from './identity.ts'
 
@@ -13,6 +22,8 @@ const options = {
   token: { value: 'token', help: 'glv_api_... or glv_firm_...' },
   secret: { value: 'text', help: 'the partner secret' },
 } as const
+
+const replace = { help: 'take the place of another access that the profile has' } as const
 
 type Login = Given<unknown, typeof options>
 
@@ -25,28 +36,47 @@ checks them, and keeps them in a file that only you can read. The environment
 
 Other users of this machine can see the options of a running command. Leave out
 --token and --secret to be asked for them; a script can pipe the answers, one a
-line.`,
-  options,
-  examples: ['grandlivre login --url https://ledger.example.com'],
+line.
+
+One file keeps several accesses, each under the name that --profile gives it:
+those of several firms, say. Without --profile it is the profile default.`,
+  options: { ...options, replace },
+  examples: [
+    'grandlivre login --url https://ledger.example.com',
+    'grandlivre login --profile paris --url https://ledger.example.com',
+  ],
   run: runLogin,
 })
 
-async function runLogin(call: Call, given: Login): Promise<void> {
-  const { terminal, env, json, signal } = call
+async function runLogin(
+  call: Call,
+  { replace: replaces, ...given }: Login & { replace?: true },
+): Promise<void> {
+  const { terminal, env, json, signal, profile = defaultProfile } = call
   const access = await accessFrom(call, given)
+  const kept = readProfiles(loginFile(env)).get(profile)
+  // The demo writes new credentials each time that its data is made anew.
+  const isOfDemo = kept && isOnThisMachine(kept.baseUrl) && given.from !== undefined
+  const isLost = kept && !isOfDemo && !isDeepStrictEqual(tokenOf(kept), tokenOf(access))
+  if (isLost && !replaces)
+    throw new Failure(`The profile ${profile} holds another access, to ${kept.baseUrl}`, [
+      'Keep this one beside it with --profile <name>, or give --replace.',
+    ])
   const identity = await identify(access, signal)
-  const path = await writeAccess(env, access)
+  const path = await writeAccess(env, access, profile)
   if (json) terminal.json({ ...identity, file: path })
   else {
     terminal.print(describe(identity))
-    terminal.print(`Kept in ${path}`)
+    terminal.print(`Kept in ${path}${call.profile === undefined ? '' : `, profile ${profile}`}`)
   }
   const set = variablesSet(env)
-  if (set.length > 0)
+  if (set.length > 0 && call.profile === undefined)
     terminal.note(
       `${set.join(', ')} of this environment win${set.length > 1 ? '' : 's'} over the file: unset to use it.`,
     )
 }
+
+const tokenOf = ({ baseUrl, token }: Access) => [baseUrl, token]
 
 async function accessFrom({ society, terminal, signal }: Call, { from, ...given }: Login): Promise<Access> {
   const named = Object.keys(options).filter((name) => name in given)

@@ -31,7 +31,7 @@ export const exportOptions = {
   },
 } as const
 
-type Wanted = Omit<FullExportSelection, 'compression'> & { year?: string }
+type Wanted = Omit<FullExportSelection, 'compression'> & { year: string | undefined }
 
 /** @throws {UsageError} unless the options make a full export */
 export function wantedExport(given: Given<unknown, typeof selectionOptions & typeof exportOptions>): Wanted {
@@ -45,12 +45,9 @@ export function wantedExport(given: Given<unknown, typeof selectionOptions & typ
     throw new UsageError('A FEC is of one exercice: add --exercice <id or year>')
   return {
     format,
-    ...(exercice === undefined ? {} : { year: exercice }),
-    ...(startDate === undefined ? {} : { startDate }),
-    ...(endDate === undefined ? {} : { endDate }),
-    ...(journals === undefined ? {} : { journalIds: journals.flatMap((ids) => ids.split(',')) }),
-    ...(encoding === undefined ? {} : { encoding }),
-    ...(columns === undefined ? {} : { columns }),
+    year: exercice,
+    journalIds: journals?.flatMap((ids) => ids.split(',')),
+    ...{ startDate, endDate, encoding, columns },
   }
 }
 
@@ -67,8 +64,8 @@ export async function pullAll(call: Call, { year, ...wanted }: Wanted, out: stri
     const made = await ledger.fullExport(
       {
         ...wanted,
-        ...(exercice === undefined ? {} : { idExercice: exercice.producerId }),
-        ...(compression === 'none' ? {} : { compression }),
+        idExercice: exercice?.producerId,
+        compression: compression === 'none' ? undefined : compression,
       },
       {
         signal,

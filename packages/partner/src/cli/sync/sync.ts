@@ -1,67 +1,85 @@
-/** `grandlivre sync`: keeps a copy of a folder's ledger in a database or a file. */
-
-import { command, type Given } from '../../../../terminal/src/command.ts'
+/** `grandlivre sync`: keeps copies of all ledgers of a firm in one database. */
+import { countText, secondsText } from '../../../../terminal/src/amounts.ts'
+import { command } from '../../../../terminal/src/command.ts'
 import { Failure } from '../../../../terminal/src/command-errors.ts'
+import type { Run } from '../../sync/events.ts'
+import { followLedgers, syncCopy } from '../../sync/sync.ts'
 import type { Call } from '../command.ts'
-import { bringUpToDate, type Step, stepText } from './bring-up-to-date.ts'
-import { follow } from './follow.ts'
-import { openCopy } from './open-copy.ts'
-
-const options = {
-  to: { value: 'target', required: true, help: 'where the copy is' },
-  follow: { help: 'go on: wait for changes and copy each at once, until Ctrl-C' },
-  exercice: { value: 'id or year', help: 'only this exercice' },
-  again: { help: 'read everything again, then replace the copy' },
-} as const
+import { copyOptions, type Given, withCopies } from './copies.ts'
 
 export const sync = command({
   name: 'sync',
-  summary: 'keep a copy of the ledger in SQLite, PostgreSQL or a file',
-  about: `Copies the ledger of a folder: validated entries and drafts of all exercices,
-accounts and journals. The first run reads everything, later ones what changed.
-Each run ends with a copy of one state of the ledger. After an interruption or a
-kill the same command goes on where it stopped.
+  summary: 'keep the ledgers of a firm in SQLite or PostgreSQL',
+  about: `Copies ledgers into one database: with the token of a firm all its folders, with
+the token of a folder that one. The first run reads everything, later ones what
+changed. Each ledger is replaced in one transaction. After an interruption or a
+kill the same command goes on with the ledgers that are missing.
 
-Targets:
+Copies:
   <file>.sqlite            one file (or .sqlite3, .db). Needs Node 22.13
-  <file>.ndjson            one movement as JSON on each line
   postgres://...           the schema grandlivre_ledger of a database, or with
                            ?schema=<name> another one. Needs the package pg
 The tables and views are described in docs/guides/sql.md.`,
-  options,
+  options: {
+    ...copyOptions,
+    follow: { help: 'go on: wait for changes and copy each at once, until Ctrl-C' },
+    again: { help: 'read every ledger in full; makes a copy of an older version anew' },
+  },
   examples: [
-    'grandlivre sync --to ledger.sqlite',
-    'sqlite3 ledger.sqlite "select * from account_balances limit 10"',
+    'grandlivre sync --to firm.sqlite',
+    'sqlite3 firm.sqlite "select * from account_balances limit 10"',
+    'grandlivre sync --to firm.sqlite --profile north --profile south',
     'grandlivre sync --to postgres://me:secret@localhost/books --follow',
   ],
-  run: runSync,
+  run: (call: Call, given) => {
+    const [again, isFollowing] = [given.again === true, given.follow === true]
+    return withCopies(call, given satisfies Given, { again, isFollowing }, async (runs) => {
+      await copyAll(call, runs, again, isFollowing)
+      if (!isFollowing) return
+      call.terminal.note('Following the ledgers. Ctrl-C stops.')
+      await followAll(runs)
+      call.terminal.note('Stopped. The same command goes on from here.')
+    })
+  },
 })
 
-async function runSync(call: Call, given: Given<unknown, typeof options>): Promise<void> {
-  const { terminal, signal, json } = call
-  const { folder, target } = await openCopy(call, given)
-  const copying = { folder, target, terminal }
-  const report = (step: Step) => {
-    if (json) return terminal.json({ at: new Date().toISOString(), target: target.name, ...step })
-    terminal.print(`${new Date().toISOString()}  ${stepText(step)}`)
-  }
-  try {
-    const copy = await target.state('copy')
-    const isAgain = given.again === true && copy !== undefined
-    const first = await bringUpToDate(copying, isAgain ? undefined : copy).catch((error: unknown) => {
+async function copyAll(call: Call, runs: Run[], again: boolean, isFollowing: boolean): Promise<void> {
+  const { terminal, json, signal } = call
+  const started = performance.now()
+  const total = { ledgers: 0, copied: 0, rows: 0, failed: [] as string[] }
+  for (const run of runs) {
+    const done = await syncCopy(run, { again }).catch((error: unknown) => {
       if (signal.aborted) throw new Failure('Interrupted', 'The same command goes on from here.')
       throw error
     })
-    report(first)
-    if ((await target.state('copy'))?.extended === false)
-      terminal.note(
-        'ecriture_num, piece_date, auxiliary_number and auxiliary_name are empty: the service is older than they are. Once it gives them, run sync --again.',
-      )
-    if (!given.follow) return
-    terminal.note('Following the ledger. Ctrl-C stops.')
-    await follow(copying, report)
-    terminal.note('Stopped. The same command goes on from here.')
-  } finally {
-    await target.close()
+    total.ledgers += done.ledgers
+    total.copied += done.copied
+    total.rows += done.rows
+    total.failed.push(...done.failed)
   }
+  const { name } = runs[0]!.copy
+  const seconds = performance.now() - started
+  if (json) terminal.json({ time: new Date().toISOString(), kind: 'done', copy: name, ...total })
+  else
+    terminal.print(
+      `${name}: ${countText(total.copied)} of ${countText(total.ledgers)} ledgers copied, ${countText(total.rows)} movements; ${secondsText(seconds)}`,
+    )
+  if (total.failed.length > 0 && !isFollowing)
+    throw new Failure(
+      `Not copied: ${total.failed.join(', ')}`,
+      'The other ledgers are there. The next run asks for these last.',
+    )
+}
+
+/** Ends with the first that fails. */
+async function followAll(runs: Run[]): Promise<void> {
+  const stop = new AbortController()
+  const ends = runs.map(async (run) => {
+    try {
+      await followLedgers({ ...run, signal: AbortSignal.any([run.signal!, stop.signal]) })
+    } finally {
+      stop.abort()
+    }
+  })
+  for (const end of await Promise.allSettled(ends)) if (end.status === 'rejected') throw end.reason
 }

@@ -13,7 +13,6 @@ export type {
   Journal,
   Movement,
   Notification,
-  NumberedNotification,
   Payment,
   Society,
   WebhookDelivery,

@@ -404,6 +404,26 @@ export interface Routes {
       answer: ExportJob
     }
     /**
+     * The ledgers that the token may read, each with its cursor; waits for a change
+     */
+    '/mad/ledgers': {
+      query?: {
+        /**
+         * Version of the format
+         */
+        version?: '1.0.0'
+        /**
+         * The folder, instead of the header society-id
+         */
+        accountingFolderId?: string
+        /**
+         * Seconds to wait for something new. Default: 0
+         */
+        wait?: number
+      }
+      answer: Ledger[]
+    }
+    /**
      * The folder itself
      */
     '/mad/accountingFolder': {
@@ -675,6 +695,46 @@ export interface Routes {
     }
   }
   post: {
+    /**
+     * What changed in many ledgers, or all of them, in one stream of rows that prove themselves
+     */
+    '/mad/ledgers/changes': {
+      query?: {
+        /**
+         * Version of the format
+         */
+        version?: '1.0.0'
+        /**
+         * The folder, instead of the header society-id
+         */
+        accountingFolderId?: string
+      }
+      body: LedgerChangesRequest
+      /**
+       * Nothing: the answer has no body
+       */
+      answer: null
+    }
+    /**
+     * Digests of many ledgers, or all of them, by ranges of entry ids, to compare copies with
+     */
+    '/mad/ledgers/blocks': {
+      query?: {
+        /**
+         * Version of the format
+         */
+        version?: '1.0.0'
+        /**
+         * The folder, instead of the header society-id
+         */
+        accountingFolderId?: string
+      }
+      body: LedgerBlocksRequest
+      /**
+       * Nothing: the answer has no body
+       */
+      answer: null
+    }
     /**
      * Subscribes an address to kinds of events
      */
@@ -1085,6 +1145,22 @@ export interface ExportJob {
    * While FAILED: what happened, and when the same parameters will start a new export
    */
   reason?: string
+}
+export interface Ledger {
+  /**
+   * Id of the folder, for the header society-id
+   */
+  society: string
+  firm: {
+    id: string
+    name: string
+  }
+  name: string
+  reference: string | null
+  /**
+   * The state of its ledger, as X-Ledger-Cursor on the routes of the folder
+   */
+  cursor: string
 }
 export interface AccountingFolder {
   name: string
@@ -1658,6 +1734,59 @@ export interface WebhookAttempt {
    */
   answer: string | null
 }
+export interface LedgerChangesRequest {
+  /**
+   * In the order in which they are wanted. Absent: all folders of the token, in full
+   *
+   * @minItems 1
+   * @maxItems 10000
+   */
+  ledgers?: {
+    /**
+     * Id of the folder
+     */
+    society: string
+    /**
+     * The cursor of the copy: movements only of what changed since. Absent: all
+     */
+    since?: string
+    /**
+     * With since: ranges of entry ids that are wanted besides, both ends included
+     *
+     * @minItems 1
+     * @maxItems 1000
+     */
+    entries?: string[][]
+    /**
+     * SHA-256 of the rows that the copy has of a table. One that is still the same is left out
+     */
+    tables?: {
+      folders?: string
+      exercices?: string
+      journals?: string
+      accounts?: string
+      payments?: string
+      banks?: string
+      axes?: string
+      sections?: string
+      vats?: string
+    }
+  }[]
+}
+export interface LedgerBlocksRequest {
+  /**
+   * In the order in which they are wanted. Absent: all folders of the token
+   *
+   * @minItems 1
+   * @maxItems 10000
+   */
+  ledgers?: {
+    /**
+     * Id of the folder
+     */
+    society: string
+  }[]
+}
 export interface PingEvent {
   name: 'ping'
   operation: 'VOID'
@@ -1787,6 +1916,113 @@ export interface ChangesLine {
    * Ranges of entry ids, both ends included, ascending and disjoint. Drop what you have of them
    */
   entries: string[][]
+}
+export interface LedgerBlocks {
+  society: string
+  /**
+   * The state of the ledger that the digests are of
+   */
+  cursor: string
+  /**
+   * Movements of the ledger, drafts included
+   */
+  rows: number
+  /**
+   * Of the digests of the blocks, as bytes, in their order
+   */
+  digest: string
+  /**
+   * Of the other tables, rows as in ledgers/changes, each with its line feed
+   */
+  tables: {
+    /**
+     * Of all rows of folders
+     */
+    folders: string
+    /**
+     * Of all rows of exercices
+     */
+    exercices: string
+    /**
+     * Of all rows of journals
+     */
+    journals: string
+    /**
+     * Of all rows of accounts
+     */
+    accounts: string
+    /**
+     * Of all rows of payments
+     */
+    payments: string
+    /**
+     * Of all rows of banks
+     */
+    banks: string
+    /**
+     * Of all rows of axes
+     */
+    axes: string
+    /**
+     * Of all rows of sections
+     */
+    sections: string
+    /**
+     * Of all rows of vats
+     */
+    vats: string
+  }
+  /**
+   * Ranges of entry ids, disjoint and ascending, with the digest of their movements as rows of ledgers/changes. Rows of a copy outside every block differ, too
+   */
+  blocks: Block[]
+}
+export interface RefusedLedger {
+  /**
+   * Id of the folder
+   */
+  refused: string
+  code:
+    | 'ERR-VALIDATION'
+    | 'ERR-UNSUPPORTED-VERSION'
+    | 'ERR-SOCIETY-ID-REQUIRED'
+    | 'ERR-INVALID-AUTH-HEADER'
+    | 'ERR-SECRET-HEADER-NOT-SET'
+    | 'ERR-INVALID-SECRET'
+    | 'ERR-API-TOKEN-NOT-FOUND'
+    | 'ERR-FIRM-TOKEN-NOT-FOUND'
+    | 'ERR-THIRD-PARTY-DISCONNECTED'
+    | 'ERR-FORBIDDEN-ROUTE'
+    | 'ERR-FORBIDDEN-ACCESS'
+    | 'ERR-FILE-LINK-INVALID'
+    | 'ERR-NOT-FOUND'
+    | 'ERR-FOLDER-NOT-FOUND'
+    | 'ERR-EXERCICE-NOT-FOUND'
+    | 'ERR-JOURNAL-NOT-FOUND'
+    | 'ERR-ENTRY-NOT-FOUND'
+    | 'ERR-EXPORT-NOT-FOUND'
+    | 'ERR-WEBHOOK-NOT-FOUND'
+    | 'ERR-METHOD-NOT-ALLOWED'
+    | 'ERR-NOT-ACCEPTABLE'
+    | 'ERR-PATCH-TEST-FAILED'
+    | 'ERR-AMBIGUOUS-ENTRY'
+    | 'ERR-WEBHOOK-PULL-ONLY'
+    | 'ERR-WEBHOOK-DISABLED'
+    | 'ERR-TOO-MANY-SUBSCRIPTIONS'
+    | 'ERR-FILE-LINK-EXPIRED'
+    | 'ERR-EVENTS-EXPIRED'
+    | 'ERR-EXPORT-EXPIRED'
+    | 'ERR-CURSOR-EXPIRED'
+    | 'ERR-PRECONDITION-FAILED'
+    | 'ERR-PAYLOAD-TOO-LARGE'
+    | 'ERR-UNSUPPORTED-MEDIA-TYPE'
+    | 'ERR-RANGE-NOT-SATISFIABLE'
+    | 'ERR-TOO-MANY-REQUEST'
+    | 'ERR-TOO-MANY-CONCURRENT-REQUEST'
+    | 'ERR-INTERNAL'
+    | 'ERR-UNAVAILABLE'
+    | 'ERR-API-UNDER-MAINTENANCE'
+  message: string
 }
 
 /** Values of parameters that take one of several, by the path of the GET route. */

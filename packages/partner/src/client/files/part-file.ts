@@ -73,12 +73,10 @@ export class PartFile {
 
   /** Drops what is there. */
   async beginAgain(): Promise<void> {
-    try {
+    await this.#writing(async () => {
       await this.#handle.close()
       this.#handle = await createPart(this.#file)
-    } catch (error) {
-      throw notWritten(this.#file, error)
-    }
+    })
     this.#hash = createHash('sha256')
     this.bytes = 0
     this.etag = undefined
@@ -88,22 +86,16 @@ export class PartFile {
   async remember(etag: string | undefined): Promise<void> {
     this.etag = etag
     const state: PartState = { ...this.#identity, ...(etag === undefined ? {} : { etag }) }
-    try {
-      await replaceState(this.#file, JSON.stringify(state))
-    } catch (error) {
-      throw notWritten(this.#file, error)
-    }
+    await this.#writing(() => replaceState(this.#file, JSON.stringify(state)))
   }
 
   async append(chunk: Uint8Array): Promise<void> {
-    try {
+    await this.#writing(async () => {
       for (let at = 0; at < chunk.length; ) {
         const { bytesWritten } = await this.#handle.write(chunk, at, chunk.length - at, this.bytes + at)
         at += bytesWritten
       }
-    } catch (error) {
-      throw notWritten(this.#file, error)
-    }
+    })
     this.#hash.update(chunk)
     this.bytes += chunk.length
   }
@@ -115,17 +107,14 @@ export class PartFile {
 
   /** Gives the part its name, once it is on disk for good. */
   async finish(): Promise<void> {
-    const part = partOf(this.#file)
-    try {
+    await this.#writing(async () => {
       await this.#handle.sync()
-      const [written, named] = [await this.#handle.stat(), await stat(part)]
+      const [written, named] = [await this.#handle.stat(), await stat(this.path)]
       if (written.ino !== named.ino || written.size !== this.#identity.size)
         throw new Error('another program writes to it: let one end before the other begins')
       await this.close()
       await namePart(this.#file)
-    } catch (error) {
-      throw notWritten(this.#file, error)
-    }
+    })
   }
 
   /** Leaves nothing for the next time. */
@@ -139,6 +128,12 @@ export class PartFile {
     if (this.#isClosed) return
     this.#isClosed = true
     await this.#handle.close()
+  }
+
+  #writing(run: () => Promise<void>): Promise<void> {
+    return run().catch((error: unknown) => {
+      throw notWritten(this.#file, error)
+    })
   }
 }
 

@@ -63,7 +63,7 @@ test('login takes the credentials of the demo, and says that the environment win
   expect(done.error).toContain('of this environment win over the file')
   expect(JSON.parse(readFileSync(file(), 'utf8')).token).toBe(tokens.companyToken)
   // A folder is named by those who hold the token of the firm.
-  await grandlivre({ HOME: home }, ['login', '--from', credentials, '--society', '112'])
+  await grandlivre({ HOME: home }, ['login', '--from', credentials, '--society', '112', '--replace'])
   expect(JSON.parse(readFileSync(file(), 'utf8'))).toMatchObject({ token: tokens.firmToken, society: '112' })
 })
 
@@ -135,4 +135,36 @@ test('logout removes the file, and then commands say how to get access', async (
       'There is no access to a ledger yet\n' +
       'Run grandlivre login, or set GRANDLIVRE_URL, GRANDLIVRE_TOKEN and GRANDLIVRE_SECRET.\n',
   })
+})
+
+test('profiles are kept beside each other, and none is overwritten unless it is asked for', async () => {
+  const words = (access: Record<string, string>) => [
+    ...['login', '--url', access['GRANDLIVRE_URL']!, '--token', access['GRANDLIVRE_TOKEN']!],
+    ...['--secret', access['GRANDLIVRE_SECRET']!],
+  ]
+  const run = (...all: string[]) => grandlivre({ HOME: home }, all)
+  await run(...words(company))
+  expect((await run(...words(firm), '--profile', 'firm')).out).toContain(`${file()}, profile firm`)
+  expect((await run('whoami')).out).toContain('Token:   of a company')
+  expect((await run('whoami', '--profile', 'firm')).out).toContain('Token:   of a firm')
+  // What is named wins over the environment.
+  const { out } = await grandlivre({ HOME: home, ...company }, ['whoami', '--profile', 'firm'])
+  expect(out).toContain('Token:   of a firm')
+  const before = readFileSync(file(), 'utf8')
+  const refused = await run(...words(firm))
+  expect(refused).toMatchObject({
+    code: 1,
+    error: expect.stringContaining('The profile default holds another access'),
+  })
+  expect(readFileSync(file(), 'utf8')).toBe(before)
+  expect((await run(...words(company), '--profile', 'firm', '--replace')).code).toBe(0)
+  expect((await run('whoami', '--profile', 'firm')).out).toContain('Token:   of a company')
+  const unknown = await run('whoami', '--profile', 'other')
+  expect(unknown.error).toContain('has no profile other\nIt has: default, firm\n')
+  expect((await run('whoami', '--profile', 'a b')).code).toBe(2)
+  expect((await run('logout')).code).toBe(0)
+  expect((await run('whoami')).error).toContain('has no profile default')
+  expect((await run('whoami', '--profile', 'firm')).code).toBe(0)
+  await run('logout', '--profile', 'firm')
+  expect(() => readFileSync(file())).toThrow(expect.objectContaining({ code: 'ENOENT' }))
 })

@@ -1,126 +1,156 @@
 /** `grandlivre sync` and `verify` as their users meet them. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { changeAtRandom, randomFrom } from '../../../../../test/support/changes/random-changes.ts'
-import { until } from '../../../../../test/support/until.ts'
-import { grandlivre, startGrandlivre } from '../../support/cli/command-line.ts'
-import { openTestCopy, type SyncStage, setSyncStage, targetKinds } from '../../support/cli/sync-stage.ts'
+import { credentials, folders } from '../../../../../test/support/ledgers/tenants.ts'
+import { type ExportStage, setExportStage } from '../../../../../test/support/stages/export-stage.ts'
+import { writeAccess } from '../../../src/cli/access.ts'
+import { accessOf, grandlivre } from '../../support/cli/command-line.ts'
 
-let stage: SyncStage
+const { first, sameFirm, otherFirm } = folders
+
+let stage: ExportStage
+let out: string
 beforeAll(async () => {
-  stage = await setSyncStage()
+  stage = await setExportStage()
+  out = await mkdtemp(join(tmpdir(), 'grandlivre-sync-'))
 })
-afterAll(() => stage.close())
-
-const sync = (...words: string[]) => grandlivre(stage.env, ['sync', ...words])
-
-test('sync copies, copies what changed, and verify says that the copy is the ledger', async () => {
-  const to = stage.address('ndjson')
-  const first = await sync('--to', to)
-  expect(first).toMatchObject({ code: 0 })
-  expect(first.out).toMatch(/read in full: 400 entries, 1,000 movements; .*; cursor \S+\n$/)
-  expect((await sync('--to', to)).out).toContain('no entry changed')
-  await stage.change(`update entries set comment = 'x' where schema_id = 100 and folder_id = 111 and id = 17`)
-  const { out } = await sync('--to', to, '--json')
-  expect(JSON.parse(out)).toMatchObject({ inFull: false, entries: 1, removed: null })
-  const verified = await grandlivre(stage.env, ['verify', '--to', to])
-  expect(verified).toMatchObject({ code: 0 })
-  expect(verified.out).toContain(`${to} has the movements of the ledger\n1,000 movements`)
-  const [line] = readFileSync(to, 'utf8').split('\n')
-  expect(JSON.parse(line!)).toMatchObject({ exercice: '12', draft: false, movement: { entry: {} } })
-  const kept = JSON.parse(readFileSync(`${to}.state.json`, 'utf8'))
-  expect([kept.accounts.length, kept.journals.length, kept.exercices.length]).toEqual([24, 5, 2])
-  expect(existsSync(`${to}.lock`)).toBe(false)
+afterAll(async () => {
+  await stage?.close()
+  await rm(out, { recursive: true })
 })
 
-test('--follow copies each change, and Ctrl-C ends it with exit code 0', async () => {
-  const to = stage.address('sqlite')
-  const { child, soFar, ended } = startGrandlivre(stage.env, ['sync', '--to', to, '--follow'])
-  await until(() => soFar.error.includes('Following the ledger'))
-  const random = randomFrom(5)
-  for (let steps = 1; steps <= 3; steps += 1) {
-    await stage.change(
-      `update entries set comment = 'step ${steps}' where schema_id = 100 and folder_id = 111 and id = 24`,
-    )
-    await until(() => soFar.out.split('\n').length > steps + 1)
+const firm = () => accessOf(stage.service.url, stage.firm)
+let copies = 0
+function newFile(): string {
+  copies += 1
+  return join(out, `copy-${copies}.sqlite`)
+}
+
+function ask(file: string, sql: string): unknown[] {
+  const database = new DatabaseSync(file)
+  try {
+    return database
+      .prepare(sql)
+      .all()
+      .map((row) => Object.values(row)[0])
+  } finally {
+    database.close()
   }
-  await changeAtRandom(stage.staff.client, stage.ledger, random)
-  child.kill('SIGINT')
-  expect(await ended).toMatchObject({
-    code: 0,
-    error: expect.stringContaining('Stopped. The same command goes on'),
-  })
-  const copy = await openTestCopy(stage, to)
-  await copy.bring()
-  expect(await stage.differences(copy.target)).toEqual([])
-  await copy.target.close()
-})
+}
 
-test('--exercice keeps one exercice, and a copy stays what it is', async () => {
-  const to = stage.address('sqlite')
-  expect(await sync('--to', to, '--exercice', '2024')).toMatchObject({ code: 0 })
-  const copy = await openTestCopy(stage, to)
-  expect((await copy.target.state('copy'))!.parts.map(({ exercice }) => exercice)).toEqual(['12', '12'])
-  await copy.target.close()
-  const other = await sync('--to', to)
-  expect(other).toMatchObject({ code: 1 })
-  expect(other.error).toContain('is a copy of the exercice 12 of the folder 111 at')
-})
-
-test('a target that another sync writes is refused, and one that a killed sync left is taken over', async () => {
-  const to = stage.address('sqlite')
-  const copy = await openTestCopy(stage, to)
-  const lock = readFileSync(`${to}.lock`, 'utf8')
-  const beside = startGrandlivre(stage.env, ['sync', '--to', to])
-  expect(await beside.ended).toMatchObject({
-    code: 1,
-    error: expect.stringMatching(/^Another sync, process \d+ on \S+, writes .*\nWait for its end\./),
-  })
-  await copy.target.close()
-  writeFileSync(`${to}.lock`, lock.replace(/"pid":\d+/, `"pid":${beside.child.pid}`))
-  expect(await sync('--to', to)).toMatchObject({ code: 0 })
-  const address = stage.address('postgres')
-  const held = await openTestCopy(stage, address)
-  expect((await sync('--to', address)).error).toMatch(/^Another sync writes the schema copy_\d+ of/)
-  await held.target.close()
-})
-
-test('what cannot be a target is refused with what to do', async () => {
-  const text = join(stage.out, 'notes.db')
-  writeFileSync(text, 'These are notes, and no database at all. '.repeat(50))
-  const lines = join(stage.out, 'lines.ndjson')
-  writeFileSync(lines, '{}\n')
-  const cases: [words: string[], code: number, error: string][] = [
-    [[], 2, '--to <target> is missing: where the copy is'],
-    [['--to', 'ledger.xlsx'], 2, '--to ledger.xlsx names no kind of target'],
-    [['--to', 'mysql://me:secret@host/books'], 2, '--to mysql://host/books names no kind'],
-    [['--to', join(stage.out, 'no/ledger.sqlite')], 1, "Create it: mkdir -p '"],
-    [['--to', text], 1, 'is no SQLite database'],
-    [['--to', lines], 1, 'does not say what it holds'],
-    [['--to', 'postgres://nobody@127.0.0.1:9/x'], 1, 'The database does not answer'],
-    [['--to', 'postgres://a@127.0.0.1/x?schema=A;b'], 1, 'cannot be the schema of a copy'],
-    [['--to', stage.database.ownerUrl.replace('?', '?schema=grandlivre&')], 1, 'holds something else'],
-    [['--to', stage.address('ndjson'), '--exercice', '1999'], 1, 'no exercice 1999'],
+test('sync says what it copied, and verify by its exit code whether rows differed', async () => {
+  const to = newFile()
+  const [synced, again] = [
+    await grandlivre(firm(), ['sync', '--to', to]),
+    await grandlivre(firm(), ['sync', '--to', to]),
   ]
-  for (const [words, code, error] of cases) {
-    const result = await sync(...words)
-    expect(result, words.join(' ')).toMatchObject({ code, error: expect.stringContaining(error) })
-  }
-  const early = await grandlivre(stage.env, ['verify', '--to', stage.address('sqlite')])
-  expect(early).toMatchObject({ code: 1, error: expect.stringContaining('There is no copy in') })
-  expect(existsSync(stage.address('sqlite'))).toBe(false)
+  expect(synced).toMatchObject({ code: 0 })
+  expect(synced.out).toMatch(/copy-\d+\.sqlite: 2 of 2 ledgers copied, [\d,]+ movements; .*\n$/)
+  expect(again.out).toContain(': 0 of 2 ledgers copied, 0 movements;')
+  const verify = (...words: string[]) => grandlivre(firm(), ['verify', '--to', to, ...words])
+  expect(await verify()).toMatchObject({ code: 0, out: expect.stringContaining('2 ledgers with') })
+  ask(to, `update journals set journal_name = 'Other' where society_id = 111`)
+  expect(await verify('--no-repair')).toMatchObject({
+    code: 1,
+    error: '111 differs: journals\nDifferent: 111\nWithout --no-repair they are read again.\n',
+  })
+  expect(await verify()).toMatchObject({
+    code: 3,
+    error: '111 differs: journals\nDifferent, and read again: 111\nThey are equal now.\n',
+  })
+  expect(await verify()).toMatchObject({ code: 0 })
+  await stage.staff.client.query(
+    `update grandlivre.journals set name = 'Ventes' where schema_id = 100 and folder_id = 111 and id = (select min(id) from grandlivre.journals where folder_id = 111)`,
+  )
+  const { out: lines } = await grandlivre(firm(), ['sync', '--to', to, '--json'])
+  const events = lines
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(events.map(({ kind }) => kind)).toEqual(['copied', 'done'])
+  expect(events[0]).toMatchObject({ society: '111', entries: expect.any(Array) })
+  expect(events[1]).toMatchObject({ copy: to, ledgers: 2, copied: 1, failed: [] })
 })
 
-// Last: it makes the answers of the folder long.
-test('accounts of more than 20 MB are copied', async () => {
-  await stage.change(
-    `insert into accounts (schema_id, folder_id, id, number, name)
-     select 100, 111, 1000000 + n, '471' || n, repeat('x', 1000) from generate_series(1, 20000) n;
-     analyze accounts`,
-  )
-  for (const kind of targetKinds) {
-    const { code, error } = await sync('--to', stage.address(kind))
-    expect([kind, code, error]).toEqual([kind, 0, expect.any(String)])
+test('several accesses share a copy, each with the folders of its firm', async () => {
+  const to = newFile()
+  const env = { XDG_CONFIG_HOME: out }
+  const secret = stage.firm['X-Third-Party-Secret']!
+  const other = credentials(await stage.staff.token('PARTNER', 'firm', otherFirm), secret)
+  for (const [name, headers] of Object.entries({ north: stage.firm, one: stage.company, south: other })) {
+    const { GRANDLIVRE_URL: baseUrl, GRANDLIVRE_TOKEN: token } = accessOf(stage.service.url, headers)
+    await writeAccess(env, { baseUrl: baseUrl!, token: token!, secret }, name)
   }
+  const call = (command: string, ...profiles: string[]) =>
+    grandlivre(env, [command, '--to', to, ...profiles.flatMap((name) => ['--profile', name])])
+  // Two of them are of one firm.
+  expect(await call('sync', 'north', 'one', 'south')).toMatchObject({
+    code: 0,
+    out: expect.stringContaining('3 of 4 ledgers copied'),
+  })
+  expect(ask(to, 'select firm_id from folders order by society_id')).toEqual([110, 110, 120])
+  // Of another firm than the copy has before: nothing of that is gone.
+  expect(await call('sync', 'south')).toMatchObject({ code: 0, error: '' })
+  expect(ask(to, 'select gone_at from folders')).toEqual([null, null, null])
+  expect(await call('verify', 'north', 'one', 'south')).toMatchObject({ code: 0, error: '' })
+  expect(await call('verify', 'one', 'south')).toMatchObject({
+    code: 1,
+    error: '112: not proven: no access that was given opens it\nNot proven: 112\n',
+  })
+})
+
+test('--society chooses folders, and one that is not there is named at the end', async () => {
+  const to = newFile()
+  const one = await grandlivre(firm(), ['sync', '--to', to, '--society', sameFirm.folderId])
+  expect(one.out).toContain('1 of 1 ledgers copied')
+  const { code, error } = await grandlivre(firm(), [
+    'sync',
+    '--to',
+    to,
+    '--society',
+    first.folderId,
+    '--society',
+    '7',
+  ])
+  expect([code, error]).toEqual([1, expect.stringContaining('Not copied: 7\n')])
+  expect(ask(to, 'select society_id from folders order by 1')).toEqual([111, 112])
+  // The copy has it, and this access does not open it.
+  const company = accessOf(stage.service.url, stage.company)
+  expect(await grandlivre(company, ['sync', '--to', to, '--society', sameFirm.folderId])).toMatchObject({
+    code: 1,
+    error: expect.stringContaining(`Not copied: ${sameFirm.folderId}\n`),
+  })
+})
+
+test('what no longer is, and what does not fit, ends with what to do', async () => {
+  const exercice = await grandlivre(firm(), ['sync', '--to', newFile(), '--exercice', '12'])
+  expect(exercice).toMatchObject({
+    code: 2,
+    error: expect.stringContaining('--society <id> chooses folders'),
+  })
+  const lines = await grandlivre(firm(), ['sync', '--to', join(out, 'copy.ndjson')])
+  expect(lines).toMatchObject({ code: 1, error: expect.stringContaining('grandlivre pull') })
+  const none = newFile()
+  const verified = await grandlivre(firm(), ['verify', '--to', none])
+  expect(verified).toMatchObject({ code: 1, error: expect.stringContaining(`grandlivre sync --to ${none}`) })
+  const former = newFile()
+  ask(former, 'pragma application_id = 0x474c5652')
+  const database = new DatabaseSync(former)
+  database.exec('create table sync_state (area text); create table mine (note text)')
+  database.close()
+  const refused = await grandlivre(firm(), ['sync', '--to', former])
+  expect(refused).toMatchObject({
+    code: 1,
+    error: expect.stringContaining(`grandlivre sync --again --to ${former}`),
+  })
+  expect(await grandlivre(firm(), ['sync', '--again', '--to', former])).toMatchObject({ code: 0 })
+  expect(ask(former, `select name from sqlite_schema where name in ('mine', 'sync_state')`)).toEqual(['mine'])
+  const moved = await grandlivre(
+    { ...firm(), GRANDLIVRE_URL: stage.service.url.replace('127.0.0.1', 'localhost') },
+    ['sync', '--to', former],
+  )
+  expect(moved).toMatchObject({ code: 1, error: expect.stringContaining('is a copy of the ledgers at') })
 })

@@ -1,6 +1,6 @@
 /** A partner's program on the installed package. Prints what it found as one line of JSON. */
 import { createHash, createHmac } from 'node:crypto'
-import { Grandlivre } from 'grandlivre/client'
+import { Grandlivre, readRows } from 'grandlivre/client'
 import { verifyWebhook } from 'grandlivre/webhooks'
 
 const { GRANDLIVRE_URL: baseUrl, GRANDLIVRE_TOKEN: token, GRANDLIVRE_SECRET: secret } = process.env
@@ -17,6 +17,13 @@ for await (const movement of ledger.movements({ exercice })) if (movement.accoun
 const changes = await ledger.changes(oldCursor, { exercice })
 let changed = 0
 for await (const movement of changes.items()) if (movement.entry.producerId) changed += 1
+
+let rows = 0
+let last
+for await (const part of ledger.ledgerChanges()) {
+  if (part.kind === 'rows') for (const row of readRows(part.bytes)) if (row[0]) rows += 1
+  last = part
+}
 
 const file = await ledger.fullExport({ format: 'csv', compression: 'gzip' })
 const downloaded = await file.download(out)
@@ -36,6 +43,7 @@ console.log(
     isProved: stream.progress.provedBy !== undefined,
     items,
     changed,
+    ledgers: [rows, last],
     status: file.status,
     downloaded,
     exercices,

@@ -22,6 +22,8 @@ export interface Facts {
 export interface YearStage {
   /** Address of the service. */
   url: string
+  /** For services in processes of their own. */
+  databaseUrl: string
   proxy: FaultyProxy
   /** Environment of a caller with the company token, straight to the service and through the proxy. */
   env: Record<string, string>
@@ -54,6 +56,7 @@ export async function setYearStage(movements = 3_000): Promise<YearStage> {
   let source: Facts | undefined
   return {
     url: service.url,
+    databaseUrl: database.ownerUrl,
     proxy,
     env: accessOf(service.url, company),
     proxied: accessOf(proxy.url, company),

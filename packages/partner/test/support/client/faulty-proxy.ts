@@ -1,5 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 
 /** What goes wrong with one answer. */
 export type Fault =
@@ -17,13 +19,15 @@ export type Fault =
   | { kind: 'flip'; at: number }
   /** The connection is reset before an answer. */
   | { kind: 'refuse' }
+  /** The whole body as this makes it, without trailers. */
+  | { kind: 'rewrite'; body: (whole: Buffer) => Buffer | Iterable<Buffer> }
   /** This answer in place of that of the service. */
   | { kind: 'answer'; status: number; headers?: Record<string, string>; body?: string }
 
 export interface FaultyProxy {
   url: string
   /** Requests so far: method, and address without the host. */
-  asked: { method: string; path: string; headers: IncomingMessage['headers'] }[]
+  asked: { method: string; path: string; headers: IncomingMessage['headers']; body: () => string }[]
   /** Decides on each request. Default: nothing goes wrong. */
   fault: (path: string, nth: number) => Fault | undefined | Promise<Fault | undefined>
   /** Answers that are under way, on the side of the service. */
@@ -36,7 +40,9 @@ export async function startFaultyProxy(serviceUrl: string): Promise<FaultyProxy>
   let open = 0
   const server = createServer((near, answer) => {
     const path = near.url ?? '/'
-    proxy.asked.push({ method: near.method ?? '', path, headers: near.headers })
+    const sent: Buffer[] = []
+    const body = () => Buffer.concat(sent).toString()
+    proxy.asked.push({ method: near.method ?? '', path, headers: near.headers, body })
     Promise.resolve(proxy.fault(path, proxy.asked.length))
       .then((fault) => {
         if (fault?.kind === 'refuse') return near.destroy()
@@ -52,7 +58,7 @@ export async function startFaultyProxy(serviceUrl: string): Promise<FaultyProxy>
           relay(response, answer, fault)
         })
         answer.on('close', () => far.destroy())
-        near.pipe(far)
+        near.on('data', (chunk: Buffer) => sent.push(chunk)).pipe(far)
       })
       .catch(() => answer.destroy())
   })
@@ -76,6 +82,7 @@ export async function startFaultyProxy(serviceUrl: string): Promise<FaultyProxy>
 function relay(response: IncomingMessage, answer: ServerResponse, fault: Fault | undefined): void {
   answer.writeHead(response.statusCode ?? 502, response.headers)
   answer.flushHeaders()
+  if (fault?.kind === 'rewrite') return void rewrite(response, answer, fault.body)
   let sent = 0
   let isSpoiled = false
   response.on('error', () => answer.destroy())
@@ -109,4 +116,14 @@ function relay(response: IncomingMessage, answer: ServerResponse, fault: Fault |
       answer.addTrailers(trailers as Record<string, string>)
     answer.end()
   })
+}
+
+async function rewrite(
+  response: IncomingMessage,
+  answer: ServerResponse,
+  body: (whole: Buffer) => Buffer | Iterable<Buffer>,
+): Promise<void> {
+  const made = body(Buffer.concat(await response.toArray()))
+  // The client may hang up in between.
+  await pipeline(Readable.from(Buffer.isBuffer(made) ? [made] : made), answer).catch(() => undefined)
 }

@@ -1,0 +1,66 @@
+/** Which ledgers `sync` and `verify` are about, and where their copy is. */
+import { UsageError } from '../../../../terminal/src/command-errors.ts'
+import type { OpenOptions } from '../../sync/copy.ts'
+import type { Run } from '../../sync/events.ts'
+import { openCopy } from '../../sync/sync.ts'
+import { findAccess, isOnThisMachine, profileKind } from '../access.ts'
+import type { Call } from '../command.ts'
+import { reportOf } from './report.ts'
+
+export const copyOptions = {
+  to: { value: 'copy', required: true, help: '<file>.sqlite or postgres://user:password@host/database' },
+  society: { value: 'id', several: true, help: 'only this folder, or these' },
+  profile: {
+    value: 'name',
+    is: profileKind,
+    several: true,
+    help: 'accesses that login --profile kept: their firms share the copy',
+  },
+  exercice: { value: 'id', help: 'no more: a copy has all exercices; --society chooses folders' },
+} as const
+
+export interface Given {
+  to: string
+  society?: string[]
+  profile?: string[]
+  exercice?: string
+}
+
+/**
+ * Opens the copy once for each access, because each firm has transactions of its own, and closes all at the end.
+ * @throws {UsageError} for options that do not go together
+ */
+export async function withCopies(
+  call: Call,
+  given: Given,
+  options: OpenOptions & { isFollowing?: boolean },
+  work: (runs: Run[]) => Promise<void>,
+): Promise<void> {
+  const { to, society, profile = [undefined] } = given
+  if (given.exercice !== undefined)
+    throw new UsageError('--exercice is no more: a copy has all exercices. --society <id> chooses folders')
+  if (society && profile.length > 1)
+    throw new UsageError('--society chooses folders of one access: give it with one --profile')
+  const runs: Run[] = []
+  const locked = new Set<string>()
+  try {
+    for (const name of profile) {
+      const { society: usual, ...access } = findAccess(call.env, undefined, name)
+      const copy = await openCopy(to, { ...options, locked })
+      runs.push({
+        copy,
+        ledger: call.library(access),
+        societies: society ?? (usual === undefined ? undefined : [usual]),
+        encoding: isOnThisMachine(access.baseUrl) ? 'identity' : undefined,
+        signal: call.signal,
+        onEvent: reportOf(call, options.isFollowing === true),
+      })
+    }
+    await work(runs)
+  } finally {
+    for (const { copy, ledger } of runs) {
+      await copy.close()
+      ledger.close()
+    }
+  }
+}

@@ -1,0 +1,85 @@
+/** `grandlivre folders`: the folders that the access opens, with the state of their copies. */
+import { command } from '../../../../terminal/src/command.ts'
+import type { Ledger } from '../../client/ledgers/parts.ts'
+import type { CopiedFolder } from '../../sync/copy.ts'
+import { openCopy } from '../../sync/sync.ts'
+import type { Call } from '../command.ts'
+
+const options = { to: { value: 'copy', help: 'a copy that sync keeps: what it has of each folder' } } as const
+
+export const folders = command({
+  name: 'folders',
+  summary: 'list the folders of the access, and the state of their copies',
+  about: `Lists every folder that the token opens: id, name, reference, and the cursor
+that names the state of its ledger. With --to also the state of its copy:
+  current      the copy is at this cursor
+  behind       the ledger has changed since
+  not copied   its first copy has not ended
+  gone         a folder of the copy that the token does not open any more
+A folder that failed in the last run is shown with the reason.`,
+  options,
+  examples: ['grandlivre folders', 'grandlivre folders --to firm.sqlite'],
+  async run({ library, access, terminal, signal, json, society }: Call, { to }: { to?: string }) {
+    const ledger = library({ ...access(), ...(society === undefined ? {} : { society }) })
+    try {
+      const { ledgers } = await ledger.ledgers({ signal })
+      const copied = to === undefined ? undefined : await foldersOfCopy(to)
+      const listed = ledgers.map((each) => rowOf(each, copied))
+      const rows = [...listed, ...(society === undefined ? goneOf(ledgers, copied) : [])]
+      if (json) for (const row of rows) terminal.json(row)
+      else terminal.print(aligned(rows))
+    } finally {
+      ledger.close()
+    }
+  },
+})
+
+async function foldersOfCopy(to: string): Promise<Map<string, CopiedFolder>> {
+  const copy = await openCopy(to, { isThere: true })
+  try {
+    return new Map((await copy.folders()).map((folder) => [folder.society, folder]))
+  } finally {
+    await copy.close()
+  }
+}
+
+interface Row {
+  society: string
+  name: string
+  reference: string | null
+  cursor: string | null
+  copy?: string
+}
+
+function rowOf({ society, name, reference, cursor }: Ledger, copied?: Map<string, CopiedFolder>): Row {
+  const row = { society, name, reference, cursor }
+  if (!copied) return row
+  const had = copied.get(society)
+  const state = !had?.cursor ? 'not copied' : had.cursor === cursor ? 'current' : 'behind'
+  return { ...row, copy: had?.failure ? `${state}: ${had.failure}` : state }
+}
+
+/** Folders of the same firms that are only in the copy. */
+function goneOf(ledgers: readonly Ledger[], copied = new Map<string, CopiedFolder>()): Row[] {
+  const listed = new Set(ledgers.map(({ society }) => society))
+  const firms = new Set(ledgers.map(({ firm }) => firm.id))
+  return [...copied.values()]
+    .filter(({ society, firm_id }) => !listed.has(society) && firms.has(firm_id))
+    .map(({ society, cursor }) => ({ society, name: '', reference: null, cursor, copy: 'gone' }))
+}
+
+function aligned(rows: readonly Row[]): string[] {
+  const cells = rows.map(({ society, name, reference, cursor, copy }) => [
+    society,
+    name,
+    reference ?? '',
+    copy ?? cursor ?? '',
+  ])
+  const widths = [0, 1, 2].map((column) => Math.max(0, ...cells.map((row) => row[column]!.length)))
+  return cells.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}

@@ -1,0 +1,81 @@
+/** The digests of many ledgers, to compare copies with (docs/spec/ledgers.md#blocks). */
+import { wholeTables } from '../../../../contract/src/ledger-tables.ts'
+import { blocksLines, misfitOf } from '../answer-shapes.ts'
+import { digestOf, rowsOf } from '../blocks.ts'
+import { clientError } from '../errors.ts'
+import { bestEncoding } from '../http/answer.ts'
+import { cut } from '../http/connection.ts'
+import { throughLosses } from '../http/losses.ts'
+import { itemsOf, wholeLinesOf } from '../lines.ts'
+import { type Requests, requireType } from '../requests.ts'
+import { areAscending } from './entry-ranges.ts'
+import type { LedgerBlock, LedgerBlocks, LedgerChangesOptions, LedgerRefused } from './parts.ts'
+
+/** What the service takes in one request. */
+const ledgersMax = 10_000
+/** A block of at least 500 movements takes some 130 bytes: those of sixty million movements. */
+const lineBytesMax = 16 * 1024 * 1024
+
+type BlocksLine = Omit<LedgerBlocks, 'kind'> | { refused: string; code: string; message: string }
+
+/** @throws {GrandlivreError} NOT-PROVEN if digests do not fit together, or are not of what was asked for */
+export async function* readLedgerBlocks(
+  requests: Requests,
+  societies: readonly string[],
+  { signal, encoding = bestEncoding() }: LedgerChangesOptions,
+): AsyncGenerator<LedgerBlocks | LedgerRefused, void, undefined> {
+  let answered = 0
+  async function* connection() {
+    const asked = societies.slice(answered, answered + ledgersMax)
+    const type = 'application/x-ndjson'
+    const request = {
+      method: 'POST',
+      isRead: true,
+      path: '/mad/ledgers/blocks',
+      query: { version: '1.0.0' },
+      headers: { Accept: type, 'Accept-Encoding': encoding, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ ledgers: asked.map((society) => ({ society })) }),
+      signal,
+    }
+    const answer = await requests.send(request)
+    requireType(answer, type, request)
+    let lines = 0
+    for await (const line of itemsOf<BlocksLine>(wholeLinesOf(answer.body, lineBytesMax))) {
+      const part = partOf(line, asked[lines], answer.headers['x-request-id'])
+      lines += 1
+      answered += 1
+      yield part
+    }
+    if (lines < asked.length) throw cut('The answer ended before the last ledger')
+  }
+  const reader = {
+    connection,
+    reached: () => answered,
+    lost: () => `The digests stopped coming at ledger ${societies[answered]}`,
+  }
+  while (answered < societies.length) yield* throughLosses(requests, reader, signal)
+}
+
+function partOf(
+  line: BlocksLine,
+  asked: string | undefined,
+  requestId: string | undefined,
+): LedgerBlocks | LedgerRefused {
+  const fail = (what: string) =>
+    clientError('NOT-PROVEN', `The digests of ledger ${asked}: ${what}`, { requestId })
+  const isRefused = typeof line === 'object' && line !== null && Object.hasOwn(line, 'refused')
+  const wrong = misfitOf(line, blocksLines[isRefused ? 'refused' : 'society'], 'a line')
+  if (wrong !== undefined) throw fail(wrong)
+  const society = 'refused' in line ? line.refused : line.society
+  if (asked === undefined) throw clientError('NOT-PROVEN', `More came than was asked for: ${society}`)
+  if (society !== asked) throw fail(`those of ${society} came in their place`)
+  if ('refused' in line) return { kind: 'refused', society, code: line.code, message: line.message }
+  const { cursor, rows, digest, blocks } = line
+  if (!areAscending(blocks.map(({ from, to }: LedgerBlock) => [from, to])))
+    throw fail('the blocks are not ascending and disjoint')
+  if (digestOf(blocks.map(({ sha256 }) => sha256)) !== digest)
+    throw fail('the blocks differ from their digest')
+  if (rowsOf(blocks) !== rows) throw fail(`the blocks have ${rowsOf(blocks)} rows, and the line says ${rows}`)
+  const tables = Object.fromEntries(wholeTables.map((name) => [name, line.tables[name]]))
+  return { kind: 'blocks', society, cursor, rows, digest, tables: tables as typeof line.tables, blocks }
+}

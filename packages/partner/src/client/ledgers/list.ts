@@ -1,0 +1,38 @@
+/** The ledgers that a token may read, with the cursor of each (docs/spec/ledgers.md#the-list). */
+import { clientError } from '../errors.ts'
+import type { Requests } from '../requests.ts'
+import type { Ledger, LedgerList, LedgersOptions } from './parts.ts'
+
+/** @returns undefined if the list is still the one that `after` names */
+export async function listLedgers(
+  requests: Requests,
+  { after, wait, signal }: LedgersOptions,
+): Promise<LedgerList | undefined> {
+  const { answer, value } = await requests.json({
+    path: '/mad/ledgers',
+    query: { version: '1.0.0', wait: after === undefined ? undefined : wait },
+    headers: { Accept: 'application/json', ...(after === undefined ? {} : { 'If-None-Match': after }) },
+    heldMs: (wait ?? 0) * 1000,
+    signal,
+  })
+  if (answer.status === 304 && after !== undefined) return undefined
+  const { etag, 'x-request-id': requestId } = answer.headers
+  const { status } = answer
+  if (etag === undefined || value === undefined)
+    throw clientError(
+      'UNEXPECTED-ANSWER',
+      `The list of ledgers came ${etag === undefined ? 'without an ETag' : 'without its body'}: a proxy on the way may have changed it`,
+      { status, requestId },
+    )
+  const ledgers = value as Ledger[]
+  const unordered = ledgers.findIndex(
+    ({ society }, at) => at > 0 && Number(society) <= Number(ledgers[at - 1]!.society),
+  )
+  if (unordered !== -1)
+    throw clientError(
+      'NOT-PROVEN',
+      `The list of ledgers is not ascending at ${ledgers[unordered]!.society}`,
+      { status, requestId },
+    )
+  return { ledgers, etag }
+}

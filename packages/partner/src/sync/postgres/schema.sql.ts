@@ -1,0 +1,128 @@
+/**
+ * The tables of a copy in PostgreSQL. Columns have the types in which COPY writes them, so it takes rows as they come and
+ * gives them back byte for byte; `json`, and not `jsonb`, keeps its bytes. There are no foreign keys: rows are what the
+ * ledger says, the row of a folder is replaced in its transaction, and a repair has to get past what others wrote.
+ */
+import { type LedgerTableName, ledgerTables } from '../../../../contract/src/ledger-tables.ts'
+import { type Diary, formerTables, layoutVersion } from '../copy.ts'
+import { dueDay, isOpen, postgresDialect, viewsOf } from '../views.sql.ts'
+
+/** The folder of rows that COPY brings without it. */
+export const societySetting = 'grandlivre.society'
+
+/** Columns of `folders` that are the copy's own. */
+export const diaryColumns: Readonly<Record<keyof Diary, readonly [type: string, description: string]>> = {
+  firm_id: ['bigint', 'Id of its firm'],
+  firm_name: ['text', 'Name of its firm'],
+  cursor: ['text', 'The state of the ledger that the rows show; null until it has come whole'],
+  table_digests: ['json', 'SHA-256 of the rows of each table that is given whole'],
+  synced_at: ['timestamptz', 'When the copy was last known to be the ledger'],
+  changed_at: ['timestamptz', 'When rows of it last came'],
+  gone_at: ['timestamptz', 'When it was first missing among the folders of its firm'],
+  failed_at: ['timestamptz', 'When it was last refused or broke off; null since it came whole'],
+  failure: ['text', 'Why: code and message'],
+}
+const ofDiary = " (the copy's own note, which nothing proves)"
+
+/** Columns that the database computes from those that came. */
+const derived: Partial<Record<LedgerTableName, [name: string, expression: string, description: string][]>> = {
+  accounts: [
+    [
+      'company_name',
+      `details -> 'company' ->> 'name'`,
+      'Name of the company of a supplier or customer, from details',
+    ],
+    ['siren', `details -> 'company' ->> 'SIREN'`, 'SIREN of that company, from details'],
+  ],
+}
+
+export const tableNames = Object.keys(ledgerTables) as LedgerTableName[]
+
+/** The columns of a table's rows as they come, by which COPY names them. */
+export const columnsOf = (table: LedgerTableName): string =>
+  ledgerTables[table].columns.map(({ name }) => name).join(', ')
+
+/** What orders the rows of a ledger. */
+export const orderOf = (table: LedgerTableName): string =>
+  table === 'movements' ? 'entry_id, movement_id' : ledgerTables[table].columns[0]!.name
+
+function createTable(table: LedgerTableName): string {
+  const own = ledgerTables[table].columns.map(({ name, type }) => `${name} ${type}`)
+  const diary = Object.entries(diaryColumns).map(([name, [type]]) => `${name} ${type}`)
+  const computed = (derived[table] ?? []).map(
+    ([name, expression]) => `${name} text generated always as (${expression}) stored`,
+  )
+  if (table === 'folders')
+    return `create table folders (${[...own, ...diary].join(', ')}, primary key (society_id));`
+  const society = `society_id bigint not null default current_setting('${societySetting}')::bigint`
+  const key = `primary key (society_id, ${orderOf(table)})`
+  return `create table ${table} (${[society, ...own, ...computed, key].join(', ')});`
+}
+
+const comment = (what: string, text: string): string =>
+  `comment on ${what} is '${text.replaceAll("'", "''")}';`
+
+function commentsOn(table: LedgerTableName): string[] {
+  const { description, columns } = ledgerTables[table]
+  return [
+    comment(`table ${table}`, description),
+    ...(table === 'folders' ? [] : [comment(`column ${table}.society_id`, 'Id of the folder')]),
+    ...columns.map((column) => comment(`column ${table}.${column.name}`, column.description)),
+    ...(derived[table] ?? []).map(([name, , text]) => comment(`column ${table}.${name}`, text)),
+  ]
+}
+
+/** What accountants ask: an account by day, what falls due, a journal by month. They also find the folder first. */
+const indexes = `
+  create index movements_of_account on movements (society_id, account_id, entry_date);
+  create index movements_of_journal on movements (society_id, journal_id, entry_date);
+  create index movements_due on movements (society_id, (${dueDay})) where ${isOpen};
+  create index changes_of_folder on changes (society_id, at);`
+
+const changes = `
+  create table changes (
+    change_id bigint generated always as identity primary key,
+    society_id bigint not null, at timestamptz not null, cursor text not null, entries json not null,
+    rows_before bigint not null, rows_after bigint not null);
+  comment on table changes is 'What each transaction did to a ledger${ofDiary.replaceAll("'", "''")}';
+  comment on column changes.change_id is 'Ascends with the transactions of a folder';
+  comment on column changes.society_id is 'Id of the folder';
+  comment on column changes.at is 'When the rows came';
+  comment on column changes.cursor is 'The state of the ledger after it';
+  comment on column changes.entries is 'Ranges of ids of the entries that were dropped and came again, both ends included';
+  comment on column changes.rows_before is 'Movements of these entries before it';
+  comment on column changes.rows_after is 'Movements of these entries after it';`
+
+const layout = `
+  create table grandlivre_copy (layout integer not null, service text);
+  insert into grandlivre_copy values (${layoutVersion}, null);
+  comment on table grandlivre_copy is 'The layout of these tables, and the service that they are a copy of';
+  comment on column grandlivre_copy.layout is 'Version of the tables';
+  comment on column grandlivre_copy.service is 'Address of the service';`
+
+const views = viewsOf(postgresDialect)
+
+/** Creates everything in the schema that `search_path` names. */
+export function createCopy(): string {
+  const made = views.flatMap(({ name, description, select }) => [
+    `create view ${name} as ${select};`,
+    comment(`view ${name}`, description),
+  ])
+  const diary = Object.entries(diaryColumns).map(([name, [, text]]) =>
+    comment(`column folders.${name}`, `${text}${ofDiary}`),
+  )
+  return [
+    ...tableNames.flatMap((table) => [createTable(table), ...commentsOn(table)]),
+    ...[...diary, changes, indexes, ...made, layout],
+  ].join('\n')
+}
+
+/** Drops the tables and views of a copy, but nothing that others made upon them. `movements` was once a view. */
+export const dropCopy = `
+  drop view if exists ${views.map(({ name }) => name).join(', ')};
+  do $$ begin
+    if exists (select from pg_class where oid = to_regclass('movements') and relkind = 'v') then
+      drop view movements;
+    end if;
+  end $$;
+  drop table if exists ${[...tableNames, 'changes', 'grandlivre_copy', ...formerTables].join(', ')};`

@@ -1,0 +1,125 @@
+/** Proves the rows of a copy by digests of the service, and reads again what differs. */
+import type { EntryRange } from '../client/changes.ts'
+import type { Ledger, LedgerBlocks, WantedLedger } from '../client/ledgers/parts.ts'
+import { type Comparison, compare } from './compare.ts'
+import type { Run } from './events.ts'
+import { bringUpToDate, isChosen, receive } from './run.ts'
+
+/** How often a ledger that changes meanwhile, or still differs, is compared. */
+const comparisonsMax = 3
+/** Of one request. */
+const rangesMax = 1_000
+
+export interface Verified {
+  /** Ledgers that are equal now, and their movements. */
+  proven: number
+  rows: number
+  /** Ids of folders that differed, or had rows without being in the copy. */
+  differed: string[]
+  /** Folders of which nothing is known now: gone, refused, changing all the time, or still different. */
+  unproven: string[]
+  /** Folders of the copy, there for all that it knows, that the access does not open: nothing was asked about them. */
+  uncovered: string[]
+}
+
+/** @param repair otherwise it only tells what differs */
+export async function verifyCopy(run: Run, { repair = true }: { repair?: boolean } = {}): Promise<Verified> {
+  const { copy, ledger, signal } = run
+  const verified: Verified = { proven: 0, rows: 0, differed: [], unproven: [], uncovered: [] }
+  let listed = await bring(run)
+  for (const society of await copy.strays()) {
+    verified.differed.push(society)
+    run.onEvent?.({ kind: 'stray', society })
+    if (repair) await copy.remove(society)
+  }
+  for (const society of run.societies ?? [])
+    if (!listed.has(society)) unproven(run, verified, society, 'the access opens no such folder')
+  let pending = [...listed.keys()]
+  for (let comparison = 1; pending.length > 0 && comparison <= comparisonsMax; comparison += 1) {
+    if (comparison > 1) listed = await bring(run)
+    const cursors = new Map((await copy.folders()).map(({ society, cursor }) => [society, cursor]))
+    const again: string[] = []
+    const repairs: Repair[] = []
+    for await (const blocks of ledger.ledgerBlocks(pending, { signal })) {
+      const { society } = blocks
+      if (blocks.kind === 'refused') unproven(run, verified, society, `${blocks.code}: ${blocks.message}`)
+      else if (blocks.cursor !== cursors.get(society)) again.push(society)
+      else {
+        const found = await compare(copy, blocks)
+        if (isEqual(found)) {
+          verified.proven += 1
+          verified.rows += found.rows
+          continue
+        }
+        if (!verified.differed.includes(society)) verified.differed.push(society)
+        const entries = [...found.blocks, ...found.outside]
+        run.onEvent?.({ kind: 'differs', society, entries, tables: found.tables })
+        repairs.push({ blocks, found })
+        again.push(society)
+      }
+    }
+    const differing = repairs.map(({ blocks }) => blocks.society)
+    if (repair) await mend(run, repairs, listed)
+    pending = repair ? again : again.filter((society) => !differing.includes(society))
+  }
+  for (const society of pending)
+    unproven(run, verified, society, `it changed or differed at each of ${comparisonsMax} comparisons`)
+  for (const { society, gone_at } of await copy.folders()) {
+    if (!isChosen(run, society) || listed.has(society) || verified.unproven.includes(society)) continue
+    if (gone_at === null) verified.uncovered.push(society)
+    else unproven(run, verified, society, `gone since ${gone_at}`)
+  }
+  return verified
+}
+
+interface Repair {
+  blocks: LedgerBlocks
+  found: Comparison
+}
+
+async function bring(run: Run): Promise<Map<string, Ledger>> {
+  const { ledgers } = await run.ledger.ledgers({ signal: run.signal })
+  await bringUpToDate(run, ledgers)
+  return new Map(ledgers.filter(({ society }) => isChosen(run, society)).map((one) => [one.society, one]))
+}
+
+function isEqual({ blocks, outside, tables }: Comparison): boolean {
+  return blocks.length + outside.length + tables.length === 0
+}
+
+/** Rows outside of all blocks are none of the ledger's, so nothing has to be read for them. */
+async function mend(run: Run, repairs: Repair[], listed: ReadonlyMap<string, Ledger>): Promise<void> {
+  const { copy } = run
+  for (const { blocks, found } of repairs) {
+    if (found.outside.length === 0) continue
+    await copy.begin(blocks.society)
+    await copy.dropEntries(found.outside)
+    await copy.commit({}, null)
+  }
+  const requests: WantedLedger[] = repairs
+    .filter(({ found }) => found.blocks.length + found.tables.length > 0)
+    .map(({ blocks: { society, cursor }, found }) => ({
+      society,
+      since: cursor,
+      tables: found.equal,
+      ...(found.blocks.length === 0 ? {} : { entries: joined(found.blocks) }),
+    }))
+  if (requests.length === 0) return
+  const summary = { ledgers: requests.length, copied: 0, rows: 0, failed: [] }
+  await receive(run, requests, listed, summary)
+}
+
+/** At most as many ranges as one request takes; blocks between two that differ may be read again for that. */
+function joined(ranges: EntryRange[]): EntryRange[] {
+  const size = Math.ceil(ranges.length / rangesMax)
+  if (size <= 1) return ranges
+  return Array.from({ length: Math.ceil(ranges.length / size) }, (_, place) => {
+    const group = ranges.slice(place * size, (place + 1) * size)
+    return [group[0]![0], group.at(-1)![1]]
+  })
+}
+
+function unproven(run: Run, verified: Verified, society: string, reason: string): void {
+  verified.unproven.push(society)
+  run.onEvent?.({ kind: 'unproven', society, reason })
+}

@@ -1,0 +1,135 @@
+/** Digests of many ledgers through the library, from the real service and one that lies. */
+import { createHash } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { folders } from '../../../../../test/support/ledgers/tenants.ts'
+import { type ExportStage, setExportStage } from '../../../../../test/support/stages/export-stage.ts'
+import type { Grandlivre, LedgerBlocks } from '../../../src/client/grandlivre.ts'
+import { type FaultyProxy, startFaultyProxy } from '../../support/client/faulty-proxy.ts'
+import { libraryOf } from '../../support/client/library.ts'
+import { linesOf, MemoryCopy } from '../../support/client/memory-copy.ts'
+
+const wanted = [folders.first.folderId, folders.sameFirm.folderId]
+
+let stage: ExportStage
+let proxy: FaultyProxy
+let ledger: Grandlivre
+
+beforeAll(async () => {
+  stage = await setExportStage({ rateLimit: { requests: 1_000_000, windowMs: 10_000, concurrent: 200 } })
+  proxy = await startFaultyProxy(stage.service.url)
+  const pacing = { random: () => 0, sleep: () => delay(5) }
+  ledger = libraryOf(stage.firm, proxy.url, { pacing, attemptsMax: 2 })
+})
+
+afterAll(async () => {
+  ledger?.close()
+  await proxy?.close()
+  await stage?.close()
+})
+
+beforeEach(() => {
+  proxy.fault = () => undefined
+  proxy.asked.length = 0
+})
+
+const read = async (societies?: string[]) =>
+  Array.fromAsync(ledger.ledgerBlocks(societies, { encoding: 'identity' }))
+
+test('are those of the rows', async () => {
+  const copy = new MemoryCopy()
+  await copy.follow(ledger)
+  const found = await read()
+  expect(found.map(({ society }) => society)).toEqual(wanted)
+  for (const part of found as LedgerBlocks[]) {
+    const { cursor, tables, rows } = copy.ledgers.get(part.society)!
+    expect(part).toMatchObject({ kind: 'blocks', cursor, tables })
+    const movements = Buffer.concat(rows.get('movements')!)
+    expect(part.rows).toBe(rows.get('movements')!.length)
+    if (part.blocks.length === 1)
+      expect(part.blocks[0]!.sha256).toBe(createHash('sha256').update(movements).digest('hex'))
+  }
+})
+
+test('a folder that is not there is refused in its place', async () => {
+  const [first, second] = await read(['999', wanted[0]!])
+  expect(first).toMatchObject({ kind: 'refused', society: '999', code: 'ERR-FOLDER-NOT-FOUND' })
+  expect(second).toMatchObject({ kind: 'blocks', society: wanted[0] })
+})
+
+test('a broken answer is asked for again from the ledger at which it broke', async () => {
+  const all = await read(wanted)
+  proxy.asked.length = 0
+  let first = 0
+  proxy.fault = () => ({
+    kind: 'rewrite',
+    body: (whole) => {
+      first += 1
+      return first === 1 ? whole.subarray(0, linesOf(whole)[0]!.length + 20) : whole
+    },
+  })
+  expect(await read(wanted)).toEqual(all)
+  expect(proxy.asked.map(({ body }) => JSON.parse(body()).ledgers)).toEqual([
+    wanted.map((society) => ({ society })),
+    [{ society: wanted[1] }],
+  ])
+})
+
+const sha256 = 'a'.repeat(64)
+const lies: [string, (line: LedgerBlocks) => object, RegExp][] = [
+  ['another folder', () => ({ society: '112' }), /those of 112 came in their place/],
+  ['a cursor that is none', () => ({ cursor: '' }), /cursor is no cursor/],
+  ['another digest', () => ({ digest: sha256 }), /the blocks differ from their digest/],
+  [
+    'another block',
+    ({ blocks }) => ({ blocks: [{ ...blocks[0], sha256 }, ...blocks.slice(1)] }),
+    /differ from their digest/,
+  ],
+  ['more rows', ({ rows }) => ({ rows: rows + 1 }), /rows, and the line says/],
+  [
+    'blocks backwards',
+    ({ blocks }) => ({ blocks: [{ ...blocks[0], from: '9', to: '1' }] }),
+    /not ascending and disjoint/,
+  ],
+  ['no tables', () => ({ tables: {} }), /tables.folders is no SHA-256/],
+  ['no blocks', () => ({ blocks: null }), /blocks is no list/],
+]
+test.each(lies)('%s', async (_, members, message) => {
+  proxy.fault = () => ({
+    kind: 'rewrite',
+    body: (whole) => {
+      const line = JSON.parse(String(linesOf(whole)[0]))
+      return Buffer.from(`${JSON.stringify({ ...line, ...members(line) })}\n`)
+    },
+  })
+  await expect(read([wanted[0]!])).rejects.toMatchObject({
+    code: 'NOT-PROVEN',
+    message: expect.stringMatching(message),
+  })
+})
+
+test('a line without an end is refused before it fills the memory', async () => {
+  let sent = 0
+  const body = function* () {
+    for (; sent < 500; sent += 1) yield Buffer.alloc(1024 * 1024, sent === 0 ? '{' : 'a')
+  }
+  proxy.fault = () => ({ kind: 'rewrite', body })
+  await expect(read([wanted[0]!])).rejects.toMatchObject({
+    code: 'UNEXPECTED-ANSWER',
+    message: 'A line has more than 16777216 bytes',
+  })
+  expect(sent).toBeLessThan(60)
+})
+
+test('more than was asked for is refused', async () => {
+  proxy.fault = () => ({ kind: 'rewrite', body: (whole) => Buffer.concat([whole, whole]) })
+  await expect(read([wanted[0]!])).rejects.toMatchObject({ code: 'NOT-PROVEN' })
+})
+
+test('nothing but an end is a loss', async () => {
+  proxy.fault = () => ({ kind: 'rewrite', body: () => Buffer.alloc(0) })
+  await expect(read([wanted[0]!])).rejects.toMatchObject({
+    code: 'CONNECTION-LOST',
+    message: 'The digests stopped coming at ledger 111: The answer ended before the last ledger',
+  })
+})

@@ -1,0 +1,252 @@
+/** Many ledgers through the library, from the real service, over connections that break. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { addLargeExercice } from '../../../../../test/support/ledgers/large-exercice.ts'
+import { folders } from '../../../../../test/support/ledgers/tenants.ts'
+import { type ExportStage, setExportStage } from '../../../../../test/support/stages/export-stage.ts'
+import type { Grandlivre, LedgerPart, WantedLedger } from '../../../src/client/grandlivre.ts'
+import { type FaultyProxy, startFaultyProxy } from '../../support/client/faulty-proxy.ts'
+import { libraryOf } from '../../support/client/library.ts'
+import { linesOf, MemoryCopy } from '../../support/client/memory-copy.ts'
+
+const large = folders.first.folderId
+const small = folders.sameFirm.folderId
+const path = '/api/v1/mad/ledgers/changes'
+
+let stage: ExportStage
+let proxy: FaultyProxy
+let ledger: Grandlivre
+/** What the service sends of both folders, undisturbed. */
+let whole: Buffer
+let truth: MemoryCopy
+
+beforeAll(async () => {
+  const rateLimit = { requests: 1_000_000, windowMs: 10_000, concurrent: 200 }
+  stage = await setExportStage({ rateLimit })
+  await addLargeExercice(stage.staff.client, 6_000)
+  proxy = await startFaultyProxy(stage.service.url)
+  // A broken answer holds its place until the service has seen the break.
+  const pacing = { random: () => 0, sleep: () => delay(20) }
+  ledger = libraryOf(stage.firm, proxy.url, { pacing, attemptsMax: 60 })
+  const answer = await fetch(`${stage.service.url}${path}?version=1.0.0`, {
+    method: 'POST',
+    headers: { ...stage.firm, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ ledgers: wanted }),
+  })
+  whole = Buffer.from(await answer.arrayBuffer())
+  truth = await copied()
+})
+
+afterAll(async () => {
+  ledger?.close()
+  await proxy?.close()
+  await stage?.close()
+})
+
+beforeEach(() => {
+  proxy.fault = () => undefined
+  proxy.asked.length = 0
+})
+
+const wanted = [{ society: large }, { society: small }]
+const identity = { encoding: 'identity' } as const
+
+async function copied(copy = new MemoryCopy(), ledgers: WantedLedger[] = wanted): Promise<MemoryCopy> {
+  await copy.follow(ledger, ledgers, identity)
+  return copy
+}
+
+const change = (sql: string) => stage.staff.client.query(`set search_path = grandlivre; ${sql}`)
+const askedFor = () =>
+  proxy.asked.filter((each) => each.path.startsWith(path)).map(({ body }) => JSON.parse(body()).ledgers)
+
+describe('the list', () => {
+  test('has every folder with its cursor, and is asked for again by its ETag', async () => {
+    const list = await ledger.ledgers({})
+    expect(list.ledgers.map(({ society }) => society)).toEqual([large, small])
+    expect(list.ledgers[0]).toMatchObject({
+      firm: { id: '110', name: 'Firm 110' },
+      cursor: truth.ledgers.get(large)!.cursor,
+    })
+    expect(await ledger.ledgers({ after: list.etag })).toBeUndefined()
+    const waiting = ledger.ledgers({ after: list.etag, wait: 30 })
+    await change(
+      `update accounts set name = name || '.' where schema_id = 100 and folder_id = 112 and id = (select min(id) from accounts where folder_id = 112)`,
+    )
+    const next = await waiting
+    expect(next!.ledgers.map(({ cursor }) => cursor)[0]).toBe(list.ledgers[0]!.cursor)
+    expect(next!.ledgers.map(({ cursor }) => cursor)[1]).not.toBe(list.ledgers[1]!.cursor)
+    truth = await copied()
+  })
+})
+
+test('all folders in full, each encoding, are the lines that the service sent', async () => {
+  for (const encoding of ['identity', 'gzip', 'zstd'] as const) {
+    const copy = new MemoryCopy()
+    await copy.follow(ledger, undefined, { encoding })
+    expect(copy.text(large) === truth.text(large)).toBe(true)
+    expect(copy.text(small) === truth.text(small)).toBe(true)
+  }
+  const rows = linesOf(whole).filter((line) => line[0] !== 123)
+  expect(Buffer.concat(rows).toString().slice(0, 4_000_000)).toContain(truth.text(large).slice(0, 10_000))
+})
+
+test('a cursor brings what changed, without tables that are the same', async () => {
+  const copy = await copied()
+  const { cursor, tables } = copy.ledgers.get(large)!
+  await change(
+    `update movements set description = 'changé' where folder_id = 111 and id in (1000005, 1003000)`,
+  )
+  const [parts, bytes]: [LedgerPart[], Uint8Array[]] = [[], []]
+  for await (const part of ledger.ledgerChanges([
+    { society: large, since: cursor, tables: tables as never },
+  ])) {
+    copy.take(part)
+    parts.push(part)
+    if (part.kind === 'rows') bytes.push(part.bytes)
+  }
+  expect(parts.map(({ kind }) => kind)).toEqual(['ledger', 'table', 'rows', 'end', 'whole'])
+  expect(parts[0]).toMatchObject({
+    since: cursor,
+    ranges: [
+      ['1000000', '1000000'],
+      ['1000300', '1000300'],
+    ],
+  })
+  expect(
+    Buffer.concat(bytes)
+      .toString()
+      .match(/changé/g),
+  ).toHaveLength(2)
+  truth = await copied()
+  expect(copy.text(large) === truth.text(large)).toBe(true)
+})
+
+describe('an answer that breaks', () => {
+  const places = (length: number) =>
+    Array.from({ length: 6 }, (_, nth) => 1 + Math.floor((nth * (length - 2)) / 5)).flatMap((at) => [
+      [at, 'cut' as const],
+      [at, 'end' as const],
+    ]) as [number, 'cut' | 'end'][]
+
+  test('anywhere goes on where its proven rows ended, to the same copy', async () => {
+    for (const [afterBytes, kind] of places(whole.length)) {
+      let answers = 0
+      proxy.asked.length = 0
+      proxy.fault = (asked) => {
+        if (!asked.startsWith(path) || ++answers > 1) return undefined
+        return { kind, afterBytes }
+      }
+      const copy = await copied()
+      expect([
+        afterBytes,
+        kind,
+        copy.text(large) === truth.text(large),
+        copy.text(small) === truth.text(small),
+      ]).toEqual([afterBytes, kind, true, true])
+      const again = askedFor().at(-1)![0]
+      const entries = again.entries?.[0] ?? []
+      // More than a mebibyte is kept, so most entries are not asked for again.
+      if (afterBytes > 3_000_000 && again.society === large && again.since)
+        expect(Number(entries[0])).toBeGreaterThan(1_000_000)
+    }
+  }, 120_000)
+
+  test('at every answer, as long as each brings something', async () => {
+    proxy.fault = (asked) => (asked.startsWith(path) ? { kind: 'cut', afterBytes: 1_500_000 } : undefined)
+    const copy = await copied()
+    expect(copy.text(large) === truth.text(large)).toBe(true)
+    expect(askedFor().length).toBeGreaterThan(3)
+  })
+
+  test('while the ledger changes below and above where it broke', async () => {
+    let answers = 0
+    proxy.fault = async (asked) => {
+      if (!asked.startsWith(path)) return undefined
+      answers += 1
+      if (answers === 2)
+        await change(`update movements set description = 'under way' where folder_id = 111 and id in (1000001, 1005999);
+          update accounts set name = name || '!' where folder_id = 111 and id = (select max(id) from accounts where folder_id = 111)`)
+      return answers < 3 ? { kind: 'cut', afterBytes: 3_000_000 } : undefined
+    }
+    const copy = await copied()
+    proxy.fault = () => undefined
+    truth = await copied()
+    expect(copy.text(large) === truth.text(large)).toBe(true)
+    expect(copy.kinds).toContain('resumed')
+  })
+
+  test('within a table that is then as it was before it began', async () => {
+    const copy = await copied()
+    const { cursor: since, tables } = copy.ledgers.get(large)!
+    const rename = (name: string) =>
+      change(
+        `update accounts set name = ${name} where folder_id = 111 and id = (select max(id) from accounts where folder_id = 111)`,
+      )
+    await rename(`name || '?'`)
+    let answers = 0
+    proxy.fault = async (asked) => {
+      if (!asked.startsWith(path)) return undefined
+      answers += 1
+      if (answers > 1) {
+        await rename(`rtrim(name, '?')`)
+        return undefined
+      }
+      const body = (whole: Buffer) =>
+        whole.subarray(0, whole.indexOf('\n', whole.indexOf('{"table":"accounts"')) + 1)
+      return { kind: 'rewrite', body }
+    }
+    await copied(copy, [{ society: large, since, tables }])
+    expect(copy.kinds).toContain('resumed')
+    expect(copy.text(large) === truth.text(large)).toBe(true)
+  })
+
+  test('again and again at one ledger puts that one last', async () => {
+    let answers = 0
+    proxy.fault = (asked) => {
+      if (!asked.startsWith(path)) return undefined
+      answers += 1
+      return answers <= 3 ? { kind: 'cut', afterBytes: 30 } : undefined
+    }
+    const copy = await copied()
+    expect(copy.text(large) === truth.text(large)).toBe(true)
+    expect(askedFor().map((ledgers) => ledgers[0].society)).toEqual([large, large, large, small])
+  })
+
+  test('without an end to it is an error that names the ledger', async () => {
+    const strict = libraryOf(stage.firm, proxy.url, { attemptsMax: 3 })
+    proxy.fault = (asked) => (asked.startsWith(path) ? { kind: 'cut', afterBytes: 2000 } : undefined)
+    await expect(new MemoryCopy().follow(strict, [{ society: large }], identity)).rejects.toMatchObject({
+      code: 'CONNECTION-LOST',
+      message: expect.stringMatching(new RegExp(`^The ledgers stopped coming at ${large}: `)),
+    })
+    strict.close()
+  })
+})
+
+test('a folder that is not there is refused, and the others come', async () => {
+  const copy = new MemoryCopy()
+  const parts: LedgerPart[] = []
+  for await (const part of ledger.ledgerChanges([
+    { society: '999' },
+    { society: small },
+    { society: large, since: 'x' },
+  ])) {
+    copy.take(part)
+    if (part.kind !== 'rows') parts.push(part)
+  }
+  expect(parts[0]).toMatchObject({ kind: 'refused', society: '999', code: 'ERR-FOLDER-NOT-FOUND' })
+  expect(parts.at(-2)).toMatchObject({ kind: 'refused', society: large, code: 'ERR-VALIDATION' })
+  expect(parts.at(-1)).toEqual({ kind: 'whole', ledgers: 1, refusals: 2 })
+  expect(copy.text(small) === truth.text(small)).toBe(true)
+})
+
+test('a signal ends it with its reason, and closes the connection', async () => {
+  const reason = new Error('enough')
+  const control = new AbortController()
+  const read = async () => {
+    for await (const part of ledger.ledgerChanges(wanted, { signal: control.signal }))
+      if (part.kind === 'rows') control.abort(reason)
+  }
+  await expect(read()).rejects.toBe(reason)
+})

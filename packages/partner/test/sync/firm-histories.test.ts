@@ -1,0 +1,259 @@
+/**
+ * The promise of docs/guides/whole-firm.md as a property: whatever happens to two firms, and whenever, a copy that has
+ * been brought up to date has exactly the rows of a fresh one, and the digests of the service. And the proof as one:
+ * whatever somebody does to a copy, `verify` finds it, and mends only that.
+ *
+ * `npm test` lives a few histories and tampers a few times; `npm run test:firms` compares 2,000 pairs of copies and
+ * tampers 500 times. A failure shows its history and seed, and FIRM_SEED repeats the run: each history goes on from the
+ * ledgers that the one before has left, so a shorter one would say nothing.
+ */
+import { createHash } from 'node:crypto'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createFolder } from '../../../../src/ledger/tenants.sql.ts'
+import { changeAtRandom, randomFrom } from '../../../../test/support/changes/random-changes.ts'
+import { fillRandomLedger } from '../../../../test/support/changes/random-ledger.ts'
+import { createTenants, credentials, folders, type Staff } from '../../../../test/support/ledgers/tenants.ts'
+import { createTestDatabase, type TestDatabase } from '../../../../test/support/servers/database.ts'
+import { startTestService, type TestService } from '../../../../test/support/service.ts'
+import { type LedgerTableName, ledgerTables } from '../../../contract/src/ledger-tables.ts'
+import { type Copy, openCopy, type Run, type SyncEvent, syncCopy, verifyCopy } from '../../src/sync/sync.ts'
+import { libraryOf } from '../support/client/library.ts'
+
+const pairs = Number(process.env['FIRM_PAIRS'] ?? 3)
+const tamperings = Number(process.env['FIRM_TAMPERINGS'] ?? 10)
+const seed = process.env['FIRM_SEED'] === undefined ? {} : { seed: Number(process.env['FIRM_SEED']) }
+const foldersEach = pairs > 100 ? 10 : 3
+/** Pairs of a history. */
+const momentsEach = 3
+
+const tableNames = Object.keys(ledgerTables) as LedgerTableName[]
+const firms = [folders.first.firmId, folders.otherFirm.firmId] as const
+const { schemaId } = folders.first
+
+let database: TestDatabase
+let staff: Staff
+let service: TestService
+let thirdPartyId: string
+let out: string
+const accesses: Record<string, string>[] = []
+const ids: string[] = []
+
+beforeAll(async () => {
+  database = await createTestDatabase()
+  staff = await createTenants(database.ownerUrl)
+  const secret = await staff.thirdParty('ONE')
+  for (const firmId of firms)
+    accesses.push(credentials(await staff.token('ONE', 'firm', { schemaId, firmId, folderId: null }), secret))
+  const { rows } = await staff.client.query(`select id from grandlivre.third_parties where code = 'ONE'`)
+  thirdPartyId = rows[0].id
+  for (let number = 0; number < 2 * foldersEach; number += 1) await addFolder(firms[number % 2]!)
+  service = await startTestService(database, {
+    rateLimit: { requests: 1_000_000, windowMs: 10_000, concurrent: 200 },
+  })
+  out = await mkdtemp(join(tmpdir(), 'grandlivre-firms-'))
+})
+afterAll(async () => {
+  await service?.stop()
+  await staff?.end()
+  await database?.drop()
+  await rm(out, { recursive: true, force: true })
+})
+
+async function addFolder(firmId: string): Promise<void> {
+  const id = String(1_000 + ids.length)
+  ids.push(id)
+  await createFolder(staff.client, { schemaId, firmId, id, name: `Folder ${id}` })
+  await fillRandomLedger(staff.client, { schemaId, folderId: id, thirdPartyId })
+}
+
+const sql = (text: string) => staff.client.query(`set search_path = grandlivre; ${text}`)
+const idOf = (place: number) => ids[place % ids.length]!
+
+type Event = { what: 'edit' | 'rename' | 'move' | 'come' | 'go' | 'compact'; place: number; seed: number }
+
+/** What happens to the firms. */
+async function happen({ what, place, seed: of }: Event): Promise<void> {
+  const id = idOf(place)
+  switch (what) {
+    case 'edit':
+      return changeAtRandom(staff.client, { schemaId, folderId: id, thirdPartyId }, randomFrom(of))
+    case 'rename':
+      return void (await sql(`update folders set name = 'N ${of}' where id = ${id}`))
+    case 'move':
+      return void (await sql(`update folders set firm_id = ${firms[of % 2]} where id = ${id}`))
+    case 'come':
+    case 'go':
+      // An empty folder, in place of the one before.
+      await sql(`delete from folders where id = 999`)
+      if (what === 'go') return
+      return createFolder(staff.client, { schemaId, firmId: firms[of % 2]!, id: '999', name: `New ${of}` })
+    case 'compact':
+      return void (await sql(`select compact_ledger_changes(now() + interval '1 day')`))
+  }
+}
+
+const event: fc.Arbitrary<Event> = fc.record({
+  what: fc.constantFrom<Event['what']>(
+    'edit',
+    'edit',
+    'edit',
+    'edit',
+    'edit',
+    'rename',
+    'move',
+    'come',
+    'go',
+    'compact',
+  ),
+  place: fc.nat({ max: 100 }),
+  seed: fc.nat({ max: 1_000_000 }),
+})
+
+let copies = 0
+async function openNew(): Promise<Copy> {
+  copies += 1
+  return openCopy(join(out, `firm-${copies}.sqlite`))
+}
+
+/** Runs for both firms, which share the copy. */
+function runsOf(copy: Copy, onEvent?: (event: SyncEvent) => void): Run[] {
+  return accesses.map((headers) => ({ copy, ledger: libraryOf(headers, service.url), onEvent }))
+}
+
+async function bring(copy: Copy): Promise<void> {
+  for (const run of runsOf(copy)) {
+    expect((await syncCopy(run)).failed).toEqual([])
+    run.ledger.close()
+  }
+}
+
+/** SHA-256 of each table of each folder that is not gone. */
+async function digestsOf(copy: Copy): Promise<Record<string, string>> {
+  const digests: Record<string, string> = {}
+  for (const { society, gone_at } of await copy.folders()) {
+    if (gone_at !== null) continue
+    for (const table of tableNames) {
+      const hash = createHash('sha256')
+      for await (const lines of copy.lines(society, table)) hash.update(lines)
+      digests[`${society} ${table}`] = hash.digest('hex')
+    }
+  }
+  return digests
+}
+
+test('a copy that was brought up to date is a fresh copy, and its digests are those of the service', {
+  timeout: 60_000 + pairs * 10_000,
+}, async () => {
+  const history = fc.array(fc.array(event, { maxLength: 6 }), {
+    minLength: momentsEach,
+    maxLength: momentsEach,
+  })
+  await fc.assert(
+    fc.asyncProperty(history, async (moments) => {
+      const copy = await openNew()
+      await bring(copy)
+      for (const events of moments) {
+        for (const each of events) await happen(each)
+        await bring(copy)
+        const fresh = await openNew()
+        await bring(fresh)
+        expect(await digestsOf(copy)).toEqual(await digestsOf(fresh))
+        await fresh.close()
+      }
+      for (const run of runsOf(copy)) {
+        const { differed, unproven } = await verifyCopy(run, { repair: false })
+        const gone = (await copy.folders())
+          .filter(({ gone_at }) => gone_at !== null)
+          .map(({ society }) => society)
+        expect([differed, unproven.filter((society) => !gone.includes(society))]).toEqual([[], []])
+        run.ledger.close()
+      }
+      await copy.close()
+    }),
+    { numRuns: Math.ceil(pairs / momentsEach), endOnFailure: true, ...seed },
+  )
+})
+
+type Tampering = {
+  table: LedgerTableName
+  kind: 'cell' | 'delete' | 'add' | 'move'
+  row: number
+  column: number
+  value: string
+}
+
+const tampering: fc.Arbitrary<Tampering> = fc.record({
+  table: fc.constantFrom(...tableNames.filter((name) => name !== 'folders'), 'movements', 'movements'),
+  kind: fc.constantFrom<Tampering['kind']>('cell', 'cell', 'cell', 'delete', 'add', 'move'),
+  row: fc.nat({ max: 10_000 }),
+  column: fc.nat({ max: 100 }),
+  value: fc.constantFrom(' ', 'x', '\t', '\\N', '0', '1000000', 'é'),
+})
+
+/** @returns whether a row was changed: a value that a column refuses, or has already, changes nothing */
+function tamper(database: DatabaseSync, { table, kind, row, column, value }: Tampering): boolean {
+  const rows = database.prepare(`select count(*) as rows from ${table}`).get()!['rows'] as number
+  if (rows === 0) return false
+  const stored = database
+    .prepare(`select name, type, pk from pragma_table_xinfo('${table}') where hidden = 0 order by cid`)
+    .all() as { name: string; type: string; pk: number }[]
+  const keys = stored.filter(({ pk }) => pk > 0).map(({ name }) => name)
+  const one = `(${keys}) = (select ${keys} from ${table} limit 1 offset ${row % rows})`
+  const data = stored.filter(({ pk }) => pk === 0)
+  const { name, type } = data[column % data.length]!
+  const quoted = `'${value.replaceAll("'", "''")}'`
+  const statements = {
+    cell:
+      type === 'TEXT'
+        ? `update ${table} set ${name} = coalesce(${name}, '') || ${quoted} where ${one}`
+        : `update ${table} set ${name} = coalesce(${name}, 0) + 1 where ${one}`,
+    delete: `delete from ${table} where ${one}`,
+    add: `insert into ${table} (${stored.map((each) => each.name)}) select ${stored.map((each) =>
+      each.name === keys.at(-1) ? `${each.name} + 900000000` : each.name,
+    )} from ${table} where ${one}`,
+    move: `update ${table} set society_id = (select min(society_id) from folders f where f.society_id <> ${table}.society_id
+      and not exists (select 1 from ${table} o where o.society_id = f.society_id
+        and (${keys.map((key) => `o.${key}`)}) = (${keys.map((key) => (key === 'society_id' ? 'f.society_id' : `${table}.${key}`))}))) where ${one}`,
+  }
+  try {
+    return database.prepare(statements[kind]).run().changes > 0
+  } catch (error) {
+    // Refused by a constraint, or nowhere to move to.
+    if (/constraint|datatype|malformed JSON/.test((error as Error).message)) return false
+    throw error
+  }
+}
+
+test('whatever is done to a row, verify finds it, and mends it', {
+  timeout: 60_000 + tamperings * 5_000,
+}, async () => {
+  const copy = await openNew()
+  await bring(copy)
+  const truth = await digestsOf(copy)
+  let done = 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(tampering, { minLength: 1, maxLength: 2 }), async (all) => {
+      const other = new DatabaseSync(join(out, `firm-${copies}.sqlite`))
+      const changed = all.filter((each) => tamper(other, each)).length
+      other.close()
+      const isChanged = JSON.stringify(await digestsOf(copy)) !== JSON.stringify(truth)
+      expect(isChanged).toBe(changed > 0)
+      done += changed
+      const differed: string[] = []
+      for (const run of runsOf(copy)) {
+        differed.push(...(await verifyCopy(run)).differed)
+        run.ledger.close()
+      }
+      expect(differed.length > 0).toBe(changed > 0)
+      expect(await digestsOf(copy)).toEqual(truth)
+    }),
+    { numRuns: tamperings, endOnFailure: true, ...seed },
+  )
+  expect(done).toBeGreaterThan(tamperings / 4)
+  await copy.close()
+})

@@ -1,0 +1,118 @@
+/**
+ * A sync that is killed at any moment leaves a copy that the next run brings right: in the first reading, in changes, and
+ * while every ledger is read again. That run has proven rows, and verify finds none that differs. One that follows goes on
+ * by itself where the service is killed.
+ *
+ * `npm test` kills one run and one service for each database; `npm run test:partner-kills` 100 and 30 (SYNC_KILLS,
+ * SYNC_SERVICE_KILLS). SYNC_SEED chooses other moments.
+ */
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { randomFrom } from '../../../../test/support/changes/random-changes.ts'
+import { startProcess } from '../../../../test/support/process.ts'
+import { createTestDatabase, type TestDatabase } from '../../../../test/support/servers/database.ts'
+import { until } from '../../../../test/support/until.ts'
+import { type RunningCommand, startGrandlivre } from '../support/cli/command-line.ts'
+import { setYearStage, type YearStage } from '../support/cli/year-stage.ts'
+
+const kills = Number(process.env['SYNC_KILLS'] ?? 1)
+const serviceKills = Number(process.env['SYNC_SERVICE_KILLS'] ?? 1)
+const seed = Number(process.env['SYNC_SEED'] ?? Date.now() % 1e6)
+/** After this number of kills the next copy is a new one. */
+const killsOfCopy = 5
+
+let stage: YearStage
+let database: TestDatabase
+beforeAll(async () => {
+  stage = await setYearStage(20_000)
+  database = await createTestDatabase({ template: 'template1' })
+})
+afterAll(async () => {
+  await stage.close()
+  await database.drop()
+})
+
+function addressOf(kind: string, number: number): string {
+  if (kind === 'SQLite') return join(stage.out, `copy-${number}.sqlite`)
+  const url = new URL(database.ownerUrl)
+  url.searchParams.set('schema', `copy_${number}`)
+  return url.href
+}
+
+test.each(['SQLite', 'PostgreSQL'])(
+  '%s: the next run after a kill makes the copy the ledger',
+  async (kind) => {
+    const random = randomFrom(seed)
+    /** How long a run of each sort takes, in milliseconds. */
+    const usual = { first: 2_000, changes: 1_000, again: 2_000 }
+    let [address, killed] = ['', 0]
+    for (let kill = 0; kill < kills; kill += 1) {
+      const sort = kill % killsOfCopy === 0 ? 'first' : random() < 0.3 ? 'again' : 'changes'
+      if (sort === 'first') address = addressOf(kind, kill)
+      else await stage.change(1 + Math.floor(random() * 400))
+      const words = ['--to', address]
+      const { child, ended } = startGrandlivre(stage.firm, [
+        'sync',
+        ...words,
+        ...(sort === 'again' ? ['--again'] : []),
+      ])
+      const ms = usual[sort] * (0.3 + 0.7 * random())
+      const started = performance.now()
+      const timer = setTimeout(() => child.kill('SIGKILL'), ms)
+      const { code } = await ended
+      clearTimeout(timer)
+      if (code === null) killed += 1
+      // A run that came to its end shows how long they are, so that the next ones are killed before.
+      else usual[sort] = performance.now() - started
+      const moment = `SYNC_SEED=${seed}, kill ${kill} after ${Math.round(ms)} ms: ${sort}`
+      for (const command of ['sync', 'verify'])
+        expect(await startGrandlivre(stage.firm, [command, ...words]).ended, moment).toMatchObject({
+          code: 0,
+          error: '',
+        })
+    }
+    if (kills > 10) console.log(`${kind}: ${killed} of ${kills} runs were killed before their end`)
+  },
+  60_000 + kills * 30_000,
+)
+
+test.each(['SQLite', 'PostgreSQL'])(
+  '%s: a run that follows makes the copy the ledger, whenever the service is killed',
+  async (kind) => {
+    const random = randomFrom(seed)
+    const settings = { DATABASE_URL: stage.databaseUrl, DATA_DIR: join(stage.out, `data-${kind}`) }
+    let service = await startProcess(settings)
+    const env = { ...stage.firm, GRANDLIVRE_URL: service.url }
+    const { port: PORT } = new URL(service.url)
+    let words: string[] = []
+    let following: RunningCommand | undefined
+    for (let kill = 0; kill < serviceKills; kill += 1) {
+      if (kill % killsOfCopy === 0) {
+        words = ['--to', addressOf(kind, 1_000 + kill)]
+        // Its log begins anew. Until it has answered once, a command gives up soon: the address may be wrong.
+        await service.kill()
+        service = await startProcess({ ...settings, PORT })
+        following = startGrandlivre(env, ['sync', '--json', '--follow', ...words])
+        await until(() => service.logged('request.ended'))
+        await delay(1_500 * random())
+      } else {
+        await stage.change(1 + Math.floor(random() * 400))
+        await delay(300 * random())
+      }
+      await service.kill()
+      await stage.change(10)
+      service = await startProcess({ ...settings, PORT })
+      const { child, soFar, ended } = following!
+      const isEnded = () => child.exitCode !== null
+      await until(() => soFar.out.includes('"kind":"done"') || isEnded())
+      if ((kill + 1) % killsOfCopy !== 0 && kill + 1 < serviceKills) continue
+      child.kill('SIGINT')
+      const moment = `SYNC_SEED=${seed}, until kill ${kill}`
+      expect(await ended, moment).toMatchObject({ code: 0 })
+      expect(await startGrandlivre(env, ['verify', ...words]).ended, moment).toMatchObject({ code: 0 })
+    }
+    await service.kill()
+  },
+  60_000 + serviceKills * 30_000,
+)

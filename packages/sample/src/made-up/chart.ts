@@ -1,0 +1,187 @@
+/**
+ * The master data of a seeded folder: payment modes, VAT codes, the chart of accounts (plan comptable général) with
+ * companies and employees, journals, banks and analytic axes. General accounts, journals and axes are those of
+ * `chart.json`; a closed account is for old years, and no entry may use it.
+ */
+
+import { strict as assert } from 'node:assert'
+import { type AccountRow, accountTable } from '../../../../src/formats/items/accounts/account.ts'
+import type { CompanyRow } from '../../../../src/formats/items/accounts/company.ts'
+import type { EmployeeRow } from '../../../../src/formats/items/accounts/employee.ts'
+import type { VatCodeRow } from '../../../../src/formats/items/accounts/vat.ts'
+import type { AxisRow, SectionRow } from '../../../../src/formats/items/axis.ts'
+import type { BankRow } from '../../../../src/formats/items/bank.ts'
+import type { JournalRow, JournalType } from '../../../../src/formats/items/journal.ts'
+import type { PaymentRow } from '../../../../src/formats/items/payment.ts'
+import { blank } from '../../../../src/formats/items/table.ts'
+import type { FolderKey } from '../../../../src/formats/rows.ts'
+import tables from './chart.json' with { type: 'json' }
+import { bankDetails, companyOf, employeeOf, thirdPartyName } from './parties.ts'
+import type { Random } from './random.ts'
+
+export const paymentCodes = ['CB', 'VIRT', 'ESP', 'CHQ', 'PRLV', 'LCR'] as const
+export type PaymentCode = (typeof paymentCodes)[number]
+
+const vatRates = { TN: 2000, TI: 1000, TR: 550, TS: 210, EXO: 0 } as const
+
+/** A third party, whose account is lettered: a supplier (401), a customer (411) or an employee (421). */
+export interface ThirdParty {
+  accountId: string
+  name: string
+  payment: PaymentCode
+  /** Hundredths of a percent. */
+  vatRate: number
+  /** Currency of this supplier's or customer's invoices, mostly EUR. */
+  currency: 'EUR' | 'USD' | 'CHF'
+}
+
+export interface Chart {
+  payments: PaymentRow[]
+  vatCodes: VatCodeRow[]
+  accounts: AccountRow[]
+  companies: CompanyRow[]
+  employees: EmployeeRow[]
+  journals: JournalRow[]
+  banks: BankRow[]
+  axes: AxisRow[]
+  sections: SectionRow[]
+  suppliers: ThirdParty[]
+  customers: ThirdParty[]
+  staff: ThirdParty[]
+  /** Accounts of classes 1 to 5, which opening balances carry over: numbers by id. */
+  carriedOver: Set<string>
+  accountId(number: string): string
+  journalId(code: string): string
+  paymentId(code: PaymentCode): string
+}
+
+/**
+ * @param movements of the ledger, which say how many third parties it has
+ * @param nextId returns ascending ids; the chart gets the folder's lowest
+ */
+export function buildChart(key: FolderKey, movements: number, random: Random, nextId: () => string): Chart {
+  const between = (least: number, most: number, count: number) =>
+    Math.min(most, Math.max(least, Math.floor(count)))
+  const payments = paymentCodes.map((code) => ({ ...key, id: nextId(), code }))
+  const vatCodes = Object.entries(vatRates).map(([code, rate]) => ({ ...key, id: nextId(), code, rate }))
+  const accounts = buildGeneralAccounts(key, nextId)
+  const accountIds = new Map(accounts.map((account) => [account.number, account.id]))
+  const accountId = (number: string) => lookUp(accountIds, number)
+  const paymentIds = new Map(payments.map((payment) => [payment.code, payment.id]))
+  const journals = tables.journals.map(({ code, name, type, counterpart, locked = false }) => ({
+    ...key,
+    id: nextId(),
+    code,
+    name,
+    // One of these: a CHECK of the table requires it.
+    type: type as JournalType,
+    counterpartAccountId: counterpart === undefined ? null : accountId(counterpart),
+    locked,
+  }))
+  const journalIds = new Map(journals.map((journal) => [journal.code, journal.id]))
+  const journalId = (code: string) => lookUp(journalIds, code)
+  const banks = tables.banks.map(({ bic, hasRib, account, journal, isDefault }) => {
+    const { rib, iban } = bankDetails(random)
+    const [ofAccount, ofJournal] = [accountId(account), journalId(journal)]
+    return {
+      ...{ ...key, id: nextId(), rib: hasRib ? rib : null, iban, bic, isDefault },
+      ...{ accountId: ofAccount, journalId: ofJournal },
+    }
+  })
+  const chart: Chart = {
+    payments,
+    vatCodes,
+    accounts,
+    companies: [],
+    employees: [],
+    journals,
+    banks,
+    ...buildAxes(key, nextId),
+    suppliers: [],
+    customers: [],
+    staff: [],
+    carriedOver: new Set(),
+    accountId,
+    journalId,
+    paymentId: (code) => lookUp(paymentIds, code),
+  }
+  for (let index = 1; index <= between(6, 300, movements / 3_000); index++)
+    addCompany(chart, key, { root: '401', index, id: nextId() }, random)
+  for (let index = 1; index <= between(8, 1_000, movements / 1_500); index++)
+    addCompany(chart, key, { root: '411', index, id: nextId() }, random)
+  for (let index = 1; index <= between(2, 40, movements / 15_000); index++)
+    chart.staff.push(addEmployee(chart, key, index, random, nextId()))
+  for (const account of accounts) if (account.number < '6') chart.carriedOver.add(account.id)
+  return chart
+}
+
+function lookUp(ids: Map<string, string>, name: string): string {
+  const id = ids.get(name)
+  assert(id !== undefined, `the seeded chart has ${name}`)
+  return id
+}
+
+function buildGeneralAccounts(key: FolderKey, nextId: () => string): AccountRow[] {
+  const ids = new Map(tables.generalAccounts.map(({ number }) => [number, nextId()]))
+  return tables.generalAccounts.map(({ number, name, closed = false, correspondance, counterpart }) => ({
+    ...key,
+    id: lookUp(ids, number),
+    number,
+    name,
+    closed,
+    counterpartAccountId: counterpart === undefined ? null : lookUp(ids, counterpart),
+    correspondanceAccountId: correspondance === undefined ? null : lookUp(ids, correspondance),
+  }))
+}
+
+function buildAxes(key: FolderKey, nextId: () => string): { axes: AxisRow[]; sections: SectionRow[] } {
+  const axes: AxisRow[] = []
+  const sections: SectionRow[] = []
+  for (const { code, name, sections: ofAxis } of tables.axes) {
+    const axisId = nextId()
+    const first = sections.length
+    for (const section of ofAxis) sections.push({ ...key, id: nextId(), axisId, ...section, closed: false })
+    axes.push({ ...key, id: axisId, code, name, defaultSectionId: sections[first]!.id })
+  }
+  return { axes, sections }
+}
+
+function addCompany(
+  chart: Chart,
+  key: FolderKey,
+  { root, index, id }: { root: '401' | '411'; index: number; id: string },
+  random: Random,
+): void {
+  const name = thirdPartyName(random)
+  // Real charts have both: some firms number third parties, others use their names.
+  const letters = name
+    .normalize('NFD')
+    .toUpperCase()
+    .replace(/[^A-Z]/g, '')
+  const number =
+    index % 5 === 0 ? `${root}${letters.slice(0, 8)}${index}` : `${root}${String(index).padStart(5, '0')}`
+  const counterpart = root === '401' ? random.pick(['607000', '622600', '606400', null]) : '706000'
+  const closed = index % 40 === 39
+  const counterpartAccountId = counterpart && chart.accountId(counterpart)
+  chart.accounts.push({ ...blank(accountTable), ...key, id, number, name, closed, counterpartAccountId })
+  const payment = random.pick(paymentCodes)
+  const vat = random.pick(['TN', 'TN', 'TN', 'TI', 'TR', 'EXO'] as const)
+  const vatId = chart.vatCodes.find((row) => row.code === vat)!.id
+  chart.companies.push(companyOf(key, id, name, chart.paymentId(payment), vatId, random))
+  if (closed) return
+  // One in 25 invoices in another currency; the first party never does, so that tiny folders have only euro.
+  const currency = index % 25 === 2 ? random.pick(['USD', 'CHF'] as const) : 'EUR'
+  const parties = root === '401' ? chart.suppliers : chart.customers
+  parties.push({ accountId: id, name, payment, vatRate: currency === 'EUR' ? vatRates[vat] : 0, currency })
+}
+
+function addEmployee(chart: Chart, key: FolderKey, index: number, random: Random, id: string): ThirdParty {
+  const employee = employeeOf(key, id, chart.paymentId('VIRT'), random)
+  // A doubtful account holds what an employee owes and may not repay; few employees have one.
+  employee.doubtfulAccountId = index % 7 === 1 ? chart.accountId('416000') : null
+  chart.employees.push(employee)
+  const name = `${employee.lastName} ${employee.firstName}`
+  const number = `421${String(index).padStart(5, '0')}`
+  chart.accounts.push({ ...blank(accountTable), ...key, id, number, name, closed: false })
+  return { accountId: id, name, payment: 'VIRT', vatRate: 0, currency: 'EUR' }
+}

@@ -1,0 +1,185 @@
+/**
+ * Schedules the entries of a seeded ledger: dates ascend evenly over the year, invoices are settled some weeks after
+ * they arrive, and the number of movements is exact.
+ *
+ * An invoice has its lettering from the start, because its movements are loaded before the payment exists. So the
+ * ledger owes two movements for each open item. An entry is added only if the remaining movements cover this debt, and
+ * the rest beyond it (the slack) is zero or at least two, enough for an entry of its own.
+ */
+import { strict as assert } from 'node:assert'
+import type { Chart } from './chart.ts'
+import { Bookkeeper } from './entries.ts'
+import type { DraftedEntry, OpenItem } from './lines.ts'
+import type { Random } from './random.ts'
+
+/** Maximum of open items: the only memory that grows with a ledger. */
+const openItemsMax = 20_000
+
+/** Lines of the longest entry, the opening balances: they are few because the previous year is small. */
+export const entryLinesMax = 4_000
+
+const movementsOfYearBeforeMax = 3_000
+
+/**
+ * Two fiscal years: first the previous one, closed and small, then `year` with all other movements.
+ * @param movements of both years together, at least 10
+ */
+export function* generateLedger(
+  chart: Chart,
+  random: Random,
+  plan: { movements: number; year: number; thirdPartyId: string },
+): Generator<DraftedEntry & { year: number }> {
+  assert(plan.movements >= 10, 'two years need at least ten movements')
+  const before =
+    plan.movements < 400 ? 2 : Math.min(Math.floor(plan.movements / 100), movementsOfYearBeforeMax)
+  const balances = new Map<string, bigint>()
+  for (const entry of generateYear(chart, random, {
+    ...plan,
+    year: plan.year - 1,
+    movements: before,
+    opening: null,
+  })) {
+    for (const { accountId, debit, credit } of entry.lines)
+      balances.set(accountId, (balances.get(accountId) ?? 0n) + debit - credit)
+    yield { ...entry, year: plan.year - 1 }
+  }
+  const opening = openingBalances(chart, balances)
+  const rest = plan.movements - before
+  for (const entry of generateYear(chart, random, { ...plan, movements: rest, opening }))
+    yield { ...entry, year: plan.year }
+}
+
+/** Expenses and income are closed with their year: their sum is the result, a profit or a loss. */
+function openingBalances(chart: Chart, balances: Map<string, bigint>): Map<string, bigint> {
+  const opening = new Map<string, bigint>()
+  let result = 0n
+  for (const [accountId, balance] of balances) {
+    if (!chart.carriedOver.has(accountId)) result += balance
+    else if (balance !== 0n) opening.set(accountId, balance)
+  }
+  if (result !== 0n) opening.set(chart.accountId(result < 0n ? '120000' : '129000'), result)
+  return opening
+}
+
+interface YearPlan {
+  year: number
+  movements: number
+  thirdPartyId: string
+  /** Null in the first year of the books, which begins with the capital and has no drafts. */
+  opening: Map<string, bigint> | null
+}
+
+function* generateYear(chart: Chart, random: Random, plan: YearPlan): Generator<DraftedEntry> {
+  const days = daysFrom(plan.year)
+  const lastDay = days.indexOf(`${plan.year}-12-31`)
+  const keeper = new Bookkeeper(chart, random, plan.thirdPartyId, days)
+  const openItems = new OpenItems()
+  // Wages are at most an eighth of a ledger: the smallest have none.
+  const paySlipsPerMonth = Math.min(chart.staff.length, Math.floor(plan.movements / 12 / 64))
+  const monthly: (() => DraftedEntry | null)[] = []
+  let monthDone = ''
+  let left = plan.movements
+
+  const first = plan.opening === null ? keeper.foundation(0) : keeper.opening(0, plan.opening)
+  left -= first.lines.length
+  yield first
+
+  for (;;) {
+    const progress = 1 - left / plan.movements
+    const day = Math.min(Math.floor(progress * (lastDay + 1)), lastDay)
+    const date = days[day]!
+    if (date.slice(8) >= '27' && date.slice(0, 7) !== monthDone) {
+      monthDone = date.slice(0, 7)
+      for (const employee of chart.staff.slice(0, paySlipsPerMonth))
+        monthly.push(() => keeper.paySlip(day, employee))
+      monthly.push(() => keeper.vatReturn(day))
+    }
+    const slack = left - 2 * openItems.length
+    const entry =
+      monthly.shift()?.() ??
+      (openItems.length > openItemsWanted(plan.movements, progress)
+        ? settle(keeper, openItems, day, slack)
+        : newEntry(keeper, random, day, progress, plan.opening !== null))
+    const slackAfter = left - entry.lines.length - 2 * (openItems.length + (entry.opens === null ? 0 : 1))
+    if (slackAfter < 0 || slackAfter === 1) break
+    left -= entry.lines.length
+    if (entry.opens !== null) openItems.push(entry.opens)
+    yield entry
+  }
+
+  while (openItems.length > 0) {
+    left -= 2
+    yield keeper.settlement(lastDay, openItems.shift())
+  }
+  if (left > 0) yield keeper.accrual(lastDay, left)
+}
+
+/** About six weeks of invoices, none at the end of the year, so that the last ones are not all paid on its last day. */
+function openItemsWanted(movements: number, progress: number): number {
+  return Math.min(openItemsMax, movements / 60) * Math.min(1, (1 - progress) * 10)
+}
+
+function settle(keeper: Bookkeeper, openItems: OpenItems, day: number, slack: number): DraftedEntry {
+  const item = openItems.shift()
+  const isDeposited = (next: OpenItem | undefined) =>
+    next !== undefined && next.kind === 'customer' && ['CHQ', 'CB', 'ESP'].includes(next.party.payment)
+  const items = [item]
+  // A deposit uses fewer movements than are owed, which may turn a slack of zero into one.
+  if (slack >= 2 && isDeposited(item))
+    while (items.length < 6 && isDeposited(openItems.first)) items.push(openItems.shift())
+  return items.length === 1 ? keeper.settlement(day, item) : keeper.deposit(day, items)
+}
+
+function newEntry(keeper: Bookkeeper, random: Random, day: number, progress: number, mayBeDraft: boolean) {
+  const kind = random.fraction()
+  if (kind < 0.82) {
+    // Drafts are about one invoice in fifty, so one entry in a hundred. The last invoices of a year wait for the next.
+    const fate =
+      mayBeDraft && random.chance(0.021)
+        ? 'draft'
+        : progress < 0.95 && random.chance(0.85)
+          ? 'settled'
+          : 'open'
+    return kind < 0.42 ? keeper.purchase(day, fate) : keeper.sale(day, fate)
+  }
+  if (kind < 0.9) return keeper.cashSale(day)
+  if (kind < 0.97) return keeper.adjustment(day)
+  return keeper.bankCharge(day)
+}
+
+/** The days of a year as 'YYYY-MM-DD', and three months of the next for due dates and validations. */
+function daysFrom(year: number): string[] {
+  const days: string[] = []
+  for (let time = Date.UTC(year, 0, 1); time < Date.UTC(year + 1, 3, 1); time += 86_400_000)
+    days.push(new Date(time).toISOString().slice(0, 10))
+  return days
+}
+
+/** First in, first out. A plain array would move all its items at each shift. */
+class OpenItems {
+  #items: OpenItem[] = []
+  #head = 0
+
+  get length(): number {
+    return this.#items.length - this.#head
+  }
+
+  get first(): OpenItem | undefined {
+    return this.#items[this.#head]
+  }
+
+  push(item: OpenItem): void {
+    this.#items.push(item)
+  }
+
+  shift(): OpenItem {
+    const item = this.#items[this.#head]
+    assert(item !== undefined, 'there is an open item')
+    this.#head += 1
+    if (this.#head === 1024) {
+      this.#items = this.#items.slice(this.#head)
+      this.#head = 0
+    }
+    return item
+  }
+}
