@@ -48,6 +48,7 @@ export async function startServiceProcess(
       readWhenThere(credentialsFile),
       service.failed,
     ])
+    await Promise.race([untilReady(baseUrl), service.failed])
     const headersWith = (token: string) => ({
       Authorization: `Bearer ${token}`,
       'X-Third-Party-Secret': thirdPartySecret,
@@ -80,6 +81,11 @@ async function readWhenThere(path: string): Promise<Credentials> {
     await delay(50)
   }
   throw new Error(`The service did not start: ${path} is still missing after a minute`)
+}
+
+/** The port is bound while the database is still being opened. */
+async function untilReady(baseUrl: string): Promise<void> {
+  while ((await fetch(`${baseUrl}/readyz`)).status !== 200) await delay(20)
 }
 
 export const movementsPath = '/api/v1/mad/movements?version=1.0.0'

@@ -3,7 +3,7 @@
  * subscribers in a separate process on the same machine.
  */
 import pg from 'pg'
-import { encrypt, makePartnerSecret, sha256 } from '../../src/auth/secrets.ts'
+import { encrypt, makeToken, sha256 } from '../../src/auth/secrets.ts'
 import { insertThirdParty } from '../../src/auth/third-parties.sql.ts'
 import { publish } from '../../src/events/publish.ts'
 import { type Dataset, openDataset } from '../dataset.ts'
@@ -46,7 +46,7 @@ export async function openWebhookStage(stack: AsyncDisposableStack): Promise<Web
     dataset,
     service,
     subscribe: async (code, behaviour, count) => {
-      const plain = makePartnerSecret()
+      const plain = makeToken('secret')
       const secret = { hash: sha256(plain), encrypted: encrypt(plain, Buffer.from(dataset.masterKey, 'hex')) }
       // If an earlier run has created it, it stays.
       await insertThirdParty(client, { code, name: code, kind: 'partner', secret })
