@@ -68,6 +68,12 @@ interface NewcomerRun extends Run {
   results: { name: string; s: number; targetS: number; isMet: boolean }[]
 }
 
+interface FirmRun extends Run {
+  folders: number
+  movements: number
+  figures: { name: string; unit: string; values: number[]; atMost?: number }[]
+}
+
 const root = new URL('../', import.meta.url)
 const files = {
   movements: 'bench/results/movements-600000.json',
@@ -75,6 +81,7 @@ const files = {
   folders: 'bench/results/folders-2000.json',
   fullExports: 'bench/results/full-exports-3000.json',
   newcomer: 'bench/results/newcomer.json',
+  firm: 'bench/results/firm-300.json',
 }
 
 /** The page with the results of the last runs in it. */
@@ -87,12 +94,13 @@ export function withResults(page: string): string {
 }
 
 function blocksOfResults(): Record<string, () => string[]> {
-  const [movements, memory, folders, fullExports, newcomer] = [
+  const [movements, memory, folders, fullExports, newcomer, firm] = [
     read<MovementsRun>(files.movements),
     read<MemoryRun>(files.memory),
     read<FoldersRun>(files.folders),
     read<FullExportsRun>(files.fullExports),
     read<NewcomerRun>(files.newcomer),
+    read<FirmRun>(files.firm),
   ]
   const tableOf =
     <T>(run: T | undefined, lines: (run: T) => string[]) =>
@@ -109,6 +117,7 @@ function blocksOfResults(): Record<string, () => string[]> {
     folders: tableOf(folders, foldersTable),
     full: tableOf(fullExports, fullExportsTable),
     newcomer: tableOf(newcomer, newcomerTable),
+    firm: tableOf(firm, firmTable),
   }
 }
 
@@ -338,6 +347,23 @@ function newcomerTable(run: NewcomerRun): string[] {
     `${cores} cores (${cpu}), ${run.at.slice(0, 10)}: from the clone, with an empty cache of npm (\`newcomer.json\`)${load}.`,
     '',
     ...table(['', 's', 'at most', 'met'], lines),
+  ]
+}
+
+function firmTable(run: FirmRun): string[] {
+  return [
+    ...origin(run, files.firm, repeated(run.figures[0]!.values.length, 'round')),
+    '',
+    `A firm of ${whole(run.folders)} folders of ${whole(run.movements)} movements; then folders of 2,000 in a stream, and one large ledger:`,
+    '',
+    ...table(
+      ['', 'at most', 'measured', 'met'],
+      run.figures.map(({ name, unit, values, atMost }) => {
+        const measured = spreadOf(values, unit === 's' ? 2 : 0)
+        if (atMost === undefined) return [name, '', `${measured} ${unit}`, '']
+        return [name, `${atMost} ${unit}`, `${measured} ${unit}`, median(values) <= atMost ? 'yes' : '**no**']
+      }),
+    ),
   ]
 }
 

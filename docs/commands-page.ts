@@ -1,7 +1,7 @@
 /** Writes commands.md from the declarations of both command lines: `npm run docs:commands`. */
 import { writeFileSync } from 'node:fs'
 import { partnerProgram } from '../packages/partner/src/cli/run.ts'
-import { seedCommand } from '../packages/sample/src/seed-command.ts'
+import { sampleCommands } from '../packages/sample/src/sample-commands.ts'
 import type { Program } from '../packages/terminal/src/command.ts'
 import { helpOf, overview } from '../packages/terminal/src/help.ts'
 import { staffProgram } from '../src/commands/run-cli.ts'
@@ -13,7 +13,7 @@ export function commandsPage(): string {
     '## Of partners',
     ...programSections(partnerProgram),
     '## Of staff',
-    ...programSections(staffProgram([seedCommand])),
+    ...programSections(staffProgram(sampleCommands)),
   ]
   return `${sections.join('\n\n')}\n`
 }

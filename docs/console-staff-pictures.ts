@@ -30,7 +30,7 @@ async function ofFolder(stage: ConsoleStage, options: BrowserContextOptions): Pr
   await ask('all?version=1.0.0&format=JSON')
   // Until the export has ended, and the audit has both.
   while (
-    (await page.getByText('GET /api/v1/mad/all').count()) * (await page.getByText('Debit').count()) ===
+    (await page.getByText('GET /api/v1/mad/movements').count()) * (await page.getByText('Debit').count()) ===
     0
   ) {
     await page.waitForTimeout(500)
@@ -45,7 +45,7 @@ async function ofToken(stage: ConsoleStage): Promise<Buffer> {
   await page.goto(`${stage.consoleUrl}/partners/LEDGERLY`)
   await page.getByLabel('Id of the folder or firm').fill(folder)
   await page.getByRole('button', { name: 'Issue a token' }).click()
-  await page.getByText('It is shown only here').waitFor()
+  await page.getByText('It is shown only once').waitFor()
   return page.screenshot()
 }
 

@@ -55,12 +55,13 @@ const pictures: Record<string, Picture> = {
         .locator('.live-responses-table')
         .evaluate((table: { scrollIntoView(): void }) => table.scrollIntoView())
     }),
-  sync: terminal({
-    command: 'grandlivre sync --to ledger.sqlite --follow',
-    columns: 150,
-    steps: ({ correct }) => [{ when: 'Following the ledger', meanwhile: correct }],
-    until: 'removed;',
-  }),
+  sync: (stage) =>
+    terminal({
+      command: 'grandlivre sync --to firm.sqlite --follow',
+      columns: 136,
+      steps: ({ correct }) => [{ when: 'Following the ledgers', meanwhile: correct }],
+      until: 'replaced by',
+    })({ ...stage, env: { ...stage.env, GRANDLIVRE_TOKEN: stage.credentials.firmToken } }),
   listen: (stage) =>
     withReceiver(() =>
       terminal({

@@ -14,6 +14,7 @@ const neutral = ['packages/terminal/src', 'packages/contract/src']
 const rooms = [
   'entry',
   'packages/partner/src/cli',
+  'packages/partner/src/sync',
   'packages/partner/src/client',
   'packages/sample/src',
   'start',
@@ -56,6 +57,7 @@ const entries = [
   'packages/partner/src/grandlivre.ts',
   'packages/partner/src/client/grandlivre.ts',
   'packages/partner/src/client/webhooks.ts',
+  'packages/partner/src/sync/sync.ts',
 ]
 const isOfPartner = (path: string) => path.startsWith('packages/partner/')
 const isNeutral = (path: string) => neutral.some((room) => path.startsWith(`${room}/`))
@@ -254,7 +256,7 @@ test('command lines write to the terminal in one room, which makes texts of othe
 
 test('examples stand for programs of partners: they import nothing from src', () => {
   const examples = filesIn(join(root, 'examples'))
-  expect(examples.map(({ path }) => path)).toContain('node/follow.ts')
+  expect(examples.map(({ path }) => path)).toContain('receiver-node.ts')
   expect(offenders(({ text }) => text.match(/'\.\.\/[^']*'/g) ?? [], examples)).toEqual([])
 })
 

@@ -48,7 +48,7 @@ export async function insertToken(
   const { opened } = token
   const { rows } = await client.query<{ id: string }>(
     `insert into grandlivre.tokens (schema_id, id, third_party_id, level, firm_id, folder_id, token_hash, hint)
-     select $2, nextval('grandlivre.ids'), id, $3, $4, $5, $6, $7 from grandlivre.third_parties where code = $1
+     select $2, grandlivre.draw('grandlivre.ids'), id, $3, $4, $5, $6, $7 from grandlivre.third_parties where code = $1
      returning id`,
     [
       token.thirdPartyCode,

@@ -24,22 +24,16 @@ export class Interruption extends Error {
   }
 }
 
-export interface Opened {
-  /** One connection, as the owner of the tables. */
-  pool: Pool
-  database: Database
-  config: Config
-}
-
 /**
  * Runs a command on the database and starts the embedded one if it is not running. An interrupted command leaves the
  * database like any other: the embedded server does not receive Ctrl-C and would otherwise keep running.
+ * @param run its pool has one connection, as the owner of the tables
  * @throws {Interruption} after which the process must end, because `run` may still be waiting for the database
  * @throws {Error} of `run`, or if the database was lost
  */
 export async function withDatabase<T>(
   terminal: StaffTerminal,
-  run: (opened: Opened) => Promise<T>,
+  run: (opened: { pool: Pool; database: Database; config: Config }) => Promise<T>,
 ): Promise<T> {
   const config = readConfig(terminal.env)
   const check = await keyCheck(config, { adopts: false })

@@ -184,7 +184,7 @@ export async function claimExport(client: ClientBase, { schemaId, exportId }: Ex
   const { rows } = await client.query<ClaimedExport>({
     name: 'claim-export',
     text: `update exports e set state = 'running', attempt = attempt + 1, renewed_at = clock_timestamp()
-     where schema_id = $1 and id = $2 and state = any ($3)
+     where schema_id = $1 and id = $2 and state = any ($3) and pass_gate() > 0
      returning attempt, folder_id as "folderId", version, format, exercice_id as "exerciceId",
        period_start::text as "periodStart", period_end::text as "periodEnd", journal_ids::text[] as "journalIds",
        compression, encoding, columns, request_id as "requestId",

@@ -30,7 +30,7 @@ export class IdSource {
     if (this.has(count)) return
     const missing = count - this.#left - this.#blocks.length * idsPerBlock
     const { rows } = await this.#client.query<{ first: string }>(
-      `select nextval('grandlivre.ids') as first from generate_series(1, $1::integer)`,
+      `select first from grandlivre.draw_several('grandlivre.ids', $1) as first`,
       [Math.ceil(missing / idsPerBlock)],
     )
     for (const row of rows) {

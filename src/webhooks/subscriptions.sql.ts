@@ -40,7 +40,7 @@ export async function insertSubscription(client: ClientBase, subscription: Omit<
   const { rows } = await client.query<Subscription>(
     `insert into grandlivre.subscriptions as s
        (id, schema_id, level, firm_id, third_party_id, post_url, on_events, folder_ids, start_position)
-     values (nextval('grandlivre.ids'), $1::bigint, $2, $3, $4, $5, $6, $7, grandlivre.latest_event($1))
+     values (grandlivre.draw('grandlivre.ids'), $1::bigint, $2, $3, $4, $5, $6, $7, grandlivre.latest_event($1))
      returning ${columns}`,
     [
       subscription.schemaId,
@@ -177,7 +177,7 @@ export async function allowPing(client: ClientBase, id: string, everyMs: number)
   const { rows } = await client.query<AllowedPing>(
     `update grandlivre.subscriptions s set pinged_at = clock_timestamp()
      where s.id = $1 and (s.pinged_at is null or s.pinged_at <= clock_timestamp() - $2 * interval '1 ms')
-     returning nextval('grandlivre.delivery_ids') as "deliveryId",
+     returning grandlivre.draw('grandlivre.delivery_ids') as "deliveryId",
        grandlivre.event_scope(s.schema_id, case s.level when 'firm' then s.firm_id end, (
          select f.id from grandlivre.folders f
          where f.schema_id = s.schema_id and f.id = s.folder_ids[1] and cardinality(s.folder_ids) = 1

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { Random } from '../../packages/sample/src/random.ts'
+import { Random } from '../../packages/sample/src/made-up/random.ts'
 import { appendRequests, type Link, readHead } from '../../src/audit/audit.sql.ts'
 import { sweepAudit } from '../../src/audit/retention.ts'
 import { recordStaffAct } from '../../src/audit/staff-act.sql.ts'

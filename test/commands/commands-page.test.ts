@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { commandsPage } from '../../docs/commands-page.ts'
 import { partnerProgram } from '../../packages/partner/src/cli/run.ts'
-import { seedCommand } from '../../packages/sample/src/seed-command.ts'
+import { sampleCommands } from '../../packages/sample/src/sample-commands.ts'
 import { staffProgram } from '../../src/commands/run-cli.ts'
 
 test('the commands page matches the declarations of the commands (npm run docs:commands)', () => {
@@ -13,7 +13,7 @@ test('the commands page matches the declarations of the commands (npm run docs:c
 })
 
 test('every argument and option has a help, and no name stands for both', () => {
-  const commands = [...partnerProgram.commands, ...staffProgram([seedCommand]).commands]
+  const commands = [...partnerProgram.commands, ...staffProgram(sampleCommands).commands]
   for (const { name, arguments: places = {}, options = {} } of commands) {
     const taken = [...Object.entries(places), ...Object.entries(options)]
     const silent = taken.filter(([, { help }]) => help.trim() === '').map(([word]) => `${name}: ${word}`)

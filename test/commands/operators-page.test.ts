@@ -2,14 +2,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { seedCommand } from '../../packages/sample/src/seed-command.ts'
+import { sampleCommands } from '../../packages/sample/src/sample-commands.ts'
 import { staffProgram } from '../../src/commands/run-cli.ts'
 
 const root = join(import.meta.dirname, '../..')
 const read = (page: string) => readFileSync(join(root, page), 'utf8')
 
 /** `['token', 'issue']`, or `['migrate']` */
-const commands = staffProgram([seedCommand]).commands.map(({ name }) => name.split(' '))
+const commands = staffProgram(sampleCommands).commands.map(({ name }) => name.split(' '))
 
 test.each(commands.map((words) => [words.join(' '), words] as const))('%s is shown', (_name, words) => {
   // Commands of a group may share a line: `also: webhook disable, enable, delete <id>`.

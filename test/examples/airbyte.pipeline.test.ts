@@ -4,16 +4,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { download, movementsUrl } from '../support/download.ts'
-import { runProgram } from '../support/guides/run-program.ts'
+import { firmAccess, runProgram } from '../support/guides/run-program.ts'
 import { isInstalled, packagesOf } from '../support/guides/tools.ts'
-import { type SampleStage, setSampleStage } from '../support/stages/sample-stage.ts'
+import { exercices } from '../support/ledgers/ledger.ts'
+import { folders } from '../support/ledgers/tenants.ts'
+import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
 
 describe.skipIf(!isInstalled.airbyte)('examples/airbyte/manifest.yaml', () => {
-  let stage: SampleStage
+  let stage: ExportStage
   let folder: string
 
   beforeAll(async () => {
-    stage = await setSampleStage(2_000)
+    stage = await setExportStage()
     folder = await mkdtemp(join(tmpdir(), 'grandlivre-airbyte-'))
   })
 
@@ -28,10 +30,12 @@ describe.skipIf(!isInstalled.airbyte)('examples/airbyte/manifest.yaml', () => {
     return path
   }
 
-  const streams = ['exercices', 'journals', 'accounts', 'movements', 'drafts']
+  const streams = ['folders', 'exercices', 'journals', 'accounts', 'movements', 'drafts']
 
   /** @returns the records of each stream */
-  async function read(config: Record<string, string>): Promise<Record<string, unknown[]>> {
+  async function read(society: string): Promise<Record<string, unknown[]>> {
+    const { baseUrl: url, companyToken: token, thirdPartySecret: secret } = firmAccess(stage)
+    const config = { url, token, secret, ...(society && { society }) }
     const catalog = streams.map((name) => ({
       stream: { name, json_schema: {}, supported_sync_modes: ['full_refresh'] },
       sync_mode: 'full_refresh',
@@ -43,10 +47,10 @@ describe.skipIf(!isInstalled.airbyte)('examples/airbyte/manifest.yaml', () => {
         'python3',
         join(packages, 'bin/source-declarative-manifest'),
         ...['read', '--manifest-path', 'examples/airbyte/manifest.yaml'],
-        ...['--config', await save('config.json', config)],
-        ...['--catalog', await save('catalog.json', { streams: catalog })],
+        ...['--config', await save(`config${society}.json`, config)],
+        ...['--catalog', await save(`catalog${society}.json`, { streams: catalog })],
       ],
-      stage.credentials,
+      firmAccess(stage),
       { env: { PYTHONPATH: packages, HOME: folder } },
     )
     const messages = out.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
@@ -55,38 +59,42 @@ describe.skipIf(!isInstalled.airbyte)('examples/airbyte/manifest.yaml', () => {
     return Object.groupBy(records, ({ stream }) => stream) as Record<string, unknown[]>
   }
 
-  /** Airbyte leaves out members of a record that are null. */
-  const ask = async (path: string, query: Record<string, string>): Promise<object[]> => {
-    const url = movementsUrl(stage.url, query).replace('/movements', path)
-    const { json } = await download(url, stage.company)
-    const filled = (item: object) =>
-      Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null))
-    return json.map(filled)
+  const ask = async (society: string, path: string, query: Record<string, string> = {}) => {
+    const url = movementsUrl(stage.service.url, query).replace('/movements', path)
+    const { json } = await download(url, { ...stage.firm, 'society-id': society })
+    return json.map((item: object) => filled({ ...item, society }))
   }
+  /** Airbyte leaves out members of a record that are null. */
+  const filled = (item: object) =>
+    Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null))
 
-  test('it reads every collection and every year, drafts too', async () => {
-    const { baseUrl, firmToken, societyId, thirdPartySecret, exercices } = stage.credentials
-    const records = await read({
-      url: baseUrl,
-      token: firmToken,
-      secret: thirdPartySecret,
-      society: societyId,
-    })
-    const dataOf = (stream: string) => records[stream]!.map((record) => (record as { data: unknown }).data)
+  const firmFolders = [folders.first, folders.sameFirm].map(({ folderId }) => folderId)
+  test.each([
+    ['each folder of the firm', '', firmFolders],
+    ['the folder that is named', firmFolders[1]!, [firmFolders[1]!]],
+  ])('of %s it reads every collection and every year, drafts too', async (_, society, wanted) => {
+    const records = await read(society)
+    // The ids of their years, entries and accounts are the same.
+    const sorted = (items: unknown[]) => items.map((item) => JSON.stringify(item)).toSorted()
+    const expectRecords = (stream: string, expected: object[][]) => {
+      const found = records[stream]!.map((record) => (record as { data: unknown }).data)
+      expect(sorted(found)).toEqual(sorted(expected.flat()))
+    }
+    expect(records['folders']!.map((record) => (record as { data: { id: string } }).data.id)).toEqual(wanted)
     for (const name of ['exercices', 'journals', 'accounts'])
-      expect(dataOf(name)).toEqual(await ask(`/${name}`, {}))
+      expectRecords(name, await Promise.all(wanted.map((id) => ask(id, `/${name}`))))
     for (const [name, draft] of [
       ['movements', 'false'],
       ['drafts', 'true'],
     ] as const) {
-      const expected = await Promise.all(
-        exercices.map(async ({ id }) =>
-          (await ask('/movements', { idExercice: id, draft })).map((item) => ({ ...item, exercice: id })),
-        ),
+      const years = wanted.flatMap((id) => exercices.map((year) => ({ id, year: year.id })))
+      const expected = years.map(async ({ id, year }) =>
+        (await ask(id, '/movements', { idExercice: year, draft })).map((item: object) => ({
+          ...item,
+          exercice: year,
+        })),
       )
-      const byId = (a: unknown, b: unknown) =>
-        Number((a as { producerId: string }).producerId) - Number((b as { producerId: string }).producerId)
-      expect(dataOf(name).toSorted(byId)).toEqual(expected.flat().toSorted(byId))
+      expectRecords(name, await Promise.all(expected))
     }
   })
 })

@@ -4,9 +4,11 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { download, movementsUrl } from '../support/download.ts'
-import { startProgram } from '../support/guides/run-program.ts'
+import { firmAccess, startProgram } from '../support/guides/run-program.ts'
 import { isInstalled, packagesOf } from '../support/guides/tools.ts'
-import { type SampleStage, setSampleStage } from '../support/stages/sample-stage.ts'
+import { exercices } from '../support/ledgers/ledger.ts'
+import { folders } from '../support/ledgers/tenants.ts'
+import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
 import { until } from '../support/until.ts'
 
 /** Runs the example in one process as often as a line arrives, since its start takes seconds, and prints its table. */
@@ -18,76 +20,104 @@ for line in sys.stdin:
     pipeline = dlt.pipeline("grandlivre", destination=dlt.destinations.duckdb("ledger.duckdb"), dataset_name="books")
     pipeline.run(grandlivre())
     with duckdb.connect("ledger.duckdb") as database:
-        rows = database.sql("""select movement_id::varchar, entry_id::varchar, account_number, debit::varchar, credit::varchar,
-            movement->>'$.entry.additionalProducerProperties.comment' from books.movements order by entry_id, movement_id""")
-        accounts = database.sql("select count(*) from books.accounts").fetchall()[0][0]
-        print(json.dumps({"rows": rows.fetchall(), "accounts": accounts}), flush=True)
+        rows = database.sql("""select society_id::varchar, movement_id::varchar, entry_id::varchar, account_number, debit::varchar, credit::varchar,
+            movement->>'$.entry.additionalProducerProperties.comment' from books.movements order by society_id, entry_id, movement_id""")
+        accounts = database.sql("select society_id::varchar from books.accounts group by all order by all")
+        print(json.dumps({"rows": rows.fetchall(), "accounts": accounts.fetchall()}), flush=True)
 `
 
 describe.skipIf(!isInstalled.dlt)('examples/dlt/grandlivre.py', () => {
-  let stage: SampleStage
-  let folder: string
+  let stage: ExportStage
 
   beforeAll(async () => {
-    stage = await setSampleStage(2_000)
-    folder = await mkdtemp(join(tmpdir(), 'grandlivre-dlt-'))
+    stage = await setExportStage()
   })
 
-  afterAll(async () => {
-    await stage?.close()
-    if (folder) await rm(folder, { recursive: true })
-  })
+  afterAll(() => stage?.close())
 
-  /** The rows that the ledger has now, of all years. */
-  async function ledger() {
-    const rows: unknown[][] = []
-    for (const { id } of stage.credentials.exercices) {
-      const { json } = await download(movementsUrl(stage.url, { idExercice: id }), stage.company)
-      for (const { producerId, entry, account, value } of json) {
-        const { comment } = entry.additionalProducerProperties
-        const amounts = [value.debit, value.credit].map((amount: number) => amount.toFixed(2))
-        rows.push([producerId, entry.producerId, account.number, ...amounts, comment])
+  const firmFolders = [folders.first, folders.sameFirm].map(({ folderId }) => folderId)
+
+  /** The rows that the ledgers have now, of all years. Ids of one folder are those of the other, too. */
+  async function ledgers() {
+    const rows: string[][] = []
+    for (const society of firmFolders)
+      for (const { id } of exercices) {
+        const url = movementsUrl(stage.service.url, { idExercice: id })
+        const { json } = await download(url, { ...stage.firm, 'society-id': society })
+        for (const { producerId, entry, account, value } of json) {
+          const { comment } = entry.additionalProducerProperties
+          const amounts = [value.debit, value.credit].map((amount: number) => amount.toFixed(2))
+          rows.push([society, producerId, entry.producerId, account.number, ...amounts, comment])
+        }
       }
-    }
-    return rows.toSorted((a, b) => Number(a[1]) - Number(b[1]) || Number(a[0]) - Number(b[0]))
+    const places = ([society, movement, entry]: string[]) => [society, entry, movement].map(Number)
+    return rows.toSorted((a, b) => {
+      const [here, there] = [places(a), places(b)]
+      const at = here.findIndex((id, index) => id !== there[index])
+      return at < 0 ? 0 : here[at]! - there[at]!
+    })
   }
 
-  test('the table is the ledger after the first run, after changes, and after it was read in full again', async () => {
-    const { child, output, ended } = startProgram(['python3', '-c', program], stage.credentials, {
+  const change = (sql: string) => stage.staff.client.query(`set search_path = grandlivre; ${sql}`)
+  /** In one folder alone. */
+  const correct = (comment: string) =>
+    change(`update entries set comment = '${comment}' where folder_id = ${firmFolders[1]} and id % 5 = 0`)
+
+  /** Runs it in a folder of its own, each time that `run` is called. */
+  async function withPipeline(
+    settings: Record<string, string>,
+    use: (run: () => Promise<{ rows: string[][]; accounts: string[][] }>) => Promise<void>,
+  ): Promise<void> {
+    const access = firmAccess(stage)
+    const folder = await mkdtemp(join(tmpdir(), 'grandlivre-dlt-'))
+    const { child, output, ended } = startProgram(['python3', '-c', program], access, {
       cwd: folder,
       env: {
         PYTHONPATH: [packagesOf('dlt'), resolve(import.meta.dirname, '../../examples/dlt')].join(':'),
         HOME: folder,
         DLT_DATA_DIR: join(folder, 'dlt'),
         RUNTIME__DLTHUB_TELEMETRY: 'false',
-        SOURCES__GRANDLIVRE__URL: stage.url,
-        SOURCES__GRANDLIVRE__TOKEN: stage.credentials.companyToken,
-        SOURCES__GRANDLIVRE__SECRET: stage.credentials.thirdPartySecret,
+        SOURCES__GRANDLIVRE__URL: access.baseUrl,
+        SOURCES__GRANDLIVRE__TOKEN: access.companyToken,
+        SOURCES__GRANDLIVRE__SECRET: access.thirdPartySecret,
+        ...settings,
       },
     })
-    const run = async () => {
-      output.out = ''
-      child.stdin!.write('run\n')
-      await until(() => output.out.endsWith('\n') || child.exitCode !== null)
-      if (!output.out.endsWith('\n')) throw new Error(output.error)
-      return JSON.parse(output.out)
-    }
     try {
-      const first = await run()
-      expect(first.rows).toEqual(await ledger())
-      expect(first.accounts).toBeGreaterThan(0)
-      await stage.correctEntries()
-      await stage.change(`delete from entries where id in (select id from entries
-        where exercice_id = ${stage.idExercice} and validated_at is not null order by id desc limit 2)`)
-      expect((await run()).rows).toEqual(await ledger())
-      await stage.correctEntries()
-      await stage.change(
-        `update ledger_changes set logged_at = logged_at - interval '2 days'; select forget_ledger_changes(now(), 100000)`,
-      )
-      expect((await run()).rows).toEqual(await ledger())
+      await use(async () => {
+        output.out = ''
+        child.stdin!.write('run\n')
+        await until(() => output.out.endsWith('\n') || child.exitCode !== null)
+        if (!output.out.endsWith('\n')) throw new Error(output.error)
+        return JSON.parse(output.out)
+      })
     } finally {
       child.stdin!.end()
       await ended
+      await rm(folder, { recursive: true })
     }
-  })
+  }
+
+  test('the table is the ledgers of a firm after the first run, after changes, and after it was read in full again', () =>
+    withPipeline({}, async (run) => {
+      const first = await run()
+      expect(first.rows).toEqual(await ledgers())
+      expect(first.accounts).toEqual(firmFolders.map((id) => [id]))
+      await correct('corrected')
+      await change(`delete from entries where folder_id = ${firmFolders[0]} and id in (select id from entries
+        where folder_id = ${firmFolders[0]} and validated_at is not null order by id desc limit 2)`)
+      expect((await run()).rows).toEqual(await ledgers())
+      await correct('corrected again')
+      await change(
+        `update ledger_changes set logged_at = logged_at - interval '2 days'; select forget_ledger_changes(now(), 100000)`,
+      )
+      expect((await run()).rows).toEqual(await ledgers())
+    }))
+
+  test('the table is the folder that is named', () =>
+    withPipeline({ SOURCES__GRANDLIVRE__SOCIETY: firmFolders[1]! }, async (run) => {
+      const { rows, accounts } = await run()
+      expect(rows).toEqual((await ledgers()).filter(([society]) => society === firmFolders[1]))
+      expect(accounts).toEqual([[firmFolders[1]]])
+    }))
 })

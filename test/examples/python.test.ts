@@ -1,4 +1,4 @@
-/** The example in Python: after each run its file is the ledger, byte for byte. */
+/** The example in Python: after each run its files are the ledgers, byte for byte. */
 
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
@@ -7,9 +7,28 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { download, movementsUrl } from '../support/download.ts'
-import { runProgram } from '../support/guides/run-program.ts'
+import { firmAccess, runProgram } from '../support/guides/run-program.ts'
 import { isInstalled, packagesOf } from '../support/guides/tools.ts'
+import { exercices } from '../support/ledgers/ledger.ts'
+import { folders } from '../support/ledgers/tenants.ts'
+import { setExportStage } from '../support/stages/export-stage.ts'
 import { type SampleStage, setSampleStage } from '../support/stages/sample-stage.ts'
+
+/** Against what the service answers. */
+async function expectYear(
+  { url }: { url: string },
+  headers: Record<string, string>,
+  folder: string,
+  id: string,
+): Promise<void> {
+  const answer = await download(movementsUrl(url, { idExercice: id }), {
+    ...headers,
+    Accept: 'application/x-ndjson',
+  })
+  const file = join(folder, `${id}.ndjson`)
+  expect(await readFile(file, 'utf8')).toBe(answer.text)
+  expect(await readFile(`${file}.cursor`, 'utf8')).toBe(answer.headers['x-ledger-cursor'])
+}
 
 describe.skipIf(!isInstalled.python)('examples/python/ledger.py', () => {
   let stage: SampleStage
@@ -19,7 +38,7 @@ describe.skipIf(!isInstalled.python)('examples/python/ledger.py', () => {
   beforeAll(async () => {
     stage = await setSampleStage(6_000)
     folder = await mkdtemp(join(tmpdir(), 'grandlivre-python-'))
-    file = join(folder, 'year.ndjson')
+    file = join(folder, stage.credentials.societyId, `${stage.idExercice}.ndjson`)
   })
 
   afterAll(async () => {
@@ -27,21 +46,25 @@ describe.skipIf(!isInstalled.python)('examples/python/ledger.py', () => {
     if (folder) await rm(folder, { recursive: true })
   })
 
-  const run = (idExercice = stage.idExercice) =>
-    runProgram(['python3', 'examples/python/ledger.py', idExercice, file], stage.credentials, {
-      env: { PYTHONPATH: packagesOf('python') },
+  const run = (env: Record<string, string> = {}) =>
+    runProgram(['python3', 'examples/python/ledger.py', folder], stage.credentials, {
+      env: { PYTHONPATH: packagesOf('python'), ...env },
     })
 
   async function expectCopyAfterRun(): Promise<void> {
-    expect(await run()).toEqual({ code: 0, out: expect.stringMatching(/^\d+ movements, equal/), error: '' })
-    const url = movementsUrl(stage.url, { idExercice: stage.idExercice })
-    const { text, headers } = await download(url, { ...stage.company, Accept: 'application/x-ndjson' })
-    expect(await readFile(file, 'utf8')).toBe(text)
-    expect(await readFile(`${file}.cursor`, 'utf8')).toBe(headers['x-ledger-cursor'])
-    expect((await readdir(folder)).toSorted()).toEqual(['year.ndjson', 'year.ndjson.cursor'])
+    const { societyId, exercices } = stage.credentials
+    expect(await run()).toEqual({
+      code: 0,
+      out: expect.stringMatching(/^(\S+ndjson: \d+ movements, equal.*\n){2}$/),
+      error: '',
+    })
+    for (const { id } of exercices) await expectYear(stage, stage.company, join(folder, societyId), id)
+    const names = exercices.flatMap(({ id }) => [`${id}.ndjson`, `${id}.ndjson.cursor`])
+    expect(await readdir(join(folder, societyId))).toEqual(expect.arrayContaining(names))
+    expect(await readdir(join(folder, societyId))).toHaveLength(4)
   }
 
-  test('pulls the year, then what has changed, and repairs a damaged copy', async () => {
+  test('pulls each year, then what has changed, and repairs a damaged copy', async () => {
     await expectCopyAfterRun()
     await stage.correctEntries()
     await stage.change(`delete from entries where id = (select max(id) from entries
@@ -50,9 +73,9 @@ describe.skipIf(!isInstalled.python)('examples/python/ledger.py', () => {
     const copy = await readFile(file, 'utf8')
     await writeFile(file, copy.replace('"description":"', '"description":"é').replace(/\n.*\n$/, '\n'))
     await expectCopyAfterRun()
-    expect(await run('1')).toMatchObject({
+    expect(await run({ GRANDLIVRE_SOCIETY: '1' })).toMatchObject({
       code: 1,
-      error: expect.stringContaining('ERR-EXERCICE-NOT-FOUND'),
+      error: expect.stringContaining('ERR-FORBIDDEN-ACCESS'),
     })
     expect(await readFile(file, 'utf8')).toBe(copy)
   })
@@ -65,13 +88,12 @@ describe.skipIf(!isInstalled.python)('examples/python/ledger.py', () => {
     })
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
     const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    const copy = join(folder, 'redirected.ndjson')
     try {
-      const words = ['python3', 'examples/python/ledger.py', '1', copy] as [string, ...string[]]
+      const words = ['python3', 'examples/python/ledger.py', folder] as [string, ...string[]]
       const env = { PYTHONPATH: packagesOf('python') }
       const { code, error } = await runProgram(words, { ...stage.credentials, baseUrl }, { env })
       expect({ code, error }).toEqual({ code: 1, error: expect.stringMatching(/was answered with 302\n$/) })
-      expect(asked).toEqual([expect.stringContaining('/api/v1/mad/movements')])
+      expect(asked).toEqual([expect.stringContaining('/api/v1/society')])
     } finally {
       server.close()
     }
@@ -84,5 +106,29 @@ describe.skipIf(!isInstalled.python)('examples/python/ledger.py', () => {
       `update ledger_changes set logged_at = logged_at - interval '2 days'; select forget_ledger_changes(now(), 100000)`,
     )
     await expectCopyAfterRun()
+  })
+
+  test('copies all folders of a firm, or the one that is named', async () => {
+    const firm = await setExportStage()
+    const books = await mkdtemp(join(tmpdir(), 'grandlivre-python-'))
+    const { url } = firm.service
+    const copy = (named: Record<string, string>) =>
+      runProgram(['python3', 'examples/python/ledger.py', books], firmAccess(firm), {
+        env: { PYTHONPATH: packagesOf('python'), ...named },
+      })
+    const { first, sameFirm } = folders
+    try {
+      expect(await copy({ GRANDLIVRE_SOCIETY: sameFirm.folderId })).toMatchObject({ code: 0, error: '' })
+      expect(await readdir(books)).toEqual([sameFirm.folderId])
+      expect(await copy({})).toMatchObject({ code: 0, error: '' })
+      expect((await readdir(books)).toSorted()).toEqual([first.folderId, sameFirm.folderId])
+      // The ids of their years and entries are the same.
+      for (const { folderId } of [first, sameFirm])
+        for (const { id } of exercices)
+          await expectYear({ url }, { ...firm.firm, 'society-id': folderId }, join(books, folderId), id)
+    } finally {
+      await rm(books, { recursive: true })
+      await firm.close()
+    }
   })
 })

@@ -37,9 +37,9 @@ test.skipIf(!isFormerCodeKnown).each([
   ['a long look at what requests read', 'select from tokens, events, subscriptions, service_state', 0],
 ])('beside %s that does not end, requests are answered; it commits', async (_, statements, published) => {
   const staff = await createTenants(database.ownerUrl)
-  await staff.thirdParty('ONE')
   await staff.client.query(
-    `insert into grandlivre.accounts (schema_id, folder_id, id, number, name) values (100, 111, 4, '401000', 'Suppliers')`,
+    `insert into grandlivre.third_parties (id, code, name, kind) values (5, 'ONE', 'One', 'partner');
+     insert into grandlivre.accounts (schema_id, folder_id, id, number, name) values (100, 111, 4, '401000', 'Suppliers')`,
   )
   await staff.end()
   const other = await connect(database.ownerUrl)

@@ -3,7 +3,7 @@
  * kinds.
  */
 import { expect, test } from 'vitest'
-import { Random } from '../../packages/sample/src/random.ts'
+import { Random } from '../../packages/sample/src/made-up/random.ts'
 import type { NewEvent } from '../../src/events/events.sql.ts'
 import { eventKinds } from '../../src/events/kinds.ts'
 import { folders } from '../support/ledgers/tenants.ts'

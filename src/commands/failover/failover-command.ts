@@ -1,6 +1,5 @@
 /** `failover`: after a promotion that may have lost commits, and after every restore. */
 
-import { randomInt } from 'node:crypto'
 import { command } from '../../../packages/terminal/src/command.ts'
 import type { StaffTerminal } from '../terminal/terminal.ts'
 import { asOwner, recordAct } from '../with-database.ts'
@@ -13,10 +12,10 @@ export const failoverCommand = command({
   async run(terminal: StaffTerminal, { yes }) {
     if (!yes) await confirm(terminal)
     await asOwner(terminal, async (client) => {
-      const failover = await failOver(client, randomInt)
-      const [formerEpoch, epoch] = failover.epochs
+      const failover = await failOver(client)
+      const { last: formerEpoch, beyond: epoch } = failover.moved.find(({ name }) => name === 'epoch')!
       await recordAct(client, { act: 'failover', details: { formerEpoch, epoch } })
-      return reportOf(failover)
+      return reportOf(failover, formerEpoch, epoch)
     })
   },
 })
@@ -35,10 +34,13 @@ async function confirm(terminal: StaffTerminal): Promise<void> {
   if (answer !== 'yes') throw new Error('Nothing was changed')
 }
 
-function reportOf({ epochs, sequences, subscriptions, failedExports, retiredExports }: Failover): string[] {
+function reportOf(failover: Failover, formerEpoch: string, epoch: string): string[] {
+  const { moved, subscriptions, failedExports, retiredExports } = failover
   return [
-    `The epoch is ${epochs[1]} now; before it was ${epochs[0]}. Cursors and ETags from before are refused.`,
-    ...sequences.map(({ name, last, beyond }) => `${name} go on after ${beyond}; the last was ${last}.`),
+    `The epoch is ${epoch} now; before it was ${formerEpoch}. Cursors and ETags from before are refused.`,
+    ...moved
+      .filter(({ name }) => name !== 'epoch')
+      .map(({ name, last, beyond }) => `${name} go on after ${beyond}; the last was ${last}.`),
     `Numbers of events go on after a gap in ${subscriptions} subscriptions.`,
     `${failedExports} running full exports failed; ${retiredExports} former ones no longer answer triggers.`,
     '',

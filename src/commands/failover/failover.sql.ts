@@ -2,31 +2,17 @@
 import type { ClientBase } from 'pg'
 import { firstMatch, positions } from '../../webhooks/sequence/numbering.sql.ts'
 
-/** Makes other failovers wait. @returns the epoch, and the clock of the server in epoch milliseconds */
-export async function lockEpoch(client: ClientBase): Promise<{ epoch: number; now: number }> {
-  const { rows } = await client.query<{ epoch: number; now: number }>(
-    `select epoch::float8 as epoch, extract(epoch from clock_timestamp())::float8 * 1000 as now
-     from service_state for update`,
-  )
-  return rows[0]!
+/** What a sequence had given out, and what it counts as given out now. The epoch is one of them. */
+export interface Moved {
+  name: string
+  last: string
+  beyond: string
 }
 
-export async function setEpoch(client: ClientBase, epoch: number): Promise<void> {
-  await client.query('update service_state set epoch = $1', [epoch])
-}
-
-/** Every sequence of the service. @returns the last value that each gave out, or 0 */
-export async function readSequences(client: ClientBase): Promise<{ name: string; last: string }[]> {
-  const { rows } = await client.query<{ name: string; last: string }>(
-    `select sequencename as name, coalesce(last_value, 0)::text as last
-     from pg_sequences where schemaname = 'grandlivre' order by 1`,
-  )
+/** Seen by all at once, and not undone with the transaction, which does no harm. */
+export async function beginEpoch(client: ClientBase): Promise<Moved[]> {
+  const { rows } = await client.query<Moved>('select * from begin_epoch(true)')
   return rows
-}
-
-/** Not undone with the transaction, which does no harm. */
-export async function moveSequence(client: ClientBase, name: string, last: bigint): Promise<void> {
-  await client.query(`select setval(format('grandlivre.%I', $1::text)::regclass, $2)`, [name, String(last)])
 }
 
 /** Until the transaction ends, no event gets a number. */
@@ -44,25 +30,18 @@ export async function findBehind(client: ClientBase): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-/** The last number of each subscription. */
-export async function readNumbers(client: ClientBase): Promise<{ id: string; numbered: string }[]> {
-  const { rows } = await client.query<{ id: string; numbered: string }>(
-    'select id, numbered::text from subscriptions order by id',
-  )
-  return rows
-}
-
-/** The next event of each subscription gets the number after this one. What is left to deliver stays so. */
-export async function skipNumbers(
-  client: ClientBase,
-  skipped: readonly { id: string; last: bigint }[],
-): Promise<void> {
-  await client.query(
+/**
+ * The next event of each subscription gets a number far beyond its last one. What is left to deliver stays so.
+ * @returns how many
+ */
+export async function skipNumbers(client: ClientBase): Promise<number> {
+  const { rowCount } = await client.query(
     `update subscriptions s
      set collected = case when s.collected = s.numbered then given.last else s.collected end, numbered = given.last
-     from unnest($1::bigint[], $2::bigint[]) as given (id, last) where s.id = given.id`,
-    [skipped.map(({ id }) => id), skipped.map(({ last }) => String(last))],
+     from (select id, beyond_lost(numbered, clock_timestamp()) as last from subscriptions offset 0) as given
+     where s.id = given.id`,
   )
+  return rowCount ?? 0
 }
 
 /**
@@ -94,5 +73,6 @@ export async function retireExports(client: ClientBase): Promise<number> {
 /** Wakes every waiting request, so that it compares again. */
 export async function notifyAll(client: ClientBase): Promise<void> {
   await client.query(`select pg_notify('grandlivre_ledgers', id::text) from folders`)
+  await client.query(`select pg_notify('grandlivre_firms', id::text) from firms`)
   await client.query(`select pg_notify('grandlivre_events', schema_id::text) from schemas`)
 }

@@ -5,7 +5,7 @@
  *
  * - The epoch is part of every cursor, and with it of every ETag. A random one cannot come back to that of a state that
  *   was lost before.
- * - Ids, ledger versions and numbers of events go on far beyond what was lost (`beyond-lost.ts`).
+ * - Ids, ledger versions and numbers of events go on far beyond what was lost (`beyond_lost`).
  * - Events of one schema that are left get their numbers first: these are the ones that they had, since numbers follow
  *   from the order of commits. The numbers of lost events are then skipped, and subscribers see a gap, as they lack
  *   something. For all schemas the order was that in which numbers were given, which may be lost too; so these events
@@ -23,85 +23,44 @@ import type { ClientBase } from 'pg'
 import { end } from '../../jobs/end.ts'
 import { reasonOf } from '../../jobs/job.ts'
 import { latestEventId, numberMore } from '../../webhooks/sequence/numbering.sql.ts'
-import { beyondLost } from './beyond-lost.ts'
 import {
+  beginEpoch,
   findBehind,
   findRunning,
   lockAllSubscriptions,
-  lockEpoch,
   lockExports,
-  moveSequence,
+  type Moved,
   notifyAll,
-  readNumbers,
-  readSequences,
   retireExports,
-  setEpoch,
   skipNumbers,
 } from './failover.sql.ts'
 
 export interface Failover {
-  /** Before and now. */
-  epochs: [number, number]
-  /** What each sequence had given out, and what it counts as given out now. */
-  sequences: { name: string; last: string; beyond: string }[]
+  moved: Moved[]
   subscriptions: number
   failedExports: number
   retiredExports: number
 }
 
-/** @returns a number from `least` to below `limit` */
-export type Random = (least: number, limit: number) => number
-
-/** Cursors have room for nine digits. */
-const epochLimit = 1_000_000_000
-
 /**
- * In the transaction of the caller, as the owner. Locks the epoch, the subscriptions, the exports, then the events of
- * schemas in ascending order: no other transaction takes two of these in another order.
+ * In the transaction of the caller, as the owner. Locks the subscriptions, the exports, then the events of schemas in
+ * ascending order: no other transaction takes two of these in another order.
  * @throws {Error} if the clock of the server is wrong
  */
-export async function failOver(client: ClientBase, random: Random): Promise<Failover> {
-  const { epoch: former, now } = await lockEpoch(client)
+export async function failOver(client: ClientBase): Promise<Failover> {
   await lockAllSubscriptions(client)
   await numberRest(client)
-  const numbers = await readNumbers(client)
-  await skipNumbers(
-    client,
-    numbers.map(({ id, numbered }) => ({ id, last: beyondLost(BigInt(numbered), now) })),
-  )
-  const sequences = await moveSequences(client, now)
-  const epoch = otherEpoch(former, random)
-  await setEpoch(client, epoch)
+  const subscriptions = await skipNumbers(client)
+  const moved = await beginEpoch(client)
   await lockExports(client)
   const retiredExports = await retireExports(client)
   const running = await findRunning(client)
   for (const { requestId, ...key } of running) await end(client, key, reasonOf('failover', requestId))
   await notifyAll(client)
-  return {
-    epochs: [former, epoch],
-    sequences,
-    subscriptions: numbers.length,
-    failedExports: running.length,
-    retiredExports,
-  }
-}
-
-function otherEpoch(former: number, random: Random): number {
-  for (;;) {
-    const epoch = random(1, epochLimit)
-    if (epoch !== former) return epoch
-  }
+  return { moved, subscriptions, failedExports: running.length, retiredExports }
 }
 
 async function numberRest(client: ClientBase): Promise<void> {
   const until = await latestEventId(client)
   for (const id of await findBehind(client)) while ((await numberMore(client, id, until)) > 0);
-}
-
-async function moveSequences(client: ClientBase, now: number): Promise<Failover['sequences']> {
-  const found = await readSequences(client)
-  // All are known before the first is moved: that is never undone.
-  const moved = found.map((each) => ({ ...each, beyond: beyondLost(BigInt(each.last), now) }))
-  for (const { name, beyond } of moved) await moveSequence(client, name, beyond)
-  return moved.map((each) => ({ ...each, beyond: String(each.beyond) }))
 }

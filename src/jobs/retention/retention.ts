@@ -33,13 +33,7 @@ interface RetentionParts {
   retentionDays: number
 }
 
-export interface Swept {
-  files: number
-  rows: number
-  orphans: number
-  unfinished: number
-  forgotten: number
-}
+export type Swept = Record<'files' | 'rows' | 'orphans' | 'unfinished' | 'forgotten', number>
 
 /** One sweep. @param now for the ages of objects in the store; ages of rows use the database's clock */
 export async function sweepExports(parts: RetentionParts, now: Date, stopped?: AbortSignal): Promise<Swept> {

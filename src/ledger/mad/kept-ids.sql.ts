@@ -3,7 +3,7 @@
  *
  * The sequence moves beyond them value by value: `setval` could take back what another session has drawn meanwhile. A
  * million values take a second, and more are refused, which also keeps a file from using up the ids of everyone. What
- * others have drawn before and not yet committed cannot be seen, so their transactions are waited for: `nextval` holds a
+ * others have drawn before and not yet committed cannot be seen, so their transactions are waited for: drawing holds a
  * lock on the sequence until its transaction ends.
  */
 import { setTimeout } from 'node:timers/promises'
@@ -38,7 +38,7 @@ export async function passIds(client: ClientBase, last: string, path: () => Prom
       `${await path()} "${last}": this database gives out ids from ${rows[0]!.next} on, too far below it. ` +
         `Import with --renumber for new ids`,
     )
-  await client.query(`select count(nextval('grandlivre.ids')) from generate_series(1, $1::integer)`, [
+  await client.query(`select count(*) from grandlivre.draw_several('grandlivre.ids', $1)`, [
     Math.max(blocks, 0),
   ])
   await waitForDrawers(client)

@@ -134,8 +134,8 @@ export async function addNewEntries(client: ClientBase): Promise<void> {
 
 /** Blocks of ids for the rows of a table expression, ascending (see IdSource). */
 const blocksFor = (table: string) => `blocks as materialized (
-  select s.rank - 1 as rank, nextval('grandlivre.ids') as first
-  from generate_series(1, (select (count(*) + 999) / 1000 from ${table})) as s (rank))`
+  select rank - 1 as rank, first from grandlivre.draw_several('grandlivre.ids',
+    (select (count(*) + 999) / 1000 from ${table})) with ordinality as s (first, rank))`
 
 /** Matches equal lines of matched entries, in their order, and then those that book the same amount on one account. */
 export async function matchLines(client: ClientBase): Promise<void> {

@@ -111,11 +111,11 @@ const deliveryWindow = 1_000
 /** The same where many are numbered at once: some hundredths of a second. */
 const wideWindow = 10_000
 
-/** Locks the subscription until the transaction ends. */
+/** Locks the subscription until the transaction ends, and passes the gate for its numbers. */
 export async function lockSubscription(client: ClientBase, subscriptionId: string): Promise<void> {
   await client.query({
     name: 'lock-subscription',
-    text: 'select from subscriptions where id = $1 for no key update',
+    text: 'select pass_gate() from subscriptions where id = $1 for no key update',
     values: [subscriptionId],
   })
 }

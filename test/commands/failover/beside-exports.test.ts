@@ -108,7 +108,7 @@ test('a full export that is claimed at the same moment reads nothing from before
   await held.query('commit')
   held.release()
   expect(await failover).toMatchObject({ code: 0, error: '' })
-  const { rows } = await staff.client.query('select epoch from service_state')
+  const { rows } = await staff.client.query('select last_value as epoch from epoch')
   expect((await claiming)?.seen?.split('.')[1]).toBe(rows[0].epoch)
 })
 

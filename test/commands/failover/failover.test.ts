@@ -81,7 +81,8 @@ async function readAll(): Promise<Held[]> {
 
 const sequences = (): Promise<{ name: string; last: string }[]> =>
   stage.sql(
-    `select sequencename as name, coalesce(last_value, 0)::text as last from pg_sequences where schemaname = 'grandlivre' order by 1`,
+    `select sequencename as name, coalesce(last_value, 0)::text as last from pg_sequences where schemaname = 'grandlivre'
+       and sequencename not in ('epoch', 'server_name') order by 1`,
   )
 
 test('the former server commits what is lost, and partners, subscribers and readers see it', async () => {
@@ -106,7 +107,7 @@ test('a standby that is not promoted yet is refused, and nothing is changed', as
     const client = new pg.Client({ connectionString: stage.standby.ownerUrl })
     await client.connect()
     const { rows } = await client.query(
-      `select epoch, (select array_agg(last_value order by sequencename) from pg_sequences where schemaname = 'grandlivre')
+      `select (select last_value from grandlivre.epoch) as epoch, (select array_agg(last_value order by sequencename) from pg_sequences where schemaname = 'grandlivre')
          as last, (select count from grandlivre.audit_head) as acts
        from grandlivre.service_state`,
     )
@@ -128,10 +129,6 @@ test('the standby takes its place, and a staff command begins a new epoch', asyn
   const { url } = stage.service
   await stage.promote()
   await until(async () => (await request(`${url}/readyz`)).status === 200)
-  // They would be given out again.
-  const [version] = (await sequences()).filter(({ name }) => name === 'ledger_versions')
-  const [lostVersion] = lost.filter(({ name }) => name === 'ledger_versions')
-  expect(Number(version!.last)).toBeLessThan(Number(lostVersion!.last))
   // As if a process were at work on it.
   await stage.sql(
     `insert into exports (schema_id, id, folder_id, version, format, identity, request_id, state, attempt)
@@ -144,7 +141,7 @@ test('the standby takes its place, and a staff command begins a new epoch', asyn
   expect(refused).toMatchObject({ code: 1, error: 'There is no terminal to ask on. Repeat it with --yes\n' })
   const began = await cli(stage.standby.ownerUrl, 'failover', '--yes')
   expect(began).toMatchObject({ code: 0, error: '' })
-  expect(began.out).toMatch(/^The epoch is \d+ now; before it was 1\./)
+  expect(began.out).toMatch(/^The epoch is \d+ now; before it was \d+\./)
   const answer = await waiting
   expect([answer.status, answer.body.error.code]).toEqual([410, 'ERR-CURSOR-EXPIRED'])
 })

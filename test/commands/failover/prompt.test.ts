@@ -46,7 +46,7 @@ async function typed(keys: string): Promise<string> {
 /** What every failover changes. */
 async function stateOfDatabase(): Promise<unknown> {
   const { rows } = await staff.client.query(
-    `select epoch, (select array_agg(last_value order by sequencename) from pg_sequences where schemaname = 'grandlivre')
+    `select (select last_value from grandlivre.epoch) as epoch, (select array_agg(last_value order by sequencename) from pg_sequences where schemaname = 'grandlivre')
        as last, (select count from grandlivre.audit_head) as acts
      from grandlivre.service_state`,
   )

@@ -1,7 +1,7 @@
 /** The log of changes as it ages: exact, then compacted by day, then forgotten. */
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { Random } from '../../../packages/sample/src/random.ts'
+import { Random } from '../../../packages/sample/src/made-up/random.ts'
 import { createPool, withStartupOptions } from '../../../src/db/pool.ts'
 import { sweepChanges } from '../../../src/ledger/changes/retention.ts'
 import { fillTenant, folderId, insertFolder } from '../../support/ledgers/small-ledger.ts'

@@ -1,6 +1,6 @@
 /** Which subscriptions receive events, and starting with which event, on a real database and real HTTP. */
 import { expect, test } from 'vitest'
-import { encrypt, makePartnerSecret, sha256 } from '../../../src/auth/secrets.ts'
+import { encrypt, makeToken, sha256 } from '../../../src/auth/secrets.ts'
 import { createPool } from '../../../src/db/pool.ts'
 import { sweepEvents } from '../../../src/webhooks/retention.ts'
 import { answerWith } from '../../support/receiver.ts'
@@ -21,7 +21,7 @@ test('the newest secret signs as soon as it is rotated in', async (context) => {
   stage.dispatch()
   await stage.publish(documents(['before']))
   await until(() => stage.receiver.accepted('/one').length === 1)
-  const fresh = makePartnerSecret()
+  const fresh = makeToken('secret')
   await stage.sql('update third_party_secrets set retired_at = now()')
   await stage.sql(
     'insert into third_party_secrets (third_party_id, secret_hash, secret_encrypted) values ($1, $2, $3)',
