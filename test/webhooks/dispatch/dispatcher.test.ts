@@ -95,7 +95,7 @@ test('a stopping dispatcher sends nothing for subscriptions that have a slot and
     async () =>
       (
         await stage.sql(`select from pg_stat_activity where wait_event_type = 'Lock'
-        and datname = current_database() and query like 'select from subscriptions%'`)
+        and datname = current_database() and query like 'select pass_gate() from subscriptions%'`)
       ).length === limits.directConnectionsMax,
   )
   const closed = close()
