@@ -38,6 +38,7 @@ export class Refused extends Error {
 /**
  * Reads one response on a connection of its own.
  * @param onFirstByte called once, when the body starts
+ * @param body of a POST, in JSON; none: a GET
  * @throws {Refused} if the response is not a 200
  * @throws {Error} if it is not chunked, or breaks off
  */
@@ -45,10 +46,11 @@ export async function drain(
   url: string,
   headers: Record<string, string>,
   onFirstByte?: () => void,
+  body?: string,
 ): Promise<Drained> {
   const connection = new Connection(new URL(url))
   try {
-    return await connection.get(url, headers, onFirstByte)
+    return await connection.send(url, headers, onFirstByte, body)
   } finally {
     connection.close()
   }
@@ -72,14 +74,24 @@ export class Connection {
   }
 
   /** As `drain`. After an error the connection is of no more use. */
-  async get(url: string, headers: Record<string, string>, onFirstByte?: () => void): Promise<Drained> {
+  async send(
+    url: string,
+    headers: Record<string, string>,
+    onFirstByte?: () => void,
+    body?: string,
+  ): Promise<Drained> {
     if (this.#socket.destroyed) throw new Error(`The connection to ${this.#host} is closed`)
     this.#reading = new Reading(url, onFirstByte)
     const { pathname, search } = new URL(url)
-    const lines = Object.entries({ Host: this.#host, ...headers }).map(
+    const ofBody =
+      body === undefined
+        ? {}
+        : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
+    const lines = Object.entries({ Host: this.#host, ...headers, ...ofBody }).map(
       ([name, value]) => `${name}: ${value}\r\n`,
     )
-    this.#socket.write(`GET ${pathname}${search} HTTP/1.1\r\n${lines.join('')}\r\n`)
+    const method = body === undefined ? 'GET' : 'POST'
+    this.#socket.write(`${method} ${pathname}${search} HTTP/1.1\r\n${lines.join('')}\r\n${body ?? ''}`)
     try {
       return await this.#reading.ended
     } finally {

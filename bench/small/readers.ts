@@ -81,7 +81,7 @@ async function readFolders(
   for (let next = waiting.next(); !next.done; next = waiting.next()) {
     const headers = { Authorization: `Bearer ${next.value}`, 'X-Third-Party-Secret': thirdPartySecret }
     try {
-      answers.push(await connection.get(origin + path, headers))
+      answers.push(await connection.send(origin + path, headers))
     } catch (error) {
       if (!(error instanceof Refused)) throw error
       refused.push(error.status)

@@ -26,7 +26,7 @@ export async function measureSmallRequests(
     requests,
   }
   const notModified = await measureLatency('year unchanged (304)', unchanged, service, databasePid)
-  const readers = await startListener(script('./year/export-readers.ts'), {
+  const readers = await startListener(script('./export-readers.ts'), {
     env: { URL: yearUrl, HEADERS: JSON.stringify(headers), COUNT: String(exportsSideBySide) },
   })
   try {

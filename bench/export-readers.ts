@@ -1,11 +1,11 @@
 /**
  * Reads exports continuously, several at once, until its standard input ends: load for concurrent
- * measurements. URL, HEADERS (JSON) and COUNT come from the environment; the first line of output says that
+ * measurements. URL, HEADERS (JSON), COUNT, and the BODY of a POST come from the environment; the first line of output says that
  * all have started.
  */
-import { drain } from '../drain.ts'
+import { drain } from './drain.ts'
 
-const { URL: url = '', HEADERS: headers = '{}', COUNT: count = '1' } = process.env
+const { URL: url = '', HEADERS: headers = '{}', COUNT: count = '1', BODY: body } = process.env
 let reading = 0
 
 process.stdin.once('end', () => process.exit()).resume()
@@ -14,9 +14,10 @@ for (let reader = 0; reader < Number(count); reader++) void readOn()
 async function readOn(): Promise<never> {
   let isFirst = true
   for (;;) {
-    await drain(url, JSON.parse(headers), () => {
+    const onFirstByte = () => {
       if (isFirst && ++reading === Number(count)) process.stdout.write('reading\n')
       isFirst = false
-    })
+    }
+    await drain(url, JSON.parse(headers), onFirstByte, body)
   }
 }
