@@ -18,7 +18,7 @@ import { targetsTable } from './bench-targets.ts'
 import { spreadOf, table } from './markdown.ts'
 
 /** Pages with such marks. */
-export const pagesWithResults = ['README.md', 'bench/README.md']
+export const pagesWithResults = ['README.md', 'bench/README.md', 'docs/guides/whole-firm.md']
 
 interface Run {
   at: string
@@ -71,6 +71,8 @@ interface NewcomerRun extends Run {
 interface FirmRun extends Run {
   folders: number
   movements: number
+  /** Movements of the large ledger; 0: there was none. */
+  large: number
   figures: { name: string; unit: string; values: number[]; atMost?: number }[]
 }
 
@@ -82,6 +84,7 @@ const files = {
   fullExports: 'bench/results/full-exports-3000.json',
   newcomer: 'bench/results/newcomer.json',
   firm: 'bench/results/firm-300.json',
+  largeFirm: 'bench/results/firm-3000.json',
 }
 
 /** The page with the results of the last runs in it. */
@@ -94,13 +97,14 @@ export function withResults(page: string): string {
 }
 
 function blocksOfResults(): Record<string, () => string[]> {
-  const [movements, memory, folders, fullExports, newcomer, firm] = [
+  const [movements, memory, folders, fullExports, newcomer, firm, largeFirm] = [
     read<MovementsRun>(files.movements),
     read<MemoryRun>(files.memory),
     read<FoldersRun>(files.folders),
     read<FullExportsRun>(files.fullExports),
     read<NewcomerRun>(files.newcomer),
     read<FirmRun>(files.firm),
+    read<FirmRun>(files.largeFirm),
   ]
   const tableOf =
     <T>(run: T | undefined, lines: (run: T) => string[]) =>
@@ -117,7 +121,9 @@ function blocksOfResults(): Record<string, () => string[]> {
     folders: tableOf(folders, foldersTable),
     full: tableOf(fullExports, fullExportsTable),
     newcomer: tableOf(newcomer, newcomerTable),
-    firm: tableOf(firm, firmTable),
+    firm: tableOf(firm, (run) => firmTable(run, files.firm)),
+    largeFirm: tableOf(largeFirm, (run) => firmTable(run, files.largeFirm)),
+    firms: tableOf(firm, (run) => firmsTable(largeFirm ? [run, largeFirm] : [run])),
   }
 }
 
@@ -350,11 +356,15 @@ function newcomerTable(run: NewcomerRun): string[] {
   ]
 }
 
-function firmTable(run: FirmRun): string[] {
+const firmOf = ({ folders, movements }: FirmRun) =>
+  `${whole(folders)} folders of ${whole(movements)} movements`
+
+function firmTable(run: FirmRun, file: string): string[] {
+  const further = run.large > 0 ? ', and one large ledger' : ''
   return [
-    ...origin(run, files.firm, repeated(run.figures[0]!.values.length, 'round')),
+    ...origin(run, file, repeated(run.figures[0]!.values.length, 'round')),
     '',
-    `A firm of ${whole(run.folders)} folders of ${whole(run.movements)} movements; then folders of 2,000 in a stream, and one large ledger:`,
+    `A firm of ${firmOf(run)}; then folders of 2,000 in a stream${further}:`,
     '',
     ...table(
       ['', 'at most', 'measured', 'met'],
@@ -365,6 +375,20 @@ function firmTable(run: FirmRun): string[] {
       }),
     ),
   ]
+}
+
+/** What a partner waits for who copies a firm, in the median. */
+function firmsTable(runs: FirmRun[]): string[] {
+  const waits = ['first copy', 'nothing changed', 'folders changed', 'verify of all', 'a commit until']
+  const lines = waits.map((wait) => {
+    const found = runs.map((run) => run.figures.find(({ name, unit }) => unit === 's' && name.includes(wait)))
+    const names = new Set(found.map((figure) => figure?.name ?? wait))
+    return [
+      [...names].join('; '),
+      ...found.map((figure) => (figure ? `${median(figure.values).toFixed(2)} s` : '')),
+    ]
+  })
+  return table(['', ...runs.map(firmOf)], lines)
 }
 
 /** Where and when, and a warning if the machine was busy. */
