@@ -22,7 +22,13 @@ export async function openSqlite(path: string, { isThere, again, locked }: OpenO
   if (isThere && !existsSync(file))
     throw refused(`There is no copy in ${file} yet`, `Make one: grandlivre sync --to ${path}`)
   const { DatabaseSync } = await loadSqlite()
-  const database = new DatabaseSync(file)
+  let database: DatabaseSync
+  try {
+    database = new DatabaseSync(file)
+  } catch (cause) {
+    const remedy = 'Choose a file that this user may write, in a folder that it may write.'
+    throw refused(`${path} cannot be opened: ${(cause as Error).message}`, remedy, cause)
+  }
   try {
     prepare(database, path, again === true)
     // A ledger that waits for another must not hold up this process.

@@ -203,6 +203,7 @@ test('a copy of another layout and a file of something else are refused, with th
   const notes = newFile()
   writeFileSync(notes, 'These are notes, and no database at all. '.repeat(50))
   await expect(openSqlite(notes, { again: true })).rejects.toThrow('is no SQLite database')
+  await expect(openSqlite(out)).rejects.toThrow(`${out} cannot be opened: unable to open database file`)
   expect(readFileSync(notes, 'utf8')).toMatch(/^These are notes/)
   await expect(openSqlite(newFile(), { isThere: true })).rejects.toThrow('There is no copy in')
 })
