@@ -326,8 +326,11 @@ export const limits = {
   searchWaitingMax: 50,
   /** How long rows of the audit are collected before they are appended: each is there a second after its request. */
   auditAppendMs: 500,
-  /** Rows of the audit that wait in memory while the database is away, at a kilobyte each. Further ones are counted. */
-  auditRowsMax: 10_000,
+  /**
+   * Rows of the audit that wait in memory while the database is away, at a kilobyte each; an answer of many ledgers may
+   * have 10,000 at once. Further ones are counted.
+   */
+  auditRowsMax: 30_000,
   /** Ids in the error about a name that several entries have: enough to choose from, short enough for an error. */
   ambiguousEntriesMax: 100,
   /** Mistakes in a body that its error names: one of 8 MiB may have 700,000, which were an answer of 40 MB. */

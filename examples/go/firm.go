@@ -48,7 +48,7 @@ func number(text string) int64 {
 }
 func copyFirm(lines *bufio.Reader) (map[string]ledger, map[string]string) {
 	firm, refused, item, copied, open, digests := map[string]ledger{}, map[string]string{}, object{}, ledger{}, table{}, object{}
-	society, name, kind, then, part, all, key, last := "", "", "", []string{}, [][]byte{}, sha256.New(), 0, []int64{}
+	society, name, kind, then, part, held, all, key, last := "", "", "", []string{}, [][]byte{}, 0, sha256.New(), 0, []int64{}
 	isNew := func(id string) bool {
 		_, isCopied := firm[id]
 		_, isRefused := refused[id]
@@ -57,7 +57,8 @@ func copyFirm(lines *bufio.Reader) (map[string]ledger, map[string]string) {
 	for kind != "whole" {
 		line := bytes.Clone(must(lines.ReadSlice('\n')))
 		if line[0] != '{' {
-			part = append(part, line)
+			part, held = append(part, line), held+len(line)
+			check(held <= 1<<20 || len(part) == 1, "1 MiB of rows came without a proof")
 			continue
 		}
 		item = object{}
@@ -103,7 +104,7 @@ func copyFirm(lines *bufio.Reader) (map[string]ledger, map[string]string) {
 			all.Write(text)
 			digests[name], then = fmt.Sprintf("%x", all.Sum(nil)), []string{map[bool]string{true: "end", false: "table"}[name == "movements"]}
 			if len(part) > 0 {
-				then, part = append(then, "rows"), nil
+				then, part, held = append(then, "rows"), nil, 0
 			}
 		case "end":
 			for _, side := range []string{"debit", "credit"} {
@@ -119,7 +120,7 @@ func copyFirm(lines *bufio.Reader) (map[string]ledger, map[string]string) {
 			firm[society], society = copied, ""
 		case "refused":
 			check(isNew(id) && (society == id || society == "" && len(part) == 0), "no place for", string(line))
-			refused[id], society, part = fmt.Sprint(item["code"], ": ", item["message"]), "", nil
+			refused[id], society, part, held = fmt.Sprint(item["code"], ": ", item["message"]), "", nil, 0
 		}
 	}
 	_, err := lines.ReadByte()

@@ -6,13 +6,13 @@ def value(text, signs={"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
     return None if text == r"\N" else re.sub(r"\\(.)", lambda s: signs.get(s[1], s[1]), text) if "\\" in text else text
 def check(holds, otherwise):
     if not holds: raise ValueError(otherwise)
-
 def read_firm(lines):  # The ledgers by folder, each with its cursor and tables (columns, and rows by id), and the refusals.
-    firm, refused, society, part, kind = {}, {}, None, [], None
+    firm, refused, society, part, held, kind = {}, {}, None, [], 0, None
     while kind != "whole":
         line = lines.readline((16 << 20) + 2)
         check(line.endswith(b"\n"), "the answer is cut, or a line is too long")
-        if not line.startswith(b"{"): part.append(line); continue
+        if not line.startswith(b"{"):
+            part.append(line); held += len(line); check(held <= 1 << 20 or len(part) == 1, "1 MiB of rows came without a proof"); continue
         item, text = json.loads(line), b"".join(part)
         kind = next((kind for kind in ("ledger", "table", "end", "refused", "whole", "rows") if kind in item), None)
         is_due = kind in ("refused", *(then if society else ("ledger", "whole")))
@@ -34,7 +34,7 @@ def read_firm(lines):  # The ledgers by folder, each with its cursor and tables 
                 check(before < last and len(values) == len(columns), f"{name} {last} of {society} is out of order, or no row")
                 rows[values[key]] = values
             digests[name].update(text)
-            then, part = ["rows"] * bool(part) + ["end" if name == "movements" else "table"], []
+            then, part, held = ["rows"] * bool(part) + ["end" if name == "movements" else "table"], [], 0
         elif kind == "end":
             sums = {side: sum(decimal.Decimal(row[columns.index(side)]) for row in rows.values()) for side in ("debit", "credit")}
             end = {"end": society, "rows": len(rows), "tables": {name: digests[name].hexdigest() for name in TABLES[:-1]}}
@@ -43,7 +43,7 @@ def read_firm(lines):  # The ledgers by folder, each with its cursor and tables 
             firm[society], society = {"cursor": cursor, "tables": tables}, None
         elif kind == "refused":
             check(society in (None, item[kind]) and item[kind] not in firm.keys() | refused.keys(), f"no place for {line[:99]}")
-            refused[item[kind]], society, part = f"{item['code']}: {item['message']}", None, []
+            refused[item[kind]], society, part, held = f"{item['code']}: {item['message']}", None, [], 0
     check(item == {"whole": len(firm), "refusals": len(refused)} and not lines.read(1), "the last line counts otherwise")
     return firm, refused
 sys.excepthook = lambda kind, error, trace: print(f"Nothing was written: {error or kind.__name__}"[:500], file=sys.stderr)

@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg'
 import { z } from 'zod'
 import type { Details } from '../audit/audit-row.ts'
 import { readBacklog } from '../webhooks/backlog.ts'
-import { latestEventId, numberMore } from '../webhooks/sequence/numbering.sql.ts'
+import { latestEventId, lockSubscription, numberMore } from '../webhooks/sequence/numbering.sql.ts'
 import { rotateSigningSecret } from '../webhooks/signing/signing-secrets.ts'
 import { countedMax, type LockedSubscription, lockForStaff, readSubscription } from '../webhooks/staff.sql.ts'
 import {
@@ -40,6 +40,7 @@ export const enableOne = act({
     const latest = given !== undefined
     const locked = await lockOne(client, subscriptionId)
     if (latest) {
+      await lockSubscription(client, subscriptionId)
       const until = await latestEventId(client)
       while ((await numberMore(client, subscriptionId, until)) > 0);
     }

@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert'
 import { isDeepStrictEqual } from 'node:util'
 import type { ClientBase } from 'pg'
-import { numberAll } from './sequence/numbering.sql.ts'
+import { lockSubscription, numberAll } from './sequence/numbering.sql.ts'
 import {
   changeSubscription,
   enableSubscription,
@@ -26,7 +26,11 @@ export function needsNumbers(before: Subscription, { to, skips }: Change): boole
 export async function applyChange(client: ClientBase, before: Subscription, change: Change): Promise<void> {
   const { id, schemaId } = before
   assert(schemaId !== null, 'subscriptions for all schemas are not patched')
-  if (needsNumbers(before, change)) await numberAll(client, id, schemaId)
+  if (needsNumbers(before, change)) {
+    // For its gate: a promotion may lie between the numbers that were given before and these.
+    await lockSubscription(client, id)
+    await numberAll(client, id, schemaId)
+  }
   await changeSubscription(client, id, change.to)
   if (change.skips) await skipToLatest(client, id)
   await enableSubscription(client, id)

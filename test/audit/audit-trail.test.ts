@@ -56,7 +56,7 @@ function request(requestId: string): AnsweredRequest {
 }
 
 const idsOf = async (prefix: string) =>
-  (await listAudit(owner, { most: 20_000 }))
+  (await listAudit(owner, { most: 2 * limits.auditRowsMax }))
     .flatMap(({ requestId }) => (requestId?.startsWith(prefix) ? [requestId] : []))
     .reverse()
 const verified = async () => (await cli(database.ownerUrl, 'audit', 'verify')).out

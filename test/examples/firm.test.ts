@@ -116,6 +116,10 @@ const lies: Record<string, Lie> = {
     lines.splice(0, lines.length, ...ledger, ...ledger, '{"whole":2,"refusals":0}', '')
   },
   'a wrong number of ledgers': change(/"whole":2/, '"whole":3'),
+  'more than 1 MiB of rows without a proof': (lines) => {
+    const row = lines[rowOf(lines)]!
+    lines.splice(rowOf(lines), 0, ...Array.from({ length: Math.ceil(2 ** 20 / row.length) }, () => row))
+  },
   'more behind the last line': (lines) => lines.splice(lines.length - 1, 0, lines[0]!),
 }
 

@@ -14,7 +14,10 @@ export const failoverCommand = command({
     await asOwner(terminal, async (client) => {
       const failover = await failOver(client)
       const { last: formerEpoch, beyond: epoch } = failover.moved.find(({ name }) => name === 'epoch')!
-      await recordAct(client, { act: 'failover', details: { formerEpoch, epoch } })
+      await recordAct(client, {
+        act: 'failover',
+        details: { formerEpoch: Number(formerEpoch), epoch: Number(epoch) },
+      })
       return reportOf(failover, formerEpoch, epoch)
     })
   },

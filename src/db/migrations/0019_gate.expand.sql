@@ -32,4 +32,4 @@ alter table console_keys alter id set default draw('console_key_ids');
 alter table deliveries alter id set default draw('delivery_ids');
 alter table events alter id set default draw('event_ids');
 
--- functions: sha256 fec7462025a92f3ca637b77ea5a677a514a3915691ff62bfae9de819adf497cc
+-- functions: sha256 61f227cf638c2ee5a883d547a3196003cb341a69503f08dbd06bdbcd9a4300d7

@@ -25,7 +25,7 @@ export interface Snapshot {
    */
   close(error?: Error): Promise<void>
   /** Ends this state, whose rows are all read, and begins the present one on the same connections. */
-  next<Shown>(schemaId: string, fence?: Fence<Shown>): Promise<Snapshot>
+  next(schemaId: string): Promise<Snapshot>
 }
 
 /** Decides whether a state is good enough. It is asked in the message that begins the snapshot. */
@@ -152,7 +152,7 @@ async function shareSnapshot<Shown>(
       second,
       at: Number(at),
       close,
-      next: (schemaId, nextFence) => nextSnapshot(clients, close, schemaId, nextFence),
+      next: (schemaId) => nextSnapshot(clients, close, schemaId),
     }
   } catch (error) {
     await close(error as Error)
@@ -161,16 +161,11 @@ async function shareSnapshot<Shown>(
 }
 
 /** Neither connection is ever without a transaction, in which a pooler might give its session to others. */
-async function nextSnapshot<Shown>(
-  clients: Two,
-  close: Snapshot['close'],
-  schemaId: string,
-  fence: Fence<Shown> | undefined,
-): Promise<Snapshot> {
-  const begin = beginFirst(schemaId, fence)
+async function nextSnapshot(clients: Two, close: Snapshot['close'], schemaId: string): Promise<Snapshot> {
+  const begin = beginFirst(schemaId, undefined)
   try {
     const answer = await clients[0].query(`commit; ${begin}`)
-    return await shareSnapshot(clients, close, answer, begin, fence, (snapshot) =>
+    return await shareSnapshot(clients, close, answer, begin, undefined, (snapshot) =>
       ['commit', beginOf(schemaId), shareWith(snapshot)].join('; '),
     )
   } catch (error) {

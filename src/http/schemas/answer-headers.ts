@@ -68,7 +68,7 @@ export const streamHeaders: Headers = {
 /** On an answer of many ledgers. */
 export const ledgerStreamHeaders: Headers = {
   ...cacheHeaders,
-  'Content-Encoding': text('zstd or gzip, if Accept-Encoding allows it'),
+  ...encodingHeader,
 }
 
 /** Of a request that may concern many folders. */

@@ -104,7 +104,7 @@ function auditLedgers(c: Context<Edge>, { audit, log }: Services) {
       const { refusal, fault, asked } = ledger
       if (refusal && fault !== undefined)
         log('ledger.failed', { requestId, folderId: asked.society, code: refusal.code, error: fault })
-      waiting.push(ledger)
+      waiting.push({ ...ledger, kept: undefined })
     },
     delivered(bytes: number): void {
       while (waiting[0] && waiting[0].upTo <= bytes) record(true, waiting.shift()!)

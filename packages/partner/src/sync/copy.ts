@@ -34,7 +34,7 @@ export interface Diary {
   table_digests: TableDigests
   /** ISO 8601, UTC. When the copy was last known to be the ledger. */
   synced_at: string | null
-  /** When rows of it last came. */
+  /** When another state of it last came. */
   changed_at: string | null
   /** When it was first missing among the folders of its firm; null while it is there. */
   gone_at: string | null
@@ -111,10 +111,6 @@ export interface OpenOptions {
   again?: boolean | undefined
   /** Firms that other copies of the same target have locked, for those who open several: they share this set. */
   locked?: Set<string> | undefined
+  /** Ends a wait for what another process writes. */
+  signal?: AbortSignal | undefined
 }
-
-/**
- * `openSqlite(path)` of sqlite/ and `openPostgres(address)` of postgres/.
- * @throws {GrandlivreError} COPY-REFUSED: it cannot be opened, is of something else, or of another layout
- */
-export type OpenCopy = (to: string, options?: OpenOptions) => Promise<Copy>

@@ -1,5 +1,5 @@
 /** What a run works with, and what it tells while it runs. */
-import type { LedgerTableName, WholeTableName } from '../../../contract/src/ledger-tables.ts'
+import type { WholeTableName } from '../../../contract/src/ledger-tables.ts'
 import type { EntryRange } from '../client/changes.ts'
 import type { Grandlivre } from '../client/grandlivre.ts'
 import type { Encoding } from '../client/http/answer.ts'
@@ -56,5 +56,6 @@ export type SyncEvent =
   /** Rows of a folder that the copy does not know. */
   | { kind: 'stray'; society: string }
   | { kind: 'unproven'; society: string; reason: string }
-  | { kind: 'compared'; society: string; rows: number; table?: LedgerTableName }
+  /** All its rows are equal. */
+  | { kind: 'compared'; society: string; rows: number }
   | { kind: 'waiting'; reason: string; ms: number }

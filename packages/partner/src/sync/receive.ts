@@ -61,7 +61,8 @@ export class LedgerReceiver {
     const { firm, name } = this.#listed.get(society)!
     const at = new Date().toISOString()
     const [rows_before, rows_after] = [this.#before, this.#after]
-    const isChanged = entries.length > 0 || this.#cameTables > 0
+    // A repair reads rows of the same state again.
+    const isChanged = since !== cursor && (entries.length > 0 || this.#cameTables > 0)
     await this.#copy.commit(
       {
         firm_id: firm.id,

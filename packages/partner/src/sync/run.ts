@@ -1,8 +1,8 @@
 /** Brings a copy to the present state of the ledgers that a token opens: the list, then one stream for what differs. */
 import { wholeTables } from '../../../contract/src/ledger-tables.ts'
-import { clientError } from '../client/errors.ts'
+import { clientError, GrandlivreError } from '../client/errors.ts'
 import type { Ledger, WantedLedger } from '../client/ledgers/parts.ts'
-import type { CopiedFolder } from './copy.ts'
+import type { CopiedFolder, Copy } from './copy.ts'
 import type { Run, Summary } from './events.ts'
 import { LedgerReceiver } from './receive.ts'
 
@@ -70,18 +70,20 @@ function notOpened({ societies = [] }: Run, listed: readonly Ledger[]): string[]
 
 /** The copy is of this service, and no other process writes folders of these firms. */
 async function takeFirms({ copy, ledger }: Run, listed: readonly Ledger[]): Promise<void> {
-  const service = ledger.requests.baseUrl
-  const { service: kept } = copy
-  if (kept !== undefined && kept !== service)
-    throw clientError(
-      'COPY-REFUSED',
-      `${copy.name} is a copy of the ledgers at ${kept}, and not at ${service}`,
-      {
-        remedy: 'Give the access of that service, or choose another --to.',
-      },
-    )
+  checkService(copy, ledger)
   await copy.lock([...new Set(listed.map(({ firm }) => firm.id))])
-  if (kept === undefined) await copy.adopt(service)
+  if (copy.service === undefined) await copy.adopt(ledger.requests.baseUrl)
+}
+
+/** @throws {GrandlivreError} COPY-REFUSED: the copy is of another service */
+export function checkService(
+  { name, service }: Pick<Copy, 'name' | 'service'>,
+  { requests: { baseUrl } }: Run['ledger'],
+): void {
+  if (service === undefined || service === baseUrl) return
+  const message = `${name} is a copy of the ledgers at ${service}, and not at ${baseUrl}`
+  const remedy = 'Give the access of that service, or choose another --to.'
+  throw clientError('COPY-REFUSED', message, { remedy })
 }
 
 /** A company token sees one folder of its firm: only one of a firm can say that others are gone. */
@@ -89,20 +91,19 @@ async function noteGone(run: Run, listed: readonly Ledger[], kept: Map<string, C
   const { copy, ledger, signal } = run
   const there = new Set(listed.map(({ society }) => society))
   const firms = new Set(listed.map(({ firm }) => firm.id))
-  const missing = [...kept.values()].filter(
-    ({ society, firm_id, gone_at }) =>
-      gone_at === null &&
-      (firms.size === 0 || firms.has(firm_id)) &&
-      !there.has(society) &&
-      isChosen(run, society),
-  )
-  if (missing.length === 0) return
+  const isMissing = ({ society, firm_id, gone_at }: CopiedFolder) =>
+    gone_at === null &&
+    (firms.size === 0 || firms.has(firm_id)) &&
+    !there.has(society) &&
+    isChosen(run, society)
+  if (![...kept.values()].some(isMissing)) return
   const { value } = await ledger.requests.json({ path: '/key/info', query: { mode: 'extended' }, signal })
   const { target } = value as { target: { type: 'api' | 'firm'; societyId: number } }
   if (target.type !== 'firm') return
   const firm = String(target.societyId)
-  const gone = missing.filter(({ firm_id }) => firm_id === firm)
   await copy.lock([firm])
+  // Meanwhile the run of another firm may have taken it.
+  const gone = (await copy.folders()).filter((folder) => folder.firm_id === firm && isMissing(folder))
   await copy.note(
     gone.map(({ society }) => society),
     { gone_at: now() },
@@ -150,6 +151,10 @@ export async function receive(
   const since = new Set(requests.filter((one) => one.since !== undefined).map(({ society }) => society))
   const refused: string[] = []
   const receiver = new LedgerReceiver(copy, listed)
+  /** Those that are still to come, in this order. */
+  let left = requests
+  /** The one that has begun to come. */
+  let begun: string | undefined
   const fail = async (society: string, code: string, message: string) => {
     await copy.rollback()
     if (since.has(society) && cursorRefused.includes(code)) {
@@ -162,22 +167,44 @@ export async function receive(
     summary.failed.push(society)
     run.onEvent?.({ kind: 'failed', society, code, message })
   }
-  try {
-    for await (const part of ledger.ledgerChanges(requests, { encoding, signal })) {
-      if (part.kind === 'refused') await fail(part.society, part.code, part.message)
-      else if (part.kind === 'postponed') await copy.rollback()
-      else if (part.kind !== 'whole') {
-        const copied = await receiver.take(part)
+  while (left.length > 0)
+    try {
+      for await (const part of ledger.ledgerChanges(left, { encoding, signal })) {
+        if (part.kind === 'whole') continue
+        begun =
+          part.kind === 'ledger' || part.kind === 'table' || part.kind === 'rows'
+            ? left[0]!.society
+            : undefined
+        if (part.kind === 'refused') await fail(part.society, part.code, part.message)
+        else if (part.kind === 'postponed') {
+          await copy.rollback()
+          left = [...left.slice(1), left[0]!]
+          continue
+        }
+        const copied = part.kind === 'refused' ? undefined : await receiver.take(part)
         if (part.kind === 'rows') run.onEvent?.({ kind: 'rows', rows: part.rows })
-        if (!copied) continue
-        summary.copied += 1
-        summary.rows += copied.rows_after
-        run.onEvent?.(copied)
+        if (copied) {
+          summary.copied += 1
+          summary.rows += copied.rows_after
+          run.onEvent?.(copied)
+        }
+        if (part.kind === 'refused' || part.kind === 'end') left = left.slice(1)
       }
+    } catch (error) {
+      await copy.rollback()
+      const [under] = left
+      if (signal?.aborted || !under) throw error
+      const { code, message } = error as GrandlivreError
+      if (code === 'NOT-PROVEN') {
+        // What came wrong is of this ledger alone.
+        left = left.slice(1)
+        await fail(under.society, code, message)
+        continue
+      }
+      // It comes last in the next run, so that the others come.
+      const isOfLedger = code === 'CONNECTION-LOST' || !(error instanceof GrandlivreError)
+      if (isOfLedger && begun === under.society) await fail(begun, code, message).catch(() => {})
+      throw error
     }
-  } catch (error) {
-    await copy.rollback()
-    throw error
-  }
   return refused
 }

@@ -1,5 +1,5 @@
 /** Proves the rows of a copy by digests of the service, and reads again what differs. */
-import type { EntryRange } from '../client/changes.ts'
+import { rangesFrom } from '../client/ledgers/entry-ranges.ts'
 import type { Ledger, LedgerBlocks, WantedLedger } from '../client/ledgers/parts.ts'
 import { type Comparison, compare } from './compare.ts'
 import type { Run } from './events.ts'
@@ -26,12 +26,14 @@ export interface Verified {
 export async function verifyCopy(run: Run, { repair = true }: { repair?: boolean } = {}): Promise<Verified> {
   const { copy, ledger, signal } = run
   const verified: Verified = { proven: 0, rows: 0, differed: [], unproven: [], uncovered: [] }
-  let listed = await bring(run)
-  for (const society of await copy.strays()) {
+  // Before the run, to which a folder whose row somebody has deleted is a new one.
+  const strays = await copy.strays()
+  for (const society of strays) {
     verified.differed.push(society)
     run.onEvent?.({ kind: 'stray', society })
-    if (repair) await copy.remove(society)
   }
+  let listed = await bring(run)
+  if (repair) for (const society of strays) await copy.remove(society)
   for (const society of run.societies ?? [])
     if (!listed.has(society)) unproven(run, verified, society, 'the access opens no such folder')
   let pending = [...listed.keys()]
@@ -49,6 +51,7 @@ export async function verifyCopy(run: Run, { repair = true }: { repair?: boolean
         if (isEqual(found)) {
           verified.proven += 1
           verified.rows += found.rows
+          run.onEvent?.({ kind: 'compared', society, rows: found.rows })
           continue
         }
         if (!verified.differed.includes(society)) verified.differed.push(society)
@@ -102,21 +105,11 @@ async function mend(run: Run, repairs: Repair[], listed: ReadonlyMap<string, Led
       society,
       since: cursor,
       tables: found.equal,
-      ...(found.blocks.length === 0 ? {} : { entries: joined(found.blocks) }),
+      ...(found.blocks.length === 0 ? {} : { entries: rangesFrom(found.blocks, 0, rangesMax) }),
     }))
   if (requests.length === 0) return
   const summary = { ledgers: requests.length, copied: 0, rows: 0, failed: [] }
   await receive(run, requests, listed, summary)
-}
-
-/** At most as many ranges as one request takes; blocks between two that differ may be read again for that. */
-function joined(ranges: EntryRange[]): EntryRange[] {
-  const size = Math.ceil(ranges.length / rangesMax)
-  if (size <= 1) return ranges
-  return Array.from({ length: Math.ceil(ranges.length / size) }, (_, place) => {
-    const group = ranges.slice(place * size, (place + 1) * size)
-    return [group[0]![0], group.at(-1)![1]]
-  })
 }
 
 function unproven(run: Run, verified: Verified, society: string, reason: string): void {

@@ -2,9 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { addLargeExercice } from '../../../../test/support/ledgers/large-exercice.ts'
 import { folders } from '../../../../test/support/ledgers/tenants.ts'
@@ -14,19 +12,13 @@ import { until } from '../../../../test/support/until.ts'
 import { type LedgerTableName, ledgerTables } from '../../../contract/src/ledger-tables.ts'
 import type { Grandlivre } from '../../src/client/grandlivre.ts'
 import { storedNames } from '../../src/sync/sqlite/columns.sql.ts'
-import {
-  type Copy,
-  followLedgers,
-  openCopy,
-  type Run,
-  type SyncEvent,
-  syncCopy,
-  verifyCopy,
-} from '../../src/sync/sync.ts'
+import type { Copy, Run, SyncEvent } from '../../src/sync/sync.ts'
+import { followLedgers, openCopy, syncCopy, verifyCopy } from '../../src/sync/sync.ts'
 import { accessOf, type RunningCommand, startGrandlivre } from '../support/cli/command-line.ts'
 import { type FaultyProxy, startFaultyProxy } from '../support/client/faulty-proxy.ts'
 import { libraryOf } from '../support/client/library.ts'
 import { changesPath, tablesOf } from '../support/sync/service-rows.ts'
+import { tamper } from '../support/sync/tamper.ts'
 
 const [first, second] = [folders.first.folderId, folders.sameFirm.folderId]
 const tableNames = Object.keys(ledgerTables) as LedgerTableName[]
@@ -67,20 +59,6 @@ function newAddress(kind: 'SQLite' | 'PostgreSQL'): string {
   const url = new URL(target.ownerUrl)
   url.searchParams.set('schema', `copy_${copies}`)
   return url.href
-}
-
-/** Runs a statement as another program does. */
-async function tamper(address: string, sql: string): Promise<void> {
-  if (!address.startsWith('postgres')) {
-    const database = new DatabaseSync(address)
-    database.exec(sql)
-    return database.close()
-  }
-  const url = new URL(address)
-  const client = new pg.Client({ connectionString: target.ownerUrl })
-  await client.connect()
-  await client.query(`set search_path to ${url.searchParams.get('schema')}; ${sql}`)
-  await client.end()
 }
 
 interface Opened extends Run {
@@ -271,6 +249,26 @@ describe.each(['SQLite', 'PostgreSQL'] as const)('in %s', (kind) => {
     await end(run)
   })
 
+  test('a ledger that comes wrong keeps what it has, and the others are copied', async () => {
+    const run = await open(newAddress(kind))
+    const ofFirst = new RegExp(`^\\{"ledger":"${first}"[^]*?\\{"rows":`)
+    const body = (whole: Buffer) => Buffer.from(String(whole).replace(ofFirst, (head) => `${head}1`))
+    proxy.fault = (asked) => (asked.includes('/ledgers/changes') ? { kind: 'rewrite', body } : undefined)
+    const summary = await syncCopy({ ...run, encoding: 'identity' })
+    expect(summary).toMatchObject({ ledgers: 2, copied: 1, failed: [first] })
+    proxy.fault = () => undefined
+    const [folder] = await run.copy.folders()
+    expect(folder).toMatchObject({
+      society: first,
+      cursor: null,
+      failure: expect.stringMatching(/^NOT-PROVEN: /),
+    })
+    await expectTheLedgers(run.copy, [second])
+    expect(await syncCopy(run)).toMatchObject({ copied: 1, failed: [] })
+    await expectTheLedgers(run.copy)
+    await end(run)
+  })
+
   test('a command that is killed in a ledger leaves it out, and the next one goes on', async () => {
     const address = newAddress(kind)
     const words = ['sync', '--json', '--to', address]
@@ -332,6 +330,10 @@ describe.each(['SQLite', 'PostgreSQL'] as const)('in %s', (kind) => {
     expect((await verify()).differed).toEqual([])
     await tamper(address, `update accounts set society_id = 999 where society_id = ${second}`)
     expect(await verify()).toMatchObject({ proven: 2, differed: ['999', second] })
+    await tamper(address, acts[0]![0])
+    await tamper(address, `delete from folders where society_id = ${first}`)
+    expect(await verify()).toMatchObject({ proven: 2, differed: [first] })
+    expect((await verify()).differed).toEqual([])
     await expectTheLedgers(run.copy)
     await end(run)
   })

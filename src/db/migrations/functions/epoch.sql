@@ -97,31 +97,30 @@ as $$
 declare
   gate constant bigint := hashtextextended('grandlivre gate', 0);
 begin
+  -- Here, where the handler releases it: a cancel that comes with the lock is raised at the next statement.
   perform pg_advisory_lock(gate);
-  begin
-    perform set_config('grandlivre.system_identifier', (select system_identifier::text from pg_control_system()), false);
-    if is_forced or is_other_server() then
-      for name, last in
-        select s.sequencename, coalesce(s.last_value, 0) from pg_sequences s
-        where s.schemaname = 'grandlivre' and s.sequencename not in ('epoch', 'server_name') order by 1
-      loop
-        beyond := setval(quote_ident(name), beyond_lost(last, clock_timestamp()));
-        return next;
-      end loop;
-      name := 'epoch';
-      last := pg_sequence_last_value('epoch');
-      -- Another one, of at most nine digits, as cursors have. Random, so that it is not that of a state that was lost before.
-      beyond := 1 + floor(random() * 999999998)::bigint;
-      beyond := setval('epoch', beyond + (beyond >= last)::integer);
+  perform set_config('grandlivre.system_identifier', (select system_identifier::text from pg_control_system()), false);
+  if is_forced or is_other_server() then
+    for name, last in
+      select s.sequencename, coalesce(s.last_value, 0) from pg_sequences s
+      where s.schemaname = 'grandlivre' and s.sequencename not in ('epoch', 'server_name') order by 1
+    loop
+      beyond := setval(quote_ident(name), beyond_lost(last, clock_timestamp()));
       return next;
-      perform setval('server_name', this_server());
-      raise log 'grandlivre: this server took the place of another, and epoch % follows %', beyond, last;
-    end if;
-  exception when others or query_canceled then
-    perform pg_advisory_unlock(gate);
-    raise;
-  end;
+    end loop;
+    name := 'epoch';
+    last := pg_sequence_last_value('epoch');
+    -- Another one, of at most nine digits, as cursors have. Random, so that it is not that of a state that was lost before.
+    beyond := 1 + floor(random() * 999999998)::bigint;
+    beyond := setval('epoch', beyond + (beyond >= last)::integer);
+    return next;
+    perform setval('server_name', this_server());
+    raise log 'grandlivre: this server took the place of another, and epoch % follows %', beyond, last;
+  end if;
   perform pg_advisory_unlock(gate);
+exception when others or query_canceled then
+  perform pg_advisory_unlock(gate);
+  raise;
 end $$;
 
 revoke all on function begin_epoch from public;

@@ -71,6 +71,8 @@ class Ledgers {
   readonly #spare = sameChunkBuffer()
   /** Of the last ledger; undefined if its connections are given back. */
   #snapshot: ExportSnapshot | undefined
+  /** What it had to show. */
+  #seen: Source['seen']
   /** Undefined: there is none. */
   #next: Promise<AnsweredLedger | undefined> = Promise.resolve(undefined)
 
@@ -100,7 +102,8 @@ class Ledgers {
   /** Nothing is begun after it: the channel has ended. */
   async close(): Promise<void> {
     await this.#next.catch(() => {})
-    await this.#drop()
+    // Where the answer has failed, one may be open whose rows nobody reads.
+    await this.#drop(new Error('The answer has ended'))
   }
 
   #begin(ask: Ask, ended: EndedLedger | undefined): void {
@@ -131,6 +134,8 @@ class Ledgers {
       yield* chunks
       return end()
     } catch (error) {
+      // The caller asks for it again, of the main database then.
+      if (!this.#signal.aborted && this.#snapshot) this.#sources.failed(this.#snapshot, this.#seen, error)
       await this.#drop(error as Error)
       if (!(error instanceof UnsupportedByFormat)) throw error
       return refused(asked, refusalOf(error), faultOf(error))
@@ -162,6 +167,7 @@ class Ledgers {
     this.#snapshot = undefined
     const snapshot = await (before ? this.#sources.next(before, source) : this.#sources.open(source))
     this.#snapshot = snapshot
+    this.#seen = source.seen
     return snapshot
   }
 

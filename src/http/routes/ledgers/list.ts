@@ -105,6 +105,7 @@ async function readOrWait(call: Call, isHeld: (list: LedgerList) => boolean): Pr
     ? notifications.watch('grandlivre_ledgers', listed.folderId)
     : notifications.watch('grandlivre_firms', listed.firmId))
   c.env.outgoing.once('close', () => watch.stop())
+  if (c.env.outgoing.closed) watch.stop()
   const token = `${principal.tokenId} ${c.get('folderId') ?? ''}`
   const [name, read] = shared(ifNoneMatch)
   const pause = listReads.pauseOf(token)
@@ -120,7 +121,7 @@ async function readOrWait(call: Call, isHeld: (list: LedgerList) => boolean): Pr
     if (!woken) break
     list = woken
   }
-  if (hasWaited) await takeBackFromRate(c, services)
+  if (hasWaited && !c.env.outgoing.closed) await takeBackFromRate(c, services)
   return whole(list)
 }
 

@@ -1,5 +1,5 @@
 /** Which ledgers `sync` and `verify` are about, and where their copy is. */
-import { UsageError } from '../../../../terminal/src/command-errors.ts'
+import { Failure, UsageError } from '../../../../terminal/src/command-errors.ts'
 import type { OpenOptions } from '../../sync/copy.ts'
 import type { Run } from '../../sync/events.ts'
 import { openCopy } from '../../sync/sync.ts'
@@ -46,7 +46,7 @@ export async function withCopies(
   try {
     for (const name of profile) {
       const { society: usual, ...access } = findAccess(call.env, undefined, name)
-      const copy = await openCopy(to, { ...options, locked })
+      const copy = await openCopy(to, { ...options, locked, signal: call.signal })
       runs.push({
         copy,
         ledger: call.library(access),
@@ -58,9 +58,30 @@ export async function withCopies(
     }
     await work(runs)
   } finally {
-    for (const { copy, ledger } of runs) {
-      await copy.close()
-      ledger.close()
-    }
+    for (const { ledger } of runs) ledger.close()
+    await Promise.allSettled(runs.map(({ copy }) => copy.close()))
   }
+}
+
+/**
+ * One access after the other: what fails with one keeps nobody from the others.
+ * @returns what each that did not fail led to, and the first error
+ */
+export async function eachRun<Result>(
+  { terminal, signal }: Call,
+  runs: readonly Run[],
+  work: (run: Run) => Promise<Result>,
+): Promise<{ results: Result[]; error: unknown }> {
+  const results: Result[] = []
+  const errors: unknown[] = []
+  for (const run of runs)
+    try {
+      results.push(await work(run))
+    } catch (error) {
+      if (signal.aborted) throw new Failure('Interrupted', 'The same command goes on from here.')
+      errors.push(error)
+      if (runs.length > 1) terminal.note((error as Error).message)
+    }
+  if (results.length === 0) throw errors[0]
+  return { results, error: errors[0] }
 }

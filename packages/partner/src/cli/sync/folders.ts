@@ -1,7 +1,9 @@
 /** `grandlivre folders`: the folders that the access opens, with the state of their copies. */
 import { command } from '../../../../terminal/src/command.ts'
+import type { Grandlivre } from '../../client/grandlivre.ts'
 import type { Ledger } from '../../client/ledgers/parts.ts'
 import type { CopiedFolder } from '../../sync/copy.ts'
+import { checkService } from '../../sync/run.ts'
 import { openCopy } from '../../sync/sync.ts'
 import type { Call } from '../command.ts'
 
@@ -15,7 +17,7 @@ that names the state of its ledger. With --to also the state of its copy:
   current      the copy is at this cursor
   behind       the ledger has changed since
   not copied   its first copy has not ended
-  gone         a folder of the copy that the token does not open any more
+  gone         it has left its firm: its rows are kept, and in no view
 A folder that failed in the last run is shown with the reason.`,
   options,
   examples: ['grandlivre folders', 'grandlivre folders --to firm.sqlite'],
@@ -23,7 +25,7 @@ A folder that failed in the last run is shown with the reason.`,
     const ledger = library({ ...access(), ...(society === undefined ? {} : { society }) })
     try {
       const { ledgers } = await ledger.ledgers({ signal })
-      const copied = to === undefined ? undefined : await foldersOfCopy(to)
+      const copied = to === undefined ? undefined : await foldersOfCopy(to, ledger)
       const listed = ledgers.map((each) => rowOf(each, copied))
       const rows = [...listed, ...(society === undefined ? goneOf(ledgers, copied) : [])]
       if (json) for (const row of rows) terminal.json(row)
@@ -34,9 +36,10 @@ A folder that failed in the last run is shown with the reason.`,
   },
 })
 
-async function foldersOfCopy(to: string): Promise<Map<string, CopiedFolder>> {
+async function foldersOfCopy(to: string, ledger: Grandlivre): Promise<Map<string, CopiedFolder>> {
   const copy = await openCopy(to, { isThere: true })
   try {
+    checkService(copy, ledger)
     return new Map((await copy.folders()).map((folder) => [folder.society, folder]))
   } finally {
     await copy.close()
@@ -59,12 +62,12 @@ function rowOf({ society, name, reference, cursor }: Ledger, copied?: Map<string
   return { ...row, copy: had?.failure ? `${state}: ${had.failure}` : state }
 }
 
-/** Folders of the same firms that are only in the copy. */
+/** Folders that have left these firms. A token of one folder cannot tell for the others. */
 function goneOf(ledgers: readonly Ledger[], copied = new Map<string, CopiedFolder>()): Row[] {
   const listed = new Set(ledgers.map(({ society }) => society))
   const firms = new Set(ledgers.map(({ firm }) => firm.id))
   return [...copied.values()]
-    .filter(({ society, firm_id }) => !listed.has(society) && firms.has(firm_id))
+    .filter(({ society, firm_id, gone_at }) => gone_at !== null && !listed.has(society) && firms.has(firm_id))
     .map(({ society, cursor }) => ({ society, name: '', reference: null, cursor, copy: 'gone' }))
 }
 

@@ -5,7 +5,7 @@ import { Failure } from '../../../../terminal/src/command-errors.ts'
 import type { Run } from '../../sync/events.ts'
 import { followLedgers, syncCopy } from '../../sync/sync.ts'
 import type { Call } from '../command.ts'
-import { copyOptions, type Given, withCopies } from './copies.ts'
+import { copyOptions, eachRun, type Given, withCopies } from './copies.ts'
 
 export const sync = command({
   name: 'sync',
@@ -44,14 +44,11 @@ The tables and views are described in docs/guides/sql.md.`,
 })
 
 async function copyAll(call: Call, runs: Run[], again: boolean, isFollowing: boolean): Promise<void> {
-  const { terminal, json, signal } = call
+  const { terminal, json } = call
   const started = performance.now()
   const total = { ledgers: 0, copied: 0, rows: 0, failed: [] as string[] }
-  for (const run of runs) {
-    const done = await syncCopy(run, { again }).catch((error: unknown) => {
-      if (signal.aborted) throw new Failure('Interrupted', 'The same command goes on from here.')
-      throw error
-    })
+  const { results, error } = await eachRun(call, runs, (run) => syncCopy(run, { again }))
+  for (const done of results) {
     total.ledgers += done.ledgers
     total.copied += done.copied
     total.rows += done.rows
@@ -64,6 +61,7 @@ async function copyAll(call: Call, runs: Run[], again: boolean, isFollowing: boo
     terminal.print(
       `${name}: ${countText(total.copied)} of ${countText(total.ledgers)} ledgers copied, ${countText(total.rows)} movements; ${secondsText(seconds)}`,
     )
+  if (error) throw error
   if (total.failed.length > 0 && !isFollowing)
     throw new Failure(
       `Not copied: ${total.failed.join(', ')}`,

@@ -3,9 +3,9 @@ import { countText, secondsText } from '../../../../terminal/src/amounts.ts'
 import { command } from '../../../../terminal/src/command.ts'
 import { Failure } from '../../../../terminal/src/command-errors.ts'
 import type { Run } from '../../sync/events.ts'
-import { type Verified, verifyCopy } from '../../sync/sync.ts'
+import { verifyCopy } from '../../sync/sync.ts'
 import type { Call } from '../command.ts'
-import { copyOptions, withCopies } from './copies.ts'
+import { copyOptions, eachRun, withCopies } from './copies.ts'
 
 /** Something differed, and is equal now. */
 const mendedCode = 3
@@ -27,10 +27,10 @@ also one that no access given opens, unless --society chooses others.`,
     withCopies(call, given, { isThere: true }, (runs) => verifyAll(call, runs, given['no-repair'] !== true)),
 })
 
-async function verifyAll({ terminal, json }: Call, runs: Run[], repair: boolean): Promise<void> {
+async function verifyAll(call: Call, runs: Run[], repair: boolean): Promise<void> {
+  const { terminal, json } = call
   const started = performance.now()
-  const all: Verified[] = []
-  for (const run of runs) all.push(await verifyCopy(run, { repair }))
+  const { results: all, error } = await eachRun(call, runs, (run) => verifyCopy(run, { repair }))
   const [first, ...others] = all.map((each) => [...each.unproven, ...each.uncovered])
   const unproven = first!.filter((society) => others.every((each) => each.includes(society)))
   for (const society of unproven)
@@ -49,6 +49,7 @@ async function verifyAll({ terminal, json }: Call, runs: Run[], repair: boolean)
     terminal.print(
       `${name}: ${countText(total.proven)} ledgers with ${countText(total.rows)} movements are equal; ${secondsText(ms)}`,
     )
+  if (error) throw error
   if (unproven.length > 0) throw new Failure(`Not proven: ${unproven.join(', ')}`)
   if (total.differed.length === 0) return
   const differed = total.differed.join(', ')

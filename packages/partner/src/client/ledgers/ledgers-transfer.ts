@@ -18,6 +18,8 @@ const bodyBytesMax = 8 * 1024 * 1024
 const rangesMax = 1000
 /** Breaks at one ledger, without anything further of it, after which the others come first. */
 const breaksMax = 3
+/** Of the cursors that one ledger came with, after which the service is believed. */
+const refusalsMax = 3
 
 /** A ledger that has not come to its end. */
 interface Pending {
@@ -27,6 +29,8 @@ interface Pending {
   /** Whether the consumer was told of its beginning. */
   isBegun: boolean
   breaks: number
+  /** How often it was put off because its own cursor was refused. */
+  refusals: number
   /** How far it came in any answer: the place of its table, and the entry. */
   furthest: readonly [table: number, entry: number]
 }
@@ -47,6 +51,7 @@ export class LedgersTransfer {
       asked: ledger,
       isBegun: false,
       breaks: 0,
+      refusals: 0,
       furthest: [-1, -1],
     }))
   }
@@ -102,8 +107,10 @@ export class LedgersTransfer {
     } else if (part.kind === 'end' || part.kind === 'refused') {
       const isOurs = pending!.asked !== pending!.wanted
       // The cursor of a break can have become another epoch's; what the consumer asked with is still to be answered.
-      if (part.kind === 'refused' && part.code === 'ERR-CURSOR-EXPIRED' && isOurs)
-        return yield* this.#postpone(part.message)
+      if (part.kind === 'refused' && part.code === 'ERR-CURSOR-EXPIRED' && isOurs) {
+        pending!.refusals += 1
+        if (pending!.refusals < refusalsMax) return yield* this.#postpone(part.message)
+      }
       this.#reached += 1
       this.#pending.shift()
       if (part.kind === 'end') this.#ledgers += 1

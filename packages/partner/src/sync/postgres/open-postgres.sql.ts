@@ -29,7 +29,7 @@ export async function openPostgres(to: string, options: OpenOptions = {}): Promi
   try {
     // What the bytes of rows depend on, whatever the role or the database has set.
     await client.query(`set datestyle to 'ISO, YMD'; set timezone to 'UTC'; set client_encoding to 'UTF8';
-      set search_path to ${schema}`)
+      set search_path to "${schema}"`)
     // Ends the session of a killed process in the middle of a statement, too, where the system can.
     await client.query(`set client_connection_check_interval to '500ms'`).catch(() => {})
     const service = await prepare(client, schema, name, options)
@@ -84,7 +84,7 @@ async function prepare(
         )
       if (isThere && !again)
         throw refused(`There is no copy in ${name} yet`, 'Make one: grandlivre sync --to <the same address>')
-      await client.query(`create schema if not exists ${schema}`)
+      await client.query(`create schema if not exists "${schema}"`)
       if (layout !== undefined) await client.query(dropCopy).catch(dependentsNamed)
       await client.query(createCopy())
     }
@@ -107,7 +107,7 @@ function dependentsNamed(error: Error & { code?: string; detail?: string }): nev
 /** Layout 1 named none: it is known by tables that no other program has. @returns undefined where there is nothing yet */
 async function layoutOf(client: Client, schema: string, name: string): Promise<number | undefined> {
   const { rows } = await client.query(
-    `select to_regclass($1 || '.grandlivre_copy') is not null as "isCopy",
+    `select to_regclass(quote_ident($1) || '.grandlivre_copy') is not null as "isCopy",
        (select count(*) = 3 from pg_class c join pg_namespace n on n.oid = c.relnamespace
          where n.nspname = $1 and c.relname in ('sync_state', 'movement_rows', 'entry_lines')) as "isFormer",
        exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1) as "hasTables"`,

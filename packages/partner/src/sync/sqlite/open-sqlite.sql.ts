@@ -1,5 +1,5 @@
 /** Opens or makes the SQLite file of a copy. */
-import { existsSync, realpathSync } from 'node:fs'
+import { accessSync, constants, existsSync, realpathSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { clientError } from '../../client/errors.ts'
@@ -12,11 +12,18 @@ const applicationId = 0x474c5652
 /** With pages of 16 KiB the indexes of 600,000 movements take a fifth less processor than with 4 KiB. */
 const pageBytes = 16 * 1024
 const cacheKiB = 8 * 1024
+const notADatabase = 26
 /** How long to wait for another process that makes the tables. */
 const makingMs = 5_000
 
-/** {@link OpenCopy} @param path of the file; another process reads it while it is written */
-export async function openSqlite(path: string, { isThere, again, locked }: OpenOptions = {}): Promise<Copy> {
+/**
+ * @param path of the file; another process reads it while it is written
+ * @throws {GrandlivreError} COPY-REFUSED: it cannot be opened, is of something else, or of another layout
+ */
+export async function openSqlite(
+  path: string,
+  { isThere, again, locked, signal }: OpenOptions = {},
+): Promise<Copy> {
   const file = resolve(path)
   if (!existsSync(dirname(file))) throw refused(`The folder of ${file} does not exist`, 'Create it first.')
   if (isThere && !existsSync(file))
@@ -26,8 +33,7 @@ export async function openSqlite(path: string, { isThere, again, locked }: OpenO
   try {
     database = new DatabaseSync(file)
   } catch (cause) {
-    const remedy = 'Choose a file that this user may write, in a folder that it may write.'
-    throw refused(`${path} cannot be opened: ${(cause as Error).message}`, remedy, cause)
+    throw notOpened(path, cause)
   }
   try {
     prepare(database, path, again === true)
@@ -35,7 +41,19 @@ export async function openSqlite(path: string, { isThere, again, locked }: OpenO
     database.exec('pragma busy_timeout = 0')
     // Whatever links lead to it, a file has one lock for each firm.
     const real = realpathSync(file)
-    return new SqliteCopy(file, database, (firm) => new DatabaseSync(`${real}.${BigInt(firm)}.lock`), locked)
+    const openLock = (firm: string) => {
+      const lockFile = `${real}.${BigInt(firm)}.lock`
+      const lock = new DatabaseSync(lockFile)
+      try {
+        // SQLite opens what this user may only read, and its lock keeps nobody out.
+        accessSync(lockFile, constants.W_OK)
+      } catch (cause) {
+        lock.close()
+        throw notOpened(lockFile, cause)
+      }
+      return lock
+    }
+    return new SqliteCopy(file, database, openLock, { locked, signal })
   } catch (error) {
     database.close()
     throw error
@@ -83,8 +101,14 @@ function applicationIdOf(database: DatabaseSync, path: string): unknown {
   try {
     return database.prepare('pragma application_id').get()?.['application_id']
   } catch (cause) {
+    if ((cause as { errcode?: number }).errcode !== notADatabase) throw notOpened(path, cause)
     throw refused(`${path} is no SQLite database`, 'Choose another file for --to.', cause)
   }
+}
+
+function notOpened(path: string, cause: unknown): Error {
+  const remedy = 'Choose a file that this user may write, in a folder that it may write.'
+  return refused(`${path} cannot be opened: ${(cause as Error).message}`, remedy, cause)
 }
 
 function refused(message: string, remedy: string, cause?: unknown): Error {

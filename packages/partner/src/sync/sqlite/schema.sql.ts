@@ -38,9 +38,7 @@ export const createTables = `
     rows_before integer not null, rows_after integer not null) strict;
   create index changes_by_time on changes (at);
   create table grandlivre_copy (layout integer not null, service text) strict;
-  ${viewsOf(sqliteDialect)
-    .map(({ name, select }) => `create view ${name} as ${select};`)
-    .join('\n')}`
+  ${views.map(({ name, select }) => `create view ${name} as ${select};`).join('\n')}`
 
 /** Made at the end of the first ledger: sorting its rows takes less time than finding each its place. */
 export const createIndexes = `

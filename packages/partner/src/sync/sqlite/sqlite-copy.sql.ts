@@ -6,7 +6,14 @@ import { ledgerTables, wholeTables } from '../../../../contract/src/ledger-table
 import type { EntryRange } from '../../client/changes.ts'
 import { clientError } from '../../client/errors.ts'
 import { readRow } from '../../client/ledgers/fields.ts'
-import { type CopiedFolder, type Copy, type Diary, type LedgerChange, otherService } from '../copy.ts'
+import {
+  type CopiedFolder,
+  type Copy,
+  type Diary,
+  type LedgerChange,
+  type OpenOptions,
+  otherService,
+} from '../copy.ts'
 import { conversionsOf, storedNames, type Value } from './columns.sql.ts'
 import { LineReader } from './lines.sql.ts'
 import { createIndexes } from './schema.sql.ts'
@@ -15,13 +22,14 @@ import { createIndexes } from './schema.sql.ts'
 const patienceMs = 600_000
 const againMs = 20
 const lineFeed = 10
-const isBusy = (error: unknown) => (error as { errcode?: number }).errcode === 5
+const isBusy = (error: unknown) => ((error as { errcode?: number }).errcode! & 0xff) === 5
 
 export class SqliteCopy implements Copy {
   readonly name: string
   readonly #database: DatabaseSync
   readonly #locks: DatabaseSync[] = []
   readonly #locked: Set<string>
+  readonly #signal: AbortSignal | undefined
   readonly #openLock: (firm: string) => DatabaseSync
   readonly #inserts: Partial<Record<LedgerTableName, StatementSync>> = {}
   readonly #readers: Partial<Record<LedgerTableName, LineReader>> = {}
@@ -34,16 +42,18 @@ export class SqliteCopy implements Copy {
     path: string,
     database: DatabaseSync,
     openLock: (firm: string) => DatabaseSync,
-    locked = new Set<string>(),
+    { locked = new Set<string>(), signal }: Pick<OpenOptions, 'locked' | 'signal'> = {},
   ) {
     this.name = path
     this.#database = database
     this.#locked = locked
+    this.#signal = signal
     this.#openLock = openLock
   }
 
   get service(): string | undefined {
-    return (this.#get('select service from grandlivre_copy')?.['service'] ?? undefined) as string | undefined
+    const kept = this.#database.prepare('select service from grandlivre_copy').get()?.['service']
+    return (kept ?? undefined) as string | undefined
   }
 
   async adopt(service: string): Promise<void> {
@@ -62,6 +72,7 @@ export class SqliteCopy implements Copy {
         lock.exec('begin exclusive')
       } catch (cause) {
         lock.close()
+        if (!isBusy(cause)) throw cause
         const message = `Another process writes the folders of the firm ${firm} in ${this.name}`
         throw clientError('COPY-LOCKED', message, { cause })
       }
@@ -93,8 +104,12 @@ export class SqliteCopy implements Copy {
         this.#database.exec('begin immediate')
         break
       } catch (error) {
-        if (!isBusy(error) || performance.now() > deadline) throw error
-        await delay(againMs)
+        if (!isBusy(error)) throw error
+        if (performance.now() > deadline)
+          throw clientError('COPY-LOCKED', `Another process has written ${this.name} for minutes`, {
+            cause: error,
+          })
+        await delay(againMs, undefined, { signal: this.#signal })
       }
     }
     this.#isOpen = true
@@ -189,9 +204,8 @@ export class SqliteCopy implements Copy {
     await this.rollback()
     try {
       this.#database.exec('pragma analysis_limit = 1000; pragma optimize')
-    } catch (error) {
-      // Another process writes, and will do the same.
-      if (!isBusy(error)) throw error
+    } catch {
+      // Statistics for queries; the next run makes them.
     }
     this.#database.close()
     for (const lock of this.#locks) lock.close()
@@ -227,10 +241,6 @@ export class SqliteCopy implements Copy {
 
   #run(sql: string, ...values: Value[]): void {
     this.#database.prepare(sql).run(...values)
-  }
-
-  #get(sql: string): Record<string, unknown> | undefined {
-    return this.#database.prepare(sql).get()
   }
 }
 

@@ -128,6 +128,25 @@ describe('lines that are', () => {
     })
 })
 
+test('breaks after the first line, and refusals of its cursor, end with the refusal', async () => {
+  let answers = 0
+  const refusal = '{"refused":"111","code":"ERR-CURSOR-EXPIRED","message":"no"}\n{"whole":0,"refusals":1}\n'
+  proxy.fault = (asked) =>
+    asked.startsWith(path)
+      ? {
+          kind: 'rewrite',
+          body: (whole) => {
+            answers += 1
+            return answers % 2 === 1 ? linesOf(whole)[0]! : Buffer.from(refusal)
+          },
+        }
+      : undefined
+  const kinds: string[] = []
+  for await (const { kind } of ledger.ledgerChanges([{ society: '111' }], { encoding: 'identity' }))
+    kinds.push(kind)
+  expect([answers, kinds.at(-2)]).toEqual([6, 'refused'])
+})
+
 test('one bit that is another, at a hundred places, is never handed over', async () => {
   const whole = Buffer.concat(lines)
   for (let nth = 0; nth < 100; nth += 1) {
