@@ -8,6 +8,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Pool, PoolClient } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { enableOne } from '../../../src/acts/subscriptions.ts'
 import { insertKey } from '../../../src/auth/console/keys.sql.ts'
 import { insertThirdParty } from '../../../src/auth/third-parties.sql.ts'
 import { insertToken } from '../../../src/auth/tokens.sql.ts'
@@ -157,6 +158,16 @@ const delivery = async (client: PoolClient) => {
   const batch = { schemaId, firstEvent: '1', lastEvent: '1', events: 1, firstSequence: 1, lastSequence: 1 }
   return (await storeBatch(client, subscriptionId, { ...batch, body: Buffer.from('[]') } as never, 0)).id
 }
+/** Events get their numbers first. */
+const enableAtLatest = async (client: PoolClient) => {
+  await client.query(
+    `update subscriptions set enabled = false, disabled_at = now(), disabled_reason = 'gone'`,
+  )
+  await enableOne({ id: subscriptionId, latest: 'yes' })(client, {
+    staff: 'test',
+    masterKey: Buffer.alloc(32),
+  })
+}
 const ping = async (client: PoolClient) => (await allowPing(client, subscriptionId, 0))!.deliveryId
 const claim = async (client: PoolClient) => {
   const exportId = `export_${randomBytes(16).toString('hex')}`
@@ -193,6 +204,7 @@ const byOwner: [string, Sequence, Draw][] = [
   ['a third party', 'ids', (client) => insertThirdParty(client, newThirdParty)],
   ['a token', 'ids', (client) => insertToken(client, newToken)],
   ['a key of the console', 'console_key_ids', consoleKey],
+  ['a number, where staff skip to the latest event', 'event_ids', enableAtLatest],
   ['ids of an import', 'ids', importedId],
   ['ids that a file keeps', 'ids', (client) => passIds(client, '1', async () => '')],
   ['ids of entries that a file adds', 'ids', addedEntry],
