@@ -100,6 +100,14 @@ test('several accesses share a copy, each with the folders of its firm', async (
     code: 1,
     error: '112: not proven: no access that was given opens it\nNot proven: 112\n',
   })
+  // One that fails keeps the others from nothing, and is named at the end.
+  const token = `glv_firm_${'x'.repeat(43)}`
+  await writeAccess(env, { baseUrl: stage.service.url, token, secret }, 'ended')
+  expect(await call('sync', 'ended', 'south')).toMatchObject({
+    code: 1,
+    out: expect.stringContaining('0 of 1 ledgers copied'),
+    error: expect.stringContaining('ERR-FIRM-TOKEN-NOT-FOUND'),
+  })
 })
 
 test('--society chooses folders, and one that is not there is named at the end', async () => {
