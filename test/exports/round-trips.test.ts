@@ -4,7 +4,9 @@
  */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { limits } from '../../src/config.ts'
 import { download, movementsUrl } from '../support/download.ts'
 import { withoutPooler } from '../support/pooled/pooled-run.ts'
 import { startTestService, type TestService } from '../support/service.ts'
@@ -97,6 +99,8 @@ async function expectTrips(
   expected: string[][],
 ): Promise<void> {
   for (let i = 0; i < 2; i++) expect((await download(url, headers)).status).toBe(200)
+  // While the audit appends their rows, another connection may be opened beside it.
+  await delay(2 * limits.auditAppendMs)
   waiting = []
   isHolding = true
   const answer = download(url, headers)
