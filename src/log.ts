@@ -23,8 +23,11 @@ interface ExportFields {
   attempt: number
 }
 
-/** The process is stopping; the export's queue entry is gone; every thread is busy; every connection is. */
-export type RequeueReason = 'stopping' | 'lost' | 'noThread' | 'noConnections'
+/**
+ * The process is stopping; the claim or its queue entry is lost, or another server took the place of the database; every thread
+ * is busy; every connection is; the database is away.
+ */
+export type RequeueReason = 'stopping' | 'lost' | 'noThread' | 'noConnections' | 'databaseAway'
 
 interface Logged<Fields> {
   level: Exclude<LogLevel, 'silent'>

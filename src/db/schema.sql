@@ -24,6 +24,7 @@ CREATE SEQUENCE delivery_ids AS bigint INCREMENT BY 1 MINVALUE 1 MAXVALUE 922337
 GRANT USAGE ON SEQUENCE delivery_ids TO grandlivre_service;
 
 CREATE SEQUENCE epoch AS bigint INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1;
+GRANT SELECT ON SEQUENCE epoch TO grandlivre_service;
 
 CREATE SEQUENCE event_ids AS bigint INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1;
 GRANT USAGE ON SEQUENCE event_ids TO grandlivre_service;
@@ -393,6 +394,7 @@ CREATE TABLE events (
   data json NOT NULL,
   created_at timestamp(3) with time zone DEFAULT clock_timestamp() NOT NULL,
   firm_id bigint,
+  epoch integer DEFAULT pass_gate() NOT NULL,
   CONSTRAINT events_pkey PRIMARY KEY (schema_id, id),
   CONSTRAINT events_operation_check CHECK (operation = ANY (ARRAY['CREATE'::text, 'UPDATE'::text, 'DELETE'::text, 'VOID'::text]))
 );
@@ -467,6 +469,7 @@ CREATE TABLE exports (
   file_bytes bigint,
   file_sha256 text,
   notes json,
+  epoch integer,
   CONSTRAINT exports_pkey PRIMARY KEY (schema_id, id),
   CONSTRAINT exports_check CHECK ((period_start IS NULL) = (period_end IS NULL)),
   CONSTRAINT exports_check1 CHECK (exercice_id IS NULL OR period_start IS NULL),
@@ -770,6 +773,7 @@ CREATE TABLE sequence_runs (
   last_sequence bigint NOT NULL,
   first_event bigint NOT NULL,
   last_event bigint NOT NULL,
+  epoch integer DEFAULT pass_gate() NOT NULL,
   CONSTRAINT sequence_runs_pkey PRIMARY KEY (schema_id, subscription_id, first_sequence),
   CONSTRAINT sequence_runs_subscription_id_first_sequence_key UNIQUE (subscription_id, first_sequence),
   CONSTRAINT sequence_runs_check CHECK ((last_sequence - first_sequence) >= 0 AND (last_sequence - first_sequence) <= 999),
@@ -847,6 +851,7 @@ CREATE TABLE subscriptions (
   numbered bigint DEFAULT 0 NOT NULL,
   collected bigint DEFAULT 0 NOT NULL,
   woken_at timestamp with time zone,
+  epoch integer DEFAULT pass_gate() NOT NULL,
   CONSTRAINT subscriptions_pkey PRIMARY KEY (id),
   CONSTRAINT subscriptions_check CHECK ((level = 'staff'::text) = (firm_id IS NULL)),
   CONSTRAINT subscriptions_check1 CHECK (level <> 'api'::text OR cardinality(folder_ids) = 1),
@@ -1248,6 +1253,7 @@ begin
 end $function$
 ;
 REVOKE ALL ON FUNCTION beyond_lost(bigint,timestamp with time zone) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION beyond_lost(bigint,timestamp with time zone) TO grandlivre_service;
 
 CREATE OR REPLACE FUNCTION grandlivre.caller(secret_hash bytea, token_hash bytea)
  RETURNS TABLE(third_party_id bigint, kind text, disconnected_reason text, under_maintenance boolean, token_id bigint, schema_id bigint, level text, firm_id bigint, folder_id bigint, activated boolean)

@@ -11,6 +11,8 @@ import type { FailureCause } from './job.ts'
 export interface Failure {
   cause: FailureCause
   retryable: boolean
+  /** The database is away or was promoted, which says nothing of the export: it takes up no attempt. */
+  isAway: boolean
   /** For the caller: what in its books caused the failure. */
   detail: string | undefined
   /** For the log only. */
@@ -27,7 +29,12 @@ export interface Failure {
 export function failureOf(error: unknown): Failure {
   const known = error instanceof Error ? error : new Error(String(error))
   const detail = known instanceof UnsupportedByFormat ? known.message : undefined
-  return { ...judge(known), detail, message: known.message, stack: inspect(known) }
+  return { ...judge(known), isAway: isAway(known), detail, message: known.message, stack: inspect(known) }
+}
+
+/** Whether the database is away, as statements of a thread and those of the main thread (`inTenant`) report it. */
+export function isAway(error: unknown): boolean {
+  return isConnectionLoss(error) || (error instanceof AppError && error.code === 'ERR-UNAVAILABLE')
 }
 
 function judge(error: Error): Pick<Failure, 'cause' | 'retryable'> {
@@ -37,8 +44,7 @@ function judge(error: Error): Pick<Failure, 'cause' | 'retryable'> {
     return { cause: 'folder', retryable: false }
   if (error instanceof UnsupportedByFormat) return { cause: 'unsupported', retryable: false }
   if (error instanceof ParquetFailure) return { cause: 'parquet', retryable: error.retryable }
-  if (isConnectionLoss(error) || (error instanceof AppError && error.code === 'ERR-UNAVAILABLE'))
-    return { cause: 'database', retryable: true }
+  if (isAway(error)) return { cause: 'database', retryable: true }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   // SQLSTATE classes: 40 transaction rollback, 53 insufficient resources, 55 object in use, 57 operator intervention,
   // 58 system error. Any other class means that the statement is wrong.

@@ -6,7 +6,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { type Compression, endingOf, endingPattern, type FileFormat } from '../formats/file-formats.ts'
-import type { Claim, ExportKey } from './jobs.sql.ts'
+import type { AttemptKey, ExportKey } from './jobs.sql.ts'
 
 /** The folder in the store for the files of all attempts at an export. */
 export function exportFolder({ schemaId, exportId }: ExportKey): string {
@@ -14,7 +14,11 @@ export function exportFolder({ schemaId, exportId }: ExportKey): string {
 }
 
 /** Random, so that two writers never share a key, even if both believe that they are the same attempt. */
-export function freshFileKey(claim: Claim, format: FileFormat, compression: Compression | undefined): string {
+export function freshFileKey(
+  claim: AttemptKey,
+  format: FileFormat,
+  compression: Compression | undefined,
+): string {
   const name = `${claim.attempt}-${randomBytes(8).toString('hex')}`
   return `${exportFolder(claim)}/${name}.${endingOf(format, compression)}`
 }
@@ -29,7 +33,7 @@ const keyPattern = new RegExp(
 )
 
 /** Undefined for any other key: a bucket may hold other objects. */
-export function readFileKey(key: string): Claim | undefined {
+export function readFileKey(key: string): AttemptKey | undefined {
   const [, schemaId, exportId, attempt] = keyPattern.exec(key) ?? []
   if (schemaId === undefined || exportId === undefined) return undefined
   return { schemaId, exportId, attempt: Number(attempt) }

@@ -80,8 +80,7 @@ function wholeNumber(digits: string): string {
 /**
  * Why an export failed: the database or the store was unreachable for too long; the store refused; the folder was
  * deleted, or does not fit the format; the program that writes Parquet failed; a bug; the processes of all attempts
- * died; staff cancelled it; no process claimed it or kept working on it (`forgotten`); another database took the place
- * of the one that it read.
+ * died; staff cancelled it; no process claimed it or kept working on it (`forgotten`).
  */
 export type FailureCause = keyof typeof causes
 
@@ -101,7 +100,6 @@ const causes = {
   died: 'The service was interrupted during each attempt. A new export may succeed.',
   cancelled: 'The operators of the service cancelled the export. Ask them before you start a new export.',
   forgotten: 'The service did not finish this export in time. A new export may succeed.',
-  failover: 'The database was replaced while the file was made. A new export may succeed.',
 }
 
 /**

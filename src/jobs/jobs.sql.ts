@@ -4,6 +4,10 @@
  * Fencing: a slow process may still write when another one has claimed its export. So each claim increments `attempt`,
  * and every later statement of a claim requires `state = 'running' and attempt = $n`. A process whose statement matches
  * no row stops and removes what it stored. Cancelling works the same way, because it ends the row.
+ *
+ * A claim also names the epoch in which it was made. A promoted server may lack the last claim, and give its attempt to
+ * another process; and what a process read before may be of a state that was lost. So a claim of a former epoch can only
+ * be released.
  */
 import { strict as assert } from 'node:assert'
 import type { ClientBase, Pool } from 'pg'
@@ -18,9 +22,13 @@ export interface ExportKey {
   exportId: string
 }
 
-/** A process's claim on an export. The next claim has a higher attempt and voids this one. */
-export interface Claim extends ExportKey {
+export interface AttemptKey extends ExportKey {
   attempt: number
+}
+
+/** A process's claim on an export. The next claim has a higher attempt and voids this one; so does another epoch. */
+export interface Claim extends AttemptKey {
+  epoch: number
 }
 
 interface NewExport extends ExportKey, FormatOptions {
@@ -163,6 +171,7 @@ export async function readExport(
 /** What the claiming process needs to run the export. */
 export interface ClaimedExport {
   attempt: number
+  epoch: number
   folderId: string
   version: string
   format: FileFormat
@@ -183,9 +192,9 @@ export interface ClaimedExport {
 export async function claimExport(client: ClientBase, { schemaId, exportId }: ExportKey) {
   const { rows } = await client.query<ClaimedExport>({
     name: 'claim-export',
-    text: `update exports e set state = 'running', attempt = attempt + 1, renewed_at = clock_timestamp()
-     where schema_id = $1 and id = $2 and state = any ($3) and pass_gate() > 0
-     returning attempt, folder_id as "folderId", version, format, exercice_id as "exerciceId",
+    text: `update exports e set state = 'running', attempt = attempt + 1, epoch = pass_gate(), renewed_at = clock_timestamp()
+     where schema_id = $1 and id = $2 and state = any ($3)
+     returning attempt, epoch, folder_id as "folderId", version, format, exercice_id as "exerciceId",
        period_start::text as "periodStart", period_end::text as "periodEnd", journal_ids::text[] as "journalIds",
        compression, encoding, columns, request_id as "requestId",
        (select ledger_cursor(f.schema_id, f.id, f.ledger_version, 'file') from folders f
@@ -194,6 +203,9 @@ export async function claimExport(client: ClientBase, { schemaId, exportId }: Ex
   })
   return rows[0]
 }
+
+/** Passes the gate. */
+const isClaimed = `schema_id = $1 and id = $2 and state = 'running' and attempt = $3 and epoch = $4 and pass_gate() = $4`
 
 export interface Progress {
   rows: number
@@ -209,18 +221,19 @@ export interface Progress {
  */
 export async function renewExport(client: ClientBase, claim: Claim, progress: Progress): Promise<boolean> {
   const { rowCount } = await client.query(
-    `update exports set renewed_at = clock_timestamp(), rows = greatest(rows, $4), bytes = greatest(bytes, $5),
-       rows_total = case when $6::bigint is null then rows_total else greatest(rows_total, $6, rows, $4) end
-     where schema_id = $1 and id = $2 and state = 'running' and attempt = $3`,
+    `update exports set renewed_at = clock_timestamp(), rows = greatest(rows, $5), bytes = greatest(bytes, $6),
+       rows_total = case when $7::bigint is null then rows_total else greatest(rows_total, $7, rows, $5) end
+     where ${isClaimed}`,
     [...keyOf(claim), progress.rows, progress.bytes, progress.rowsTotal],
   )
   return rowCount === 1
 }
 
-/** Returns the export to `queued`. False if the process has lost it. */
+/** Returns the export to `queued`, from a claim of a former epoch, too. False if the process has lost it. */
 export async function releaseExport(client: ClientBase, claim: Claim): Promise<boolean> {
   const { rowCount } = await client.query(
-    `update exports set state = 'queued' where schema_id = $1 and id = $2 and state = 'running' and attempt = $3`,
+    `update exports set state = 'queued'
+     where schema_id = $1 and id = $2 and state = 'running' and attempt = $3 and epoch = $4 and pass_gate() > 0`,
     keyOf(claim),
   )
   return rowCount === 1
@@ -248,10 +261,10 @@ export interface StoredFile {
 export async function finishExport(client: ClientBase, claim: Claim, file: StoredFile) {
   const { rows } = await client.query<{ folderId: string }>({
     name: 'finish-export',
-    text: `update exports set state = 'done', finished_at = clock_timestamp(), file_key = $4, rows = $5, rows_total = $5,
-       bytes = $6, sha256 = $7, debit = $8, credit = $9, snapshot_on = $10, file_bytes = $11, file_sha256 = $12,
-       notes = $13
-     where schema_id = $1 and id = $2 and state = 'running' and attempt = $3
+    text: `update exports set state = 'done', finished_at = clock_timestamp(), file_key = $5, rows = $6, rows_total = $6,
+       bytes = $7, sha256 = $8, debit = $9, credit = $10, snapshot_on = $11, file_bytes = $12, file_sha256 = $13,
+       notes = $14
+     where ${isClaimed}
      returning folder_id as "folderId"`,
     values: [
       ...keyOf(claim),
@@ -273,8 +286,8 @@ export async function finishExport(client: ClientBase, claim: Claim, file: Store
 /** Returns as `finishExport`. */
 export async function failExport(client: ClientBase, claim: Claim, reason: string) {
   const { rows } = await client.query<{ folderId: string }>(
-    `update exports set state = 'failed', finished_at = clock_timestamp(), reason = $4
-     where schema_id = $1 and id = $2 and state = 'running' and attempt = $3
+    `update exports set state = 'failed', finished_at = clock_timestamp(), reason = $5
+     where ${isClaimed}
      returning folder_id as "folderId"`,
     [...keyOf(claim), reason],
   )
@@ -292,8 +305,8 @@ export async function endExport(client: ClientBase, { schemaId, exportId }: Expo
   return rows[0]?.folderId
 }
 
-function keyOf({ schemaId, exportId, attempt }: Claim): [string, string, number] {
-  return [schemaId, exportId, attempt]
+function keyOf({ schemaId, exportId, attempt, epoch }: Claim): [string, string, number, number] {
+  return [schemaId, exportId, attempt, epoch]
 }
 
 /** An export as staff see it, of any tenant. */

@@ -3,11 +3,13 @@
  * its end.
  *
  * A process can lose an export: it was silent for too long and another process claimed it, or staff cancelled it. Then
- * its next statement matches no row (see jobs.sql.ts), the thread stops, and none of its file stays in the store. The
+ * its next statement matches no row (see jobs.sql.ts), the thread stops, and none of its file stays in the store. If the
+ * database is away, or another server took its place, the export returns to the queue without using up an attempt. The
  * next attempt removes what a killed process left. After the last attempt, the queue entry returns until a process
  * finds the export ended and removes the rest.
  */
-import type { Pool } from 'pg'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ClientBase, Pool } from 'pg'
 import { inTenant } from '../db/pool.ts'
 import type { Log, RequeueReason } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
@@ -17,7 +19,7 @@ import type { Threads } from '../threads/pool.ts'
 import type { ExportTiming } from '../timing.ts'
 import { type AttemptOutcome, type RunningAttempt, startAttempt } from './attempt.ts'
 import { end, fail, finish } from './end.ts'
-import type { Failure } from './failure.ts'
+import { type Failure, isAway } from './failure.ts'
 import { reasonOf } from './job.ts'
 import {
   type Claim,
@@ -90,7 +92,7 @@ export class Supervisor {
       await this.#clear({ schemaId, exportId })
       return true
     }
-    const claim: Claim = { schemaId, exportId, attempt: job.attempt }
+    const claim: Claim = { schemaId, exportId, attempt: job.attempt, epoch: job.epoch }
     const started = performance.now()
     log('export.started', claim)
     const claimedAt = Date.now()
@@ -102,13 +104,13 @@ export class Supervisor {
     const isLost = await watch.end()
     const ms = Math.round(performance.now() - started)
     const report: Report = (ended) => this.#report(job, claimed, { ended, outcome, claimedAt })
-    if ('stored' in outcome) await this.#finish(claim, outcome, ms, report)
+    if ('stored' in outcome) await this.#finish(claim, claimed, outcome, ms, report)
     else if (this.#closing.signal.aborted) await this.#requeue(claim, claimed, 'stopping', report)
     else if (isLost) await this.#requeue(claim, claimed, 'lost', report)
     // What has not begun has not ended.
     else if ('noThread' in outcome) await this.#requeue(claim, claimed, 'noThread', () => {})
     else if ('noConnections' in outcome) await this.#requeue(claim, claimed, 'noConnections', () => {})
-    else await this.#fail(claim, job, outcome.failed, claimed.isLast, report)
+    else await this.#fail(claim, claimed, job, outcome.failed, report)
     return 'stored' in outcome || isLost || ('failed' in outcome && ownCauses.includes(outcome.failed.cause))
   }
 
@@ -172,17 +174,29 @@ export class Supervisor {
     }
   }
 
-  async #finish(claim: Claim, outcome: Stored, ms: number, report: Report): Promise<void> {
+  async #finish(
+    claim: Claim,
+    claimed: ClaimedEntry,
+    outcome: Stored,
+    ms: number,
+    report: Report,
+  ): Promise<void> {
     const { database, store, log } = this.#parts
     const { stored: file, axesLeftOut } = outcome
     if (axesLeftOut.length > 0) log('export.axesLeftOut', { ...claim, axes: axesLeftOut })
-    // If this fails, the file stays, because the transaction may still have committed. The next claim finds out.
-    const finished = await inTenant(database, claim.schemaId, (client) => finish(client, claim, file))
-    report(finished ? 'done' : 'cancelled')
-    if (!finished) {
-      log('export.lost', claim)
-      return store.remove(file.fileKey)
+    let finished: boolean
+    try {
+      finished = await inTenant(database, claim.schemaId, (client) => finish(client, claim, file))
+    } catch (error) {
+      if (!isAway(error)) throw error
+      // The file stays, because the transaction may still have committed. The next claim finds out.
+      return this.#requeue(claim, claimed, 'databaseAway', report)
     }
+    if (!finished) {
+      await store.remove(file.fileKey)
+      return this.#requeue(claim, claimed, 'lost', report)
+    }
+    report('done')
     const { rows, bytes, fileBytes } = file
     log('export.done', { ...claim, rows, bytes, fileBytes, ms })
     // First attempts, nearly all of them, need no request to the store.
@@ -190,32 +204,57 @@ export class Supervisor {
   }
 
   /**
-   * Requeues without using up an attempt, even if only the queue entry was lost: otherwise, with no entry left, nothing
-   * might ever claim the export again.
+   * Requeues without using up an attempt, unless another process has the export or it has ended. Even if only the queue
+   * entry was lost, or the epoch of the claim has passed: otherwise, with no entry left, nothing might ever claim the
+   * export again. Waits for a database that is away.
    */
   async #requeue(claim: Claim, claimed: ClaimedEntry, because: RequeueReason, report: Report): Promise<void> {
     const { database, timing, log } = this.#parts
-    const isRequeued = await inTenant(database, claim.schemaId, async (client) => {
+    const requeue = async (client: ClientBase) => {
       if (!(await releaseExport(client, claim))) return false
       // Without a pause, it would return to the same busy threads again and again.
       await claimed.requeue(client, because.startsWith('no') ? timing.pollSeconds : 0)
       return true
-    })
+    }
+    // It may be back at once, and away again as soon as the export is read: when all its connections are taken.
+    if (because === 'databaseAway') await this.#pause(timing.pollSeconds * 1_000)
+    const isRequeued = await this.#onceBack(() => inTenant(database, claim.schemaId, requeue))
     report(isRequeued ? 'interrupted' : 'cancelled')
     if (isRequeued) log('export.requeued', { ...claim, because })
     else log('export.lost', claim)
   }
 
+  /** Repeats what can be repeated until the database is back, or the process stops. */
+  async #onceBack<Result>(run: () => Promise<Result>): Promise<Result> {
+    for (;;) {
+      try {
+        return await run()
+      } catch (error) {
+        if (!isAway(error) || this.#closing.signal.aborted) throw error
+        await this.#pause(this.#parts.timing.renewMs)
+      }
+    }
+  }
+
+  /** Until the process stops, at most. */
+  #pause(ms: number): Promise<void> {
+    return delay(ms, undefined, { signal: this.#closing.signal }).catch(() => {})
+  }
+
   async #fail(
     claim: Claim,
+    claimed: ClaimedEntry,
     job: ClaimedExport,
     failure: Failure,
-    isLast: boolean,
     report: Report,
   ): Promise<void> {
     const { database, log } = this.#parts
     const error = { message: failure.message, stack: failure.stack }
-    if (failure.retryable && !isLast) {
+    if (failure.isAway) {
+      log('export.interrupted', { ...claim, error })
+      return this.#requeue(claim, claimed, 'databaseAway', report)
+    }
+    if (failure.retryable && !claimed.isLast) {
       log('export.interrupted', { ...claim, error })
       report('interrupted')
       await inTenant(database, claim.schemaId, (client) => releaseExport(client, claim))
@@ -223,8 +262,8 @@ export class Supervisor {
     }
     const reason = reasonOf(failure.cause, job.requestId, failure.detail)
     const failed = await inTenant(database, claim.schemaId, (client) => fail(client, claim, reason))
-    report(failed ? 'failed' : 'cancelled')
-    if (!failed) return log('export.lost', claim)
+    if (!failed) return this.#requeue(claim, claimed, 'lost', report)
+    report('failed')
     log('export.failed', { ...claim, requestId: job.requestId, cause: failure.cause, error })
     await this.#clear(claim)
   }

@@ -21,6 +21,8 @@ interface StoredEvent {
 /** An event with its number in a subscription. */
 export interface NumberedEvent extends StoredEvent {
   schemaId: string
+  /** In which it got its number. */
+  epoch: number
   sequence: number
 }
 
@@ -28,6 +30,8 @@ export interface NumberedEvent extends StoredEvent {
 export interface Batch {
   body: Buffer
   schemaId: string
+  /** Of all its numbers: they jump where it changes. */
+  epoch: number
   /** Decimal digits. */
   firstEvent: string
   lastEvent: string
@@ -58,6 +62,7 @@ export function packBatch(subscriptionId: string, events: NumberedEvent[]): Batc
   return {
     body: Buffer.from(`[${items.join(',')}]`),
     schemaId: first.schemaId,
+    epoch: first.epoch,
     firstEvent: first.id,
     lastEvent: last.id,
     events: items.length,

@@ -1,4 +1,5 @@
 /** The statements that change an export's state, checked against the table of transitions. */
+import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createPool, inTenant } from '../../src/db/pool.ts'
 import { type JobEvent, jobEvents, jobStates, transitions } from '../../src/jobs/job.ts'
@@ -7,6 +8,19 @@ import { createTenants, folders, type Staff } from '../support/ledgers/tenants.t
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
 const { first } = folders
+
+const file = {
+  fileKey: 'k',
+  rows: 1,
+  bytes: 1,
+  sha256: '0'.repeat(64),
+  fileBytes: 1,
+  fileSha256: '0'.repeat(64),
+  debit: 1n,
+  credit: 1n,
+  snapshotOn: '2026-01-01',
+  notes: undefined,
+}
 
 let database: TestDatabase
 let staff: Staff
@@ -23,20 +37,11 @@ afterAll(async () => {
 
 test('the statements follow the table of transitions, and never leave a final state', async () => {
   const id = `export_${'e'.repeat(32)}`
-  const claim = { schemaId: first.schemaId, exportId: id, attempt: 1 }
-  const file = {
-    fileKey: 'k',
-    rows: 1,
-    bytes: 1,
-    sha256: '0'.repeat(64),
-    fileBytes: 1,
-    fileSha256: '0'.repeat(64),
-    debit: 1n,
-    credit: 1n,
-    snapshotOn: '2026-01-01',
-    notes: undefined,
-  }
-  const events: Record<JobEvent, (client: import('pg').PoolClient, key: jobs.Claim) => Promise<unknown>> = {
+  const epoch = Number(
+    (await staff.client.query('select last_value from grandlivre.epoch')).rows[0].last_value,
+  )
+  const claim = { schemaId: first.schemaId, exportId: id, attempt: 1, epoch }
+  const events: Record<JobEvent, (client: PoolClient, key: jobs.Claim) => Promise<unknown>> = {
     claim: (client, key) => jobs.claimExport(client, key),
     release: (client, key) => jobs.releaseExport(client, key),
     finish: (client, key) => jobs.finishExport(client, key, file),
@@ -54,9 +59,9 @@ test('the statements follow the table of transitions, and never leave a final st
   const stateAfter = async (state: string, event: JobEvent, attempt: number) => {
     await owner.query('delete from grandlivre.exports where id = $1', [id])
     await owner.query(
-      `insert into grandlivre.exports (schema_id, id, folder_id, version, format, identity, request_id, attempt)
-       values ($1, $2, $3, '1.0.0', 'JSON', repeat('e', 64), 'request', 1)`,
-      [first.schemaId, id, first.folderId],
+      `insert into grandlivre.exports (schema_id, id, folder_id, version, format, identity, request_id, attempt, epoch)
+       values ($1, $2, $3, '1.0.0', 'JSON', repeat('e', 64), 'request', 1, $4)`,
+      [first.schemaId, id, first.folderId, epoch],
     )
     await owner.query(`update grandlivre.exports set ${prepare[state]} where id = $1`, [id])
     await inTenant(pool, first.schemaId, (client) => events[event](client, { ...claim, attempt }))
@@ -73,5 +78,48 @@ test('the statements follow the table of transitions, and never leave a final st
     owner.query(`update grandlivre.exports set state = 'queued' where id = $1`, [id]),
   ).rejects.toThrow('final')
   await owner.query('delete from grandlivre.exports where id = $1', [id])
+  await pool.end()
+})
+
+test('a claim of a former epoch can only be released, and not if the same attempt is another claim', async () => {
+  const key = { schemaId: first.schemaId, exportId: `export_${'f'.repeat(32)}` }
+  const owner = staff.client
+  await owner.query(
+    `insert into grandlivre.exports (schema_id, id, folder_id, version, format, identity, request_id)
+     values ($1, $2, $3, '1.0.0', 'JSON', repeat('f', 64), 'request')`,
+    [key.schemaId, key.exportId, first.folderId],
+  )
+  const pool = createPool(database.serviceUrl, { max: 1, applicationName: 'test claims' })
+  const run = <Result>(statement: (client: PoolClient) => Promise<Result>) =>
+    inTenant(pool, key.schemaId, statement)
+  const claim = async (): Promise<jobs.Claim> => {
+    const { attempt, epoch } = (await run((client) => jobs.claimExport(client, key)))!
+    return { ...key, attempt, epoch }
+  }
+  /** As if the name in the database were that of a former primary. */
+  const becomeOther = () => owner.query(`select setval('grandlivre.server_name', 1)`)
+  const progress = { rows: 1, rowsTotal: undefined, bytes: 1 }
+  const state = async () =>
+    (await owner.query('select state from grandlivre.exports where id = $1', [key.exportId])).rows[0].state
+
+  const survived = await claim()
+  expect(await run((client) => jobs.renewExport(client, survived, progress))).toBe(true)
+  await becomeOther()
+  expect(await run((client) => jobs.renewExport(client, survived, progress))).toBe(false)
+  expect(await run((client) => jobs.finishExport(client, survived, file))).toBe(undefined)
+  expect(await run((client) => jobs.failExport(client, survived, 'reason'))).toBe(undefined)
+  expect(await state()).toBe('running')
+  expect(await run((client) => jobs.releaseExport(client, survived))).toBe(true)
+  expect(await state()).toBe('queued')
+
+  const lost = await claim()
+  // The promoted server lacks the claim, and gives its attempt to another process.
+  await owner.query(`update grandlivre.exports set state = 'queued', attempt = attempt - 1`)
+  await becomeOther()
+  const other = await claim()
+  expect(other.attempt).toBe(lost.attempt)
+  expect(await run((client) => jobs.finishExport(client, lost, file))).toBe(undefined)
+  expect(await run((client) => jobs.releaseExport(client, lost))).toBe(false)
+  expect(await run((client) => jobs.finishExport(client, other, file))).toBe(first.folderId)
   await pool.end()
 })

@@ -108,6 +108,7 @@ describe('the body of a delivery', () => {
     data,
     createdAt: 1_795_255_463_892,
     schemaId: '100',
+    epoch: 5,
     sequence: Number(id) + 40,
   })
 
@@ -115,6 +116,7 @@ describe('the body of a delivery', () => {
     const { body, ...batch } = packBatch('7', [event('1'), { ...event('3'), sequence: 42 }])
     expect(batch).toEqual({
       schemaId: '100',
+      epoch: 5,
       firstEvent: '1',
       lastEvent: '3',
       events: 2,

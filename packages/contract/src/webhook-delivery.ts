@@ -27,17 +27,23 @@ export interface Signed {
 export interface Delivered extends Signed {
   /** First and last number of its events: `1042-1061`; undefined if they have none. */
   sequence: string | undefined
+  /** In which its events got their numbers; undefined if they have none. */
+  epoch: number | undefined
 }
 
 export const signingSecretPrefix = 'whsec_'
 
 /** @param version of the sender, for `user-agent` */
-export function deliveryHeaders({ sequence, ...signed }: Delivered, version: string): Record<string, string> {
+export function deliveryHeaders(
+  { sequence, epoch, ...signed }: Delivered,
+  version: string,
+): Record<string, string> {
   return {
     'content-type': 'application/json',
     'user-agent': `Grandlivre/${version}`,
     ...signedHeaders(signed),
     ...(sequence === undefined ? {} : { 'webhook-sequence': sequence }),
+    ...(epoch === undefined ? {} : { 'webhook-epoch': String(epoch) }),
   }
 }
 

@@ -1,31 +1,36 @@
-/** `failover`: after a promotion that may have lost commits, and after every restore. */
+/**
+ * `failover`: begins a new epoch where the database cannot tell by itself that it took the place of another, as from a
+ * snapshot of a disk (src/db/migrations/functions/epoch.sql). Whatever names a state, an id or a number catches up by
+ * itself at its next draw, so there is nothing else to do.
+ */
 
 import { command } from '../../../packages/terminal/src/command.ts'
 import type { StaffTerminal } from '../terminal/terminal.ts'
 import { asOwner, recordAct } from '../with-database.ts'
-import { type Failover, failOver } from './failover.ts'
+import { beginEpoch, type Moved, notifyAll } from './failover.sql.ts'
 
 export const failoverCommand = command({
   name: 'failover',
-  summary: 'refuse what the former database gave out, after a promotion or a restore',
+  summary: 'begin a new epoch, on a snapshot or a copy that was started without recovery',
   options: { yes: { help: 'do not ask' } },
   async run(terminal: StaffTerminal, { yes }) {
     if (!yes) await confirm(terminal)
     await asOwner(terminal, async (client) => {
-      const failover = await failOver(client)
-      const { last: formerEpoch, beyond: epoch } = failover.moved.find(({ name }) => name === 'epoch')!
+      const moved = await beginEpoch(client)
+      await notifyAll(client)
+      const { last: formerEpoch, beyond: epoch } = moved.find(({ name }) => name === 'epoch')!
       await recordAct(client, {
         act: 'failover',
         details: { formerEpoch: Number(formerEpoch), epoch: Number(epoch) },
       })
-      return reportOf(failover, formerEpoch, epoch)
+      return reportOf(moved, formerEpoch, epoch)
     })
   },
 })
 
 const warning = [
-  'This database takes the place of another, which may have had later commits: a standby was promoted, or a backup restored.',
-  'Partners read ledgers in full again, subscribers see a gap in their numbers, and running full exports fail.',
+  'This database takes the place of another, which may have had later commits, and cannot tell: it is a snapshot of a disk, for example.',
+  'Partners compare their ledgers by digests, subscribers see a jump in their numbers, and running full exports begin again.',
 ]
 
 /** @throws {Error} without a `yes`, or without a terminal to ask on */
@@ -37,15 +42,13 @@ async function confirm(terminal: StaffTerminal): Promise<void> {
   if (answer !== 'yes') throw new Error('Nothing was changed')
 }
 
-function reportOf(failover: Failover, formerEpoch: string, epoch: string): string[] {
-  const { moved, subscriptions, failedExports, retiredExports } = failover
+function reportOf(moved: Moved[], formerEpoch: string, epoch: string): string[] {
   return [
     `The epoch is ${epoch} now; before it was ${formerEpoch}. Cursors and ETags from before are refused.`,
     ...moved
       .filter(({ name }) => name !== 'epoch')
       .map(({ name, last, beyond }) => `${name} go on after ${beyond}; the last was ${last}.`),
-    `Numbers of events go on after a gap in ${subscriptions} subscriptions.`,
-    `${failedExports} running full exports failed; ${retiredExports} former ones no longer answer triggers.`,
+    'Numbers of events go on after a jump in each subscription, with its next event. Running full exports begin again.',
     '',
     'Next:',
     '  Let the processes reach this server. They need no restart.',

@@ -1,6 +1,7 @@
 -- A new epoch begins by itself on a server that took the place of another (functions/epoch.sql).
 
 create sequence epoch as bigint;
+grant select on sequence epoch to grandlivre_service;
 create sequence server_name as bigint;
 -- The present epoch goes on, so cursors stay good. The name as this_server has it.
 select setval('epoch', s.epoch), setval('server_name', hashtextextended(concat_ws('/', c.system_identifier::text,
@@ -28,8 +29,21 @@ create sequence console_key_ids as bigint;
 select setval('console_key_ids', max(id)) from console_keys;
 alter table console_keys alter id set default draw('console_key_ids');
 
+-- Of the last claim (src/jobs/jobs.sql.ts).
+alter table exports add column epoch integer;
+
 -- Last, because requests write and read these tables, and wait from here until the commit.
 alter table deliveries alter id set default draw('delivery_ids');
 alter table events alter id set default draw('event_ids');
+-- In which an event was committed, a subscription's last number was given, and the numbers of a run were. What is there is of
+-- the present one: a default that is a constant rewrites no table.
+do $$ begin
+  execute (select string_agg(format('alter table %s add column epoch integer not null default %s', name, e.last_value), ';')
+    from epoch e, unnest(array['events', 'subscriptions', 'sequence_runs']) as name);
+end $$;
+alter table events alter epoch set default pass_gate();
+alter table subscriptions alter epoch set default pass_gate();
+-- For processes of 0.2.0, which know no epochs.
+alter table sequence_runs alter epoch set default pass_gate();
 
--- functions: sha256 61f227cf638c2ee5a883d547a3196003cb341a69503f08dbd06bdbcd9a4300d7
+-- functions: sha256 a0cf076579428d2902c918e83383473468a40e93b4acd24bbfc0325cc2fe7307

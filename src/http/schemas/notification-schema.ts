@@ -79,8 +79,13 @@ export const sentToSubscribers: readonly RouteConfig[] = [
       ...signedHeaders,
       'webhook-sequence': z.string().optional().openapi({
         description:
-          'Numbers of the first and the last event. A gap is a loss. Absent in deliveries from before events had numbers',
+          'Numbers of the first and the last event. A gap within an epoch is a loss. Absent in deliveries from before events had numbers',
         example: '1042-1061',
+      }),
+      'webhook-epoch': z.string().optional().openapi({
+        description:
+          'The epoch of these numbers, which jump where it changes: events may have been lost with a server. Absent with webhook-sequence',
+        example: '583920114',
       }),
     },
     z.array(Notification).min(1).max(100),

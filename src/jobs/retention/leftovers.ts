@@ -16,7 +16,7 @@ import { inTenant } from '../../db/pool.ts'
 import { type ObjectStore, StoreError } from '../../store/store.ts'
 import { exportFolder, readFileKey } from '../file-key.ts'
 import { statusOf } from '../job.ts'
-import type { Claim, ExportKey } from '../jobs.sql.ts'
+import type { AttemptKey, ExportKey } from '../jobs.sql.ts'
 import { fileOf } from './retention.sql.ts'
 
 /**
@@ -25,7 +25,7 @@ import { fileOf } from './retention.sql.ts'
  * @throws {StoreError} if the store is unreachable. If it refuses the removal, the attempt continues, because the store
  * may still accept the file
  */
-export async function clearEarlier(store: ObjectStore, claim: Claim): Promise<void> {
+export async function clearEarlier(store: ObjectStore, claim: AttemptKey): Promise<void> {
   if (claim.attempt === 1) return
   const isEarlier = (key: string) => {
     const other = readFileKey(key)

@@ -75,9 +75,17 @@ export async function deliver(parts: DeliverParts, turn: Turn): Promise<void> {
   while (sending) {
     const { receiver, delivery } = sending
     const secrets = openSecrets(receiver, parts.masterKey)
-    const { id, body, firstSequence, lastSequence } = delivery
+    const { id, body, firstSequence, lastSequence, epoch } = delivery
     const sequence = firstSequence === null ? undefined : `${firstSequence}-${lastSequence}`
-    const request = { postUrl: receiver.postUrl, id, body, date: parts.now(), sequence, ...secrets }
+    const request = {
+      postUrl: receiver.postUrl,
+      id,
+      body,
+      date: parts.now(),
+      sequence,
+      epoch: epoch ?? undefined,
+      ...secrets,
+    }
     const began = performance.now()
     const response = await post(parts, request, turn.stopped)
     turn.onAttempt(performance.now() - began)
@@ -132,7 +140,7 @@ async function nextEvents(
     const from = (after: number) => readNumbered(client, subscriptionId, after, limits.deliveryEventsMax)
     const next = await from(collected)
     if (next.length > 0) return next
-    // Only a gap longer than one delivery comes here: what was not delivered in 30 days is gone.
+    // Only a gap longer than one delivery comes here: what was not delivered in 30 days is gone, or another epoch began.
     const oldest = await oldestNumber(client, subscriptionId, collected)
     if (oldest <= numbered) return from(oldest - 1)
     await passOverExpired(client, subscriptionId)

@@ -37,6 +37,8 @@ export interface Delivery {
   /** Numbers of its events; null if it is from before events had numbers. */
   firstSequence: number | null
   lastSequence: number | null
+  /** Of its numbers; null without any, and if retention has forgotten them. */
+  epoch: number | null
   body: Buffer
 }
 
@@ -135,7 +137,10 @@ export async function findWaiting(client: ClientBase, subscriptionId: string, no
         extract(epoch from s.last_success_at)::float8 * 1000 as "lastSuccessAt",
         extract(epoch from s.woken_at)::float8 * 1000 as "plannedAt",
         s.numbered::float8, s.collected::float8,
-        d.first_sequence::float8 as "firstSequence", d.last_sequence::float8 as "lastSequence", d.schema_id as "schemaId", d.id, d.attempts, d.attempts_before_replay as "attemptsBeforeReplay", d.body,
+        d.first_sequence::float8 as "firstSequence", d.last_sequence::float8 as "lastSequence",
+        (select r.epoch from sequence_runs r where r.subscription_id = s.id and r.first_sequence <= d.first_sequence
+         order by r.first_sequence desc limit 1) as epoch,
+        d.schema_id as "schemaId", d.id, d.attempts, d.attempts_before_replay as "attemptsBeforeReplay", d.body,
         d.is_replay as "isReplay", d.next_attempt_at <= to_timestamp($2 / 1000.0) as "isDue"
       from subscriptions s
       join third_parties t on t.id = s.third_party_id and t.disconnected_at is null
@@ -166,7 +171,7 @@ export async function storeBatch(
   batch: Batch,
   now: number,
 ): Promise<Delivery> {
-  const { schemaId, body, firstSequence, lastSequence } = batch
+  const { schemaId, body, epoch, firstSequence, lastSequence } = batch
   const { rows } = await client.query<{ id: string }>({
     name: 'store-batch',
     text: `with moved as (
@@ -189,7 +194,7 @@ export async function storeBatch(
     ],
   })
   const unsent = { attempts: 0, attemptsBeforeReplay: 0, isReplay: false }
-  return { schemaId, id: rows[0]!.id, ...unsent, firstSequence, lastSequence, body }
+  return { schemaId, id: rows[0]!.id, ...unsent, firstSequence, lastSequence, epoch, body }
 }
 
 /** Passes over numbers whose events are all gone: otherwise every search would find the subscription again. */

@@ -89,6 +89,7 @@ export async function sendPing(
     id: deliveryId,
     body,
     sequence: undefined,
+    epoch: undefined,
     date: at,
     trace,
     ...openSecrets(sealed, masterKey),

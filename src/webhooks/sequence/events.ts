@@ -6,7 +6,7 @@ import { AppError } from '../../errors.ts'
 import { type NumberedEvent, notificationOf } from '../body.ts'
 import { findOwnSubscription, type Owner, wakeSubscription } from '../subscriptions.sql.ts'
 import { numberInParts } from './number-in-parts.ts'
-import { oldestNumber, readNumbered } from './numbered.sql.ts'
+import { findJump, oldestNumber, readNumbered } from './numbered.sql.ts'
 import { readNumbering } from './numbering.sql.ts'
 
 export interface EventPage {
@@ -15,6 +15,8 @@ export interface EventPage {
   events: number
   /** The last number of the subscription. Every event that was committed before the call has one. */
   latest: number
+  /** In which the events of the page got their numbers; without events, the present one: all that was committed has its number. */
+  epoch: number
 }
 
 /**
@@ -36,14 +38,18 @@ export async function readEvents(
   for (;;) {
     const page = await inTenant(database, schemaId, async (client) => {
       if (!(await findOwnSubscription(client, owner, subscriptionId))) return undefined
-      const { numbered, isBehind, isRetried } = await readNumbering(client, subscriptionId)
+      const { numbered, epoch, isBehind, isRetried } = await readNumbering(client, subscriptionId)
       if (isBehind && !isNumbered) return 'behind'
       if (isRetried) await wakeSubscription(client, subscriptionId, 'reader')
       const events = after < numbered ? await readNumbered(client, subscriptionId, after, most) : []
-      const isExpired = after < numbered && events[0]?.sequence !== after + 1
-      if (isExpired) throw expired(await oldestNumber(client, subscriptionId, after))
+      if (after < numbered && events[0]?.sequence !== after + 1) {
+        const jump = await findJump(client, subscriptionId, after)
+        if (jump === undefined) throw expired(await oldestNumber(client, subscriptionId, after))
+        events.splice(0, events.length, ...(await readNumbered(client, subscriptionId, jump, most)))
+      }
       // A reader or the dispatcher may just have numbered more.
-      return { ...packPage(subscriptionId, events), latest: Math.max(numbered, events.at(-1)?.sequence ?? 0) }
+      const latest = Math.max(numbered, events.at(-1)?.sequence ?? 0)
+      return { ...packPage(subscriptionId, events), latest, epoch: events[0]?.epoch ?? epoch }
     })
     if (page !== 'behind') return page
     await numberInParts((run) => inTenant(database, schemaId, run), subscriptionId)

@@ -48,11 +48,11 @@ export async function readNumbered(
           (select max(first_sequence) from sequence_runs where subscription_id = $1 and first_sequence <= $2::bigint + 1),
           0)
       ), numbered as (
-        select r.schema_id as "schemaId", e.id, ${payload},
+        select r.schema_id as "schemaId", e.id, r.epoch, ${payload},
           r.last_sequence + 1 - row_number() over (partition by r.first_sequence order by e.id desc) as sequence
         from runs r join ${eventsOfRun} join ${hearing}
       )
-      select "schemaId", id, sequence::float8, name, operation, scope, data, "createdAt"
+      select "schemaId", id, epoch, sequence::float8, name, operation, scope, data, "createdAt"
       from numbered n where n.sequence > $2 order by n.sequence limit $3`,
     values: [subscriptionId, after, most],
   })
@@ -80,6 +80,27 @@ export async function oldestNumber(client: ClientBase, subscriptionId: string, a
     [subscriptionId, after],
   )
   return rows[0]!.oldest
+}
+
+/**
+ * The number before the first one of another epoch, if none lies between `after` and that one: numbers jump where an epoch
+ * begins. Undefined if there is no jump, and if the events before it are no longer kept.
+ */
+export async function findJump(
+  client: ClientBase,
+  subscriptionId: string,
+  after: number,
+): Promise<number | undefined> {
+  const { rows } = await client.query<{ jump: number }>(
+    `select next.first_sequence::float8 - 1 as jump
+     from (select * from sequence_runs where subscription_id = $1 and first_sequence <= $2
+           order by first_sequence desc limit 1) as last
+     cross join (select * from sequence_runs where subscription_id = $1 and first_sequence > $2
+                 order by first_sequence limit 1) as next
+     where last.last_sequence <= $2 and last.epoch <> next.epoch`,
+    [subscriptionId, after],
+  )
+  return rows[0]?.jump
 }
 
 /** How many numbers after `after` were given to events: a gap has none. @param after decimal digits */

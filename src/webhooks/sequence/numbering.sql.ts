@@ -7,6 +7,11 @@
  * event can appear before a position that has passed. The numbers of one schema follow from the events and the changes
  * of the filter alone: a crash that loses a transaction of the dispatcher (`whileDelivering`) loses numbers that are
  * then given again, each to the same event.
+ *
+ * A promoted server may lack the last events, whose numbers others have seen. So numbers jump where the epoch changes
+ * (`beyond_lost`), which tells subscribers that they may lack something. Events of one schema that are left from the
+ * former epoch get theirs before the jump: the same that they had. For all schemas the order of numbers is that in which
+ * they were given, which may be lost, too: there the jump comes before anything else is numbered.
  */
 import type { ClientBase } from 'pg'
 import { idMax } from '../../events/events.sql.ts'
@@ -66,8 +71,8 @@ export const payload = `e.name, e.operation, e.scope, e.data,
   (extract(epoch from e.created_at) * 1000)::float8 as "createdAt"`
 
 /**
- * Numbers the first `$3` matches among `$2` events of one schema from the first match on: the schema whose match has the
- * lowest id. A run holds no event that its kinds and folders select and its owner does not hear of: its numbers are
+ * Numbers the first `$3` matches among `$2` events of one schema from the first match on, as far as they were committed
+ * in the same epoch: the schema whose match has the lowest id. A run holds no event that its kinds and folders select and its owner does not hear of: its numbers are
  * counted by kinds and folders alone, as those that were given before firms were told apart. Several schemas have no
  * order of commits, so the order of their numbers must outlive a crash: that commit waits for the disk.
  * A known cost: where events of two firms take turns, each event begins a run. A column sequence_runs.firm_id would let
@@ -79,29 +84,36 @@ const numbering = (columns: string, until = '') => `
     from subscriptions s cross join lateral ${positions}
     where s.id = $1
     order by 2 limit 1
+  ), start as materialized (
+    select e.schema_id, e.id, e.epoch as committed_in, given.epoch, case given.epoch
+        when s.epoch then s.numbered else beyond_lost(s.numbered, clock_timestamp()) end as numbered
+    from first join events e on (e.schema_id, e.id) = (first.schema_id, first.id)
+    join subscriptions s on s.id = $1
+    cross join lateral (select case when s.schema_id is null then pass_gate()::integer else e.epoch end as epoch) as given
   ), matched as materialized (
-    select m.*, (select numbered from subscriptions where id = $1) + row_number() over (order by m.id) as sequence
+    select m.*, m.numbered + row_number() over (order by m.id) as sequence
     from (
-      select e.schema_id, e.id, ${isHeard} as heard,
+      select e.schema_id, e.id, start.numbered, start.epoch, ${isHeard} as heard,
         count(*) filter (where not (${isHeard})) over (order by e.id) as unheard${columns}
-      from first cross join lateral (
-        select * from events where schema_id = first.schema_id and id >= first.id order by id limit $2
+      from start cross join lateral (
+        select * from events where schema_id = start.schema_id and id >= start.id order by id limit $2
       ) as e
       join subscriptions s on s.id = $1
-      where selects(s.on_events, s.folder_ids, e.name, e.folder_id) ${until}
+      where selects(s.on_events, s.folder_ids, e.name, e.folder_id) and e.epoch = start.committed_in ${until}
     ) as m
     where m.heard order by m.id limit $3
   ), run as (
-    insert into sequence_runs (schema_id, subscription_id, first_sequence, last_sequence, first_event, last_event)
-    select schema_id, $1, min(sequence), max(sequence), min(id), max(id) from matched
-    group by schema_id, unheard, (sequence - 1) / 1000
+    insert into sequence_runs (schema_id, subscription_id, epoch, first_sequence, last_sequence, first_event, last_event)
+    select schema_id, $1, epoch, min(sequence), max(sequence), min(id), max(id) from matched
+    group by schema_id, epoch, unheard, (sequence - 1) / 1000
   ), moved as (
     insert into subscription_positions (schema_id, subscription_id, position)
     select schema_id, $1, max(id) from matched group by schema_id
     on conflict (schema_id, subscription_id) do update set position = excluded.position
   ), counted as (
-    update subscriptions s set numbered = last.sequence
-    from (select max(sequence) as sequence from matched) as last
+    update subscriptions s set numbered = last.sequence, epoch = start.epoch,
+      collected = case when s.collected = s.numbered then start.numbered else s.collected end
+    from start, (select max(sequence) as sequence from matched) as last
     where s.id = $1 and last.sequence is not null
     returning case when s.schema_id is null then set_config('synchronous_commit', 'on', true) end
   )`
@@ -120,11 +132,17 @@ export async function lockSubscription(client: ClientBase, subscriptionId: strin
   })
 }
 
-/** The last number of a subscription, whether there are events without a number, and whether a delivery waits for a retry. */
+/** The last number of a subscription, the present epoch, whether there are events without a number, and whether a delivery waits for a retry. */
 export async function readNumbering(client: ClientBase, subscriptionId: string) {
-  const { rows } = await client.query<{ numbered: number; isBehind: boolean; isRetried: boolean }>({
+  const { rows } = await client.query<{
+    numbered: number
+    epoch: number
+    isBehind: boolean
+    isRetried: boolean
+  }>({
     name: 'read-numbering',
     text: `select s.numbered::float8 as numbered,
+        pg_sequence_last_value('epoch')::integer as epoch,
         exists (select from ${positions} where ${firstMatch} is not null) as "isBehind",
         s.enabled and s.post_url is not null and exists (select from deliveries d
           where d.subscription_id = s.id and d.state = 'pending' and not d.is_replay and d.next_attempt_at > now()
@@ -143,7 +161,7 @@ export async function numberNext(client: ClientBase, subscriptionId: string, mos
   const { rows } = await client.query<NumberedEvent>({
     name: 'number-next',
     text: `with ${numbering(`, ${payload}`)}
-      select schema_id as "schemaId", id, sequence::float8, name, operation, scope, data, "createdAt"
+      select schema_id as "schemaId", id, epoch, sequence::float8, name, operation, scope, data, "createdAt"
       from matched order by id`,
     values: [subscriptionId, deliveryWindow, most],
   })
@@ -164,7 +182,7 @@ export async function latestEventId(client: ClientBase): Promise<string> {
 export async function numberMore(client: ClientBase, subscriptionId: string, until: string): Promise<number> {
   const { rows } = await client.query<{ count: number }>({
     name: 'number-more',
-    text: `with ${numbering('', 'and first.id <= $4')} select count(*)::int as count from matched`,
+    text: `with ${numbering('', 'and start.id <= $4')} select count(*)::int as count from matched`,
     values: [subscriptionId, wideWindow, wideWindow, until],
   })
   return rows[0]!.count

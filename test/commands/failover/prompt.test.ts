@@ -68,7 +68,7 @@ describe.skipIf(!isScriptThere)('failover asks, and', () => {
 
   test('begins a new epoch after yes', async () => {
     expect(await typed('yes\r')).toMatch(
-      /Partners read ledgers in full again[\s\S]*The epoch is \d+ now; before it was 1\./,
+      /Partners compare their ledgers by digests[\s\S]*The epoch is \d+ now; before it was 1\./,
     )
     expect(await stateOfDatabase()).not.toMatchObject({ epoch: '1' })
   })

@@ -47,6 +47,7 @@ test('a request carries its content type, sender, signatures, numbers and digest
     'user-agent': `Grandlivre/${packageJson.version}`,
     'webhook-id': (await deliveriesOf(stage, id))[0].id,
     'webhook-sequence': '1-1',
+    'webhook-epoch': '1',
     'webhook-timestamp': String(Math.floor(Number(date) / 1000)),
     'content-digest': `sha-256=:${createHash('sha256').update(request!.body).digest('base64')}:`,
   })

@@ -14,19 +14,34 @@ export interface EventPage {
   events: NumberedEvent[]
   /** The last number of the subscription at the time of this page. */
   latest: number
+  /** In which its events got their numbers, which jump where it changes. Undefined from a service of version 0.2.0. */
+  epoch: number | undefined
+}
+
+/** Numbers that are left out, both ends included. */
+export interface EventGap {
+  from: number
+  to: number
+  /**
+   * The one that began there, on a server that took the place of another: events may have been lost with that one. Ask
+   * each ledger for what changed (`since`). Undefined: the subscription was moved to `latest`, for example.
+   */
+  epoch: number | undefined
 }
 
 export interface EventOptions {
   /** The last number that was processed; 0 before the first event. */
   after: number
+  /** Of that number, as the page of it told: after a failover, a reader that begins again knows by it that a server was lost. */
+  epoch?: number | undefined
   /** Events in one answer, 1 to 1,000. Default: 100. */
   limit?: number
   /** Seconds that the service holds a request until there is something new, 0 to 30. Default: 30. */
   wait?: number
   /** Ends the iteration, without an error. */
   signal?: AbortSignal | undefined
-  /** Called for numbers that were left out, both ends included: the subscription was moved to `latest`, for example. */
-  onGap?(missing: { from: number; to: number }): void | Promise<void>
+  /** Called for numbers that were left out. Without it, those of a new epoch are passed over. */
+  onGap?(missing: EventGap): void | Promise<void>
 }
 
 const mostWaitSeconds = 30
@@ -43,7 +58,7 @@ export async function* readEvents(
 /**
  * The same, by answers of the service.
  * @throws {GrandlivreError} ERR-EVENTS-EXPIRED with `details.oldest` if events after the number are gone; EVENTS-MISSING
- *   with `details.from` and `details.to` for a gap, unless there is `onGap`
+ *   with `details.from` and `details.to` for a gap within an epoch, unless there is `onGap`
  */
 export async function* readEventPages(
   requests: Requests,
@@ -53,22 +68,27 @@ export async function* readEventPages(
   const { limit = 100, wait = mostWaitSeconds, signal } = options
   const path = `/webhook/${encodeURIComponent(subscriptionId)}/events`
   let { after } = options
+  let lastEpoch = options.epoch
   if (!Number.isSafeInteger(after) || after < 0)
     throw clientError('INVALID-OPTION', 'after must be a whole number, 0 before the first event')
   while (!signal?.aborted) {
     const page = await readPage(requests, path, { after, limit, wait }, signal)
     if (!page) return
-    // To wait until the numbers get there would lose every event up to then.
-    if (page.latest < after)
+    const { epoch } = page
+    const begun = epoch === lastEpoch ? undefined : epoch
+    // To wait until the numbers get there would lose every event up to then. In another epoch they jump beyond it.
+    if (page.latest < after && (begun === undefined || lastEpoch === undefined))
       throw clientError(
         'INVALID-OPTION',
         `after is ${after}, and the last event of the subscription has the number ${page.latest}: it is the number of ` +
           'another subscription, or the service was restored to an earlier state',
       )
-    const events = await checkNumbers(page.events, after, options)
+    // The service leaves out numbers without an error only where an epoch began.
+    const events = await checkNumbers(page.events, after, begun, options)
     if (events.length === 0) continue
     after = events.at(-1)!.sequence
-    yield { events, latest: page.latest }
+    lastEpoch = epoch
+    yield { ...page, events }
   }
 }
 
@@ -85,7 +105,9 @@ async function readPage(
       sequence: Number(sequence),
       event,
     }))
-    return { events, latest: numberOf(answer, 'x-latest-sequence') }
+    const epoch =
+      answer.headers['webhook-epoch'] === undefined ? undefined : numberOf(answer, 'webhook-epoch')
+    return { events, latest: numberOf(answer, 'x-latest-sequence'), epoch }
   } catch (error) {
     if (signal?.aborted) return undefined
     throw error
@@ -93,15 +115,20 @@ async function readPage(
 }
 
 /** A number that was there before is left out: the service gives none twice, but a proxy may. */
-async function checkNumbers(events: NumberedEvent[], after: number, { onGap }: EventOptions) {
+async function checkNumbers(
+  events: NumberedEvent[],
+  after: number,
+  begun: number | undefined,
+  { onGap }: EventOptions,
+) {
   const fresh: NumberedEvent[] = []
   let last = after
   for (const each of events) {
     if (each.sequence <= last) continue
     if (each.sequence > last + 1) {
-      const missing = { from: last + 1, to: each.sequence - 1 }
-      if (!onGap) throw gap(missing)
-      await onGap(missing)
+      const missing = { from: last + 1, to: each.sequence - 1, epoch: fresh.length === 0 ? begun : undefined }
+      if (!onGap && missing.epoch === undefined) throw gap(missing)
+      await onGap?.(missing)
     }
     last = each.sequence
     fresh.push(each)
@@ -109,8 +136,7 @@ async function checkNumbers(events: NumberedEvent[], after: number, { onGap }: E
   return fresh
 }
 
-function gap(missing: { from: number; to: number }) {
-  const { from, to } = missing
+function gap({ from, to }: EventGap) {
   const numbers = from === to ? `Event ${from} is` : `Events ${from} to ${to} are`
-  return clientError('EVENTS-MISSING', `${numbers} missing`, { details: { ...missing } })
+  return clientError('EVENTS-MISSING', `${numbers} missing`, { details: { from, to } })
 }

@@ -36,7 +36,7 @@ export type * from './api/items.ts'
 export type { Block, Blocks } from './blocks.ts'
 export type { Changes, ChangesOptions, EntryRange } from './changes.ts'
 export { GrandlivreError, type Issue } from './errors.ts'
-export type { EventOptions, EventPage, NumberedEvent } from './events.ts'
+export type { EventGap, EventOptions, EventPage, NumberedEvent } from './events.ts'
 export type { Downloaded, DownloadOptions, DownloadProgress } from './files/download.ts'
 export type {
   DoneExport,

@@ -76,9 +76,13 @@ export type VerifiedWebhook =
       sequence: { first: number; last: number } | null
       /**
        * Numbers between `lastSequence` and this delivery, which never arrived: read them with
-       * `GET /api/v1/webhook/{id}/events?after=<from - 1>`. Null if there are none. Its header is not signed.
+       * `GET /api/v1/webhook/{id}/events?after=<from - 1>`. Null if there are none. Its header is not signed. Numbers
+       * jump by billions where `epoch` changes: there events may have been lost with a server, so ask each ledger for
+       * what changed (`since`).
        */
       missing: { from: number; to: number } | null
+      /** Of these numbers: keep it with them. Null where there is no `sequence`. */
+      epoch: number | null
     }
   | {
       /** Answer it with 401. */
@@ -129,6 +133,7 @@ export function verifyWebhook(request: WebhookRequest): VerifiedWebhook {
     sentAt: sentAt!,
     deliveryId: headerOf(headers, 'webhook-id') ?? null,
     sequence,
+    epoch: epochOf(headers),
     missing: isGap ? { from: lastSequence + 1, to: sequence.first - 1 } : null,
   }
 }
@@ -194,6 +199,12 @@ function isBodyChanged({ headers, body }: WebhookRequest): boolean {
 function sequenceOf(headers: WebhookRequest['headers']): { first: number; last: number } | null {
   const [, first, last] = headerOf(headers, 'webhook-sequence')?.match(/^(\d{1,15})-(\d{1,15})$/) ?? []
   return first === undefined ? null : { first: Number(first), last: Number(last) }
+}
+
+/** `webhook-epoch: 583920114` */
+function epochOf(headers: WebhookRequest['headers']): number | null {
+  const epoch = headerOf(headers, 'webhook-epoch')
+  return epoch !== undefined && /^\d{1,15}$/.test(epoch) ? Number(epoch) : null
 }
 
 function refused(reason: WebhookRefusal): VerifiedWebhook {

@@ -4,7 +4,7 @@ import { publish } from '../../../../src/events/publish.ts'
 import { setWebhookRoutes } from '../../../../test/support/stages/webhook-routes.ts'
 import { documents, numbered } from '../../../../test/support/stages/webhooks.ts'
 import { until } from '../../../../test/support/until.ts'
-import type { EventPage, NumberedEvent } from '../../src/client/grandlivre.ts'
+import type { EventGap, EventOptions, EventPage, NumberedEvent } from '../../src/client/grandlivre.ts'
 import { type FaultyProxy, startFaultyProxy } from '../support/client/faulty-proxy.ts'
 import { libraryOf } from '../support/client/library.ts'
 
@@ -123,7 +123,7 @@ test('a gap is an error that names it, or is reported', async () => {
   const gaps: unknown[] = []
   const onGap = (gap: { from: number; to: number }) => void gaps.push(gap)
   expect(await take(ledger.events(id, { after: 0, onGap }), 3)).toEqual(['1 x', '4 x', '5 x'])
-  expect(gaps).toEqual([{ from: 2, to: 3 }])
+  expect(gaps).toEqual([{ from: 2, to: 3, epoch: undefined }])
   ledger.close()
 })
 
@@ -142,5 +142,35 @@ test('events that are no longer kept are an error with the oldest number', async
   })
   expect(await take(ledger.events(id, { after: 2 }), 3)).toHaveLength(3)
   await expect(take(ledger.events(id, { after: -1 }), 1)).rejects.toMatchObject({ code: 'INVALID-OPTION' })
+  ledger.close()
+})
+
+test('a jump into another epoch is told, and the reader goes on, also one that has read what is lost', async () => {
+  const id = await routes.make(routes.firm, { postUrl: null })
+  await add(['a', 'b'])
+  const ledger = libraryOf(routes.firm, proxy.url)
+  const gaps: unknown[] = []
+  const onGap = (gap: EventGap) => void gaps.push(gap)
+  const first = async (options: EventOptions): Promise<EventPage> => {
+    for await (const page of ledger.eventPages(id, options)) return page
+    throw new Error('it ended')
+  }
+  const { epoch: former } = await first({ after: 0 })
+  // As if the name in the database were that of a former primary, which had given out 3 and 4.
+  await owner.query(`select setval('server_name', 1)`)
+  await add(['new'])
+  const page = await first({ after: 4, epoch: former, onGap })
+  const [{ sequence }] = page.events as [NumberedEvent]
+  expect([page.epoch === former, sequence > 4e9]).toEqual([false, true])
+  expect(gaps).toEqual([{ from: 5, to: sequence - 1, epoch: page.epoch }])
+  expect(await take(ledger.events(id, { after: 0 }), 3)).toEqual(['1 a', '2 b', `${sequence} new`])
+  // Nothing is committed yet in the epoch after that: the reader waits.
+  await owner.query(`select setval('server_name', 1), draw('ids')`)
+  const waiting = first({ after: sequence + 1, epoch: page.epoch })
+  proxy.asked = []
+  await until(() => proxy.asked.length === 1)
+  await add(['newer'])
+  expect((await waiting).events.map(({ event }) => (event.data as { name: string }).name)).toEqual(['newer'])
+  await expect(first({ after: sequence * 2, wait: 0 })).rejects.toMatchObject({ code: 'INVALID-OPTION' })
   ledger.close()
 })

@@ -43,6 +43,7 @@ const accepted = (of: object[]) => ({
   deliveryId: null,
   sequence: null,
   missing: null,
+  epoch: null,
 })
 
 describe('a delivery is accepted', () => {
@@ -156,6 +157,7 @@ describe('with the signing secret of the subscription', () => {
       'webhook-timestamp': timestamp,
       'webhook-signature': `v1,${signature}`,
       'webhook-sequence': '1042-1061',
+      'webhook-epoch': '583920114',
       ...changed,
     }
     return { signingSecret, headers, body: text, now } satisfies WebhookRequest
@@ -166,7 +168,12 @@ describe('with the signing secret of the subscription', () => {
   }
 
   test('a delivery is accepted, also by one of several signatures or secrets', () => {
-    const delivered = { ...accepted(events), deliveryId: '4711', sequence: { first: 1042, last: 1061 } }
+    const delivered = {
+      ...accepted(events),
+      deliveryId: '4711',
+      sequence: { first: 1042, last: 1061 },
+      epoch: 583920114,
+    }
     const request = standard()
     expect(verifyWebhook(request)).toEqual(delivered)
     // A fixed value, so that both sides cannot be wrong in the same way.

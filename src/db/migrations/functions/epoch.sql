@@ -87,6 +87,8 @@ begin
 end $$;
 
 revoke all on function beyond_lost from public;
+-- For numbers of events (src/webhooks/sequence/numbering.sql.ts).
+grant execute on function beyond_lost to grandlivre_service;
 
 -- Begins a new epoch, if it is forced or nobody else has begun it for this server meanwhile. Returns the former and the new
 -- last value of each sequence, of the epoch itself too. Jumps first, the name last: who finds the name draws beyond them. The

@@ -31,7 +31,8 @@ export const subscriptionEvents = tokenRoute({
   summary: 'The events of a subscription of the caller, by number',
   description:
     'Answers whether the subscription delivers, fails, is disabled or has no address. Numbers are consecutive: a gap is a ' +
-    'loss. Events are kept for 30 days; after that the answer is 410 ERR-EVENTS-EXPIRED, and details.oldest is the first ' +
+    'loss. Where webhook-epoch changes they jump: events may have been lost with a server, so ask each ledger for what ' +
+    'changed (since). Events are kept for 30 days; after that the answer is 410 ERR-EVENTS-EXPIRED, and details.oldest is the first ' +
     'number still kept. With wait, the request is held until there is an event after the number.',
   query,
   params: subscriptionId,
@@ -39,7 +40,7 @@ export const subscriptionEvents = tokenRoute({
   answers: {
     200: {
       ...inJson(
-        'Ascending, without gaps. It may be shorter than limit: X-Latest-Sequence tells what is left',
+        'Ascending, without gaps, of one epoch. It may be shorter than limit: X-Latest-Sequence tells what is left',
         z.array(NumberedNotification),
       ),
       headers: {
@@ -47,15 +48,21 @@ export const subscriptionEvents = tokenRoute({
           description: 'The last number of the subscription; 0 without any',
           schema: { type: 'integer' },
         },
+        'Webhook-Epoch': {
+          description:
+            'The epoch in which the events of the answer got their numbers; without events, the present one',
+          schema: { type: 'integer' },
+        },
       },
     },
   },
   answer: async (call) => {
-    const { json, latest } = await readOrWait(call)
+    const { json, latest, epoch } = await readOrWait(call)
     return call.c.body(json, 200, {
       ...uncached,
       'Content-Type': 'application/json',
       'X-Latest-Sequence': String(latest),
+      'Webhook-Epoch': String(epoch),
     })
   },
 })

@@ -6,6 +6,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { deliveryEventsMax } from '../../../../contract/src/webhook-delivery.ts'
+import type { EventGap } from '../../client/events.ts'
 import type { Grandlivre } from '../../client/grandlivre.ts'
 import { isAccepted } from '../answer-text.ts'
 import { type Batch, batchesOf } from './batches.ts'
@@ -38,7 +39,11 @@ export function forwarding(
   ledger: Grandlivre,
   subscriptionId: number,
   receiver: Receiver,
-  shown: { attempted: (attempted: Attempted) => void; nothingToReplay: () => void },
+  shown: {
+    attempted: (attempted: Attempted) => void
+    nothingToReplay: () => void
+    jumped: (missing: EventGap) => void
+  },
   signal: AbortSignal,
 ) {
   /** Cuts the pause before the next attempt; undefined while there is none. */
@@ -53,8 +58,8 @@ export function forwarding(
 
   const attempt = async (batch: Batch, id: string, number: number, isReplay: boolean): Promise<Attempted> => {
     const { target, secret, signingSecret, version } = receiver
-    const { body, sequence } = batch
-    const delivered = { id, body, date: Date.now(), secret, signingSecrets: [signingSecret], sequence }
+    const { body, sequence, epoch } = batch
+    const delivered = { id, body, date: Date.now(), secret, signingSecrets: [signingSecret], sequence, epoch }
     const answer = await postLocally(target, delivered, version, signal)
     const attempted = { ...answer, batch, attempt: number, isReplay, pauseMs: pauseAfter(answer, number) }
     if (isReplay) attempted.pauseMs = null
@@ -86,8 +91,15 @@ export function forwarding(
     async run(countMax = Number.POSITIVE_INFINITY): Promise<void> {
       const limit = Math.min(deliveryEventsMax, countMax)
       let left = countMax
-      for await (const { events } of ledger.eventPages(subscriptionId, { after: 0, limit, signal })) {
-        for (const batch of batchesOf(events.slice(0, left))) await inTurn(() => deliver(batch))
+      const { jumped: onGap } = shown
+      for await (const { events, epoch } of ledger.eventPages(subscriptionId, {
+        after: 0,
+        limit,
+        signal,
+        onGap,
+      })) {
+        for (const batch of batchesOf({ events: events.slice(0, left), epoch }))
+          await inTurn(() => deliver(batch))
         left -= events.length
         if (left <= 0) return
       }

@@ -4,6 +4,7 @@ import { command, type Given } from '../../../../terminal/src/command.ts'
 import { UsageError } from '../../../../terminal/src/command-errors.ts'
 import type { Terminal } from '../../../../terminal/src/terminal.ts'
 import type { Notification } from '../../client/api/items.ts'
+import type { EventGap } from '../../client/events.ts'
 import type { Grandlivre } from '../../client/grandlivre.ts'
 import { version } from '../../version.ts'
 import { isAccepted, quoted } from '../answer-text.ts'
@@ -110,6 +111,10 @@ async function forwardUntilEnd(
   const quit = new AbortController()
   const shown = {
     attempted: (attempted: Attempted) => show(terminal, json, receiver.target, attempted),
+    jumped: ({ from, to, epoch }: EventGap) =>
+      terminal.note(
+        `Numbers ${from} to ${to} are left out${epoch === undefined ? '' : `: epoch ${epoch} began on another server, and events may be lost. Ask each ledger for what changed (since)`}.`,
+      ),
     nothingToReplay: () => terminal.note('There is no delivery yet to send again.'),
   }
   const ending = AbortSignal.any([signal, quit.signal])

@@ -31,6 +31,7 @@ const storedWith = (data: unknown[]): NumberedEvent[] =>
     data: each,
     createdAt: 1_795_255_463_892,
     schemaId: '100',
+    epoch: 5,
     sequence: index + 41,
   }))
 
@@ -46,7 +47,7 @@ test.each([
   ['an event that alone is larger', [{ id: '1' }, kilobytes(200), { id: '3' }]],
 ])('%s', (_, data) => {
   const stored = storedWith(data)
-  const batches = [...batchesOf(read(stored))]
+  const batches = [...batchesOf({ events: read(stored), epoch: 5 })]
   expect(batches.map(({ body, sequence }) => ({ body: String(body), sequence }))).toEqual(delivered(stored))
   expect(batches.flatMap(({ events }) => events)).toEqual(read(stored))
 })

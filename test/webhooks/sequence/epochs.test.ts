@@ -1,0 +1,172 @@
+/**
+ * Numbers of events across epochs: those that are left keep theirs, no number stands for two events, and deliveries and
+ * readers learn where events may have been lost. A server name of another server stands for a promotion; what was lost is
+ * what nobody has numbered here.
+ */
+import type pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createPool, whileDelivering } from '../../../src/db/pool.ts'
+import { readEvents } from '../../../src/webhooks/sequence/events.ts'
+import { lockSubscription, numberNext } from '../../../src/webhooks/sequence/numbering.sql.ts'
+import type { Owner } from '../../../src/webhooks/subscriptions.sql.ts'
+import { documents, setWebhookStage, type WebhookStage } from '../../support/stages/webhooks.ts'
+import { until } from '../../support/until.ts'
+
+let stage: WebhookStage
+let pool: pg.Pool
+
+beforeAll(async () => {
+  stage = await setWebhookStage()
+  pool = createPool(stage.serviceUrl, { max: 2, applicationName: 'epochs test' })
+})
+afterAll(async () => {
+  await pool?.end()
+  await stage?.close()
+})
+
+const epochNow = async (): Promise<number> =>
+  Number((await stage.sql('select last_value as epoch from epoch'))[0].epoch)
+/** As if the name in the database were that of a former primary. */
+const becomeOther = () => stage.sql(`select setval('server_name', 1)`)
+const add = (...names: string[]) => stage.publish(documents(names))
+
+/** An hour's worth of what a server gives out. */
+const leastJump = 4_000_000_000
+
+interface Numbered {
+  name: string
+  sequence: number
+  epoch: number
+}
+
+/** As a dispatcher numbers them. */
+async function numberRest(id: string): Promise<Numbered[]> {
+  const all: Numbered[] = []
+  for (;;) {
+    const next = await whileDelivering(pool, async (client) => {
+      await lockSubscription(client, id)
+      return numberNext(client, id, 100)
+    })
+    if (next.length === 0) return all
+    all.push(
+      ...next.map(({ data, sequence, epoch }) => ({
+        name: (data as { name: string }).name,
+        sequence,
+        epoch,
+      })),
+    )
+  }
+}
+
+async function pull(id: string, after: number) {
+  const [{ third_party_id }] = await stage.sql('select third_party_id from subscriptions where id = $1', [id])
+  const owner: Owner = {
+    schemaId: '100',
+    thirdPartyId: third_party_id,
+    level: 'firm',
+    firmId: '110',
+    folderId: null,
+  }
+  const { json, epoch, latest } = (await readEvents(pool, owner, id, after, 100))!
+  const events = JSON.parse(json) as { sequence: string; event: { data: { name: string } } }[]
+  return { epoch, latest, events: events.map(({ sequence, event }) => `${sequence} ${event.data.name}`) }
+}
+
+test('events that are left keep their numbers, and those of the new epoch come after a jump', async () => {
+  const id = await stage.subscribe('/left', { level: 'firm', firmId: '110', postUrl: null })
+  await add('a', 'b')
+  await numberRest(id)
+  const former = await epochNow()
+  // Had the number 3 on the former server, which also gave out 4 and 5 for events that are lost.
+  await add('left')
+  await becomeOther()
+  await add('new')
+  const epoch = await epochNow()
+  expect(epoch).not.toBe(former)
+  const [left, fresh] = await numberRest(id)
+  expect(left).toEqual({ name: 'left', sequence: 3, epoch: former })
+  expect(fresh).toEqual({ name: 'new', sequence: fresh!.sequence, epoch })
+  expect(fresh!.sequence).toBeGreaterThan(leastJump)
+
+  expect(await pull(id, 1)).toMatchObject({ epoch: former, events: ['2 b', '3 left'] })
+  // The second had read events that are lost.
+  for (const after of [3, 5])
+    expect(await pull(id, after)).toEqual({
+      epoch,
+      latest: fresh!.sequence,
+      events: [`${fresh!.sequence} new`],
+    })
+  expect(await pull(id, fresh!.sequence)).toEqual({ epoch, latest: fresh!.sequence, events: [] })
+})
+
+test('over three epochs with events in each, numbered at once or one by one', async () => {
+  const late = await stage.subscribe('/late', { postUrl: null })
+  const prompt = await stage.subscribe('/prompt', { postUrl: null })
+  const epochs: number[] = []
+  const promptly: Numbered[] = []
+  for (const name of ['one', 'two', 'three', 'four']) {
+    await add(name, `${name} again`)
+    epochs.push(await epochNow())
+    promptly.push(...(await numberRest(prompt)))
+    await becomeOther()
+  }
+  const names = ['one', 'two', 'three', 'four'].flatMap((name) => [name, `${name} again`])
+  for (const numbers of [promptly, await numberRest(late)]) {
+    expect(numbers.map(({ name }) => name)).toEqual(names)
+    expect(numbers.map(({ epoch }) => epoch)).toEqual(epochs.flatMap((epoch) => [epoch, epoch]))
+    const steps = numbers.slice(1).map(({ sequence }, index) => sequence - numbers[index]!.sequence)
+    expect(steps.map((step) => (step > leastJump ? 'jump' : step))).toEqual([
+      1,
+      'jump',
+      1,
+      'jump',
+      1,
+      'jump',
+      1,
+    ])
+  }
+  // Events that were published in an epoch, but whose transaction began no other: each epoch is another one.
+  expect(new Set(epochs).size).toBe(4)
+})
+
+test('for all schemas the jump comes before anything else is numbered', async () => {
+  const id = await stage.subscribe('/all', { schemaId: null, postUrl: null })
+  await add('before')
+  const [before] = await numberRest(id)
+  await add('left')
+  await becomeOther()
+  await add('after')
+  const epoch = await epochNow()
+  const rest = await numberRest(id)
+  expect(rest.map(({ name, epoch }) => [name, epoch])).toEqual([
+    ['left', epoch],
+    ['after', epoch],
+  ])
+  expect(rest[0]!.sequence - before!.sequence).toBeGreaterThan(leastJump)
+  expect(rest[1]!.sequence).toBe(rest[0]!.sequence + 1)
+})
+
+test('each delivery names the epoch of its numbers, also where numbers wait on both sides of a jump', async () => {
+  const id = await stage.subscribe('/posted')
+  await add('x')
+  const former = await epochNow()
+  let dispatcher = stage.dispatch()
+  const requests = () => stage.receiver.requests('/posted')
+  const headers = () => requests().map(({ headers: h }) => [h['webhook-sequence'], h['webhook-epoch']])
+  await until(() => requests().length === 1)
+  await dispatcher.close()
+  await add('y')
+  await becomeOther()
+  await add('z')
+  const epoch = await epochNow()
+  const [, z] = await numberRest(id)
+  dispatcher = stage.dispatch()
+  await until(() => stage.receiver.accepted('/posted').length === 3)
+  await dispatcher.close()
+  expect(headers()).toEqual([
+    ['1-1', String(former)],
+    ['2-2', String(former)],
+    [`${z!.sequence}-${z!.sequence}`, String(epoch)],
+  ])
+  expect(stage.receiver.forged).toEqual([])
+})
