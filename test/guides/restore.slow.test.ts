@@ -5,6 +5,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { isDeepStrictEqual, promisify } from 'node:util'
+import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { databaseUser, findPrograms, runProgram } from '../../src/db/embedded/programs.ts'
 import { ended, trigger } from '../support/full-export.ts'
@@ -144,29 +145,39 @@ const events: Record<string, () => Promise<void>> = {
   'a process notices by itself, gives the same exports, and refuses cursors': () =>
     expectSame(restoredUrl, [200, 410]),
   'a process gives the same exports, and refuses cursors': () => expectSame(restoredUrl, [200, 410]),
-  'PostgreSQL starts on the base backup, and a process gives the same exports': async () => {
-    const data = join(folder, 'work/backup/data')
-    if (databaseUser)
-      await promisify(execFile)('chown', ['-R', `${databaseUser.uid}:${databaseUser.gid}`, data])
-    const { pg_ctl } = await findPrograms()
-    const port = await freePort()
-    const settings = { port, listen_addresses: '127.0.0.1', unix_socket_directories: "''" }
-    const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`)
-    await runProgram(pg_ctl, [
-      'start',
-      '--wait',
-      `--pgdata=${data}`,
-      `--log=${data}/server.log`,
-      `--options=${options.join(' ')}`,
-    ])
-    try {
-      const url = new URL(source.ownerUrl)
-      url.port = String(port)
-      await expectSame(url.href, [304, 200])
-    } finally {
-      await runProgram(pg_ctl, ['stop', '--wait', '--mode=fast', `--pgdata=${data}`])
-    }
-  },
+  'PostgreSQL starts on the base backup, and a process gives the same exports under the same cursors': () =>
+    startedOn('data', (url) => expectSame(url, [304, 200])),
+  'PostgreSQL recovers the base backup, and a process notices by itself': () =>
+    startedOn('recovered', async (url) => {
+      const client = new pg.Client({ connectionString: url })
+      await client.connect()
+      await until(async () => {
+        const { rows } = await client.query('select pg_is_in_recovery() as recovers')
+        return !rows[0].recovers
+      })
+      await client.end()
+      await expectSame(url, [200, 410])
+    }),
+}
+
+/** Starts PostgreSQL on a copy of the source. @param run gets its address, as the owner */
+async function startedOn(copy: string, run: (url: string) => Promise<void>): Promise<void> {
+  const data = join(folder, 'work/backup', copy)
+  if (databaseUser)
+    await promisify(execFile)('chown', ['-R', `${databaseUser.uid}:${databaseUser.gid}`, data])
+  const { pg_ctl } = await findPrograms()
+  const port = await freePort()
+  const settings = { port, listen_addresses: '127.0.0.1', unix_socket_directories: "''" }
+  const options = Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`)
+  const start = ['start', '--wait', `--pgdata=${data}`, `--log=${data}/server.log`]
+  await runProgram(pg_ctl, [...start, `--options=${options.join(' ')}`])
+  try {
+    const url = new URL(source.ownerUrl)
+    url.port = String(port)
+    await run(url.href)
+  } finally {
+    await runProgram(pg_ctl, ['stop', '--wait', '--mode=fast', `--pgdata=${data}`])
+  }
 }
 
 test.skipIf(!arePostgresToolsInstalled)(
@@ -179,6 +190,8 @@ test.skipIf(!arePostgresToolsInstalled)(
       ['postgres://owner:...@new.example.com/restored', restoredUrl],
       ['/srv/grandlivre', join(folder, 'source')],
       ['/srv/restored', join(folder, 'restored')],
+      // Empty: the log that the backup brings is enough.
+      ['/srv/archive', join(folder, 'archive')],
     ]
     const filled = (text: string) =>
       blanks.reduce((filling, [name, value]) => filling.replaceAll(name, value), text)

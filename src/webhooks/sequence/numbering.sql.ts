@@ -111,8 +111,7 @@ const numbering = (columns: string, until = '') => `
     select schema_id, $1, max(id) from matched group by schema_id
     on conflict (schema_id, subscription_id) do update set position = excluded.position
   ), counted as (
-    update subscriptions s set numbered = last.sequence, epoch = start.epoch,
-      collected = case when s.collected = s.numbered then start.numbered else s.collected end
+    update subscriptions s set numbered = last.sequence, epoch = start.epoch
     from start, (select max(sequence) as sequence from matched) as last
     where s.id = $1 and last.sequence is not null
     returning case when s.schema_id is null then set_config('synchronous_commit', 'on', true) end
