@@ -7,6 +7,7 @@ import { warnIfRuntimesAreMissing } from '../../packages/partner/test/support/pa
 import { warnIfChromiumIsMissing } from './browser/chromium.ts'
 import { warnIfPostgresToolsAreMissing } from './guides/postgres-tools.ts'
 import { warnOfMissingTools } from './guides/tools.ts'
+import { warnIfClusterIsMissing } from './ops/patroni.ts'
 import { warnIfPrometheusIsMissing } from './ops/prometheus.ts'
 import { warnIfPythonIsMissing } from './receivers/standard-webhooks.ts'
 import { warnIfPoolerIsMissing } from './servers/pgbouncer.ts'
@@ -29,6 +30,7 @@ export async function setup(project: TestProject): Promise<void> {
     warnOfMissingS3Servers()
     warnIfPoolerIsMissing()
     warnIfPrometheusIsMissing()
+    warnIfClusterIsMissing()
     warnIfChromiumIsMissing()
     warnIfPythonIsMissing()
     warnIfRuntimesAreMissing()
