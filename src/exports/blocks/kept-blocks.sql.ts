@@ -1,6 +1,10 @@
 /**
  * The digests that are kept of an exercice's validated movements, one row of `movement_blocks` each, and of a whole ledger
  * with its tables, one row of `ledger_blocks` each.
+ *
+ * They are those of a version and a rendering, in whatever epoch: what survived a failover did so with its ledger, in one
+ * database. The epoch counts when they are written, since what a process has read may be lost by then, and the versions
+ * that were drawn since are later. Of the column `cursor` only the rendering is read; processes of 0.2.0 use all of it.
  */
 import type { Buffer } from 'node:buffer'
 import type pg from 'pg'
@@ -9,7 +13,7 @@ import { idArrayLiteral, idLiteral, textLiteral } from '../../db/literal.ts'
 import { askInTenant } from '../../db/pool.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import { readChangedEntries } from '../../ledger/changes/changed-entries.sql.ts'
-import { renderingOf } from '../../ledger/changes/cursor.sql.ts'
+import { renderingExpression, renderingOf } from '../../ledger/changes/cursor.sql.ts'
 import type { Block } from './block.ts'
 import { type FormerBlock, markChanged, noBlocks } from './former-blocks.ts'
 
@@ -44,6 +48,11 @@ const ofExercice = {
 
 const keptIn = ({ exerciceId }: DigestsOf) => (exerciceId === undefined ? whole : ofExercice)
 
+/** Of a row `b`, like what follows: whether all that changed since is still remembered. */
+export const isRemembered = `not exists (
+  select from ledger_changes c where (c.schema_id, c.folder_id) = (b.schema_id, b.folder_id)
+    and c.kind = 'forgotten' and c.version > b.version)`
+
 /** Of a row `b`. */
 export const columnsOf = ({ exerciceId }: Pick<DigestsOf, 'exerciceId'>) =>
   `b.first_ids as "firstIds", b.rows, b.digests${exerciceId === undefined ? ', b.tables' : ''}`
@@ -69,13 +78,14 @@ export async function askForBlocks(
   cursor: string,
 ): Promise<KeptDigests | undefined> {
   const { schemaId, folderId, exerciceId } = of
+  const [version, , rendering] = cursor.split('.')
   const [kept] = await askInTenant<KeptRow>(
     pool,
     schemaId,
     `select ${columnsOf(of)} from ${keptIn(of).table} b
      where b.schema_id = ${idLiteral(schemaId)} and b.folder_id = ${idLiteral(folderId)}
        ${exerciceId === undefined ? '' : `and b.exercice_id = ${idLiteral(exerciceId)}`}
-       and b.cursor = ${textLiteral(cursor)}`,
+       and b.version = ${idLiteral(version!)} and ${renderingExpression('b.cursor')} = ${textLiteral(rendering!)}`,
   )
   return kept && { blocks: blocksOf(kept), tables: kept.tables && tablesOf(kept.tables) }
 }
@@ -88,9 +98,8 @@ export async function readFormerBlocks(
   const { schemaId, folderId, exerciceId, timeZone } = of
   const { rows } = await client.query<KeptRow & { version: string }>({
     name: 'kept blocks',
-    text: `select c.version, ${columnsOf(of)}
-           from movement_blocks b cross join lateral read_ledger_cursor(b.cursor, b.schema_id, b.folder_id, $3) c
-           where b.schema_id = $1 and b.folder_id = $2 and b.exercice_id = $4 and c.refusal is null`,
+    text: `select b.version, ${columnsOf(of)} from movement_blocks b
+           where b.schema_id = $1 and b.folder_id = $2 and b.exercice_id = $4 and ${renderingExpression('b.cursor')} = $3 and ${isRemembered}`,
     values: [schemaId, folderId, renderingOf(timeZone), exerciceId],
   })
   const [kept] = rows
@@ -99,7 +108,10 @@ export async function readFormerBlocks(
   return markChanged(blocksOf(kept), await readChangedEntries(client, watched, kept.version))
 }
 
-/** Keeps the digests, unless those of the same state or a later one are kept. @param cursor names their state */
+/**
+ * Keeps the digests, unless those of the same state or a later one are kept, or this one is lost: cursors of former epochs
+ * are refused. @param cursor names their state
+ */
 export async function keepBlocks(
   pool: pg.Pool,
   of: DigestsOf,
@@ -119,14 +131,12 @@ export async function keepBlocks(
   await askInTenant(
     pool,
     schemaId,
-    `insert into ${table} as kept (schema_id, folder_id, cursor, version, first_ids, rows, digests, ${last})
+    `insert into ${table} as b (schema_id, folder_id, cursor, version, first_ids, rows, digests, ${last})
      select ${ofSchema}, ${ofFolder}, ${textLiteral(cursor)}, c.version, ${kept.join(', ')}
      from read_ledger_cursor(${textLiteral(cursor)}, ${ofSchema}, ${ofFolder}, ${rendering}) c where c.refusal is null
      on conflict (${key}) do update set
        cursor = excluded.cursor, version = excluded.version, first_ids = excluded.first_ids,
        rows = excluded.rows, digests = excluded.digests, ${last} = excluded.${last}
-     where kept.version < excluded.version
-       or exists (select from read_ledger_cursor(kept.cursor, ${ofSchema}, ${ofFolder}, ${rendering}) c
-                  where c.refusal is not null)`,
+     where b.version < excluded.version or ${renderingExpression('b.cursor')} <> ${rendering}`,
   )
 }

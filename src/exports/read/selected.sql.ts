@@ -4,7 +4,12 @@ import { idLiteral } from '../../db/literal.ts'
 import { askInTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
 import type { FolderKey } from '../../formats/rows.ts'
-import { cursorExpression, refusalExpression, renderingOf } from '../../ledger/changes/cursor.sql.ts'
+import {
+  cursorExpression,
+  refusalExpression,
+  renderingExpression,
+  renderingOf,
+} from '../../ledger/changes/cursor.sql.ts'
 import type { CursorRefusal } from '../../ledger/changes/refuse.ts'
 import type { Selection } from '../selection.ts'
 import type { Position } from './movements.sql.ts'
@@ -67,8 +72,8 @@ export interface Resolved {
   exerciceIds: string[]
   /** Null if no item has the id `after`. */
   after: Position | null
-  /** The state of which digests of the selected exercice are kept; null if there are none. */
-  blocksCursor: string | null
+  /** Whether digests of the selected exercice are kept at this state. */
+  hasBlocks: boolean
 }
 
 /**
@@ -92,8 +97,9 @@ export async function readResolved(
                      and ($4::date is null or end_date >= $4) and ($5::date is null or start_date <= $5)
                    order by start_date) as "exerciceIds",
              (select ${positions[items]} from ${items} where schema_id = $1 and folder_id = $2 and id = $6) as after,
-             (select cursor from movement_blocks where schema_id = $1 and folder_id = $2 and exercice_id = $3)
-               as "blocksCursor"
+             exists (select from movement_blocks b
+                     where b.schema_id = $1 and b.folder_id = $2 and b.exercice_id = $3
+                       and b.version = folders.ledger_version and ${renderingExpression('b.cursor')} = $7) as "hasBlocks"
            from folders where schema_id = $1 and id = $2`,
     values: [
       schemaId,

@@ -35,7 +35,7 @@ export async function produceBlocks(
     head: { cursor, blocks: headOf(blocks, selection) },
     chunks: packPieces([blocksText(blocks, form)], buffer),
     rows: () => blocks.length,
-    blocks: isKept(selection) && found.resolved.blocksCursor !== cursor ? () => blocks : undefined,
+    blocks: isKept(selection) && !found.resolved.hasBlocks ? () => blocks : undefined,
   }
 }
 

@@ -37,7 +37,7 @@ export async function produceSelected(
   buffer: ChunkBuffer,
 ): Promise<Produced> {
   const { cursor, ...found } = await lookUp(snapshot, task)
-  const cutter = await cutterFor(snapshot, task, found, cursor)
+  const cutter = await cutterFor(snapshot, task, found)
   const produced = await produceRows(snapshot, task, found, buffer, cutter)
   return { head: { cursor }, ...produced, blocks: cutter && (() => cutter.end(produced.rows())) }
 }
@@ -47,16 +47,15 @@ async function cutterFor(
   { first }: Snapshot,
   { what, form, selection, after, entries }: SelectedTask,
   { resolved }: Found,
-  cursor: string,
 ): Promise<BlockCutter | undefined> {
   const rendersLines =
     what === 'movements' && form === 'ndjson' && after === undefined && entries === undefined
-  if (!rendersLines || !isKept(selection) || resolved.blocksCursor === cursor) return undefined
+  if (!rendersLines || !isKept(selection) || resolved.hasBlocks) return undefined
   return new BlockCutter(await readFormerBlocks(first, selection))
 }
 
 export interface Found {
-  resolved: ResolvedSelection & Pick<Resolved, 'exerciceIds' | 'blocksCursor'>
+  resolved: ResolvedSelection & Pick<Resolved, 'exerciceIds' | 'hasBlocks'>
   dictionaryRows: DictionaryRows
   /** Of extended entries. */
   auxiliaries: AuxiliaryRow[] | undefined

@@ -20,6 +20,9 @@ export function cursorExpression(timeZone: string): string {
   return `ledger_cursor(schema_id, id, ledger_version, ${textLiteral(renderingOf(timeZone))})`
 }
 
+/** The rendering that a cursor names, as an expression. */
+export const renderingExpression = (cursor: string): string => `split_part(${cursor}, '.', 3)`
+
 interface FolderOfCursor extends FolderKey {
   timeZone: string
 }

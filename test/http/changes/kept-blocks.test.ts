@@ -259,21 +259,15 @@ test('digests of another rendering are not used, and are replaced', async () => 
   }
 })
 
-test('digests of another epoch, or of changes that are forgotten, are not used', async () => {
-  for (const lost of [
-    'update service_state set epoch = epoch + 1',
-    `insert into ledger_changes (schema_id, folder_id, version, kind, ids)
-       values (100, 111, next_ledger_version(100, 111), 'forgotten', '{}')`,
-  ]) {
-    const before = await blocksOf(large)
-    await keptAt(before)
-    await forge(3)
-    await change(lost)
-    const copy = await movementsOf(large)
-    const after = await blocksOf(large)
-    expectDigests(after, copy)
-    await keptAt(after)
-  }
+test('digests of changes that are forgotten are not used', async () => {
+  await keptAt(await blocksOf(large))
+  await forge(3)
+  await change(`insert into ledger_changes (schema_id, folder_id, version, kind, ids)
+    values (100, 111, next_ledger_version(100, 111), 'forgotten', '{}')`)
+  const copy = await movementsOf(large)
+  const after = await blocksOf(large)
+  expectDigests(after, copy)
+  await keptAt(after)
 })
 
 test('the digests of an earlier state do not replace those of a later one', async () => {

@@ -2,19 +2,19 @@
 import type pg from 'pg'
 import { AppError } from '../../../errors.ts'
 import { readChangedEntries } from '../../../ledger/changes/changed-entries.sql.ts'
-import { renderingOf } from '../../../ledger/changes/cursor.sql.ts'
+import { renderingExpression, renderingOf } from '../../../ledger/changes/cursor.sql.ts'
 import { markChanged, noBlocks } from '../../blocks/former-blocks.ts'
-import { blocksOf, columnsOf, type KeptRow, tablesOf } from '../../blocks/kept-blocks.sql.ts'
+import { blocksOf, columnsOf, isRemembered, type KeptRow, tablesOf } from '../../blocks/kept-blocks.sql.ts'
 import { wholeFolder } from '../../selection.ts'
 import type { AskedLedger, LedgersTask } from './task.ts'
 
 interface StateRow extends KeptRow {
   cursor: string
   exerciceIds: string[]
-  /** Of the digests that are kept, like what follows; null if there are none that hold. */
-  keptCursor: string | null
+  /** Whether the digests that are kept are of this state; like what follows null if there are none that hold. */
+  isKept: boolean | null
   version: string
-  hasTables: boolean
+  hasTables: boolean | null
 }
 
 /**
@@ -32,11 +32,11 @@ export async function readLedgerState(
     text: `select ledger_cursor(f.schema_id, f.id, f.ledger_version, $3) as cursor,
              array(select id::text from exercices where schema_id = $1 and folder_id = $2) as "exerciceIds", k.*
            from folders f left join lateral (
-             select b.cursor as "keptCursor", c.version, ${columnsOf({ exerciceId: undefined })},
-               coalesce(t.version <= c.version, true) as "hasTables"
-             from ledger_blocks b cross join lateral read_ledger_cursor(b.cursor, b.schema_id, b.folder_id, $3) c
+             select b.version = f.ledger_version as "isKept", b.version, ${columnsOf({ exerciceId: undefined })},
+               coalesce(t.version <= b.version, true) as "hasTables"
+             from ledger_blocks b
                left join table_changes t on (t.schema_id, t.folder_id) = (b.schema_id, b.folder_id)
-             where b.schema_id = $1 and b.folder_id = $2 and c.refusal is null
+             where b.schema_id = $1 and b.folder_id = $2 and ${renderingExpression('b.cursor')} = $3 and ${isRemembered}
            ) k on true
            where f.schema_id = $1 and f.id = $2 and not exists (
              select from tokens t where t.id = $4
@@ -45,19 +45,17 @@ export async function readLedgerState(
   })
   const [found] = rows
   if (!found) throw new AppError('ERR-FOLDER-NOT-FOUND')
-  const { cursor, exerciceIds, keptCursor, version } = found
+  const { cursor, exerciceIds, isKept, version } = found
   const selection = wholeFolder({ schemaId, folderId }, timeZone)
   const watched = { schemaId, folderId, exerciceIds, among: [] }
-  const isKept = keptCursor === cursor
   const changed = () => (isKept ? [] : readChangedEntries(client, watched, version))
   return {
     cursor,
     resolved: { selection, exerciceIds, accountIds: undefined, after: undefined, segments: undefined },
-    /** Whether the digests that are kept are those of this state. */
-    isKept,
+    isKept: isKept === true,
     /** The digests of its tables, if none of these has changed since they were kept. */
-    tables: keptCursor !== null && found.hasTables ? tablesOf(found.tables!) : undefined,
+    tables: found.hasTables ? tablesOf(found.tables!) : undefined,
     /** The blocks that are kept, and which of them have changed since; `noBlocks` if that is unknown. */
-    former: async () => (keptCursor === null ? noBlocks : markChanged(blocksOf(found), await changed())),
+    former: async () => (isKept === null ? noBlocks : markChanged(blocksOf(found), await changed())),
   }
 }

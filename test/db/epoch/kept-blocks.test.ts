@@ -1,0 +1,162 @@
+/**
+ * Digests that are kept of a ledger, through a failover that loses commits: those that survived with their folder are good
+ * at once, and those of a lost state are kept neither before the new epoch begins nor after.
+ */
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createPool } from '../../../src/db/pool.ts'
+import { type KeptDigests, keepBlocks } from '../../../src/exports/blocks/kept-blocks.sql.ts'
+import { wholeFolder } from '../../../src/exports/selection.ts'
+import { plainLedgerBlocks } from '../../support/changes/ledger-digests.ts'
+import { readLedgers } from '../../support/changes/ledger-stream.ts'
+import { download, movementsUrl } from '../../support/download.ts'
+import { addLargeExercice, largeExercice } from '../../support/ledgers/large-exercice.ts'
+import { plainBlocks } from '../../support/ledgers/plain-blocks.ts'
+import { folders } from '../../support/ledgers/tenants.ts'
+import { type LossyFailover, setLossyFailover } from '../../support/replication/lossy-failover.ts'
+import { request } from '../../support/service.ts'
+import { until } from '../../support/until.ts'
+
+const { schemaId, folderId } = folders.first
+/** Twelve blocks of 100 entries with ten movements each; the first entry has this id. */
+const firstEntry = 1_000_000
+const year = { idExercice: largeExercice }
+/** The two kinds of digests that are kept. */
+const ofYear = { ...wholeFolder(folders.first, 'Europe/Paris'), draft: false, exerciceId: largeExercice }
+const ofLedger = wholeFolder(folders.first, 'Europe/Paris')
+const tables = ['movement_blocks', 'ledger_blocks'] as const
+
+let stage: LossyFailover
+/** What a process has read of the state that was lost, and what names it. */
+let lost: { cursor: string; ofYear: KeptDigests; ofLedger: KeptDigests; folder: string }
+
+beforeAll(async () => {
+  stage = await setLossyFailover()
+  const client = new pg.Client({ connectionString: stage.primary.ownerUrl })
+  await client.connect()
+  await addLargeExercice(client, 12_000)
+  await client.end()
+  await blocksOfYear()
+  await blocksOfLedger()
+  await until(async () => (await versions()).length === 2)
+  await stage.standby.catchUp()
+  await stage.standby.cutStream()
+  await change(`update entries set comment = 'lost' where id = ${firstEntry + 150}`)
+  await change(
+    `insert into folders (schema_id, id, firm_id, name) values (${schemaId}, 119, ${folders.first.firmId}, 'Lost')`,
+  )
+  const [blocks, ledger] = [await blocksOfYear(), await blocksOfLedger()]
+  const digests = (each: { from: string; rows: number; sha256: string }[]) =>
+    each.map(({ from, rows, sha256 }) => ({ first: Number(from), rows, sha256 }))
+  lost = {
+    cursor: ledger.cursor,
+    ofYear: { blocks: digests(blocks.json), tables: undefined },
+    ofLedger: { blocks: digests(ledger.blocks), tables: ledger.tables as never },
+    folder: (await post('blocks', '119')).cursor,
+  }
+  await stage.promote()
+  await until(async () => (await request(`${stage.service.url}/readyz`)).status === 200)
+})
+afterAll(() => stage?.close())
+
+const change = (text: string) =>
+  stage.sql(
+    text.replace(/(update|into) /, '$1 grandlivre.').replace('where', `where folder_id = ${folderId} and`),
+  )
+
+const versions = async (): Promise<string[]> => {
+  const rows = await stage.sql(
+    tables
+      .map((name) => `select version from grandlivre.${name} where folder_id = ${folderId}`)
+      .join(' union all '),
+  )
+  return rows.map(({ version }) => version)
+}
+
+const blocksOfYear = () =>
+  download(movementsUrl(stage.service.url, year).replace('/movements', '/movements/blocks'), stage.company)
+
+async function post(route: 'blocks' | 'changes', society: string, since?: string) {
+  const answer = await fetch(`${stage.service.url}/api/v1/mad/ledgers/${route}?version=1.0.0`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', ...stage.firm },
+    body: JSON.stringify({ ledgers: [{ society, since }] }),
+  })
+  const text = await answer.text()
+  return route === 'changes' && since === undefined
+    ? readLedgers(text).ledgers[0]!
+    : JSON.parse(text.split('\n')[0]!)
+}
+
+const blocksOfLedger = () => post('blocks', folderId)
+
+async function expectDigests(): Promise<void> {
+  const [blocks, ledger] = [await blocksOfYear(), await blocksOfLedger()]
+  const lines = { ...stage.company, Accept: 'application/x-ndjson' }
+  const { text } = await download(movementsUrl(stage.service.url, year), lines)
+  expect(blocks.json).toEqual(plainBlocks(text, blocks.json))
+  expect(ledger).toEqual(plainLedgerBlocks(await post('changes', folderId), ledger))
+}
+
+/** As a process that read it from the former primary, or from a standby that was ahead of the new one. */
+async function keepLost(): Promise<void> {
+  const pool = createPool(stage.standby.serviceUrl, { max: 1, applicationName: 'test' })
+  await keepBlocks(pool, ofYear, lost.cursor, lost.ofYear)
+  await keepBlocks(pool, ofLedger, lost.cursor, lost.ofLedger)
+  await pool.end()
+}
+
+test('before the new epoch begins, blocks of a lost state are not kept', async () => {
+  const before = await versions()
+  await keepLost()
+  expect(await versions()).toEqual(before)
+})
+
+test('blocks that survived with their folder are good at once', async () => {
+  await stage.sql('select grandlivre.pass_gate()')
+  const read = 'select on grandlivre.movements, grandlivre.entries, grandlivre.accounts'
+  await stage.sql(`revoke ${read} from grandlivre_service`)
+  expect([(await blocksOfYear()).status, (await blocksOfLedger()).society]).toEqual([200, folderId])
+  await stage.sql(`grant ${read} to grandlivre_service`)
+  const forged = (place: number) => `overlay(digests placing sha256('forged') from ${place * 32 + 1} for 32)`
+  for (const name of tables)
+    await stage.sql(`update grandlivre.${name} set digests = ${forged(5)} where folder_id = 111`)
+  const seen = async () => [(await blocksOfYear()).json, (await blocksOfLedger()).blocks]
+  const [year, ledger] = await seen()
+  await change(`update entries set comment = 'new' where id = ${firstEntry + 950}`)
+  const changed = (await seen()).map((blocks, i) =>
+    blocks.flatMap((block: { sha256: string }, at: number) =>
+      block.sha256 === [year, ledger][i][at].sha256 ? [] : [at],
+    ),
+  )
+  // Only the block with the changed entry was rendered again, and the forged one was not.
+  expect(changed.map(({ length }) => length)).toEqual([1, 1])
+  for (const name of tables) await stage.sql(`delete from grandlivre.${name}`)
+  await expectDigests()
+})
+
+test('after the new epoch has begun, blocks of a lost state are not kept', async () => {
+  await until(async () => (await versions()).length === 2)
+  const before = await versions()
+  await keepLost()
+  expect(await versions()).toEqual(before)
+  for (const name of tables) await stage.sql(`delete from grandlivre.${name}`)
+  await keepLost()
+  expect(await versions()).toEqual([])
+  await change(`update entries set comment = 'newer' where id = ${firstEntry + 950}`)
+  await expectDigests()
+})
+
+test('a folder that gets the id and the version of a lost one by hand does not revive its cursor', async () => {
+  const version = lost.folder.split('.')[0]
+  await change(
+    `insert into folders (schema_id, id, firm_id, name, ledger_version)
+     values (${schemaId}, 119, ${folders.first.firmId}, 'By hand', ${version})`,
+  )
+  expect(await post('changes', '119', lost.folder)).toMatchObject({ code: 'ERR-CURSOR-EXPIRED' })
+  const [row] = await stage.sql(
+    `select c.refusal from set_config('grandlivre.schema_id', '${schemaId}', false), grandlivre.service_state s,
+       grandlivre.read_ledger_cursor(grandlivre.ledger_cursor(${schemaId}, 119, ${version}, s.rendering), ${schemaId}, 119, s.rendering) c`,
+  )
+  expect(row).toEqual({ refusal: 'forgotten' })
+})
