@@ -24,6 +24,9 @@ export interface Comparison {
   equal: TableDigests
 }
 
+export const isEqual = ({ blocks, outside, tables }: Comparison): boolean =>
+  blocks.length + outside.length + tables.length === 0
+
 export async function compare(copy: Copy, expected: LedgerBlocks): Promise<Comparison> {
   const { society } = expected
   const tables: WholeTableName[] = []

@@ -1,18 +1,14 @@
 /** Brings a copy to the present state of the ledgers that a token opens: the list, then one stream for what differs. */
 import { wholeTables } from '../../../contract/src/ledger-tables.ts'
-import { clientError, GrandlivreError } from '../client/errors.ts'
+import { clientError } from '../client/errors.ts'
 import type { Ledger, WantedLedger } from '../client/ledgers/parts.ts'
 import type { CopiedFolder, Copy } from './copy.ts'
 import type { Run, Summary } from './events.ts'
-import { LedgerReceiver } from './receive.ts'
+import { comeBack } from './level.ts'
+import { now, receive } from './receive.ts'
 
-const now = () => new Date().toISOString()
-
-/** Of a cursor that the service does not take, the ledger is asked for without it. */
-const cursorRefused = ['ERR-VALIDATION', 'ERR-CURSOR-EXPIRED']
-
-/** Of a text of the service that is kept. */
-const failureLengthMax = 1_000
+/** How often cursors that have just come are refused before ledgers are read in full: another epoch may begin meanwhile. */
+const waysBackMax = 3
 
 /** Runs of this process for folders of one firm take turns: each goes on from the state that the one before has left. */
 const turns = new Map<string, Promise<unknown>>()
@@ -54,8 +50,9 @@ async function bring(run: Run, listed: readonly Ledger[], again: boolean): Promi
   if (differing.length === 0) return summary
   const requests = differing.map(({ society }) => requestFor(society, again ? undefined : kept.get(society)))
   const bySociety = new Map(wanted.map((one) => [one.society, one]))
-  const refused = await receive(run, requests, bySociety, summary)
-  // Their cursors name no state of these ledgers.
+  let refused = await receive(run, requests, bySociety, summary)
+  for (let way = 1; refused.length > 0 && way <= waysBackMax; way += 1)
+    refused = await comeBack(run, refused, bySociety, summary)
   const inFull = refused.map((society) => ({ society }))
   if (refused.length > 0) await receive(run, inFull, bySociety, summary)
   return summary
@@ -138,73 +135,4 @@ function requestFor(society: string, folder: CopiedFolder | undefined): WantedLe
     ([name, digest]) => (wholeTables as string[]).includes(name) && /^[0-9a-f]{64}$/.test(String(digest)),
   )
   return { society, since: folder.cursor, tables: Object.fromEntries(digests) }
-}
-
-/** @returns ledgers whose cursor was refused */
-export async function receive(
-  run: Run,
-  requests: WantedLedger[],
-  listed: ReadonlyMap<string, Ledger>,
-  summary: Summary,
-): Promise<string[]> {
-  const { copy, ledger, encoding, signal } = run
-  const since = new Set(requests.filter((one) => one.since !== undefined).map(({ society }) => society))
-  const refused: string[] = []
-  const receiver = new LedgerReceiver(copy, listed)
-  /** Those that are still to come, in this order. */
-  let left = requests
-  /** The one that has begun to come. */
-  let begun: string | undefined
-  const fail = async (society: string, code: string, message: string) => {
-    await copy.rollback()
-    if (since.has(society) && cursorRefused.includes(code)) {
-      refused.push(society)
-      return
-    }
-    const { firm } = listed.get(society)!
-    const failure = `${code}: ${message}`.slice(0, failureLengthMax)
-    await copy.note([society], { firm_id: firm.id, firm_name: firm.name, failed_at: now(), failure })
-    summary.failed.push(society)
-    run.onEvent?.({ kind: 'failed', society, code, message })
-  }
-  while (left.length > 0)
-    try {
-      for await (const part of ledger.ledgerChanges(left, { encoding, signal })) {
-        if (part.kind === 'whole') continue
-        begun =
-          part.kind === 'ledger' || part.kind === 'table' || part.kind === 'rows'
-            ? left[0]!.society
-            : undefined
-        if (part.kind === 'refused') await fail(part.society, part.code, part.message)
-        else if (part.kind === 'postponed') {
-          await copy.rollback()
-          left = [...left.slice(1), left[0]!]
-          continue
-        }
-        const copied = part.kind === 'refused' ? undefined : await receiver.take(part)
-        if (part.kind === 'rows') run.onEvent?.({ kind: 'rows', rows: part.rows })
-        if (copied) {
-          summary.copied += 1
-          summary.rows += copied.rows_after
-          run.onEvent?.(copied)
-        }
-        if (part.kind === 'refused' || part.kind === 'end') left = left.slice(1)
-      }
-    } catch (error) {
-      await copy.rollback()
-      const [under] = left
-      if (signal?.aborted || !under) throw error
-      const { code, message } = error as GrandlivreError
-      if (code === 'NOT-PROVEN') {
-        // What came wrong is of this ledger alone.
-        left = left.slice(1)
-        await fail(under.society, code, message)
-        continue
-      }
-      // It comes last in the next run, so that the others come.
-      const isOfLedger = code === 'CONNECTION-LOST' || !(error instanceof GrandlivreError)
-      if (isOfLedger && begun === under.society) await fail(begun, code, message).catch(() => {})
-      throw error
-    }
-  return refused
 }

@@ -1,14 +1,12 @@
 /** Proves the rows of a copy by digests of the service, and reads again what differs. */
-import { rangesFrom } from '../client/ledgers/entry-ranges.ts'
-import type { Ledger, LedgerBlocks, WantedLedger } from '../client/ledgers/parts.ts'
-import { type Comparison, compare } from './compare.ts'
+import type { Ledger } from '../client/ledgers/parts.ts'
+import { compare, isEqual } from './compare.ts'
 import type { Run } from './events.ts'
-import { bringUpToDate, isChosen, receive } from './run.ts'
+import { mend, type Repair } from './level.ts'
+import { bringUpToDate, isChosen } from './run.ts'
 
 /** How often a ledger that changes meanwhile, or still differs, is compared. */
 const comparisonsMax = 3
-/** Of one request. */
-const rangesMax = 1_000
 
 export interface Verified {
   /** Ledgers that are equal now, and their movements. */
@@ -62,7 +60,7 @@ export async function verifyCopy(run: Run, { repair = true }: { repair?: boolean
       }
     }
     const differing = repairs.map(({ blocks }) => blocks.society)
-    if (repair) await mend(run, repairs, listed)
+    if (repair) await mend(run, repairs, listed, { ledgers: repairs.length, copied: 0, rows: 0, failed: [] })
     pending = repair ? again : again.filter((society) => !differing.includes(society))
   }
   for (const society of pending)
@@ -75,41 +73,10 @@ export async function verifyCopy(run: Run, { repair = true }: { repair?: boolean
   return verified
 }
 
-interface Repair {
-  blocks: LedgerBlocks
-  found: Comparison
-}
-
 async function bring(run: Run): Promise<Map<string, Ledger>> {
   const { ledgers } = await run.ledger.ledgers({ signal: run.signal })
   await bringUpToDate(run, ledgers)
   return new Map(ledgers.filter(({ society }) => isChosen(run, society)).map((one) => [one.society, one]))
-}
-
-function isEqual({ blocks, outside, tables }: Comparison): boolean {
-  return blocks.length + outside.length + tables.length === 0
-}
-
-/** Rows outside of all blocks are none of the ledger's, so nothing has to be read for them. */
-async function mend(run: Run, repairs: Repair[], listed: ReadonlyMap<string, Ledger>): Promise<void> {
-  const { copy } = run
-  for (const { blocks, found } of repairs) {
-    if (found.outside.length === 0) continue
-    await copy.begin(blocks.society)
-    await copy.dropEntries(found.outside)
-    await copy.commit({}, null)
-  }
-  const requests: WantedLedger[] = repairs
-    .filter(({ found }) => found.blocks.length + found.tables.length > 0)
-    .map(({ blocks: { society, cursor }, found }) => ({
-      society,
-      since: cursor,
-      tables: found.equal,
-      ...(found.blocks.length === 0 ? {} : { entries: rangesFrom(found.blocks, 0, rangesMax) }),
-    }))
-  if (requests.length === 0) return
-  const summary = { ledgers: requests.length, copied: 0, rows: 0, failed: [] }
-  await receive(run, requests, listed, summary)
 }
 
 function unproven(run: Run, verified: Verified, society: string, reason: string): void {

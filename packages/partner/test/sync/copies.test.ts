@@ -226,14 +226,13 @@ describe.each(['SQLite', 'PostgreSQL'] as const)('in %s', (kind) => {
     await end(run)
   })
 
-  test('a ledger whose cursor is refused is read in full, the others as they are', async () => {
-    const address = newAddress(kind)
-    const run = await open(address)
+  test('a ledger whose cursor is refused is compared, and only what differs is read', async () => {
+    const run = await open(newAddress(kind))
     await syncCopy(run)
     await run.copy.note([first], { cursor: 'not.a.cursor' })
-    run.events.length = 0
-    expect(await syncCopy(run)).toMatchObject({ copied: 1, failed: [] })
-    expect(run.events.at(-1)).toMatchObject({ kind: 'copied', society: first, since: null })
+    await rename('1003000', `comparé ${copies}`)
+    expect(await syncCopy(run)).toMatchObject({ copied: 1, rows: 1000, failed: [] })
+    expect(run.events.at(-1)).toMatchObject({ society: first, since: 'not.a.cursor', rows_before: 1000 })
     await expectTheLedgers(run.copy)
     await end(run)
   })

@@ -30,6 +30,8 @@ export interface FaultyProxy {
   asked: { method: string; path: string; headers: IncomingMessage['headers']; body: () => string }[]
   /** Decides on each request. Default: nothing goes wrong. */
   fault: (path: string, nth: number) => Fault | undefined | Promise<Fault | undefined>
+  /** Of the bodies that the service has sent so far. */
+  bytes: number
   /** Answers that are under way, on the side of the service. */
   open(): number
   close(): Promise<void>
@@ -52,6 +54,9 @@ export async function startFaultyProxy(serviceUrl: string): Promise<FaultyProxy>
         far.on('error', () => answer.destroy())
         far.on('response', (response) => {
           open += 1
+          response.on('data', (chunk: Buffer) => {
+            proxy.bytes += chunk.length
+          })
           response.on('close', () => {
             open -= 1
           })
@@ -68,6 +73,7 @@ export async function startFaultyProxy(serviceUrl: string): Promise<FaultyProxy>
   const proxy: FaultyProxy = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked: [],
+    bytes: 0,
     fault: () => undefined,
     open: () => open,
     close: () =>

@@ -1,0 +1,255 @@
+/**
+ * Copies of a firm across epochs: a failover that lost commits which the copies have, planned ones that lost nothing, and
+ * several in a row. Only what differs is read again, by `sync`, by `sync --follow` and by `verify`.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createFolder } from '../../../../src/ledger/tenants.sql.ts'
+import { fillRandomLedger } from '../../../../test/support/changes/random-ledger.ts'
+import { addLargeExercice } from '../../../../test/support/ledgers/large-exercice.ts'
+import { folders } from '../../../../test/support/ledgers/tenants.ts'
+import { type LossyFailover, setLossyFailover } from '../../../../test/support/replication/lossy-failover.ts'
+import { createTestDatabase, type TestDatabase } from '../../../../test/support/servers/database.ts'
+import { request } from '../../../../test/support/service.ts'
+import { until } from '../../../../test/support/until.ts'
+import { type LedgerTableName, ledgerTables } from '../../../contract/src/ledger-tables.ts'
+import { openCopy, type Run, type SyncEvent, syncCopy, verifyCopy } from '../../src/sync/sync.ts'
+import { accessOf, type RunningCommand, startGrandlivre } from '../support/cli/command-line.ts'
+import { type FaultyProxy, startFaultyProxy } from '../support/client/faulty-proxy.ts'
+import { libraryOf } from '../support/client/library.ts'
+import { changesPath, tablesOf } from '../support/sync/service-rows.ts'
+
+const { schemaId, firmId, folderId: large } = folders.first
+const small = ['1001', '1002', '1003', '1004', '1005']
+/** Folder 112 is empty. */
+const societies = [large, folders.sameFirm.folderId, ...small]
+const kinds = ['SQLite', 'PostgreSQL'] as const
+const digestsPath = '/api/v1/mad/ledgers/blocks'
+
+let stage: LossyFailover
+let proxy: FaultyProxy
+let target: TestDatabase
+let out: string
+let following: RunningCommand
+const runs = {} as Record<(typeof kinds)[number], Run & { events: SyncEvent[] }>
+/** Of a firm that is read in full. */
+let firmBytes: number
+
+beforeAll(async () => {
+  stage = await setLossyFailover()
+  const client = new pg.Client({ connectionString: stage.primary.ownerUrl })
+  await client.connect()
+  await addLargeExercice(client, 100_000)
+  const { thirdPartyId } = stage
+  for (const id of small) {
+    await createFolder(client, { schemaId, firmId, id, name: `Folder ${id}` })
+    await fillRandomLedger(client, { schemaId, folderId: id, thirdPartyId })
+  }
+  await client.end()
+  proxy = await startFaultyProxy(stage.service.url)
+  out = await mkdtemp(join(tmpdir(), 'grandlivre-failover-'))
+  target = await createTestDatabase({ template: 'template1' })
+  for (const kind of kinds) {
+    proxy.bytes = 0
+    const events: SyncEvent[] = []
+    const copy = await openCopy(kind === 'SQLite' ? join(out, 'one.sqlite') : target.ownerUrl)
+    runs[kind] = {
+      copy,
+      ledger: libraryOf(stage.firm, proxy.url),
+      onEvent: (event) => events.push(event),
+      events,
+    }
+    expect(await syncCopy(runs[kind])).toMatchObject({ copied: societies.length, failed: [] })
+    firmBytes = proxy.bytes
+  }
+  const env = accessOf(stage.service.url, stage.firm)
+  following = startGrandlivre(env, ['sync', '--json', '--follow', '--to', join(out, 'following.sqlite')])
+  await until(() => following.soFar.out.includes('"done"'))
+  await stage.standby.catchUp()
+  await stage.standby.cutStream()
+  for (let commit = 0; commit < 6; commit += 1)
+    await change(
+      `update entries set comment = 'lost ${commit}' where folder_id = ${large} and id = ${1_000_100 + commit}`,
+    )
+  await change(`delete from movements where folder_id = 1002 and entry_id < 40`)
+  await change(`update accounts set name = 'Lost' where folder_id = 1003`)
+  for (const kind of kinds) expect(await sync(kind)).toMatchObject({ copied: 3 })
+  await levelFollower('lost 5')
+  await stage.promote()
+  await until(async () => (await request(`${stage.service.url}/readyz`)).status === 200)
+  await change('select pass_gate()')
+}, 120_000)
+afterAll(async () => {
+  following?.child.kill('SIGINT')
+  await following?.ended
+  for (const { copy, ledger } of Object.values(runs)) {
+    ledger.close()
+    await copy.close()
+  }
+  await proxy?.close()
+  await stage?.close()
+  await target?.drop()
+  await rm(out, { recursive: true })
+})
+
+const change = (sql: string) => stage.sql(`set search_path = grandlivre; ${sql}; reset search_path`)
+const beginEpoch = () => change('select begin_epoch(true)')
+const asked = () => proxy.asked.map(({ path }) => path.replace(/\?.*/, ''))
+
+async function sync(kind: (typeof kinds)[number]) {
+  runs[kind].events.length = 0
+  proxy.asked.length = 0
+  proxy.bytes = 0
+  return syncCopy(runs[kind])
+}
+
+async function expectTheLedgers({ copy }: Pick<Run, 'copy'>, which = societies): Promise<void> {
+  for (const society of which) {
+    const truth = await tablesOf(stage.service.url, stage.firm, society)
+    for (const table of Object.keys(ledgerTables) as LedgerTableName[]) {
+      let text = ''
+      for await (const lines of copy.lines(society, table)) text += Buffer.from(lines)
+      expect([society, table, text === truth[table]]).toEqual([society, table, true])
+    }
+  }
+}
+
+/** Once the process that follows has committed that comment, or the cursors that the service has now. */
+async function levelFollower(comment?: string): Promise<void> {
+  const ledger = libraryOf(stage.firm, stage.service.url)
+  const copy = await openCopy(join(out, 'following.sqlite'))
+  const text = async () => {
+    let lines = ''
+    for await (const chunk of copy.lines(large, 'movements')) lines += Buffer.from(chunk)
+    return lines
+  }
+  await until(async () => {
+    const had = (await copy.folders()).map(({ cursor }) => cursor)
+    const has = (await ledger.ledgers({})).ledgers.map(({ cursor }) => cursor)
+    return (
+      JSON.stringify(had) === JSON.stringify(has) &&
+      (comment === undefined || (await text()).includes(comment))
+    )
+  })
+  if (comment === undefined) await expectTheLedgers({ copy })
+  await copy.close()
+  ledger.close()
+}
+
+test.each(kinds)(
+  'of the ledgers that lost commits what differs is read, and of others nothing: %s',
+  async (kind) => {
+    const summary = await sync(kind)
+    expect(summary).toMatchObject({ ledgers: societies.length, copied: 3, failed: [] })
+    expect(asked()).toEqual(['/api/v1/mad/ledgers', changesPath, digestsPath, changesPath])
+    await expectTheLedgers(runs[kind])
+  },
+)
+
+test('where one entry has changed in a new epoch, its block is read, under 2 % of the firm', async () => {
+  await beginEpoch()
+  await change(`update entries set comment = 'new' where folder_id = ${large} and id = 1000100`)
+  for (const kind of kinds) {
+    const former = (await runs[kind].copy.folders())[0]!.cursor
+    const summary = await sync(kind)
+    expect(asked()).toEqual(['/api/v1/mad/ledgers', changesPath, digestsPath, changesPath])
+    expect(summary).toMatchObject({ copied: 1, failed: [] })
+    expect(proxy.bytes).toBeLessThan(firmBytes / 50)
+    const came = runs[kind].events.filter((event) => event.kind === 'copied')
+    expect(came).toMatchObject([
+      { society: large, since: former, rows_before: summary.rows, rows_after: summary.rows },
+    ])
+    expect(summary.rows).toBeLessThanOrEqual(2_000)
+    await expectTheLedgers(runs[kind])
+    expect(await verifyCopy(runs[kind])).toMatchObject({
+      proven: societies.length,
+      differed: [],
+      unproven: [],
+    })
+  }
+})
+
+test('a process that follows comes back by itself', async () => {
+  await levelFollower()
+  await beginEpoch()
+  await change(`delete from entries where folder_id = 1004 and id < 40`)
+  await levelFollower()
+  // Each ledger was read in full once, at the beginning.
+  expect(following.soFar.out.match(/"since":null/g)).toHaveLength(societies.length)
+})
+
+test.each(kinds)('after a planned failover, nothing but list and digests is read: %s', async (kind) => {
+  await sync(kind)
+  await beginEpoch()
+  expect(await sync(kind)).toMatchObject({ copied: 0, failed: [] })
+  expect(asked()).toEqual(['/api/v1/mad/ledgers', changesPath, digestsPath])
+  expect(proxy.bytes).toBeLessThan(firmBytes / 50)
+  expect(runs[kind].events.filter(({ kind }) => kind === 'rows')).toEqual([])
+  // The new cursors are kept.
+  expect(await sync(kind)).toMatchObject({ copied: 0 })
+  expect(asked()).toEqual(['/api/v1/mad/ledgers'])
+  await expectTheLedgers(runs[kind], small)
+})
+
+test.each(kinds)('over three epochs with a change in each, by sync and by verify: %s', async (kind) => {
+  await sync(kind)
+  for (const [i, folder] of [small[0], large, small[4]].entries()) {
+    await beginEpoch()
+    await change(`update movements set description = '${kind} ${i}' where folder_id = ${folder}
+      and id = (select max(id) from movements where folder_id = ${folder})`)
+  }
+  expect(await sync(kind)).toMatchObject({ copied: 3, failed: [] })
+  await expectTheLedgers(runs[kind], small)
+  for (const [i, folder] of [small[1], large, small[3]].entries()) {
+    await beginEpoch()
+    await change(`update movements set description = '${kind} ${i}' where folder_id = ${folder}
+      and id = (select min(id) from movements where folder_id = ${folder})`)
+    expect(await verifyCopy(runs[kind])).toMatchObject({
+      proven: societies.length,
+      differed: [],
+      unproven: [],
+    })
+  }
+  await expectTheLedgers(runs[kind])
+})
+
+test.each(kinds)('a ledger that lost its first entry becomes empty again: %s', async (kind) => {
+  const empty = folders.sameFirm.folderId
+  await change(`insert into exercices (schema_id, folder_id, id, start_date, end_date) values (100, ${empty}, 1, '2020-01-01', '2020-12-31');
+    insert into journals (schema_id, folder_id, id, code, name, type) values (100, ${empty}, 1, 'AN', 'New', 'AN');
+    insert into accounts (schema_id, folder_id, id, number, name) values (100, ${empty}, 1, '401', 'Lost');
+    insert into entries (schema_id, folder_id, id, exercice_id, journal_id, date, accounted_at, created_at, source, currency)
+      values (100, ${empty}, 1, 1, 1, '2020-03-01', '2020-03-01', '2020-03-01', 'FEC', 'EUR');
+    insert into movements (schema_id, folder_id, exercice_id, entry_id, id, account_id, description, invoice_number, debit, credit)
+      values (100, ${empty}, 1, 1, 1, 1, 'Lost', '', 1, 0)`)
+  await sync(kind)
+  await beginEpoch()
+  await change(`delete from movements where folder_id = ${empty}; delete from entries where folder_id = ${empty};
+    delete from accounts where folder_id = ${empty}; delete from journals where folder_id = ${empty};
+    delete from exercices where folder_id = ${empty}`)
+  expect(await sync(kind)).toMatchObject({ copied: 1, failed: [] })
+  expect(runs[kind].events.at(-1)).toMatchObject({ society: empty, rows_before: 1, rows_after: 0 })
+  await expectTheLedgers(runs[kind], [empty])
+})
+
+test.each(kinds)(
+  'where each cursor is refused as soon as it has come, the ledger is read in full: %s',
+  async (kind) => {
+    const one = { ...runs[kind], societies: [small[0]!] }
+    await syncCopy(one)
+    await beginEpoch()
+    await change(`delete from movements where folder_id = ${small[0]} and entry_id = (select max(entry_id) from movements
+    where folder_id = ${small[0]})`)
+    proxy.fault = async (path) => {
+      if (path.startsWith(changesPath)) await beginEpoch()
+      return undefined
+    }
+    expect(await syncCopy(one)).toMatchObject({ copied: 1, failed: [] })
+    proxy.fault = () => undefined
+    expect(one.events.at(-1)).toMatchObject({ kind: 'copied', society: small[0], since: null })
+    await expectTheLedgers(one, [small[0]!])
+  },
+)
