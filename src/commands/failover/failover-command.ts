@@ -11,7 +11,7 @@ import { beginEpoch, type Moved, notifyAll } from './failover.sql.ts'
 
 export const failoverCommand = command({
   name: 'failover',
-  summary: 'begin a new epoch, on a snapshot or a copy that was started without recovery',
+  summary: 'a new epoch for a snapshot of a disk, or a copy that was started without recovery',
   options: { yes: { help: 'do not ask' } },
   async run(terminal: StaffTerminal, { yes }) {
     if (!yes) await confirm(terminal)
