@@ -9,6 +9,11 @@ export interface Link {
   hash: string
 }
 
+export interface Head extends Link {
+  /** Of the last row. */
+  epoch: string
+}
+
 /** What retention left of the rows before. */
 export interface Start extends Link {
   /** Seconds since 1970 with six decimals; null while nothing was deleted. */
@@ -66,11 +71,19 @@ export async function readOneState(client: ClientBase): Promise<void> {
 }
 
 /** As the owner. */
-export async function readHead(client: ClientBase): Promise<Link | undefined> {
-  const { rows } = await client.query<Link>(
-    `select count::text, encode(hash, 'hex') as hash from grandlivre.audit_head`,
+export async function readHead(client: ClientBase): Promise<Head | undefined> {
+  const { rows } = await client.query<Head>(
+    `select count::text, encode(hash, 'hex') as hash, epoch::text from grandlivre.audit_head`,
   )
   return rows[0]
+}
+
+/** As the owner. */
+export async function countAudit(client: ClientBase): Promise<number> {
+  const { rows } = await client.query<{ count: number }>(
+    'select count(*)::float8 as count from grandlivre.audit_rows',
+  )
+  return rows[0]!.count
 }
 
 /** As the owner. */

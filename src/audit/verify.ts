@@ -1,17 +1,24 @@
 /**
  * Checks the chain of the audit from its start to its head, in one state of the database and with little memory: every
- * number follows the one before, and every hash is that of the row and the hash before.
+ * number follows the one before, and every hash is that of the row and the hash before. A number jumps only where a row
+ * `epoch` says so, and only as far as the database does at that time.
  */
 import type { ClientBase } from 'pg'
-import { type Link, readAudit, readHead, readStart, type Start } from './audit.sql.ts'
+import { countAudit, type Head, type Link, readAudit, readHead, readStart, type Start } from './audit.sql.ts'
 import type { AuditRow } from './audit-row.ts'
+import { type EpochRow, epochAct, epochRowOf, jumpsFarEnough } from './epoch-row.ts'
 import { hashOfRow, noHash } from './row-hash.ts'
 import { isSigned } from './start-signature.ts'
 
 export interface Verification {
-  /** Number and hash of the last row. */
-  head: Link
+  head: Head
   start: Start
+  /** Between start and head. */
+  rows: number
+  /** Rows that began an epoch. */
+  began: EpochRow[]
+  /** The one in whose jump the anchor is. */
+  lostIn: EpochRow | undefined
   /** The first thing that is wrong; undefined if the chain is whole. */
   problem: string | undefined
 }
@@ -25,36 +32,38 @@ interface VerifyOptions {
 }
 
 /** @param client as the owner, in a transaction that sees one state of the database */
-export async function verifyAudit(client: ClientBase, options: VerifyOptions): Promise<Verification> {
+export async function verifyAudit(
+  client: ClientBase,
+  { masterKey, anchor, onProgress }: VerifyOptions,
+): Promise<Verification> {
   const start = await readStart(client)
   const head = await readHead(client)
   if (!start || !head)
     throw new Error('The audit has lost its start or its head: restore the database from a backup')
-  return { head, start, problem: await firstProblem(client, start, head, options) }
-}
-
-async function firstProblem(
-  client: ClientBase,
-  start: Start,
-  head: Link,
-  { masterKey, anchor, onProgress }: VerifyOptions,
-): Promise<string | undefined> {
+  const rows = await countAudit(client)
+  const began: EpochRow[] = []
   let problem = startProblem(start, masterKey)
-  if (anchor && !problem) problem = anchorProblem(anchor, start, start)
+  if (anchor) problem ??= anchorProblem(anchor, start, start)
   let last: Link = start
-  for await (const rows of readAudit(client)) {
+  let checked = 0
+  for await (const batch of readAudit(client)) {
     // After a problem the rest is read all the same: the connection is free again only after the last row.
-    for (const row of rows) {
-      problem ??= rowProblem(row, last)
+    for (const row of batch) {
+      problem ??= rowProblem(row, last, began.at(-1))
+      const beginning = epochRowOf(row)
+      if (beginning) began.push(beginning)
       last = { count: row.number, hash: row.hash }
       if (anchor) problem ??= anchorProblem(anchor, last, start)
     }
-    onProgress?.(Number(last.count) - Number(start.count), Number(head.count) - Number(start.count))
+    checked += batch.length
+    onProgress?.(checked, rows)
   }
-  problem ??= endProblem(last, head)
-  if (anchor && !problem && Number(anchor.count) > Number(head.count))
-    return `The anchor names row ${anchor.count}, and the audit ends at row ${head.count}: its end was cut off`
-  return problem
+  problem ??= endProblem(last, head, began.at(-1))
+  if (anchor && Number(anchor.count) > Number(head.count))
+    problem ??= `The anchor names row ${anchor.count}, and the audit ends at row ${head.count}: its end was cut off`
+  const isLost = ({ last, number }: EpochRow) =>
+    anchor && Number(last) < Number(anchor.count) && Number(anchor.count) < Number(number)
+  return { head, start, rows, began, lostIn: problem ? undefined : began.find(isLost), problem }
 }
 
 function startProblem(start: Start, masterKey: Buffer): string | undefined {
@@ -66,13 +75,31 @@ function startProblem(start: Start, masterKey: Buffer): string | undefined {
   )
 }
 
-function rowProblem(row: AuditRow, last: Link): string | undefined {
+/** @param before the last row that began an epoch */
+function rowProblem(row: AuditRow, last: Link, before: EpochRow | undefined): string | undefined {
+  const problem = row.act === epochAct ? epochProblem(row, last, before) : orderProblem(row, last)
+  if (problem || hashOfRow(last.hash, row) === row.hash) return problem
+  return `Row ${row.number} was changed after it was written, or the hash of row ${last.count} was: they do not fit together`
+}
+
+function orderProblem({ number }: AuditRow, last: Link): string | undefined {
   const expected = Number(last.count) + 1
-  const number = Number(row.number)
-  if (number > expected) return `Row ${expected} is missing: the next one is row ${number}`
-  if (number < expected) return `Row ${number} does not belong where it stands, after row ${last.count}`
-  if (hashOfRow(last.hash, row) === row.hash) return undefined
-  return `Row ${number} was changed after it was written, or the hash of row ${last.count} was: they do not fit together`
+  if (Number(number) > expected) return `Row ${expected} is missing: the next one is row ${number}`
+  if (Number(number) < expected)
+    return `Row ${number} does not belong where it stands, after row ${last.count}`
+  return undefined
+}
+
+function epochProblem(row: AuditRow, last: Link, before: EpochRow | undefined): string | undefined {
+  const beginning = epochRowOf(row)
+  if (!beginning) return `Row ${row.number} begins an epoch, and its details are not those of such a row`
+  if (beginning.last !== last.count)
+    return `Row ${row.number} begins an epoch after row ${beginning.last}, and stands after row ${last.count}`
+  if (!jumpsFarEnough(beginning))
+    return `Row ${row.number} begins an epoch, and its number is not one that follows row ${last.count} at its time`
+  if (beginning.former === beginning.epoch || (before && before.epoch !== beginning.former))
+    return `Row ${row.number} begins epoch ${beginning.epoch} after epoch ${beginning.former}, which is not the one before`
+  return undefined
 }
 
 /** Whether a place in the chain contradicts the anchor, as far as it can be compared there. */
@@ -86,8 +113,11 @@ function anchorProblem(anchor: Link, { count, hash }: Link, start: Link): string
   return `Row ${count} has the hash ${hash}, and the anchor has ${anchor.hash}: rows up to it were replaced`
 }
 
-function endProblem(last: Link, head: Link): string | undefined {
-  if (last.count === head.count && last.hash === head.hash) return undefined
+function endProblem(last: Link, head: Head, before: EpochRow | undefined): string | undefined {
+  if (last.count === head.count && last.hash === head.hash) {
+    if (before === undefined || before.epoch === head.epoch) return undefined
+    return `The head names epoch ${head.epoch}, and row ${before.number} began epoch ${before.epoch}: one of them was changed`
+  }
   if (last.count === head.count)
     return `The head has another hash than row ${head.count}: one of them was changed`
   return Number(last.count) < Number(head.count)

@@ -1,9 +1,9 @@
 /** The staff commands. An error is one line on `err` and exit code 1. */
 import type { Command, Program } from '../../packages/terminal/src/command.ts'
-import { UsageError } from '../../packages/terminal/src/command-errors.ts'
+import { Failure, UsageError } from '../../packages/terminal/src/command-errors.ts'
 import { readCommandLine, usageLines } from '../../packages/terminal/src/words.ts'
 import { Refused } from '../acts/act.ts'
-import { auditCommands } from './audit/audit-commands.ts'
+import { auditCommands, lostCode } from './audit/audit-commands.ts'
 import { eventCommands } from './event.ts'
 import { exportCommands } from './export.ts'
 import { failoverCommand } from './failover/failover-command.ts'
@@ -55,7 +55,7 @@ export function staffProgram(more: Command<StaffTerminal>[]): Program<StaffTermi
       failoverCommand,
     ],
     options: {},
-    exitCodes: 'Exit codes: 0 done, 1 failed or wrong usage, 130 or 143 interrupted.',
+    exitCodes: `Exit codes: 0 done, 1 failed or wrong usage, ${lostCode} the anchor of audit verify was lost in a failover, 130 or 143 interrupted.`,
   }
 }
 
@@ -83,6 +83,6 @@ export async function runCli(
     const hint = error instanceof Refused ? error.hint : ''
     const message = error instanceof Error ? `${error.message}${hint}` : String(error)
     terminal.note(error instanceof UsageError ? usageLines(program, words, error) : message.split('\n'))
-    return error instanceof Interruption ? error.exitCode : 1
+    return error instanceof Interruption || error instanceof Failure ? error.exitCode : 1
   }
 }

@@ -90,6 +90,7 @@ CREATE TABLE audit_head (
   one boolean DEFAULT true NOT NULL,
   count bigint NOT NULL,
   hash bytea NOT NULL,
+  epoch integer NOT NULL,
   CONSTRAINT audit_head_pkey PRIMARY KEY (one),
   CONSTRAINT audit_head_one_check CHECK (one)
 );
@@ -1129,9 +1130,24 @@ declare
   head audit_head;
   added audit_rows;
   is_whole boolean;
+  epoch bigint;
 begin
   select * into strict head from audit_head for update;
+  epoch := pass_gate();
+  if head.epoch <> epoch then
+    added.at := clock_timestamp();
+    added.number := beyond_lost(head.count, added.at);
+    added.act := 'epoch';
+    added.details := format('{"epoch":%s,"former":%s,"last":%s}', epoch, head.epoch, head.count);
+    added.outcome := 'done';
+    added.hash := audit_hash(head.hash, added);
+    insert into audit_rows values (added.*);
+    head := (head.one, added.number, added.hash, epoch);
+  end if;
   for added in select * from json_populate_recordset(null::audit_rows, given) loop
+    if added.act = 'epoch' then
+      raise exception 'Only the database begins an epoch' using errcode = 'invalid_parameter_value';
+    end if;
     head.count := head.count + 1;
     added.number := head.count;
     added.at := coalesce(added.at, clock_timestamp());
@@ -1147,7 +1163,7 @@ begin
     head.hash := added.hash;
     insert into audit_rows values (added.*);
   end loop;
-  update audit_head set count = head.count, hash = head.hash;
+  update audit_head h set count = head.count, hash = head.hash, epoch = head.epoch;
   return head.count;
 end $function$
 ;

@@ -1,4 +1,5 @@
 import { type AuditSelection, type ListedAuditRow, listAudit } from '../audit/audit.sql.ts'
+import { epochAct, epochRowOf } from '../audit/epoch-row.ts'
 import type { Cell } from './cell.ts'
 import type { List } from './list.ts'
 
@@ -9,13 +10,13 @@ export const auditList: List<ListedAuditRow, AuditSelection> = {
     Row: ({ number }) => number,
     At: ({ at }) => ({ at: momentOf(at) }),
     Who: whoOf,
-    What: ({ act }) => ({ theirs: act, most: 80 }),
+    What: ({ act }) => (act === epochAct ? 'a new epoch begins' : { theirs: act, most: 80 }),
     Folder: ({ folderId }) => (folderId === null ? null : { to: `/folders/${folderId}`, text: folderId }),
     Outcome: ({ outcome, code }) => ({ theirs: code === null ? outcome : `${outcome} ${code}` }),
     Rows: ({ rows }) => rows && { count: rows },
     'SHA-256': ({ sha256 }) => ({ digest: sha256 }),
     Cursor: ({ cursor }) => ({ digest: cursor }),
-    Details: ({ details }) => ({ theirs: details === '{}' ? null : details, most: 120 }),
+    Details: detailsOf,
     Hash: ({ hash }) => ({ digest: hash }),
   },
   read: listAudit,
@@ -23,9 +24,17 @@ export const auditList: List<ListedAuditRow, AuditSelection> = {
 
 export function whoOf({ staff, partnerCode, thirdPartyId, tokenId, act }: ListedAuditRow): Cell {
   if (staff !== null) return { theirs: staff }
+  if (act === epochAct) return 'the database'
   if (thirdPartyId === null) return act.endsWith(' /files') ? 'the holder of a link' : 'the service'
   const partner = partnerCode === null ? thirdPartyId : { to: `/partners/${partnerCode}`, text: partnerCode }
   return [partner, tokenId === null ? '' : `, token ${tokenId}`]
+}
+
+function detailsOf(row: ListedAuditRow): Cell {
+  const beginning = epochRowOf(row)
+  if (!beginning) return { theirs: row.details === '{}' ? null : row.details, most: 120 }
+  const { epoch, former, last } = beginning
+  return `epoch ${epoch} follows ${former}; rows after ${last} may be lost`
 }
 
 /** @param seconds since 1970, with decimals */

@@ -1,10 +1,12 @@
 import { command, type Kind } from '../../../packages/terminal/src/command.ts'
+import { Failure } from '../../../packages/terminal/src/command-errors.ts'
 import { partnerOf } from '../../acts/partners.ts'
 import { type Link, listAudit, readOneState } from '../../audit/audit.sql.ts'
+import type { EpochRow } from '../../audit/epoch-row.ts'
 import { type Verification, verifyAudit } from '../../audit/verify.ts'
 import { loadMasterKey } from '../../auth/master-key.ts'
 import { inTransaction } from '../../db/pool.ts'
-import { auditList } from '../../lists/audit.ts'
+import { auditList, momentOf } from '../../lists/audit.ts'
 import { idKind, momentKind, mostOption } from '../terminal/kinds.ts'
 import { listLines } from '../terminal/list-lines.ts'
 import type { StaffTerminal } from '../terminal/terminal.ts'
@@ -17,6 +19,9 @@ const anchorKind: Kind<Link> = {
     return count && hash ? { count: String(Number(count)), hash } : undefined
   },
 }
+
+/** Exit code: the audit is whole, and lacks the rows of the anchor since a failover. */
+export const lostCode = 3
 
 export const auditCommands = [
   command({
@@ -56,22 +61,43 @@ export const auditCommands = [
         })
         terminal.print(reportOf(verification, anchor))
         if (verification.problem) throw new Error('The audit is not whole')
+        if (verification.lostIn) throw lossOf(anchor!, verification.lostIn)
       })
     },
   }),
 ]
 
-function reportOf({ head, start, problem }: Verification, anchor: Link | undefined): string[] {
+function lossOf({ count }: Link, { at, last }: EpochRow): Failure {
+  const time = momentOf(at).toISOString()
+  return new Failure(
+    `The anchor names row ${count}, which was lost in the failover of ${time}: rows after ${last} are gone.\n` +
+      'If no server was promoted or restored then, somebody cut them off and made it look so.',
+    [],
+    { exitCode: lostCode },
+  )
+}
+
+function reportOf(
+  { head, start, rows, began, lostIn, problem }: Verification,
+  anchor: Link | undefined,
+): string[] {
   if (problem) return [problem]
-  const rows = (Number(head.count) - Number(start.count)).toLocaleString('en')
   return [
-    `The audit is whole: ${rows} rows, ${Number(start.count) + 1} to ${head.count}.`,
+    `The audit is whole: ${rows.toLocaleString('en')} rows, ${Number(start.count) + 1} to ${head.count}.`,
     ...(start.count === '0'
       ? []
       : [`Retention has deleted the rows before; it signed the start after row ${start.count}.`]),
+    ...began.map(
+      ({ at, former, epoch, last, number }) =>
+        `Row ${number} follows row ${last}: epoch ${epoch} began after ${former} at ${momentOf(at).toISOString()}.`,
+    ),
     `Anchor: ${head.count}:${head.hash}`,
-    anchor
-      ? `The rows up to ${anchor.count} are those of the anchor.`
-      : 'Without --anchor this does not show whether rows were cut off at the end, or all were written anew.',
+    ...(lostIn ? [] : [comparisonWith(anchor)]),
   ]
+}
+
+function comparisonWith(anchor: Link | undefined): string {
+  return anchor
+    ? `The rows up to ${anchor.count} are those of the anchor.`
+    : 'Without --anchor this does not show whether rows were cut off at the end, or all were written anew.'
 }

@@ -46,4 +46,9 @@ alter table subscriptions alter epoch set default pass_gate();
 -- For processes of 0.2.0, which know no epochs.
 alter table sequence_runs alter epoch set default pass_gate();
 
--- functions: sha256 a0cf076579428d2902c918e83383473468a40e93b4acd24bbfc0325cc2fe7307
+-- The epoch of the last row. After the tables above: acts of staff take the head last.
+alter table audit_head add epoch integer;
+update audit_head set epoch = pg_sequence_last_value('epoch');
+alter table audit_head alter epoch set not null;
+
+-- functions: sha256 c17ad44be6295442ea2ba0ef915cb81dcf6f6a177aaae0891aba1ea60ec71f20

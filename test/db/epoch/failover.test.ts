@@ -35,6 +35,8 @@ let formerExport: string
 let epochOfFormer: string | null
 /** Published after the failover. */
 const newNames = [...numbered(1, 90), ...numbered(3, 100)]
+/** The audit of the former server, at its end. */
+let anchor: { number: number; hash: string }
 let subscriptions: { posted: number; pulled: number }
 
 beforeAll(async () => {
@@ -81,6 +83,10 @@ async function readAll(): Promise<Held[]> {
   return found
 }
 
+/** The last row of the audit. */
+const lastRow = async () =>
+  (await stage.sql(`select count::float8 as number, encode(hash, 'hex') as hash from audit_head`))[0]
+
 const sequences = (): Promise<{ name: string; last: string }[]> =>
   stage.sql(
     `select sequencename as name, coalesce(last_value, 0)::text as last from pg_sequences where schemaname = 'grandlivre'
@@ -89,6 +95,7 @@ const sequences = (): Promise<{ name: string; last: string }[]> =>
 
 test('the former server commits what is lost, and partners, subscribers and readers see it', async () => {
   held = []
+  const { number: arrived } = await lastRow()
   for (let commit = 0; commit < lostCommits; commit++) {
     await change(`lost ${commit}`)
     if (commit % (lostCommits / states) === 0) held.push(...(await readAll()))
@@ -102,6 +109,10 @@ test('the former server commits what is lost, and partners, subscribers and read
   expect(body).toHaveLength(10)
   epochOfFormer = headers.get('webhook-epoch')
   lost = await sequences()
+  await until(async () => {
+    anchor = await lastRow()
+    return anchor.number > arrived
+  })
   expect(held).toHaveLength(states * paths.length)
 })
 
@@ -136,6 +147,25 @@ test('the standby takes its place, and its first writer begins a new epoch', asy
   await stage.publish(numbered(1, 90))
   const [after] = await stage.sql('select last_value as epoch from epoch')
   expect(after.epoch).not.toBe(before.epoch)
+})
+
+test('the audit goes on in the new epoch, and says what became of an anchor from before', async () => {
+  await get(paths[0]!)
+  await until(async () => (await lastRow()).number > anchor.number)
+  const verified = await cli(
+    stage.standby.ownerUrl,
+    'audit',
+    'verify',
+    '--anchor',
+    `${anchor.number}:${anchor.hash}`,
+  )
+  expect(verified).toMatchObject({
+    code: 3,
+    out: expect.stringMatching(
+      /^The audit is whole: .*\nRow \d+ follows row \d+: epoch \d+ began after 1 at /,
+    ),
+    error: expect.stringContaining(`names row ${anchor.number}, which was lost in the failover of 2`),
+  })
 })
 
 test('no ETag from before is answered with 304, and every cursor from before is refused', async () => {

@@ -16,6 +16,9 @@ revoke all on function audit_hash from public;
 
 -- Appends rows in the order of the array, whose members have the names of the columns. The lock on the head lasts until
 -- the transaction ends, so nothing should follow in it. Only the owner may call this, and so name staff.
+--
+-- The first row of a new epoch says so. Its number jumps: rows that the former server wrote last may be lost, and none of
+-- theirs is given to another row.
 create or replace function append_audit(given json, by_staff text) returns bigint
   language plpgsql set search_path = grandlivre, pg_temp
 as $$
@@ -23,9 +26,24 @@ declare
   head audit_head;
   added audit_rows;
   is_whole boolean;
+  epoch bigint;
 begin
   select * into strict head from audit_head for update;
+  epoch := pass_gate();
+  if head.epoch <> epoch then
+    added.at := clock_timestamp();
+    added.number := beyond_lost(head.count, added.at);
+    added.act := 'epoch';
+    added.details := format('{"epoch":%s,"former":%s,"last":%s}', epoch, head.epoch, head.count);
+    added.outcome := 'done';
+    added.hash := audit_hash(head.hash, added);
+    insert into audit_rows values (added.*);
+    head := (head.one, added.number, added.hash, epoch);
+  end if;
   for added in select * from json_populate_recordset(null::audit_rows, given) loop
+    if added.act = 'epoch' then
+      raise exception 'Only the database begins an epoch' using errcode = 'invalid_parameter_value';
+    end if;
     head.count := head.count + 1;
     added.number := head.count;
     added.at := coalesce(added.at, clock_timestamp());
@@ -41,7 +59,7 @@ begin
     head.hash := added.hash;
     insert into audit_rows values (added.*);
   end loop;
-  update audit_head set count = head.count, hash = head.hash;
+  update audit_head h set count = head.count, hash = head.hash, epoch = head.epoch;
   return head.count;
 end $$;
 
