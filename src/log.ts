@@ -42,6 +42,8 @@ const error = <Fields>(): Logged<Fields> => ({ level: 'error' })
 
 /** The level and the fields of each line. */
 const logEvents = {
+  /** The database runs on a server that took the place of another. Cursors and ETags from before are refused. */
+  'epoch.began': warn<{ epoch: number; former: number; began: string }>(),
   /** The server of DATABASE_URL could not be opened and is being retried. Logged at most every ten seconds. */
   'service.waiting': error<{ error: unknown }>(),
   'service.listening': info<{ url: string; pid: number }>(),

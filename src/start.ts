@@ -14,6 +14,7 @@ import { listen, urlOf } from './listen.ts'
 import { createLog, type Log } from './log.ts'
 import { startBackground } from './start/background.ts'
 import { openConnections } from './start/connections.ts'
+import { watchEpoch } from './start/epoch.ts'
 import { observe } from './start/gauges/observed.ts'
 import { observeStanding } from './start/gauges/standing-gauges.ts'
 import { beginExport, needsOf } from './start/needs.ts'
@@ -98,7 +99,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
   stack.defer(async () => replica?.close())
   const begin = () => beginExport(service)
   const readiness = new Readiness(needs, begin, timing.missingMs, replica ? [replica.need] : [], steps.doing)
-  observe({ config, timing, database: pool, readiness, audit, telemetry, log })
+  const epoch = watchEpoch(pool, log)
+  observe({ config, timing, database: pool, readiness, epoch, audit, telemetry, log })
   const deliveries = postPartsOf(config, timing.deliveries, telemetry)
   stack.defer(() => deliveries.agent.destroy())
   const attempts = new RunningAttempts()
@@ -108,7 +110,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     waitingReads: new FairTurns(limits.waitingReadsMax),
     listReads: new ListReads(limits.listReadEveryMs),
   }
-  const services = { ...parts, ...reads, requestSlots, notifications, audit, readiness, streams }
+  const services = { ...parts, ...reads, requestSlots, notifications, audit, readiness, epoch, streams }
   const app = createApp(services)
   const isAway = away !== undefined
   const staffConsole = await startConsole({ services, urls, isAway, attempts, standing, timing })

@@ -26,6 +26,9 @@ GRANT USAGE ON SEQUENCE delivery_ids TO grandlivre_service;
 CREATE SEQUENCE epoch AS bigint INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1;
 GRANT SELECT ON SEQUENCE epoch TO grandlivre_service;
 
+CREATE SEQUENCE epoch_began AS bigint INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1;
+GRANT SELECT ON SEQUENCE epoch_began TO grandlivre_service;
+
 CREATE SEQUENCE event_ids AS bigint INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1;
 GRANT USAGE ON SEQUENCE event_ids TO grandlivre_service;
 
@@ -993,6 +996,7 @@ CREATE OR REPLACE FUNCTION grandlivre.adopt_epoch()
  SET search_path TO 'grandlivre', 'pg_temp'
 AS $function$
 begin
+  perform setval('epoch_began', extract(epoch from clock_timestamp())::bigint);
   perform setval('epoch', new.epoch);
   return null;
 end $function$
@@ -1212,7 +1216,8 @@ begin
   if is_forced or is_other_server() then
     for name, last in
       select s.sequencename, coalesce(s.last_value, 0) from pg_sequences s
-      where s.schemaname = 'grandlivre' and s.sequencename not in ('epoch', 'server_name') order by 1
+      where s.schemaname = 'grandlivre' and s.sequencename not in ('epoch', 'epoch_began', 'server_name')
+      order by 1
     loop
       beyond := setval(quote_ident(name), beyond_lost(last, clock_timestamp()));
       return next;
@@ -1223,6 +1228,7 @@ begin
     beyond := 1 + floor(random() * 999999998)::bigint;
     beyond := setval('epoch', beyond + (beyond >= last)::integer);
     return next;
+    perform setval('epoch_began', extract(epoch from clock_timestamp())::bigint);
     perform setval('server_name', this_server());
     raise log 'grandlivre: this server took the place of another, and epoch % follows %', beyond, last;
   end if;

@@ -2,10 +2,12 @@ import type { Pool } from 'pg'
 import type { AuditTrail } from '../audit/audit-trail.ts'
 import type { RequestSlots } from '../auth/request-slots.ts'
 import type { Config } from '../config.ts'
+import type { Epoch } from '../db/migrations/version.sql.ts'
 import type { Notifications } from '../db/notifications.ts'
 import type { ExportQueue } from '../jobs/queue.ts'
 import type { Log } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
+import type { Reading } from '../telemetry/reading.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Threads } from '../threads/pool.ts'
 import type { FairTurns } from '../webhooks/dispatch/fair-turns.ts'
@@ -43,6 +45,8 @@ export interface Services {
   audit: AuditTrail
   /** Whether requests can be accepted; remembers what failed ones lacked. */
   readiness: Readiness
+  /** Of the database. */
+  epoch: Reading<Epoch>
   /** Metrics and traces, if the operator asked for them. */
   telemetry: Telemetry
   log: Log

@@ -217,6 +217,11 @@ export const metrics = {
     'Whether a need of the service is met: 1 or 0. /readyz names the same needs.',
     'need',
   ),
+  'grandlivre.epoch': gauge('', 'The epoch of the database, as the second number of cursors names it.'),
+  'grandlivre.epoch.age': gauge(
+    's',
+    'Time since that epoch began, or since the database first noted it: at a migration.',
+  ),
   'grandlivre.clock.offset': gauge(
     's',
     'How far the clock of this machine is ahead of that of the database.',

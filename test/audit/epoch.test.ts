@@ -180,7 +180,7 @@ const forgeries: [string, (number: string, last: string) => string, RegExp][] = 
   ],
   [
     'it is later',
-    (number) => `update audit_rows set at = at + interval '10 days' where number = ${number}`,
+    (number) => `update audit_rows set at = at + interval '10 years' where number = ${number}`,
     /its number is not one that follows/,
   ],
   [

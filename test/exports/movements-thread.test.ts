@@ -84,6 +84,7 @@ beforeAll(async () => {
     queue,
     audit,
     readiness,
+    epoch: { latest: async () => undefined },
     streams: new RunningStreams(),
     telemetry: noTelemetry,
     log,

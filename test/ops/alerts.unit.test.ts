@@ -60,7 +60,7 @@ labelsOf.set('up', ofPrometheus)
 labelsOf.set('ALERTS', ofPrometheus)
 
 const functions =
-  /\b(?:sum|min|max|count|by|on|without|or|and|unless|offset|abs|absent|rate|increase|histogram_quantile|label_values)\b/g
+  /\b(?:sum|min|max|count|by|on|without|or|and|unless|offset|abs|absent|changes|rate|increase|histogram_quantile|label_values)\b/g
 
 /** Metrics and labels that an expression names and the service does not have. */
 function unknownIn({ expression, shown }: Use): string[] {

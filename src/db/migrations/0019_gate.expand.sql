@@ -3,6 +3,10 @@
 create sequence epoch as bigint;
 grant select on sequence epoch to grandlivre_service;
 create sequence server_name as bigint;
+-- Seconds since 1970.
+create sequence epoch_began as bigint;
+select setval('epoch_began', extract(epoch from now())::bigint);
+grant select on sequence epoch_began to grandlivre_service;
 -- The present epoch goes on, so cursors stay good. The name as this_server has it.
 select setval('epoch', s.epoch), setval('server_name', hashtextextended(concat_ws('/', c.system_identifier::text,
     left(pg_walfile_name(pg_current_wal_lsn()), 8), 'service_state'::regclass::oid::text), 0) & 4503599627370495)
@@ -51,4 +55,4 @@ alter table audit_head add epoch integer;
 update audit_head set epoch = pg_sequence_last_value('epoch');
 alter table audit_head alter epoch set not null;
 
--- functions: sha256 c17ad44be6295442ea2ba0ef915cb81dcf6f6a177aaae0891aba1ea60ec71f20
+-- functions: sha256 c9402e1efe0e9b3ada25e84cea0c5a236150709f841574c92976520ffdc21c6f

@@ -17,3 +17,24 @@ export async function readVersion(database: Pool) {
     isReadOnly: rows[0]?.isReadOnly === true,
   }
 }
+
+/** The epoch of the database (functions/epoch.sql). */
+export interface Epoch {
+  /** As cursors name it. */
+  number: number
+  /** ISO 8601. */
+  began: string
+  ageSeconds: number
+}
+
+export async function readEpoch(database: Pool): Promise<Epoch> {
+  const { rows } = await database.query<{ number: number; began: number; age: number }>(
+    lookUp({
+      text: `select e.last_value::int as number, b.last_value::float8 as began,
+          greatest(extract(epoch from clock_timestamp()) - b.last_value, 0)::float8 as age
+        from grandlivre.epoch e, grandlivre.epoch_began b`,
+    }),
+  )
+  const { number, began, age } = rows[0]!
+  return { number, began: new Date(began * 1_000).toISOString(), ageSeconds: age }
+}

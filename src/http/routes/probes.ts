@@ -26,14 +26,24 @@ export const readyz = openRoute({
           .array(z.string())
           .optional()
           .openapi({ description: 'What is missing, while something else takes its place' }),
+        epoch: z
+          .object({ number: z.int(), began: z.iso.datetime(), ageSeconds: z.number() })
+          .optional()
+          .openapi({
+            description: 'Another one begins when a server takes the place of another: cursors are refused',
+          }),
       }),
     ),
   },
   answer: async ({ c, services }) => {
-    const { missing, degraded } = await services.readiness.check()
+    const [{ missing, degraded }, epoch] = await Promise.all([
+      services.readiness.check(),
+      services.epoch.latest(),
+    ])
     if (missing.length === 0) {
       const names = degraded.map(({ name }) => name)
-      return c.json({ status: 'ready', ...(names.length === 0 ? {} : { degraded: names }) })
+      const degradation = names.length === 0 ? {} : { degraded: names }
+      return c.json({ status: 'ready', ...degradation, ...(epoch ? { epoch } : {}) })
     }
     // The log gets the cause, the probe the names.
     throw new AppError('ERR-UNAVAILABLE', {

@@ -6,8 +6,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import type { AuditTrail } from '../../audit/audit-trail.ts'
 import type { Config } from '../../config.ts'
+import type { Epoch } from '../../db/migrations/version.sql.ts'
 import type { Readiness, Standing } from '../../http/readiness.ts'
 import type { Log } from '../../log.ts'
+import type { Reading } from '../../telemetry/reading.ts'
 import type { Observation, Telemetry } from '../../telemetry/telemetry.ts'
 import type { Timing } from '../../timing.ts'
 import { endpointsOf, watchCertificates } from './certificates.ts'
@@ -25,13 +27,14 @@ interface ObservedParts {
   /** Connects as the service role. */
   database: Pool
   readiness: Readiness
+  epoch: Reading<Epoch>
   audit: Pick<AuditTrail, 'waiting' | 'stalledSeconds'>
   telemetry: Pick<Telemetry, 'observe'>
   log: Log
 }
 
 export function observe(parts: ObservedParts): void {
-  const { config, timing, database, readiness, audit, telemetry, log } = parts
+  const { config, timing, database, readiness, epoch, audit, telemetry, log } = parts
   const latest = latestOf(() => readiness.standing())
   const isPooled = config.directDatabaseUrl !== undefined
   telemetry.observe('grandlivre.ready', async () => readyGauge(await latest(), isPooled))
@@ -39,6 +42,18 @@ export function observe(parts: ObservedParts): void {
     const pooler = isPooled ? (await latest()).filter(({ label }) => label === 'database') : []
     return pooler.map(({ isMet }) => ({ value: Number(isMet) }))
   })
+  const ofEpoch = (value: (epoch: Epoch) => number) => async () => {
+    const latest = await epoch.latest()
+    return latest ? [{ value: value(latest) }] : []
+  }
+  telemetry.observe(
+    'grandlivre.epoch',
+    ofEpoch(({ number }) => number),
+  )
+  telemetry.observe(
+    'grandlivre.epoch.age',
+    ofEpoch(({ ageSeconds }) => ageSeconds),
+  )
   telemetry.observe('grandlivre.clock.offset', () => clockOffset(database))
   const certificates = watchCertificates(endpointsOf(config), timing.certificatesMs, log)
   telemetry.observe('grandlivre.certificate.expiry', certificates)

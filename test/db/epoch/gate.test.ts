@@ -54,7 +54,9 @@ async function stateOf(database: Pool): Promise<State> {
   const { rows } = await database.query(
     `select sequencename as name, coalesce(last_value, 0)::text as last from pg_sequences where schemaname = 'grandlivre'`,
   )
-  const { epoch, server_name, ...sequences } = Object.fromEntries(rows.map(({ name, last }) => [name, last]))
+  const { epoch, epoch_began, server_name, ...sequences } = Object.fromEntries(
+    rows.map(({ name, last }) => [name, last]),
+  )
   return { epoch, sequences }
 }
 

@@ -37,6 +37,7 @@ function gauges(needs: Need[], config: Partial<Config> = {}): Gauges {
     timing: { certificatesMs: 1_000 },
     database: pool,
     readiness: new Readiness(needs, async () => {}, 0),
+    epoch: { latest: async () => ({ number: 48, began: '2026-01-31T08:00:00.000Z', ageSeconds: 12 }) },
     audit: { waiting: 7, stalledSeconds: 2 },
     telemetry: { observe: (gauge, reader) => void Object.assign(read, { [gauge]: reader }) },
     log: () => {},

@@ -51,7 +51,7 @@ export interface Prometheus {
 const unitSeconds: Record<string, number> = { s: 1, m: 60, h: 3600 }
 
 /**
- * The rules with shorter times: waits (`for: 5m`), ranges (`[5m]`, `offset 5m`), and ages that are compared with (`_age_seconds) >
+ * The rules with shorter times: waits (`for: 5m`), ranges (`[5m]`, `[1h:1m]`, `offset 5m`), and ages that are compared with (`_age_seconds) >
  * 600`). Thresholds of other values stay.
  */
 export function shortened(rules: string, factor: number): string {
@@ -60,6 +60,10 @@ export function shortened(rules: string, factor: number): string {
   return rules
     .replaceAll(/for: (\d+)([smh])$/gm, (_, number, unit) => `for: ${shorter(number, unit)}`)
     .replaceAll(/\[(\d+)([smh])\]/g, (_, number, unit) => `[${shorter(number, unit)}]`)
+    .replaceAll(
+      /\[(\d+)([smh]):(\d+)([smh])\]/g,
+      (_, range, unit, step, of) => `[${shorter(range, unit)}:${shorter(step, of)}]`,
+    )
     .replaceAll(/offset (\d+)([smh])$/gm, (_, number, unit) => `offset ${shorter(number, unit)}`)
     .replaceAll(
       /(_(?:age|undelivered)_seconds(?:\{[^}]*\})?\) > )(\d+)/g,

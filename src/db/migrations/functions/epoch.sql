@@ -105,7 +105,8 @@ begin
   if is_forced or is_other_server() then
     for name, last in
       select s.sequencename, coalesce(s.last_value, 0) from pg_sequences s
-      where s.schemaname = 'grandlivre' and s.sequencename not in ('epoch', 'server_name') order by 1
+      where s.schemaname = 'grandlivre' and s.sequencename not in ('epoch', 'epoch_began', 'server_name')
+      order by 1
     loop
       beyond := setval(quote_ident(name), beyond_lost(last, clock_timestamp()));
       return next;
@@ -116,6 +117,7 @@ begin
     beyond := 1 + floor(random() * 999999998)::bigint;
     beyond := setval('epoch', beyond + (beyond >= last)::integer);
     return next;
+    perform setval('epoch_began', extract(epoch from clock_timestamp())::bigint);
     perform setval('server_name', this_server());
     raise log 'grandlivre: this server took the place of another, and epoch % follows %', beyond, last;
   end if;
@@ -132,6 +134,7 @@ create or replace function adopt_epoch() returns trigger
   language plpgsql security definer set search_path = grandlivre, pg_temp
 as $$
 begin
+  perform setval('epoch_began', extract(epoch from clock_timestamp())::bigint);
   perform setval('epoch', new.epoch);
   return null;
 end $$;
