@@ -6,8 +6,9 @@ import { keyCheck } from '../auth/master-key.ts'
 import { type Config, readConfig } from '../config.ts'
 import { type Database, openDatabase } from '../db/database.ts'
 import type { OnStep } from '../db/migrations/migrate.ts'
+import { isAway, unavailableIfMissing } from '../db/outage.ts'
 import { createOwnerPool, inTransaction } from '../db/pool.ts'
-import { AppError } from '../errors.ts'
+import type { AppError } from '../errors.ts'
 import type { List } from '../lists/list.ts'
 import { listLines } from './terminal/list-lines.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
@@ -49,18 +50,24 @@ export async function withDatabase<T>(
     return await Promise.race([run({ pool, database, config }), interruption])
   } catch (error) {
     interrupted = error instanceof Interruption
-    // The message of that error is for callers over HTTP.
-    if (!(error instanceof AppError) || error.code !== 'ERR-UNAVAILABLE') throw error
-    const reason = error.cause instanceof Error ? error.cause.message : String(error.cause)
-    throw new Error(`The database could not go on (${reason}): what was not finished is undone, try again`, {
-      cause: error,
-    })
+    throw isAway(error) ? lossOf(error) : error
   } finally {
     // Closing the pool would wait for the interrupted transaction.
     if (!interrupted) await pool?.end()
     // On your own server this would wait for another process that is migrating. The embedded server must be stopped.
     if (!interrupted || config.databaseUrl === undefined) await (await opening).close()
   }
+}
+
+/** Of a server that was lost or promoted meanwhile: what it says is no sentence for staff. */
+function lossOf(error: unknown): Error {
+  // The message of an AppError is for callers over HTTP.
+  const { cause } = unavailableIfMissing(error) as AppError
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  const remedy = 'Try again; if it was about to end, look first whether it was done'
+  return new Error(`The database could not go on (${reason}): what was not finished is undone. ${remedy}`, {
+    cause: error,
+  })
 }
 
 /** Migrations are silent: a command that waits for one would look stuck. */

@@ -50,6 +50,20 @@ export function isConnectionLoss(error: unknown): boolean {
   )
 }
 
+/** Whether the database is away or was promoted, as statements and transactions (`inTenant`) report it: nothing is wrong. */
+export function isAway(error: unknown): boolean {
+  return isConnectionLoss(error) || (error instanceof AppError && error.code === 'ERR-UNAVAILABLE')
+}
+
+/**
+ * Whether the same statement may succeed later: SQLSTATE classes 40 (transaction rollback), 53 (insufficient resources), 55
+ * (object in use), 57 (operator intervention), 58 (system error). Undefined if the error has no SQLSTATE.
+ */
+export function mayPass(error: Error): boolean | undefined {
+  const code = codeOf(error)
+  return /^[0-9A-Z]{5}$/.test(code) ? /^(40|53|55|57|58)/.test(code) : undefined
+}
+
 /** The class by which operators count an error of the database; undefined for any other error. */
 export function errorClassOf(error: unknown): DatabaseErrorClass | undefined {
   // One that became an AppError was counted where it came from.
@@ -118,11 +132,15 @@ const silentRemedy =
   'The database did not answer in time: check that the server runs and answers. If there is a pooler, check that it reaches ' +
   'the server; if all its sessions are taken, raise default_pool_size of PgBouncer or lower EXPORTS_PER_THREAD.'
 
-/** The same error, for the log, with what operators do about it where a pooler reports it or may be the cause. */
+const readOnlyRemedy =
+  'The server takes no changes: it is a standby, which is to be promoted, or default_transaction_read_only is on. Otherwise ' +
+  'the address does not lead to the primary.'
+
+/** The same error, for the log, with what operators do about it where it may be a pooler's, or the server is read-only. */
 function withRemedy(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof AppError) return error
   const isSilent = silence.test(error.message)
-  const remedy = isSilent ? silentRemedy : poolerReportOf(error)?.remedy
+  const remedy = isSilent ? silentRemedy : isReadOnly(error) ? readOnlyRemedy : poolerReportOf(error)?.remedy
   if (remedy === undefined) return error
   const explained = new Error(`${error.message}. ${remedy}`, { cause: error })
   return Object.assign(explained, isSilent ? {} : { code: codeOf(error) })

@@ -1,7 +1,7 @@
 /** Why an attempt failed, and whether a retry may succeed. A plain object, because it is posted between threads. */
 import { AssertionError } from 'node:assert'
 import { inspect } from 'node:util'
-import { isConnectionLoss } from '../db/outage.ts'
+import { isAway, mayPass } from '../db/outage.ts'
 import { AppError } from '../errors.ts'
 import { ParquetFailure } from '../exports/render/flat/parquet-failure.ts'
 import { UnsupportedByFormat } from '../formats/unsupported.ts'
@@ -32,11 +32,6 @@ export function failureOf(error: unknown): Failure {
   return { ...judge(known), isAway: isAway(known), detail, message: known.message, stack: inspect(known) }
 }
 
-/** Whether the database is away, as statements of a thread and those of the main thread (`inTenant`) report it. */
-export function isAway(error: unknown): boolean {
-  return isConnectionLoss(error) || (error instanceof AppError && error.code === 'ERR-UNAVAILABLE')
-}
-
 function judge(error: Error): Pick<Failure, 'cause' | 'retryable'> {
   if (error instanceof StoreError)
     return { cause: error.retryable ? 'store' : 'refused', retryable: error.retryable }
@@ -45,13 +40,8 @@ function judge(error: Error): Pick<Failure, 'cause' | 'retryable'> {
   if (error instanceof UnsupportedByFormat) return { cause: 'unsupported', retryable: false }
   if (error instanceof ParquetFailure) return { cause: 'parquet', retryable: error.retryable }
   if (isAway(error)) return { cause: 'database', retryable: true }
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
-  // SQLSTATE classes: 40 transaction rollback, 53 insufficient resources, 55 object in use, 57 operator intervention,
-  // 58 system error. Any other class means that the statement is wrong.
-  if (/^[0-9A-Z]{5}$/.test(code)) {
-    const passing = /^(40|53|55|57|58)/.test(code)
-    return { cause: passing ? 'database' : 'internal', retryable: passing }
-  }
+  const passing = mayPass(error)
+  if (passing !== undefined) return { cause: passing ? 'database' : 'internal', retryable: passing }
   const ours = [AssertionError, TypeError, RangeError, ReferenceError, SyntaxError, AppError]
   return { cause: 'internal', retryable: !ours.some((kind) => error instanceof kind) }
 }

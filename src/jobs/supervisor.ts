@@ -10,6 +10,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientBase, Pool } from 'pg'
+import { isAway } from '../db/outage.ts'
 import { inTenant } from '../db/pool.ts'
 import type { Log, RequeueReason } from '../log.ts'
 import type { ObjectStore } from '../store/store.ts'
@@ -19,7 +20,7 @@ import type { Threads } from '../threads/pool.ts'
 import type { ExportTiming } from '../timing.ts'
 import { type AttemptOutcome, type RunningAttempt, startAttempt } from './attempt.ts'
 import { end, fail, finish } from './end.ts'
-import { type Failure, isAway } from './failure.ts'
+import type { Failure } from './failure.ts'
 import { reasonOf } from './job.ts'
 import {
   type Claim,

@@ -15,7 +15,7 @@ import {
   urlsOfServer,
 } from '../db/database.ts'
 import type { OnStep } from '../db/migrations/migrate.ts'
-import { DatabaseAway, isConnectionLoss } from '../db/outage.ts'
+import { DatabaseAway, isAway } from '../db/outage.ts'
 import type { Readiness } from '../http/readiness.ts'
 import type { Log } from '../log.ts'
 
@@ -83,7 +83,7 @@ export async function startWhenOpen(waiting: Waiting): Promise<Closable> {
       return await waiting.start()
     } catch (error) {
       // A server may become unreachable after it was opened. The embedded one is ours, so its loss is an error.
-      if (waiting.config.databaseUrl === undefined || !isConnectionLoss(error)) throw error
+      if (waiting.config.databaseUrl === undefined || !isAway(error)) throw error
       away = error
     }
   }

@@ -5,6 +5,8 @@ import { UnsafeConnection } from '../../src/db/check-connection.ts'
 import {
   aFreeConnection,
   DatabaseAway,
+  isAway,
+  mayPass,
   missingOf,
   theDatabase,
   unavailable,
@@ -49,6 +51,32 @@ test.each(['57014', '42P01', '23505', '40001', 'ENOENT'])(
     expect(unavailableIfMissing(error)).toBe(error)
   },
 )
+
+test('away is a lost or promoted server, also as transactions report it, and no other error', () => {
+  for (const code of ['08006', '25006', '53300', '55000', '57P01', '57P03', 'ECONNRESET']) {
+    expect([code, isAway(failure(code)), isAway(unavailable(failure(code)))]).toEqual([code, true, true])
+  }
+  const others = [failure('42P01'), failure('57014'), new AppError('ERR-FOLDER-NOT-FOUND'), 'no error']
+  expect(others.filter(isAway)).toEqual([])
+})
+
+test.each([
+  ['40001', true],
+  ['53100', true],
+  ['57014', true],
+  ['58030', true],
+  ['22023', false],
+  ['ENOENT', undefined],
+])('whether the statement of %s may succeed later: %s', (code, passes) => {
+  expect(mayPass(failure(code))).toBe(passes)
+})
+
+test('what a read-only server says is explained', () => {
+  const { cause } = unavailable(failure('25006'))
+  expect((cause as Error).message).toMatch(
+    /^as PostgreSQL or Node says it\. The server takes no changes: it is a standby/,
+  )
+})
 
 test('a pool without a free connection, an unsafe connection and a lost one are distinct', () => {
   const full = new Error('timeout exceeded when trying to connect')

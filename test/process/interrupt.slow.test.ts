@@ -68,7 +68,7 @@ test('a lost database is reported in one line that says what to do', async () =>
   const [code] = await once(child, 'close')
   expect(code).toBe(1)
   expect(complaint).toMatch(
-    /^The database could not go on \(.+\): what was not finished is undone, try again$/m,
+    /^The database could not go on \(.+\): what was not finished is undone\. Try again; if it was about to end, look first whether it was done$/m,
   )
   // No process waits for a server that was stopped from outside.
   await until(async () => (await postmasterPid()) === undefined)

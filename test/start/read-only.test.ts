@@ -1,9 +1,12 @@
 /** A server that takes no changes: a standby before its promotion, or one whose administrator has stopped them. */
 import { isDeepStrictEqual } from 'node:util'
+import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'
 import { routes } from '../../src/http/app.ts'
+import { cli } from '../support/cli.ts'
 import { fillPrimary } from '../support/replication/fill-primary.ts'
 import { startReplication } from '../support/replication/standby.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
 import { startProxy } from '../support/servers/proxy.ts'
 import { request, startTestService, type TestService } from '../support/service.ts'
 import { type ReceivingStage, setReceivingStage } from '../support/stages/receiving-stage.ts'
@@ -129,4 +132,21 @@ test('so is a request whose caller was still counted: only what it then writes i
     ]).toEqual([method, path, 503, true, expect.stringContaining('ERR-UNAVAILABLE')])
   }
   expect(stage.service.lines.join('')).not.toContain('ERR-INTERNAL')
+})
+
+test('a staff command says what to do', async () => {
+  const database = await createTestDatabase()
+  endings.push(() => database.drop())
+  const owner = new pg.Client({ connectionString: database.ownerUrl })
+  await owner.connect()
+  await owner.query(`do $$ begin execute
+    format('alter database %I set default_transaction_read_only = on', current_database()); end $$`)
+  await owner.end()
+  expect(await cli(database.ownerUrl, 'partner', 'create', '--code', 'NEW', '--name', 'New')).toMatchObject({
+    code: 1,
+    out: '',
+    error: expect.stringMatching(
+      /^The server of DATABASE_URL refuses .*\. The server takes no changes: it is a standby/,
+    ),
+  })
 })

@@ -7,10 +7,10 @@
  * export that has only one gives it back after a moment, and tries again, until its time to wait is over.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type pg from 'pg'
+import pg from 'pg'
 import { limits } from '../../config.ts'
 import { textLiteral } from '../../db/literal.ts'
-import { unavailableIfMissing } from '../../db/outage.ts'
+import { unavailable, unavailableIfMissing } from '../../db/outage.ts'
 import { connect, rollBack, setTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
 
@@ -146,7 +146,10 @@ async function shareSnapshot<Shown>(
       begun = begunOf(await first.query(again))
     }
     const { snapshot, at } = begun
-    await second.query(share(snapshot))
+    await second.query(share(snapshot)).catch((error) => {
+      // The server ends sessions one after the other: that of the snapshot ended first, and its state with it.
+      throw error instanceof pg.DatabaseError ? unavailable(error) : error
+    })
     return {
       first,
       second,

@@ -9,7 +9,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
 import { limits } from '../../config.ts'
-import { AppError } from '../../errors.ts'
+import { isAway } from '../../db/outage.ts'
 import type { Log } from '../../log.ts'
 import { type NumberedEvent, packBatch } from '../body.ts'
 import { oldestNumber, readNumbered } from '../sequence/numbered.sql.ts'
@@ -223,8 +223,4 @@ async function retryWhileAway<Result>(
       await delay(retryMs, undefined, { signal: stopped })
     }
   }
-}
-
-function isAway(error: unknown): boolean {
-  return error instanceof AppError && error.code === 'ERR-UNAVAILABLE'
 }

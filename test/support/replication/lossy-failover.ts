@@ -24,7 +24,9 @@ export interface LossyFailover extends Replication {
   sql(text: string, values?: unknown[]): Promise<any[]>
   /** Publishes `document` events of these names of folder 111, each in a transaction of its own. */
   publish(names: string[]): Promise<void>
-  /** Kills the primary, promotes the standby, and moves the address of the service to it. */
+  /** Kills the primary, and moves the address of the service to the standby. */
+  lose(): Promise<void>
+  /** Promotes the standby, after what `lose` does. */
   promote(): Promise<void>
   close(): Promise<void>
 }
@@ -38,6 +40,14 @@ export async function setLossyFailover(): Promise<LossyFailover> {
   const address = await startProxy(primary.ownerUrl)
   const service = await startTestService({ ownerUrl: address.url }, { webhookAllowInsecure: true })
   let owner = ownerOf(primary.ownerUrl)
+  let isLost = false
+  const lose = async () => {
+    isLost = true
+    await owner.end()
+    await primary.stop()
+    address.redirectTo(standby.ownerUrl)
+    owner = ownerOf(standby.ownerUrl)
+  }
   return {
     ...replication,
     service,
@@ -50,12 +60,10 @@ export async function setLossyFailover(): Promise<LossyFailover> {
       for (const name of names)
         await inTransaction(owner, (client) => publish(client, '100', [documentEvent(name, '111')]))
     },
+    lose,
     promote: async () => {
-      await owner.end()
-      await primary.stop()
+      if (!isLost) await lose()
       await standby.promote()
-      address.redirectTo(standby.ownerUrl)
-      owner = ownerOf(standby.ownerUrl)
     },
     close: async () => {
       await service.stop()
