@@ -73,6 +73,8 @@ const versions = async (): Promise<string[]> => {
   return rows.map(({ version }) => version)
 }
 
+const lostVersion = () => lost.cursor.split('.')[0]
+
 const blocksOfYear = () =>
   download(movementsUrl(stage.service.url, year).replace('/movements', '/movements/blocks'), stage.company)
 
@@ -107,9 +109,8 @@ async function keepLost(): Promise<void> {
 }
 
 test('before the new epoch begins, blocks of a lost state are not kept', async () => {
-  const before = await versions()
   await keepLost()
-  expect(await versions()).toEqual(before)
+  expect(await versions()).not.toContain(lostVersion())
 })
 
 test('blocks that survived with their folder are good at once', async () => {
@@ -123,6 +124,7 @@ test('blocks that survived with their folder are good at once', async () => {
     await stage.sql(`update grandlivre.${name} set digests = ${forged(5)} where folder_id = 111`)
   const seen = async () => [(await blocksOfYear()).json, (await blocksOfLedger()).blocks]
   const [year, ledger] = await seen()
+  const [survived] = await versions()
   await change(`update entries set comment = 'new' where id = ${firstEntry + 950}`)
   const changed = (await seen()).map((blocks, i) =>
     blocks.flatMap((block: { sha256: string }, at: number) =>
@@ -131,18 +133,17 @@ test('blocks that survived with their folder are good at once', async () => {
   )
   // Only the block with the changed entry was rendered again, and the forged one was not.
   expect(changed.map(({ length }) => length)).toEqual([1, 1])
+  // Stored once the answers have ended.
+  await until(async () => (await versions()).every((version) => version !== survived))
   for (const name of tables) await stage.sql(`delete from grandlivre.${name}`)
   await expectDigests()
 })
 
 test('after the new epoch has begun, blocks of a lost state are not kept', async () => {
-  await until(async () => (await versions()).length === 2)
-  const before = await versions()
   await keepLost()
-  expect(await versions()).toEqual(before)
   for (const name of tables) await stage.sql(`delete from grandlivre.${name}`)
   await keepLost()
-  expect(await versions()).toEqual([])
+  expect(await versions()).not.toContain(lostVersion())
   await change(`update entries set comment = 'newer' where id = ${firstEntry + 950}`)
   await expectDigests()
 })
