@@ -28,7 +28,7 @@ def grandlivre(
     )
 
     def ask(path: str, folder: str = "", **query: str):
-        """The lines of an answer, amounts as decimals, and its cursor; nothing if the cursor is too old (410)."""
+        """The lines of an answer, amounts as decimals, and its cursor; nothing if the cursor is refused (410)."""
         address = f"{url}/api/v1/{path}"
         # The secret must not follow a redirect to another host.
         answer = session.get(
@@ -57,28 +57,48 @@ def grandlivre(
         },
     )
     def movements() -> Iterator[dict]:
-        ledgers = dlt.current.resource_state().setdefault("ledgers", {})
+        state = dlt.current.resource_state()
+        ledgers, digests = state.setdefault("ledgers", {}), state.setdefault("digests", {})
         for folder in folders:
-            yield from changes(folder, ledgers.setdefault(folder, {}))
+            yield from changes(folder, ledgers.setdefault(folder, {}), digests.setdefault(folder, {}))
 
-    def changes(folder: str, cursors: dict) -> Iterator[dict]:
-        """Rows of one folder. `cursors` has one for each year, and is brought up to date."""
+    def blocks(folder: str, year: str):
+        """The digests of ranges of entries, and the cursor of the state that they are of."""
+        lines, cursor = mad("movements/blocks", folder, idExercice=year)
+        return {f"{block['from']}-{block['to']}": block["sha256"] for block in lines}, cursor
+
+    def changes(folder: str, cursors: dict, digests: dict) -> Iterator[dict]:
+        """Rows of one folder. `cursors` and `digests` have those of each year, and are brought up to date."""
         years = [year["producerId"] for year in mad("exercices", folder)[0]]
         for year in years:
             since = cursors.get(year)
-            lines, cursor = mad("movements", folder, idExercice=year, since=since) if since else (None, None)
-            if lines:
+            lines, cursor = mad("movements", folder, idExercice=year, since=since or None)
+            shown = cursor
+            if not since:
+                ranges = []
+            elif lines:
                 ranges = next(lines)["entries"]
             else:
-                lines, cursor = mad("movements", folder, idExercice=year)
-                ranges = [EVERY_ENTRY] if since else []
+                # Refused, as after a failover: what differs from the digests of the rows is read again.
+                found, cursor = blocks(folder, year)
+                had = digests.get(year, {})
+                ranges = [place.split("-") for place, digest in found.items() if had.get(place) != digest]
+                if len(ranges) > 100:
+                    ranges[99:] = [[ranges[99][0], ranges[-1][1]]]
+                entries = ",".join(map("-".join, ranges))
+                lines, shown = mad("movements", folder, idExercice=year, entries=entries) if ranges else ([], cursor)
             yield from dropped(folder, year, ranges)
             for line in lines:
                 yield row(folder, year, line)
+            if cursor != since or year not in digests:
+                found, proved = blocks(folder, year)
+                # Digests of another state than the rows would pass over what differs.
+                digests[year] = found if cursor == shown == proved else {}
             cursors[year] = cursor
         for gone in cursors.keys() - set(years):
             yield from dropped(folder, gone, [EVERY_ENTRY])
             del cursors[gone]
+            digests.pop(gone, None)
 
     def collection(name: str) -> Iterator[dict]:
         for folder in folders:

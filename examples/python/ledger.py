@@ -14,7 +14,7 @@ def ask(path, **query):
     """The lines of an answer and its cursor. A transfer that breaks off raises an exception. Redirects could leak the secret."""
     url = f"{os.environ['GRANDLIVRE_URL']}/api/v1/{path}"
     answer = session.get(url, params=query, stream=True, timeout=120, allow_redirects=False)
-    if answer.status_code == 410: return None, None  # The cursor is too old: pull again.
+    if answer.status_code == 410: return None, None  # The cursor is too old, or of before a failover.
     if answer.status_code != 200: sys.exit(answer.text or f"{url} was answered with {answer.status_code}")
     return (line + b"\n" for line in answer.iter_lines(65536)), answer.headers.get("X-Ledger-Cursor")
 
@@ -37,13 +37,13 @@ def replace(file, ranges, lines):
     with open(file, "rb") as old: keep(file, heapq.merge(filter(is_kept, old), lines, key=place))
 
 def update(file, year):
-    """The movements first, then their cursor: what has changed since an older cursor fits them, too."""
+    """The movements first, then their cursor: what has changed since an older cursor fits them, too. If it is refused, they
+    stay, and `copy` compares them: nothing else says what differs."""
     kept = open(f"{file}.cursor").read() if os.path.exists(file) and os.path.exists(f"{file}.cursor") else None
-    changes, cursor = ask("mad/movements", since=kept, **year) if kept else (None, None)
-    if changes: replace(file, json.loads(next(changes))["entries"], changes)
-    else:
-        movements, cursor = ask("mad/movements", **year)
-        keep(file, movements)
+    changes, cursor = ask("mad/movements", since=kept, **year) if kept else ask("mad/movements", **year)
+    if not changes: return None
+    if kept: replace(file, json.loads(next(changes))["entries"], changes)
+    else: keep(file, changes)
     keep(f"{file}.cursor", [cursor.encode()])
     return cursor
 
@@ -51,11 +51,14 @@ def copy(file, year):
     for _ in range(10):
         cursor, (lines, proved) = update(file, year), ask("mad/movements/blocks", **year)
         blocks = [json.loads(line) for line in lines]
-        if cursor != proved: continue  # The ledger has changed meanwhile.
+        if cursor and cursor != proved: continue  # The ledger has changed meanwhile.
         starts, digests = [int(block["from"]) for block in blocks], [hashlib.sha256() for _ in blocks]
         for line in open(file, "rb"): digests[bisect.bisect(starts, place(line)[0]) - 1].update(line)
-        wrong = [(b["from"], b["to"]) for b, digest in zip(blocks, digests) if digest.hexdigest() != b["sha256"]][:100]
-        if not wrong: return print(f"{file}: {sum(b['rows'] for b in blocks)} movements, equal to the ledger in {len(blocks)} blocks")
+        wrong = [(b["from"], b["to"]) for b, digest in zip(blocks, digests) if digest.hexdigest() != b["sha256"]]
+        if len(wrong) > 100: wrong[99:] = [(wrong[99][0], wrong[-1][1])]  # The last range holds what lies between, too.
+        if not wrong:
+            keep(f"{file}.cursor", [proved.encode()])
+            return print(f"{file}: {sum(b['rows'] for b in blocks)} movements, equal to the ledger in {len(blocks)} blocks")
         replace(file, wrong, ask("mad/movements", entries=",".join(map("-".join, wrong)), **year)[0])
     sys.exit(f"{file} still differs from the ledger after ten comparisons")
 

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startFaultyProxy } from '../../packages/partner/test/support/client/faulty-proxy.ts'
 import { download, movementsUrl } from '../support/download.ts'
 import { firmAccess, runProgram } from '../support/guides/run-program.ts'
 import { isInstalled, packagesOf } from '../support/guides/tools.ts'
@@ -99,13 +100,33 @@ describe.skipIf(!isInstalled.python)('examples/python/ledger.py', () => {
     }
   })
 
-  test('pulls in full if the changes are forgotten', async () => {
-    await run()
-    await stage.correctEntries()
-    await stage.change(
-      `update ledger_changes set logged_at = logged_at - interval '2 days'; select forget_ledger_changes(now(), 100000)`,
-    )
-    await expectCopyAfterRun()
+  test('reads only what differs if its cursor is refused, as after a failover', async () => {
+    const proxy = await startFaultyProxy(stage.url)
+    const words: [string, ...string[]] = ['python3', 'examples/python/ledger.py', folder]
+    const access = { ...stage.credentials, baseUrl: proxy.url }
+    /** @returns the parameters of its requests for movements, besides those that each has */
+    const recover = async () => {
+      proxy.asked = []
+      await runProgram(words, access, { env: { PYTHONPATH: packagesOf('python') } })
+      const asked = proxy.asked.map(({ path }) => new URL(path, proxy.url))
+      const [of, names] = [
+        asked.filter(({ pathname }) => pathname.endsWith('/movements')),
+        ['since', 'entries'],
+      ]
+      return of.map(({ searchParams }) => names.find((name) => searchParams.has(name)))
+    }
+    try {
+      await run()
+      await stage.change('select begin_epoch(true)')
+      expect(await recover()).toEqual(['since', 'since'])
+      await expectCopyAfterRun()
+      await stage.change('select begin_epoch(true)')
+      await stage.correctEntries()
+      expect(await recover()).toEqual(['since', 'since', 'entries', 'since'])
+      await expectCopyAfterRun()
+    } finally {
+      await proxy.close()
+    }
   })
 
   test('copies all folders of a firm, or the one that is named', async () => {
