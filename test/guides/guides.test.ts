@@ -81,6 +81,7 @@ const events: Record<string, () => Promise<unknown>> = {
     await until(async () => (await ask('/webhook')).length > 0)
     await stage.correctEntries()
   },
+  'the database fails over, and nothing is lost': () => stage.change('select begin_epoch(true)'),
   'a line of the copy is damaged': async () => {
     const copy = join(folder, 'movements.ndjson')
     writeFileSync(copy, (await readFile(copy, 'utf8')).replace('"description":"', '"description":"é'))

@@ -218,12 +218,15 @@ const errorTable = {
   },
   'ERR-CURSOR-EXPIRED': {
     status: 410,
-    message: 'Changes since this cursor can no longer be told; read the selection in full, without since',
+    message:
+      'Changes since this cursor can no longer be told; compare the copy with its blocks, and read what differs',
     cause:
       'The cursor in `since` was once valid, and what changed after it is not known any more: it is too old (the ' +
-      'operators keep changes for 400 days by default), the ledger was restored to an earlier state, or this version ' +
-      'of the service writes lines otherwise. The message says which.',
-    remedy: 'Read the selection once in full, without `since`, and go on with the cursor of that answer.',
+      'operators keep changes for 400 days by default), another server took the place of the database, after a ' +
+      'failover or a restore, or this version of the service writes lines otherwise. The message says which.',
+    remedy:
+      'Keep the rows, compare them with the blocks of the selection, read the ranges that differ by `entries`, and go on ' +
+      'with the cursor of the blocks. Or read the selection once in full, without `since`.',
   },
   'ERR-PRECONDITION-FAILED': {
     status: 412,

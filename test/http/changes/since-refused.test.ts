@@ -72,7 +72,7 @@ describe('a cursor', () => {
   test('of a later state than the ledger has is 410, with what to do', async () => {
     const since = await cursorAt('ledger_version + 1')
     expect(await outcome({ ...year, since })).toEqual(expired)
-    expect((await ask({ ...year, since })).json.error.message).toMatch(/restored.*in full, without since/)
+    expect((await ask({ ...year, since })).json.error.message).toMatch(/restored.*compare the copy with its blocks/)
   })
 
   test('of another rendering is 410', async () => {

@@ -3,6 +3,7 @@ import { type AnswerOf, type Call, callRoute, type Path } from './api/calls.ts'
 import type { Entry, Movement } from './api/items.ts'
 import { type Blocks, readBlocks } from './blocks.ts'
 import { type Changes, type ChangesOptions, readChanges } from './changes.ts'
+import { type CopiedLines, type Repair, readRepair } from './compare/repair.ts'
 import {
   type EventOptions,
   type EventPage,
@@ -35,6 +36,7 @@ import { type LedgerStream, type StreamOptions, Transfer } from './stream.ts'
 export type * from './api/items.ts'
 export type { Block, Blocks } from './blocks.ts'
 export type { Changes, ChangesOptions, EntryRange } from './changes.ts'
+export type { CopiedLines, Repair } from './compare/repair.ts'
 export { GrandlivreError, type Issue } from './errors.ts'
 export type { EventGap, EventOptions, EventPage, NumberedEvent } from './events.ts'
 export type { Downloaded, DownloadOptions, DownloadProgress } from './files/download.ts'
@@ -78,7 +80,7 @@ export class Grandlivre {
 
   /**
    * What changed in a selection since a cursor.
-   * @throws {GrandlivreError} ERR-CURSOR-EXPIRED: read the selection in full; LEDGER-CHANGED: ask again
+   * @throws {GrandlivreError} ERR-CURSOR-EXPIRED: `repair` the copy, or read entries in full; LEDGER-CHANGED: ask again
    */
   changes(
     cursor: string,
@@ -101,6 +103,20 @@ export class Grandlivre {
   /** The digests of a selection's movements, to compare a copy with. */
   blocks(selection: MovementSelection, options: { signal?: AbortSignal | undefined } = {}): Promise<Blocks> {
     return readBlocks(this.requests, selection, options.signal)
+  }
+
+  /**
+   * What a copy of movements has otherwise than the ledger, to be applied like changes: the way back after
+   * ERR-CURSOR-EXPIRED.
+   * @param copy its lines, in the order of the ledger
+   * @throws {GrandlivreError} LEDGER-CHANGED: ask again
+   */
+  repair(
+    selection: MovementSelection,
+    copy: CopiedLines,
+    options: Omit<ChangesOptions, 'wait'> = {},
+  ): Promise<Repair> {
+    return readRepair(this.requests, selection, copy, options)
   }
 
   /** The ledgers that the token may read. @returns undefined if they are still those of `after` */

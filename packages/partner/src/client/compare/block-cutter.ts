@@ -1,0 +1,87 @@
+/** Compares the lines of a copy with the blocks of a ledger. */
+import { createHash, type Hash } from 'node:crypto'
+import type { Block } from '../blocks.ts'
+import type { EntryRange } from '../changes.ts'
+
+/** Beyond the ids of the service, which a row may have that somebody has made. */
+const [least, most] = ['-9223372036854775808', '9223372036854775807']
+
+/** The entry of the line that begins at `start` and ends before `end`. */
+export type EntryAt = (lines: Buffer, start: number, end: number) => number
+
+/** Cuts lines, which ascend by entry, where blocks begin and end. */
+export class BlockCutter {
+  readonly #blocks: readonly Block[]
+  readonly #entryAt: EntryAt
+  /** The block that is next or under way. Its bounds as numbers: ids of the service are exact. */
+  #place = 0
+  #from = 0
+  #to = 0
+  #hash: Hash = createHash('sha256')
+  #rows = 0
+  #rowsOutside = 0
+  #total = 0
+  readonly #wrong: EntryRange[] = []
+  readonly #outside: EntryRange[] = []
+
+  constructor(blocks: readonly Block[], entryAt: EntryAt) {
+    this.#blocks = blocks
+    this.#entryAt = entryAt
+    this.#enter(0)
+  }
+
+  pass(lines: Buffer): void {
+    // Lines of one block are hashed together.
+    let start = 0
+    for (let at = 0; at < lines.length; ) {
+      const next = lines.indexOf(10, at) + 1
+      const id = this.#entryAt(lines, at, next)
+      while (id > this.#to) {
+        this.#hash.update(lines.subarray(start, at))
+        start = at
+        this.#close()
+      }
+      this.#total += 1
+      if (id >= this.#from) this.#rows += 1
+      else {
+        this.#rowsOutside += 1
+        start = next
+      }
+      at = next
+    }
+    this.#hash.update(lines.subarray(start))
+  }
+
+  end(): { rows: number; blocks: EntryRange[]; outside: EntryRange[] } {
+    while (this.#place < this.#blocks.length) this.#close()
+    this.#noteOutside()
+    return { rows: this.#total, blocks: this.#wrong, outside: this.#outside }
+  }
+
+  #close(): void {
+    this.#noteOutside()
+    const { from, to, rows, sha256 } = this.#blocks[this.#place]!
+    if (this.#hash.digest('hex') !== sha256 || this.#rows !== rows) this.#wrong.push([from, to])
+    this.#hash = createHash('sha256')
+    this.#rows = 0
+    this.#enter(this.#place + 1)
+  }
+
+  #enter(place: number): void {
+    this.#place = place
+    const block = this.#blocks[place]
+    this.#from = block ? Number(block.from) : Number.POSITIVE_INFINITY
+    this.#to = block ? Number(block.to) : Number.POSITIVE_INFINITY
+  }
+
+  /** Rows before the block that is under way, and after the one before it. */
+  #noteOutside(): void {
+    if (this.#rowsOutside === 0) return
+    const [before, after] = [this.#blocks[this.#place - 1], this.#blocks[this.#place]]
+    this.#outside.push([
+      before ? String(BigInt(before.to) + 1n) : least,
+      after ? String(BigInt(after.from) - 1n) : most,
+    ])
+    this.#rowsOutside = 0
+  }
+}

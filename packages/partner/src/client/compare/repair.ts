@@ -1,0 +1,65 @@
+/**
+ * The way back of a copy whose cursor is refused (docs/spec/changes.md#the-way-back): its lines are compared with the blocks
+ * of the selection, and what differs is read again.
+ */
+import type { Movement } from '../api/items.ts'
+import { readBlocks } from '../blocks.ts'
+import { type Changes, type ChangesOptions, rangesMax } from '../changes.ts'
+import { clientError } from '../errors.ts'
+import { areWithin, rangesFrom } from '../ledgers/entry-ranges.ts'
+import { itemsOf, WholeLines } from '../lines.ts'
+import type { Requests } from '../requests.ts'
+import { type MovementSelection, queryOf } from '../selection.ts'
+import { Transfer } from '../stream.ts'
+import { BlockCutter } from './block-cutter.ts'
+
+export type Repair = Omit<Changes<Movement>, 'since'>
+/** NDJSON lines, in chunks of any size. */
+export type CopiedLines = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
+
+export async function readRepair(
+  requests: Requests,
+  selection: MovementSelection,
+  copy: CopiedLines,
+  { signal, encoding }: Omit<ChangesOptions, 'wait'>,
+): Promise<Repair> {
+  const { blocks: all, cursor, digest } = await readBlocks(requests, selection, signal)
+  const ranges = rangesFrom(await differing(all, copy), 0, rangesMax)
+  const blocks = all.filter(({ from, to }) => areWithin([[from, to]], ranges))
+  const query = {
+    ...queryOf(selection, 'movements'),
+    entries: ranges.map((range) => range.join('-')).join(','),
+  }
+  const source = { streamed: 'movements' as const, query, blocks: async () => ({ blocks, cursor, digest }) }
+  const lines =
+    ranges.length === 0
+      ? nothing()
+      : new Transfer(requests, source, { signal, encoding, proof: 'blocks' }).chunks()
+  return {
+    cursor,
+    ranges,
+    lines: () => lines,
+    items: () => itemsOf<Movement>(lines),
+    discard: async () => void (await lines.return()),
+  }
+}
+
+async function differing(blocks: Awaited<ReturnType<typeof readBlocks>>['blocks'], copy: CopiedLines) {
+  let last = 0
+  const cutter = new BlockCutter(blocks, (lines, start, end) => {
+    const entry = Number(JSON.parse(lines.toString('utf8', start, end)).entry.producerId)
+    if (!(entry >= last))
+      throw clientError('INVALID-OPTION', 'The lines of the copy are not in the order of their entries')
+    last = entry
+    return entry
+  })
+  const lines = new WholeLines()
+  for await (const chunk of copy) {
+    const whole = lines.push(chunk)
+    if (whole) cutter.pass(Buffer.from(whole.buffer, whole.byteOffset, whole.length))
+  }
+  if (lines.restBytes > 0) throw clientError('INVALID-OPTION', 'The last line of the copy has no line feed')
+  return cutter.end().blocks
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array, void, undefined> {}

@@ -1,0 +1,157 @@
+/** A follower of one year, across a failover that lost commits which its copy has, and across planned ones. */
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { applyDelta } from '../../../../test/support/changes/apply-delta.ts'
+import { addLargeExercice, largeExercice } from '../../../../test/support/ledgers/large-exercice.ts'
+import { type LossyFailover, setLossyFailover } from '../../../../test/support/replication/lossy-failover.ts'
+import { request } from '../../../../test/support/service.ts'
+import { until } from '../../../../test/support/until.ts'
+import type { Changes, Grandlivre, GrandlivreError, Repair } from '../../src/client/grandlivre.ts'
+import { type FaultyProxy, startFaultyProxy } from '../support/client/faulty-proxy.ts'
+import { libraryOf } from '../support/client/library.ts'
+
+const selection = { exercice: largeExercice }
+const firstEntry = 1_000_000
+
+let stage: LossyFailover
+let proxy: FaultyProxy
+let ledger: Grandlivre
+/** What the follower keeps. */
+let copy = { cursor: '', text: '' }
+
+beforeAll(async () => {
+  stage = await setLossyFailover()
+  const client = new pg.Client({ connectionString: stage.primary.ownerUrl })
+  await client.connect()
+  await addLargeExercice(client, 12_000)
+  await client.end()
+  proxy = await startFaultyProxy(stage.service.url)
+  ledger = libraryOf(stage.company, proxy.url)
+  await stage.standby.catchUp()
+  await stage.standby.cutStream()
+  await edit(150, 'lost')
+  await change(`delete from movements where folder_id = 111 and entry_id = ${firstEntry + 950}`)
+  const stream = ledger.movements(selection)
+  for await (const chunk of stream.chunks()) copy.text += Buffer.from(chunk)
+  copy.cursor = stream.progress.cursor!
+  await stage.promote()
+  await until(async () => (await request(`${stage.service.url}/readyz`)).status === 200)
+})
+afterAll(async () => {
+  ledger?.close()
+  await proxy?.close()
+  await stage?.close()
+})
+beforeEach(() => {
+  proxy.asked = []
+  proxy.fault = () => undefined
+})
+
+const change = (sql: string) => stage.sql(`set search_path = grandlivre; ${sql}; reset search_path`)
+const edit = (entry: number, comment: string) =>
+  change(`update entries set comment = '${comment}' where folder_id = 111 and id = ${firstEntry + entry}`)
+const beginEpoch = () => change('select begin_epoch(true)')
+const entriesAsked = () => proxy.asked.filter(({ path }) => path.includes('entries=')).length
+/** In chunks that are no lines. */
+const copied = () => copy.text.match(/.{1,70000}/gs)!.map((piece) => Buffer.from(piece))
+
+async function apply({ cursor, ranges, lines }: Repair | Changes<unknown>): Promise<void> {
+  let added = ''
+  for await (const chunk of lines()) added += Buffer.from(chunk)
+  const text = applyDelta(copy.text, `${JSON.stringify({ since: '', cursor, entries: ranges })}\n${added}`)
+  copy = { cursor, text }
+}
+
+/** As a program does. @returns the ranges that were dropped */
+async function follow(): Promise<Repair['ranges']> {
+  const changes = await ledger.changes(copy.cursor, selection).catch((error: GrandlivreError) => {
+    if (error.code !== 'ERR-CURSOR-EXPIRED') throw error
+    return ledger.repair(selection, copied())
+  })
+  await apply(changes)
+  return changes.ranges
+}
+
+async function expectTheYear(): Promise<void> {
+  const address = `${stage.service.url}/api/v1/mad/movements?version=1.0.0&idExercice=${largeExercice}`
+  const answer = await fetch(address, { headers: { ...stage.company, Accept: 'application/x-ndjson' } })
+  expect(copy.cursor).toBe(answer.headers.get('x-ledger-cursor'))
+  expect(copy.text === (await answer.text())).toBe(true)
+}
+
+test('after commits were lost, only blocks that differ are read', async () => {
+  await edit(450, 'new')
+  const ranges = await follow()
+  expect(ranges.map(([from]) => Number(from) - firstEntry)).toEqual([100, 400, 900])
+  expect(entriesAsked()).toBe(1)
+  await expectTheYear()
+  // And on by changes.
+  await edit(450, 'newer')
+  expect(await follow()).toEqual([[String(firstEntry + 450), String(firstEntry + 450)]])
+  await expectTheYear()
+})
+
+test('after a planned failover, nothing but digests is read', async () => {
+  await beginEpoch()
+  expect(await follow()).toEqual([])
+  expect(proxy.asked.map(({ path }) => path.replace(/\?.*/, ''))).toEqual([
+    '/api/v1/mad/movements',
+    '/api/v1/mad/movements/blocks',
+  ])
+  await expectTheYear()
+})
+
+test('over three epochs with a change in each', async () => {
+  for (const entry of [3, 303, 1_103]) {
+    await beginEpoch()
+    await edit(entry, 'again')
+  }
+  expect(await follow()).toHaveLength(3)
+  await expectTheYear()
+})
+
+test('an answer that is cut goes on, and proves each block', async () => {
+  for (const fault of [
+    { kind: 'cut', afterBytes: 300_000 },
+    { kind: 'end', afterBytes: 300_000 },
+  ] as const) {
+    await beginEpoch()
+    await edit(3, `cut ${fault.kind}`)
+    let times = 0
+    proxy.fault = (path) => {
+      if (!path.includes('entries=')) return undefined
+      times += 1
+      return times === 1 ? fault : undefined
+    }
+    await apply(await ledger.repair(selection, copied(), { encoding: 'identity' }))
+    expect(times).toBe(2)
+    await expectTheYear()
+  }
+})
+
+test('where the ledger changes between digests and lines, nothing is given out', async () => {
+  await beginEpoch()
+  await edit(3, 'first')
+  proxy.fault = async (path) => {
+    if (path.includes('entries=')) await edit(3, 'meanwhile')
+    return undefined
+  }
+  // One that has seen trailers until now.
+  ledger.close()
+  ledger = libraryOf(stage.company, proxy.url)
+  await expect(follow().then(expectTheYear)).rejects.toMatchObject({ code: 'LEDGER-CHANGED' })
+  proxy.fault = () => undefined
+  await follow()
+  await expectTheYear()
+})
+
+test('a copy of any other lines is refused, or read again', async () => {
+  const repair = (text: string) => ledger.repair(selection, [Buffer.from(text)])
+  const lines = copy.text.match(/.*\n/g)!
+  const wrong = { code: 'INVALID-OPTION' }
+  await expect(repair(copy.text.slice(0, -1))).rejects.toMatchObject(wrong)
+  await expect(repair(copy.text + lines[5])).rejects.toMatchObject(wrong)
+  expect((await repair(lines[0] + copy.text)).ranges).toHaveLength(1)
+  expect((await repair(lines.slice(0, -1).join(''))).ranges).toHaveLength(1)
+  expect((await repair('')).ranges).toHaveLength(12)
+})
