@@ -72,7 +72,9 @@ describe('a cursor', () => {
   test('of a later state than the ledger has is 410, with what to do', async () => {
     const since = await cursorAt('ledger_version + 1')
     expect(await outcome({ ...year, since })).toEqual(expired)
-    expect((await ask({ ...year, since })).json.error.message).toMatch(/restored.*compare the copy with its blocks/)
+    expect((await ask({ ...year, since })).json.error.message).toMatch(
+      /restored.*compare the copy with its blocks/,
+    )
   })
 
   test('of another rendering is 410', async () => {
