@@ -1,7 +1,11 @@
 /**
  * The fence of exports that read a replica: none shows less than its request saw. The main database gave the request
  * the cursor of the folder's ledger; a snapshot is good if that cursor names one of its states. A replica that is late
- * gets some time. One that cannot get there, or is no replica of the main database any more, is given up at once.
+ * gets some time, and so does one that shows another epoch: a new one reaches it with the log. One that is no replica of the
+ * main database any more is given up at once.
+ *
+ * After a promotion, and before the first draw on the new server begins an epoch, a replica may show a state that is lost.
+ * Its cursor is of the former epoch, and refused (410) from then on.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
@@ -59,10 +63,9 @@ function shows({ refusal }: Standing): boolean {
     case 'forgotten':
     case 'rendering':
       return true
-    case 'epoch':
-      throw new ReplicaUnfit('behind', 'It shows the ledgers from before a failover or a restore')
     case 'unknown':
       throw new ReplicaUnfit('promoted', 'It belongs to another database than the main one')
+    case 'epoch':
     case 'later':
     case null:
       return false
@@ -70,6 +73,7 @@ function shows({ refusal }: Standing): boolean {
 }
 
 function latenessOf({ refusal }: Standing): string {
+  if (refusal === 'epoch') return 'It shows the ledgers of another epoch than the main database'
   return refusal === null
     ? 'It does not have a folder of the main database yet'
     : 'It does not show the latest changes of a folder yet'

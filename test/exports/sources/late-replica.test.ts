@@ -153,17 +153,23 @@ test('a replica that was late is found fit while exports use all their connectio
   expect(reasons.slice(left)).toEqual(['behind'])
 })
 
-test('a replica that was left before a failover is fit again after it', async () => {
-  await stage.standby.pauseReplay()
-  await stage.change('before the failover')
-  await until(async () => {
-    await stage.get(`/mad/movements?${year}`)
-    return (await stage.degraded()).length > 0
-  })
-  await stage.staff.client.query('update grandlivre.service_state set epoch = epoch + 1')
-  await stage.standby.resumeReplay()
-  await until(async () => {
-    await stage.get(`/mad/movements?${year}`)
-    return (await stage.degraded()).length === 0
-  })
+test('a replica that was left before a failover is fit again after it, and after two more', async () => {
+  for (const comment of ['before the failover', 'before the second', 'before the third']) {
+    await stage.standby.pauseReplay()
+    await stage.change(comment)
+    await until(async () => {
+      await stage.get(`/mad/movements?${year}`)
+      return (await stage.degraded()).length > 0
+    })
+    // As if the name in the database were that of a former server: the next draw begins an epoch.
+    await stage.staff.client.query(`select setval('grandlivre.server_name', 1)`)
+    const version = await stage.change(`${comment}, and after it`)
+    const answer = await stage.get(`/mad/movements?${year}`)
+    expect([versionOf(answer), answer.text.includes('and after it')]).toEqual([version, true])
+    await stage.standby.resumeReplay()
+    await until(async () => {
+      await stage.get(`/mad/movements?${year}`)
+      return (await stage.degraded()).length === 0
+    })
+  }
 })

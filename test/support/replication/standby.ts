@@ -28,6 +28,8 @@ export interface Standby extends OwnDatabase {
   lag(): Promise<number>
   /** Waits until queries here see all that the primary has committed by now. */
   catchUp(): Promise<void>
+  /** Streams from that server from now on. */
+  follow(server: OwnDatabase): Promise<void>
   /** Makes it a primary of its own, in some 0.1 seconds. What has not arrived is lost. */
   promote(): Promise<void>
 }
@@ -39,6 +41,19 @@ export interface Standby extends OwnDatabase {
 export async function startReplication(primaryDisk?: string): Promise<Replication> {
   // Kept for a standby whose stream a test has cut: a new database, for one, makes the primary forget its log.
   const primary = await startOwnDatabase((path) => configure(path, { wal_keep_size: '1GB' }), primaryDisk)
+  const standby = await addStandby(primary)
+  return {
+    primary,
+    standby,
+    drop: async () => {
+      await standby.drop()
+      await primary.drop()
+    },
+  }
+}
+
+/** Drop it before the primary. */
+export async function addStandby(primary: OwnDatabase): Promise<Standby> {
   const stream = await startProxy(primary.ownerUrl)
   const server = await startOwnDatabase(async (path) => {
     await configure(path, {
@@ -50,16 +65,7 @@ export async function startReplication(primaryDisk?: string): Promise<Replicatio
     await writeFile(join(path, 'standby.signal'), '')
     if (databaseUser) await chown(join(path, 'standby.signal'), databaseUser.uid, databaseUser.gid)
   })
-  const standby = controls(primary, server, stream)
-  return {
-    primary,
-    standby,
-    drop: async () => {
-      await standby.drop()
-      await stream.cut()
-      await primary.drop()
-    },
-  }
+  return controls(primary, server, stream)
 }
 
 function controls(primary: OwnDatabase, server: OwnDatabase, stream: Stream): Standby {
@@ -91,7 +97,12 @@ function controls(primary: OwnDatabase, server: OwnDatabase, stream: Stream): St
       const position = await written()
       await until(async () => (await bytesUntil(position)) <= 0)
     },
+    follow: async ({ ownerUrl }) => stream.redirectTo(ownerUrl),
     promote: () => server.control('promote'),
+    drop: async () => {
+      await server.drop()
+      await stream.cut()
+    },
   }
 }
 
