@@ -1,10 +1,10 @@
 /** A snapshot whose first session ends before the second one takes part in it, as when a server stops. */
 import type pg from 'pg'
 import { expect, test } from 'vitest'
-import { createOwnerPool, createPool } from '../../src/db/pool.ts'
-import { openSnapshot } from '../../src/exports/read/snapshot.ts'
-import { createTestDatabase } from '../support/servers/database.ts'
-import { until } from '../support/until.ts'
+import { createOwnerPool, createPool } from '../../../src/db/pool.ts'
+import { openSnapshot } from '../../../src/exports/read/snapshot.ts'
+import { createTestDatabase } from '../../support/servers/database.ts'
+import { until } from '../../support/until.ts'
 
 test('a state that ended with its session is an outage, and no fault of a statement', async () => {
   const database = await createTestDatabase()
