@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { clientError } from './errors.ts'
 import { lastEntryId } from './ledgers/entry-ranges.ts'
-import type { Requests } from './requests.ts'
+import { acceptJson, type Requests } from './requests.ts'
 import { type MovementSelection, queryOf } from './selection.ts'
 
 /** A range of entries and what the ledger has in it. */
@@ -31,7 +31,7 @@ export async function readBlocks(requests: Requests, selection: MovementSelectio
   const { answer, value } = await requests.json({
     path: '/mad/movements/blocks',
     query,
-    headers: { Accept: 'application/json' },
+    headers: acceptJson(),
     signal,
   })
   const { 'x-ledger-cursor': cursor, 'x-ledger-digest': digest, 'x-request-id': requestId } = answer.headers

@@ -6,11 +6,14 @@
 
 import { requireShape } from './answer-shapes.ts'
 import { clientError, GrandlivreError, refusalOf } from './errors.ts'
-import type { Answer } from './http/answer.ts'
+import { type Answer, bestEncoding } from './http/answer.ts'
 import { Connections, isLost } from './http/connection.ts'
 import { type Limits, parseWhole, receivedAnswer } from './http/received-answer.ts'
 
 export type { Answer }
+
+/** Of answers that may be long: those of routes that compress. */
+export const acceptJson = () => ({ Accept: 'application/json', 'Accept-Encoding': bestEncoding() })
 
 /** Before a wait of this many milliseconds. */
 export interface Wait {

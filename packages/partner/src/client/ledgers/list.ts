@@ -1,6 +1,6 @@
 /** The ledgers that a token may read, with the cursor of each (docs/spec/ledgers.md#the-list). */
 import { clientError } from '../errors.ts'
-import type { Requests } from '../requests.ts'
+import { acceptJson, type Requests } from '../requests.ts'
 import type { Ledger, LedgerList, LedgersOptions } from './parts.ts'
 
 /** @returns undefined if the list is still the one that `after` names */
@@ -11,7 +11,7 @@ export async function listLedgers(
   const { answer, value } = await requests.json({
     path: '/mad/ledgers',
     query: { version: '1.0.0', wait: after === undefined ? undefined : wait },
-    headers: { Accept: 'application/json', ...(after === undefined ? {} : { 'If-None-Match': after }) },
+    headers: { ...acceptJson(), ...(after === undefined ? {} : { 'If-None-Match': after }) },
     heldMs: (wait ?? 0) * 1000,
     signal,
   })
