@@ -74,7 +74,11 @@ async function addFolder(firmId: string): Promise<void> {
 const sql = (text: string) => staff.client.query(`set search_path = grandlivre; ${text}`)
 const idOf = (place: number) => ids[place % ids.length]!
 
-type Event = { what: 'edit' | 'rename' | 'move' | 'come' | 'go' | 'compact'; place: number; seed: number }
+type Event = {
+  what: 'edit' | 'rename' | 'move' | 'come' | 'go' | 'compact' | 'epoch'
+  place: number
+  seed: number
+}
 
 /** What happens to the firms. */
 async function happen({ what, place, seed: of }: Event): Promise<void> {
@@ -92,6 +96,8 @@ async function happen({ what, place, seed: of }: Event): Promise<void> {
       await sql(`delete from folders where id = 999`)
       if (what === 'go') return
       return createFolder(staff.client, { schemaId, firmId: firms[of % 2]!, id: '999', name: `New ${of}` })
+    case 'epoch':
+      return void (await sql('select begin_epoch(true)'))
     case 'compact':
       return void (await sql(`select compact_ledger_changes(now() + interval '1 day')`))
   }
@@ -109,6 +115,7 @@ const event: fc.Arbitrary<Event> = fc.record({
     'come',
     'go',
     'compact',
+    'epoch',
   ),
   place: fc.nat({ max: 100 }),
   seed: fc.nat({ max: 1_000_000 }),
