@@ -1,4 +1,5 @@
 /** Compares the lines of a copy with the blocks of a ledger. */
+import type { Buffer } from 'node:buffer'
 import { createHash, type Hash } from 'node:crypto'
 import type { Block } from '../blocks.ts'
 import type { EntryRange } from '../changes.ts'

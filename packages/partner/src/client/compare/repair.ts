@@ -2,6 +2,7 @@
  * The way back of a copy whose cursor is refused (docs/spec/changes.md#the-way-back): its lines are compared with the blocks
  * of the selection, and what differs is read again.
  */
+import { Buffer } from 'node:buffer'
 import type { Movement } from '../api/items.ts'
 import { readBlocks } from '../blocks.ts'
 import { type Changes, type ChangesOptions, rangesMax } from '../changes.ts'
