@@ -1,0 +1,97 @@
+/**
+ * Failovers under load, on the cluster of `ops/patroni/`: what nobody may ever see, whatever happens to its nodes.
+ *
+ * `npm run test:slow` has one, which loses commits, on two nodes. `npm run long -- failovers` has FAILOVERS on three, of
+ * each kind in turn, and adds what it saw to FAILOVER_RECORD. FAILOVER_SEED chooses other moments, FAILOVER_KIND
+ * (1 to 8) the kind to begin with.
+ */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { between, randomFrom } from '../support/changes/random-changes.ts'
+import { type Kind, kinds } from '../support/cluster/kinds.ts'
+import { type Load, startLoad } from '../support/cluster/load.ts'
+import { record } from '../support/cluster/record.ts'
+import { missingOfCluster } from '../support/ops/patroni.ts'
+import { until } from '../support/until.ts'
+
+const path = process.env['FAILOVER_RECORD']
+const failovers = Number(process.env['FAILOVERS'] ?? 1)
+const seed = Number(process.env['FAILOVER_SEED'] ?? Date.now() % 1e6)
+const first = Number(process.env['FAILOVER_KIND'] ?? 1) - 1
+const nodes = process.env['FAILOVERS'] === undefined ? 2 : 3
+
+const isLeftOut = missingOfCluster.length > 0
+let load: Load
+let out: string
+beforeAll(async () => {
+  if (isLeftOut) return
+  out = await mkdtemp(join(tmpdir(), 'grandlivre-failovers-'))
+  load = await startLoad({ nodes, out, seed })
+})
+afterAll(async () => {
+  await load?.stop()
+  if (out) await rm(out, { recursive: true, force: true })
+})
+
+test.skipIf(isLeftOut)(
+  `${failovers} failovers under load`,
+  async () => {
+    const all: string[] = []
+    for (let number = 0; number < failovers; number += 1) {
+      const kind = kinds[(first + number) % kinds.length]!
+      const own = seed + number
+      const { lost, pauseMs } = await failOver(kind, own)
+      const { counts, details } = load.findings.take()
+      const secondsWithoutWrites = Math.round(pauseMs / 100) / 10
+      const said = `${number + 1}: ${kind.name}, FAILOVER_SEED=${own}: ${lost} commits lost, ${secondsWithoutWrites} s without writes, found ${JSON.stringify(counts)}`
+      console.log(`${said}${details.map((detail) => `\n   ${detail}`).join('')}`)
+      all.push(...details.map((detail) => `${said}: ${detail}`))
+      const at = new Date().toISOString()
+      if (path)
+        await record(path, {
+          at,
+          seed: own,
+          kind: kind.name,
+          lost,
+          secondsWithoutWrites,
+          found: counts,
+          details,
+        })
+    }
+    console.log(load.findings.notes)
+    expect(all).toEqual([])
+  },
+  60_000 + failovers * 240_000,
+)
+
+async function failOver(kind: Kind, own: number): Promise<{ lost: number; pauseMs: number }> {
+  const { cluster, writers } = load
+  const random = randomFrom(own)
+  await cluster.setSynchronous(kind.isSynchronous)
+  await load.go()
+  await delay(between(random, 3_000, 6_000))
+  await load.sleeper.loop.pause()
+  const former = await cluster.leader()
+  const began = performance.now()
+  const mend = await kind.happen(cluster, writers, random)
+  if (kind.isFailover && kind.name !== 'two machines killed within a minute')
+    await until(async () => (await cluster.leader()) !== former)
+  else await delay(2_000)
+  const changed = performance.now()
+  await until(() => writers.lastAt() > changed)
+  await mend()
+  await delay(between(random, 1_000, 3_000))
+  load.sleeper.loop.resume()
+  await cluster.settle()
+  await delay(3_000)
+  const pauseMs = writers.longestPause(began)
+  await load.rest()
+  const lost = await writers.lost()
+  if (kind.isSynchronous && lost > 0)
+    load.findings.add('commits lost although they were synchronous', `${lost}`)
+  await load.check()
+  return { lost, pauseMs }
+}

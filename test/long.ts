@@ -1,0 +1,37 @@
+/**
+ * `npm run long`: lists the long runs, each of which repeats a test with many more cases. `npm run long -- <name>` runs one;
+ * variables that are set win over those that it names.
+ */
+import { spawnSync } from 'node:child_process'
+
+interface LongRun {
+  about: string
+  /** What it asks of the tests. */
+  env: Record<string, string>
+  files: string[]
+}
+
+const runs: Record<string, LongRun> = {
+  failovers: {
+    about: 'failovers under load on a cluster of three, of each kind in turn; a minute and a half each',
+    env: { FAILOVERS: '8', FAILOVER_RECORD: 'bench/results/failovers.json' },
+    files: ['test/cluster/failovers.slow.test.ts'],
+  },
+}
+
+const [name = '', ...words] = process.argv.slice(2)
+const run = runs[name]
+if (run) {
+  const env = { ...run.env, ...process.env }
+  const { status } = spawnSync('npx', ['vitest', 'run', ...run.files, ...words], { stdio: 'inherit', env })
+  process.exitCode = status ?? 1
+} else {
+  for (const [each, { about, env }] of Object.entries(runs)) {
+    const asked = Object.entries(env).map(([variable, value]) => `${variable}=${value}`)
+    console.log(`npm run long -- ${each}\n  ${about}\n  ${asked.join(' ')}`)
+  }
+  if (name !== '') {
+    console.error(`There is no long run ${name}`)
+    process.exitCode = 1
+  }
+}

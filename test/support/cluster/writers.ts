@@ -1,0 +1,198 @@
+/** What writes while servers are lost: bookkeepers in SQL, imports of FEC files, and a clock of commits. */
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import { Random } from '../../../packages/sample/src/made-up/random.ts'
+import { addEntryLike, pickEntry } from '../../../packages/sample/src/simulate.sql.ts'
+import { correct } from '../../../packages/sample/src/simulate.ts'
+import { publish } from '../../../src/events/publish.ts'
+import type { FolderKey } from '../../../src/formats/rows.ts'
+import { IdSource } from '../../../src/ledger/ids.ts'
+import { cli } from '../cli.ts'
+import { fecFile, ledger } from '../ledgers/fec-file.ts'
+import { type Findings, type Loop, repeat, Unanswered } from './findings.ts'
+
+export interface Writers {
+  /** Commits that were acknowledged. */
+  commits(): number
+  /** The longest time without one that ended after this moment (of `performance.now()`), in milliseconds. */
+  longestPause(since: number): number
+  /** When the last one was acknowledged. */
+  lastAt(): number
+  /** How many acknowledged ones the database lacks; it forgets them. */
+  lost(): Promise<number>
+  loops: Loop[]
+  close(): Promise<void>
+}
+
+export interface WritersParts {
+  ownerUrl: string
+  folders: FolderKey[]
+  /** Gets imports. */
+  imported: FolderKey
+  /** For files. */
+  out: string
+  findings: Findings
+  seed: number
+}
+
+/** A statement that has no answer after so long leads to a server that is gone. */
+const statementMs = 5_000
+
+export function startWriters({ ownerUrl, folders, imported, out, findings, seed }: WritersParts): Writers {
+  const connection = connect(ownerUrl, findings)
+  const clock = connect(ownerUrl, findings)
+  const second = connect(ownerUrl, findings)
+  const times: number[] = []
+  const kept = new Set<string>()
+  let documents = 0
+  let ticks = 0
+  const ticked = new Set<number>()
+  const committed = () => times.push(performance.now())
+  const bookkeeper = (own: typeof connection, random: Random) => async () => {
+    const key = random.pick(folders)
+    const done = await own.transaction(async (client) => {
+      const kind = random.integer(1, 10)
+      let added: string | undefined
+      let dropped: string | undefined
+      if (kind <= 5) added = await addEntry(client, key, findings)
+      else if (kind === 6) dropped = await deleteEntry(client, [...kept].at(-1))
+      else await correct(client, key, random)
+      documents += 1
+      const data = { id: `${seed}${documents}`, kind: 'PF', name: `document ${documents}` } as const
+      await publish(client, key.schemaId, [
+        { name: 'document', operation: 'CREATE', folderId: key.folderId, data },
+      ])
+      const { rows } = await client.query<{ version: string }>(
+        'select ledger_version as version from grandlivre.folders where schema_id = $1 and id = $2',
+        [key.schemaId, key.folderId],
+      )
+      return { added, dropped, version: rows[0]?.version }
+    })
+    if (done.dropped !== undefined) kept.delete(done.dropped)
+    committed()
+    if (done.added !== undefined) kept.add(done.added)
+  }
+  const tick = async () => {
+    ticks += 1
+    const number = ticks
+    await clock.transaction((client) =>
+      client.query('insert into public.commit_clock values ($1)', [number]).then(() => {}),
+    )
+    committed()
+    ticked.add(number)
+  }
+  let imports = 0
+  const importFile = async () => {
+    imports += 1
+    const file = join(out, 'ledger.txt')
+    const rows = ledger.map((row, index) =>
+      index % 9 === imports % 9 ? { ...row, EcritureLib: `Import ${imports}` } : row,
+    )
+    await writeFile(file, fecFile(rows))
+    const words = [
+      'import',
+      'fec',
+      file,
+      '--folder',
+      imported.folderId,
+      '--start',
+      '2023-01-01',
+      '--end',
+      '2023-12-31',
+    ]
+    const { code, error } = await cli(ownerUrl, ...words, ...(imports === 1 ? [] : ['--replace']))
+    findings.note(code === 0 ? 'imports' : `imports: ${error.slice(0, 100)}`)
+    if (code !== 0) throw new Unanswered(error)
+  }
+  const wrong = (error: Error) => findings.note(`writers: ${error.message.slice(0, 120)}`)
+  const loops = [
+    repeat(60, bookkeeper(connection, new Random(seed)), wrong),
+    repeat(60, bookkeeper(second, new Random(seed + 1)), wrong),
+    repeat(100, tick, wrong),
+    repeat(4_000, importFile, wrong),
+  ]
+  return {
+    commits: () => times.length,
+    longestPause: (since) => {
+      const after = times.filter((time) => time >= since)
+      return Math.max(0, ...after.map((time, index) => time - (after[index - 1] ?? since)))
+    },
+    lastAt: () => times.at(-1) ?? 0,
+    lost: async () => {
+      const { rows } = await clock.transaction((client) =>
+        client.query<{ kind: string; id: string }>(
+          `select 'entry' as kind, k.id from unnest($1::bigint[]) as k (id)
+           where not exists (select from grandlivre.entries e where e.id = k.id)
+           union all
+           select 'tick', k.id from unnest($2::bigint[]) as k (id)
+           where not exists (select from public.commit_clock c where c.n = k.id)`,
+          [[...kept], [...ticked]],
+        ),
+      )
+      for (const { kind, id } of rows) kind === 'entry' ? kept.delete(id) : ticked.delete(Number(id))
+      return rows.length
+    },
+    loops,
+    close: async () => {
+      for (const own of [connection, second, clock]) await own.end()
+    },
+  }
+}
+
+async function addEntry(client: pg.Client, key: FolderKey, findings: Findings) {
+  const like = await pickEntry(client, key)
+  if (!like) return undefined
+  const ids = new IdSource(client)
+  await ids.reserve(1 + like.movements)
+  const fresh = Array.from({ length: 1 + like.movements }, () => ids.next())
+  // Whatever becomes of the transaction, nobody may be given this id again.
+  findings.name('ids drawn twice', `id ${fresh[0]}`, `draw ${++draws}`)
+  return addEntryLike(client, key, like.id, fresh)
+}
+let draws = 0
+
+async function deleteEntry(client: pg.Client, id: string | undefined): Promise<string | undefined> {
+  if (id === undefined) return undefined
+  const drafts = 'select id from grandlivre.entries where id = $1 and validated_at is null'
+  await client.query(`delete from grandlivre.movements where entry_id in (${drafts})`, [id])
+  await client.query(`delete from grandlivre.entries where id in (${drafts})`, [id])
+  return id
+}
+
+/** A connection that is opened again after each failure. */
+function connect(url: string, findings: Findings) {
+  let client: pg.Client | undefined
+  const end = async () => {
+    const former = client
+    client = undefined
+    await former?.end().catch(() => {})
+  }
+  return {
+    end,
+    /** @throws {Unanswered} if it was not acknowledged, with or without an effect */
+    async transaction<Result>(work: (client: pg.Client) => Promise<Result>): Promise<Result> {
+      try {
+        if (!client) {
+          const opened = new pg.Client({
+            connectionString: url,
+            connectionTimeoutMillis: 2_000,
+            query_timeout: statementMs,
+          })
+          opened.on('error', () => {})
+          await opened.connect()
+          client = opened
+        }
+        await client.query('begin')
+        const result = await work(client)
+        await client.query('commit')
+        return result
+      } catch (error) {
+        findings.note(`writers: ${(error as Error).message.slice(0, 80)}`)
+        // Ended without waiting: its server may be frozen.
+        void end()
+        throw new Unanswered(String(error))
+      }
+    },
+  }
+}
