@@ -46,6 +46,8 @@ export interface RunningService {
 
 export interface ServiceProcess extends RunningService {
   child: ChildProcess
+  /** Lines of its log until now. */
+  log(): string[]
   /** Exit code and signal. */
   ended: Promise<[number | null, string | null]>
   /** Kills it if it still runs, and waits for its end. */
@@ -91,6 +93,7 @@ export async function startProcess(
   return {
     url: JSON.parse(listening).url,
     child,
+    log: lines,
     logged: (event, exportId) => logged(lines(), event, exportId),
     ended,
     kill: async () => {

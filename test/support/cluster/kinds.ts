@@ -9,16 +9,20 @@ export interface Kind {
   name: string
   /** What was acknowledged is never lost. */
   isSynchronous: boolean
-  /** Another node becomes primary. */
-  isFailover: boolean
-  /** @returns what makes the node well again, once writes are back */
-  happen(cluster: Cluster, writers: Writers, random: Random): Promise<() => Promise<void>>
+  happen(cluster: Cluster, writers: Writers, random: Random): Promise<Happened>
+}
+
+interface Happened {
+  /** The node that another one replaces as primary. */
+  replaced?: string
+  /** Makes the node well again, once writes are back. */
+  mend(): Promise<void>
 }
 
 const kill = async (cluster: Cluster) => {
-  const node = await cluster.leader()
-  await cluster.killMachine(node)
-  return async () => cluster.startNode(node)
+  const replaced = await cluster.leader()
+  await cluster.killMachine(replaced)
+  return { replaced, mend: async () => cluster.startNode(replaced) }
 }
 
 /** How long a primary stays frozen beyond its lease, whose `ttl` is 20 s, at least. */
@@ -28,73 +32,70 @@ export const kinds: Kind[] = [
   {
     name: 'machine killed, commits lost',
     isSynchronous: false,
-    isFailover: true,
     happen: async (cluster, writers, random) => {
-      const node = await cluster.leader()
-      await cluster.holdLog(node)
+      await cluster.holdLog(await cluster.leader())
       const last = writers.commits() + between(random, 15, 30)
       await until(() => writers.commits() >= last)
-      await cluster.killMachine(node)
-      return async () => cluster.startNode(node)
+      return kill(cluster)
     },
   },
-  { name: 'machine killed, nothing lost', isSynchronous: true, isFailover: true, happen: kill },
+  { name: 'machine killed, nothing lost', isSynchronous: true, happen: kill },
   {
     name: 'postmaster killed',
     isSynchronous: true,
-    isFailover: false,
     happen: async (cluster) => {
       await cluster.killPostgres(await cluster.leader())
-      return async () => {}
+      return { mend: async () => {} }
     },
   },
   {
     name: 'switchover',
     isSynchronous: true,
-    isFailover: true,
     happen: async (cluster) => {
+      const replaced = await cluster.leader()
       await cluster.switchover()
-      return async () => {}
+      return { replaced, mend: async () => {} }
     },
   },
   {
     name: 'primary frozen past its lease and woken',
     isSynchronous: true,
-    isFailover: true,
     happen: async (cluster) => {
-      const thaw = await cluster.freeze(await cluster.leader())
-      return async () => {
+      const replaced = await cluster.leader()
+      const thaw = await cluster.freeze(replaced)
+      const mend = async () => {
         await delay(beyondLeaseMs)
         thaw()
       }
+      return { replaced, mend }
     },
   },
   {
     name: 'primary cut from etcd',
     isSynchronous: true,
-    isFailover: true,
-    happen: async (cluster, _, random) =>
-      cluster.cutEtcd(await cluster.leader(), random() < 0.5 ? 'refused' : 'silent'),
+    happen: async (cluster, _, random) => {
+      const replaced = await cluster.leader()
+      const mend = await cluster.cutEtcd(replaced, random() < 0.5 ? 'refused' : 'silent')
+      return { replaced, mend }
+    },
   },
   {
     name: 'standby lost',
     isSynchronous: true,
-    isFailover: false,
     happen: async (cluster) => {
       const standby = (await cluster.nodes()).find(({ isSynchronous }) => isSynchronous)!.name
       await cluster.killMachine(standby)
-      return async () => cluster.startNode(standby)
+      return { mend: async () => cluster.startNode(standby) }
     },
   },
   {
     name: 'two machines killed within a minute',
     isSynchronous: true,
-    isFailover: true,
     happen: async (cluster) => {
-      const restart = await kill(cluster)
-      // Only a synchronous standby is promoted, so there must be one again.
-      await cluster.leader()
-      await restart()
+      const first = await kill(cluster)
+      // Only a synchronous standby is promoted, so there must be one of the next primary.
+      await until(async () => (await cluster.leader()) !== first.replaced)
+      await first.mend()
       await until(async () => (await cluster.nodes()).some(({ isSynchronous }) => isSynchronous))
       return kill(cluster)
     },

@@ -94,11 +94,7 @@ export async function startLoad(parts: { nodes: number; out: string; seed: numbe
         await prober.check()
         await sync.check()
         await subscribers.check()
-        for (const [number, service] of services.entries()) {
-          if (service.child.exitCode !== null) throw new Error(`process ${number + 1} has ended`)
-          if (service.logged('request.ended', '"status":500') && !findings.counts['answers 500'])
-            findings.add('answers 500', `in the log of process ${number + 1}`)
-        }
+        for (const service of services) findFailedRequests(service, findings)
       },
       stop: async () => {
         await Promise.all(loops.map((loop) => loop.stop()))
@@ -114,6 +110,23 @@ export async function startLoad(parts: { nodes: number; out: string; seed: numbe
     for (const service of services) await service.kill()
     await cluster.stop()
     throw error
+  }
+}
+
+const read = new WeakMap<ServiceProcess, number>()
+
+/** Answers 500 since the last call, to whomever, with what their request failed of. */
+function findFailedRequests(service: ServiceProcess, findings: Findings): void {
+  if (service.child.exitCode !== null)
+    throw new Error(`A process of the service ended with ${service.child.exitCode}`)
+  const lines = service.log()
+  const later = lines.slice(read.get(service) ?? 0)
+  read.set(service, lines.length)
+  for (const line of later) {
+    if (!line.includes('"request.ended"') || !line.includes('"status":500')) continue
+    const { requestId, path } = JSON.parse(line) as { requestId: string; path: string }
+    const why = later.find((each) => each.includes(requestId) && !each.includes('"request.ended"'))
+    findings.add('answers 500', `${path}: ${why ?? line}`)
   }
 }
 
