@@ -128,20 +128,19 @@ export function startProber(caller: Caller, year: Year): Prober {
   const { findings } = caller
   /** Contents by ETag. */
   const known = new Map<string, string>()
-  let last = ''
   const remember = ({ etag, text }: { etag: string; text: string }) => {
     findings.name('stale 304', `ETag ${etag} of exercice ${year.exerciceId}`, text)
     known.delete(etag)
     known.set(etag, text)
     const [oldest] = known.keys()
     if (known.size > etagsKept) known.delete(oldest!)
-    last = etag
   }
   const probe = async () => {
-    const answer = await whole(caller, year, last === '' ? {} : { 'If-None-Match': last })
+    const some = [...known.keys()].slice(-etagsOfRequest)
+    const answer = await whole(caller, year, some.length === 0 ? {} : { 'If-None-Match': some.join(', ') })
     if (answer.status === 200) remember(answer)
     // What it vouches for is the state of this cursor.
-    else seen(caller, year, answer.cursor, known.get(last)!)
+    else seen(caller, year, answer.cursor, known.get(answer.etag) ?? '')
   }
   return {
     loop: repeat(150, probe, (error) => findings.add('stale 304', error.message)),

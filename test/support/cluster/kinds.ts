@@ -9,7 +9,9 @@ export interface Kind {
   name: string
   /** What was acknowledged is never lost. */
   isSynchronous: boolean
-  happen(cluster: Cluster, writers: Writers, random: Random): Promise<Happened>
+  /** Before one of the followers falls asleep. */
+  prepare?(cluster: Cluster, writers: Writers, random: Random): Promise<void>
+  happen(cluster: Cluster, random: Random): Promise<Happened>
 }
 
 interface Happened {
@@ -32,12 +34,12 @@ export const kinds: Kind[] = [
   {
     name: 'machine killed, commits lost',
     isSynchronous: false,
-    happen: async (cluster, writers, random) => {
+    prepare: async (cluster, writers, random) => {
       await cluster.holdLog(await cluster.leader())
       const last = writers.commits() + between(random, 15, 30)
       await until(() => writers.commits() >= last)
-      return kill(cluster)
     },
+    happen: kill,
   },
   { name: 'machine killed, nothing lost', isSynchronous: true, happen: kill },
   {
@@ -73,7 +75,7 @@ export const kinds: Kind[] = [
   {
     name: 'primary cut from etcd',
     isSynchronous: true,
-    happen: async (cluster, _, random) => {
+    happen: async (cluster, random) => {
       const replaced = await cluster.leader()
       const mend = await cluster.cutEtcd(replaced, random() < 0.5 ? 'refused' : 'silent')
       return { replaced, mend }

@@ -61,7 +61,7 @@ export async function startLoad(parts: { nodes: number; out: string; seed: numbe
       startFollower(caller, two, 5),
       startFollower(caller, three, 2),
     ]
-    const sleeper = startFollower(caller, one, 1)
+    const sleeper = startFollower(caller, one, 0)
     const prober = startProber(caller, two)
     const env = { GRANDLIVRE_URL: urls[0]!, GRANDLIVRE_TOKEN: token!, GRANDLIVRE_SECRET: secret! }
     const sync = syncOf(caller, env, out)

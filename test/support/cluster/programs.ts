@@ -1,6 +1,6 @@
 /** Partners' programs that live through failovers: `sync --follow`, pulls that are killed and go on, full exports. */
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
@@ -59,29 +59,18 @@ export function startPulls(
 ): Loop {
   const { findings } = caller
   const file = join(out, 'year.ndjson')
-  const words = [
-    'pull',
-    '--json',
-    '--exercice',
-    year.exerciceId,
-    '--society',
-    year.folderId,
-    '--out',
-    file,
-    '--force',
-  ]
+  const words = ['pull', '--json', '--exercice', year.exerciceId, '--society', year.folderId, '--out', file]
   return repeat(
     2_000,
     async () => {
-      // `--force` would discard what a killed run has.
-      const again = words.slice(0, -1)
+      await rm(file, { force: true })
       let run = startGrandlivre(env, words)
       if (random() < 0.5) {
         const timer = setTimeout(() => run.child.kill('SIGKILL'), between(random, 300, 1_500))
         const { code } = await run.ended
         clearTimeout(timer)
         if (code === 0) return note(run)
-        run = startGrandlivre(env, again)
+        run = startGrandlivre(env, words)
       }
       await note(run)
     },
