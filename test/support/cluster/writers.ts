@@ -44,14 +44,15 @@ export function startWriters({ ownerUrl, folders, imported, out, findings, seed 
   const clock = connect(ownerUrl, findings)
   const second = connect(ownerUrl, findings)
   const times: number[] = []
-  const kept = new Set<string>()
+  /** Entries that are there, each with its commit. */
+  const kept = new Map<string, number>()
   let documents = 0
   let ticks = 0
   const ticked = new Set<number>()
   const committed = () => times.push(performance.now())
   const bookkeeper = (own: typeof connection, random: Random) => async () => {
     const added: string[] = []
-    const dropped = random.chance(0.1) ? [...kept].at(-1) : undefined
+    const dropped = random.chance(0.1) ? [...kept.keys()].at(-1) : undefined
     await own.transaction(async (client) => {
       // All of them in their order: more versions than PostgreSQL logs of a sequence ahead, without deadlocks.
       for (const key of folders) {
@@ -65,7 +66,7 @@ export function startWriters({ ownerUrl, folders, imported, out, findings, seed 
       }
       if (dropped !== undefined) await deleteEntry(client, dropped)
     })
-    for (const id of added) kept.add(id)
+    for (const id of added) kept.set(id, times.length)
     if (dropped !== undefined) kept.delete(dropped)
     committed()
   }
@@ -123,11 +124,12 @@ export function startWriters({ ownerUrl, folders, imported, out, findings, seed 
            union all
            select 'tick', k.id from unnest($2::bigint[]) as k (id)
            where not exists (select from public.commit_clock c where c.n = k.id)`,
-          [[...kept], [...ticked]],
+          [[...kept.keys()], [...ticked]],
         ),
       )
+      const commits = new Set(rows.map(({ kind, id }) => `${kind} ${kept.get(id) ?? id}`))
       for (const { kind, id } of rows) kind === 'entry' ? kept.delete(id) : ticked.delete(Number(id))
-      return rows.length
+      return commits.size
     },
     loops,
     close: async () => {
