@@ -21,6 +21,8 @@ export interface Cluster {
   /** The address for writing, as the owner of the database, and that of a standby. */
   ownerUrl: string
   replicasUrl: string
+  /** Through PgBouncer to that for writing, as the login `web`, which the caller makes. */
+  poolerUrl: string
   /** Those that answer. */
   nodes(): Promise<Node[]>
   leader(): Promise<string>
@@ -70,7 +72,8 @@ export async function startCluster(count: number): Promise<Cluster> {
   await until(() => output.includes('The cluster is there') || script.exitCode !== null)
   if (script.exitCode !== null) throw new Error(`The cluster did not start: ${output}`)
   const password = (await readFile(join(folder, 'password'), 'utf8')).trim()
-  const addressOf = (offset: number) => `postgres://ledger:${password}@127.0.0.1:${port + offset}/ledger`
+  const addressOf = (offset: number, login = 'ledger') =>
+    `postgres://${login}:${password}@127.0.0.1:${port + offset}/ledger`
   const numberOf = (node: string) => Number(node.slice('node'.length))
   const ask = async (node: string, path: string, method = 'GET', body?: unknown): Promise<Response> =>
     fetch(`http://127.0.0.1:${port + 20 + numberOf(node)}${path}`, {
@@ -133,6 +136,7 @@ export async function startCluster(count: number): Promise<Cluster> {
   return {
     ownerUrl: addressOf(2),
     replicasUrl: addressOf(3),
+    poolerUrl: addressOf(4, 'web'),
     nodes,
     leader,
     settle,

@@ -1,4 +1,4 @@
-/** A cluster, two processes of the service on it, writers, and every sort of partner at work. */
+/** A cluster, two processes of the service on it, one through PgBouncer, writers, and every sort of partner at work. */
 import { join } from 'node:path'
 import { createOwnerPool } from '../../../src/db/pool.ts'
 import { randomFrom } from '../changes/random-changes.ts'
@@ -49,7 +49,9 @@ export async function startLoad(parts: { nodes: number; out: string; seed: numbe
     const years = await openYears(owner)
     const settings = { DATABASE_URL: ownerUrl, DATA_DIR: join(out, 'data'), WEBHOOK_ALLOW_INSECURE: 'true' }
     services.push(await startProcess(settings))
-    services.push(await startProcess({ ...settings, EXPORT_DATABASE_URL: cluster.replicasUrl }))
+    for (const statement of loginOfPooler(cluster.poolerUrl)) await owner.query(statement)
+    const pooled = { DATABASE_URL: cluster.poolerUrl, DIRECT_DATABASE_URL: ownerUrl }
+    services.push(await startProcess({ ...settings, ...pooled, EXPORT_DATABASE_URL: cluster.replicasUrl }))
     const urls = services.map(({ url }) => url)
     const caller: Caller = { urls, headers: credentials(token!, secret!), findings }
     const subscribers = await startSubscribers(caller, secret!)
@@ -112,6 +114,15 @@ export async function startLoad(parts: { nodes: number; out: string; seed: numbe
     throw error
   }
 }
+
+/** As docs/operators/scaling.md#a-pooler has it. */
+const loginOfPooler = (url: string) => [
+  `create role web login password '${new URL(url).password}'`,
+  'grant grandlivre_service to web with set true',
+  `alter role web set role = 'grandlivre_service'`,
+  'alter role web set search_path = grandlivre',
+  'alter role web set datestyle = ISO',
+]
 
 const read = new WeakMap<ServiceProcess, number>()
 
