@@ -398,7 +398,7 @@ CREATE TABLE events (
   data json NOT NULL,
   created_at timestamp(3) with time zone DEFAULT clock_timestamp() NOT NULL,
   firm_id bigint,
-  epoch integer DEFAULT pass_gate() NOT NULL,
+  epoch integer DEFAULT pg_sequence_last_value('epoch'::regclass)::integer NOT NULL,
   CONSTRAINT events_pkey PRIMARY KEY (schema_id, id),
   CONSTRAINT events_operation_check CHECK (operation = ANY (ARRAY['CREATE'::text, 'UPDATE'::text, 'DELETE'::text, 'VOID'::text]))
 );

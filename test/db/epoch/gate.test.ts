@@ -151,7 +151,10 @@ const version = async (client: PoolClient, change: string) => {
 }
 const event = async (client: PoolClient) => {
   await publish(client, schemaId, [documentEvent('first', folderId)])
-  const { rows } = await client.query('select max(id) as id from events where schema_id = 100')
+  const { rows } = await client.query(
+    'select id, epoch, pass_gate()::integer as now from events where schema_id = 100 order by id desc limit 1',
+  )
+  expect(rows[0].epoch).toBe(rows[0].now)
   return rows[0].id
 }
 const delivery = async (client: PoolClient) => {
