@@ -18,11 +18,11 @@ interface Node {
 }
 
 export interface Cluster {
-  /** The address for writing, as the owner of the database, and that of a standby. */
+  /** The address for writing, as the owner of the database. */
   ownerUrl: string
-  replicasUrl: string
-  /** Through PgBouncer to that for writing, as the login `web`, which the caller makes. */
+  /** The same through PgBouncer, and the address of a standby: as the login `web`, which the caller makes. */
   poolerUrl: string
+  replicasUrl: string
   /** Those that answer. */
   nodes(): Promise<Node[]>
   leader(): Promise<string>
@@ -135,7 +135,7 @@ export async function startCluster(count: number): Promise<Cluster> {
   }
   return {
     ownerUrl: addressOf(2),
-    replicasUrl: addressOf(3),
+    replicasUrl: addressOf(3, 'web'),
     poolerUrl: addressOf(4, 'web'),
     nodes,
     leader,
