@@ -60,6 +60,7 @@ def copy(file, year):
             keep(f"{file}.cursor", [proved.encode()])
             return print(f"{file}: {sum(b['rows'] for b in blocks)} movements, equal to the ledger in {len(blocks)} blocks")
         replace(file, wrong, ask("mad/movements", entries=",".join(map("-".join, wrong)), **year)[0])
+        keep(f"{file}.cursor", [proved.encode()])  # Lines that are newer come once more, as changes since it.
     sys.exit(f"{file} still differs from the ledger after ten comparisons")
 
 one = os.environ.get("GRANDLIVRE_SOCIETY")

@@ -778,10 +778,12 @@ CREATE TABLE sequence_runs (
   first_event bigint NOT NULL,
   last_event bigint NOT NULL,
   epoch integer DEFAULT pass_gate() NOT NULL,
+  jumped_from bigint,
   CONSTRAINT sequence_runs_pkey PRIMARY KEY (schema_id, subscription_id, first_sequence),
   CONSTRAINT sequence_runs_subscription_id_first_sequence_key UNIQUE (subscription_id, first_sequence),
   CONSTRAINT sequence_runs_check CHECK ((last_sequence - first_sequence) >= 0 AND (last_sequence - first_sequence) <= 999),
   CONSTRAINT sequence_runs_check1 CHECK ((last_event - first_event) >= (last_sequence - first_sequence)),
+  CONSTRAINT sequence_runs_check2 CHECK (jumped_from < first_sequence),
   CONSTRAINT sequence_runs_first_sequence_check CHECK (first_sequence > 0),
   CONSTRAINT sequence_runs_subscription_id_fkey FOREIGN KEY (subscription_id) REFERENCES subscriptions(id) ON DELETE CASCADE
 );

@@ -50,6 +50,8 @@ alter table events alter epoch set default pg_sequence_last_value('epoch')::inte
 alter table subscriptions alter epoch set default pass_gate();
 -- For processes of 0.2.0, which know no epochs.
 alter table sequence_runs alter epoch set default pass_gate();
+-- Of the first run of an epoch: the last number before the jump.
+alter table sequence_runs add jumped_from bigint check (jumped_from < first_sequence);
 
 -- The epoch of the last row. After the tables above: acts of staff take the head last.
 alter table audit_head add epoch integer;

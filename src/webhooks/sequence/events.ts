@@ -38,14 +38,15 @@ export async function readEvents(
   for (;;) {
     const page = await inTenant(database, schemaId, async (client) => {
       if (!(await findOwnSubscription(client, owner, subscriptionId))) return undefined
-      const { numbered, epoch, isBehind, isRetried } = await readNumbering(client, subscriptionId)
+      const { numbered, epoch, isBehind, isRetried } = await readNumbering(client, subscriptionId, after)
       if (isBehind && !isNumbered) return 'behind'
       if (isRetried) await wakeSubscription(client, subscriptionId, 'reader')
-      const events = after < numbered ? await readNumbered(client, subscriptionId, after, most) : []
+      let events = after < numbered ? await readNumbered(client, subscriptionId, after, most) : []
       if (after < numbered && events[0]?.sequence !== after + 1) {
         const jump = await findJump(client, subscriptionId, after)
-        if (jump === undefined) throw expired(await oldestNumber(client, subscriptionId, after))
-        events.splice(0, events.length, ...(await readNumbered(client, subscriptionId, jump, most)))
+        events = jump === undefined ? [] : await readNumbered(client, subscriptionId, jump, most)
+        const isExpired = jump === undefined || events[0]?.sequence !== jump + 1
+        if (isExpired) throw expired(await oldestNumber(client, subscriptionId, after))
       }
       // A reader or the dispatcher may just have numbered more.
       const latest = Math.max(numbered, events.at(-1)?.sequence ?? 0)

@@ -83,8 +83,8 @@ export async function oldestNumber(client: ClientBase, subscriptionId: string, a
 }
 
 /**
- * The number before the first one of another epoch, if none lies between `after` and that one: numbers jump where an epoch
- * begins. Undefined if there is no jump, and if the events before it are no longer kept.
+ * The number before the next one that was given, if numbers jumped to that from `after` or from a lower one, where an epoch
+ * began. Undefined if there is no jump, or one before it whose events are no longer kept.
  */
 export async function findJump(
   client: ClientBase,
@@ -93,11 +93,9 @@ export async function findJump(
 ): Promise<number | undefined> {
   const { rows } = await client.query<{ jump: number }>(
     `select next.first_sequence::float8 - 1 as jump
-     from (select * from sequence_runs where subscription_id = $1 and first_sequence <= $2
-           order by first_sequence desc limit 1) as last
-     cross join (select * from sequence_runs where subscription_id = $1 and first_sequence > $2
-                 order by first_sequence limit 1) as next
-     where last.last_sequence <= $2 and last.epoch <> next.epoch`,
+     from (select * from sequence_runs where subscription_id = $1 and first_sequence > $2
+           order by first_sequence limit 1) as next
+     where next.jumped_from <= $2`,
     [subscriptionId, after],
   )
   return rows[0]?.jump

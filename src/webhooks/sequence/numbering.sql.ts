@@ -86,14 +86,15 @@ const numbering = (columns: string, until = '') => `
     order by 2 limit 1
   ), start as materialized (
     select e.schema_id, e.id, e.epoch as committed_in, given.epoch, case given.epoch
-        when s.epoch then s.numbered else beyond_lost(s.numbered, clock_timestamp()) end as numbered
+        when s.epoch then s.numbered else beyond_lost(s.numbered, clock_timestamp()) end as numbered,
+      case when given.epoch <> s.epoch then s.numbered end as jumped_from
     from first join events e on (e.schema_id, e.id) = (first.schema_id, first.id)
     join subscriptions s on s.id = $1
     cross join lateral (select case when s.schema_id is null then pass_gate()::integer else e.epoch end as epoch) as given
   ), matched as materialized (
     select m.*, m.numbered + row_number() over (order by m.id) as sequence
     from (
-      select e.schema_id, e.id, start.numbered, start.epoch, ${isHeard} as heard,
+      select e.schema_id, e.id, start.numbered, start.epoch, start.jumped_from, ${isHeard} as heard,
         count(*) filter (where not (${isHeard})) over (order by e.id) as unheard${columns}
       from start cross join lateral (
         select * from events where schema_id = start.schema_id and id >= start.id order by id limit $2
@@ -103,9 +104,11 @@ const numbering = (columns: string, until = '') => `
     ) as m
     where m.heard order by m.id limit $3
   ), run as (
-    insert into sequence_runs (schema_id, subscription_id, epoch, first_sequence, last_sequence, first_event, last_event)
-    select schema_id, $1, epoch, min(sequence), max(sequence), min(id), max(id) from matched
-    group by schema_id, epoch, unheard, (sequence - 1) / 1000
+    insert into sequence_runs
+      (schema_id, subscription_id, epoch, first_sequence, last_sequence, first_event, last_event, jumped_from)
+    select schema_id, $1, epoch, min(sequence), max(sequence), min(id), max(id),
+      case min(sequence) when numbered + 1 then jumped_from end
+    from matched group by schema_id, epoch, unheard, (sequence - 1) / 1000, numbered, jumped_from
   ), moved as (
     insert into subscription_positions (schema_id, subscription_id, position)
     select schema_id, $1, max(id) from matched group by schema_id
@@ -131,8 +134,13 @@ export async function lockSubscription(client: ClientBase, subscriptionId: strin
   })
 }
 
-/** The last number of a subscription, the present epoch, whether there are events without a number, and whether a delivery waits for a retry. */
-export async function readNumbering(client: ClientBase, subscriptionId: string) {
+/**
+ * The last number of a subscription, the present epoch, whether there are events without a number, and whether a delivery
+ * waits for a retry. A reader that knows a later number may have it from a server that is lost: it passes the gate, and so
+ * learns of the epoch.
+ * @param after the number that the reader has
+ */
+export async function readNumbering(client: ClientBase, subscriptionId: string, after: number) {
   const { rows } = await client.query<{
     numbered: number
     epoch: number
@@ -141,13 +149,13 @@ export async function readNumbering(client: ClientBase, subscriptionId: string) 
   }>({
     name: 'read-numbering',
     text: `select s.numbered::float8 as numbered,
-        pg_sequence_last_value('epoch')::integer as epoch,
+        (case when $2::bigint > s.numbered then pass_gate() else pg_sequence_last_value('epoch') end)::integer as epoch,
         exists (select from ${positions} where ${firstMatch} is not null) as "isBehind",
         s.enabled and s.post_url is not null and exists (select from deliveries d
           where d.subscription_id = s.id and d.state = 'pending' and not d.is_replay and d.next_attempt_at > now()
           offset 0) as "isRetried"
       from subscriptions s where s.id = $1`,
-    values: [subscriptionId],
+    values: [subscriptionId, after],
   })
   return rows[0]!
 }

@@ -58,6 +58,8 @@ async function numberRest(id: string): Promise<Numbered[]> {
   }
 }
 
+const subscribe = (path: string) => stage.subscribe(path, { level: 'firm', firmId: '110', postUrl: null })
+
 async function pull(id: string, after: number) {
   const [{ third_party_id }] = await stage.sql('select third_party_id from subscriptions where id = $1', [id])
   const owner: Owner = {
@@ -73,7 +75,7 @@ async function pull(id: string, after: number) {
 }
 
 test('events that are left keep their numbers, and those of the new epoch come after a jump', async () => {
-  const id = await stage.subscribe('/left', { level: 'firm', firmId: '110', postUrl: null })
+  const id = await subscribe('/left')
   await add('a', 'b')
   await numberRest(id)
   const former = await epochNow()
@@ -97,6 +99,44 @@ test('events that are left keep their numbers, and those of the new epoch come a
       events: [`${fresh!.sequence} new`],
     })
   expect(await pull(id, fresh!.sequence)).toEqual({ epoch, latest: fresh!.sequence, events: [] })
+})
+
+test('a reader of a subscription without a number from before gets its first one', async () => {
+  const [quiet, lost] = [await subscribe('/quiet'), await subscribe('/lost')]
+  await becomeOther()
+  await add('first')
+  for (const [id, after] of [
+    [quiet, 0],
+    // Had read three events, which are lost.
+    [lost, 3],
+  ] as const) {
+    const [first] = await numberRest(id)
+    expect((await pull(id, after)).events).toEqual([`${first!.sequence} first`])
+  }
+})
+
+test('a reader that has read everything goes on, also when what was before the jump is no longer kept', async () => {
+  const id = await subscribe('/swept')
+  await add('old', 'older')
+  await numberRest(id)
+  await becomeOther()
+  await add('new')
+  const [fresh] = await numberRest(id)
+  await stage.sql(`delete from events where data ->> 'name' in ('old', 'older')`)
+  await stage.sql('delete from sequence_runs where subscription_id = $1 and last_sequence = 2', [id])
+  for (const after of [2, 7]) expect((await pull(id, after)).events).toEqual([`${fresh!.sequence} new`])
+  await expect(pull(id, 1)).rejects.toMatchObject({ code: 'ERR-EVENTS-EXPIRED' })
+})
+
+test('a reader that knows of lost numbers learns of the epoch before anybody else has drawn', async () => {
+  const id = await subscribe('/early')
+  await add('one')
+  await numberRest(id)
+  const former = await epochNow()
+  await becomeOther()
+  expect(await pull(id, 1)).toMatchObject({ epoch: former, events: [] })
+  expect(await pull(id, 4)).toMatchObject({ epoch: await epochNow(), latest: 1, events: [] })
+  expect(await epochNow()).not.toBe(former)
 })
 
 test('over three epochs with events in each, numbered at once or one by one', async () => {

@@ -33,9 +33,7 @@ export async function readRepair(
   }
   const source = { streamed: 'movements' as const, query, blocks: async () => ({ blocks, cursor, digest }) }
   const lines =
-    ranges.length === 0
-      ? nothing()
-      : new Transfer(requests, source, { signal, encoding, proof: 'blocks' }).chunks()
+    ranges.length === 0 ? nothing() : new Transfer(requests, source, { signal, encoding }).chunks()
   return {
     cursor,
     ranges,
@@ -48,8 +46,8 @@ export async function readRepair(
 async function differing(blocks: Awaited<ReturnType<typeof readBlocks>>['blocks'], copy: CopiedLines) {
   let last = 0
   const cutter = new BlockCutter(blocks, (lines, start, end) => {
-    const entry = Number(JSON.parse(lines.toString('utf8', start, end)).entry.producerId)
-    if (!(entry >= last))
+    const entry = entryOf(lines.toString('utf8', start, end))
+    if (entry < last)
       throw clientError('INVALID-OPTION', 'The lines of the copy are not in the order of their entries')
     last = entry
     return entry
@@ -61,6 +59,18 @@ async function differing(blocks: Awaited<ReturnType<typeof readBlocks>>['blocks'
   }
   if (lines.restBytes > 0) throw clientError('INVALID-OPTION', 'The last line of the copy has no line feed')
   return cutter.end().blocks
+}
+
+function entryOf(line: string): number {
+  let movement: { entry?: { producerId?: unknown } } | null = null
+  try {
+    movement = JSON.parse(line)
+  } catch {
+    // Not even JSON.
+  }
+  const entry = Number(movement?.entry?.producerId ?? Number.NaN)
+  if (Number.isSafeInteger(entry)) return entry
+  throw clientError('INVALID-OPTION', 'A line of the copy is no movement: read the selection in full')
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array, void, undefined> {}
