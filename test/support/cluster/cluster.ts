@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import pg from 'pg'
 import { patroniFiles } from '../ops/patroni.ts'
 import { type Proxy as Connection, startProxy } from '../servers/proxy.ts'
 import { until } from '../until.ts'
@@ -144,6 +145,8 @@ export async function startCluster(count: number): Promise<Cluster> {
       await asked('/config', 'PATCH', { synchronous_mode: wanted })
       isSynchronous = wanted
       await settle()
+      // What Patroni says is true a round before the primary no longer waits for a standby.
+      await until(async () => ((await standbyNames(addressOf(2))) !== '') === wanted)
     },
     switchover: async () => asked('/switchover', 'POST', { leader: await leader() }),
     killMachine: async (node) => {
@@ -182,6 +185,20 @@ export async function startCluster(count: number): Promise<Cluster> {
       for (const connection of connections.values()) await connection.cut()
       await rm(folder, { recursive: true, force: true })
     },
+  }
+}
+
+/** For which standbys the primary waits. */
+async function standbyNames(url: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const { rows } = await client.query<{ names: string }>(
+      `select current_setting('synchronous_standby_names') as names`,
+    )
+    return rows[0]!.names
+  } finally {
+    await client.end()
   }
 }
 

@@ -10,8 +10,8 @@ export interface Kind {
   /** What was acknowledged is never lost. */
   isSynchronous: boolean
   /** Before one of the followers falls asleep. */
-  prepare?(cluster: Cluster, writers: Writers, random: Random): Promise<void>
-  happen(cluster: Cluster, random: Random): Promise<Happened>
+  prepare?(cluster: Cluster, primary: string, writers: Writers, random: Random): Promise<void>
+  happen(cluster: Cluster, primary: string, random: Random): Promise<Happened>
 }
 
 interface Happened {
@@ -21,10 +21,9 @@ interface Happened {
   mend(): Promise<void>
 }
 
-const kill = async (cluster: Cluster) => {
-  const replaced = await cluster.leader()
-  await cluster.killMachine(replaced)
-  return { replaced, mend: async () => cluster.startNode(replaced) }
+const kill = async (cluster: Cluster, primary: string) => {
+  await cluster.killMachine(primary)
+  return { replaced: primary, mend: async () => cluster.startNode(primary) }
 }
 
 /** How long a primary stays frozen beyond its lease, whose `ttl` is 20 s, at least. */
@@ -34,8 +33,8 @@ export const kinds: Kind[] = [
   {
     name: 'machine killed, commits lost',
     isSynchronous: false,
-    prepare: async (cluster, writers, random) => {
-      await cluster.holdLog(await cluster.leader())
+    prepare: async (cluster, primary, writers, random) => {
+      await cluster.holdLog(primary)
       const last = writers.commits() + between(random, 15, 30)
       await until(() => writers.commits() >= last)
     },
@@ -45,40 +44,37 @@ export const kinds: Kind[] = [
   {
     name: 'postmaster killed',
     isSynchronous: true,
-    happen: async (cluster) => {
-      await cluster.killPostgres(await cluster.leader())
+    happen: async (cluster, primary) => {
+      await cluster.killPostgres(primary)
       return { mend: async () => {} }
     },
   },
   {
     name: 'switchover',
     isSynchronous: true,
-    happen: async (cluster) => {
-      const replaced = await cluster.leader()
+    happen: async (cluster, primary) => {
       await cluster.switchover()
-      return { replaced, mend: async () => {} }
+      return { replaced: primary, mend: async () => {} }
     },
   },
   {
     name: 'primary frozen past its lease and woken',
     isSynchronous: true,
-    happen: async (cluster) => {
-      const replaced = await cluster.leader()
-      const thaw = await cluster.freeze(replaced)
+    happen: async (cluster, primary) => {
+      const thaw = await cluster.freeze(primary)
       const mend = async () => {
         await delay(beyondLeaseMs)
         thaw()
       }
-      return { replaced, mend }
+      return { replaced: primary, mend }
     },
   },
   {
     name: 'primary cut from etcd',
     isSynchronous: true,
-    happen: async (cluster, random) => {
-      const replaced = await cluster.leader()
-      const mend = await cluster.cutEtcd(replaced, random() < 0.5 ? 'refused' : 'silent')
-      return { replaced, mend }
+    happen: async (cluster, primary, random) => {
+      const mend = await cluster.cutEtcd(primary, random() < 0.5 ? 'refused' : 'silent')
+      return { replaced: primary, mend }
     },
   },
   {
@@ -93,13 +89,13 @@ export const kinds: Kind[] = [
   {
     name: 'two machines killed within a minute',
     isSynchronous: true,
-    happen: async (cluster) => {
-      const first = await kill(cluster)
+    happen: async (cluster, primary) => {
+      const first = await kill(cluster, primary)
       // Only a synchronous standby is promoted, so there must be one of the next primary.
       await until(async () => (await cluster.leader()) !== first.replaced)
       await first.mend()
       await until(async () => (await cluster.nodes()).some(({ isSynchronous }) => isSynchronous))
-      return kill(cluster)
+      return kill(cluster, await cluster.leader())
     },
   },
 ]
