@@ -1277,7 +1277,6 @@ begin
 end $function$
 ;
 REVOKE ALL ON FUNCTION beyond_lost(bigint,timestamp with time zone) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION beyond_lost(bigint,timestamp with time zone) TO grandlivre_service;
 
 CREATE OR REPLACE FUNCTION grandlivre.caller(secret_hash bytea, token_hash bytea)
  RETURNS TABLE(third_party_id bigint, kind text, disconnected_reason text, under_maintenance boolean, token_id bigint, schema_id bigint, level text, firm_id bigint, folder_id bigint, activated boolean)
@@ -1382,6 +1381,10 @@ begin
   if is_other_server() then
     perform pass_gate();
   end if;
+  -- Whoever may draw may not move the epoch, or sequences of others: it is done with the rights of the owner.
+  if of not in ('ids', 'ledger_versions', 'event_ids', 'delivery_ids', 'console_key_ids') then
+    raise insufficient_privilege using message = format('%s gives out no values', of);
+  end if;
   return nextval(of);
 end $function$
 ;
@@ -1396,7 +1399,7 @@ CREATE OR REPLACE FUNCTION grandlivre.draw_several(of regclass, count bigint)
 AS $function$
 begin
   perform pass_gate();
-  return query select nextval(of) from generate_series(1, count);
+  return query select draw(of) from generate_series(1, count);
 end $function$
 ;
 REVOKE ALL ON FUNCTION draw_several(regclass,bigint) FROM PUBLIC;

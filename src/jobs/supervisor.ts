@@ -54,6 +54,9 @@ type Report = (ended: ExportOutcome) => void
 
 type Stored = Extract<AttemptOutcome, { stored: unknown }>
 
+/** An export whose sessions are always cut, by a balancer for example, looks as if the database were away. */
+const awayAttemptsMax = 30
+
 /** Failures that say nothing of other exports. */
 const ownCauses: Failure['cause'][] = ['folder', 'unsupported']
 
@@ -251,7 +254,7 @@ export class Supervisor {
   ): Promise<void> {
     const { database, log } = this.#parts
     const error = { message: failure.message, stack: failure.stack }
-    if (failure.isAway) {
+    if (failure.isAway && claim.attempt < awayAttemptsMax) {
       log('export.interrupted', { ...claim, error })
       return this.#requeue(claim, claimed, 'databaseAway', report)
     }

@@ -90,6 +90,8 @@ async function failOver(kind: Kind, own: number): Promise<{ lost: number; pauseM
   const pauseMs = writers.longestPause(began)
   await load.rest()
   const lost = await writers.lost()
+  // Then it shows nothing.
+  if (!kind.isSynchronous && lost === 0) throw new Error('No commit was lost: the log was not held')
   if (kind.isSynchronous && lost > 0)
     load.findings.add('commits lost although they were synchronous', `${lost}`)
   await load.check()

@@ -173,6 +173,22 @@ test.concurrent('an export survives the loss of all database connections', {
   expect(await stage.stored()).toHaveLength(1)
 })
 
+test.concurrent('an export whose sessions are cut each time fails in the end, though the database is there', {
+  timeout,
+}, async (context) => {
+  const stage = await stageOf(context)
+  const service = await stage.start()
+  const cutting = setInterval(() => {
+    const sessions = `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
+      and query ilike 'copy%' and pid <> pg_backend_pid()`
+    stage.sql(sessions).catch(() => {})
+  }, 3)
+  context.onTestFinished(() => clearInterval(cutting))
+  const id = await stage.begin(service)
+  await until(async () => (await rowOf(stage, id)).state === 'failed')
+  expect((await rowOf(stage, id)).attempt).toBeGreaterThan(30)
+})
+
 test.concurrent('an export fails when the store fails three times', { timeout }, async (context) => {
   const stage = await stageOf(context)
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-nowhere-'))

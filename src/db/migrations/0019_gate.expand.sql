@@ -59,4 +59,4 @@ update audit_head set epoch = pg_sequence_last_value('epoch');
 alter table audit_head alter epoch set not null;
 
 -- A later step revokes USAGE of sequences from the service's role: processes of 0.2.0 draw by nextval, beside this version.
--- functions: sha256 c9402e1efe0e9b3ada25e84cea0c5a236150709f841574c92976520ffdc21c6f
+-- functions: sha256 724b2b35fdaa8f431ee83313855db6af933e7ff704e97cfc265b4af6fe287889

@@ -7,7 +7,7 @@
  * export that has only one gives it back after a moment, and tries again, until its time to wait is over.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import { limits } from '../../config.ts'
 import { textLiteral } from '../../db/literal.ts'
 import { unavailable, unavailableIfMissing } from '../../db/outage.ts'
@@ -105,6 +105,9 @@ interface Begun<Shown> {
   shown?: Shown
 }
 
+/** SQLSTATEs of a snapshot whose session has ended. */
+const snapshotGone: (string | undefined)[] = ['22023', '42704', '55000']
+
 const shareWith = (snapshot: string) => `set transaction snapshot ${textLiteral(snapshot)}`
 
 function closing(clients: Two): Snapshot['close'] {
@@ -146,9 +149,9 @@ async function shareSnapshot<Shown>(
       begun = begunOf(await first.query(again))
     }
     const { snapshot, at } = begun
-    await second.query(share(snapshot)).catch((error) => {
+    await second.query(share(snapshot)).catch((error: pg.DatabaseError) => {
       // The server ends sessions one after the other: that of the snapshot ended first, and its state with it.
-      throw error instanceof pg.DatabaseError ? unavailable(error) : error
+      throw snapshotGone.includes(error.code) ? unavailable(error) : error
     })
     return {
       first,

@@ -9,7 +9,7 @@
  * then given again, each to the same event.
  *
  * A promoted server may lack the last events, whose numbers others have seen. So numbers jump where the epoch changes
- * (`beyond_lost`), which tells subscribers that they may lack something. Events of one schema that are left from the
+ * (`beyondLost`), which tells subscribers that they may lack something. Events of one schema that are left from the
  * former epoch get theirs before the jump: the same that they had. For all schemas the order of numbers is that in which
  * they were given, which may be lost, too: there the jump comes before anything else is numbered.
  */
@@ -71,6 +71,17 @@ export const payload = `e.name, e.operation, e.scope, e.data,
   (extract(epoch from e.created_at) * 1000)::float8 as "createdAt"`
 
 /**
+ * The number before the first one of an epoch: beyond all that a lost server may have given, as `beyond_lost` has it. Of one
+ * schema it follows from the event `e`, so that a crash of the dispatcher's transaction gives it the same number again. The
+ * epoch tells apart those whose clocks differ a little, by less than a second's worth: a server that was lost in its turn
+ * began earlier, and subscribers must never see lower numbers than before.
+ */
+const beyondLost = `greatest(s.numbered + 4000000000,
+  2000000 * floor(extract(epoch from
+    case when s.schema_id is null then clock_timestamp() else e.created_at end - '2026-01-01 00:00Z'))::bigint)
+  + given.epoch % 2000000`
+
+/**
  * Numbers the first `$3` matches among `$2` events of one schema from the first match on, as far as they were committed
  * in the same epoch: the schema whose match has the lowest id. A run holds no event that its kinds and folders select and its owner does not hear of: its numbers are
  * counted by kinds and folders alone, as those that were given before firms were told apart. Several schemas have no
@@ -86,7 +97,7 @@ const numbering = (columns: string, until = '') => `
     order by 2 limit 1
   ), start as materialized (
     select e.schema_id, e.id, e.epoch as committed_in, given.epoch, case given.epoch
-        when s.epoch then s.numbered else beyond_lost(s.numbered, clock_timestamp()) end as numbered,
+        when s.epoch then s.numbered else ${beyondLost} end as numbered,
       case when given.epoch <> s.epoch then s.numbered end as jumped_from
     from first join events e on (e.schema_id, e.id) = (first.schema_id, first.id)
     join subscriptions s on s.id = $1

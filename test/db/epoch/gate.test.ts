@@ -281,7 +281,12 @@ test('nothing but the gate calls nextval', async () => {
      where attrelid in (select oid from pg_class where relnamespace = 'grandlivre'::regnamespace)
        and (attidentity <> '' or pg_get_expr(adbin, adrelid) like '%nextval%') order by 1`,
   )
-  expect(rows.map(({ name }) => name)).toEqual(['draw', 'draw_several'])
+  expect(rows.map(({ name }) => name)).toEqual(['draw'])
+})
+
+test.each(['epoch', 'server_name', 'epoch_began'])('whoever may draw may not move %s', async (name) => {
+  for (const call of [`draw('grandlivre.${name}')`, `draw_several('grandlivre.${name}', 1)`])
+    await expect(service.query(`select grandlivre.${call}`)).rejects.toMatchObject({ code: '42501' })
 })
 
 test('writers at the same moment begin one epoch', async () => {

@@ -1,5 +1,5 @@
 /** The cluster of `ops/patroni/`, as `ops/patroni/try` starts it, and what may happen to its nodes. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -69,7 +69,6 @@ export async function startCluster(count: number): Promise<Cluster> {
   })
   let output = ''
   for (const stream of [script.stdout, script.stderr]) stream.on('data', (chunk) => (output += chunk))
-  const started: ChildProcess[] = [script]
   await until(() => output.includes('The cluster is there') || script.exitCode !== null)
   if (script.exitCode !== null) throw new Error(`The cluster did not start: ${output}`)
   const password = (await readFile(join(folder, 'password'), 'utf8')).trim()
@@ -85,13 +84,15 @@ export async function startCluster(count: number): Promise<Cluster> {
   const nodes = async (): Promise<Node[]> => {
     const answers = await Promise.all(
       names.map(async (name) => {
-        const answer = await ask(name, '/patroni').catch(() => undefined)
-        if (!answer) return []
-        const said = (await answer.json()) as Record<string, unknown>
-        const isRunning = said['state'] === 'running'
-        const isLeader = isRunning && said['role'] === 'primary' && (await ask(name, '/primary')).ok
-        const isStreaming = isRunning && said['replication_state'] === 'streaming'
-        return [{ name, isLeader, isStreaming, isSynchronous: said['sync_standby'] === true }]
+        try {
+          const said = (await (await ask(name, '/patroni')).json()) as Record<string, unknown>
+          const isRunning = said['state'] === 'running'
+          const isLeader = isRunning && said['role'] === 'primary' && (await ask(name, '/primary')).ok
+          const isStreaming = isRunning && said['replication_state'] === 'streaming'
+          return [{ name, isLeader, isStreaming, isSynchronous: said['sync_standby'] === true }]
+        } catch {
+          return []
+        }
       }),
     )
     return answers.flat()
@@ -131,8 +132,7 @@ export async function startCluster(count: number): Promise<Cluster> {
     return [postmaster, ...(await childrenOf(postmaster))]
   }
   const startNode = (node: string) => {
-    const own = spawn(join(folder, 'start-node'), [`${numberOf(node)}`], { stdio: 'ignore', detached: true })
-    started.push(own)
+    spawn(join(folder, 'start-node'), [`${numberOf(node)}`], { stdio: 'ignore', detached: true })
   }
   return {
     ownerUrl: addressOf(2),
@@ -180,6 +180,14 @@ export async function startCluster(count: number): Promise<Cluster> {
       return () => connection.restore()
     },
     stop: async () => {
+      // One that is stopped would not end.
+      for (const name of names)
+        signal(
+          [await pidOf(`${name}.pid`).catch(() => 0), ...(await postgresOf(name).catch(() => []))].filter(
+            Boolean,
+          ),
+          'SIGCONT',
+        )
       script.kill('SIGTERM')
       await until(() => script.exitCode !== null || script.signalCode !== null)
       for (const connection of connections.values()) await connection.cut()

@@ -12,6 +12,8 @@ export const faults = [
   'answers 500',
   'short streams that look whole',
   'commits lost although they were synchronous',
+  'events that readers or receivers never got',
+  'followers that ended',
 ] as const
 
 export type Fault = (typeof faults)[number]

@@ -28,7 +28,8 @@ export function syncOf({ findings }: Caller, env: Record<string, string>, out: s
     following?.child.kill('SIGINT')
     const { code, error } = (await following?.ended) ?? { code: 0, error: '' }
     following = undefined
-    if (code !== 0) findings.note(`sync --follow ended with ${code}: ${error.slice(0, 200)}`)
+    if (code !== 0)
+      findings.add('followers that ended', `sync --follow ended with ${code}: ${error.slice(0, 300)}`)
   }
   return {
     start: () => {
@@ -102,8 +103,10 @@ export function startExports(caller: Caller, owner: Pool, folderId: string): Loo
     async () => {
       await owner.query('update grandlivre.exports set latest = false where latest').catch(unanswered)
       const { id } = await job('/api/v1/mad/all?version=1.0.0&format=JSON')
-      for (;;) {
+      for (const since = performance.now(); ; ) {
         await delay(400)
+        if (performance.now() - since > exportMsMax)
+          return findings.add('exports that failed', `${id} has not ended after ${exportMsMax / 1000} s`)
         const path = `/api/v1/mad/all/status?version=1.0.0&exportId=${id}`
         const state = await job(path).catch(() => undefined)
         if (state === undefined || state.status === 'INIT') continue
@@ -119,6 +122,8 @@ export function startExports(caller: Caller, owner: Pool, folderId: string): Loo
     (error) => findings.note(`exports: ${error.message.slice(0, 120)}`),
   )
 }
+
+const exportMsMax = 180_000
 
 interface Job {
   id?: string

@@ -27,7 +27,8 @@ export async function record(path: string, failover: Failover): Promise<void> {
     seconds[kind] = `${Math.min(...all)} to ${Math.max(...all)} (${all.length})`
   }
   // With a probability of 95 %, what never happened in n cases happens in at most 3/n of them.
-  const bound = `none in ${count} bounds ${(300 / count).toFixed(1)} % of failovers, with 95 % confidence`
+  const percent = Math.min(100, 300 / count).toFixed(1)
+  const bound = `what was found in none of ${count} happens in at most ${percent} % of failovers, with 95 % confidence`
   await writeFile(
     path,
     `${JSON.stringify({ count, bound, summary, secondsWithoutWrites: seconds, failovers }, null, 2)}\n`,

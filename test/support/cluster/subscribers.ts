@@ -66,8 +66,18 @@ export async function startSubscribers(caller: Caller, secret: string): Promise<
       for (const subscription of [posted, polled]) {
         // From the beginning: a number that was used again need not be the last one.
         after.set(subscription, 0)
-        for (let latest = Number.NaN, turn = 0; after.get(subscription) !== latest && turn < 100; turn += 1)
-          latest = await readOn(subscription).catch(() => delay(300, Number.NaN))
+        let latest: number | Error = Number.NaN
+        for (let failed = 0; after.get(subscription) !== latest && failed < 100; ) {
+          latest = await readOn(subscription).catch((error: Error) => error)
+          if (!(latest instanceof Error)) continue
+          failed += 1
+          await delay(300)
+        }
+        if (after.get(subscription) !== latest)
+          caller.findings.add(
+            neverGot,
+            `of subscription ${subscription} after ${after.get(subscription)}: ${latest}`,
+          )
       }
       await arrived(receiver, after.get(posted)!, caller)
       takeDelivered()
@@ -76,12 +86,15 @@ export async function startSubscribers(caller: Caller, secret: string): Promise<
   }
 }
 
+const neverGot = 'events that readers or receivers never got'
+
 /** Deliveries that failed while the database was away are due again within seconds. */
 async function arrived(receiver: Receiver, latest: number, { findings }: Caller): Promise<void> {
   const last = () =>
     Number(String(receiver.requests('/hook').at(-1)?.headers['webhook-sequence']).split('-').at(-1))
   for (let waited = 0; last() !== latest; waited += 1) {
-    if (waited > 60) return findings.note('deliveries later than 30 s')
+    if (waited > 60)
+      return findings.add(neverGot, `the last delivery is ${last()} after 30 s, the last event ${latest}`)
     await delay(500)
   }
 }

@@ -53,6 +53,8 @@ export function startWriters({ ownerUrl, folders, imported, out, findings, seed 
   const bookkeeper = (own: typeof connection, random: Random) => async () => {
     const added: string[] = []
     const dropped = random.chance(0.1) ? [...kept.keys()].at(-1) : undefined
+    // Whether it is there or not, if the commit is not acknowledged.
+    if (dropped !== undefined) kept.delete(dropped)
     await own.transaction(async (client) => {
       // All of them in their order: more versions than PostgreSQL logs of a sequence ahead, without deadlocks.
       for (const key of folders) {
@@ -67,7 +69,6 @@ export function startWriters({ ownerUrl, folders, imported, out, findings, seed 
       if (dropped !== undefined) await deleteEntry(client, dropped)
     })
     for (const id of added) kept.set(id, times.length)
-    if (dropped !== undefined) kept.delete(dropped)
     committed()
   }
   const tick = async () => {
@@ -188,7 +189,9 @@ function connect(url: string, findings: Findings) {
         await client.query('commit')
         return result
       } catch (error) {
-        findings.note(`writers: ${(error as Error).message.slice(0, 80)}`)
+        const { message, code } = error as Error & { code?: string }
+        if (code === '23505') findings.add('ids drawn twice', message)
+        findings.note(`writers: ${message.slice(0, 80)}`)
         // Ended without waiting: its server may be frozen.
         void end()
         throw new Unanswered(String(error))

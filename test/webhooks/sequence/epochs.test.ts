@@ -3,6 +3,7 @@
  * readers learn where events may have been lost. A server name of another server stands for a promotion; what was lost is
  * what nobody has numbered here.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createPool, whileDelivering } from '../../../src/db/pool.ts'
@@ -99,6 +100,51 @@ test('events that are left keep their numbers, and those of the new epoch come a
       events: [`${fresh!.sequence} new`],
     })
   expect(await pull(id, fresh!.sequence)).toEqual({ epoch, latest: fresh!.sequence, events: [] })
+})
+
+test('a number that a crash has lost is given again, to the same event, also the first one of an epoch', async () => {
+  const id = await subscribe('/crashed')
+  await add('a')
+  await numberRest(id)
+  await becomeOther()
+  await add('b', 'c')
+  const lost: Numbered[] = []
+  await whileDelivering(pool, async (client) => {
+    await lockSubscription(client, id)
+    for (const { data, sequence, epoch } of await numberNext(client, id, 100))
+      lost.push({ name: (data as { name: string }).name, sequence, epoch })
+    throw new Error('crash')
+  }).catch(() => {})
+  expect(lost).toHaveLength(2)
+  expect(await numberRest(id)).toEqual(lost)
+})
+
+test('numbers never go back, also where a server is lost with the jump that it made', async () => {
+  const id = await subscribe('/twice')
+  await add('before')
+  await numberRest(id)
+  const undone = () => stage.sql(`select * from subscriptions where id = $1`, [id])
+  const [before] = await undone()
+  for (let round = 0; round < 3; round += 1) {
+    await becomeOther()
+    await add(`lost ${round}`)
+    const [lost] = await numberRest(id)
+    // As on a server that was no standby of the one before.
+    await stage.sql(`delete from events where data ->> 'name' = $1`, [`lost ${round}`])
+    await stage.sql('delete from sequence_runs where subscription_id = $1 and first_sequence > 1', [id])
+    await stage.sql('update subscriptions set numbered = $2, epoch = $3 where id = $1', [
+      id,
+      before.numbered,
+      before.epoch,
+    ])
+    await stage.sql('update subscription_positions set position = 0 where subscription_id = $1', [id])
+    await stage.sql('delete from sequence_runs where subscription_id = $1', [id])
+    await delay(1_100)
+    await becomeOther()
+    await add(`next ${round}`)
+    const numbers = await numberRest(id)
+    expect(numbers.at(-1)!.sequence).toBeGreaterThan(lost!.sequence)
+  }
 })
 
 test('a reader of a subscription without a number from before gets its first one', async () => {

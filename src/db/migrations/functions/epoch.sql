@@ -40,7 +40,7 @@ end $$;
 revoke all on function pass_gate from public;
 grant execute on function pass_gate to grandlivre_service;
 
--- The next value of a sequence. Nothing of ours calls nextval but this and draw_several.
+-- The next value of a sequence whose values name things. Nothing of ours calls nextval but this.
 create or replace function draw(of regclass) returns bigint
   language plpgsql volatile security definer set search_path = grandlivre, pg_temp
 as $$
@@ -48,6 +48,10 @@ begin
   -- Asked here too, as calls of functions are most of the cost.
   if is_other_server() then
     perform pass_gate();
+  end if;
+  -- Whoever may draw may not move the epoch, or sequences of others: it is done with the rights of the owner.
+  if of not in ('ids', 'ledger_versions', 'event_ids', 'delivery_ids', 'console_key_ids') then
+    raise insufficient_privilege using message = format('%s gives out no values', of);
   end if;
   return nextval(of);
 end $$;
@@ -60,7 +64,7 @@ create or replace function draw_several(of regclass, count bigint) returns setof
 as $$
 begin
   perform pass_gate();
-  return query select nextval(of) from generate_series(1, count);
+  return query select draw(of) from generate_series(1, count);
 end $$;
 
 revoke all on function draw_several from public;
@@ -87,8 +91,6 @@ begin
 end $$;
 
 revoke all on function beyond_lost from public;
--- For numbers of events (src/webhooks/sequence/numbering.sql.ts).
-grant execute on function beyond_lost to grandlivre_service;
 
 -- Begins a new epoch, if it is forced or nobody else has begun it for this server meanwhile. Returns the former and the new
 -- last value of each sequence, of the epoch itself too. Jumps first, the name last: who finds the name draws beyond them. The
