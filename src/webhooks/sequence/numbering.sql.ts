@@ -71,15 +71,16 @@ export const payload = `e.name, e.operation, e.scope, e.data,
   (extract(epoch from e.created_at) * 1000)::float8 as "createdAt"`
 
 /**
- * The number before the first one of an epoch: beyond all that a lost server may have given, as `beyond_lost` has it. Of one
- * schema it follows from the event `e`, so that a crash of the dispatcher's transaction gives it the same number again. The
- * epoch tells apart those whose clocks differ a little, by less than a second's worth: a server that was lost in its turn
- * began earlier, and subscribers must never see lower numbers than before.
+ * The number before the first one of an epoch, beyond all that a lost server may have given: two million for each second
+ * since 2026, as `beyond_lost` has it. Of one schema it follows from the event `e`, so that a crash of the dispatcher's
+ * transaction gives it the same number again. The epoch tells apart those whose clocks differ a little, by a quarter of
+ * a second's worth at most: a server that was lost in its turn began earlier, and subscribers must never see lower numbers than before.
  */
-const beyondLost = `greatest(s.numbered + 4000000000,
-  2000000 * floor(extract(epoch from
-    case when s.schema_id is null then clock_timestamp() else e.created_at end - '2026-01-01 00:00Z'))::bigint)
-  + given.epoch % 2000000`
+const timed = `floor(2000000 * extract(epoch from
+    case when s.schema_id is null then clock_timestamp() else e.created_at end - '2026-01-01 00:00Z'))::bigint
+  + given.epoch % 500000`
+/** Numbers are ahead of the time where epochs follow within a second, or a failover of a version before this one moved them. */
+const beyondLost = `case when ${timed} > s.numbered + 1000000 then ${timed} else s.numbered + 4000000000 end`
 
 /**
  * Numbers the first `$3` matches among `$2` events of one schema from the first match on, as far as they were committed

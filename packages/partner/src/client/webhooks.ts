@@ -77,7 +77,7 @@ export type VerifiedWebhook =
       /**
        * Numbers between `lastSequence` and this delivery, which never arrived: read them with
        * `GET /api/v1/webhook/{id}/events?after=<from - 1>`. Null if there are none. Its header is not signed. Numbers
-       * jump by billions where `epoch` changes: there events may have been lost with a server, so ask each ledger for
+       * jump by millions where `epoch` changes: there events may have been lost with a server, so ask each ledger for
        * what changed (`since`).
        */
       missing: { from: number; to: number } | null
