@@ -1,4 +1,5 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 
 export interface Proxy {
   /** The address of the database through the proxy. */
@@ -32,8 +33,12 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
     far.on('close', () => near.destroy())
   })
   const listen = (port: number) =>
-    new Promise<void>((resolve) => {
-      server.listen(port, '127.0.0.1', resolve)
+    new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(port, '127.0.0.1', () => {
+        server.off('error', reject)
+        resolve()
+      })
     })
   await listen(0)
   const { port } = server.address() as AddressInfo
@@ -47,7 +52,18 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
         server.close(() => resolve())
         for (const socket of sockets) socket.destroy()
       }),
-    restore: () => listen(port),
+    restore: async () => {
+      // A connection of another test may have the port meanwhile.
+      for (let isTaken = true; isTaken; )
+        isTaken = await listen(port).then(
+          () => false,
+          async (error: NodeJS.ErrnoException) => {
+            if (error.code !== 'EADDRINUSE') throw error
+            await delay(100)
+            return true
+          },
+        )
+    },
     freeze: () => {
       frozen = true
       for (const socket of sockets) socket.pause()
