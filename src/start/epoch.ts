@@ -4,7 +4,7 @@ import { type Epoch, readEpoch } from '../db/migrations/version.sql.ts'
 import type { Log } from '../log.ts'
 import { createReading, type Reading } from '../telemetry/reading.ts'
 
-/** It logs once that another epoch has begun: whoever asks finds that, a probe or a collection of metrics. */
+/** Logs each new epoch once, when a probe or a collection of metrics finds it. */
 export function watchEpoch(database: Pool, log: Log): Reading<Epoch> {
   let seen: number | undefined
   return createReading(async () => {

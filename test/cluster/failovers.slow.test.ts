@@ -1,5 +1,5 @@
 /**
- * Failovers under load, on the cluster of `ops/patroni/`: what nobody may ever see, whatever happens to its nodes.
+ * Failovers under load, on the cluster of `ops/patroni/`: no partner may see any of these faults.
  *
  * `npm run test:slow` has one, which loses commits, on two nodes. `npm run long -- failovers` has FAILOVERS on three, of
  * each kind in turn, and adds what it saw to FAILOVER_RECORD. FAILOVER_SEED chooses other moments, FAILOVER_KIND

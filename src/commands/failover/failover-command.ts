@@ -1,7 +1,7 @@
 /**
  * `failover`: begins a new epoch where the database cannot tell by itself that it took the place of another, as from a
- * snapshot of a disk (src/db/migrations/functions/epoch.sql). Whatever names a state, an id or a number catches up by
- * itself at its next draw, so there is nothing else to do.
+ * snapshot of a disk (src/db/migrations/functions/epoch.sql). Subscriptions, claims and the
+ * audit catch up at their next draw, so there is nothing else to do.
  */
 
 import { command } from '../../../packages/terminal/src/command.ts'

@@ -59,4 +59,4 @@ update audit_head set epoch = pg_sequence_last_value('epoch');
 alter table audit_head alter epoch set not null;
 
 -- A later step revokes USAGE of sequences from the service's role: processes of 0.2.0 draw by nextval, beside this version.
--- functions: sha256 724b2b35fdaa8f431ee83313855db6af933e7ff704e97cfc265b4af6fe287889
+-- functions: sha256 af08b1d3dd13d7227df734038843c5334e9028161f79105ed04c6b9855f603de

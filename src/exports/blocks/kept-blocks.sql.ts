@@ -2,8 +2,8 @@
  * The digests that are kept of an exercice's validated movements, one row of `movement_blocks` each, and of a whole ledger
  * with its tables, one row of `ledger_blocks` each.
  *
- * They are those of a version and a rendering, in whatever epoch: what survived a failover did so with its ledger, in one
- * database. The epoch counts when they are written, since what a process has read may be lost by then, and the versions
+ * They belong to a version and a rendering, not to an epoch: digests that survive a failover do so with their ledger, in the
+ * same database. The epoch counts when they are written, since what a process has read may be lost by then, and the versions
  * that were drawn since are later. Of the column `cursor` only the rendering is read; processes of 0.2.0 use all of it.
  */
 import type { Buffer } from 'node:buffer'
@@ -48,7 +48,7 @@ const ofExercice = {
 
 const keptIn = ({ exerciceId }: DigestsOf) => (exerciceId === undefined ? whole : ofExercice)
 
-/** Of a row `b`, like what follows: whether all that changed since is still remembered. */
+/** Whether the log still has every change since the row `b`. An expression, as is the next one. */
 export const isRemembered = `not exists (
   select from ledger_changes c where (c.schema_id, c.folder_id) = (b.schema_id, b.folder_id)
     and c.kind = 'forgotten' and c.version > b.version)`

@@ -24,7 +24,7 @@ const detailsMax = 5
 export class Findings {
   counts: Partial<Record<Fault, number>> = {}
   details: string[] = []
-  /** What has happened so often, and is no fault. */
+  /** How often each harmless thing has happened. */
   readonly notes: Record<string, number> = {}
   /** SHA-256 of the contents by their names. */
   readonly #contents = new Map<string, string>()

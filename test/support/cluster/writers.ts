@@ -145,7 +145,7 @@ async function addEntry(client: pg.Client, key: FolderKey, findings: Findings): 
   const ids = new IdSource(client)
   await ids.reserve(blocksOfEntry * idsPerBlock)
   const fresh = Array.from({ length: 1 + like.movements }, () => ids.next())
-  // Whatever becomes of the transaction, nobody may be given this id again.
+  // Even if the transaction fails, this id must not be given out again.
   findings.name('ids drawn twice', `id ${fresh[0]}`, `draw ${++draws}`)
   const id = await addEntryLike(client, key, like.id, fresh)
   return id === undefined ? [] : [id]

@@ -145,7 +145,7 @@ test('events that are no longer kept are an error with the oldest number', async
   ledger.close()
 })
 
-test('a jump into another epoch is told, and the reader goes on, also one that has read what is lost', async () => {
+test('a jump into another epoch is reported, and readers go on, even one that has read lost events', async () => {
   const id = await routes.make(routes.firm, { postUrl: null })
   await add(['a', 'b'])
   const ledger = libraryOf(routes.firm, proxy.url)

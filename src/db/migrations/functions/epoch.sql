@@ -49,7 +49,7 @@ begin
   if is_other_server() then
     perform pass_gate();
   end if;
-  -- Whoever may draw may not move the epoch, or sequences of others: it is done with the rights of the owner.
+  -- The function runs with the rights of the owner, and callers must not move the epoch or a sequence of another schema.
   if of not in ('ids', 'ledger_versions', 'event_ids', 'delivery_ids', 'console_key_ids') then
     raise insufficient_privilege using message = format('%s gives out no values', of);
   end if;

@@ -11,7 +11,7 @@ import type { AskedLedger, LedgersTask } from './task.ts'
 interface StateRow extends KeptRow {
   cursor: string
   exerciceIds: string[]
-  /** Whether the digests that are kept are of this state; like what follows null if there are none that hold. */
+  /** Whether the kept digests are of this state. This and the next columns are null without usable digests. */
   isKept: boolean | null
   version: string
   hasTables: boolean | null
