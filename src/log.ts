@@ -65,6 +65,9 @@ const logEvents = {
     /** Error code of the response. */
     code?: string
     ms: number
+    /** Of a streamed export that was sent completely: its items, and its bytes before compression. */
+    rows?: number
+    bytes?: number
     /** The client disconnected, or the response failed before its end. */
     cutOff?: true
     tokenId?: string
@@ -75,8 +78,6 @@ const logEvents = {
   'request.refused': info<{ requestId: string; code: string }>(),
   /** A fault of the service or of a dependency; the caller got ERR-INTERNAL or ERR-UNAVAILABLE. */
   'request.failed': error<{ requestId: string; code: string; error: unknown }>(),
-  /** A streamed export was sent completely. `rows` counts its items, `bytes` is before compression. */
-  'stream.sent': info<{ requestId: string; rows: number; bytes: number; ms: number }>(),
   /** A streamed export failed after its first byte: the client saw a broken transfer. */
   'stream.broken': error<{ requestId: string; error: unknown }>(),
   /** A ledger of an answer of many was refused for a fault of the service or of a dependency; the others went on. */

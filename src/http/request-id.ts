@@ -66,6 +66,7 @@ export function acceptRequestId({
         ...(status === undefined ? {} : { status }),
         ...(code === undefined ? {} : { code }),
         ms: Math.round(performance.now() - started),
+        ...c.get('sent'),
         ...(isWhole ? {} : { cutOff: true }),
         ...(principal === undefined ? {} : { tokenId: principal.tokenId, schemaId: principal.schemaId }),
         ...(folderId === undefined ? {} : { folderId }),

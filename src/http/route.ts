@@ -25,6 +25,8 @@ export interface Edge {
     telemetry: RequestTelemetry
     /** Code of the error answer. */
     errorCode: string | undefined
+    /** Of a streamed export, once all of it is sent: its items, and its bytes before compression. */
+    sent: { rows: number; bytes: number } | undefined
     principal: Principal | undefined
     /** The rate window of its token. */
     rate: RateWindow | undefined

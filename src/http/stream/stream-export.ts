@@ -66,7 +66,7 @@ export async function streamExport(
   const digest = wantsSha256(c.req.header('want-content-digest'))
   const report = reportExport(c, services, download.task)
   if (known) {
-    const source = await sourceOfText(known, download.task.encoding, digest, c, services, report)
+    const source = await sourceOfText(known, download.task.encoding, digest, c, report)
     return respond(c, services, source, { ...state, ...headersOf(download), Trailer: trailers(digest) })
   }
   const reader = startExport(services.threads, download.task, digest, ledger?.cursor)
@@ -175,7 +175,7 @@ export function sourceOf(
   first: Uint8Array | undefined,
   listed: RunningStream,
   c: Context<Edge>,
-  { log, readiness, streams }: Services,
+  { readiness, streams }: Services,
   report: ExportReport,
   ended: (summary: ExportSummary) => void,
 ): BodySource {
@@ -185,7 +185,6 @@ export function sourceOf(
     if (!reader.cancelled) report.ended('broken')
     throw error
   }
-  const started = performance.now()
   return {
     read: async () => {
       const chunk = next ?? (await reader.read().catch(recordFailure))
@@ -198,8 +197,7 @@ export function sourceOf(
       const summary = reader.summary!
       listed.rows = summary.rows
       ended(summary)
-      const ms = Math.round(performance.now() - started)
-      log('stream.sent', { requestId: c.get('requestId'), rows: summary.rows, bytes: summary.bytes, ms })
+      c.set('sent', { rows: summary.rows, bytes: summary.bytes })
       report.ended('done', summary)
     },
     cancel: () => reader.cancel(),
@@ -232,10 +230,8 @@ async function sourceOfText(
   encoding: Encoding,
   digest: boolean,
   c: Context<Edge>,
-  { log }: Services,
   report: ExportReport,
 ): Promise<BodySource> {
-  const started = performance.now()
   const body = Buffer.from(known.body)
   const sha256 = digest ? createHash('sha256').update(body).digest('hex') : undefined
   let next: Uint8Array | undefined = encoding === 'identity' ? body : await compressWhole(body, encoding)
@@ -248,8 +244,7 @@ async function sourceOfText(
     ended: () => {
       const summary = { rows: known.rows, bytes: body.length, sha256 }
       conclude(summary, c)
-      const ms = Math.round(performance.now() - started)
-      log('stream.sent', { requestId: c.get('requestId'), rows: known.rows, bytes: body.length, ms })
+      c.set('sent', { rows: known.rows, bytes: body.length })
       report.ended('done', summary)
     },
     cancel: () => {},

@@ -53,6 +53,16 @@ function expectWhole(answer: Download, text: string, rows: number): void {
   expect(answer.trailers).toEqual({ 'x-row-count': String(rows), 'x-content-sha256': answer.sha256 })
 }
 
+test('a streamed export has one line in the log, with what was sent', async () => {
+  const { text } = await ask('journals', {}, { 'x-request-id': 'one-line' })
+  const lines = () => stage.service.lines.filter((line) => line.includes('one-line'))
+  await until(() => lines().length > 0)
+  const sent = { rows: JSON.parse(text).length, bytes: Buffer.byteLength(text) }
+  expect(lines().map((line) => JSON.parse(line))).toEqual([
+    expect.objectContaining({ event: 'request.ended', status: 200, ...sent }),
+  ])
+})
+
 test('a folder without a reference is called by its id in the names of files, and so is one whose reference is blank', async () => {
   const headers = { ...stage.firm, 'society-id': folders.sameFirm.folderId }
   for (const reference of ["''", 'null']) {
