@@ -15,6 +15,7 @@ import { maintenanceCommand } from './maintenance.ts'
 import { migrateCommand } from './migrate.ts'
 import { consoleKeyCommands } from './operators/console-key.ts'
 import { partnerCommands } from './partner.ts'
+import { tenantCommands } from './tenant.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
 import { tokenCommands } from './token.ts'
 import { webhookCommands } from './webhook.ts'
@@ -27,6 +28,8 @@ export function staffProgram(more: Command<StaffTerminal>[]): Program<StaffTermi
     about: 'Grandlivre, for its staff. The settings are those of the service (README).',
     groups: {
       import: 'Ledgers from files.',
+      firm: 'Accounting firms.',
+      folder: 'The books of one company, which a firm keeps.',
       partner: 'Third parties, which call the service with tokens.',
       token: 'Access tokens.',
       export: 'Full exports of folders.',
@@ -43,6 +46,7 @@ export function staffProgram(more: Command<StaffTerminal>[]): Program<StaffTermi
       importMadCommand,
       importTraCommand,
       ...more,
+      ...tenantCommands,
       ...partnerCommands,
       ...tokenCommands,
       ...exportCommands,

@@ -118,6 +118,28 @@ export async function lockFolder(client: ClientBase, id: string): Promise<Folder
   return rows[0]
 }
 
+/**
+ * Gives the folder to another firm of its tenant. Its own tokens and subscriptions go with it. Triggers tell both firms
+ * (SQL function `publish_move`).
+ */
+export async function moveFolder(
+  client: ClientBase,
+  { schemaId, folderId }: FolderKey,
+  firmId: string,
+): Promise<void> {
+  const values = [schemaId, folderId, firmId]
+  await client.query('update grandlivre.folders set firm_id = $3 where schema_id = $1 and id = $2', values)
+  await client.query(
+    'update grandlivre.tokens set firm_id = $3 where schema_id = $1 and folder_id = $2',
+    values,
+  )
+  await client.query(
+    `update grandlivre.subscriptions set firm_id = $3
+     where level = 'api' and schema_id = $1 and folder_ids = array[$2::bigint]`,
+    values,
+  )
+}
+
 /** The exercices of a folder, earliest first. */
 export async function exerciceIds(client: ClientBase, key: FolderKey): Promise<string[]> {
   const { rows } = await client.query<{ id: string }>(

@@ -3,6 +3,7 @@
  */
 import type { ClientBase, Pool } from 'pg'
 import { utc } from '../db/literal.ts'
+import { seesFolder } from '../ledger/folders.sql.ts'
 import type { Batch } from './body.ts'
 import type { DeliveryState } from './dispatch/delivery.ts'
 import { firstMatch, isForSubscription, positions } from './sequence/numbering.sql.ts'
@@ -63,6 +64,8 @@ export interface SubscriptionFilter {
   state?: SubscriptionState | undefined
   /** Code of the third party. */
   partner?: string | undefined
+  /** Only those that get the events of this folder. */
+  folder?: string | undefined
   /** Only subscriptions after this id. */
   after?: string | undefined
   most?: number | undefined
@@ -73,7 +76,7 @@ export interface SubscriptionFilter {
 /** In the order of their ids. Deliveries are counted by the partial indexes of those that failed and that wait. */
 export async function listSubscriptions(
   client: ClientBase | Pool,
-  { id, state: wanted, partner, after, most, counted }: SubscriptionFilter,
+  { id, state: wanted, partner, folder, after, most, counted }: SubscriptionFilter,
 ): Promise<SubscriptionRecord[]> {
   const { rows } = await client.query<SubscriptionRecord>(
     `select s.id, t.code as "partnerCode", s.level, s.schema_id as "schemaId", s.firm_id as "firmId",
@@ -87,6 +90,7 @@ export async function listSubscriptions(
        select s.* from subscriptions s join third_parties t on t.id = s.third_party_id
        where ($1::bigint is null or s.id = $1) and ($2::text is null or ${state} = $2) and ($3::text is null or t.code = $3)
          and ($4::bigint is null or s.id > $4)
+         and ($7::bigint is null or exists (select from folders f where f.id = $7 and ${seesFolder}))
        order by s.id limit $5) as s
      join third_parties t on t.id = s.third_party_id
      cross join lateral (
@@ -97,7 +101,7 @@ export async function listSubscriptions(
          select created_at from deliveries where subscription_id = s.id and state = 'pending'
          order by id limit $6::bigint + 1) as waiting) as w
      order by s.id`,
-    [id, wanted, partner, after, most, counted],
+    [id, wanted, partner, after, most, counted, folder],
   )
   return rows
 }

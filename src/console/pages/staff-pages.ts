@@ -1,7 +1,8 @@
 /** The pages of folders, partners, subscriptions and events, and what staff do there. */
 import type { Action, Page } from '../page.ts'
 import { eventsPage } from './events/events.ts'
-import { folderPage } from './folders/folder.ts'
+import * as firms from './folders/firm.ts'
+import { folderPage, moveFolder } from './folders/folder.ts'
 import { foldersPage } from './folders/list.ts'
 import * as partnerActs from './partners/acts.ts'
 import { partnersPage } from './partners/list.ts'
@@ -13,6 +14,7 @@ import { subscriptionPage } from './subscriptions/subscription.ts'
 
 /** Acts that ask first, on a page of their own. */
 const asked = [
+  moveFolder,
   partnerActs.disconnectPartner,
   partnerActs.rotateSecret,
   partnerActs.limitPartner,
@@ -23,6 +25,8 @@ const asked = [
 ]
 
 export const staffPages: readonly Page[] = [
+  firms.firmsPage,
+  firms.firmPage,
   foldersPage,
   folderPage,
   partnersPage,
@@ -35,6 +39,8 @@ export const staffPages: readonly Page[] = [
 ]
 
 export const staffActions: readonly Action[] = [
+  firms.createFirm,
+  firms.createFolder,
   partnerActs.createPartner,
   partnerActs.reconnectPartner,
   partnerActs.issueToken,

@@ -161,3 +161,25 @@ test('hostile names of folders and firms stay text', async () => {
     expect(text, path).not.toContain('w'.repeat(1000))
   }
 })
+
+test('a firm and a folder are made by forms, and the folder moves after a question', async () => {
+  const firm = await staff.submit('/firms', '/firms', { name: 'Made <here>', siret: '', beside: '110' })
+  expect(firm.status).toBe(200)
+  const [, firmId] = /<h1>Firm (\d+): <bdi>Made &lt;here&gt;<\/bdi><\/h1>/.exec(firm.text)!
+  const path = `/firms/${firmId}`
+  const folder = await staff.submit(path, `${path}/folders`, {
+    name: 'A folder',
+    reference: '',
+    siret: '732829320',
+  })
+  const [, folderId] = /<h1>Folder (\d+): <bdi>A folder<\/bdi><\/h1>/.exec(folder.text)!
+  expect(folder.text).toContain('732829320')
+  expect((await staff.open('/firms')).text).toContain(`<a href="/console/firms/${firmId}">`)
+  expect((await staff.open(path)).text).toContain(`<a href="/console/folders/${folderId}">`)
+  const move = `/folders/${folderId}/move`
+  const moved = await staff.submit(move, move, { firm: '110' })
+  expect(moved.text).toContain(`Folder ${folderId} is of firm 110 now.`)
+  const wrong = await staff.submit(move, move, { firm: '210' })
+  expect([wrong.status, wrong.text]).toEqual([409, expect.stringContaining('Firm 210 is in another tenant')])
+  expect((await staff.open('/firms/999')).status).toBe(404)
+})

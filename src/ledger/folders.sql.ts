@@ -1,6 +1,6 @@
-/** What the console shows of folders, as the owner of the tables. */
+/** What staff see of firms and folders, as the owner of the tables. */
 import type { ClientBase, Pool } from 'pg'
-import { utc } from '../../../db/literal.ts'
+import { utc } from '../db/literal.ts'
 
 export interface ListedFolder {
   schemaId: string
@@ -12,10 +12,18 @@ export interface ListedFolder {
   years: number
   /** Last day of the latest year, `YYYY-MM-DD`. */
   until: string | null
-  ledgerVersion: string
+  /** Counted up to `countedMax`; one more where there are more. */
+  movements: number
+  /** ISO 8601, UTC, of the newest change in the log, which forgets old ones; null if it has none. */
+  changedAt: string | null
+  /** In use, of the folder and of its firm. */
+  tokens: number
+  /** That get its events. */
+  subscriptions: number
 }
 
 export interface FolderSearch {
+  firm?: string | undefined
   /** An id, or a part of a name or reference in any case. */
   search?: string | undefined
   /** `<schema>.<folder>`: only folders after this one. */
@@ -23,32 +31,125 @@ export interface FolderSearch {
   most?: number | undefined
 }
 
+/** Whether events of the folder `f` are for the subscription `s`, whatever their kind. */
+export const seesFolder = `coalesce(s.schema_id, f.schema_id) = f.schema_id
+  and (s.folder_ids = '{}' or f.id = any (s.folder_ids)) and (s.level <> 'firm' or s.firm_id = f.firm_id)`
+
 /**
  * In the order of their ids. A search walks along the primary key until the page is full: for a text that no folder has,
  * through all of them, some 10 ms for 10,000.
  */
 export async function listFolders(
   client: ClientBase | Pool,
-  { search = '', after = '0.0', most }: FolderSearch,
+  { search = '', firm, after = '0.0', most }: FolderSearch,
 ): Promise<ListedFolder[]> {
   const { rows } = await client.query<ListedFolder>(
     `with page as materialized (
-       select f.schema_id, f.id, f.firm_id, f.name, f.reference, f.ledger_version
+       select f.schema_id, f.id, f.firm_id, f.name, f.reference
        from grandlivre.folders f
-       where (f.schema_id, f.id) > ($1::bigint, $2::bigint)
+       where (f.schema_id, f.id) > ($1::bigint, $2::bigint) and ($5::bigint is null or f.firm_id = $5)
          and ($3 = '' or f.id::text = $3 or strpos(lower(f.name), lower($3)) > 0
            or strpos(lower(f.reference), lower($3)) > 0)
        order by f.schema_id, f.id limit $4
      )
-     select p.schema_id as "schemaId", p.id, p.firm_id as "firmId", m.name as "firmName", p.name, p.reference,
-       x.years, x.until, p.ledger_version as "ledgerVersion"
-     from page p
-     join grandlivre.firms m on m.schema_id = p.schema_id and m.id = p.firm_id
+     select f.schema_id as "schemaId", f.id, f.firm_id as "firmId", n.name as "firmName", f.name, f.reference,
+       x.years, x.until, m.movements, ${utc('c.at')} as "changedAt", t.tokens, s.subscriptions
+     from page f
+     join grandlivre.firms n on n.schema_id = f.schema_id and n.id = f.firm_id
      cross join lateral (
        select count(*)::int as years, max(end_date)::text as until
-       from grandlivre.exercices where schema_id = p.schema_id and folder_id = p.id) as x
+       from grandlivre.exercices where schema_id = f.schema_id and folder_id = f.id) as x
+     cross join lateral (
+       select count(*)::int as movements from (
+         select from grandlivre.movements where schema_id = f.schema_id and folder_id = f.id
+         limit ${countedMax} + 1) as counted) as m
+     cross join lateral (
+       select (select logged_at from grandlivre.ledger_changes
+         where schema_id = f.schema_id and folder_id = f.id and kind <> 'forgotten'
+         order by version desc limit 1) as at) as c
+     cross join lateral (
+       select count(*)::int as tokens from grandlivre.tokens
+       where revoked_at is null and schema_id = f.schema_id
+         and (folder_id = f.id or firm_id = f.firm_id and folder_id is null)) as t
+     cross join lateral (select count(*)::int as subscriptions from grandlivre.subscriptions s where ${seesFolder}) as s
+     order by f.schema_id, f.id`,
+    [...after.split('.'), search, most, firm],
+  )
+  return rows
+}
+
+export interface ListedFirm {
+  schemaId: string
+  schemaName: string
+  id: string
+  name: string
+  siret: string | null
+  folders: number
+  /** In use, of the firm itself, and of single folders. */
+  firmTokens: number
+  folderTokens: number
+  subscriptions: number
+  /** Of the newest change in the logs of its folders. */
+  changedAt: string | null
+}
+
+/** In the order of their ids. */
+export async function listFirms(
+  client: ClientBase | Pool,
+  { id, after = '0.0', most }: { id?: string; after?: string | undefined; most?: number | undefined },
+): Promise<ListedFirm[]> {
+  const { rows } = await client.query<ListedFirm>(
+    `select p.schema_id as "schemaId", p.tenant as "schemaName", p.id, p.name, p.siret, f.folders,
+       t.firm as "firmTokens", t.folder as "folderTokens", s.subscriptions, ${utc('f.at')} as "changedAt"
+     from (
+       select m.*, o.name as tenant from grandlivre.firms m join grandlivre.schemas o on o.schema_id = m.schema_id
+       where (m.schema_id, m.id) > ($1::bigint, $2::bigint) and ($4::bigint is null or m.id = $4)
+       order by m.schema_id, m.id limit $3) as p
+     cross join lateral (
+       select count(*)::int as folders, max(c.at) as at from grandlivre.folders f cross join lateral (
+         select (select logged_at from grandlivre.ledger_changes
+           where schema_id = f.schema_id and folder_id = f.id and kind <> 'forgotten'
+           order by version desc limit 1) as at) as c
+       where f.schema_id = p.schema_id and f.firm_id = p.id) as f
+     cross join lateral (
+       select count(*) filter (where folder_id is null)::int as firm, count(folder_id)::int as folder
+       from grandlivre.tokens where revoked_at is null and schema_id = p.schema_id and firm_id = p.id) as t
+     cross join lateral (
+       select count(*)::int as subscriptions from grandlivre.subscriptions
+       where schema_id = p.schema_id and firm_id = p.id) as s
      order by p.schema_id, p.id`,
-    [...after.split('.'), search, most],
+    [...after.split('.'), most, id],
+  )
+  return rows
+}
+
+export interface LastPull {
+  partnerCode: string | null
+  thirdPartyId: string
+  tokenId: string | null
+  /** ISO 8601, UTC. */
+  at: string
+  act: string
+  rows: string | null
+  bytes: string | null
+}
+
+/** Rows of the audit of a folder in which its last pulls are looked for. */
+export const pullsLookedThrough = 1_000
+
+/** What each third party was last sent whole of a folder, the newest first. */
+export async function lastPulls(client: ClientBase | Pool, folderId: string): Promise<LastPull[]> {
+  const { rows } = await client.query<LastPull>(
+    `select p.code as "partnerCode", r.third_party_id as "thirdPartyId", r.token_id as "tokenId",
+       ${utc('r.at')} as at, r.act, r.rows, r.bytes
+     from (
+       select distinct on (third_party_id) * from (
+         select * from grandlivre.audit_rows where folder_id = $1 order by number desc limit ${pullsLookedThrough}) as newest
+       where outcome = 'sent' and third_party_id is not null and rows is not null
+       order by third_party_id, number desc) as r
+     left join grandlivre.third_parties p on p.id = r.third_party_id
+     order by r.number desc`,
+    [folderId],
   )
   return rows
 }
