@@ -9,9 +9,13 @@ export interface CallerFacts {
   /** Null while the third party is connected. */
   disconnectedReason: string | null
   underMaintenance: boolean
-  /** Null if the token is unknown, revoked, or belongs to another third party. */
+  /** Null if the token is unknown, revoked, expired, or belongs to another third party. */
   token: TokenFacts | null
 }
+
+/** What routes belong to, and what a token may be issued for alone. */
+export const tokenGroups = ['movements', 'exports', 'webhooks', 'resources', 'employees'] as const
+export type TokenGroup = (typeof tokenGroups)[number]
 
 export interface TokenFacts {
   id: string
@@ -20,6 +24,8 @@ export interface TokenFacts {
   firmId: string
   /** The folder of a company token; null for a firm token, which names a folder with each request. */
   folderId: string | null
+  /** Null: all. */
+  groups: readonly TokenGroup[] | null
 }
 
 /** The rate-limit window of a token, on the database's clock. */
@@ -54,16 +60,16 @@ export async function authenticateCaller(
   tokenHash: Buffer,
   rate: { requests: number; windowMs: number },
 ) {
-  const enter = lookUp({
-    name: 'enter',
+  const admit = lookUp({
+    name: 'admit',
     text: `select e.*, e.window_started_at::text as started_at, coalesce(p.requests, $4) as most, p.concurrent,
                   ceil(extract(epoch from e.window_started_at) * 1000 + length)::float8 as reset_at,
                   ceil(extract(epoch from e.window_started_at - now()) * 1000 + length)::float8 as reset_in_ms
-           from grandlivre.enter($1, $2, $3) e left join grandlivre.partner_limits p on p.third_party_id = e.third_party_id
+           from grandlivre.admit($1, $2, $3) e left join grandlivre.partner_limits p on p.third_party_id = e.third_party_id
              cross join lateral (select coalesce(p.window_ms, $3) as length) own`,
     values: [secretHash, tokenHash, rate.windowMs, rate.requests],
   })
-  const [row] = (await database.query(enter)).rows
+  const [row] = (await database.query(admit)).rows
   if (!row) return undefined
   const window: RateWindow = {
     requests: row.requests,
@@ -98,8 +104,10 @@ export async function findCaller(
   secretHash: Buffer,
   tokenHash: Buffer,
 ): Promise<CallerFacts | undefined> {
-  const text = 'select * from grandlivre.caller($1, $2)'
-  const { rows } = await database.query(lookUp({ name: 'caller', text, values: [secretHash, tokenHash] }))
+  const text = 'select * from grandlivre.caller_facts($1, $2)'
+  const { rows } = await database.query(
+    lookUp({ name: 'caller facts', text, values: [secretHash, tokenHash] }),
+  )
   return rows[0] && callerFacts(rows[0])
 }
 
@@ -111,6 +119,7 @@ function callerFacts(row: any): CallerFacts {
     level: row.level,
     firmId: row.firm_id,
     folderId: row.folder_id,
+    groups: row.groups,
   }
   return {
     thirdPartyId: row.third_party_id,

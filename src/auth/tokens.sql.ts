@@ -2,6 +2,7 @@
 import type { ClientBase, Pool } from 'pg'
 import { idLiteral, utc } from '../db/literal.ts'
 import { askInTenant } from '../db/pool.ts'
+import type { TokenGroup } from './callers.sql.ts'
 import type { Level } from './secrets.ts'
 
 /** @param folderId decimal digits, within bigint */
@@ -15,7 +16,7 @@ export async function isFolderOfFirm(
   return (await askInTenant(database, schemaId, text)).length === 1
 }
 
-/** The scope of a token: one folder, or all folders of a firm. */
+/** What a token opens: one folder, or all folders of a firm. */
 export interface Opened {
   schemaId: string
   firmId: string
@@ -40,15 +41,25 @@ export async function findFirm(client: ClientBase, firmId: string): Promise<Open
   return rows[0]
 }
 
+export interface NewToken {
+  thirdPartyCode: string
+  level: Level
+  opened: Opened
+  /** Null: all. */
+  groups?: readonly TokenGroup[] | null
+  /** Null: never. */
+  expiresAt?: Date | null
+}
+
 /** @returns id of the token; undefined if no third party has this code */
 export async function insertToken(
   client: ClientBase,
-  token: { thirdPartyCode: string; level: Level; opened: Opened; hash: Buffer; hint: string },
+  token: NewToken & { hash: Buffer; hint: string },
 ): Promise<string | undefined> {
   const { opened } = token
   const { rows } = await client.query<{ id: string }>(
-    `insert into grandlivre.tokens (schema_id, id, third_party_id, level, firm_id, folder_id, token_hash, hint)
-     select $2, grandlivre.draw('grandlivre.ids'), id, $3, $4, $5, $6, $7 from grandlivre.third_parties where code = $1
+    `insert into grandlivre.tokens (schema_id, id, third_party_id, level, firm_id, folder_id, token_hash, hint, groups, expires_at)
+     select $2, grandlivre.draw('grandlivre.ids'), id, $3, $4, $5, $6, $7, $8, coalesce($9::timestamptz, 'infinity') from grandlivre.third_parties where code = $1
      returning id`,
     [
       token.thirdPartyCode,
@@ -58,6 +69,8 @@ export async function insertToken(
       opened.folderId,
       token.hash,
       token.hint,
+      token.groups,
+      token.expiresAt,
     ],
   )
   return rows[0]?.id

@@ -1,29 +1,30 @@
-/** Issuing and revoking tokens by staff, with their events. (The SQL function `enter` publishes their first use.) */
+/** Issuing and revoking tokens by staff, with their events. (The SQL function `admit` publishes their first use.) */
 import type { ClientBase } from 'pg'
 import type { NewEvent } from '../events/events.sql.ts'
 import { publish } from '../events/publish.ts'
-import { type Level, makeToken, sha256 } from './secrets.ts'
+import { makeToken, sha256 } from './secrets.ts'
 import { lockThirdParty } from './third-parties.sql.ts'
-import { hasToken, insertToken, type Opened, type RevokedToken, revokeTokens } from './tokens.sql.ts'
+import { hasToken, insertToken, type NewToken, type RevokedToken, revokeTokens } from './tokens.sql.ts'
 
 /**
- * @param opened folderId is null for a firm token
+ * @param issued opened.folderId is null for a firm token
  * @returns the token, which is stored nowhere; undefined if no third party has this code
  */
 export async function issueToken(
   client: ClientBase,
-  { thirdPartyCode, level, opened }: { thirdPartyCode: string; level: Level; opened: Opened },
+  issued: NewToken,
 ): Promise<{ id: string; token: string } | undefined> {
+  const { thirdPartyCode, level, opened } = issued
   const thirdParty = await lockThirdParty(client, thirdPartyCode)
   if (!thirdParty) return undefined
   const isKnown = await hasToken(client, thirdParty.id, opened.schemaId)
   const token = makeToken(level)
   const hint = token.slice(-4)
-  const id = await insertToken(client, { thirdPartyCode, level, opened, hash: sha256(token), hint })
+  const id = await insertToken(client, { ...issued, hash: sha256(token), hint })
   if (id === undefined) return undefined
   const registered: NewEvent = { name: 'thirdParty', operation: 'CREATE', data: { code: thirdPartyCode } }
-  const issued = connector('CREATE', { ...opened, id, code: thirdPartyCode })
-  await publish(client, opened.schemaId, isKnown ? [issued] : [registered, issued])
+  const created = connector('CREATE', { ...opened, id, code: thirdPartyCode })
+  await publish(client, opened.schemaId, isKnown ? [created] : [registered, created])
   return { id, token }
 }
 

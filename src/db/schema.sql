@@ -937,9 +937,12 @@ CREATE TABLE tokens (
   created_at timestamp(0) with time zone DEFAULT now() NOT NULL,
   activated_at timestamp(0) with time zone,
   revoked_at timestamp(0) with time zone,
+  groups text[],
+  expires_at timestamp with time zone DEFAULT 'infinity'::timestamp with time zone NOT NULL,
   CONSTRAINT tokens_pkey PRIMARY KEY (schema_id, id),
   CONSTRAINT tokens_token_hash_key UNIQUE (token_hash),
   CONSTRAINT tokens_check CHECK ((level = 'api'::text) = (folder_id IS NOT NULL)),
+  CONSTRAINT tokens_groups_check CHECK (groups <@ '{movements,exports,webhooks,resources,employees}'::text[] AND groups <> '{}'::text[]),
   CONSTRAINT tokens_level_check CHECK (level = ANY (ARRAY['api'::text, 'firm'::text])),
   CONSTRAINT tokens_token_hash_check CHECK (length(token_hash) = 32),
   CONSTRAINT tokens_schema_id_firm_id_fkey FOREIGN KEY (schema_id, firm_id) REFERENCES firms(schema_id, id),
@@ -990,6 +993,70 @@ exception when lock_not_available then
 end $function$
 ;
 REVOKE ALL ON FUNCTION activate(bigint,bigint) FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION grandlivre.admit(secret_hash bytea, token_hash bytea, window_ms integer)
+ RETURNS TABLE(third_party_id bigint, kind text, disconnected_reason text, under_maintenance boolean, token_id bigint, schema_id bigint, level text, firm_id bigint, folder_id bigint, groups text[], requests integer, window_started_at timestamp with time zone)
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+BEGIN ATOMIC
+ WITH known AS MATERIALIZED (
+          SELECT c.third_party_id,
+             c.kind,
+             c.disconnected_reason,
+             c.under_maintenance,
+             c.token_id,
+             c.schema_id,
+             c.level,
+             c.firm_id,
+             c.folder_id,
+             c.groups,
+             c.activated,
+                 CASE
+                     WHEN ((c.token_id IS NOT NULL) AND (NOT c.activated) AND (c.disconnected_reason IS NULL)) THEN activate(c.schema_id, c.token_id)
+                     ELSE NULL::boolean
+                 END AS activated_now,
+             ((COALESCE(p.window_ms, admit.window_ms))::double precision * '00:00:00.001'::interval) AS length
+            FROM (caller_facts(admit.secret_hash, admit.token_hash) c(third_party_id, kind, disconnected_reason, under_maintenance, token_id, schema_id, level, firm_id, folder_id, groups, activated)
+              LEFT JOIN partner_limits p ON (((p.third_party_id)::bigint = c.third_party_id)))
+         ), counted AS (
+          INSERT INTO rate_windows AS w (schema_id, token_id, started_at, requests)  SELECT k_1.schema_id,
+                     k_1.token_id,
+                     now() AS now,
+                     1
+                    FROM known k_1
+                   WHERE (k_1.token_id IS NOT NULL) ON CONFLICT(schema_id, token_id) DO UPDATE SET started_at =
+                 CASE
+                     WHEN ((w.started_at + ( SELECT known.length
+                        FROM known)) <= now()) THEN now()
+                     ELSE w.started_at
+                 END, requests =
+                 CASE
+                     WHEN ((w.started_at + ( SELECT known.length
+                        FROM known)) <= now()) THEN 1
+                     ELSE (w.requests + 1)
+                 END
+           RETURNING w.requests,
+             w.started_at
+         )
+  SELECT k.third_party_id,
+     k.kind,
+     k.disconnected_reason,
+     k.under_maintenance,
+     k.token_id,
+     k.schema_id,
+     k.level,
+     k.firm_id,
+     k.folder_id,
+     k.groups,
+     n.requests,
+     n.started_at
+    FROM (known k
+      LEFT JOIN counted n ON (true));
+END
+;
+REVOKE ALL ON FUNCTION admit(bytea,bytea,integer) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION admit(bytea,bytea,integer) TO grandlivre_service;
 
 CREATE OR REPLACE FUNCTION grandlivre.adopt_epoch()
  RETURNS trigger
@@ -1284,6 +1351,29 @@ CREATE OR REPLACE FUNCTION grandlivre.caller(secret_hash bytea, token_hash bytea
  STABLE SECURITY DEFINER
  SET search_path TO 'grandlivre', 'pg_temp'
 BEGIN ATOMIC
+ SELECT c.third_party_id,
+     c.kind,
+     c.disconnected_reason,
+     c.under_maintenance,
+     c.token_id,
+     c.schema_id,
+     c.level,
+     c.firm_id,
+     c.folder_id,
+     c.activated
+    FROM caller_facts(caller.secret_hash, caller.token_hash) c(third_party_id, kind, disconnected_reason, under_maintenance, token_id, schema_id, level, firm_id, folder_id, groups, activated)
+   WHERE (c.groups IS NULL);
+END
+;
+REVOKE ALL ON FUNCTION caller(bytea,bytea) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION caller(bytea,bytea) TO grandlivre_service;
+
+CREATE OR REPLACE FUNCTION grandlivre.caller_facts(secret_hash bytea, token_hash bytea)
+ RETURNS TABLE(third_party_id bigint, kind text, disconnected_reason text, under_maintenance boolean, token_id bigint, schema_id bigint, level text, firm_id bigint, folder_id bigint, groups text[], activated boolean)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+BEGIN ATOMIC
  SELECT p.id,
      p.kind,
      p.disconnected_reason,
@@ -1293,16 +1383,17 @@ BEGIN ATOMIC
      t.level,
      t.firm_id,
      t.folder_id,
+     t.groups,
      (t.activated_at IS NOT NULL)
     FROM (((third_party_secrets k
       JOIN third_parties p ON (((p.id)::bigint = (k.third_party_id)::bigint)))
       CROSS JOIN service_state s)
-      LEFT JOIN tokens t ON (((t.token_hash = caller.token_hash) AND ((t.third_party_id)::bigint = (p.id)::bigint) AND (t.revoked_at IS NULL))))
-   WHERE ((k.secret_hash = caller.secret_hash) AND ((k.retired_at IS NULL) OR (k.retired_at > now())));
+      LEFT JOIN tokens t ON (((t.token_hash = caller_facts.token_hash) AND ((t.third_party_id)::bigint = (p.id)::bigint) AND (t.revoked_at IS NULL) AND (t.expires_at > now()))))
+   WHERE ((k.secret_hash = caller_facts.secret_hash) AND ((k.retired_at IS NULL) OR (k.retired_at > now())));
 END
 ;
-REVOKE ALL ON FUNCTION caller(bytea,bytea) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION caller(bytea,bytea) TO grandlivre_service;
+REVOKE ALL ON FUNCTION caller_facts(bytea,bytea) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION caller_facts(bytea,bytea) TO grandlivre_service;
 
 CREATE OR REPLACE FUNCTION grandlivre.coarsened(exact int8multirange)
  RETURNS int8multirange
@@ -1411,57 +1502,19 @@ CREATE OR REPLACE FUNCTION grandlivre.enter(secret_hash bytea, token_hash bytea,
  SECURITY DEFINER
  SET search_path TO 'grandlivre', 'pg_temp'
 BEGIN ATOMIC
- WITH known AS MATERIALIZED (
-          SELECT c.third_party_id,
-             c.kind,
-             c.disconnected_reason,
-             c.under_maintenance,
-             c.token_id,
-             c.schema_id,
-             c.level,
-             c.firm_id,
-             c.folder_id,
-             c.activated,
-                 CASE
-                     WHEN ((c.token_id IS NOT NULL) AND (NOT c.activated) AND (c.disconnected_reason IS NULL)) THEN activate(c.schema_id, c.token_id)
-                     ELSE NULL::boolean
-                 END AS activated_now,
-             ((COALESCE(p.window_ms, enter.window_ms))::double precision * '00:00:00.001'::interval) AS length
-            FROM (caller(enter.secret_hash, enter.token_hash) c(third_party_id, kind, disconnected_reason, under_maintenance, token_id, schema_id, level, firm_id, folder_id, activated)
-              LEFT JOIN partner_limits p ON (((p.third_party_id)::bigint = c.third_party_id)))
-         ), counted AS (
-          INSERT INTO rate_windows AS w (schema_id, token_id, started_at, requests)  SELECT k_1.schema_id,
-                     k_1.token_id,
-                     now() AS now,
-                     1
-                    FROM known k_1
-                   WHERE (k_1.token_id IS NOT NULL) ON CONFLICT(schema_id, token_id) DO UPDATE SET started_at =
-                 CASE
-                     WHEN ((w.started_at + ( SELECT known.length
-                        FROM known)) <= now()) THEN now()
-                     ELSE w.started_at
-                 END, requests =
-                 CASE
-                     WHEN ((w.started_at + ( SELECT known.length
-                        FROM known)) <= now()) THEN 1
-                     ELSE (w.requests + 1)
-                 END
-           RETURNING w.requests,
-             w.started_at
-         )
-  SELECT k.third_party_id,
-     k.kind,
-     k.disconnected_reason,
-     k.under_maintenance,
-     k.token_id,
-     k.schema_id,
-     k.level,
-     k.firm_id,
-     k.folder_id,
-     n.requests,
-     n.started_at
-    FROM (known k
-      LEFT JOIN counted n ON (true));
+ SELECT c.third_party_id,
+     c.kind,
+     c.disconnected_reason,
+     c.under_maintenance,
+     c.token_id,
+     c.schema_id,
+     c.level,
+     c.firm_id,
+     c.folder_id,
+     c.requests,
+     c.window_started_at
+    FROM admit(enter.secret_hash, enter.token_hash, enter.window_ms) c(third_party_id, kind, disconnected_reason, under_maintenance, token_id, schema_id, level, firm_id, folder_id, groups, requests, window_started_at)
+   WHERE (c.groups IS NULL);
 END
 ;
 REVOKE ALL ON FUNCTION enter(bytea,bytea,integer) FROM PUBLIC;

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { TokenGroup } from '../../src/auth/callers.sql.ts'
 import { setMaintenance } from '../../src/auth/maintenance.sql.ts'
+import { sha256 } from '../../src/auth/secrets.ts'
 import { updateConnection } from '../../src/auth/third-parties.sql.ts'
 import { revokeToken } from '../../src/auth/tokens.ts'
 import {
@@ -95,6 +97,30 @@ describe('a caller is refused with a distinct code', () => {
     expect((await get(keyInfo, credentials(revoked, secret))).status).toBe(200)
     await revokeToken(staff.client, revoked.id)
     expect(await refused(credentials(revoked, secret))).toEqual([401, 'ERR-API-TOKEN-NOT-FOUND'])
+  })
+
+  test.each([
+    ['api', 'ERR-API-TOKEN-NOT-FOUND'],
+    ['firm', 'ERR-FIRM-TOKEN-NOT-FOUND'],
+  ] as const)('with an expired token of level %s, on the clock of the database', async (level, code) => {
+    const expiresAt = new Date(Date.now() + 86_400_000)
+    const ending = await staff.token('ONE', level, folders.first, { expiresAt })
+    expect((await get(keyInfo, credentials(ending, secret))).status).toBe(200)
+    await staff.client.query('update grandlivre.tokens set expires_at = now() where id = $1', [ending.id])
+    expect(await refused(credentials(ending, secret))).toEqual([401, code])
+  })
+
+  // Which would open all routes to it.
+  test('with a token that has groups, by a process of the former version', async () => {
+    const asked = async (groups: TokenGroup[] | null) => {
+      const { token } = await staff.token('ONE', 'api', folders.first, { groups })
+      const hashes = [sha256(secret), sha256(token)]
+      const caller = await staff.client.query('select * from grandlivre.caller($1, $2)', hashes)
+      const entered = await staff.client.query('select * from grandlivre.enter($1, $2, 1000)', hashes)
+      return [caller, entered].map(({ rows }) => rows.map(({ folder_id }) => folder_id))
+    }
+    expect(await asked(null)).toEqual([['111'], ['111']])
+    expect(await asked(['movements'])).toEqual([[], []])
   })
 
   test('while its third party is disconnected, with the reason and its rate limit', async () => {

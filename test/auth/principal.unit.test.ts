@@ -26,7 +26,7 @@ const facts: CallerFacts = {
   kind: 'partner',
   disconnectedReason: null,
   underMaintenance: false,
-  token: { id: '4', schemaId: '1', level: 'api', firmId: '2', folderId: '5' },
+  token: { id: '4', schemaId: '1', level: 'api', firmId: '2', folderId: '5', groups: null },
 }
 const company: Principal = {
   schemaId: '1',
@@ -36,6 +36,7 @@ const company: Principal = {
   level: 'api',
   firmId: '2',
   folderId: '5',
+  groups: null,
 }
 const firm: Principal = { ...company, level: 'firm', folderId: null }
 

@@ -157,10 +157,12 @@ test('the role writes only the tables of full exports, digests and webhooks, and
        and has_function_privilege('grandlivre_service', oid, 'execute') order by 1`,
   )
   expect(functions.map(({ name }) => name)).toEqual([
+    'admit',
     'adopt_master_key',
     'adopt_rendering',
     'append_requests',
     'caller',
+    'caller_facts',
     'compact_ledger_changes',
     'draw',
     'draw_several',

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { encrypt, type Level, makeToken, sha256 } from '../../../src/auth/secrets.ts'
 import { insertThirdParty } from '../../../src/auth/third-parties.sql.ts'
-import { insertToken, type Opened } from '../../../src/auth/tokens.sql.ts'
+import { insertToken, type NewToken, type Opened } from '../../../src/auth/tokens.sql.ts'
 import { createFirm, createFolder, createSchema } from '../../../src/ledger/tenants.sql.ts'
 import { testMasterKey } from '../service.ts'
 
@@ -24,7 +24,12 @@ export interface Staff {
   /** @returns the secret */
   thirdParty(code: string, kind?: 'partner' | 'customer'): Promise<string>
   /** @param opened folderId null for a firm token */
-  token(thirdPartyCode: string, level: Level, opened: Opened): Promise<IssuedToken>
+  token(
+    thirdPartyCode: string,
+    level: Level,
+    opened: Opened,
+    limits?: Pick<NewToken, 'groups' | 'expiresAt'>,
+  ): Promise<IssuedToken>
   end(): Promise<void>
 }
 
@@ -50,7 +55,7 @@ export async function createTenants(ownerUrl: string): Promise<Staff> {
       await insertThirdParty(client, { code, name: code, kind, secret })
       return plain
     },
-    token: async (thirdPartyCode, level, opened) => {
+    token: async (thirdPartyCode, level, opened, limits) => {
       const token = makeToken(level)
       const id = await insertToken(client, {
         thirdPartyCode,
@@ -58,6 +63,7 @@ export async function createTenants(ownerUrl: string): Promise<Staff> {
         opened: level === 'firm' ? { ...opened, folderId: null } : opened,
         hash: sha256(token),
         hint: token.slice(-4),
+        ...limits,
       })
       return { id: id!, token }
     },

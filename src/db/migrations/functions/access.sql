@@ -2,26 +2,27 @@
 -- covers one secret and one token only.
 
 -- The third party of a secret, and the token if it belongs to that third party. A secret that was replaced is accepted
--- until it is retired.
-create or replace function caller(secret_hash bytea, token_hash bytea)
+-- until it is retired. A token that has ended is as an unknown one.
+create or replace function caller_facts(secret_hash bytea, token_hash bytea)
   returns table (
     third_party_id bigint, kind text, disconnected_reason text, under_maintenance boolean,
-    token_id bigint, schema_id bigint, level text, firm_id bigint, folder_id bigint, activated boolean
+    token_id bigint, schema_id bigint, level text, firm_id bigint, folder_id bigint, groups text[], activated boolean
   )
   language sql stable security definer set search_path = grandlivre, pg_temp
   begin atomic
     select p.id, p.kind, p.disconnected_reason, s.under_maintenance,
-           t.id, t.schema_id, t.level, t.firm_id, t.folder_id, t.activated_at is not null
+           t.id, t.schema_id, t.level, t.firm_id, t.folder_id, t.groups, t.activated_at is not null
     from third_party_secrets k
     join third_parties p on p.id = k.third_party_id
     cross join service_state s
     left join tokens t
-      on t.token_hash = caller.token_hash and t.third_party_id = p.id and t.revoked_at is null
-    where k.secret_hash = caller.secret_hash and (k.retired_at is null or k.retired_at > now());
+      on t.token_hash = caller_facts.token_hash and t.third_party_id = p.id
+        and t.revoked_at is null and t.expires_at > now()
+    where k.secret_hash = caller_facts.secret_hash and (k.retired_at is null or k.retired_at > now());
   end;
 
-revoke all on function caller from public;
-grant execute on function caller to grandlivre_service;
+revoke all on function caller_facts from public;
+grant execute on function caller_facts to grandlivre_service;
 
 -- Marks a token as activated. Its trigger writes an event, which waits for the lock on the events of the schema: up to
 -- 5 s during a seed of 500,000 movements. All tenants share the few connections of a process, so eight such calls
@@ -45,10 +46,10 @@ revoke all on function activate from public;
 -- activates the token on its very first request, unless its third party is disconnected. Activation comes before the
 -- count, so that it never waits with a rate window locked. One statement per request, because each round trip costs
 -- small routes a turn of a busy machine (four of them: p99 56 ms beside two exports).
-create or replace function enter(secret_hash bytea, token_hash bytea, window_ms integer)
+create or replace function admit(secret_hash bytea, token_hash bytea, window_ms integer)
   returns table (
     third_party_id bigint, kind text, disconnected_reason text, under_maintenance boolean,
-    token_id bigint, schema_id bigint, level text, firm_id bigint, folder_id bigint,
+    token_id bigint, schema_id bigint, level text, firm_id bigint, folder_id bigint, groups text[],
     requests integer, window_started_at timestamptz
   )
   language sql volatile security definer set search_path = grandlivre, pg_temp
@@ -57,8 +58,8 @@ create or replace function enter(secret_hash bytea, token_hash bytea, window_ms 
       select c.*,
              case when c.token_id is not null and not c.activated and c.disconnected_reason is null
                then activate(c.schema_id, c.token_id) end as activated_now,
-             coalesce(p.window_ms, enter.window_ms) * interval '1 ms' as length
-      from caller(enter.secret_hash, enter.token_hash) c left join partner_limits p on p.third_party_id = c.third_party_id
+             coalesce(p.window_ms, admit.window_ms) * interval '1 ms' as length
+      from caller_facts(admit.secret_hash, admit.token_hash) c left join partner_limits p on p.third_party_id = c.third_party_id
     ), counted as (
       insert into rate_windows as w (schema_id, token_id, started_at, requests)
       select k.schema_id, k.token_id, now(), 1 from known k where k.token_id is not null
@@ -70,12 +71,41 @@ create or replace function enter(secret_hash bytea, token_hash bytea, window_ms 
       returning w.requests, w.started_at
     )
     select k.third_party_id, k.kind, k.disconnected_reason, k.under_maintenance,
-           k.token_id, k.schema_id, k.level, k.firm_id, k.folder_id, n.requests, n.started_at
+           k.token_id, k.schema_id, k.level, k.firm_id, k.folder_id, k.groups, n.requests, n.started_at
     from known k left join counted n on true;
   end;
 
-revoke all on function enter from public;
-grant execute on function enter to grandlivre_service;
+revoke all on function admit from public;
+grant execute on function admit to grandlivre_service;
+
+-- What processes of 0.2.0 call. Their prepared statements fail if its columns change, and they know no groups: a token that
+-- has some is refused there. A later step drops both.
+create or replace function caller(secret_hash bytea, token_hash bytea)
+  returns table (
+    third_party_id bigint, kind text, disconnected_reason text, under_maintenance boolean,
+    token_id bigint, schema_id bigint, level text, firm_id bigint, folder_id bigint, activated boolean
+  )
+  language sql stable security definer set search_path = grandlivre, pg_temp
+  begin atomic
+    select c.third_party_id, c.kind, c.disconnected_reason, c.under_maintenance,
+           c.token_id, c.schema_id, c.level, c.firm_id, c.folder_id, c.activated
+    from caller_facts(caller.secret_hash, caller.token_hash) c where c.groups is null;
+  end;
+create or replace function enter(secret_hash bytea, token_hash bytea, window_ms integer)
+  returns table (
+    third_party_id bigint, kind text, disconnected_reason text, under_maintenance boolean,
+    token_id bigint, schema_id bigint, level text, firm_id bigint, folder_id bigint,
+    requests integer, window_started_at timestamptz
+  )
+  language sql volatile security definer set search_path = grandlivre, pg_temp
+  begin atomic
+    select c.third_party_id, c.kind, c.disconnected_reason, c.under_maintenance,
+           c.token_id, c.schema_id, c.level, c.firm_id, c.folder_id, c.requests, c.window_started_at
+    from admit(enter.secret_hash, enter.token_hash, enter.window_ms) c where c.groups is null;
+  end;
+
+revoke all on function caller, enter from public;
+grant execute on function caller, enter to grandlivre_service;
 
 -- Takes a request back from the rate window in which it was counted, and returns what is left; null if that one is over.
 create or replace function uncount_request(of_schema bigint, of_token bigint, window_started_at timestamptz)

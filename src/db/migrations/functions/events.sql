@@ -63,7 +63,7 @@ end $$;
 
 revoke all on function publish_move from public;
 
--- The event for a token's activation. enter() activates in SQL, so this is the only event that SQL writes by itself.
+-- The event for a token's activation. admit() activates in SQL, so this is the only event that SQL writes by itself.
 create or replace function publish_activation() returns trigger
   language plpgsql security definer set search_path = grandlivre, pg_temp
 as $$

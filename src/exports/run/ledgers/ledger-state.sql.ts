@@ -40,7 +40,8 @@ export async function readLedgerState(
            ) k on true
            where f.schema_id = $1 and f.id = $2 and not exists (
              select from tokens t where t.id = $4
-               and (t.revoked_at is not null or not coalesce(t.folder_id = f.id, t.firm_id = f.firm_id)))`,
+               and (t.revoked_at is not null or t.expires_at <= clock_timestamp()
+                 or not coalesce(t.folder_id = f.id, t.firm_id = f.firm_id)))`,
     values: [schemaId, folderId, renderingOf(timeZone), tokenId],
   })
   const [found] = rows
