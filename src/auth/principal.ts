@@ -5,7 +5,7 @@
 import { strict as assert } from 'node:assert'
 import { isId, readId } from '../db/id.ts'
 import { AppError } from '../errors.ts'
-import type { CallerFacts, TokenFacts } from './callers.sql.ts'
+import type { CallerFacts, TokenFacts, TokenGroup } from './callers.sql.ts'
 import type { Level } from './secrets.ts'
 
 /** An authenticated caller: its token and secret belong together. Ids are decimal digits. */
@@ -46,16 +46,23 @@ export function knownCaller(credentials: Credentials, caller: CallerFacts | unde
 export interface RouteAccess {
   /** Token levels. */
   levels: readonly Level[]
+  /** A token needs all of them. */
+  groups: readonly TokenGroup[]
   /** Closed to third parties of kind customer that use a firm token. */
   closedToFirmCustomers?: boolean
 }
 
-/** Returns the error for a caller of this level and kind, or undefined if it may use the route. */
+/** Returns the error for such a caller, or undefined if it may use the route. */
 export function refusalOf(
-  { level, kind }: Pick<Principal, 'level' | 'kind'>,
-  { levels, closedToFirmCustomers = false }: RouteAccess,
+  { level, kind, groups }: Pick<Principal, 'level' | 'kind' | 'groups'>,
+  { levels, groups: needed, closedToFirmCustomers = false }: RouteAccess,
 ): AppError | undefined {
   if (!levels.includes(level)) return new AppError('ERR-FORBIDDEN-ROUTE')
+  const missing = groups === null ? [] : needed.filter((group) => !groups.includes(group))
+  if (missing.length > 0)
+    return new AppError('ERR-FORBIDDEN-ROUTE', {
+      message: `This token was issued without the ${missing.length > 1 ? 'groups' : 'group'} ${missing.join(' and ')}, which this route needs`,
+    })
   if (closedToFirmCustomers && level === 'firm' && kind === 'customer')
     return new AppError('ERR-FORBIDDEN-ACCESS', {
       message: 'This route is closed to customers with firm access',
@@ -74,11 +81,11 @@ export function authorize(caller: CallerFacts, routeAccess: RouteAccess): Princi
     throw new AppError('ERR-THIRD-PARTY-DISCONNECTED', {
       message: `The third party was disconnected: ${caller.disconnectedReason}`,
     })
-  const refusal = refusalOf({ level: token.level, kind }, routeAccess)
+  const { id: tokenId, ...opened } = token
+  const refusal = refusalOf({ ...opened, kind }, routeAccess)
   if (refusal) throw refusal
   if (caller.underMaintenance)
     throw new AppError('ERR-API-UNDER-MAINTENANCE', { headers: { 'Retry-After': '60' } })
-  const { id: tokenId, ...opened } = token
   return { thirdPartyId: caller.thirdPartyId, kind, tokenId, ...opened }
 }
 

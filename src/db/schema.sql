@@ -1966,7 +1966,7 @@ CREATE OR REPLACE FUNCTION grandlivre.opens_webhooks(token tokens)
  RETURNS boolean
  LANGUAGE sql
  STABLE PARALLEL SAFE
-RETURN ((token).revoked_at IS NULL)
+RETURN (((token).revoked_at IS NULL) AND ((token).expires_at > now()) AND (((token).groups IS NULL) OR ('webhooks'::text = ANY ((token).groups))))
 ;
 
 CREATE OR REPLACE FUNCTION grandlivre.pass_gate()
@@ -2147,13 +2147,17 @@ CREATE OR REPLACE FUNCTION grandlivre.resume_subscriptions()
  SET search_path TO 'grandlivre', 'pg_temp'
 AS $function$
 begin
+  if not opens_webhooks(new) then
+    return null;
+  end if;
   with others as materialized (
-    select t.revoked_at, opens_webhooks(t) as open from tokens t
+    select least(t.revoked_at, t.expires_at) as ended_at, opens_webhooks(t) as open from tokens t
     where (t.schema_id, t.third_party_id, t.level, coalesce(t.folder_id, t.firm_id))
         = (new.schema_id, new.third_party_id, new.level, coalesce(new.folder_id, new.firm_id)) and t.id <> new.id
+      and (t.groups is null or 'webhooks' = any (t.groups))
   ), resumed as (
     update subscriptions s
-    set failing_since = s.failing_since + (now() - greatest(s.failing_since, (select max(o.revoked_at) from others o)))
+    set failing_since = s.failing_since + (now() - greatest(s.failing_since, (select max(o.ended_at) from others o)))
     where (s.schema_id, s.third_party_id, s.level) = (new.schema_id, new.third_party_id, new.level)
       and coalesce(new.folder_id, new.firm_id) = case s.level when 'api' then s.folder_ids[1] else s.firm_id end
       and not exists (select from others o where o.open)

@@ -1,6 +1,6 @@
 /**
  * A route is declared once, with the schemas of its parameters and answers. The declaration yields the check of the
- * request, the levels it is open to, its line in key/info, the `Allow` header of a 405 and its part of the OpenAPI
+ * request, the levels and groups it is open to, its line in key/info, the `Allow` header of a 405 and its part of the OpenAPI
  * document.
  *
  *   openRoute    needs no caller (health, documentation)
@@ -126,7 +126,7 @@ export type Route = Omit<Declaration<z.ZodObject, never>, 'answer'> &
 export function openRoute<Query extends z.ZodObject>(
   declaration: Declaration<Query, OpenCall<z.output<Query>>>,
 ): Route {
-  return { ...declaration, scope: 'open', levels: [] }
+  return { ...declaration, scope: 'open', levels: [], groups: [] }
 }
 
 export function tokenRoute<Query extends z.ZodObject>(

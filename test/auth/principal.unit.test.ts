@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { CallerFacts } from '../../src/auth/callers.sql.ts'
+import type { CallerFacts, TokenGroup } from '../../src/auth/callers.sql.ts'
 import {
   authorize,
   folderOf,
@@ -82,23 +82,38 @@ describe('the order of the checks', () => {
   })
 
   test('a disconnection, with its reason, comes before the level', () => {
-    expect(() => authorize(everythingWrong, { levels: ['firm'] })).toThrow('unpaid')
-    expect(codeOf(() => authorize(everythingWrong, { levels: ['firm'] }))).toBe(
+    expect(() => authorize(everythingWrong, { levels: ['firm'], groups: [] })).toThrow('unpaid')
+    expect(codeOf(() => authorize(everythingWrong, { levels: ['firm'], groups: [] }))).toBe(
       'ERR-THIRD-PARTY-DISCONNECTED',
     )
   })
 
   test('the level comes before maintenance', () => {
-    expect(codeOf(() => authorize({ ...facts, underMaintenance: true }, { levels: ['firm'] }))).toBe(
-      'ERR-FORBIDDEN-ROUTE',
-    )
-    expect(codeOf(() => authorize({ ...facts, underMaintenance: true }, { levels: ['api'] }))).toBe(
-      'ERR-API-UNDER-MAINTENANCE',
-    )
+    expect(
+      codeOf(() => authorize({ ...facts, underMaintenance: true }, { levels: ['firm'], groups: [] })),
+    ).toBe('ERR-FORBIDDEN-ROUTE')
+    expect(
+      codeOf(() => authorize({ ...facts, underMaintenance: true }, { levels: ['api'], groups: [] })),
+    ).toBe('ERR-API-UNDER-MAINTENANCE')
+  })
+
+  test('groups come after the level and before maintenance; null is all', () => {
+    const withGroups = (groups: TokenGroup[] | null) => ({
+      ...facts,
+      underMaintenance: true,
+      token: { ...facts.token!, groups },
+    })
+    const route = { levels: ['api'], groups: ['movements', 'resources'] } as const
+    expect(codeOf(() => authorize(withGroups(['resources']), route))).toBe('ERR-FORBIDDEN-ROUTE')
+    expect(() => authorize(withGroups(['resources']), route)).toThrow('without the group movements,')
+    expect(() => authorize(withGroups(['webhooks']), route)).toThrow('the groups movements and resources,')
+    expect(() => authorize(withGroups(['webhooks']), { ...route, levels: ['firm'] })).toThrow('this level')
+    for (const groups of [null, [...route.groups]])
+      expect(codeOf(() => authorize(withGroups(groups), route))).toBe('ERR-API-UNDER-MAINTENANCE')
   })
 
   test('a caller who passes all of them is a principal', () => {
-    expect(authorize(facts, { levels: ['api', 'firm'] })).toEqual(company)
+    expect(authorize(facts, { levels: ['api', 'firm'], groups: [] })).toEqual(company)
   })
 })
 

@@ -122,6 +122,14 @@ const revocations: Record<
     [401, 'ERR-FIRM-TOKEN-NOT-FOUND'],
     ({ tokenId }) => revokeToken(stage.staff.client, tokenId),
   ],
+  'its token expires': [
+    [401, 'ERR-FIRM-TOKEN-NOT-FOUND'],
+    ({ tokenId }) => sql('update tokens set expires_at = now() where id = $1', [tokenId]),
+  ],
+  'its token has lost the groups of the route': [
+    [403, 'ERR-FORBIDDEN-ROUTE'],
+    ({ tokenId }) => sql(`update tokens set groups = '{exports}' where id = $1`, [tokenId]),
+  ],
   'its partner is disconnected': [
     [403, 'ERR-THIRD-PARTY-DISCONNECTED'],
     ({ code }) => setConnection(stage.staff.client, code, 'unpaid'),

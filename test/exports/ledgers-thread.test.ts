@@ -75,6 +75,11 @@ const losses: [what: string, lose: () => string, restore: string][] = [
     `update grandlivre.folders set firm_id = 110 where id = ${second}`,
   ],
   [
+    'is read with a token that expires',
+    () => `update grandlivre.tokens set expires_at = now() where id = ${tokenId}`,
+    `update grandlivre.tokens set expires_at = 'infinity'`,
+  ],
+  [
     'is read with a token that is revoked',
     () => `update grandlivre.tokens set revoked_at = now() where id = ${tokenId}`,
     '',

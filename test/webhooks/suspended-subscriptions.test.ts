@@ -63,9 +63,18 @@ async function searchRepeatedly(staffs: string) {
   }
 }
 
-test.each(['api', 'firm'] as const)(
-  'after the revocation of its token (%s) nothing is posted, after an issue all is, in order',
-  async (level) => {
+const inDays = (days: number) => new Date(Date.now() + days * 86_400_000)
+const expire = (tokenId: string) =>
+  stage.sql(`update grandlivre.tokens set expires_at = now() where id = ${tokenId}`)
+
+test.each([
+  ['api', 'revocation', (tokenId: string) => stage.revoke(tokenId)],
+  ['firm', 'revocation', (tokenId: string) => stage.revoke(tokenId)],
+  ['api', 'expiry', expire],
+  ['firm', 'expiry', expire],
+] as const)(
+  'its only token (%s) has ended by %s: nothing is posted, after an issue all is, in order',
+  async (level, _, end) => {
     const { id, token } = await subscribeByToken(level)
     const staffs = await subscribeByStaff()
     await publish('a')
@@ -77,7 +86,7 @@ test.each(['api', 'firm'] as const)(
     await publish('b')
     await until(() => attempts() === 2)
     await publish('c')
-    await stage.revoke(token.id)
+    await end(token.id)
     // The batch in flight ends, and no other follows.
     answered.resolve()
     await until(() => received().at(-1) === 'b')
@@ -124,10 +133,24 @@ test('one token of several keeps it going; those of another folder, level, partn
   await stage.issue('firm', folders.sameFirm)
   await stage.sql(`insert into grandlivre.tokens (schema_id, id, third_party_id, level, firm_id, folder_id, token_hash, hint)
     select 100, 990000, id, 'api', 110, 112, sha256('two'), 'hint' from grandlivre.third_parties where code = 'TWO'`)
+  await stage.issue('api', folder, { groups: ['movements', 'employees'] })
+  await stage.issue('api', folder, { expiresAt: new Date(0) })
   expect(await stateOf(id)).toBe('suspended')
+  await stage.issue('api', folder, { groups: ['movements', 'webhooks'], expiresAt: inDays(1) })
+  expect(await stateOf(id)).toBe('open')
 })
 
-test('the suspended time counts for no limit: a receiver that failed before has the rest of its five days', async () => {
+test.each([
+  [
+    'a revocation',
+    (id: string, at: string) => stage.sql(`update grandlivre.tokens set revoked_at = ${at} where id = ${id}`),
+  ],
+  [
+    'an expiry, and a revocation after it',
+    (id: string, at: string) =>
+      stage.sql(`update grandlivre.tokens set expires_at = ${at}, revoked_at = now() where id = ${id}`),
+  ],
+])('the time after %s counts for no limit: the receiver has the rest of its five days', async (_, end) => {
   const { id, token } = await subscribeByToken()
   stage.receiver.behave(path, answerWith(500))
   await publish('a')
@@ -135,7 +158,10 @@ test('the suspended time counts for no limit: a receiver that failed before has 
   await stage.revoke(token.id)
   const ago = (days: number) => `now() - interval '${days} days'`
   await stage.sql(`update grandlivre.subscriptions set failing_since = ${ago(14)} where id = ${id}`)
-  await stage.sql(`update grandlivre.tokens set revoked_at = ${ago(10)} where id = ${token.id}`)
+  await end(token.id, ago(10))
+  // Neither of these ever kept it going, and the second one ends no suspension.
+  await stage.issue('api', folder, { expiresAt: inDays(-11) })
+  await stage.issue('api', folder, { groups: ['movements'], expiresAt: inDays(1) })
   await stage.issue('api', folder)
   await until(() => attempts() === 2)
   await until(async () => (await stage.sql('select max(attempts) from grandlivre.deliveries'))[0].max === 2)

@@ -59,18 +59,19 @@ const errorTable = {
   },
   'ERR-API-TOKEN-NOT-FOUND': {
     status: 401,
-    message: 'The access token is not known, was revoked, or belongs to another third party',
+    message: 'The access token is not known, was revoked, has expired, or belongs to another third party',
     cause:
-      'The token does not exist, was revoked, or was issued to another third party than the one whose secret was sent.',
+      'The token does not exist, was revoked, has expired, or was issued to another third party than the one whose secret was sent.',
     remedy:
-      'Check that token and secret belong together. Ask the operators for a new token if yours was revoked.',
+      'Check that token and secret belong together. Ask the operators for a new token if yours has ended.',
   },
   'ERR-FIRM-TOKEN-NOT-FOUND': {
     status: 401,
-    message: 'The firm access token is not known, was revoked, or belongs to another third party',
+    message:
+      'The firm access token is not known, was revoked, has expired, or belongs to another third party',
     cause: 'As `ERR-API-TOKEN-NOT-FOUND`, for a token that begins with `glv_firm_`.',
     remedy:
-      'Check that token and secret belong together. Ask the operators for a new token if yours was revoked.',
+      'Check that token and secret belong together. Ask the operators for a new token if yours has ended.',
   },
   'ERR-THIRD-PARTY-DISCONNECTED': {
     status: 403,
@@ -81,8 +82,11 @@ const errorTable = {
   'ERR-FORBIDDEN-ROUTE': {
     status: 403,
     message: 'This route is not open to tokens of this level',
-    cause: 'The route needs a token of the other level. In this version every route is open to both.',
-    remedy: 'Use a token of that level. `GET /api/v1/key/info` lists the routes that a token may call.',
+    cause:
+      'The token was issued for some groups of routes alone, and the message names the groups that it lacks; or the route ' +
+      'needs a token of the other level (in this version every route is open to both).',
+    remedy:
+      'Ask the operators for a token with these groups. `GET /api/v1/key/info` lists the routes that yours may call.',
   },
   'ERR-FORBIDDEN-ACCESS': {
     status: 403,

@@ -1,4 +1,4 @@
--- What a token may be used for, and until when (docs/operators.md#tokens). New names, because processes of 0.2.0 call the
+-- What a token may be used for, and until when (docs/spec/interface.md#groups-of-a-token). New names, because processes of 0.2.0 call the
 -- former functions by statements that fail if their columns change.
 
 create or replace function caller_facts(secret_hash bytea, token_hash bytea)
@@ -20,4 +20,4 @@ alter table tokens
   add groups text[] check (groups <@ '{movements,exports,webhooks,resources,employees}' and groups <> '{}'),
   add expires_at timestamptz not null default 'infinity';
 
--- functions: sha256 7411aad176379cba3ad183b9c56e0b91c0da8736cb3f085bfdc9928633eca51d
+-- functions: sha256 b97ca96854c264c7e9459117bdaeeb45f88d8b9ed4ab27c6906b7ebadd804537

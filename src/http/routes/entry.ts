@@ -37,6 +37,7 @@ export const entry = folderRoute({
   method: 'get',
   path: '/api/v1/mad/entry',
   levels: ['api', 'firm'],
+  groups: ['movements'],
   summary: 'One entry with its movements',
   query: entryQuery,
   headers: conditionalRequest,

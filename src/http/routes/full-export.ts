@@ -65,6 +65,7 @@ export const fullExport = folderRoute({
   method: 'get',
   path: '/api/v1/mad/all',
   levels: ['api', 'firm'],
+  groups: ['exports'],
   summary: 'Starts an export of the folder to a file',
   description:
     'For an hour the same parameters return the same job, whatever its state. ' +
@@ -79,6 +80,7 @@ export const fullExportStatus = folderRoute({
   method: 'get',
   path: '/api/v1/mad/all/status',
   levels: ['api', 'firm'],
+  groups: ['exports'],
   summary: 'The progress of an export, and the address of its file',
   query: statusQuery,
   answers,

@@ -27,6 +27,7 @@ export function keyInfo(routes: () => readonly Route[]): Route {
     method: 'get',
     path: '/api/v1/key/info',
     levels: ['api', 'firm'],
+    groups: [],
     summary: 'The routes open to the token, and with mode=extended the token itself',
     query: z.strictObject({ mode: optional(oneOf(['extended'])) }),
     answers: {

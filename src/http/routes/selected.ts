@@ -36,6 +36,7 @@ function selectedRoute(
     method: 'get',
     path: `/api/v1/mad/${what === 'blocks' ? 'movements/blocks' : what}`,
     levels: ['api', 'firm'],
+    groups: ['movements'],
     summary,
     query,
     waits,

@@ -69,7 +69,7 @@ const societyId = z.object({
  * because the library would read it before its size and type are checked.
  */
 export function describeRoute(route: Route): RouteConfig & { path: string } {
-  const { method, path, summary, description, query, params, answers, scope } = route
+  const { method, path, summary, query, params, answers, scope } = route
   const headers = scope === 'folder' ? societyId.extend(route.headers?.shape ?? {}) : route.headers
   const shared = { ...requestIdHeader, ...(scope === 'open' ? {} : rateHeaders) }
   const answered = Object.entries(answers).map(([status, answer]) => {
@@ -82,7 +82,7 @@ export function describeRoute(route: Route): RouteConfig & { path: string } {
     operationId: operationIdOf(route),
     tags: [groupOf(path)],
     summary,
-    ...(description === undefined ? {} : { description }),
+    description: descriptionOf(route),
     request: { query, ...(params ? { params } : {}), ...(headers ? { headers } : {}) },
     responses: {
       ...Object.fromEntries(answered),
@@ -94,6 +94,13 @@ export function describeRoute(route: Route): RouteConfig & { path: string } {
     },
     ...(scope === 'open' ? { security: [] } : { security: [{ accessToken: [], partnerSecret: [] }] }),
   })
+}
+
+function descriptionOf({ description = '', scope, groups }: Route): string {
+  if (scope === 'open') return description
+  const open =
+    groups.length === 0 ? 'Open to every token.' : `Needs a token of the group \`${groups.join('` and `')}\`.`
+  return `${description} ${open}`.trimStart()
 }
 
 /** `getMadMovements`, `getWebhookByIdEvents`: generators of clients name their methods by it. */
@@ -140,7 +147,8 @@ export function openApiDocument(routes: readonly Route[]): Document {
     scheme: 'bearer',
     description:
       'The access token. A company token (`glv_api_...`) opens one folder. A firm token (`glv_firm_...`) opens those of its ' +
-      'firm, and each request names one in the header society-id.',
+      'firm, and each request names one in the header society-id. A token may be issued for some groups of routes alone: ' +
+      'each route says which it needs.',
   })
   described.openAPIRegistry.registerComponent('securitySchemes', 'partnerSecret', {
     type: 'apiKey',

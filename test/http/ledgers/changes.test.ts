@@ -333,11 +333,16 @@ describe('in the middle', () => {
     return { text: Buffer.concat(chunks).toString(), error }
   }
 
-  test('a token that is revoked breaks the stream before the next ledger', async () => {
-    const secret = await stage.staff.thirdParty('REVOKED')
-    const token = await stage.staff.token('REVOKED', 'firm', folders.first)
+  test.each([
+    ['is revoked', 'revoked_at = now()'],
+    ['expires', 'expires_at = now()'],
+    ['has lost a group', `groups = '{movements}'`],
+  ])('a token that %s breaks the stream before the next ledger', async (what, ended) => {
+    const code = what.toUpperCase().replaceAll(' ', '-')
+    const secret = await stage.staff.thirdParty(code)
+    const token = await stage.staff.token(code, 'firm', folders.first)
     const message = await begin(credentials(token, secret))
-    await change(`update tokens set revoked_at = now() where id = ${token.id}`)
+    await change(`update tokens set ${ended} where id = ${token.id}`)
     const { text, error } = await textOf(message)
     expect(error).toMatchObject({ code: 'ECONNRESET' })
     expect(text).not.toContain(`{"ledger":"${folders.sameFirm.folderId}"`)

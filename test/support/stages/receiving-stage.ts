@@ -1,7 +1,7 @@
 /** The whole service, a subscriber on this machine, and a caller that subscribes it. */
 import type pg from 'pg'
 import type { Level } from '../../../src/auth/secrets.ts'
-import type { Opened } from '../../../src/auth/tokens.sql.ts'
+import type { NewToken, Opened } from '../../../src/auth/tokens.sql.ts'
 import { issueToken, revokeToken } from '../../../src/auth/tokens.ts'
 import type { Config } from '../../../src/config.ts'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
@@ -26,7 +26,11 @@ export interface ReceivingStage {
   /** Subscribes a path of the receiver to `document`. @throws {Error} with the answer, if it is not 201 */
   subscribe(path: string): Promise<{ id: number; signingSecret: string }>
   /** A token of the third party, as staff issue it. */
-  issue(level: Level, opened: Opened): Promise<{ id: string; headers: Record<string, string> }>
+  issue(
+    level: Level,
+    opened: Opened,
+    limits?: Pick<NewToken, 'groups' | 'expiresAt'>,
+  ): Promise<{ id: string; headers: Record<string, string> }>
   /** As staff do. @param tokenId from `issue` */
   revoke(tokenId: string): Promise<void>
   publish(events: NewEvent[]): Promise<void>
@@ -70,10 +74,10 @@ export async function setReceivingStage(
       if (answer.status !== 201) throw new Error(JSON.stringify(answer.body))
       return answer.body
     },
-    issue: async (level, opened) => {
+    issue: async (level, opened, limits) => {
       const scope = { ...opened, folderId: level === 'firm' ? null : opened.folderId }
       const issued = await inTransaction(owner, (client) =>
-        issueToken(client, { thirdPartyCode: 'ONE', level, opened: scope }),
+        issueToken(client, { thirdPartyCode: 'ONE', level, opened: scope, ...limits }),
       )
       return { id: issued!.id, headers: credentials(issued!.token, partnerSecret) }
     },

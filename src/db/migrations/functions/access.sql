@@ -149,7 +149,8 @@ grant execute on function adopt_master_key to grandlivre_service;
 -- Whether a token keeps the subscriptions that it sees from being suspended (docs/spec/webhooks.md#suspended-subscriptions).
 create or replace function opens_webhooks(token tokens) returns boolean
   language sql stable parallel safe
-  return token.revoked_at is null;
+  return token.revoked_at is null and token.expires_at > now()
+    and (token.groups is null or 'webhooks' = any (token.groups));
 
 -- A token that ends the suspension of subscriptions: they go on at once, and the time since the last token ended counts
 -- for no limit. A trigger, because processes of earlier versions issue tokens, too.
@@ -157,13 +158,17 @@ create or replace function resume_subscriptions() returns trigger
   language plpgsql security definer set search_path = grandlivre, pg_temp
 as $$
 begin
+  if not opens_webhooks(new) then
+    return null;
+  end if;
   with others as materialized (
-    select t.revoked_at, opens_webhooks(t) as open from tokens t
+    select least(t.revoked_at, t.expires_at) as ended_at, opens_webhooks(t) as open from tokens t
     where (t.schema_id, t.third_party_id, t.level, coalesce(t.folder_id, t.firm_id))
         = (new.schema_id, new.third_party_id, new.level, coalesce(new.folder_id, new.firm_id)) and t.id <> new.id
+      and (t.groups is null or 'webhooks' = any (t.groups))
   ), resumed as (
     update subscriptions s
-    set failing_since = s.failing_since + (now() - greatest(s.failing_since, (select max(o.revoked_at) from others o)))
+    set failing_since = s.failing_since + (now() - greatest(s.failing_since, (select max(o.ended_at) from others o)))
     where (s.schema_id, s.third_party_id, s.level) = (new.schema_id, new.third_party_id, new.level)
       and coalesce(new.folder_id, new.firm_id) = case s.level when 'api' then s.folder_ids[1] else s.firm_id end
       and not exists (select from others o where o.open)

@@ -29,6 +29,7 @@ export function ledgersRoute(many: ManyLedgers): Route {
     method: 'post',
     path,
     levels: ['api', 'firm'],
+    groups: ['movements', 'resources'],
     summary,
     query: z.strictObject({ version, accountingFolderId }),
     headers: onlyFolder,

@@ -39,6 +39,7 @@ export const ledgerList = tokenRoute({
   method: 'get',
   path: '/api/v1/mad/ledgers',
   levels: ['api', 'firm'],
+  groups: ['movements', 'resources'],
   summary: 'The ledgers that the token may read, each with its cursor; waits for a change',
   description:
     'Every folder of the firm, or the one of a company token, ascending by id. Compare the cursors with those that you ' +

@@ -4,7 +4,11 @@ import { readId } from '../../../db/id.ts'
 import { AppError } from '../../../errors.ts'
 import { idSchema } from '../../query.ts'
 
-export const routeAccess = { levels: ['api', 'firm'], closedToFirmCustomers: true } as const
+export const routeAccess = {
+  levels: ['api', 'firm'],
+  groups: ['webhooks'],
+  closedToFirmCustomers: true,
+} as const
 
 /** The parameter of the path. */
 export const subscriptionId = z.object({ id: z.string().openapi({ ...idSchema, example: '1000' }) })
