@@ -1,5 +1,6 @@
 /** Fields of acts. Their messages follow the name of the field. */
 import { z } from 'zod'
+import { type TokenGroup, tokenGroups } from '../auth/callers.sql.ts'
 import { codePattern } from '../auth/third-parties.ts'
 import { isId, readId } from '../db/id.ts'
 
@@ -35,6 +36,34 @@ export const id = z
   .trim()
   .refine((text) => isId(text) && Number(text) > 0, isNoId)
   .transform((text) => readId(text)!)
+
+const isNoGroups = `must be some of these, with commas between them: ${tokenGroups.join(', ')}`
+
+/** Groups of a token. */
+export const groups = z
+  .string(isNoGroups)
+  .transform((text) => [...new Set(text.split(',').map((word) => word.trim()))])
+  .refine(
+    (words): words is TokenGroup[] => words.every((word) => tokenGroups.some((group) => group === word)),
+    isNoGroups,
+  )
+
+/** More than that could be a year by mistake. */
+const daysMax = 1_825
+
+const isNoEnd = `must be 1 to ${daysMax} days, or a later day or moment such as 2031-01-31T08:00:00Z`
+const moment = z.union([z.iso.date(), z.iso.datetime({ offset: true })])
+
+/** When something ends: after so many days, or at a moment. A day is its beginning, UTC. */
+export const end = z
+  .string(isNoEnd)
+  .trim()
+  .transform((text) => {
+    const days = /^\d+$/.test(text) && Number(text) <= daysMax
+    return days ? Date.now() + Number(text) * 86_400_000 : Date.parse(moment.safeParse(text).data ?? '')
+  })
+  .refine((at) => at > Date.now() && at < Date.UTC(10_000), isNoEnd)
+  .transform((at) => new Date(at))
 
 export function choice<const Choices extends readonly string[]>(choices: Choices) {
   return z.enum(choices, `must be one of: ${choices.join(', ')}`)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { findFirm, findFolder } from '../auth/tokens.sql.ts'
 import { issueToken, revokeToken } from '../auth/tokens.ts'
 import { act, Refused } from './act.ts'
-import { choice, code, id } from './fields.ts'
+import { choice, code, end, groups, id } from './fields.ts'
 import { partnerOf } from './partners.ts'
 
 export const tokenLevels = ['api', 'firm'] as const
@@ -10,21 +10,29 @@ export const tokenLevels = ['api', 'firm'] as const
 export const issuePartnerToken = act({
   name: 'token issue',
   /** `id` of the folder (api) or firm (firm) that it opens. */
-  fields: z.object({ code, level: choice(tokenLevels), id }),
-  run: async (client, { code, level, id: openedId }) => {
+  fields: z.object({
+    code,
+    level: choice(tokenLevels),
+    id,
+    only: groups.optional(),
+    expires: end.optional(),
+  }),
+  run: async (client, { code, level, id: openedId, only = null, expires = null }) => {
     const what = level === 'api' ? 'folder' : 'firm'
     const opened = level === 'api' ? await findFolder(client, openedId) : await findFirm(client, openedId)
     if (!opened) throw new Refused(404, `There is no ${what} ${openedId}`)
     await partnerOf(client, code)
-    const { id: tokenId, token } = (await issueToken(client, { thirdPartyCode: code, level, opened }))!
+    const issued = { thirdPartyCode: code, level, opened, groups: only, expiresAt: expires }
+    const { id: tokenId, token } = (await issueToken(client, issued))!
+    const until = expires?.toISOString()
     const { schemaId, firmId, folderId } = opened
     return {
       partner: code,
       tokenId,
       schemaId,
       folderId,
-      details: { level, firmId },
-      says: `Token ${tokenId}, level ${level}, ${what} ${openedId}, of ${code}.`,
+      details: { level, firmId, groups: only?.join(',') ?? null, until: until ?? null },
+      says: `Token ${tokenId}, level ${level}, ${what} ${openedId}, of ${code}, for ${only?.join(', ') ?? 'everything'}, ${until ? `until ${until}` : 'without an end'}.`,
       secret: {
         label: 'Token',
         value: token,

@@ -110,11 +110,20 @@ export async function hasToken(client: ClientBase, thirdPartyId: string, schemaI
 /** Schemas in which the third party holds an active token, ascending. */
 export async function schemasWithTokens(client: ClientBase, thirdPartyId: string): Promise<string[]> {
   const { rows } = await client.query<{ schema_id: string }>(
-    `select distinct schema_id from grandlivre.tokens where third_party_id = $1 and revoked_at is null
+    `select distinct schema_id from grandlivre.tokens where third_party_id = $1 and revoked_at is null and expires_at > now()
      order by schema_id`,
     [thirdPartyId],
   )
   return rows.map((row) => row.schema_id)
+}
+
+/** Seconds until the next token ends; undefined: none that is in use has an end. Inside `whileDelivering`. */
+export async function readNextEnd(client: ClientBase): Promise<number | undefined> {
+  const { rows } = await client.query<{ seconds: number | null }>(
+    `select extract(epoch from min(expires_at) - now())::float8 as seconds from tokens
+     where revoked_at is null and expires_at > now() and expires_at < 'infinity'`,
+  )
+  return rows[0]!.seconds ?? undefined
 }
 
 /** Times are ISO 8601, UTC. */
@@ -130,6 +139,13 @@ export interface ListedToken extends Opened {
   createdAt: string
   activatedAt: string | null
   revokedAt: string | null
+  /** Null: all. */
+  groups: TokenGroup[] | null
+  /** Null: never. */
+  expiresAt: string | null
+  isExpired: boolean
+  /** Within 14 days, and it is in use until then. */
+  endsSoon: boolean
   /** Whether its third party is disconnected. */
   isDisconnected: boolean
 }
@@ -138,6 +154,8 @@ const listedColumns = `t.id, t.third_party_id as "thirdPartyId", p.code as "part
   t.schema_id as "schemaId", t.firm_id as "firmId", t.folder_id as "folderId",
   coalesce(f.name, m.name) as "openedName", t.hint, ${utc('t.created_at')} as "createdAt",
   ${utc('t.activated_at')} as "activatedAt", ${utc('t.revoked_at')} as "revokedAt",
+  t.groups, ${utc("nullif(t.expires_at, 'infinity')")} as "expiresAt", t.expires_at <= now() as "isExpired",
+  t.revoked_at is null and t.expires_at > now() and t.expires_at <= now() + interval '14 days' as "endsSoon",
   p.disconnected_at is not null as "isDisconnected"`
 
 const openedBy = `join grandlivre.third_parties p on p.id = t.third_party_id
@@ -146,7 +164,7 @@ const openedBy = `join grandlivre.third_parties p on p.id = t.third_party_id
 
 export interface TokenFilter {
   thirdPartyId?: string | undefined
-  /** Only tokens that open this folder and are not revoked. */
+  /** Only tokens that open this folder and have not ended. */
   opens?: Opened | undefined
   /** Only tokens older than the one with that id. */
   after?: string | undefined
@@ -163,7 +181,7 @@ export async function listTokens(
      from (
        select * from grandlivre.tokens
        where ($1::bigint is null or third_party_id = $1) and ($2::bigint is null or id < $2)
-         and ($4::bigint is null or revoked_at is null and schema_id = $4 and firm_id = $5
+         and ($4::bigint is null or revoked_at is null and expires_at > now() and schema_id = $4 and firm_id = $5
            and (folder_id = $6 or folder_id is null))
        order by id desc limit $3) as t
      ${openedBy} order by t.id desc`,

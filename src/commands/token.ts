@@ -1,5 +1,6 @@
 import { command } from '../../packages/terminal/src/command.ts'
 import { issuePartnerToken, revokePartnerToken, tokenLevels } from '../acts/tokens.ts'
+import { tokenGroups } from '../auth/callers.sql.ts'
 import { tokenList } from '../lists/tokens.ts'
 import { carryOut } from './carry-out.ts'
 import { idKind } from './terminal/kinds.ts'
@@ -15,8 +16,10 @@ export const tokenCommands = [
       level: { value: 'level', required: true, choices: tokenLevels, help: 'what it opens' },
       folder: { value: 'id', is: idKind, help: 'for --level api' },
       firm: { value: 'id', is: idKind, help: 'for --level firm' },
+      only: { value: 'groups', help: `some of ${tokenGroups.join(',')}; without it: all` },
+      expires: { value: 'end', help: 'a number of days, or a day or moment (UTC); without it: none' },
     },
-    run: async (terminal: StaffTerminal, { partner, level, folder, firm }) => {
+    run: async (terminal: StaffTerminal, { partner, level, folder, firm, ...limits }) => {
       const scope = level === 'api' ? '--folder' : '--firm'
       const [openedId, otherId] = level === 'api' ? [folder, firm] : [firm, folder]
       if (openedId === undefined || otherId !== undefined)
@@ -25,6 +28,7 @@ export const tokenCommands = [
         code: partner,
         level,
         id: openedId,
+        ...limits,
       })
     },
   }),

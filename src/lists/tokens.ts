@@ -17,15 +17,18 @@ export const tokenList: PagedList<ListedToken, TokenFilter> = {
       { theirs: openedName, most: 60 },
     ],
     'Ends in': ({ hint }) => ({ code: hint }),
+    For: ({ groups }) => groups?.join(', ') ?? 'everything',
     State: stateOf,
+    Until: ({ expiresAt, endsSoon }) => [endsSoon ? { strong: 'soon: ' } : '', { at: expiresAt }],
     Issued: ({ createdAt }) => ({ at: createdAt }),
   },
   read: listTokens,
   ...byId,
 }
 
-function stateOf({ revokedAt, isDisconnected, activatedAt }: ListedToken): Cell {
+function stateOf({ revokedAt, isExpired, isDisconnected, activatedAt }: ListedToken): Cell {
   if (revokedAt !== null) return ['revoked ', { at: revokedAt }]
+  if (isExpired) return 'expired'
   if (isDisconnected) return 'refused: its partner is disconnected'
   return activatedAt === null ? 'not yet used' : ['activated ', { at: activatedAt }]
 }

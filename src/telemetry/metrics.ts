@@ -231,6 +231,7 @@ export const metrics = {
     'Time until the certificate of an endpoint expires; negative after it.',
     'endpoint',
   ),
+  'grandlivre.token.expiry': gauge('s', 'Time until the next token ends; absent if none has an end.'),
   'grandlivre.pooler.ready': gauge(
     '',
     'Whether the pooler of DATABASE_URL answers: 1 or 0. Absent without a pooler.',

@@ -31,6 +31,59 @@ function keyInfo(headers: Record<string, string>) {
   return request(`${service.url}/api/v1/key/info?mode=extended`, headers)
 }
 
+describe('a token', () => {
+  const inDays = (days: number) => new Date(Date.now() + days * 86_400_000)
+  const issue = (...limits: string[]) =>
+    cli('token', 'issue', '--partner', 'ENDING', '--level', 'api', '--folder', '111', ...limits)
+  const lineOf = async (token: string) =>
+    (await cli('token', 'list')).out.split('\n').find((text) => text.includes(token.slice(-4)))!
+
+  test('is issued for some groups and with an end, which the list shows, and marks if it is near', async () => {
+    const secret = await staff.thirdParty('ENDING')
+    const day = inDays(400).toISOString().slice(0, 10)
+    const far = await issue('--only', 'movements, resources,movements', '--expires', day)
+    expect(far.out).toContain(`of ENDING, for movements, resources, until ${day}T00:00:00.000Z.`)
+    expect(await lineOf(shown(far))).toMatch(
+      new RegExp(`movements, resources +not yet used +${day}T00:00:00Z `),
+    )
+    const { routes } = (await keyInfo(credentials(shown(far), secret))).body
+    const paths = routes.map(({ path }: { path: string }) => path)
+    expect(paths).toContain('/api/v1/mad/movements')
+    expect(paths).not.toContain('/api/v1/mad/all')
+    const near = await issue('--expires', '14')
+    expect(near.out).toMatch(/ for everything, until /)
+    expect(await lineOf(shown(near))).toMatch(/everything +not yet used +soon: /)
+    await staff.client.query('update grandlivre.tokens set expires_at = now() where hint = $1', [
+      shown(near).slice(-4),
+    ])
+    expect(await lineOf(shown(near))).toMatch(/everything +expired +\d{4}-/)
+    const not = await issue('--expires', '15')
+    expect(await lineOf(shown(not))).not.toContain('soon')
+  })
+
+  test.each([
+    ['--only', ' ', 'must be some of these, with commas between them: movements, exports,'],
+    ['--only', 'movements,', 'must be some of these'],
+    ['--only', 'movements,everything', 'must be some of these'],
+    ['--only', 'Movements', 'must be some of these'],
+    ['--expires', ' ', 'must be 1 to 1825 days, or a later day or moment'],
+    ['--expires', '0', 'must be 1 to 1825 days'],
+    ['--expires', '-1', 'must be 1 to 1825 days'],
+    ['--expires', '1826', 'must be 1 to 1825 days'],
+    ['--expires', '2.5', 'must be 1 to 1825 days'],
+    ['--expires', '2020-01-31', 'must be 1 to 1825 days'],
+    ['--expires', '2031-02-30', 'must be 1 to 1825 days'],
+    ['--expires', '2031-01-31T08:00', 'must be 1 to 1825 days'],
+    ['--expires', '9999-12-31T23:30:00-01:00', 'must be 1 to 1825 days'],
+    ['--expires', '10000-01-01', 'must be 1 to 1825 days'],
+    ['--expires', 'tomorrow', 'must be 1 to 1825 days'],
+  ])('is not issued with %s %j', async (option, value, message) => {
+    const { code, out, error } = await issue(`${option}=${value}`)
+    expect([code, out]).toEqual([1, ''])
+    expect(error.startsWith(`${option} ${message}`)).toBe(true)
+  })
+})
+
 describe('a partner', () => {
   test('is created and gets tokens that work, until they are revoked', async () => {
     const created = await cli('partner', 'create', '--code', 'ACME', '--name', 'Acme & Söhne')

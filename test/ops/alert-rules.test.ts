@@ -31,6 +31,7 @@ const healthy: Series = {
   grandlivre_epoch: '48210x100',
   grandlivre_clock_offset_seconds: '-0.3x100',
   'grandlivre_certificate_expiry_seconds{endpoint="public"}': '5000000-60x100',
+  grandlivre_token_expiry_seconds: '5000000-60x100',
   'grandlivre_database_errors_total{class="08"}': '4x100',
   'grandlivre_database_errors_total{class="40"}': '0+1x100',
   'grandlivre_database_errors_total{class="53"}': '0x100',
@@ -73,6 +74,9 @@ const faults: [alert: string, series: Series][] = [
     'GrandlivreCertificateExpired',
     { 'grandlivre_certificate_expiry_seconds{endpoint="public"}': '600-60x100' },
   ],
+  ['GrandlivreTokenEnds', { grandlivre_token_expiry_seconds: '1000000-60x100' }],
+  // It ends before the alert would fire.
+  ['', { grandlivre_token_expiry_seconds: '600-60x9 _x91' }],
   ['GrandlivreDatabaseDown', { 'grandlivre_ready{need="database"}': '1x20 0x80' }],
   ['GrandlivrePoolerDown', { grandlivre_pooler_ready: '1x20 0x80' }],
   ['GrandlivreConnectionsLost', { 'grandlivre_database_errors_total{class="57"}': '0x20 1x80' }],

@@ -123,6 +123,18 @@ test('deliveries are counted by outcome, and subscriptions by state', async () =
   expect(sumOf(samples, 'grandlivre_delivery_oldest_undelivered_seconds', {})).toBeGreaterThan(0)
 })
 
+test('the next end of a token in use is shown', async () => {
+  const inDays = (days: number) => ({ expiresAt: new Date(Date.now() + days * 86_400_000) })
+  const { issue } = webhooks
+  const revoked = await issue('api', folders.first, inDays(1))
+  await webhooks.revoke(revoked.id)
+  await issue('api', folders.first, inDays(-1))
+  await issue('api', folders.first, inDays(20))
+  await issue('firm', folders.first, inDays(10))
+  const days = (now: Samples) => (sumOf(now, 'grandlivre_token_expiry_seconds', {}) ?? 0) / 86_400
+  expect(days(await seen(webhooks, (now) => days(now) > 0))).toBeCloseTo(10, 2)
+})
+
 test('connections are counted by pool, those of export threads too', async () => {
   const pool = { db_client_connection_pool_name: 'grandlivre export' }
   const samples = await seen(

@@ -1,4 +1,4 @@
--- What a token may be used for, and until when (docs/spec/interface.md#groups-of-a-token). New names, because processes of 0.2.0 call the
+-- What a token may be used for, and until when (docs/operators.md#tokens-with-groups-or-an-end). New names, because processes of 0.2.0 call the
 -- former functions by statements that fail if their columns change.
 
 create or replace function caller_facts(secret_hash bytea, token_hash bytea)

@@ -1,5 +1,6 @@
-/** The gauges that need a statement: how far queue and deliveries are behind. */
+/** The gauges that need a statement: how far queue and deliveries are behind, and when a token ends. */
 import type { ClientBase, Pool } from 'pg'
+import { readNextEnd } from '../../auth/tokens.sql.ts'
 import { inTransaction, whileDelivering } from '../../db/pool.ts'
 import type { GaugeName } from '../../telemetry/metrics.ts'
 import { createReading, type Reading } from '../../telemetry/reading.ts'
@@ -11,6 +12,7 @@ import { boundStatements, readQueueStanding } from './standing.sql.ts'
 export function observeStanding(telemetry: Pick<Telemetry, 'observe'>, database: Pool) {
   const queue = createReading(() => inTransaction(database, bounded(readQueueStanding)))
   const deliveries = createReading(() => whileDelivering(database, bounded(readDeliveryStanding)))
+  const nextEnd = createReading(() => whileDelivering(database, bounded(readNextEnd)))
   const observe = <Standing>(
     gauge: GaugeName,
     reading: Reading<Standing>,
@@ -33,6 +35,7 @@ export function observeStanding(telemetry: Pick<Telemetry, 'observe'>, database:
       labels: { state },
     })),
   )
+  observe('grandlivre.token.expiry', nextEnd, (value) => [{ value }])
   return { queue, deliveries }
 }
 

@@ -65,6 +65,34 @@ test('a partner that staff register reads its folder with the token that they is
   expect((await staff.open(`/tokens/${id}/revoke`)).status).toBe(409)
 })
 
+test('a token for some groups and a time shows both on the pages of its partner and folder', async () => {
+  const secret = await register('SOME')
+  const form = await staff.formOf('/partners/SOME', '/partners/SOME/tokens')
+  const boxes = [
+    ['only', 'movements'],
+    ['only', 'webhooks'],
+  ]
+  const fields = [...Object.entries({ ...form, level: 'api', id: '111', expires: '3' }), ...boxes]
+  const issued = await stage.ask('/console/partners/SOME/tokens', {
+    method: 'POST',
+    headers: { Cookie: staff.cookie },
+    body: new URLSearchParams(fields),
+  })
+  const token = secretIn(await issued.text())
+  const routes = (await infoOf(token, secret)).body.map(({ path }: { path: string }) => path)
+  expect(routes).toContain('/api/v1/webhook')
+  expect(routes).not.toContain('/api/v1/mad/accounts')
+  for (const page of ['/partners/SOME', '/folders/111'])
+    expect((await staff.open(page)).text).toMatch(
+      /<td>movements, webhooks<\/td>\s*<td>activated .*<\/td>\s*<td><strong>soon: <\/strong><time/,
+    )
+  await stage.staff.client.query(`update grandlivre.tokens set expires_at = now() where hint = $1`, [
+    token.slice(-4),
+  ])
+  expect((await staff.open('/partners/SOME')).text).toContain('<td>expired</td>')
+  expect((await staff.open('/folders/111')).text).not.toContain('movements, webhooks')
+})
+
 test('a partner is refused while staff have disconnected it, with the reason', async () => {
   const secret = await register('AWAY')
   const issued = await staff.submit('/partners/AWAY', '/partners/AWAY/tokens', { level: 'firm', id: '110' })
@@ -145,6 +173,20 @@ test.each([
   ['/partners/PARTNER', '/partners/PARTNER/tokens', { level: 'api', id: '110' }, 404, 'no folder 110'],
   ['/partners/PARTNER', '/partners/PARTNER/tokens', { level: 'firm', id: '111' }, 404, 'no firm 111'],
   ['/partners/PARTNER', '/partners/PARTNER/tokens', { id: '111' }, 400, 'level must be'],
+  [
+    '/partners/PARTNER',
+    '/partners/PARTNER/tokens',
+    { level: 'api', id: '111', only: 'movements,none' },
+    400,
+    'only must be some of these',
+  ],
+  ...['0', '2020-01-31', '10000-01-01', 'x'].map((expires): [string, string, object, number, string] => [
+    '/partners/PARTNER',
+    '/partners/PARTNER/tokens',
+    { level: 'api', id: '111', expires },
+    400,
+    'expires must be 1 to 1825 days',
+  ]),
   [
     '/partners/PARTNER/disconnect',
     '/partners/PARTNER/disconnect',

@@ -75,9 +75,10 @@ function asRefusal(error: unknown): unknown {
   return status === 400 ? new Refusal(400, sentence) : error
 }
 
-/** A field that is left empty is not given. */
+/** A field that is left empty is not given. One of several boxes has the values of those that are checked, with commas. */
 export function fieldsOf(form: URLSearchParams): Record<string, string> {
-  return Object.fromEntries([...form].filter(([, value]) => value.trim() !== ''))
+  const given = [...form.keys()].map((name) => [name, form.getAll(name).join(',')] as const)
+  return Object.fromEntries(given.filter(([, value]) => value.trim() !== ''))
 }
 
 /** The id in a path. @throws {Refusal} if there cannot be such a thing. @param what `folder` */
