@@ -23,6 +23,7 @@ const rooms = [
   'acts',
   'lists',
   'http',
+  'erasure',
   'webhooks',
   'auth',
   'jobs',

@@ -26,7 +26,7 @@ export interface Opened {
 /** Undefined if no tenant has this folder. */
 export async function findFolder(client: ClientBase, folderId: string): Promise<Opened | undefined> {
   const { rows } = await client.query<Opened>(
-    `select schema_id as "schemaId", firm_id as "firmId", id as "folderId" from grandlivre.folders where id = $1`,
+    `select schema_id as "schemaId", firm_id as "firmId", id as "folderId" from grandlivre.folders where id = $1 and erased_at is null`,
     [folderId],
   )
   return rows[0]

@@ -4,6 +4,7 @@ import { Failure, UsageError } from '../../packages/terminal/src/command-errors.
 import { readCommandLine, usageLines } from '../../packages/terminal/src/words.ts'
 import { Refused } from '../acts/act.ts'
 import { auditCommands, lostCode } from './audit/audit-commands.ts'
+import { eraseCommands } from './erase.ts'
 import { eventCommands } from './event.ts'
 import { exportCommands } from './export.ts'
 import { failoverCommand } from './failover/failover-command.ts'
@@ -48,6 +49,7 @@ export function staffProgram(more: Command<StaffTerminal>[]): Program<StaffTermi
       ...more,
       ...tenantCommands,
       ...partnerCommands,
+      ...eraseCommands,
       ...tokenCommands,
       ...exportCommands,
       inspectTraCommand,

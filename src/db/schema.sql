@@ -388,6 +388,20 @@ ALTER TABLE entry_numbers ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON entry_numbers FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
 GRANT SELECT ON entry_numbers TO grandlivre_service;
 
+CREATE TABLE erasures (
+  kind text NOT NULL,
+  id id NOT NULL,
+  schema_id id,
+  begun_at timestamp(0) with time zone DEFAULT now() NOT NULL,
+  ended_at timestamp(0) with time zone,
+  gone json DEFAULT '{}'::json NOT NULL,
+  export_ids text[] DEFAULT '{}'::text[] NOT NULL,
+  receipt json,
+  CONSTRAINT erasures_pkey PRIMARY KEY (kind, id),
+  CONSTRAINT erasures_kind_check CHECK (kind = ANY (ARRAY['folder'::text, 'firm'::text, 'partner'::text]))
+);
+ALTER TABLE erasures ENABLE ROW LEVEL SECURITY;
+
 CREATE TABLE events (
   schema_id id NOT NULL,
   id bigint DEFAULT draw('event_ids'::regclass) NOT NULL,
@@ -540,6 +554,7 @@ CREATE TABLE folders (
   rcs_name text DEFAULT ''::text NOT NULL,
   ledger_version bigint DEFAULT 0 NOT NULL,
   created_at timestamp(0) with time zone DEFAULT now() NOT NULL,
+  erased_at timestamp(0) with time zone,
   CONSTRAINT publish_ledger_change TRIGGER DEFERRABLE INITIALLY DEFERRED,
   CONSTRAINT publish_move TRIGGER DEFERRABLE INITIALLY DEFERRED,
   CONSTRAINT folders_pkey PRIMARY KEY (schema_id, id),
@@ -547,6 +562,7 @@ CREATE TABLE folders (
   CONSTRAINT folders_siret_check CHECK (siret ~ '^\d{9}(\d{5})?$'::text),
   CONSTRAINT folders_schema_id_firm_id_fkey FOREIGN KEY (schema_id, firm_id) REFERENCES firms(schema_id, id)
 );
+CREATE INDEX folders_erased ON folders USING btree (id) WHERE erased_at IS NOT NULL;
 CREATE TRIGGER first_ledger_change AFTER INSERT ON folders FOR EACH ROW EXECUTE FUNCTION begin_ledger();
 CREATE TRIGGER first_ledger_version BEFORE INSERT ON folders FOR EACH ROW EXECUTE FUNCTION begin_ledger();
 CREATE TRIGGER ledger_version BEFORE UPDATE ON folders FOR EACH ROW WHEN (old.* IS DISTINCT FROM new.* AND old.ledger_version = new.ledger_version) EXECUTE FUNCTION advance_own_ledger_version();
@@ -554,7 +570,7 @@ CREATE TRIGGER notify_lists AFTER INSERT OR DELETE ON folders FOR EACH ROW EXECU
 CREATE CONSTRAINT TRIGGER publish_ledger_change AFTER UPDATE ON folders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.ledger_version <> new.ledger_version) EXECUTE FUNCTION publish_ledger_change();
 CREATE CONSTRAINT TRIGGER publish_move AFTER UPDATE ON folders DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.firm_id::bigint <> new.firm_id::bigint) EXECUTE FUNCTION publish_move();
 ALTER TABLE folders ENABLE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON folders FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
+CREATE POLICY tenant ON folders FOR ALL TO PUBLIC USING (schema_id::bigint = tenant() AND erased_at IS NULL);
 GRANT SELECT ON folders TO grandlivre_service;
 
 CREATE TABLE former_filters (
@@ -1122,6 +1138,7 @@ begin
      from %s group by schema_id, folder_id order by schema_id, folder_id', touched)
   loop
     version := next_ledger_version(folder.schema_id, folder.folder_id);
+    continue when version is null;
     if kind is distinct from 'entries' then
       perform note_table_change(folder.schema_id, folder.folder_id, version);
     end if;
@@ -1154,6 +1171,7 @@ declare
   renamed bigint[] := array(select n.id from changed n join former o on o.id = n.id
     where (n.code, n.name) is distinct from (o.code, o.name));
   folder record;
+  version bigint;
 begin
   -- Disconnecting a partner changes no ledger.
   if cardinality(renamed) = 0 then
@@ -1173,9 +1191,10 @@ begin
     select e.schema_id, e.folder_id, range_agg(int8range(e.third_party_id, e.third_party_id + 1)) as ids
       from entries e where e.third_party_id = any (renamed) group by 1, 2 order by 1, 2
   loop
+    version := next_ledger_version(folder.schema_id, folder.folder_id);
+    continue when version is null;
     insert into ledger_changes (schema_id, folder_id, version, kind, ids)
-      values (folder.schema_id, folder.folder_id, next_ledger_version(folder.schema_id, folder.folder_id),
-        'third_parties', folder.ids);
+      values (folder.schema_id, folder.folder_id, version, 'third_parties', folder.ids);
   end loop;
   return null;
 end $function$
@@ -1602,6 +1621,16 @@ END
 REVOKE ALL ON FUNCTION entries_named(bigint,text,boolean,integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION entries_named(bigint,text,boolean,integer) TO grandlivre_service;
 
+CREATE OR REPLACE FUNCTION grandlivre.erased_folders()
+ RETURNS bigint[]
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+RETURN (SELECT COALESCE(array_agg(f.id), '{}'::id[]) AS "coalesce" FROM folders f WHERE (f.erased_at IS NOT NULL))
+;
+REVOKE ALL ON FUNCTION erased_folders() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION erased_folders() TO grandlivre_service;
+
 CREATE OR REPLACE FUNCTION grandlivre.event_scope(of_schema bigint, of_firm bigint, of_folder bigint)
  RETURNS json
  LANGUAGE sql
@@ -1825,7 +1854,10 @@ AS $function$
 declare
   version bigint;
 begin
-  perform from folders where schema_id = of_schema and id = of_folder for no key update;
+  perform from folders where schema_id = of_schema and id = of_folder and erased_at is null for no key update;
+  if not found then
+    return null;
+  end if;
   update folders set ledger_version = draw('ledger_versions')
     where schema_id = of_schema and id = of_folder returning ledger_version into version;
   perform note_ledger_change(of_schema, of_folder, version);
@@ -2025,12 +2057,15 @@ begin
       and f.ledger_version = new.ledger_version) then
     return null;
   end if;
-  perform lock_events_of_changes(new.schema_id);
-  insert into events (schema_id, folder_id, name, operation, scope, data)
-    select new.schema_id, new.id, 'ledger', 'UPDATE', event_scope(new.schema_id, null, new.id),
-           json_build_object('cursor', ledger_cursor(new.schema_id, new.id, new.ledger_version, s.rendering))
-    from service_state s;
-  perform pg_notify('grandlivre_events', new.schema_id::text);
+  -- An erasure wakes those that wait, and tells nothing.
+  if new.erased_at is null then
+    perform lock_events_of_changes(new.schema_id);
+    insert into events (schema_id, folder_id, name, operation, scope, data)
+      select new.schema_id, new.id, 'ledger', 'UPDATE', event_scope(new.schema_id, null, new.id),
+             json_build_object('cursor', ledger_cursor(new.schema_id, new.id, new.ledger_version, s.rendering))
+      from service_state s;
+    perform pg_notify('grandlivre_events', new.schema_id::text);
+  end if;
   perform pg_notify('grandlivre_ledgers', new.id::text);
   perform pg_notify('grandlivre_firms', new.firm_id::text);
   return null;

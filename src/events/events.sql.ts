@@ -100,7 +100,7 @@ export async function listEvents(client: ClientBase | Pool, filter: EventFilter)
      cross join lateral (
        select * from grandlivre.events e
        where (${columns}) > (${start}, 0) and (${columns}) < (${start}, $3::bigint)
-         ${ofFolder ? 'and e.folder_id is not null' : ''}
+         ${ofFolder ? 'and e.folder_id is not null' : ''} and e.data::text <> 'null'
        order by ${columns.map((column) => `${column} desc`)} limit $4) as e
      order by e.id desc limit $4`,
     [schema, byKind && name === undefined ? eventKinds : [name], after ?? idMax, most],

@@ -47,7 +47,7 @@ export async function listFolders(
     `with page as materialized (
        select f.schema_id, f.id, f.firm_id, f.name, f.reference
        from grandlivre.folders f
-       where (f.schema_id, f.id) > ($1::bigint, $2::bigint) and ($5::bigint is null or f.firm_id = $5)
+       where (f.schema_id, f.id) > ($1::bigint, $2::bigint) and f.erased_at is null and ($5::bigint is null or f.firm_id = $5)
          and ($3 = '' or f.id::text = $3 or strpos(lower(f.name), lower($3)) > 0
            or strpos(lower(f.reference), lower($3)) > 0)
        order by f.schema_id, f.id limit $4
@@ -69,7 +69,7 @@ export async function listFolders(
          order by version desc limit 1) as at) as c
      cross join lateral (
        select count(*)::int as tokens from grandlivre.tokens
-       where revoked_at is null and schema_id = f.schema_id
+       where revoked_at is null and expires_at > now() and schema_id = f.schema_id
          and (folder_id = f.id or firm_id = f.firm_id and folder_id is null)) as t
      cross join lateral (select count(*)::int as subscriptions from grandlivre.subscriptions s where ${seesFolder}) as s
      order by f.schema_id, f.id`,
@@ -110,10 +110,10 @@ export async function listFirms(
          select (select logged_at from grandlivre.ledger_changes
            where schema_id = f.schema_id and folder_id = f.id and kind <> 'forgotten'
            order by version desc limit 1) as at) as c
-       where f.schema_id = p.schema_id and f.firm_id = p.id) as f
+       where f.schema_id = p.schema_id and f.firm_id = p.id and f.erased_at is null) as f
      cross join lateral (
        select count(*) filter (where folder_id is null)::int as firm, count(folder_id)::int as folder
-       from grandlivre.tokens where revoked_at is null and schema_id = p.schema_id and firm_id = p.id) as t
+       from grandlivre.tokens where revoked_at is null and expires_at > now() and schema_id = p.schema_id and firm_id = p.id) as t
      cross join lateral (
        select count(*)::int as subscriptions from grandlivre.subscriptions
        where schema_id = p.schema_id and firm_id = p.id) as s
@@ -194,7 +194,7 @@ export async function readFolder(client: ClientBase | Pool, id: string): Promise
          select from grandlivre.entries
          where schema_id = f.schema_id and folder_id = f.id and validated_at is null
          limit ${draftsMax} + 1) as counted) as d
-     where f.id = $1`,
+     where f.id = $1 and f.erased_at is null`,
     [id],
   )
   return rows[0]

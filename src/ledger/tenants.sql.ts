@@ -94,7 +94,7 @@ export async function createFolder(client: ClientBase, folder: Folder): Promise<
 export async function findFoldersByReference(client: ClientBase, reference: string) {
   const { rows } = await client.query<{ schemaId: string; id: string; firmId: string; name: string }>(
     `select schema_id as "schemaId", id, firm_id as "firmId", name
-     from grandlivre.folders where reference = $1 order by id`,
+     from grandlivre.folders where reference = $1 and erased_at is null order by id`,
     [reference],
   )
   return rows
@@ -112,7 +112,7 @@ export interface FolderTarget extends FolderKey {
 export async function lockFolder(client: ClientBase, id: string): Promise<FolderTarget | undefined> {
   const { rows } = await client.query<FolderTarget>(
     `select schema_id as "schemaId", id as "folderId", firm_id as "firmId", name, siret, currency
-     from grandlivre.folders where id = $1 for no key update`,
+     from grandlivre.folders where id = $1 and erased_at is null for no key update`,
     [id],
   )
   return rows[0]

@@ -24,6 +24,13 @@ export interface NumberedEvent extends StoredEvent {
   /** In which it got its number. */
   epoch: number
   sequence: number
+  /** It has its number, and nobody is told anything under it (`isErased` in sequence/numbering.sql.ts). */
+  isErased?: boolean
+}
+
+/** Those that subscribers are told. Erased ones leave a gap in the numbers. */
+export function toldOf(events: NumberedEvent[]): NumberedEvent[] {
+  return events.filter(({ isErased }) => !isErased)
 }
 
 /** Events sent in one request: of one schema, with consecutive numbers. */

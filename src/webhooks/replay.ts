@@ -2,7 +2,7 @@
 import type { ClientBase } from 'pg'
 import { invalid } from '../errors.ts'
 import { notifyEvents } from '../events/events.sql.ts'
-import { packBatch } from './body.ts'
+import { packBatch, toldOf } from './body.ts'
 import { type Numbers, numbersOfSpan, readNumbered, type Span } from './sequence/numbered.sql.ts'
 import { insertReplay, replayFailed } from './staff.sql.ts'
 
@@ -79,7 +79,7 @@ export async function replayNumbers(
   let after = first - 1
   while (after < last) {
     const page = await readNumbered(client, subscriptionId, after, Math.min(pageEvents, last - after))
-    for (let unsent = page; unsent.length > 0; ) {
+    for (let unsent = toldOf(page); unsent.length > 0; ) {
       const batch = packBatch(subscriptionId, unsent)
       await insertReplay(client, subscriptionId, batch, now)
       schemaIds.add(batch.schemaId)

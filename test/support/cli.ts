@@ -15,14 +15,23 @@ export interface CommandResult {
 }
 
 /** Runs a staff command in this process. */
-export async function cli(ownerUrl: string, ...words: string[]): Promise<CommandResult> {
+export function cli(ownerUrl: string, ...words: string[]): Promise<CommandResult> {
+  return cliWith({}, ownerUrl, ...words)
+}
+
+/** The same with further settings. */
+export async function cliWith(
+  settings: Record<string, string>,
+  ownerUrl: string,
+  ...words: string[]
+): Promise<CommandResult> {
   const result = { code: 0, out: '', error: '' }
   const terminal = createTerminal({
     input: Readable.from([]),
     out: { write: (text) => (result.out += text) },
     err: { write: (text) => (result.error += text) },
   })
-  const env = environmentOf(ownerUrl)
+  const env = { ...environmentOf(ownerUrl), ...settings }
   // No signal ever arrives.
   const stop = () => new AbortController().signal
   result.code = await runCli(words, { ...terminal, env, stop }, sampleCommands)

@@ -11,7 +11,7 @@ import type { PoolClient } from 'pg'
 import { limits } from '../../config.ts'
 import { isAway } from '../../db/outage.ts'
 import type { Log } from '../../log.ts'
-import { type NumberedEvent, packBatch } from '../body.ts'
+import { type NumberedEvent, packBatch, toldOf } from '../body.ts'
 import { oldestNumber, readNumbered } from '../sequence/numbered.sql.ts'
 import { lockSubscription, numberNext } from '../sequence/numbering.sql.ts'
 import { ensureSigningSecret, openSecrets } from '../signing/signing-secrets.ts'
@@ -126,7 +126,7 @@ async function bodyForFirm(client: PoolClient, id: string, { body, ...delivery }
   if (firstSequence === null || lastSequence === null) return body
   const events = await readNumbered(client, id, firstSequence - 1, lastSequence - firstSequence + 1)
   const isWhole = events[0]?.sequence === firstSequence && events.at(-1)?.sequence === lastSequence
-  const batch = isWhole ? packBatch(id, events) : undefined
+  const batch = isWhole && toldOf(events).length === events.length ? packBatch(id, events) : undefined
   return batch?.lastSequence === lastSequence ? batch.body : body
 }
 
@@ -134,18 +134,29 @@ async function bodyForFirm(client: PoolClient, id: string, { body, ...delivery }
 async function nextEvents(
   client: PoolClient,
   subscriptionId: string,
-  { collected, numbered }: Receiver,
+  receiver: Pick<Receiver, 'collected' | 'numbered'>,
 ): Promise<NumberedEvent[]> {
+  const { collected, numbered } = receiver
   if (collected < numbered) {
-    const from = (after: number) => readNumbered(client, subscriptionId, after, limits.deliveryEventsMax)
+    const from = async (after: number): Promise<NumberedEvent[]> => {
+      const next = await readNumbered(client, subscriptionId, after, limits.deliveryEventsMax)
+      const told = toldOf(next)
+      return told.length > 0 || next.length === 0 ? told : from(next.at(-1)!.sequence)
+    }
     const next = await from(collected)
     if (next.length > 0) return next
     // Only a gap longer than one delivery comes here: what was not delivered in 30 days is gone, or another epoch began.
     const oldest = await oldestNumber(client, subscriptionId, collected)
-    if (oldest <= numbered) return from(oldest - 1)
+    const kept = oldest <= numbered ? await from(oldest - 1) : []
+    if (kept.length > 0) return kept
     await passOverExpired(client, subscriptionId)
   }
-  return numberNext(client, subscriptionId, limits.deliveryEventsMax)
+  const next = await numberNext(client, subscriptionId, limits.deliveryEventsMax)
+  const told = toldOf(next)
+  if (told.length > 0 || next.length === 0) return told
+  // All were erased.
+  await passOverExpired(client, subscriptionId)
+  return nextEvents(client, subscriptionId, { collected: 0, numbered: 0 })
 }
 
 /** Records the attempt and picks the next delivery, in one transaction. */

@@ -3,7 +3,7 @@ import type { Pool } from 'pg'
 import { limits } from '../../config.ts'
 import { inTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
-import { type NumberedEvent, notificationOf } from '../body.ts'
+import { type NumberedEvent, notificationOf, toldOf } from '../body.ts'
 import { findOwnSubscription, type Owner, wakeSubscription } from '../subscriptions.sql.ts'
 import { numberInParts } from './number-in-parts.ts'
 import { findJump, oldestNumber, readNumbered } from './numbered.sql.ts'
@@ -50,7 +50,10 @@ export async function readEvents(
       }
       // A reader or the dispatcher may just have numbered more.
       const latest = Math.max(numbered, events.at(-1)?.sequence ?? 0)
-      return { ...packPage(subscriptionId, events), latest, epoch: events[0]?.epoch ?? epoch }
+      // A page of erased events alone would look like the end.
+      while (events.length > 0 && toldOf(events).length === 0)
+        events = await readNumbered(client, subscriptionId, events.at(-1)!.sequence, most)
+      return { ...packPage(subscriptionId, toldOf(events)), latest, epoch: events[0]?.epoch ?? epoch }
     })
     if (page !== 'behind') return page
     await numberInParts((run) => inTenant(database, schemaId, run), subscriptionId)

@@ -1,6 +1,7 @@
 /** Reads events by their numbers, whatever the state of their subscription. */
 import type { ClientBase } from 'pg'
 import type { NumberedEvent } from '../body.ts'
+import { isErased } from './numbering.sql.ts'
 
 /**
  * Numbers from before firms were told apart, or that a process of the version before gives, may be of events that the
@@ -9,7 +10,7 @@ import type { NumberedEvent } from '../body.ts'
  */
 const payload = `e.name, e.operation, (extract(epoch from e.created_at) * 1000)::float8 as "createdAt",
   case when h.heard then e.scope else json_build_object('schemaId', e.schema_id) end as scope,
-  case when h.heard then e.data else '{}' end as data`
+  case when h.heard then e.data else '{}' end as data, ${isErased} as "isErased"`
 const hearing = `subscriptions s on s.id = r.subscription_id cross join lateral (
   select (s.level <> 'firm' or s.firm_id = e.firm_id or e.firm_id = 0 or e.firm_id is null
     and coalesce((e.scope ->> 'firmId')::bigint = s.firm_id, e.folder_id is null)) is true as heard) as h`
@@ -52,7 +53,7 @@ export async function readNumbered(
           r.last_sequence + 1 - row_number() over (partition by r.first_sequence order by e.id desc) as sequence
         from runs r join ${eventsOfRun} join ${hearing}
       )
-      select "schemaId", id, epoch, sequence::float8, name, operation, scope, data, "createdAt"
+      select "schemaId", id, epoch, sequence::float8, name, operation, scope, data, "createdAt", "isErased"
       from numbered n where n.sequence > $2 order by n.sequence limit $3`,
     values: [subscriptionId, after, most],
   })

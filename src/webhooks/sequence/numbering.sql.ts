@@ -66,8 +66,14 @@ export const positions = `(
   where c.schema_id = s.schema_id or s.schema_id is null
   offset 0) as at`
 
+/**
+ * Whether the event `e` was erased with its folder, or is about to be: it keeps its number, under which nobody is told
+ * anything any more.
+ */
+export const isErased = `(e.data::text = 'null' or coalesce(e.folder_id = any ((select erased_folders())::bigint[]), false))`
+
 /** Payload of an event that the owner of the subscription hears of, for `NumberedEvent`. */
-export const payload = `e.name, e.operation, e.scope, e.data,
+export const payload = `e.name, e.operation, e.scope, e.data, ${isErased} as "isErased",
   (extract(epoch from e.created_at) * 1000)::float8 as "createdAt"`
 
 /**
@@ -180,7 +186,7 @@ export async function numberNext(client: ClientBase, subscriptionId: string, mos
   const { rows } = await client.query<NumberedEvent>({
     name: 'number-next',
     text: `with ${numbering(`, ${payload}`)}
-      select schema_id as "schemaId", id, epoch, sequence::float8, name, operation, scope, data, "createdAt"
+      select schema_id as "schemaId", id, epoch, sequence::float8, name, operation, scope, data, "createdAt", "isErased"
       from matched order by id`,
     values: [subscriptionId, deliveryWindow, most],
   })

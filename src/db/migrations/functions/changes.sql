@@ -26,6 +26,7 @@ begin
      from %s group by schema_id, folder_id order by schema_id, folder_id', touched)
   loop
     version := next_ledger_version(folder.schema_id, folder.folder_id);
+    continue when version is null;
     if kind is distinct from 'entries' then
       perform note_table_change(folder.schema_id, folder.folder_id, version);
     end if;
@@ -60,14 +61,17 @@ create or replace function entries_between(
 revoke all on function entries_between from public;
 
 -- Locks the folder until the transaction ends, and gives it its next version. Locked first: an update that waits would
--- have drawn its version before the one it waits for.
+-- have drawn its version before the one it waits for. Null for an erased folder, of which nothing is logged.
 create or replace function next_ledger_version(of_schema bigint, of_folder bigint) returns bigint
   language plpgsql set search_path = grandlivre, pg_temp
 as $$
 declare
   version bigint;
 begin
-  perform from folders where schema_id = of_schema and id = of_folder for no key update;
+  perform from folders where schema_id = of_schema and id = of_folder and erased_at is null for no key update;
+  if not found then
+    return null;
+  end if;
   update folders set ledger_version = draw('ledger_versions')
     where schema_id = of_schema and id = of_folder returning ledger_version into version;
   perform note_ledger_change(of_schema, of_folder, version);
@@ -157,6 +161,7 @@ declare
   renamed bigint[] := array(select n.id from changed n join former o on o.id = n.id
     where (n.code, n.name) is distinct from (o.code, o.name));
   folder record;
+  version bigint;
 begin
   -- Disconnecting a partner changes no ledger.
   if cardinality(renamed) = 0 then
@@ -176,9 +181,10 @@ begin
     select e.schema_id, e.folder_id, range_agg(int8range(e.third_party_id, e.third_party_id + 1)) as ids
       from entries e where e.third_party_id = any (renamed) group by 1, 2 order by 1, 2
   loop
+    version := next_ledger_version(folder.schema_id, folder.folder_id);
+    continue when version is null;
     insert into ledger_changes (schema_id, folder_id, version, kind, ids)
-      values (folder.schema_id, folder.folder_id, next_ledger_version(folder.schema_id, folder.folder_id),
-        'third_parties', folder.ids);
+      values (folder.schema_id, folder.folder_id, version, 'third_parties', folder.ids);
   end loop;
   return null;
 end $$;
@@ -287,12 +293,15 @@ begin
       and f.ledger_version = new.ledger_version) then
     return null;
   end if;
-  perform lock_events_of_changes(new.schema_id);
-  insert into events (schema_id, folder_id, name, operation, scope, data)
-    select new.schema_id, new.id, 'ledger', 'UPDATE', event_scope(new.schema_id, null, new.id),
-           json_build_object('cursor', ledger_cursor(new.schema_id, new.id, new.ledger_version, s.rendering))
-    from service_state s;
-  perform pg_notify('grandlivre_events', new.schema_id::text);
+  -- An erasure wakes those that wait, and tells nothing.
+  if new.erased_at is null then
+    perform lock_events_of_changes(new.schema_id);
+    insert into events (schema_id, folder_id, name, operation, scope, data)
+      select new.schema_id, new.id, 'ledger', 'UPDATE', event_scope(new.schema_id, null, new.id),
+             json_build_object('cursor', ledger_cursor(new.schema_id, new.id, new.ledger_version, s.rendering))
+      from service_state s;
+    perform pg_notify('grandlivre_events', new.schema_id::text);
+  end if;
   perform pg_notify('grandlivre_ledgers', new.id::text);
   perform pg_notify('grandlivre_firms', new.firm_id::text);
   return null;

@@ -1,0 +1,199 @@
+/** Erasing folders, firms and third parties, with a receipt, and proving it later (docs/operators/erasure.md). */
+import { readFile, writeFile } from 'node:fs/promises'
+import { z } from 'zod'
+import { command } from '../../packages/terminal/src/command.ts'
+import { Refused } from '../acts/act.ts'
+import { codeText } from '../acts/fields.ts'
+import { loadMasterKey } from '../auth/master-key.ts'
+import { codePattern } from '../auth/third-parties.ts'
+import { inTransaction } from '../db/pool.ts'
+import { type ErasureParts, eraseFolder, leftOfFolder } from '../erasure/erase.ts'
+import { type ErasedKind, type Erasure, endErasure, findErasure, tracesOf } from '../erasure/erasure.sql.ts'
+import { eraseFirm, erasePartner } from '../erasure/firms-and-partners.ts'
+import { openStore } from '../store/open-store.ts'
+import { storeSettings } from '../store/store.ts'
+import { defaultTiming } from '../timing.ts'
+import { idKind } from './terminal/kinds.ts'
+import type { StaffTerminal } from './terminal/terminal.ts'
+import { recordAct, withDatabase } from './with-database.ts'
+
+const options = {
+  yes: { help: 'do it: nothing can bring it back but a backup' },
+  receipt: { value: 'file', help: 'write the receipt there, as JSON' },
+  'backups-until': {
+    value: 'day',
+    help: 'when the last backup that holds it is deleted, such as 2027-02-28',
+  },
+} as const
+
+/** What a receipt says; `folder erased` reads it. */
+const receiptShape = z.object({
+  erased: z.enum(['folder', 'firm', 'partner']),
+  id: z.string().regex(/^\d{1,16}$/),
+  schemaId: z.string().nullable(),
+  exportIds: z.array(z.string()),
+})
+
+export const eraseCommands = [
+  command({
+    name: 'folder delete',
+    summary: 'erase a folder and everything of it, with a receipt',
+    about: 'A run that was interrupted is continued by the next.',
+    arguments: { id: { is: idKind, help: 'as folder list shows it' } },
+    options,
+    run: (terminal: StaffTerminal, { id, ...given }) =>
+      erase(terminal, { kind: 'folder', name: id, ...given }, (parts) => eraseFolder(parts, id)),
+  }),
+  command({
+    name: 'folder erased',
+    summary: 'prove that nothing is left of an erased folder',
+    about: 'Fails where a failover or a restore brought it back: then delete it again.',
+    arguments: { id: { is: idKind, help: 'of the folder' } },
+    options: {
+      receipt: { value: 'file', help: 'of folder delete: needed where the database is an older one' },
+    },
+    run: proveErased,
+  }),
+  command({
+    name: 'firm delete',
+    summary: 'erase a firm, its folders and everything of them',
+    about: 'A run that was interrupted is continued by the next.',
+    arguments: { id: { is: idKind, help: 'as firm list shows it' } },
+    options,
+    run: (terminal: StaffTerminal, { id, ...given }) =>
+      erase(terminal, { kind: 'firm', name: id, ...given }, (parts) => eraseFirm(parts, id)),
+  }),
+  command({
+    name: 'partner delete',
+    summary: 'erase a third party, its tokens, secrets, subscriptions and deliveries',
+    arguments: { code: { help: codeText } },
+    options,
+    run: (terminal: StaffTerminal, { code, ...given }) => {
+      if (!codePattern.test(code)) throw new Error(`<code> takes ${codeText}`)
+      return erase(terminal, { kind: 'partner', name: code, ...given }, (parts) => erasePartner(parts, code))
+    },
+  }),
+]
+
+interface Asked {
+  kind: ErasedKind
+  /** Its id or code. */
+  name: string
+  yes?: boolean
+  receipt?: string
+  'backups-until'?: string
+}
+
+async function erase(
+  terminal: StaffTerminal,
+  asked: Asked,
+  run: (parts: ErasureParts) => Promise<Erasure | undefined>,
+): Promise<void> {
+  const { kind, name, yes, receipt, 'backups-until': backupsUntil } = asked
+  if (backupsUntil !== undefined && !isDay(backupsUntil))
+    throw new Error('--backups-until takes a day such as 2027-02-28')
+  if (!yes)
+    throw new Error(
+      `Nothing was changed. ${kind} delete ${name} --yes erases it: only a backup could bring it back`,
+    )
+  await withErasure(terminal, async (parts) => {
+    const erasure = await run(parts)
+    if (!erasure) throw new Refused(404, `There is no ${kind} ${name}`, { hint: `: see ${kind} list` })
+    const { owner } = parts
+    const said = await inTransaction(owner, async (client) => {
+      const stays = await tracesOf(client, kind, erasure.id)
+      const { id, begunAt, gone, exportIds } = erasure
+      const endedAt = erasure.endedAt ?? `${new Date().toISOString().slice(0, 19)}Z`
+      const said = {
+        erased: kind,
+        id,
+        schemaId: erasure.schemaId,
+        begunAt,
+        endedAt,
+        gone,
+        stays,
+        exportIds,
+        backupsUntil: backupsUntil ?? null,
+      }
+      await endErasure(client, erasure, said)
+      return said
+    })
+    terminal.endProgress()
+    if (receipt !== undefined) await writeFile(receipt, `${JSON.stringify(said, null, 2)}\n`)
+    else terminal.json(said)
+    const counts = Object.entries(said.gone).map(([what, count]) => `${count.toLocaleString('en')} ${what}`)
+    terminal.note([
+      `The ${kind} ${name} is erased: ${counts.join(', ') || 'nothing was left of it'}.`,
+      'Rows of the audit stay, with ids and nothing of any books; events stay without content until retention deletes them.',
+      backupsUntil === undefined
+        ? 'Backups from before still hold it, until they are deleted: give --backups-until to have that day in the receipt.'
+        : `Backups from before hold it until ${backupsUntil}.`,
+      ...(kind === 'folder' ? [`Prove it at any time: npm run cli -- folder erased ${name}`] : []),
+      ...(receipt === undefined ? [] : [`The receipt is in ${receipt}: keep it beside the backups.`]),
+    ])
+  })
+}
+
+async function proveErased(
+  terminal: StaffTerminal,
+  { id, receipt }: { id: string; receipt?: string },
+): Promise<void> {
+  const given = receipt === undefined ? undefined : await readReceipt(receipt, id)
+  await withErasure(terminal, async (parts) => {
+    const known = await inTransaction(parts.owner, (client) => findErasure(client, 'folder', id))
+    if (!known && !given)
+      throw new Error(`No folder ${id} was erased, as far as this database knows. Give its --receipt`)
+    const exports = [known, given].flatMap((erasure) =>
+      (erasure?.exportIds ?? []).map((exportId) => ({ schemaId: erasure!.schemaId!, exportId })),
+    )
+    const left = await leftOfFolder(parts, id, exports)
+    const counts = Object.entries(left).map(([what, count]) => `${count.toLocaleString('en')} ${what}`)
+    if (counts.length > 0)
+      throw new Error(
+        `The folder ${id} is not erased: ${counts.join(', ')} are there. ` +
+          `A failover or a restore brought them back, or its erasure was interrupted. Run: npm run cli -- folder delete ${id} --yes`,
+      )
+    terminal.print(`Nothing is left of folder ${id}.`)
+  })
+}
+
+async function readReceipt(path: string, id: string): Promise<z.output<typeof receiptShape>> {
+  const text = await readFile(path, 'utf8')
+  const parsed = receiptShape.safeParse(parseJson(text))
+  if (!parsed.success) throw new Error(`${path} is no receipt of an erasure`)
+  if (parsed.data.erased !== 'folder' || parsed.data.id !== id)
+    throw new Error(`${path} is the receipt of ${parsed.data.erased} ${parsed.data.id}, not of folder ${id}`)
+  return parsed.data
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function isDay(text: string): boolean {
+  const date = new Date(`${text}T00:00:00Z`)
+  return (
+    /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text)
+  )
+}
+
+async function withErasure(
+  terminal: StaffTerminal,
+  run: (parts: ErasureParts) => Promise<void>,
+): Promise<void> {
+  await withDatabase(terminal, async ({ pool, config }) => {
+    // The command makes no links, so their address does not matter.
+    const settings = storeSettings(config, await loadMasterKey(config), 'http://127.0.0.1')
+    const store = await openStore(settings, defaultTiming.store)
+    await run({
+      owner: pool,
+      store,
+      record: (client, act, recorded) => recordAct(client, { act, ...recorded }),
+      onStep: (text) => terminal.progress(text),
+    })
+  })
+}
