@@ -17,8 +17,8 @@ export const project = fileURLToPath(new URL('..', import.meta.url))
  */
 const detached = true
 
-/** Longer than a stopping service's own limit. */
-const stopTimeoutMs = defaultTiming.stopMs + 5_000
+/** Longer than a stopping service's own limit with the default of STOP_SECONDS. */
+const stopTimeoutMs = 25_000 + defaultTiming.closeMs + 5_000
 
 /** An uncaught error ends the bench without running any `finally`. */
 const running = new Set<ChildProcess>()

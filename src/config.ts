@@ -7,6 +7,7 @@ import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { deliveryBytesMax, deliveryEventsMax } from '../packages/contract/src/webhook-delivery.ts'
 import { readHostNames } from './listen.ts'
+import { isTimeZone, type ReadText, readYesOrNo, settingsOf, webAddress } from './settings.ts'
 import { tracesShareOf } from './traces-share.ts'
 
 export type Config = ReturnType<typeof readConfig>
@@ -57,7 +58,7 @@ export const rateBounds = {
 /** @throws {ConfigError} naming every missing or malformed setting */
 export function readConfig(env: NodeJS.ProcessEnv = process.env) {
   const mistakes: string[] = []
-  const text = (name: string): string | undefined => env[name]?.trim() || undefined
+  const { text, mistyped } = settingsOf(env)
   const wholeNumber = (name: string, fallback: number, least: number, most: number): number => {
     const value = text(name)
     if (value === undefined) return fallback
@@ -84,6 +85,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env) {
     return isSet ? { host, port: wholeNumber(`${name}_PORT`, 0, 0, 65535) } : undefined
   }
   const metrics = listener('METRICS')
+  const allowedHosts = readHostNames('METRICS_ALLOWED_HOSTS', text, mistakes)
   const masterKeyText = text('MASTER_KEY')
   let masterKey: Buffer | undefined
   if (masterKeyText !== undefined) {
@@ -145,27 +147,23 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env) {
     /** Months for which the audit is kept. */
     auditRetentionMonths: wholeNumber('AUDIT_RETENTION_MONTHS', 12, 1, 1200),
     /** Where metrics are read. Absent: nowhere. */
-    metrics: metrics && { ...metrics, allowedHosts: readHostNames('METRICS_ALLOWED_HOSTS', text, mistakes) },
+    metrics: metrics && { ...metrics, allowedHosts },
     /** Where traces and metrics are sent by OTLP over HTTP: `http://collector:4318`. Absent: nowhere. */
     otlpEndpoint: webAddress('OTEL_EXPORTER_OTLP_ENDPOINT', text, mistakes),
     /** Share of the traces that begin in this service which are recorded, 0 to 1. */
     tracesShare: tracesShareOf(text('OTEL_TRACES_SAMPLER'), text('OTEL_TRACES_SAMPLER_ARG'), mistakes),
     /** Where staff sign in with a browser. Absent: nowhere. */
     console: listener('CONSOLE'),
+    /** Seconds after SIGTERM in which requests are still answered, for a balancer to turn to another process. */
+    drainSeconds: wholeNumber('DRAIN_SECONDS', databaseUrl === undefined ? 0 : 10, 0, 600),
+    /** Seconds after these for answers that run. */
+    stopSeconds: wholeNumber('STOP_SECONDS', 25, 0, 3600),
     logLevel,
+    /** Variables that look like settings and are none. */
+    mistyped: mistyped(),
   }
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return Object.freeze(config)
-}
-
-type ReadText = (name: string) => string | undefined
-
-/** False if it is not set. */
-function readYesOrNo(name: string, text: ReadText, mistakes: string[]): boolean {
-  const value = text(name) ?? 'false'
-  if (!['true', 'false', '1', '0'].includes(value))
-    mistakes.push(`${name} must be true or false, not "${value}"`)
-  return value === 'true' || value === '1'
 }
 
 /** S3 if S3_ENDPOINT is set, otherwise `dataDir/files`. */
@@ -210,29 +208,6 @@ function readStore(
     secretKey: required('S3_SECRET_KEY'),
   }
   return { publicUrl, store }
-}
-
-/** `http://host:port` or `https://...`; neither S3 nor the routes of the service live below a path. */
-function webAddress(name: string, text: ReadText, mistakes: string[]): string | undefined {
-  const value = text(name)
-  if (value === undefined) return undefined
-  const url = URL.canParse(value) ? new URL(value) : undefined
-  const isBare = url && /^https?:$/.test(url.protocol) && url.pathname === '/' && !url.search && !url.username
-  if (isBare) return url.origin
-  mistakes.push(`${name} must be an address of the form https://host or http://host:port, without a path`)
-  return undefined
-}
-
-/** An offset such as +02:00 is not a time zone: PostgreSQL inverts its sign. */
-function isTimeZone(name: string): boolean {
-  try {
-    if (!/^[A-Za-z]/.test(name)) return false
-    new Intl.DateTimeFormat('en', { timeZone: name })
-    return true
-  } catch (error) {
-    if (error instanceof RangeError) return false
-    throw error
-  }
 }
 
 /** Limits that the code decides, not the operator. Time limits that tests shorten are in timing.ts. */

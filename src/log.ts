@@ -46,6 +46,8 @@ const logEvents = {
   'epoch.began': warn<{ epoch: number; former: number; began: string }>(),
   /** The server of DATABASE_URL could not be opened and is being retried. Logged at most every ten seconds. */
   'service.waiting': error<{ error: unknown }>(),
+  /** A variable of the environment has no effect, and its name is nearly that of a setting. */
+  'setting.unknown': warn<{ name: string; meant: string }>(),
   'service.listening': info<{ url: string; pid: number }>(),
   /** Each step of migrating the database. */
   'migration.began': info<{ doing: string; file: string }>(),
@@ -53,6 +55,11 @@ const logEvents = {
   /** The start waits for something else before it opens the database. */
   'database.waiting': warn<{ doing: string }>(),
   'service.stopping': info<{ signal: string }>(),
+  /**
+   * Answers that had not ended when their time was over, and which paths they were of. `streams`: those of ledgers that had
+   * begun, with the bytes that they had sent.
+   */
+  'service.cut': warn<{ answers: number; paths: string[]; streams: number; bytes: number }>(),
   'service.stopped': info<{ drained: boolean }>(),
   /** One per request, when its response has ended or was cut off. */
   'request.ended': info<{

@@ -1,29 +1,25 @@
 /** The service in one process: starts its parts in order and stops them in reverse. */
-import type { Server } from 'node:http'
 import { keyCheck, loadMasterKey } from './auth/master-key.ts'
 import { type Config, limits } from './config.ts'
 import { startConsole } from './console/start-console.ts'
 import { checkExportAddress, type Database, exportAddress } from './db/database.ts'
-import { createApp, createOpeningApp } from './http/app.ts'
-import { createListener } from './http/listener.ts'
+import { createApp } from './http/app.ts'
 import { Readiness } from './http/readiness.ts'
 import { ListReads } from './http/stream/list-reads.ts'
-import { RunningStreams } from './http/stream/running-streams.ts'
 import { RunningAttempts } from './jobs/running-attempts.ts'
-import { listen, urlOf } from './listen.ts'
 import { createLog, type Log } from './log.ts'
 import { startBackground } from './start/background.ts'
 import { openConnections } from './start/connections.ts'
 import { watchEpoch } from './start/epoch.ts'
 import { observe } from './start/gauges/observed.ts'
 import { observeStanding } from './start/gauges/standing-gauges.ts'
+import { listenFirst } from './start/listening.ts'
 import { beginExport, needsOf } from './start/needs.ts'
 import { openingSteps, openUnlessAway, startWhenOpen } from './start/open-database.ts'
 import { watchReplica } from './start/replica.ts'
 import { openStore } from './store/open-store.ts'
 import { storeSettings } from './store/store.ts'
 import { startTelemetry } from './telemetry/start-telemetry.ts'
-import type { Telemetry } from './telemetry/telemetry.ts'
 import { createThreads } from './threads/pool.ts'
 import { checkTiming, defaultTiming, type Timing } from './timing.ts'
 import { FairTurns } from './webhooks/dispatch/fair-turns.ts'
@@ -37,10 +33,12 @@ export interface RunningService {
   /** `http://127.0.0.1:9464/metrics`; undefined if METRICS_PORT is not set. */
   metricsUrl: string | undefined
   /**
-   * Stops accepting connections, waits up to `drainMs` (timing.ts) for running responses, then stops everything else.
+   * /readyz is 503 at once, background work takes nothing new, and requests that wait are answered. Requests are answered
+   * for `drainMs` more; those that then run have STOP_SECONDS. Then everything else stops.
+   * @param drainMs default: 0
    * @returns whether all responses ended by themselves
    */
-  close(): Promise<boolean>
+  close(drainMs?: number): Promise<boolean>
 }
 
 export interface StartOptions {
@@ -68,7 +66,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   stack.defer(closeTelemetry)
   const steps = openingSteps(log)
   const listening = await listenFirst(stack, config, { log, telemetry, timing, steps })
-  const { url } = listening
+  const { url, streams } = listening
   const opening = { check: await keyCheck(config), onStep: steps.onStep }
   const { database, urls, away } = await openUnlessAway(config, opening)
   stack.defer(async () => database?.close())
@@ -105,7 +103,6 @@ export async function startService(config: Config, options: StartOptions = {}): 
   stack.defer(() => deliveries.agent.destroy())
   const attempts = new RunningAttempts()
   const parts = { config, database: pool, queue, threads, store, deliveries, masterKey, telemetry, log }
-  const streams = new RunningStreams()
   const reads = {
     waitingReads: new FairTurns(limits.waitingReadsMax),
     listReads: new ListReads(limits.listReadEveryMs),
@@ -120,8 +117,9 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const pauseMs = timing.databaseAwayMs
   const background = await startWhenOpen({ config, opening, away, readiness, pauseMs, log, start })
   listening.answerWith(app)
-  // In parallel: each may need some seconds to finish, and no request is accepted meanwhile.
+  // In parallel: each may need some seconds to finish.
   stack.defer(async () => {
+    readiness.leave()
     notifications.stopWaiting()
     await Promise.all([listening.stop(), background.close()])
   })
@@ -131,61 +129,10 @@ export async function startService(config: Config, options: StartOptions = {}): 
     url,
     consoleUrl: staffConsole?.url,
     metricsUrl,
-    close: async () => {
+    close: async (drainMs = 0) => {
+      listening.drainFor(drainMs)
       await running.disposeAsync()
       return listening.drained()
     },
-  }
-}
-
-type App = ReturnType<typeof createApp>
-
-/** Binds the port. Until `answerWith`, probes learn the step of the start, and all other requests get 503. */
-async function listenFirst(
-  stack: AsyncDisposableStack,
-  config: Config,
-  parts: { log: Log; telemetry: Telemetry; timing: Timing; steps: ReturnType<typeof openingSteps> },
-) {
-  const { timing, steps } = parts
-  let app: Pick<App, 'fetch'> = createOpeningApp(parts, () => steps.doing() ?? 'starting')
-  const fetch = (...request: Parameters<App['fetch']>) => app.fetch(...request)
-  const server = createListener(fetch, parts, timing.listener)
-  const port = await listen(server, config, { port: 'PORT', host: 'HOST' })
-  let drained = true
-  const stop = async () => {
-    drained = (await drain(server, timing.drainMs)) && drained
-  }
-  stack.defer(stop)
-  return {
-    url: urlOf(config.host, port),
-    answerWith: (ready: App) => {
-      app = ready
-    },
-    stop,
-    /** Whether all responses ended by themselves. */
-    drained: () => drained,
-  }
-}
-
-/** @returns whether all responses ended by themselves */
-async function drain(server: Server, drainMs: number): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>()
-  let drained = true
-  server.close(() => resolve(drained))
-  // Otherwise a client that reuses its connection would be served until the deadline and then cut off.
-  server.prependListener('request', (_, outgoing) => {
-    outgoing.shouldKeepAlive = false
-  })
-  // A kept-alive connection becomes idle only when its response ends, and would then keep the server open.
-  const sweep = setInterval(() => server.closeIdleConnections(), 50)
-  const deadline = setTimeout(() => {
-    drained = false
-    server.closeAllConnections()
-  }, drainMs)
-  try {
-    return await promise
-  } finally {
-    clearInterval(sweep)
-    clearTimeout(deadline)
   }
 }

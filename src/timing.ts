@@ -23,13 +23,11 @@ export const defaultTiming = {
   databaseAwayMs: 1_000,
   /** A dependency that a request found missing keeps the process unready for this long, and until it is back. */
   missingMs: 5_000,
-  /** How long SIGTERM waits for running responses. */
-  drainMs: 25_000,
   /**
-   * How long a process may take to stop in all: `drainMs`, and some seconds for the rest. Less than docker-compose.yml
-   * allows. Dependencies that do not respond, such as a database, are then abandoned.
+   * How long a process that stops may take after DRAIN_SECONDS and STOP_SECONDS. Dependencies that do not respond, such as
+   * a database, are then abandoned. What ends it from outside has to wait longer (docs/operators.md#leaving).
    */
-  stopMs: 35_000,
+  closeMs: 10_000,
   /** How often the certificates of our own addresses are read, while metrics are. */
   certificatesMs: 3_600_000,
   /** Requests to S3. */
@@ -117,21 +115,13 @@ export type DeliveryTiming = Timing['deliveries']
 export type TelemetryTiming = Timing['telemetry']
 
 /** @throws {AssertionError} if two of them contradict each other */
-export function checkTiming({
-  listener,
-  drainMs,
-  stopMs,
-  store,
-  exports,
-  deliveries,
-  telemetry,
-}: Timing): void {
+export function checkTiming({ listener, closeMs, store, exports, deliveries, telemetry }: Timing): void {
   // Otherwise a request with a body would be cut off before its headers are late.
   assert(listener.headersMs <= listener.requestMs, 'headers are a part of the request')
-  // Exports, deliveries and responses end in parallel; database and store need some time after that.
-  for (const each of [drainMs, exports.stopMs, deliveries.stopMs])
-    assert(each < stopMs, 'a process that stops has time left for its connections')
-  assert(drainMs + telemetry.flushMs < stopMs, 'what a stopping process has measured is sent')
+  // They end beside the responses, which may have ended already; database and store need some time after that.
+  for (const each of [exports.stopMs, deliveries.stopMs])
+    assert(each < closeMs, 'a process that stops has time left for its connections')
+  assert(telemetry.flushMs < closeMs, 'what a stopping process has measured is sent')
   assert(store.retryMs <= store.retryMsMax, 'pauses double from the one to the other')
   // Otherwise a silent server would be reported as slow, and uploads would fail for it.
   assert(store.idleMs < store.requestMs, 'a silent request is distinguished from a slow one')

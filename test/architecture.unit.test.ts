@@ -46,6 +46,7 @@ const ground = [
   'log.ts',
   'stop-signal.ts',
   'timing.ts',
+  'settings.ts',
   'traces-share.ts',
 ]
 const entries = [

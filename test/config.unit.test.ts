@@ -29,6 +29,41 @@ test('the time zone is a name, not an offset, whose sign PostgreSQL reads the ot
     expect(mistakesOf({ TIME_ZONE: zone })).toEqual([expect.stringContaining('TIME_ZONE')])
 })
 
+test('a variable that is nearly a setting is named, whatever else the environment holds', () => {
+  const env = {
+    RATE_LIMIT_REQUEST: '5',
+    DATABASE_ULR: 'postgres://a@b/c',
+    log_level: 'debug',
+    STOP_SECOND: '5',
+    // Those of others.
+    HOSTS: 'a',
+    PATH: '/bin',
+    POSTGRES_PASSWORD: 'b',
+    AWS_REGION: 'c',
+    GRANDLIVRE_PORT: 'tcp://10.0.0.1:80',
+    // A setting.
+    LOG_LEVEL: 'info',
+  }
+  expect(readConfig(env).mistyped).toEqual([
+    { name: 'RATE_LIMIT_REQUEST', meant: 'RATE_LIMIT_REQUESTS' },
+    { name: 'DATABASE_ULR', meant: 'DATABASE_URL' },
+    { name: 'log_level', meant: 'LOG_LEVEL' },
+    { name: 'STOP_SECOND', meant: 'STOP_SECONDS' },
+  ])
+})
+
+test('a process without a database of its own has nobody to drain for', () => {
+  const own = { DATABASE_URL: 'postgres://a@b/c', MASTER_KEY: masterKey }
+  expect([readConfig({}).drainSeconds, readConfig(own).drainSeconds]).toEqual([0, 10])
+  expect(readConfig({ ...own, DRAIN_SECONDS: '0', STOP_SECONDS: '3600' })).toMatchObject({
+    drainSeconds: 0,
+    stopSeconds: 3600,
+  })
+  expect(mistakesOf({ DRAIN_SECONDS: '601' })).toEqual([
+    'DRAIN_SECONDS must be a whole number from 0 to 600, not "601"',
+  ])
+})
+
 test('traces follow the caller, and the share that begins here is a setting', () => {
   const share = (sampler: string, argument?: string) =>
     readConfig({ OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: argument }).tracesShare

@@ -239,8 +239,6 @@ test('the README lists every setting, with its default', () => {
     S3_BUCKET: 'exports',
     S3_ACCESS_KEY: 'key',
     S3_SECRET_KEY: 'secret',
-    METRICS_PORT: '9464',
-    CONSOLE_PORT: '9465',
   }
   const recording = (env: NodeJS.ProcessEnv) =>
     new Proxy(env, {

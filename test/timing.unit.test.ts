@@ -5,16 +5,16 @@ test('the timing of the service does not contradict itself', () => {
   expect(() => checkTiming(usual)).not.toThrow()
 })
 
-const { listener, store, exports, deliveries, stopMs } = usual
+const { listener, store, exports, deliveries, telemetry, closeMs } = usual
 const contradictions: [string, Partial<Timing>, string][] = [
   [
     'headers outlast their request',
     { listener: { ...listener, headersMs: 30_001 } },
     'a part of the request',
   ],
-  ['responses outlast the process', { drainMs: stopMs }, 'time left'],
-  ['exports outlast the process', { exports: { ...exports, stopMs } }, 'time left'],
-  ['deliveries outlast the process', { deliveries: { ...deliveries, stopMs } }, 'time left'],
+  ['exports outlast the process', { exports: { ...exports, stopMs: closeMs } }, 'time left'],
+  ['deliveries outlast the process', { deliveries: { ...deliveries, stopMs: closeMs } }, 'time left'],
+  ['a collector outlasts the process', { telemetry: { ...telemetry, flushMs: closeMs } }, 'is sent'],
   ['the first pause is the longest', { store: { ...store, retryMs: 8_001 } }, 'pauses double'],
   ['a silent request outlasts a slow one', { store: { ...store, idleMs: 60_000 } }, 'distinguished'],
   ['a slow answer is always late', { deliveries: { ...deliveries, slowMs: 10_000 } }, 'one that still comes'],

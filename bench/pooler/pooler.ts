@@ -112,6 +112,7 @@ async function pooledWay(
       MASTER_KEY: dataset.masterKey,
       PORT: String(port),
       LOG_LEVEL: 'warn',
+      DRAIN_SECONDS: '0',
       RATE_LIMIT_REQUESTS: '1000000',
     },
   })

@@ -88,7 +88,8 @@ export function answerError(
   readiness?.recordFailure(error)
   const requestId = c.get('requestId')
   // A failure caused by a client that disconnected is not a fault, and its answer has no reader.
-  const isFault = error.status >= 500 && error.code !== 'ERR-API-UNDER-MAINTENANCE' && !c.env.outgoing.closed
+  const isMeant = error.code === 'ERR-API-UNDER-MAINTENANCE' || error === readiness?.leaving
+  const isFault = error.status >= 500 && !isMeant && !c.env.outgoing.closed
   if (isFault) log('request.failed', { requestId, code: error.code, error: error.cause ?? error })
   c.set('errorCode', error.code)
   const request = { url: c.env.incoming.url ?? '', method: c.req.method, requestId }

@@ -66,6 +66,11 @@ export function createListener(
   return server
 }
 
+/** The answer that a connection is busy with. */
+export function answerOn(socket: Duplex): ServerResponse | undefined {
+  return (socket as Duplex & { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
+}
+
 function refusal(incoming: IncomingMessage): AppError | undefined {
   const target = incoming.url ?? ''
   if (Buffer.byteLength(target) > limits.urlBytesMax)
@@ -112,7 +117,7 @@ function answerUnparsed(
 ): void {
   // In the middle of an answer, more bytes would be read as its continuation; before the answer to an earlier request,
   // they would be read as that answer.
-  const answering = (socket as Duplex & { _httpMessage?: ServerResponse | null })._httpMessage
+  const answering = answerOn(socket)
   const isAnswered = answering && (answering.headersSent || answering.req.complete)
   if (!socket.writable || isAnswered || cause.code === 'ECONNRESET') {
     socket.destroy()

@@ -12,6 +12,7 @@ import {
   theDatabase,
   unavailable,
 } from '../db/outage.ts'
+import { AppError } from '../errors.ts'
 
 /** As metrics call what a need is of. */
 export type NeedLabel = 'database' | 'direct' | 'store' | 'threads' | 'replica'
@@ -55,6 +56,8 @@ export class Readiness {
   #closedBy: unknown
   readonly #doing: () => string | undefined
   #checking: Promise<ReadinessResult> | undefined
+  /** What /readyz answers from `leave` on. Whoever stops the process knows, so it is no fault for the log. */
+  #leaving: AppError | undefined
 
   /**
    * @param needs of every request
@@ -80,6 +83,15 @@ export class Readiness {
   /** Refuses requests until `open`. @param cause why the database could not be opened last time */
   close(cause: unknown): void {
     this.#closedBy = cause
+  }
+
+  /** Not ready any more, whatever is there: the process stops. */
+  leave(): void {
+    this.#leaving = new AppError('ERR-UNAVAILABLE', { message: 'Not ready: stopping' })
+  }
+
+  get leaving(): AppError | undefined {
+    return this.#leaving
   }
 
   /** The names of all needs, those that can be replaced last. */

@@ -37,9 +37,11 @@ async function run(timing: Timing, makeDemoFolder: MakeDemoFolder, terminal?: Te
   const config = readConfig()
   let credentials: Credentials | undefined
   const log = createLog(config.logLevel)
+  for (const mistyped of config.mistyped) log('setting.unknown', mistyped)
   // Installed before the start: a process killed while starting would leave its embedded database running.
   const stop = stopSignal()
-  stop.addEventListener('abort', () => setTimeout(giveUp, timing.stopMs).unref())
+  const longestMs = (config.drainSeconds + config.stopSeconds) * 1000 + timing.closeMs
+  stop.addEventListener('abort', () => setTimeout(giveUp, longestMs).unref())
   const service = await startService(config, {
     log,
     timing,
@@ -47,9 +49,12 @@ async function run(timing: Timing, makeDemoFolder: MakeDemoFolder, terminal?: Te
     ...(config.databaseUrl === undefined ? { prepare: prepareDemo } : {}),
   })
   if (credentials) terminal?.write(welcome(credentials, credentialsPath(config.dataDir), terminal.folder))
-  if (!stop.aborted) await once(stop, 'abort')
+  const wasReady = !stop.aborted
+  if (wasReady) await once(stop, 'abort')
   log('service.stopping', { signal: stop.reason })
-  log('service.stopped', { drained: await service.close() })
+  // Ctrl-C comes from somebody who waits; a balancer sends nothing to a process that was never ready.
+  const drains = wasReady && stop.reason === 'SIGTERM'
+  log('service.stopped', { drained: await service.close(drains ? config.drainSeconds * 1000 : 0) })
   // A silent store may still hold the process open, although nothing waits for its answer any more.
   process.exit()
 

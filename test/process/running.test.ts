@@ -225,8 +225,64 @@ test('a stopping service answers one more request of a busy connection, and clos
 })
 
 describe('the process', () => {
+  test('is not ready from SIGTERM on, and answers requests until DRAIN_SECONDS are over', async () => {
+    const { child, output, ended } = await start({ DRAIN_SECONDS: '600' })
+    const url = await listening(output, child)
+    const first = await request(url + path, { ...signed, Accept: 'application/x-ndjson' }, 'HEAD')
+    const since = first.headers.get('x-ledger-cursor')
+    const waiting = request(`${url}${path}&since=${since}&wait=25`, {
+      ...signed,
+      Accept: 'application/x-ndjson',
+    })
+    await until(async () => {
+      const { rowCount } = await staff.client.query(
+        `select from pg_stat_activity where application_name = 'grandlivre notifications'
+         and datname = current_database()`,
+      )
+      return rowCount! > 0
+    })
+    child.kill('SIGTERM')
+    await until(async () => (await request(`${url}/readyz`)).status === 503)
+    const { body } = await request(`${url}/readyz`)
+    expect(body.error.message).toBe('Not ready: stopping')
+    expect((await waiting).status).toBe(200)
+    const { status, headers } = await request(`${url}/api/v1/key/info`, signed)
+    expect([status, headers.get('connection')]).toEqual([200, 'close'])
+    expect((await request(`${url}/healthz`)).status).toBe(200)
+    expect(output.out).not.toContain('request.failed')
+    await until(() => child.exitCode !== null || !child.kill('SIGTERM'))
+    expect(await ended).toEqual([1, null])
+  })
+
+  test('cuts off what runs when STOP_SECONDS are over, and says what', async () => {
+    const { child, output, ended } = await start({ DRAIN_SECONDS: '0', STOP_SECONDS: '1' })
+    const response = await stalled(await listening(output, child))
+    await once(response, 'readable')
+    child.kill('SIGTERM')
+    expect(await ended).toEqual([0, null])
+    response.resume()
+    await until(() => response.closed)
+    expect(response.complete).toBe(false)
+    const lines = output.out.trimEnd().split('\n')
+    const events = lines.map((line) => JSON.parse(line))
+    expect(events.find(({ event }) => event === 'service.cut')).toMatchObject({
+      answers: 1,
+      paths: ['/api/v1/mad/movements'],
+      streams: 1,
+      bytes: expect.toSatisfy((bytes: number) => bytes > 0),
+    })
+    expect(events.at(-1)).toMatchObject({ event: 'service.stopped', drained: false })
+  })
+
+  test('drains nothing on Ctrl-C', async () => {
+    const { child, output, ended } = await start({ DRAIN_SECONDS: '600' })
+    await listening(output, child)
+    child.kill('SIGINT')
+    expect(await ended).toEqual([0, null])
+  })
+
   test('lets running answers end after SIGTERM, accepts no new requests, and exits 0', async () => {
-    const { child, output, ended } = await start()
+    const { child, output, ended } = await start({ DRAIN_SECONDS: '1' })
     const url = await listening(output, child)
     const response = await stalled(url)
     child.kill('SIGTERM')
@@ -268,6 +324,17 @@ describe('the process', () => {
       `Port ${port} of 127.0.0.1 is in use: stop the program that listens there, or set PORT (0 picks a free one)\n`,
     )
     blocker.close()
+  })
+
+  test('names a variable that looks like a mistyped setting', async () => {
+    const { child, output, ended } = await start({ RATE_LIMIT_REQUEST: '5', POSTGRES_PASSWORD: 'secret' })
+    await listening(output, child)
+    child.kill('SIGINT')
+    await ended
+    const unknown = output.out.split('\n').filter((line) => line.includes('setting.unknown'))
+    expect(unknown.map((line) => JSON.parse(line))).toMatchObject([
+      { level: 'warn', name: 'RATE_LIMIT_REQUEST', meant: 'RATE_LIMIT_REQUESTS' },
+    ])
   })
 
   test('names every wrong setting at once', async () => {

@@ -1,4 +1,4 @@
-/** The bound of a stop, at its real value: `stopMs` of the default timing, 35 seconds. */
+/** The bound of a stop, at its real value: STOP_SECONDS and `closeMs` of the default timing, 35 seconds. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -60,6 +60,8 @@ export const serviceSettings = {
   MASTER_KEY: testMasterKey.toString('hex'),
   RATE_LIMIT_REQUESTS: '100000',
   EXPORT_THREADS: '1',
+  // No balancer sends them requests.
+  DRAIN_SECONDS: '0',
 }
 
 /** See RunningService. @param lines its log */

@@ -60,7 +60,10 @@ export async function startTestService(
     otlpEndpoint: undefined,
     tracesShare: 1,
     console: undefined,
+    drainSeconds: 0,
+    stopSeconds: 25,
     logLevel: 'debug',
+    mistyped: [],
     ...settings,
   }
   const pooled = await throughPooler(config)

@@ -36,6 +36,7 @@ export const readyz = openRoute({
     ),
   },
   answer: async ({ c, services }) => {
+    if (services.readiness.leaving) throw services.readiness.leaving
     const [{ missing, degraded }, epoch] = await Promise.all([
       services.readiness.check(),
       services.epoch.latest(),

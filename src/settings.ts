@@ -1,0 +1,69 @@
+/** The settings of an environment: their names, which others look like mistyped ones, and forms that settings have. */
+
+/** Undefined if it is not set, or is blank. */
+export type ReadText = (name: string) => string | undefined
+
+/**
+ * What is read of the environment is a setting, so read each one, whatever others say. `mistyped`: variables that were not
+ * read and that are nearly one of those (`RATE_LIMIT_REQUEST`). An environment is full of names of others, so short names
+ * are left out, and none is refused.
+ */
+export function settingsOf(env: NodeJS.ProcessEnv) {
+  const asked = new Set<string>()
+  const text: ReadText = (name) => {
+    asked.add(name)
+    return env[name]?.trim() || undefined
+  }
+  const mistyped = () =>
+    Object.keys(env)
+      .filter((name) => !asked.has(name))
+      .flatMap((name) => {
+        const meant = [...asked].find((each) => each.length >= 8 && isNear(name.toUpperCase(), each))
+        return meant === undefined ? [] : [{ name, meant }]
+      })
+  return { text, mistyped }
+}
+
+/** Whether at most two letters were added, left out or exchanged. */
+function isNear(one: string, other: string): boolean {
+  if (Math.abs(one.length - other.length) > 2) return false
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
+  for (const [line, letter] of [...one].entries()) {
+    const next = [line + 1]
+    for (const [at, left] of row.slice(0, -1).entries())
+      next.push(Math.min(left + (letter === other[at] ? 0 : 1), row[at + 1]! + 1, next[at]! + 1))
+    row = next
+  }
+  return row.at(-1)! <= 2
+}
+
+/** False if it is not set. */
+export function readYesOrNo(name: string, text: ReadText, mistakes: string[]): boolean {
+  const value = text(name) ?? 'false'
+  if (!['true', 'false', '1', '0'].includes(value))
+    mistakes.push(`${name} must be true or false, not "${value}"`)
+  return value === 'true' || value === '1'
+}
+
+/** `http://host:port` or `https://...`; neither S3 nor the routes of the service live below a path. */
+export function webAddress(name: string, text: ReadText, mistakes: string[]): string | undefined {
+  const value = text(name)
+  if (value === undefined) return undefined
+  const url = URL.canParse(value) ? new URL(value) : undefined
+  const isBare = url && /^https?:$/.test(url.protocol) && url.pathname === '/' && !url.search && !url.username
+  if (isBare) return url.origin
+  mistakes.push(`${name} must be an address of the form https://host or http://host:port, without a path`)
+  return undefined
+}
+
+/** An offset such as +02:00 is not a time zone: PostgreSQL inverts its sign. */
+export function isTimeZone(name: string): boolean {
+  try {
+    if (!/^[A-Za-z]/.test(name)) return false
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return true
+  } catch (error) {
+    if (error instanceof RangeError) return false
+    throw error
+  }
+}
