@@ -17,6 +17,11 @@ const runs: Record<string, LongRun> = {
     env: { FAILOVERS: '8', FAILOVER_RECORD: 'bench/results/failovers.json' },
     files: ['test/cluster/failovers.slow.test.ts'],
   },
+  restarts: {
+    about: 'restarts behind HAProxy under load, with streams of 200 MB; half a minute each',
+    env: { RESTARTS: '6', RESTART_RECORD: 'bench/results/restarts.json' },
+    files: ['test/ops/restarts.slow.test.ts'],
+  },
 }
 
 const [name = '', ...words] = process.argv.slice(2)

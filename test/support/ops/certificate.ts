@@ -40,7 +40,7 @@ commonName = supplied
 `
 
 /** Of one year, so that one that has expired is possible. */
-async function selfSigned(until: Date): Promise<{ key: string; cert: string }> {
+export async function selfSigned(until: Date): Promise<{ key: string; cert: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-certificate-'))
   const openssl = (...words: string[]) => execFileSync('openssl', words, { cwd: folder, stdio: 'pipe' })
   const day = (date: Date) => `${date.toISOString().replaceAll(/[-:T]|\.\d+/g, '')}`

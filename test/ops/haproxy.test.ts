@@ -1,0 +1,139 @@
+/** `ops/haproxy/haproxy.cfg` in front of two services: what partners get is what the service sends. */
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { connect } from 'node:http2'
+import { Agent, get } from 'node:https'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { download } from '../support/download.ts'
+import { seededYear } from '../support/ledgers/seeded-year.ts'
+import { createTenants, credentials } from '../support/ledgers/tenants.ts'
+import { type Haproxy, isHaproxyInstalled, startHaproxy } from '../support/ops/haproxy.ts'
+import { type ServiceProcess, startProcess } from '../support/process.ts'
+import { copyLedger, type TestDatabase } from '../support/servers/database.ts'
+import { until } from '../support/until.ts'
+
+let database: TestDatabase
+let dataDir: string
+const services: ServiceProcess[] = []
+let haproxy: Haproxy
+let agent: Agent
+let signed: Record<string, string>
+let path: string
+
+beforeAll(async () => {
+  if (!isHaproxyInstalled) return
+  // Thirty megabytes: more than the buffers on the way hold.
+  const ledger = await copyLedger(seededYear(36_000))
+  database = ledger.database
+  const staff = await createTenants(database.ownerUrl)
+  const secret = await staff.thirdParty('ONE')
+  signed = {
+    ...credentials(await staff.token('ONE', 'api', ledger.facts), secret),
+    Accept: 'application/x-ndjson',
+  }
+  await staff.end()
+  path = `/api/v1/mad/movements?version=1.0.0&idExercice=${ledger.facts.exercices[1]!.id}`
+  dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-haproxy-'))
+  const settings = {
+    DATABASE_URL: database.ownerUrl,
+    DATA_DIR: dataDir,
+    DRAIN_SECONDS: '600',
+    LOG_LEVEL: 'debug',
+  }
+  const [one, two] = await Promise.all([startProcess(settings), startProcess(settings)])
+  services.push(one, two)
+  haproxy = await startHaproxy([one.url, two.url])
+  agent = new Agent({ ca: haproxy.ca })
+  // Its own checks find both ready: otherwise it would send requests to those that are not.
+  const isChecked = (line: string) => /"path":"\/readyz","status":200/.test(line)
+  await until(() => services.every((service) => service.log().filter(isChecked).length > 1))
+})
+
+afterAll(async () => {
+  await haproxy?.close()
+  for (const service of services) await service.kill()
+  await database?.drop()
+  if (dataDir) await rm(dataDir, { recursive: true })
+})
+
+async function ask(target: string, headers: Record<string, string> = signed): Promise<IncomingMessage> {
+  const [answer] = await once(get(haproxy.url + target, { headers, agent }), 'response')
+  answer.on('error', () => {})
+  return answer
+}
+
+const hashOf = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex')
+
+async function textOf(answer: IncomingMessage): Promise<string> {
+  const pieces: Buffer[] = []
+  for await (const piece of answer) pieces.push(piece)
+  return Buffer.concat(pieces).toString()
+}
+
+test.skipIf(!isHaproxyInstalled)(
+  'a stream arrives with its trailers, by HTTP/1.1 and by HTTP/2',
+  async () => {
+    const direct = await download(services[0]!.url + path, signed)
+    const first = await ask(path)
+    const text = await textOf(first)
+    expect(first.httpVersion).toBe('1.1')
+    expect(hashOf(text)).toBe(direct.sha256)
+    expect(first.trailers).toMatchObject({
+      'x-row-count': String(text.trimEnd().split('\n').length),
+      'x-content-sha256': hashOf(text),
+    })
+
+    const session = connect(haproxy.url, { ca: haproxy.ca })
+    const names = Object.entries(signed).map(([name, value]) => [name.toLowerCase(), value])
+    const stream = session.request({ ':path': path, ...Object.fromEntries(names) })
+    let trailers: IncomingHttpHeaders = {}
+    stream.on('trailers', (given) => (trailers = given))
+    const hash = createHash('sha256')
+    for await (const piece of stream) hash.update(piece)
+    session.close()
+    expect(hash.digest('hex')).toBe(hashOf(text))
+    expect(trailers).toMatchObject(first.trailers)
+  },
+)
+
+test.skipIf(!isHaproxyInstalled)('a stream whose client does not read stops at the service', async () => {
+  const sent = () =>
+    services.flatMap((one) => one.log()).filter((line) => line.includes('stream.sent')).length
+  const before = sent()
+  const stalled = await ask(path)
+  // Another one that is read passes it.
+  await textOf(await ask(path))
+  await until(() => sent() > before)
+  expect(sent()).toBe(before + 1)
+  await textOf(stalled)
+  expect(stalled.complete).toBe(true)
+  expect(sent()).toBe(before + 2)
+})
+
+test.skipIf(!isHaproxyInstalled)('a request that waits gets its answer', async () => {
+  const head = await ask(path)
+  head.destroy()
+  const answer = await ask(`${path}&since=${head.headers['x-ledger-cursor']}&wait=2`)
+  await textOf(answer)
+  expect([answer.statusCode, answer.complete]).toEqual([200, true])
+})
+
+test.skipIf(!isHaproxyInstalled)('where no service is ready, one says itself why', async () => {
+  const ready = async () => (await ask('/readyz')).resume().statusCode === 200
+  services[0]!.child.kill('SIGTERM')
+  // Requests take turns, so a few in a row are all of the other one.
+  await until(async () => (await ready()) && (await ready()) && (await ready()) && (await ready()))
+  services[1]!.child.kill('SIGTERM')
+  await until(async () => {
+    const answer = await ask('/readyz')
+    const text = await textOf(answer)
+    return answer.statusCode === 503 && JSON.parse(text).error.message === 'Not ready: stopping'
+  })
+  const info = await ask('/api/v1/key/info')
+  info.resume()
+  expect(info.statusCode).toBe(200)
+})
