@@ -168,14 +168,14 @@ test.skipIf(!isHaproxyInstalled)(
     const cut = logs.filter((line) => line.includes('"service.cut"'))
     if (path) {
       const { failures, streamedBytes, ...counts } = seen
-      const sent = { ...counts, megabytesOfAStream: Math.round(streamedBytes / seen.streams / 1e6) }
       const record = {
         at: new Date().toISOString(),
         restarts: restarts * 2,
-        ...sent,
+        ...counts,
+        megabytesOfAStream: Math.round(streamedBytes / seen.streams / 1e6),
         failures,
         cut,
-        secondsToLeave,
+        secondsToLeave: `${Math.min(...secondsToLeave)} to ${Math.max(...secondsToLeave)}`,
       }
       await writeFile(path, `${JSON.stringify(record, null, 2)}\n`)
     }
