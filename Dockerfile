@@ -1,6 +1,7 @@
 # The service alone. `npm ci` installs its runtime as a locked package, so the image only provides npm and the libraries
 # of that runtime: images of Node 24 and older lack libatomic, which Node has needed since 25.
-FROM node:26-bookworm-slim
+ARG BASE=node:26-bookworm-slim
+FROM ${BASE}
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY packages/partner/package.json packages/partner/
@@ -12,5 +13,8 @@ COPY packages ./packages
 ENV HOST=0.0.0.0 DATA_DIR=/tmp/grandlivre NODE_COMPILE_CACHE=/tmp/grandlivre/compile MALLOC_ARENA_MAX=1
 USER node
 EXPOSE 8080
+# Whether to restart it, so nothing that it needs counts. Whether it takes requests, says /readyz.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s --retries=6 CMD ["node", "-e", \
+  "fetch(`http://127.0.0.1:${process.env.PORT || 8080}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Not through npm: the signal that stops the container must reach the service itself. Otherwise the same as `npm start`.
 CMD ["node_modules/.bin/node", "--max-semi-space-size=4", "src/main.ts"]
