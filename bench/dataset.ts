@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { ensureDemoFolder } from '../packages/sample/src/demo-folder.ts'
-import { keyCheck, loadMasterKey } from '../src/auth/master-key.ts'
+import { keyCheck, loadMasterKeys } from '../src/auth/master-key.ts'
 import { readConfig } from '../src/config.ts'
 import { openDatabase } from '../src/db/database.ts'
 import { readTenantOf } from './dataset.sql.ts'
@@ -54,8 +54,8 @@ export async function openDataset(
   // Registered before it is awaited, so that a server interrupted while it starts is stopped, too.
   stack.defer(async () => (await opening).close())
   const database = await opening
-  const masterKey = await loadMasterKey(settings)
-  const folder = await ensureDemoFolder(database, masterKey, {
+  const masterKeys = await loadMasterKeys(settings)
+  const folder = await ensureDemoFolder(database, masterKeys, {
     dataDir,
     movements,
   })
@@ -69,7 +69,7 @@ export async function openDataset(
   return {
     dataDir,
     ownerUrl: database.ownerUrl,
-    masterKey: masterKey.toString('hex'),
+    masterKey: masterKeys[0].toString('hex'),
     filesFolder: join(dataDir, 'files'),
     year: {
       databaseUrl: database.directUrl,

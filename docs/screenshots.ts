@@ -11,7 +11,7 @@ import { delimiter, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { correctEntries } from '../packages/sample/src/demo-folder.ts'
-import { loadMasterKey } from '../src/auth/master-key.ts'
+import { loadMasterKeys } from '../src/auth/master-key.ts'
 import { openDatabase } from '../src/db/database.ts'
 import { type Credentials, readCredentials } from '../src/http/reference/demo-credentials.ts'
 import { consolePictures, setConsoleStage } from './console-pictures.ts'
@@ -238,7 +238,7 @@ async function makePictures(names: readonly string[]): Promise<void> {
     const cli = [join(root, 'src/cli.ts'), 'event', 'emit', ...options, '--data', JSON.stringify(data)]
     await promisify(execFile)(process.execPath, cli, { env })
   }
-  const masterKey = await loadMasterKey({ masterKey: undefined, dataDir })
+  const [masterKey] = await loadMasterKeys({ masterKey: undefined, dataDir })
   const { baseUrl } = credentials
   const { ownerUrl } = database
   const ofConsole = names.some((name) => Object.hasOwn(picturesOfConsole, name))

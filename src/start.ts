@@ -1,5 +1,6 @@
 /** The service in one process: starts its parts in order and stops them in reverse. */
-import { keyCheck, loadMasterKey } from './auth/master-key.ts'
+import { keyCheck, linkKey, loadMasterKeys } from './auth/master-key.ts'
+import type { MasterKeys } from './auth/secrets.ts'
 import { type Config, limits } from './config.ts'
 import { startConsole } from './console/start-console.ts'
 import { checkExportAddress, type Database, exportAddress } from './db/database.ts'
@@ -49,7 +50,7 @@ export interface StartOptions {
    * Runs once the database is open. The function it returns is called with the service's URL before the first response
    * but those of probes.
    */
-  prepare?: (database: Database, masterKey: Buffer) => Promise<(url: string) => void>
+  prepare?: (database: Database, masterKeys: MasterKeys) => Promise<(url: string) => void>
 }
 
 /**
@@ -74,14 +75,14 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const exportsFrom = exportAddress(config, service)
   const replicaAddress = exportsFrom === service ? undefined : exportsFrom
   if (replicaAddress) await checkExportAddress(replicaAddress)
-  const masterKey = await loadMasterKey(config)
+  const masterKeys = await loadMasterKeys(config)
   const connections = openConnections(stack, urls, { config, timing, telemetry, log })
   const { database: pool, direct, queue, notifications, requestSlots, audit } = connections
   const standing = observeStanding(telemetry, pool)
-  const bound = database && (await options.prepare?.(database, masterKey))
+  const bound = database && (await options.prepare?.(database, masterKeys))
   // Links to files contain the port, which is known only once it is bound if PORT is 0.
-  const settings = storeSettings(config, masterKey, url)
-  const store = await openStore(settings, timing.store)
+  const settings = storeSettings(config, masterKeys, url)
+  const store = await openStore(settings, timing.store, () => linkKey(pool, masterKeys))
   const threads = createThreads(config.exportThreads, telemetry, {
     database: service,
     replica: replicaAddress && { address: replicaAddress, timing: timing.replica },
@@ -91,7 +92,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
     timeZone: config.timeZone,
   })
   stack.defer(() => threads.destroy())
-  const needs = await needsOf(config, masterKey, connections, { store, threads, telemetry })
+  const needs = await needsOf(config, masterKeys, connections, { store, threads, telemetry })
   const replica =
     replicaAddress && watchReplica(pool, replicaAddress, { threads, timing: timing.replica, telemetry, log })
   stack.defer(async () => replica?.close())
@@ -102,7 +103,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const deliveries = postPartsOf(config, timing.deliveries, telemetry)
   stack.defer(() => deliveries.agent.destroy())
   const attempts = new RunningAttempts()
-  const parts = { config, database: pool, queue, threads, store, deliveries, masterKey, telemetry, log }
+  const parts = { config, database: pool, queue, threads, store, deliveries, masterKeys, telemetry, log }
   const reads = {
     waitingReads: new FairTurns(limits.waitingReadsMax),
     listReads: new ListReads(limits.listReadEveryMs),

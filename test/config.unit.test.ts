@@ -173,14 +173,16 @@ describe('the store of files', () => {
 
 describe('the key that signs links', () => {
   const settingsOf = (key: string, env: NodeJS.ProcessEnv = {}) =>
-    storeSettings(readConfig(env), Buffer.from(key, 'hex'), 'http://127.0.0.1:8080')
+    storeSettings(readConfig(env), [Buffer.from(key, 'hex')], 'http://127.0.0.1:8080')
 
   test('is derived from the master key alone, and differs from it', () => {
-    const settings = settingsOf(masterKey) as { signingKey: string }
-    expect(settings.signingKey).toMatch(/^[0-9a-f]{64}$/)
-    expect(settings.signingKey).not.toBe(masterKey)
+    const settings = settingsOf(masterKey) as { signingKeys: readonly string[] }
+    expect(settings.signingKeys).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/)])
+    expect(settings.signingKeys).not.toContain(masterKey)
     expect(settingsOf(masterKey)).toEqual(settings)
-    expect((settingsOf('cd'.repeat(32)) as { signingKey: string }).signingKey).not.toBe(settings.signingKey)
+    expect((settingsOf('cd'.repeat(32)) as { signingKeys: readonly string[] }).signingKeys).not.toEqual(
+      settings.signingKeys,
+    )
   })
 
   test('comes with the public address, by default the one where the service listens', () => {

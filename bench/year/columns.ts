@@ -49,7 +49,7 @@ export async function measureColumns(
   stack.defer(() => rm(folder, { recursive: true, force: true }))
   const service = await startServiceProcess(dataset.dataDir)
   stack.defer(service.stop)
-  const files = { kind: 'filesystem', folder: dataset.filesFolder, publicUrl: '', signingKey: '' } as const
+  const files = { kind: 'filesystem', folder: dataset.filesFolder, publicUrl: '', signingKeys: [] } as const
   const selection = `idExercice=${dataset.year.exerciceId}`
   const ofYear = (format: string, repeats: 'sha256' | 'rows') => {
     const toMake = { name: `full export, ${format} of the year`, parameters: `format=${format}&${selection}` }

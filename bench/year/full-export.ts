@@ -76,7 +76,7 @@ export async function measureFilesInFolder(
   rounds: number,
   stack: AsyncDisposableStack,
 ): Promise<Row[]> {
-  const folder = { kind: 'filesystem', folder: dataset.filesFolder, publicUrl: '', signingKey: '' } as const
+  const folder = { kind: 'filesystem', folder: dataset.filesFolder, publicUrl: '', signingKeys: [] } as const
   return measureFullExports(dataset, toMake, floor, rounds, { files: folder, settings: {} }, stack)
 }
 

@@ -6,6 +6,7 @@ import type { ClientBase } from 'pg'
 import type { z } from 'zod'
 import type { StaffAct } from '../audit/audit-row.ts'
 import { recordStaffAct } from '../audit/staff-act.sql.ts'
+import type { MasterKeys } from '../auth/secrets.ts'
 import { findThirdParty } from '../auth/third-parties.sql.ts'
 
 /** A secret that the act made. Only its answer ever shows it. */
@@ -28,10 +29,10 @@ export interface Done extends Recorded {
   secret?: Secret
 }
 
-/** Who does it, as the audit names staff, and the key that new secrets are encrypted with. */
+/** Who does it, as the audit names staff, and the keys of which one encrypts new secrets. */
 export interface Doer {
   staff: string
-  masterKey: Buffer
+  masterKeys: MasterKeys
 }
 
 /**
@@ -66,7 +67,7 @@ interface Declared<Shape extends z.ZodRawShape> {
   /** As the audit has it. */
   name: string
   fields: z.ZodObject<Shape>
-  run(client: ClientBase, fields: z.output<z.ZodObject<Shape>>, masterKey: Buffer): Promise<Done>
+  run(client: ClientBase, fields: z.output<z.ZodObject<Shape>>, masterKeys: MasterKeys): Promise<Done>
 }
 
 export function act<Shape extends z.ZodRawShape>({
@@ -76,8 +77,8 @@ export function act<Shape extends z.ZodRawShape>({
 }: Declared<Shape>): Act<keyof Shape & string> {
   return (given) => {
     const checked = checkFields(fields, given)
-    return async (client, { staff, masterKey }) => {
-      const done = await run(client, checked, masterKey)
+    return async (client, { staff, masterKeys }) => {
+      const done = await run(client, checked, masterKeys)
       const { says, secret, ...recorded } = done
       await recordAct(client, { staff, act: name, ...recorded })
       return done

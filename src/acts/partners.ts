@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg'
 import { z } from 'zod'
+import { sealingKey } from '../auth/master-key.ts'
 import { findThirdParty, insertThirdParty, type ThirdParty, updateLimits } from '../auth/third-parties.sql.ts'
 import { makeSecret, rotateSecret, setConnection } from '../auth/third-parties.ts'
 import { rateBounds } from '../config.ts'
@@ -31,8 +32,8 @@ export const createPartner = act({
     name: line,
     kind: choice(partnerKinds),
   }),
-  run: async (client, { code, name, kind }, masterKey) => {
-    const { plain, secret } = makeSecret(masterKey)
+  run: async (client, { code, name, kind }, masterKeys) => {
+    const { plain, secret } = makeSecret(await sealingKey(client, masterKeys))
     const id = await insertThirdParty(client, { code, name, kind, secret })
     if (id === undefined)
       throw new Refused(409, `There is a third party ${code} already: choose another code`)
@@ -77,9 +78,9 @@ export const reconnectPartner = act({
 export const rotatePartnerSecret = act({
   name: 'partner rotate-secret',
   fields: z.object({ code, keep: wholeNumber(0, keptHours.most) }),
-  run: async (client, { code, keep }, masterKey) => {
+  run: async (client, { code, keep }, masterKeys) => {
     await partnerOf(client, code)
-    const { plain, secret } = makeSecret(masterKey)
+    const { plain, secret } = makeSecret(await sealingKey(client, masterKeys))
     await rotateSecret(client, code, secret, keep * 3600)
     const previous = keep === 0 ? 'is refused' : `is accepted in requests for ${keep} more hours`
     return {

@@ -79,9 +79,9 @@ export const disableOne = act({
 export const rotateSecret = act({
   name: 'webhook rotate-secret',
   fields: z.object({ id }),
-  run: async (client, { id: subscriptionId }, masterKey) => {
+  run: async (client, { id: subscriptionId }, masterKeys) => {
     const locked = await lockOne(client, subscriptionId)
-    const secret = await rotateSigningSecret(client, subscriptionId, masterKey)
+    const secret = await rotateSigningSecret(client, subscriptionId, masterKeys)
     return {
       ...subscriptionRecord(locked),
       says: `Subscription ${subscriptionId} has a new signing secret; the previous one signs beside it for 24 hours.`,

@@ -123,16 +123,21 @@ export async function readExpired(database: Pool, months: number, most: number):
   return rows[0]
 }
 
+/** As the owner. */
+export async function updateStartSignature(client: ClientBase, signature: Buffer): Promise<void> {
+  await client.query('update grandlivre.audit_start set signature = $1', [signature])
+}
+
 /**
  * Deletes the rows up to one, and writes the signed start of the rest. Returns their number. As the service role.
  * @param start with the last row, as `readExpired` gives it
  */
 export async function forgetAudit(
-  database: Pool,
+  client: ClientBase,
   start: { last: Link; at: Date; signature: Buffer; months: number },
 ) {
   const { last, at, signature, months } = start
-  const { rows } = await database.query<{ forgotten: number }>(
+  const { rows } = await client.query<{ forgotten: number }>(
     'select grandlivre.forget_audit($1, $2, $3, $4)::integer as forgotten',
     [last.count, at, signature, months],
   )

@@ -12,8 +12,11 @@ export function signStart({ count, hash }: Link, at: string, masterKey: Buffer):
     .digest()
 }
 
-export function isSigned({ signature, at, ...link }: Start, masterKey: Buffer): boolean {
+/** @param masterKeys one of which has to have signed it */
+export function isSigned({ signature, at, ...link }: Start, masterKeys: readonly Buffer[]): boolean {
   if (signature === null || at === null) return false
-  const expected = signStart(link, at, masterKey)
-  return signature.length === expected.length && timingSafeEqual(signature, expected)
+  return masterKeys.some((masterKey) => {
+    const expected = signStart(link, at, masterKey)
+    return signature.length === expected.length && timingSafeEqual(signature, expected)
+  })
 }

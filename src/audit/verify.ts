@@ -24,8 +24,8 @@ export interface Verification {
 }
 
 interface VerifyOptions {
-  /** 32 bytes. */
-  masterKey: Buffer
+  /** 32 bytes each. */
+  masterKeys: readonly Buffer[]
   /** A head that was noted earlier. */
   anchor?: Link | undefined
   onProgress?: (checked: number, all: number) => void
@@ -34,7 +34,7 @@ interface VerifyOptions {
 /** @param client as the owner, in a transaction that sees one state of the database */
 export async function verifyAudit(
   client: ClientBase,
-  { masterKey, anchor, onProgress }: VerifyOptions,
+  { masterKeys, anchor, onProgress }: VerifyOptions,
 ): Promise<Verification> {
   const start = await readStart(client)
   const head = await readHead(client)
@@ -42,7 +42,7 @@ export async function verifyAudit(
     throw new Error('The audit has lost its start or its head: restore the database from a backup')
   const rows = await countAudit(client)
   const began: EpochRow[] = []
-  let problem = startProblem(start, masterKey)
+  let problem = startProblem(start, masterKeys)
   if (anchor) problem ??= anchorProblem(anchor, start, start)
   let last: Link = start
   let checked = 0
@@ -66,9 +66,9 @@ export async function verifyAudit(
   return { head, start, rows, began, lostIn: problem ? undefined : began.find(isLost), problem }
 }
 
-function startProblem(start: Start, masterKey: Buffer): string | undefined {
+function startProblem(start: Start, masterKeys: readonly Buffer[]): string | undefined {
   const isNew = start.count === '0' && start.hash === noHash && start.signature === null
-  if (isNew || isSigned(start, masterKey)) return undefined
+  if (isNew || isSigned(start, masterKeys)) return undefined
   return (
     `The start, after row ${start.count}, is not signed with this MASTER_KEY: the rows before it were not removed by ` +
     'retention, or the service has another key'

@@ -1,38 +1,53 @@
 import type { ClientBase, Pool } from 'pg'
 import { lookUp } from '../db/look-up.ts'
 
-interface KeyStanding {
-  /** Null until a process has adopted its key; undefined before the migration that lets the database know it. */
-  fingerprint?: Buffer | null
+export interface Fingerprints {
+  /** Null until a process has adopted its key. */
+  fingerprint: Buffer | null
+  /** Of the key that `rotate-key` goes to, until it is done. */
+  nextFingerprint: Buffer | null
+}
+
+interface KeyStanding extends Fingerprints {
+  /** Whether the database can adopt a key: not before the migration for it. */
+  adopts: boolean
   /** The encrypted secret that was stored last; null if there is none, or a fingerprint. */
   newestSecret: Buffer | null
 }
 
 /** Undefined where there are no secrets yet, or by the first migrations of all, which the owner alone meets. */
 export async function readKeyStanding(client: ClientBase): Promise<KeyStanding | undefined> {
-  const { rows: known } = await client.query<{ fingerprint: boolean; secrets: boolean }>(
-    `select to_regprocedure('grandlivre.master_key_standing()') is not null as fingerprint,
+  const { rows: known } = await client.query<{ adopts: boolean; secrets: boolean }>(
+    `select to_regprocedure('grandlivre.master_key_standing()') is not null as adopts,
        to_regclass('grandlivre.signing_secrets') is not null as secrets`,
   )
   if (!known[0]?.secrets) return undefined
-  const { rows } = await client.query<KeyStanding>(
-    known[0].fingerprint
-      ? 'select fingerprint, newest_secret as "newestSecret" from grandlivre.master_key_standing()'
+  const { adopts } = known[0]
+  // Every column, since a database that is not migrated yet has no next_fingerprint.
+  const { rows } = await client.query(
+    adopts
+      ? 'select * from grandlivre.master_key_standing()'
       : `select (
            select secret_encrypted from (
              select secret_encrypted, created_at from grandlivre.third_party_secrets
              union all select secret_encrypted, created_at from grandlivre.signing_secrets
-           ) stored where secret_encrypted <> '' order by created_at desc limit 1) as "newestSecret"`,
+           ) stored where secret_encrypted <> '' order by created_at desc limit 1) as newest_secret`,
   )
-  return rows[0]
+  const {
+    fingerprint = null,
+    next_fingerprint: nextFingerprint = null,
+    newest_secret: newestSecret,
+  } = rows[0]
+  return { adopts, fingerprint, nextFingerprint, newestSecret }
 }
 
-/** Null until a process has adopted its key. */
-export async function readFingerprint(database: Pool): Promise<Buffer | null> {
-  const { rows } = await database.query<{ fingerprint: Buffer | null }>(
-    lookUp({ text: 'select fingerprint from grandlivre.master_key_standing()' }),
+export async function readFingerprints(database: Pool): Promise<Fingerprints> {
+  const { rows } = await database.query<Fingerprints>(
+    lookUp({
+      text: 'select fingerprint, next_fingerprint as "nextFingerprint" from grandlivre.master_key_standing()',
+    }),
   )
-  return rows[0]!.fingerprint
+  return rows[0]!
 }
 
 /** @returns the fingerprint of the database: that of the first process that adopted its key */
@@ -42,4 +57,45 @@ export async function adoptFingerprint(client: ClientBase, fingerprint: Buffer):
     [fingerprint],
   )
   return rows[0]!.adopted
+}
+
+/** The fingerprint of the key that encrypts until the end of the transaction. */
+export async function readSealingKey(client: ClientBase): Promise<Buffer | null> {
+  const { rows } = await client.query<{ fingerprint: Buffer | null }>(
+    'select grandlivre.sealing_key() as fingerprint',
+  )
+  return rows[0]!.fingerprint
+}
+
+/** The lock of one key, as two numbers. @param fingerprint an expression */
+const keyLock = (fingerprint: string) =>
+  [`hashtext('grandlivre master key')`, `hashtext(encode(${fingerprint}, 'hex'))`] as const
+
+/** Lets `processesWithout` see, as long as this session lives, that its process has these keys. */
+export async function lockKeys(client: ClientBase, fingerprints: readonly Buffer[]): Promise<void> {
+  await client.query(
+    `select pg_advisory_lock_shared(${keyLock('fingerprint').join()}) from unnest($1::bytea[]) as fingerprint`,
+    [fingerprints],
+  )
+}
+
+/**
+ * The names of the live processes that have not this key, or are of a version that knows of no rotation: each has one session
+ * of a dispatcher.
+ */
+export async function processesWithout(client: ClientBase, fingerprint: Buffer): Promise<string[]> {
+  const [classOf, idOf] = keyLock('$1::bytea')
+  const { rows } = await client.query<{ name: string }>(
+    `select concat_ws(' ', coalesce(nullif(substr(application_name, length('grandlivre dispatcher ') + 1), ''),
+         'of a former version'), 'at ' || host(client_addr), format('(connection %s)', pid)) as name
+     from pg_stat_activity a
+     where datname = current_database() and application_name like 'grandlivre dispatcher%'
+       and not exists (
+         select from pg_locks l
+         where l.pid = a.pid and l.locktype = 'advisory' and l.granted and l.objsubid = 2
+           and l.classid = ${classOf}::oid and l.objid = ${idOf}::oid)
+     order by 1`,
+    [fingerprint],
+  )
+  return rows.map(({ name }) => name)
 }

@@ -1,7 +1,8 @@
 /**
  * The key that encrypts secrets: the setting MASTER_KEY, or a key generated once and kept in `dataDir/master.key`, readable
  * only by its owner. A secret stored under another key can be read by no process that has the right one, so the database
- * knows the fingerprint of its key, and a process with another key is refused before anything is changed.
+ * knows the fingerprint of its key, and a process with another key is refused before anything is changed. While keys are
+ * rotated (rotation/rotation.ts), a process has two: it reads under both, and writes under the one that the database names.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -9,86 +10,161 @@ import { join } from 'node:path'
 import type { ClientBase, Pool } from 'pg'
 import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
-import { adoptFingerprint, readFingerprint, readKeyStanding } from './master-key.sql.ts'
-import { decrypt } from './secrets.ts'
+import { signingKeyOf } from '../store/store.ts'
+import {
+  adoptFingerprint,
+  type Fingerprints,
+  lockKeys,
+  readFingerprints,
+  readKeyStanding,
+  readSealingKey,
+} from './master-key.sql.ts'
+import { decryptWith, type MasterKeys } from './secrets.ts'
 
-type KeySettings = Pick<Config, 'masterKey' | 'dataDir'>
+type KeySettings = Pick<Config, 'masterKey' | 'dataDir'> & Partial<Pick<Config, 'formerMasterKey'>>
 
 /**
- * The 32-byte key, once the database has admitted it.
+ * The keys, once the database has admitted them: MASTER_KEY first.
  * @throws {Error} if there is none, or its file holds anything else; says what to do
  */
-export async function loadMasterKey(config: KeySettings): Promise<Buffer> {
-  const key = await readMasterKey(config)
-  if (key === undefined) throw refusal(config, key)
-  return key
+export async function loadMasterKeys(config: KeySettings): Promise<MasterKeys> {
+  const keys = keysOf(config, await readMasterKey(config))
+  if (keys === undefined) throw refusal(config, [], {})
+  return keys
 }
 
 /**
  * Returns the check for `openDatabase`. A key file is made for a database that has neither a fingerprint nor secrets.
  * @param adopts whether the database takes the fingerprint of this key, if it has none and the newest secret opens, if
  *   there is one. A command does not: it may run in a job whose key is a placeholder, and what it stores says enough
- * @throws {Error} before any database is opened, if the key file holds no key. The check throws if the database has
- *   another key. Both say what to do
+ * @throws {Error} before any database is opened, if the key file holds no key, or both keys are the same. The check throws
+ *   if the database has another key, or goes to one that is not here. All say what to do
  */
 export async function keyCheck(
   config: KeySettings,
   { adopts = true } = {},
 ): Promise<(client: ClientBase) => Promise<void>> {
-  await readMasterKey(config)
+  keysOf(config, await readMasterKey(config))
   return async (client) => {
     const standing = await readKeyStanding(client)
     // Such a database is asked again once it is migrated, before that is committed.
     if (standing === undefined) return
-    const { fingerprint, newestSecret } = standing
-    const isNew = !fingerprint && newestSecret === null
+    const { newestSecret } = standing
+    const isNew = !standing.fingerprint && newestSecret === null
     const key = (await readMasterKey(config)) ?? (isNew ? await makeKeyFile(fileOf(config)) : undefined)
-    if (key === undefined || (newestSecret && !opens(newestSecret, key))) throw refusal(config, key)
-    const ours = fingerprintOf(key)
-    const adopted = fingerprint === null && adopts ? await adoptFingerprint(client, ours) : fingerprint
-    if (adopted && !adopted.equals(ours)) throw refusal(config, key)
+    const keys = keysOf(config, key)
+    const ours = keys?.find((each) => !newestSecret || decryptWith(newestSecret, each) !== undefined)
+    if (keys === undefined || ours === undefined) throw refusal(config, keys ?? [], standing)
+    // With two keys at hand, the second is no placeholder, and writers have to know which of them counts.
+    const isAdopting = standing.fingerprint === null && standing.adopts && (adopts || keys.length > 1)
+    const fingerprint = isAdopting
+      ? await adoptFingerprint(client, fingerprintOf(ours))
+      : standing.fingerprint
+    const named = { ...standing, fingerprint }
+    if (!holdsAll(keys, named)) throw refusal(config, keys, named)
   }
 }
 
-/** For /readyz. @throws {AppError} ERR-UNAVAILABLE if the database has adopted another key */
-export async function checkAdopted(database: Pool, key: Buffer): Promise<void> {
-  const fingerprint = await readFingerprint(database)
-  if (!fingerprint || fingerprint.equals(fingerprintOf(key))) return
-  throw new AppError('ERR-UNAVAILABLE', {
+/** For /readyz. @throws {AppError} ERR-UNAVAILABLE if the database has adopted another key, or goes to one */
+export async function checkAdopted(database: Pool, masterKeys: MasterKeys): Promise<void> {
+  const named = await readFingerprints(database)
+  if (holdsAll(masterKeys, named)) return
+  if (named.fingerprint && !holds(masterKeys, named.fingerprint)) throw otherKey()
+  const missing = 'rotate-key goes to a key that this process does not have'
+  throw new AppError('ERR-UNAVAILABLE', { message: missing, missing })
+}
+
+/** What signs links to files: made of the key that the database names. With one key at hand nobody has to ask. */
+export async function linkKey(database: Pool, masterKeys: MasterKeys): Promise<string> {
+  if (masterKeys.length === 1) return signingKeyOf(masterKeys[0])
+  return signingKeyOf(keyNamed((await readFingerprints(database)).fingerprint, masterKeys))
+}
+
+/**
+ * The key to encrypt or sign with until the end of the transaction: what is stored under it is not missed by `rotate-key`.
+ * @throws {AppError} ERR-UNAVAILABLE if the database names another key
+ */
+export async function sealingKey(client: ClientBase, masterKeys: MasterKeys): Promise<Buffer> {
+  return keyNamed(await readSealingKey(client), masterKeys)
+}
+
+/** Lets `rotate-key` know, as long as this session lives, which keys its process has. */
+export async function showKeys(client: ClientBase, masterKeys: MasterKeys): Promise<void> {
+  await lockKeys(client, masterKeys.map(fingerprintOf))
+}
+
+export function fingerprintOf(key: Buffer): Buffer {
+  return createHmac('sha256', key).update('grandlivre master key').digest()
+}
+
+/** The first digits of a fingerprint: how keys are told apart without showing them. */
+export function nameOfKey(fingerprint: Buffer): string {
+  return fingerprint.toString('hex', 0, 4)
+}
+
+function keyNamed(fingerprint: Buffer | null, masterKeys: MasterKeys): Buffer {
+  const key = fingerprint ? holds(masterKeys, fingerprint) : masterKeys[0]
+  if (key === undefined) throw otherKey()
+  return key
+}
+
+function holds(keys: readonly Buffer[], fingerprint: Buffer): Buffer | undefined {
+  return keys.find((key) => fingerprintOf(key).equals(fingerprint))
+}
+
+function holdsAll(keys: readonly Buffer[], { fingerprint, nextFingerprint }: Fingerprints): boolean {
+  return [fingerprint, nextFingerprint].every((named) => !named || holds(keys, named))
+}
+
+function otherKey(): AppError {
+  return new AppError('ERR-UNAVAILABLE', {
     message: 'The database has adopted another MASTER_KEY than that of this process',
     missing: 'its MASTER_KEY is not that of this process',
   })
 }
 
-function fingerprintOf(key: Buffer): Buffer {
-  return createHmac('sha256', key).update('grandlivre master key').digest()
-}
-
-function opens(sealed: Buffer, key: Buffer): boolean {
-  try {
-    decrypt(sealed, key)
-    return true
-  } catch {
-    return false
-  }
-}
-
-function refusal(config: KeySettings, key: Buffer | undefined): Error {
+function refusal(
+  config: KeySettings,
+  keys: readonly Buffer[],
+  { fingerprint, nextFingerprint }: Partial<Fingerprints>,
+): Error {
   const path = fileOf(config)
+  const setting = config.masterKey ? 'MASTER_KEY' : path
+  const given = config.formerMasterKey ? `${setting} and FORMER_MASTER_KEY` : setting
+  const here = keys.map((key) => nameOfKey(fingerprintOf(key))).join(' and ')
+  if (fingerprint && nextFingerprint && (holds(keys, fingerprint) ?? holds(keys, nextFingerprint)))
+    return new Error(
+      `rotate-key goes from key ${nameOfKey(fingerprint)} to key ${nameOfKey(nextFingerprint)}, and ${given} holds key ` +
+        `${here}. Nothing was changed. Set MASTER_KEY to the new key and FORMER_MASTER_KEY to the one before, until ` +
+        'rotate-key is done.',
+    )
   const what =
-    key === undefined
+    keys.length === 0
       ? `${path} is missing, and the secrets of this database were stored under the key that it held`
-      : `The secrets of this database were stored under another key than that of ${config.masterKey ? 'MASTER_KEY' : path}`
+      : `The secrets of this database were stored under another key than that of ${given}`
+  const named =
+    fingerprint && keys.length > 0
+      ? ` The database names key ${nameOfKey(fingerprint)}; ${given} holds key ${here}.`
+      : ''
   return new Error(
-    `${what}. Nothing was changed. ` +
+    `${what}. Nothing was changed.${named} ` +
       (config.masterKey
-        ? 'Set MASTER_KEY to the former key, as it was kept beside the backups, or correct the address of the database.'
+        ? 'Set MASTER_KEY to the former key, as it was kept beside the backups, or correct the address of the database. ' +
+          'Where keys are being rotated, set FORMER_MASTER_KEY to the key before MASTER_KEY.'
         : `Put the former file back, or set MASTER_KEY to the key that it held.`),
   )
 }
 
 function fileOf({ dataDir }: KeySettings): string {
   return join(dataDir, 'master.key')
+}
+
+/** Undefined without a key. @throws {Error} if both are the same */
+function keysOf({ formerMasterKey }: KeySettings, key: Buffer | undefined): MasterKeys | undefined {
+  if (key === undefined) return undefined
+  if (formerMasterKey?.equals(key))
+    throw new Error('FORMER_MASTER_KEY is the same key as MASTER_KEY: it must be the one before, or not set')
+  return formerMasterKey ? [key, formerMasterKey] : [key]
 }
 
 /** Undefined if it is not set and there is no file. */

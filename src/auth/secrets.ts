@@ -30,6 +30,9 @@ export function sha256(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }
 
+/** The keys that a process was given, 32 bytes each: `MASTER_KEY` and, while keys are rotated, `FORMER_MASTER_KEY`. */
+export type MasterKeys = readonly [Buffer, ...Buffer[]]
+
 const nonceBytes = 12
 const tagBytes = 16
 
@@ -45,8 +48,17 @@ export function encrypt(secret: string, masterKey: Buffer): Buffer {
   return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext])
 }
 
-/** @throws {Error} if this is not the key it was encrypted with, or if a byte was changed */
-export function decrypt(sealed: Buffer, masterKey: Buffer): string {
+/** @throws {Error} if none of these is the key it was encrypted with, or if a byte was changed */
+export function decrypt(sealed: Buffer, masterKeys: MasterKeys): string {
+  for (const masterKey of masterKeys) {
+    const secret = decryptWith(sealed, masterKey)
+    if (secret !== undefined) return secret
+  }
+  throw new Error('A secret cannot be read: MASTER_KEY is not the key it was stored under')
+}
+
+/** Undefined under another key: the tag does not fit. */
+export function decryptWith(sealed: Buffer, masterKey: Buffer): string | undefined {
   const nonce = sealed.subarray(0, nonceBytes)
   const tag = sealed.subarray(nonceBytes, nonceBytes + tagBytes)
   try {
@@ -54,9 +66,7 @@ export function decrypt(sealed: Buffer, masterKey: Buffer): string {
     decipher.setAuthTag(tag)
     const plain = [decipher.update(sealed.subarray(nonceBytes + tagBytes)), decipher.final()]
     return Buffer.concat(plain).toString('utf8')
-  } catch (cause) {
-    throw new Error('A secret cannot be read: MASTER_KEY is not the key it was stored under', {
-      cause,
-    })
+  } catch {
+    return undefined
   }
 }

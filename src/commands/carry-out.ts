@@ -1,5 +1,5 @@
 import { type Act, Refused, type Secret } from '../acts/act.ts'
-import { loadMasterKey } from '../auth/master-key.ts'
+import { loadMasterKeys } from '../auth/master-key.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
 import { asOwner, userOfMachine } from './with-database.ts'
 
@@ -11,8 +11,8 @@ export function carryOut<Field extends string>(act: Act<Field>, words: Partial<R
   return async (terminal: StaffTerminal, given: Partial<Record<Field, unknown>>): Promise<void> => {
     const run = actOfWords(act, given, { id: '<id>', ...words })
     await asOwner(terminal, async (client, config) => {
-      const masterKey = await loadMasterKey(config)
-      const { says, secret } = await run(client, { staff: userOfMachine(), masterKey })
+      const masterKeys = await loadMasterKeys(config)
+      const { says, secret } = await run(client, { staff: userOfMachine(), masterKeys })
       return secret ? [says, ...secretLines(secret)] : [says]
     })
   }

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { command } from '../../packages/terminal/src/command.ts'
 import { Refused } from '../acts/act.ts'
 import { codeText } from '../acts/fields.ts'
-import { loadMasterKey } from '../auth/master-key.ts'
+import { loadMasterKeys } from '../auth/master-key.ts'
 import { codePattern } from '../auth/third-parties.ts'
 import { inTransaction } from '../db/pool.ts'
 import { type ErasureParts, eraseFolder, leftOfFolder } from '../erasure/erase.ts'
@@ -187,7 +187,7 @@ async function withErasure(
 ): Promise<void> {
   await withDatabase(terminal, async ({ pool, config }) => {
     // The command makes no links, so their address does not matter.
-    const settings = storeSettings(config, await loadMasterKey(config), 'http://127.0.0.1')
+    const settings = storeSettings(config, await loadMasterKeys(config), 'http://127.0.0.1')
     const store = await openStore(settings, defaultTiming.store)
     await run({
       owner: pool,

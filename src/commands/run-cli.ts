@@ -16,6 +16,7 @@ import { maintenanceCommand } from './maintenance.ts'
 import { migrateCommand } from './migrate.ts'
 import { consoleKeyCommands } from './operators/console-key.ts'
 import { partnerCommands } from './partner.ts'
+import { rotateKeyCommand } from './rotate-key.ts'
 import { tenantCommands } from './tenant.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
 import { tokenCommands } from './token.ts'
@@ -59,6 +60,7 @@ export function staffProgram(more: Command<StaffTerminal>[]): Program<StaffTermi
       ...consoleKeyCommands,
       maintenanceCommand,
       failoverCommand,
+      rotateKeyCommand,
     ],
     options: {},
     exitCodes: `Exit codes: 0 done, 1 failed or wrong usage, ${lostCode} the anchor of audit verify was lost in a failover, 130 or 143 interrupted.`,

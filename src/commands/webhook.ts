@@ -10,7 +10,7 @@ import {
   signingSecret,
   subscriptionRecord,
 } from '../acts/subscriptions.ts'
-import { loadMasterKey } from '../auth/master-key.ts'
+import { loadMasterKeys } from '../auth/master-key.ts'
 import { findFolder } from '../auth/tokens.sql.ts'
 import { readConfig } from '../config.ts'
 import { eventKinds } from '../events/kinds.ts'
@@ -67,7 +67,7 @@ export const webhookCommands = [
           postUrl: url,
           onEvents,
         })
-        const secret = await addSigningSecret(client, id, await loadMasterKey(config))
+        const secret = await addSigningSecret(client, id, await loadMasterKeys(config))
         const { host } = new URL(url)
         const details = { host, events: onEvents.join(',') }
         const recorded = subscriptionRecord({ id, partnerCode: partner, schemaId }, details)

@@ -712,6 +712,14 @@ ALTER TABLE movements ENABLE ROW LEVEL SECURITY;
 CREATE POLICY tenant ON movements FOR ALL TO PUBLIC USING (schema_id::bigint = tenant());
 GRANT SELECT ON movements TO grandlivre_service;
 
+CREATE TABLE next_key (
+  one boolean DEFAULT true NOT NULL,
+  fingerprint bytea NOT NULL,
+  CONSTRAINT next_key_pkey PRIMARY KEY (one),
+  CONSTRAINT next_key_fingerprint_check CHECK (length(fingerprint) = 32),
+  CONSTRAINT next_key_one_check CHECK (one)
+);
+
 CREATE TABLE partner_limits (
   third_party_id id NOT NULL,
   requests integer,
@@ -1819,12 +1827,14 @@ RETURN pg_advisory_xact_lock(hashtextextended('grandlivre log of changes'::text,
 ;
 
 CREATE OR REPLACE FUNCTION grandlivre.master_key_standing()
- RETURNS TABLE(fingerprint bytea, newest_secret bytea)
+ RETURNS TABLE(fingerprint bytea, next_fingerprint bytea, newest_secret bytea)
  LANGUAGE sql
  STABLE SECURITY DEFINER
  SET search_path TO 'grandlivre', 'pg_temp'
 BEGIN ATOMIC
  SELECT a.fingerprint,
+     ( SELECT n.fingerprint
+            FROM next_key n) AS fingerprint,
          CASE
              WHEN (a.fingerprint IS NULL) THEN ( SELECT k.secret_encrypted
                 FROM ( SELECT third_party_secrets.secret_encrypted,
@@ -2204,6 +2214,21 @@ begin
 end $function$
 ;
 REVOKE ALL ON FUNCTION resume_subscriptions() FROM PUBLIC;
+
+CREATE OR REPLACE FUNCTION grandlivre.sealing_key()
+ RETURNS bytea
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'grandlivre', 'pg_temp'
+AS $function$
+begin
+  perform pg_advisory_xact_lock_shared(hashtextextended('grandlivre sealing', 0));
+  -- A statement of its own sees what was committed while this one waited.
+  return (select fingerprint from adopted_key);
+end $function$
+;
+REVOKE ALL ON FUNCTION sealing_key() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sealing_key() TO grandlivre_service;
 
 CREATE OR REPLACE FUNCTION grandlivre.selects(on_events text[], folder_ids bigint[], event_name text, of_folder bigint)
  RETURNS boolean

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg'
 import type { AuditTrail } from '../audit/audit-trail.ts'
 import type { RequestSlots } from '../auth/request-slots.ts'
+import type { MasterKeys } from '../auth/secrets.ts'
 import type { Config } from '../config.ts'
 import type { Epoch } from '../db/migrations/version.sql.ts'
 import type { Notifications } from '../db/notifications.ts'
@@ -32,7 +33,7 @@ export interface Services {
   /** Sends requests to subscribers. */
   deliveries: PostParts
   /** Encrypts the secrets that sign deliveries. */
-  masterKey: Buffer
+  masterKeys: MasterKeys
   /** Holds the files of exports. */
   store: ObjectStore
   /** The queue of full exports. */

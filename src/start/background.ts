@@ -1,6 +1,8 @@
 /** The background work of a process: full exports, webhook deliveries, retention. */
-import type { Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { sweepAudit } from '../audit/retention.ts'
+import { sealingKey } from '../auth/master-key.ts'
+import type { MasterKeys } from '../auth/secrets.ts'
 import type { Config } from '../config.ts'
 import { sweepsInTurn } from '../db/sweeping.ts'
 import type { ExportQueue } from '../jobs/queue.ts'
@@ -27,7 +29,7 @@ interface BackgroundParts {
   direct: Pool
   /** The address of that server. */
   directUrl: string
-  masterKey: Buffer
+  masterKeys: MasterKeys
   queue: ExportQueue
   threads: Threads
   attempts: RunningAttempts
@@ -57,11 +59,12 @@ export async function startBackground(parts: BackgroundParts): Promise<{ close()
   }
 }
 
-function startRetention({ config, database, direct, masterKey, store, log }: BackgroundParts) {
+function startRetention({ config, database, direct, masterKeys, store, log }: BackgroundParts) {
   const startSweep = sweepsInTurn(direct, log)
   const files = { database, store, retentionDays: config.fileRetentionDays }
   const changes = { database, retentionDays: config.changesRetentionDays }
-  const audit = { database, months: config.auditRetentionMonths, masterKey }
+  const signingKey = (client: ClientBase) => sealingKey(client, masterKeys)
+  const audit = { database, months: config.auditRetentionMonths, signingKey }
   return [
     startSweep({
       name: 'retention',

@@ -1,6 +1,7 @@
 /** The dependencies of requests, as /readyz checks and names them. */
 import type { Pool } from 'pg'
 import { checkAdopted } from '../auth/master-key.ts'
+import type { MasterKeys } from '../auth/secrets.ts'
 import { type Config, limits } from '../config.ts'
 import type { Address } from '../db/address.ts'
 import { checkConnection } from '../db/check-connection.ts'
@@ -18,7 +19,7 @@ import type { Threads } from '../threads/pool.ts'
 
 export async function needsOf(
   config: Config,
-  masterKey: Buffer,
+  masterKeys: MasterKeys,
   { database, direct }: { database: Pool; direct: Pool },
   { store, threads, telemetry }: { store: ObjectStore; threads: Threads; telemetry: Telemetry },
 ): Promise<Need[]> {
@@ -32,7 +33,7 @@ export async function needsOf(
       check: async () => {
         await checkPool(database, isPooled)
         await checkVersion(database, version)
-        await checkAdopted(database, masterKey)
+        await checkAdopted(database, masterKeys)
       },
     },
     { name: 'the store of files', label: 'store', check: () => files.check() },

@@ -1,6 +1,7 @@
 /** Runs the service until SIGTERM or SIGINT. A second signal ends the process at once. */
 import { once } from 'node:events'
 import { relative } from 'node:path'
+import type { MasterKeys } from '../auth/secrets.ts'
 import { readConfig } from '../config.ts'
 import type { Database } from '../db/database.ts'
 import { type Credentials, credentialsPath, writeCredentials } from '../http/reference/demo-credentials.ts'
@@ -18,7 +19,7 @@ interface Terminal {
 /** Creates what is missing of a folder to try the service with, on the embedded database. */
 type MakeDemoFolder = (
   database: Database,
-  masterKey: Buffer,
+  masterKeys: MasterKeys,
   options: { dataDir: string },
 ) => Promise<Omit<Credentials, 'baseUrl'>>
 
@@ -63,8 +64,8 @@ async function run(timing: Timing, makeDemoFolder: MakeDemoFolder, terminal?: Te
     process.exit(1)
   }
 
-  async function prepareDemo(database: Database, masterKey: Buffer): Promise<(url: string) => void> {
-    const folder = await makeDemoFolder(database, masterKey, { dataDir: config.dataDir })
+  async function prepareDemo(database: Database, masterKeys: MasterKeys): Promise<(url: string) => void> {
+    const folder = await makeDemoFolder(database, masterKeys, { dataDir: config.dataDir })
     return (baseUrl) => {
       credentials = { baseUrl, ...folder }
       writeCredentials(config.dataDir, credentials)

@@ -24,9 +24,9 @@ export function signLink(link: FileLink, signingKey: string): string {
 
 /**
  * @param target path and query, as sent
- * @returns undefined if signLink did not make this link; the caller checks whether it has expired
+ * @returns undefined if signLink did not make this link with one of these keys; the caller checks whether it has expired
  */
-export function readLink(target: string, signingKey: string): FileLink | undefined {
+export function readLink(target: string, signingKeys: readonly string[]): FileLink | undefined {
   const [path = '', search = ''] = target.split('?', 2)
   const query = new URLSearchParams(search)
   const [expires, fileName, given] = ['expires', 'name', 'signature'].map((name) => query.get(name))
@@ -35,8 +35,11 @@ export function readLink(target: string, signingKey: string): FileLink | undefin
   const link: FileLink = { key: path.slice('/files/'.length), fileName, expires: Number(expires) }
   // Compared as text: the last base64url character holds two bits that decoding ignores.
   const bytes = Buffer.from(given)
-  const expected = Buffer.from(signature(link, signingKey))
-  return bytes.length === expected.length && timingSafeEqual(bytes, expected) ? link : undefined
+  const isSigned = signingKeys.some((signingKey) => {
+    const expected = Buffer.from(signature(link, signingKey))
+    return bytes.length === expected.length && timingSafeEqual(bytes, expected)
+  })
+  return isSigned ? link : undefined
 }
 
 /** JSON keeps the three fields apart, whatever a file name contains. */

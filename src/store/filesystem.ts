@@ -14,6 +14,9 @@ import { checkKey, type ObjectStore, type ObjectWriter, StoreError, type StoreSe
 
 type FilesystemSettings = Extract<StoreSettings, { kind: 'filesystem' }>
 
+/** Which of its keys signs now, hexadecimal. */
+export type SignsWith = () => Promise<string>
+
 /** More often than a folder can vanish between its creation and its first file. */
 const createTries = 100
 
@@ -32,9 +35,11 @@ export interface OpenFile {
 
 export class FilesystemStore implements ObjectStore {
   readonly #settings: FilesystemSettings
+  readonly #signsWith: SignsWith
 
-  constructor(settings: FilesystemSettings) {
+  constructor(settings: FilesystemSettings, signsWith: SignsWith = async () => settings.signingKeys[0]!) {
     this.#settings = { ...settings, folder: resolve(settings.folder) }
+    this.#signsWith = signsWith
   }
 
   async create(key: string, _contentType: string): Promise<ObjectWriter> {
@@ -49,7 +54,7 @@ export class FilesystemStore implements ObjectStore {
   async signedUrl(key: string, fileName: string, seconds: number): Promise<string> {
     checkKey(key)
     const expires = Math.floor(Date.now() / 1000) + seconds
-    return this.#settings.publicUrl + signLink({ key, fileName, expires }, this.#settings.signingKey)
+    return this.#settings.publicUrl + signLink({ key, fileName, expires }, await this.#signsWith())
   }
 
   /** For the route that serves files. @returns undefined if there is no such object */
@@ -70,9 +75,9 @@ export class FilesystemStore implements ObjectStore {
     }
   }
 
-  /** Key that signs the links of this store. */
-  get signingKey(): string {
-    return this.#settings.signingKey
+  /** One of them signed each link of this store. */
+  get signingKeys(): readonly string[] {
+    return this.#settings.signingKeys
   }
 
   async remove(key: string): Promise<void> {

@@ -17,8 +17,8 @@ export type StoreSettings =
   | (Folder & {
       /** Public address of the service, without a trailing slash. */
       publicUrl: string
-      /** Hexadecimal. */
-      signingKey: string
+      /** Hexadecimal: one of them signed the address of a file. */
+      signingKeys: readonly string[]
     })
 
 export interface ObjectStore {
@@ -93,20 +93,24 @@ export function checkKey(key: string): void {
 }
 
 /**
- * Completes the store's settings. The key that signs links is derived from the master key, so all processes have the
+ * Completes the store's settings. A key that signs links is derived from the master key, so all processes have the
  * same one and nothing more needs to be stored.
  * @param publicUrl the service's own address; the setting PUBLIC_URL overrides it
  */
 export function storeSettings(
   config: Pick<Config, 'store' | 'publicUrl'>,
-  masterKey: Buffer,
+  masterKeys: readonly Buffer[],
   publicUrl: string,
 ): StoreSettings {
   if (config.store.kind !== 'filesystem') return config.store
-  const signingKey = Buffer.from(hkdfSync('sha256', masterKey, '', 'grandlivre: links to files', 32))
   return {
     ...config.store,
     publicUrl: config.publicUrl ?? publicUrl,
-    signingKey: signingKey.toString('hex'),
+    signingKeys: masterKeys.map(signingKeyOf),
   }
+}
+
+/** Hexadecimal. */
+export function signingKeyOf(masterKey: Buffer): string {
+  return Buffer.from(hkdfSync('sha256', masterKey, '', 'grandlivre: links to files', 32)).toString('hex')
 }

@@ -211,7 +211,7 @@ test('retention deletes rows in order, signs what is left, and never deletes row
     createPool(own.serviceUrl, { max: 1, applicationName: 'grandlivre test' }),
     createOwnerPool(own.ownerUrl, { max: 1, applicationName: 'grandlivre test' }),
   ]
-  const parts = { database: pool, months: 12, masterKey: testMasterKey }
+  const parts = { database: pool, months: 12, signingKey: async () => testMasterKey }
   await staffPool.query(`set session_replication_role = replica; delete from audit_rows;
     update audit_head set count = 0, hash = decode(repeat('00', 32), 'hex')`)
   const row = (at: string) => ({ at, act: 'GET /', details: '{}', outcome: 'sent' })

@@ -200,7 +200,7 @@ async function problemAfter(text: string): Promise<string | undefined> {
   await client.query('begin; set local session_replication_role = replica')
   try {
     await client.query(text)
-    return (await verifyAudit(client, { masterKey: testMasterKey })).problem
+    return (await verifyAudit(client, { masterKeys: [testMasterKey] })).problem
   } finally {
     await client.query('rollback')
   }
@@ -220,7 +220,7 @@ test('rows cut off before it, with a row that fits: only the anchor tells, and s
   await client.query(`delete from audit_rows where number = ${count};
     update audit_rows set details = replace(details, '"last":${count}', '"last":${Number(count) - 1}')
     where number = ${number}; ${rehash}`)
-  const verified = await verifyAudit(client, { masterKey: testMasterKey, anchor: { count, hash } })
+  const verified = await verifyAudit(client, { masterKeys: [testMasterKey], anchor: { count, hash } })
   await client.query('rollback')
   expect(verified.problem).toBeUndefined()
   expect(verified.lostIn).toMatchObject({ number, last: begun[1]!.number, at: begun[2]!.at })
@@ -237,11 +237,11 @@ test('the role of the service cannot begin an epoch in the audit', async () => {
 })
 
 test('retention deletes rows before a jump and after it', async () => {
-  expect(await sweepAudit({ database: service, months: 12, masterKey: testMasterKey })).toBe(1)
+  expect(await sweepAudit({ database: service, months: 12, signingKey: async () => testMasterKey })).toBe(1)
   expect((await verify('--anchor', `${ends[1]!.count}:${ends[1]!.hash}`)).code).toBe(0)
   await client.query(`set session_replication_role = replica;
     update audit_rows set at = '2021-01-01' where number < ${begun[1]!.number}; set session_replication_role = origin`)
-  expect(await sweepAudit({ database: service, months: 12, masterKey: testMasterKey })).toBe(4)
+  expect(await sweepAudit({ database: service, months: 12, signingKey: async () => testMasterKey })).toBe(4)
   const { out } = await verify()
   // Their times were changed here, and nothing else was.
   expect(out).not.toContain(begun[0]!.number)

@@ -45,7 +45,7 @@ beforeAll(async () => {
     tokenId: '7',
     details: { partner: 'ACME' },
   })
-  expect(await sweepAudit({ database: service, months: 12, masterKey: testMasterKey })).toBe(10)
+  expect(await sweepAudit({ database: service, months: 12, signingKey: async () => testMasterKey })).toBe(10)
   await service.end()
   anchor = (await readHead(client))!
   first = 11
@@ -83,7 +83,7 @@ async function problemAfter(falsify: () => Promise<unknown>, noted?: Link): Prom
   await client.query('begin')
   try {
     await falsify()
-    return (await verifyAudit(client, { masterKey: testMasterKey, anchor: noted })).problem
+    return (await verifyAudit(client, { masterKeys: [testMasterKey], anchor: noted })).problem
   } finally {
     await client.query('rollback')
   }

@@ -8,7 +8,7 @@ import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { sampleCommands } from '../../packages/sample/src/sample-commands.ts'
 import { createTerminal } from '../../packages/terminal/src/terminal.ts'
-import { keyCheck, loadMasterKey } from '../../src/auth/master-key.ts'
+import { keyCheck, loadMasterKeys } from '../../src/auth/master-key.ts'
 import { encrypt } from '../../src/auth/secrets.ts'
 import { runCli } from '../../src/commands/run-cli.ts'
 import { openDatabase } from '../../src/db/database.ts'
@@ -36,9 +36,9 @@ async function makeOld(): Promise<void> {
   await staff.end()
   await ask(
     database.ownerUrl,
-    `drop function grandlivre.master_key_standing(), grandlivre.adopt_master_key(bytea);
-     drop table grandlivre.adopted_key;
-     delete from grandlivre.migrations where version = 13`,
+    `drop function grandlivre.master_key_standing(), grandlivre.adopt_master_key(bytea), grandlivre.sealing_key();
+     drop table grandlivre.adopted_key, grandlivre.next_key;
+     delete from grandlivre.migrations where name in ('0013_master_key.expand.sql', '0022_rotate_key.expand.sql')`,
   )
 }
 
@@ -183,7 +183,7 @@ describe('a new database', () => {
     const { dataDir: made } = settings
     expect(await ask(database.ownerUrl, 'select fingerprint as kept from grandlivre.adopted_key')).toEqual([
       {
-        kept: createHmac('sha256', await loadMasterKey({ masterKey: undefined, dataDir: made }))
+        kept: createHmac('sha256', (await loadMasterKeys({ masterKey: undefined, dataDir: made }))[0])
           .update('grandlivre master key')
           .digest(),
       },

@@ -176,6 +176,7 @@ test('the role writes only the tables of full exports, digests and webhooks, and
     'master_key_standing',
     'pass_gate',
     'read_ledger_cursor',
+    'sealing_key',
     'tenants_with_exports',
     'uncount_request',
   ])

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { loadMasterKey } from '../../src/auth/master-key.ts'
+import { loadMasterKeys } from '../../src/auth/master-key.ts'
 import { decrypt, encrypt, makeSigningSecret, makeToken } from '../../src/auth/secrets.ts'
 
 test('tokens and secrets name their kind and hold 256 random bits', () => {
@@ -17,22 +17,22 @@ test('tokens and secrets name their kind and hold 256 random bits', () => {
 describe('an encrypted secret', () => {
   const key = randomBytes(32)
 
-  test('decrypts with its key, and never looks the same twice', () => {
+  test('decrypts with its key among others, and never looks the same twice', () => {
     const secret = makeToken('secret')
-    expect(decrypt(encrypt(secret, key), key)).toBe(secret)
+    expect(decrypt(encrypt(secret, key), [randomBytes(32), key])).toBe(secret)
     expect(encrypt(secret, key)).not.toEqual(encrypt(secret, key))
     expect(encrypt(secret, key).includes(secret.slice(11))).toBe(false)
   })
 
-  test('is refused with another key, or if any byte was changed or is missing', () => {
+  test('is refused with other keys, or if any byte was changed or is missing', () => {
     const sealed = encrypt('glv_secret_x', key)
     const message = /MASTER_KEY is not the key/
-    expect(() => decrypt(sealed, randomBytes(32))).toThrow(message)
+    expect(() => decrypt(sealed, [randomBytes(32), randomBytes(32)])).toThrow(message)
     for (let at = 0; at < sealed.length; at += 1) {
       const changed = Buffer.from(sealed)
       changed[at]! ^= 1
-      expect(() => decrypt(changed, key)).toThrow(message)
-      expect(() => decrypt(sealed.subarray(0, at), key)).toThrow(message)
+      expect(() => decrypt(changed, [key])).toThrow(message)
+      expect(() => decrypt(sealed.subarray(0, at), [key])).toThrow(message)
     }
   })
 })
@@ -48,19 +48,19 @@ describe('the master key', () => {
 
   test('is the one in the settings if there is one, and nothing is written', async () => {
     const masterKey = randomBytes(32)
-    expect(await loadMasterKey({ masterKey, dataDir })).toBe(masterKey)
+    expect(await loadMasterKeys({ masterKey, dataDir })).toEqual([masterKey])
     await expect(readdir(dataDir)).rejects.toThrow('ENOENT')
   })
 
   test('is not made where its file is missing, nor replaced if that holds something else, and the file stays as it is', async () => {
     const path = join(dataDir, 'master.key')
-    await expect(loadMasterKey({ masterKey: undefined, dataDir })).rejects.toThrow(
+    await expect(loadMasterKeys({ masterKey: undefined, dataDir })).rejects.toThrow(
       /is missing, and .* Put the former file back/,
     )
     await mkdir(dataDir, { recursive: true })
     for (const content of ['', 'abc', `${'0'.repeat(63)}g`]) {
       await writeFile(path, content)
-      await expect(loadMasterKey({ masterKey: undefined, dataDir })).rejects.toThrow(
+      await expect(loadMasterKeys({ masterKey: undefined, dataDir })).rejects.toThrow(
         `${path} must hold 64 hexadecimal digits`,
       )
       expect(await readFile(path, 'utf8')).toBe(content)

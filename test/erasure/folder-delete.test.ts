@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { tablesOfFolder } from '../../src/erasure/erase.ts'
-import { cliWith } from '../support/cli.ts'
+import { cli } from '../support/cli.ts'
 import { download } from '../support/download.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { request } from '../support/service.ts'
@@ -26,7 +26,8 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true })
 })
 
-const staff = (...words: string[]) => cliWith({ DATA_DIR: dataDir }, stage.database.ownerUrl, ...words)
+const staff = (...words: string[]) =>
+  cli({ ownerUrl: stage.database.ownerUrl, env: { DATA_DIR: dataDir } }, ...words)
 
 /** Rows of all tables whose text contains one of these, by table. */
 async function tablesWith(texts: string[]): Promise<Record<string, number>> {

@@ -54,7 +54,7 @@ beforeAll(async () => {
   })
   const queue = new ExportQueue(serviceUrl, log, defaultTiming.exports)
   await queue.start()
-  const files = storeSettings(config, testMasterKey, 'http://127.0.0.1')
+  const files = storeSettings(config, [testMasterKey], 'http://127.0.0.1')
   const store = await openStore(files, defaultTiming.store)
   threads = createThreads(
     1,
@@ -74,7 +74,7 @@ beforeAll(async () => {
     config,
     database,
     deliveries: postPartsOf(config, defaultTiming.deliveries, noTelemetry),
-    masterKey: testMasterKey,
+    masterKeys: [testMasterKey],
     requestSlots,
     notifications,
     waitingReads: new FairTurns(2),

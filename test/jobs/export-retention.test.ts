@@ -22,7 +22,7 @@ afterAll(() => stage?.close())
 describe('retention', () => {
   /** The store of the services. Its links, signed with another key, are not used. */
   const openObjects = () =>
-    openStore({ ...stage.store, publicUrl: stage.url, signingKey: '00'.repeat(32) }, defaultTiming.store)
+    openStore({ ...stage.store, publicUrl: stage.url, signingKeys: ['00'.repeat(32)] }, defaultTiming.store)
   const age = (id: string, ago: string) =>
     stage.sql('update grandlivre.exports set finished_at = clock_timestamp() - $2::interval where id = $1', [
       id,

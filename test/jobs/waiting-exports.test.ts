@@ -31,7 +31,7 @@ const task = {
 } as const
 
 /** Nothing is stored. */
-const store: StoreSettings = { kind: 'filesystem', folder: '', publicUrl: '', signingKey: '' }
+const store: StoreSettings = { kind: 'filesystem', folder: '', publicUrl: '', signingKeys: [] }
 
 let database: TestDatabase
 let staff: Staff

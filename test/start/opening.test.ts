@@ -21,9 +21,9 @@ beforeEach(async () => {
   database = await createTestDatabase()
   await ask(
     database.ownerUrl,
-    `drop function grandlivre.master_key_standing(), grandlivre.adopt_master_key(bytea);
-     drop table grandlivre.adopted_key;
-     delete from grandlivre.migrations where version = 13`,
+    `drop function grandlivre.master_key_standing(), grandlivre.adopt_master_key(bytea), grandlivre.sealing_key();
+     drop table grandlivre.adopted_key, grandlivre.next_key;
+     delete from grandlivre.migrations where name in ('0013_master_key.expand.sql', '0022_rotate_key.expand.sql')`,
   )
   holder = new pg.Client({ connectionString: database.ownerUrl })
   await holder.connect()

@@ -14,40 +14,35 @@ export interface CommandResult {
   error: string
 }
 
-/** Runs a staff command in this process. */
-export function cli(ownerUrl: string, ...words: string[]): Promise<CommandResult> {
-  return cliWith({}, ownerUrl, ...words)
-}
+/** The address of the owner, with settings that differ. */
+type At = string | { ownerUrl: string; env: Record<string, string> }
 
-/** The same with further settings. */
-export async function cliWith(
-  settings: Record<string, string>,
-  ownerUrl: string,
-  ...words: string[]
-): Promise<CommandResult> {
+/** Runs a staff command in this process. */
+export async function cli(at: At, ...words: string[]): Promise<CommandResult> {
   const result = { code: 0, out: '', error: '' }
   const terminal = createTerminal({
     input: Readable.from([]),
     out: { write: (text) => (result.out += text) },
     err: { write: (text) => (result.error += text) },
   })
-  const env = { ...environmentOf(ownerUrl), ...settings }
+  const env = environmentOf(at)
   // No signal ever arrives.
   const stop = () => new AbortController().signal
   result.code = await runCli(words, { ...terminal, env, stop }, sampleCommands)
   return result
 }
 
-function environmentOf(ownerUrl: string) {
-  return { DATA_DIR: tmpdir(), DATABASE_URL: ownerUrl, MASTER_KEY: testMasterKey.toString('hex') }
+function environmentOf(at: At) {
+  const { ownerUrl, env } = typeof at === 'string' ? { ownerUrl: at, env: {} } : at
+  return { DATA_DIR: tmpdir(), DATABASE_URL: ownerUrl, MASTER_KEY: testMasterKey.toString('hex'), ...env }
 }
 
 /** Runs a staff command in its own process, so that it can be watched and interrupted. */
 export function startCli(
-  ownerUrl: string,
+  at: At,
   ...words: string[]
 ): { child: ChildProcess; soFar: CommandResult; ended: Promise<CommandResult> } {
-  const env = { ...environment, ...environmentOf(ownerUrl) }
+  const env = { ...environment, ...environmentOf(at) }
   const child = spawn(process.execPath, ['src/cli.ts', ...words], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const soFar = { code: 0, out: '', error: '' }
   child.stdout.on('data', (chunk) => {

@@ -45,6 +45,7 @@ export async function startTestService(
     directDatabaseUrl: undefined,
     exportDatabaseUrl: undefined,
     masterKey: testMasterKey,
+    formerMasterKey: undefined,
     timeZone: 'Europe/Paris',
     exportThreads: 1,
     exportsPerThread: 8,

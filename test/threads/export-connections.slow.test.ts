@@ -32,7 +32,7 @@ test('a thread opens two connections at its start, and keeps two after a burst o
   const threads = createThreads(1, noTelemetry, {
     database: asAddress(database.serviceUrl),
     exportsPerThread: defaultExportsPerThread,
-    store: { kind: 'filesystem', folder: '', publicUrl: '', signingKey: '' },
+    store: { kind: 'filesystem', folder: '', publicUrl: '', signingKeys: [] },
     storeTiming: defaultTiming.store,
     timeZone: 'Europe/Paris',
   })

@@ -5,7 +5,8 @@
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
 import { findCaller } from '../../../src/auth/callers.sql.ts'
-import { type Level, sha256 } from '../../../src/auth/secrets.ts'
+import { sealingKey } from '../../../src/auth/master-key.ts'
+import { type Level, type MasterKeys, sha256 } from '../../../src/auth/secrets.ts'
 import { insertThirdParty } from '../../../src/auth/third-parties.sql.ts'
 import { makeSecret, rotateSecret } from '../../../src/auth/third-parties.ts'
 import type { Opened } from '../../../src/auth/tokens.sql.ts'
@@ -43,7 +44,7 @@ export interface DemoOptions {
  */
 export async function ensureDemoFolder(
   database: Pick<DatabaseUrls, 'ownerUrl'>,
-  masterKey: Buffer,
+  masterKeys: MasterKeys,
   options: DemoOptions,
 ): Promise<Omit<Credentials, 'baseUrl'>> {
   const pool = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre demo' })
@@ -63,7 +64,7 @@ export async function ensureDemoFolder(
       // Otherwise triggers within an hour would get an export of the folder's old content.
       if (!folder) await forgetExports(client, { schemaId, folderId })
       const kept = await keptSecrets(client, options.dataDir, folderId)
-      const secrets = kept ?? (await makeSecrets(client, masterKey, { schemaId, firmId, folderId }))
+      const secrets = kept ?? (await makeSecrets(client, masterKeys, { schemaId, firmId, folderId }))
       return {
         ...secrets,
         societyId: folderId,
@@ -114,8 +115,8 @@ async function keptSecrets(
   return { thirdPartySecret, companyToken, firmToken } as Secrets
 }
 
-async function makeSecrets(client: ClientBase, masterKey: Buffer, opened: Opened): Promise<Secrets> {
-  const { plain: thirdPartySecret, secret } = makeSecret(masterKey)
+async function makeSecrets(client: ClientBase, masterKeys: MasterKeys, opened: Opened): Promise<Secrets> {
+  const { plain: thirdPartySecret, secret } = makeSecret(await sealingKey(client, masterKeys))
   const isKnown = await rotateSecret(client, demo, secret, 0)
   if (isKnown) await revokeTokensOf(client, demo)
   else await insertThirdParty(client, { code: demo, name: 'Demo', kind: 'partner', secret })

@@ -85,12 +85,12 @@ async function show(config: Config, { movements, out, once: ends, stop }: Show):
     { ...config, port, rateLimit: { ...config.rateLimit, requests: 1_000 } },
     {
       log: createLog('warn', process.stderr),
-      prepare: async (database, masterKey) => {
+      prepare: async (database, masterKeys) => {
         stop.throwIfAborted()
         ownerUrl = database.ownerUrl
         print(`Database  PostgreSQL, embedded, in ${pathOf(config.dataDir)}; ${since(started)}`)
         const folder = await fillFolder(movements, stop, (onProgress) =>
-          ensureDemoFolder(database, masterKey, { dataDir: config.dataDir, movements, onProgress }),
+          ensureDemoFolder(database, masterKeys, { dataDir: config.dataDir, movements, onProgress }),
         )
         return (baseUrl) => {
           credentials = { baseUrl, ...folder }

@@ -1,6 +1,6 @@
 import { createPartner } from '../../../src/acts/partners.ts'
 import { issuePartnerToken } from '../../../src/acts/tokens.ts'
-import { loadMasterKey } from '../../../src/auth/master-key.ts'
+import { loadMasterKeys } from '../../../src/auth/master-key.ts'
 import { findThirdParty } from '../../../src/auth/third-parties.sql.ts'
 import { secretLines } from '../../../src/commands/carry-out.ts'
 import { checkLine } from '../../../src/commands/terminal/check-line.ts'
@@ -95,7 +95,7 @@ async function seedFirms(
 ): Promise<void> {
   const create = createPartner({ code, name: 'Reader of seeded firms', kind: 'partner' })
   await withDatabase(terminal, async ({ pool, config }) => {
-    const doer = { staff: userOfMachine(), masterKey: await loadMasterKey(config) }
+    const doer = { staff: userOfMachine(), masterKeys: await loadMasterKeys(config) }
     for (let number = 0; number < firms; number++) {
       const started = performance.now()
       const options = { ...plan, seed: plan.seed + number, onProgress: showProgress(terminal, started) }

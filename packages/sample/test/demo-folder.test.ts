@@ -27,7 +27,7 @@ afterAll(async () => {
 
 async function ensure(movements?: number): Promise<Credentials> {
   const options = movements === undefined ? { dataDir } : { dataDir, movements }
-  const folder = await ensureDemoFolder(database, testMasterKey, options)
+  const folder = await ensureDemoFolder(database, [testMasterKey], options)
   writeCredentials(dataDir, { baseUrl: service.url, ...folder })
   return JSON.parse(await readFile(join(dataDir, 'credentials.json'), 'utf8'))
 }

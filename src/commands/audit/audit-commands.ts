@@ -4,7 +4,7 @@ import { partnerOf } from '../../acts/partners.ts'
 import { type Link, listAudit, readOneState } from '../../audit/audit.sql.ts'
 import type { EpochRow } from '../../audit/epoch-row.ts'
 import { type Verification, verifyAudit } from '../../audit/verify.ts'
-import { loadMasterKey } from '../../auth/master-key.ts'
+import { loadMasterKeys } from '../../auth/master-key.ts'
 import { inTransaction } from '../../db/pool.ts'
 import { auditList, momentOf } from '../../lists/audit.ts'
 import { idKind, momentKind, mostOption } from '../terminal/kinds.ts'
@@ -54,10 +54,10 @@ export const auditCommands = [
           checked / Math.max(all, 1),
         )
       await withDatabase(terminal, async ({ pool, config }) => {
-        const masterKey = await loadMasterKey(config)
+        const masterKeys = await loadMasterKeys(config)
         const verification = await inTransaction(pool, async (client) => {
           await readOneState(client)
-          return verifyAudit(client, { masterKey, anchor, onProgress })
+          return verifyAudit(client, { masterKeys, anchor, onProgress })
         })
         terminal.print(reportOf(verification, anchor))
         if (verification.problem) throw new Error('The audit is not whole')

@@ -30,7 +30,7 @@ export function addFileRoute(app: OpenAPIHono<Edge>, services: Services): void {
 async function answerFile(c: Context<Edge>, services: Services): Promise<Response> {
   const { store } = services
   if (!(store instanceof FilesystemStore)) throw new AppError('ERR-NOT-FOUND')
-  const link = checkLink(c.env.incoming.url ?? '', store.signingKey, Date.now())
+  const link = checkLink(c.env.incoming.url ?? '', store.signingKeys, Date.now())
   const owner = readFileKey(link.key)
   const facts = owner && {
     thirdPartyId: null,
@@ -76,9 +76,9 @@ async function answerFile(c: Context<Edge>, services: Services): Promise<Respons
 }
 
 /** @throws {AppError} 404 if the path is not a file key, 403 if the signature is wrong, 410 if the link has expired */
-function checkLink(target: string, signingKey: string, now: number): FileLink {
+function checkLink(target: string, signingKeys: readonly string[], now: number): FileLink {
   if (!isKey(target.split('?', 1)[0]!.slice('/files/'.length))) throw new AppError('ERR-NOT-FOUND')
-  const link = readLink(target, signingKey)
+  const link = readLink(target, signingKeys)
   if (!link) throw new AppError('ERR-FILE-LINK-INVALID')
   if (link.expires * 1000 <= now) throw new AppError('ERR-FILE-LINK-EXPIRED')
   return link

@@ -8,6 +8,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { PoolClient } from 'pg'
+import type { MasterKeys } from '../../auth/secrets.ts'
 import { limits } from '../../config.ts'
 import { isAway } from '../../db/outage.ts'
 import type { Log } from '../../log.ts'
@@ -35,7 +36,7 @@ const successEveryMs = 60_000
 
 export interface DeliverParts extends PostParts {
   /** Decrypts the secrets that sign. */
-  masterKey: Buffer
+  masterKeys: MasterKeys
   log: Log
   /** Epoch milliseconds. */
   now: () => number
@@ -74,7 +75,7 @@ export async function deliver(parts: DeliverParts, turn: Turn): Promise<void> {
   })
   while (sending) {
     const { receiver, delivery } = sending
-    const secrets = openSecrets(receiver, parts.masterKey)
+    const secrets = openSecrets(receiver, parts.masterKeys)
     const { id, body, firstSequence, lastSequence, epoch } = delivery
     const sequence = firstSequence === null ? undefined : `${firstSequence}-${lastSequence}`
     const request = {
@@ -99,7 +100,7 @@ export async function deliver(parts: DeliverParts, turn: Turn): Promise<void> {
  * @param last the delivery sent before
  */
 async function next(
-  { now, masterKey }: DeliverParts,
+  { now, masterKeys }: DeliverParts,
   client: PoolClient,
   subscriptionId: string,
   last?: Delivery,
@@ -107,7 +108,7 @@ async function next(
   const waiting = await findWaiting(client, subscriptionId, now())
   if (!waiting) return undefined
   const { receiver, due, batchWaits } = waiting
-  await ensureSigningSecret(client, subscriptionId, receiver, masterKey)
+  await ensureSigningSecret(client, subscriptionId, receiver, masterKeys)
   if (due && receiver.level === 'firm') due.body = await bodyForFirm(client, subscriptionId, due)
   const sending = due && { receiver, delivery: due }
   if (batchWaits || (due && !last?.isReplay)) return sending

@@ -161,7 +161,8 @@ export class Dispatcher {
     }
     // Notifications from before the session were missed.
     this.#rounds.notified.restart()
-    const session = await ListenerSession.open(this.#parts.directUrl, notify)
+    const { directUrl, masterKeys } = this.#parts
+    const session = await ListenerSession.open(directUrl, masterKeys, notify)
     this.#session = session
     session.lost.then(() => {
       this.#session = undefined

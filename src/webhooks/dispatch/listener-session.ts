@@ -1,9 +1,12 @@
 /**
  * The long-lived connection of a dispatcher. It listens for notifications of new events, and holds an advisory lock for
- * each subscription that the process is delivering to. A killed process loses the connection and with it the locks, at
+ * each subscription that the process is delivering to, and for each master key that it has. A killed process loses the connection and with it the locks, at
  * once and without leases or clocks. Like the connection of the request slots, it must lead to PostgreSQL itself.
  */
+import { hostname } from 'node:os'
 import type pg from 'pg'
+import { showKeys } from '../../auth/master-key.ts'
+import type { MasterKeys } from '../../auth/secrets.ts'
 import { connectSafely } from '../../db/check-connection.ts'
 import { singleConnection } from '../../db/pool.ts'
 import { listenForEvents, lockSubscriptions, passDeliveryIds, unlockSubscriptions } from './locks.sql.ts'
@@ -22,17 +25,24 @@ export class ListenerSession {
   }
 
   /**
+   * @param masterKeys those of this process, which rotate-key has to know
    * @param onEvents called with the id of a schema that has new events
    * @throws {Error} if the database is away
    */
-  static async open(url: string, onEvents: (schemaId: string) => void): Promise<ListenerSession> {
-    const client = singleConnection(url, 'grandlivre dispatcher')
+  static async open(
+    url: string,
+    masterKeys: MasterKeys,
+    onEvents: (schemaId: string) => void,
+  ): Promise<ListenerSession> {
+    // The name of the process, for rotate-key, which may not see the address of another login.
+    const client = singleConnection(url, `grandlivre dispatcher ${hostname().slice(0, 30)}:${process.pid}`)
     const session = new ListenerSession(client)
     client.on('error', () => session.#lose())
     client.on('end', () => session.#lose())
     client.on('notification', ({ payload }) => onEvents(payload ?? ''))
     try {
       await connectSafely(client, { actor: 'service' })
+      await showKeys(client, masterKeys)
       await passDeliveryIds(client)
       await listenForEvents(client)
     } catch (error) {

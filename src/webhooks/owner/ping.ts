@@ -4,6 +4,7 @@
  * subscription. It goes through the same checks of its target as every delivery.
  */
 import type { ClientBase, Pool } from 'pg'
+import type { MasterKeys } from '../../auth/secrets.ts'
 import { limits } from '../../config.ts'
 import { inTenant, whileDelivering } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
@@ -26,7 +27,7 @@ interface PingParts {
   /** Connects as the service role. */
   database: Pool
   deliveries: PostParts
-  masterKey: Buffer
+  masterKeys: MasterKeys
   /** Of the request that asks for it. */
   trace?: TraceHeaders | undefined
 }
@@ -70,7 +71,7 @@ export async function preparePing(
 
 /** The second half, after that transaction. @throws {AppError} ERR-WEBHOOK-NOT-FOUND */
 export async function sendPing(
-  { database, deliveries, masterKey, trace }: PingParts,
+  { database, deliveries, masterKeys, trace }: PingParts,
   subscriptionId: string,
   { postUrl, deliveryId, scope, disabled }: PreparedPing,
 ): Promise<Pinged> {
@@ -78,7 +79,7 @@ export async function sendPing(
   const sealed = await whileDelivering(database, async (client) => {
     const secrets = await lockSealedSecrets(client, subscriptionId)
     if (!secrets) throw new AppError('ERR-WEBHOOK-NOT-FOUND')
-    await ensureSigningSecret(client, subscriptionId, secrets, masterKey)
+    await ensureSigningSecret(client, subscriptionId, secrets, masterKeys)
     return secrets
   })
   const at = Date.now()
@@ -92,7 +93,7 @@ export async function sendPing(
     epoch: undefined,
     date: at,
     trace,
-    ...openSecrets(sealed, masterKey),
+    ...openSecrets(sealed, masterKeys),
   }
   // Its time-out is shorter than the time that a stopping process gives to running requests.
   const response = await post(deliveries, request, new AbortController().signal)

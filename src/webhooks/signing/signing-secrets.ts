@@ -4,7 +4,8 @@
  * were such secrets gets its first one with its next delivery: its owner learns one by a rotation.
  */
 import type { ClientBase } from 'pg'
-import { decrypt, encrypt, makeSigningSecret } from '../../auth/secrets.ts'
+import { sealingKey } from '../../auth/master-key.ts'
+import { decrypt, encrypt, type MasterKeys, makeSigningSecret } from '../../auth/secrets.ts'
 import { limits } from '../../config.ts'
 import { AppError } from '../../errors.ts'
 import {
@@ -18,10 +19,11 @@ import {
 export async function addSigningSecret(
   client: ClientBase,
   subscriptionId: string,
-  masterKey: Buffer,
+  masterKeys: MasterKeys,
 ): Promise<string> {
   const secret = makeSigningSecret()
-  await insertSigningSecret(client, subscriptionId, encrypt(secret, masterKey))
+  const sealed = encrypt(secret, await sealingKey(client, masterKeys))
+  await insertSigningSecret(client, subscriptionId, sealed)
   return secret
 }
 
@@ -34,7 +36,7 @@ export async function addSigningSecret(
 export async function rotateSigningSecret(
   client: ClientBase,
   subscriptionId: string,
-  masterKey: Buffer,
+  masterKeys: MasterKeys,
 ): Promise<string> {
   const { count, seconds } = await countSigningSecrets(client, subscriptionId)
   if (count >= limits.signingSecretsMax)
@@ -43,7 +45,7 @@ export async function rotateSigningSecret(
       headers: { 'Retry-After': String(seconds) },
     })
   await retireSigningSecret(client, subscriptionId, limits.signingSecretKeptMs)
-  return addSigningSecret(client, subscriptionId, masterKey)
+  return addSigningSecret(client, subscriptionId, masterKeys)
 }
 
 /** Gives a subscription its first secret if it has none. Its row must be locked. */
@@ -51,20 +53,20 @@ export async function ensureSigningSecret(
   client: ClientBase,
   subscriptionId: string,
   { sealedSigningSecrets }: SealedSecrets,
-  masterKey: Buffer,
+  masterKeys: MasterKeys,
 ): Promise<void> {
   if (sealedSigningSecrets.length > 0) return
-  const secret = await addSigningSecret(client, subscriptionId, masterKey)
-  sealedSigningSecrets.push(encrypt(secret, masterKey))
+  const secret = await addSigningSecret(client, subscriptionId, masterKeys)
+  sealedSigningSecrets.push(encrypt(secret, masterKeys[0]))
 }
 
-/** @throws {Error} if they were encrypted with another key */
+/** @throws {Error} if one was encrypted with none of these keys */
 export function openSecrets(
   { sealedSecret, sealedSigningSecrets }: SealedSecrets,
-  masterKey: Buffer,
+  masterKeys: MasterKeys,
 ): { secret: string; signingSecrets: string[] } {
   return {
-    secret: decrypt(sealedSecret, masterKey),
-    signingSecrets: sealedSigningSecrets.map((sealed) => decrypt(sealed, masterKey)),
+    secret: decrypt(sealedSecret, masterKeys),
+    signingSecrets: sealedSigningSecrets.map((sealed) => decrypt(sealed, masterKeys)),
   }
 }

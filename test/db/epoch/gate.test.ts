@@ -170,7 +170,7 @@ const enableAtLatest = async (client: PoolClient) => {
   )
   await enableOne({ id: subscriptionId, latest: 'yes' })(client, {
     staff: 'test',
-    masterKey: Buffer.alloc(32),
+    masterKeys: [Buffer.alloc(32)],
   })
 }
 const ping = async (client: PoolClient) => (await allowPing(client, subscriptionId, 0))!.deliveryId

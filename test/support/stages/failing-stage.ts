@@ -277,7 +277,7 @@ export async function folderIn(dataDir: string): Promise<Files> {
   return {
     settings: { DATA_DIR: dataDir },
     store: await openStore(
-      { kind: 'filesystem', folder, publicUrl: '', signingKey: '' },
+      { kind: 'filesystem', folder, publicUrl: '', signingKeys: [] },
       defaultTiming.store,
     ),
     stored: async () => {

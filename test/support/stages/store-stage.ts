@@ -56,7 +56,7 @@ export async function openFolderStage(inner?: string): Promise<FolderStage> {
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const signingKey = randomBytes(32).toString('hex')
-  const settings: StoreSettings = { kind: 'filesystem', folder, publicUrl: url, signingKey }
+  const settings: StoreSettings = { kind: 'filesystem', folder, publicUrl: url, signingKeys: [signingKey] }
   const store = await openStore(settings, quickRetries)
   addFileRoute(app, { store, log } as unknown as Services)
   const leftovers = async () => {

@@ -186,7 +186,7 @@ function startDispatcher(directUrl: string, options: DispatchOptions): RunningDi
   const dispatcher = Dispatcher.start({
     directUrl,
     database,
-    masterKey: testMasterKey,
+    masterKeys: [testMasterKey],
     agent,
     rules,
     timing: { ...defaultTiming.deliveries, ...timing },

@@ -36,7 +36,7 @@ test('a receiver whose response starts at once but ends late is slow, and has su
       rules,
       timing,
       telemetry: noTelemetry,
-      masterKey: testMasterKey,
+      masterKeys: [testMasterKey],
       log: () => {},
       now: Date.now,
       random: Math.random,

@@ -3,6 +3,7 @@ import pg from 'pg'
 import { expect, test } from 'vitest'
 import { ListenerSession } from '../../../src/webhooks/dispatch/listener-session.ts'
 import { createTestDatabase } from '../../support/servers/database.ts'
+import { testMasterKey } from '../../support/service.ts'
 
 const ids = Array.from({ length: 200 }, (_, number) => String(number))
 
@@ -10,7 +11,7 @@ test('of two sessions that lock many subscriptions at once, only one holds each,
   onTestFinished,
 }) => {
   const database = await createTestDatabase()
-  const open = () => ListenerSession.open(database.serviceUrl, () => {})
+  const open = () => ListenerSession.open(database.serviceUrl, [testMasterKey], () => {})
   const [one, two] = [await open(), await open()]
   onTestFinished(async () => {
     await Promise.all([one.close(), two.close()])
@@ -38,7 +39,7 @@ test('ids of deliveries that a crash of the database may have forgotten are pass
   const next = async () =>
     Number((await client.query(`select nextval('grandlivre.delivery_ids') as id`)).rows[0].id)
   const before = await next()
-  const session = await ListenerSession.open(database.serviceUrl, () => {})
+  const session = await ListenerSession.open(database.serviceUrl, [testMasterKey], () => {})
   onTestFinished(async () => {
     await session.close()
     await client.end()

@@ -19,7 +19,8 @@ export function actAction({ path, act, back }: ActForm): Action {
   return onceAction(path, async (context, form) => {
     const run = actAtPath(act, fieldsOf(form), context)
     const { owner, staff, services } = context
-    const done = await inTransaction(owner, (client) => run(client, { staff, masterKey: services.masterKey }))
+    const { masterKeys } = services
+    const done = await inTransaction(owner, (client) => run(client, { staff, masterKeys }))
     return answer(done, back(done))
   })
 }

@@ -81,14 +81,14 @@ export const replayEvents = actAction({ path: '/subscriptions/:id/replay', act: 
 /** Not an act like the others: its event is sent after the transaction. */
 export const pingSubscription: Action = onceAction('/subscriptions/:id/ping', async (context) => {
   const id = idOf(context, 'id', 'subscription')
-  const { database, deliveries, masterKey } = context.services
+  const { database, deliveries, masterKeys } = context.services
   const { isSuspended, ...prepared } = await inTransaction(context.owner, async (client) => {
     const locked = await lockOne(client, id)
     const allowed = await preparePing(client, locked)
     await recordAct(client, { staff: context.staff, act: 'webhook ping', ...subscriptionRecord(locked) })
     return { ...allowed, isSuspended: locked.isSuspended }
   })
-  const pinged = await sendPing({ database, deliveries, masterKey }, id, prepared)
+  const pinged = await sendPing({ database, deliveries, masterKeys }, id, prepared)
   const unsentReason = pinged.disabled?.reason ?? (isSuspended ? 'suspended' : null)
   return {
     title: `Ping of subscription ${id}`,

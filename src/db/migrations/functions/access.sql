@@ -120,11 +120,13 @@ create or replace function uncount_request(of_schema bigint, of_token bigint, wi
 revoke all on function uncount_request from public;
 grant execute on function uncount_request to grandlivre_service;
 
--- What the database knows of MASTER_KEY: the fingerprint that was adopted or, until then, the secret that was stored last.
-create or replace function master_key_standing() returns table (fingerprint bytea, newest_secret bytea)
+-- What the database knows of MASTER_KEY: the fingerprint that was adopted or, until then, the secret that was stored last;
+-- and that of the key which rotate-key goes to, until it is done.
+create or replace function master_key_standing()
+  returns table (fingerprint bytea, next_fingerprint bytea, newest_secret bytea)
   language sql stable security definer set search_path = grandlivre, pg_temp
   begin atomic
-    select a.fingerprint, case when a.fingerprint is null then (
+    select a.fingerprint, (select n.fingerprint from next_key n), case when a.fingerprint is null then (
       select k.secret_encrypted from (
         select secret_encrypted, created_at from third_party_secrets
         union all select secret_encrypted, created_at from signing_secrets
@@ -145,6 +147,20 @@ create or replace function adopt_master_key(of_key bytea) returns bytea
 
 revoke all on function adopt_master_key from public;
 grant execute on function adopt_master_key to grandlivre_service;
+
+-- The fingerprint of the key that secrets are encrypted with until the end of this transaction: the last step of rotate-key
+-- waits for it (src/auth/rotation/rotation.ts), and keeps later callers waiting. Null before any was adopted.
+create or replace function sealing_key() returns bytea
+  language plpgsql volatile security definer set search_path = grandlivre, pg_temp
+as $$
+begin
+  perform pg_advisory_xact_lock_shared(hashtextextended('grandlivre sealing', 0));
+  -- A statement of its own sees what was committed while this one waited.
+  return (select fingerprint from adopted_key);
+end $$;
+
+revoke all on function sealing_key from public;
+grant execute on function sealing_key to grandlivre_service;
 
 -- Whether a token keeps the subscriptions that it sees from being suspended (docs/spec/webhooks.md#suspended-subscriptions).
 create or replace function opens_webhooks(token tokens) returns boolean

@@ -95,7 +95,7 @@ const create = tokenRoute({
       await checkCount(client, principal, services.config.webhookSubscriptionsMax)
       const fields = { schemaId, level, firmId, thirdPartyId, postUrl, onEvents, folderIds }
       const created = await insertSubscription(client, fields)
-      return { created, signingSecret: await addSigningSecret(client, created.id, services.masterKey) }
+      return { created, signingSecret: await addSigningSecret(client, created.id, services.masterKeys) }
     })
     const location = { Location: `/api/v1/webhook/${created.id}` }
     return c.json({ ...shown(created), signingSecret }, 201, { ...uncached, ...location })
@@ -275,7 +275,7 @@ const rotateSecret = tokenRoute({
     const { schemaId } = principal
     const { own, signingSecret } = await inTenant(services.database, schemaId, async (client) => {
       const own = (await lockOwnSubscription(client, principal, id)) ?? notFound()
-      return { own, signingSecret: await rotateSigningSecret(client, id, services.masterKey) }
+      return { own, signingSecret: await rotateSigningSecret(client, id, services.masterKeys) }
     })
     return c.json({ ...shown(own), signingSecret }, 200, uncached)
   },

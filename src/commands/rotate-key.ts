@@ -1,0 +1,134 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Pool, PoolClient } from 'pg'
+import { command } from '../../packages/terminal/src/command.ts'
+import { fingerprintOf, loadMasterKeys, nameOfKey } from '../auth/master-key.ts'
+import {
+  beginRotation,
+  type EndOfRotation,
+  encryptAnew,
+  endRotation,
+  KeyMissing,
+  type RotatedKeys,
+  SecretsInUse,
+  stepsOfRotation,
+} from '../auth/rotation/rotation.ts'
+import type { Config } from '../config.ts'
+import { inTransaction } from '../db/pool.ts'
+import type { StaffTerminal } from './terminal/terminal.ts'
+import { recordAct, withDatabase } from './with-database.ts'
+
+const act = 'rotate-key'
+
+export const rotateKeyCommand = command({
+  name: act,
+  summary: 'encrypt every secret anew, from FORMER_MASTER_KEY to MASTER_KEY; a run that was cut off goes on',
+  run: (terminal: StaffTerminal) =>
+    withDatabase(terminal, async ({ pool, config }) => {
+      const keys = await rotatedKeys(config)
+      const [to, from] = keys.map((key) => nameOfKey(fingerprintOf(key))) as [string, string]
+      const state = await inTurn(terminal, pool, async (client) => {
+        const state = await beginRotation(client, keys)
+        if (state === 'begins') await recordAct(client, { act: `${act} begins`, details: { from, to } })
+        return state
+      })
+      if (state === 'begins') terminal.note(`From key ${from} to key ${to}`)
+      if (state === 'goes on') terminal.note(`From key ${from} to key ${to}, after a run that was cut off`)
+      let secrets = await encryptAll(terminal, pool, keys)
+      const end = await inTurn(terminal, pool, async (client) => {
+        const end = await endRotation(client, keys)
+        if (state !== 'done' || secrets + end.count > 0)
+          await recordAct(client, { act, details: { from, to, secrets: secrets + end.count } })
+        return end
+      })
+      secrets += end.count
+      terminal.print(reportOf({ ...end, from, to, secrets, isDone: state === 'done' }))
+    }),
+})
+
+/** @throws {Error} if there is one key */
+async function rotatedKeys(config: Config): Promise<RotatedKeys> {
+  const [to, from] = await loadMasterKeys(config)
+  if (from) return [to, from]
+  throw new Error(
+    `FORMER_MASTER_KEY is not set, and key ${nameOfKey(fingerprintOf(to))} is that of this database. To rotate it, set ` +
+      'FORMER_MASTER_KEY to it and MASTER_KEY to a new one, for this command and every process.',
+  )
+}
+
+/** @returns how many secrets */
+async function encryptAll(terminal: StaffTerminal, pool: Pool, keys: RotatedKeys): Promise<number> {
+  let secrets = 0
+  const steps = await inTransaction(pool, (client) => Array.fromAsync(stepsOfRotation(client)))
+  for (const [index, step] of steps.entries()) {
+    secrets += (await inTransaction(pool, (client) => encryptAnew(client, step, keys))).count
+    terminal.progress(`${secrets.toLocaleString('en')} secrets encrypted anew`, (index + 1) / steps.length)
+  }
+  terminal.endProgress()
+  return secrets
+}
+
+const lockNotAvailable = '55P03'
+
+/** For how long a session of a process that has just stopped, or starts, may be seen without keys. */
+const settledMs = 2_000
+
+/** Runs a step that locks writers out, again until none of them holds what it needs. @throws {KeyMissing} */
+async function inTurn<T>(
+  terminal: StaffTerminal,
+  pool: Pool,
+  run: (client: PoolClient) => Promise<T>,
+): Promise<T> {
+  const began = performance.now()
+  for (;;) {
+    try {
+      return await inTransaction(pool, run)
+    } catch (error) {
+      if (!isTransient(error, performance.now() - began)) throw error
+      const whom = error instanceof KeyMissing ? 'processes that start or stop' : 'those who write secrets'
+      terminal.progress(`waiting for ${whom}`)
+      await delay(200)
+    }
+  }
+}
+
+function isTransient(error: unknown, triedMs: number): boolean {
+  if (error instanceof KeyMissing) return triedMs < settledMs
+  return error instanceof SecretsInUse || (error as { code?: string }).code === lockNotAvailable
+}
+
+function reportOf({
+  from,
+  to,
+  secrets,
+  unreadable,
+  isStartForeign,
+  isDone,
+}: EndOfRotation & { from: string; to: string; secrets: number; isDone: boolean }): string[] {
+  const warnings = [
+    ...(unreadable.length > 0
+      ? [
+          `These secrets open with neither key, as before, and have to be made anew: ${unreadable.join(', ')}.`,
+        ]
+      : []),
+    ...(isStartForeign
+      ? ['The start of the audit is signed with neither key, and was left so: see audit verify.']
+      : []),
+  ]
+  if (isDone)
+    return [
+      `Key ${to} of MASTER_KEY is that of this database already: ` +
+        (secrets === 0
+          ? 'every secret was encrypted with it.'
+          : `${secrets} secrets were not encrypted with it, and are now.`),
+      ...warnings,
+      'FORMER_MASTER_KEY may be removed an hour after the rotation. To rotate to that key instead, exchange the two.',
+    ]
+  return [
+    `Key ${to} is that of this database; before it was ${from}. ${secrets.toLocaleString('en')} secrets were encrypted anew.`,
+    ...warnings,
+    '',
+    'Next:',
+    '  In an hour, when addresses of files that the former key signed have ended, remove FORMER_MASTER_KEY and restart the processes.',
+    `  Keep key ${from} as long as the backups from before ${new Date().toISOString().slice(0, 16)}Z: they need it.`,
+  ]
+}

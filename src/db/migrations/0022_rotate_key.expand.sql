@@ -1,0 +1,19 @@
+-- While `rotate-key` runs, and after one that was cut off: the fingerprint of the key that secrets are encrypted anew with
+-- (src/auth/rotation/rotation.ts). A table of its own, because a new column of adopted_key would hold up every probe until the end of
+-- the migration.
+create table next_key (
+  one boolean primary key default true check (one),
+  fingerprint bytea not null check (length(fingerprint) = 32)
+);
+
+drop function if exists master_key_standing();
+create or replace function master_key_standing()
+  returns table (fingerprint bytea, next_fingerprint bytea, newest_secret bytea)
+  language sql stable security definer set search_path = grandlivre, pg_temp
+  begin atomic
+    select null::bytea, null::bytea, null::bytea;
+  end;
+
+create or replace function sealing_key() returns bytea language plpgsql as 'begin return null; end';
+
+-- functions: sha256 ee83c977e808c734b866fa83a9fbcc0710a25ec8244d5b87699771efbc48114e
