@@ -22,6 +22,11 @@ const runs: Record<string, LongRun> = {
     env: { RESTARTS: '6', RESTART_RECORD: 'bench/results/restarts.json' },
     files: ['test/ops/restarts.slow.test.ts'],
   },
+  rotations: {
+    about: 'kills of rotate-key while two processes export, deliver and write secrets; six seconds each',
+    env: { KILLS: '20', ROTATION_RECORD: 'bench/results/key-rotations.json' },
+    files: ['test/auth/rotation-kills.slow.test.ts'],
+  },
 }
 
 const [name = '', ...words] = process.argv.slice(2)

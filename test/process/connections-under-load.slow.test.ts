@@ -2,6 +2,7 @@
  * The connections of a process while it does everything at once: at most those that docs/operators/scaling.md lists.
  * Exports, full exports, requests that wait, deliveries, probes, pages of the console and small requests run side by side.
  */
+import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { expect, test } from 'vitest'
@@ -32,7 +33,7 @@ const subscribers = 3
 const direct: Record<string, number> = {
   'grandlivre request slots': 1,
   'grandlivre notifications': 1,
-  'grandlivre dispatcher': 1,
+  [`grandlivre dispatcher ${hostname().slice(0, 30)}:${process.pid}`]: 1,
   'grandlivre direct': 3,
   // The queue, and what it listens to.
   'grandlivre queue': 2,
