@@ -1,6 +1,7 @@
 /** `rotate-key`, with a process that has both keys and goes on through it. */
+import { execFileSync } from 'node:child_process'
 import { createHmac, randomBytes } from 'node:crypto'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -40,8 +41,8 @@ beforeEach(async () => {
   running = []
 })
 afterEach(async () => {
-  for (const end of ends.reverse()) await end()
   for (const service of running) await service.stop()
+  for (const end of ends.reverse()) await end()
   await staff.end()
   await database.drop()
 })
@@ -338,12 +339,36 @@ test('links are signed by the key that the database names, and hold as long as a
   await rm(folder, { recursive: true })
 })
 
-test('a key file is rotated like the setting: the new key in the file, the former in FORMER_MASTER_KEY', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-key-'))
-  await writeFile(join(dataDir, 'master.key'), `${fresh.toString('hex')}\n`)
-  const service = await start({ masterKey: undefined, formerMasterKey: testMasterKey, dataDir })
-  expect((await rotate(fresh, testMasterKey)).code).toBe(0)
+test('the page on keys names a key as messages do, and its commands replace a key file', async ({ skip }) => {
+  const page = await readFile(new URL('../../docs/operators/keys.md', import.meta.url), 'utf8')
+  const [naming, , replacing] = [...page.matchAll(/^ *```sh\n([\s\S]*?)^ *```$/gm)].map(([, block]) => block!)
+  const folder = await mkdtemp(join(tmpdir(), 'grandlivre-key-'))
+  ends.push(() => rm(folder, { recursive: true }))
+  const run = (script: string) =>
+    execFileSync('sh', ['-ec', script], {
+      cwd: folder,
+      env: { PATH: process.env['PATH'], ...keysOf(fresh) },
+      encoding: 'utf8',
+    })
+  expect(run(naming!)).toBe(`${newName}\n`)
+  try {
+    run('openssl version')
+  } catch {
+    skip('openssl is not installed')
+  }
+  const file = join(folder, '.data/master.key')
+  await mkdir(join(folder, '.data'))
+  await writeFile(file, `${testMasterKey.toString('hex')}\n`, { mode: 0o600 })
+  expect(run(`${replacing!}\necho "$FORMER_MASTER_KEY"`)).toBe(`${testMasterKey.toString('hex')}\n`)
+  expect(await readFile(`${file}.former`, 'utf8')).toBe(`${testMasterKey.toString('hex')}\n`)
+  expect((await stat(file)).mode & 0o777).toBe(0o600)
+  const service = await start({
+    masterKey: undefined,
+    formerMasterKey: testMasterKey,
+    dataDir: join(folder, '.data'),
+  })
+  const made = Buffer.from((await readFile(file, 'utf8')).trim(), 'hex')
+  expect((await rotate(made, testMasterKey)).code).toBe(0)
   expect((await request(`${service.url}/readyz`)).status).toBe(200)
-  await start({ masterKey: undefined, dataDir })
-  await rm(dataDir, { recursive: true })
+  await start({ masterKey: undefined, dataDir: join(folder, '.data') })
 })
