@@ -131,11 +131,12 @@ function refusal(
   const path = fileOf(config)
   const setting = config.masterKey ? 'MASTER_KEY' : path
   const given = config.formerMasterKey ? `${setting} and FORMER_MASTER_KEY` : setting
-  const here = keys.map((key) => nameOfKey(fingerprintOf(key))).join(' and ')
+  const names = keys.map((key) => nameOfKey(fingerprintOf(key))).join(' and ')
+  const here = `${given} ${keys.length > 1 ? 'hold keys' : 'holds key'} ${names}`
   if (fingerprint && nextFingerprint && (holds(keys, fingerprint) ?? holds(keys, nextFingerprint)))
     return new Error(
-      `rotate-key goes from key ${nameOfKey(fingerprint)} to key ${nameOfKey(nextFingerprint)}, and ${given} holds key ` +
-        `${here}. Nothing was changed. Set MASTER_KEY to the new key and FORMER_MASTER_KEY to the one before, until ` +
+      `rotate-key goes from key ${nameOfKey(fingerprint)} to key ${nameOfKey(nextFingerprint)}, and ${here}. ` +
+        'Nothing was changed. Set MASTER_KEY to the new key and FORMER_MASTER_KEY to the one before, until ' +
         'rotate-key is done.',
     )
   const what =
@@ -143,15 +144,13 @@ function refusal(
       ? `${path} is missing, and the secrets of this database were stored under the key that it held`
       : `The secrets of this database were stored under another key than that of ${given}`
   const named =
-    fingerprint && keys.length > 0
-      ? ` The database names key ${nameOfKey(fingerprint)}; ${given} holds key ${here}.`
-      : ''
+    fingerprint && keys.length > 0 ? ` The database names key ${nameOfKey(fingerprint)}; ${here}.` : ''
   return new Error(
     `${what}. Nothing was changed.${named} ` +
       (config.masterKey
-        ? 'Set MASTER_KEY to the former key, as it was kept beside the backups, or correct the address of the database. ' +
-          'Where keys are being rotated, set FORMER_MASTER_KEY to the key before MASTER_KEY.'
-        : `Put the former file back, or set MASTER_KEY to the key that it held.`),
+        ? 'Set MASTER_KEY to the former key, as it was kept beside the backups, or correct the address of the database.'
+        : 'Put the former file back, or set MASTER_KEY to the key that it held.') +
+      (keys.length === 1 ? ' Where keys are being rotated, set FORMER_MASTER_KEY to the one before.' : ''),
   )
 }
 

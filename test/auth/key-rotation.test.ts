@@ -150,11 +150,11 @@ describe('bad keys are refused, and change nothing:', () => {
       'FORMER_MASTER_KEY is the same key as MASTER_KEY',
     ],
     ['no former key', keysOf(testMasterKey), 'FORMER_MASTER_KEY is not set'],
-    ['no former key beside the new one', keysOf(fresh), 'set FORMER_MASTER_KEY to the key before MASTER_KEY'],
+    ['no former key beside the new one', keysOf(fresh), 'set FORMER_MASTER_KEY to the one before'],
     [
       'a wrong former key',
       keysOf(fresh, wrong),
-      `The database names key ${oldName}; MASTER_KEY and FORMER_MASTER_KEY holds key`,
+      `The database names key ${oldName}; MASTER_KEY and FORMER_MASTER_KEY hold keys`,
     ],
     ['no key at all', keysOf(), 'MASTER_KEY is required'],
     [
