@@ -1,4 +1,5 @@
 import type { ClientBase, Pool } from 'pg'
+import { utc } from '../db/literal.ts'
 import { lookUp } from '../db/look-up.ts'
 
 export interface Fingerprints {
@@ -71,7 +72,7 @@ export async function readSealingKey(client: ClientBase): Promise<Buffer | null>
 const keyLock = (fingerprint: string) =>
   [`hashtext('grandlivre master key')`, `hashtext(encode(${fingerprint}, 'hex'))`] as const
 
-/** Lets `processesWithout` see, as long as this session lives, that its process has these keys. */
+/** Lets `listProcesses` see, as long as this session lives, that its process has these keys. */
 export async function lockKeys(client: ClientBase, fingerprints: readonly Buffer[]): Promise<void> {
   await client.query(
     `select pg_advisory_lock_shared(${keyLock('fingerprint').join()}) from unnest($1::bytea[]) as fingerprint`,
@@ -79,23 +80,46 @@ export async function lockKeys(client: ClientBase, fingerprints: readonly Buffer
   )
 }
 
-/**
- * The names of the live processes that have not this key, or are of a version that knows of no rotation: each has one session
- * of a dispatcher.
- */
-export async function processesWithout(client: ClientBase, fingerprint: Buffer): Promise<string[]> {
-  const [classOf, idOf] = keyLock('$1::bytea')
-  const { rows } = await client.query<{ name: string }>(
-    `select concat_ws(' ', coalesce(nullif(substr(application_name, length('grandlivre dispatcher ') + 1), ''),
-         'of a former version'), 'at ' || host(client_addr), format('(connection %s)', pid)) as name
+/** A live process of the service: each has one session of a dispatcher, which names it. */
+export interface ServiceProcess {
+  /** Host and process, `web-1:4711`; null for a version that gives none. */
+  name: string | null
+  version: string | null
+  /** Null on this machine, and where the login of the reader may not see it. */
+  address: string | null
+  /** The process of PostgreSQL that serves it. */
+  connection: string
+  /** Since when it is connected; null where the login of the reader may not see it. */
+  connectedAt: string | null
+  /** Whether it has all the keys in question. None of a version that knows of no rotation has. */
+  hasKeys: boolean
+}
+
+/** @param fingerprints of the keys in question */
+export async function listProcesses(
+  client: ClientBase,
+  fingerprints: readonly Buffer[],
+): Promise<ServiceProcess[]> {
+  const [classOf, idOf] = keyLock('fingerprint')
+  const part = (place: number) => `nullif(split_part(application_name, ' ', ${place}), '')`
+  const { rows } = await client.query<ServiceProcess>(
+    `select ${part(3)} as name, ${part(4)} as version, host(client_addr) as address, pid::text as connection,
+       ${utc('backend_start')} as "connectedAt",
+       not exists (
+         select from unnest($1::bytea[]) as fingerprint where not exists (
+           select from pg_locks l
+           where l.pid = a.pid and l.locktype = 'advisory' and l.granted and l.objsubid = 2
+             and l.classid = ${classOf}::oid and l.objid = ${idOf}::oid)) as "hasKeys"
      from pg_stat_activity a
      where datname = current_database() and application_name like 'grandlivre dispatcher%'
-       and not exists (
-         select from pg_locks l
-         where l.pid = a.pid and l.locktype = 'advisory' and l.granted and l.objsubid = 2
-           and l.classid = ${classOf}::oid and l.objid = ${idOf}::oid)
-     order by 1`,
-    [fingerprint],
+     order by name, pid`,
+    [fingerprints],
   )
-  return rows.map(({ name }) => name)
+  return rows
+}
+
+/** As one names it to staff. */
+export function processText({ name, address, connection }: ServiceProcess): string {
+  const at = address === null ? '' : `at ${address} `
+  return `${name ?? 'of a former version'} ${at}(connection ${connection})`
 }

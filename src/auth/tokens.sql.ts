@@ -150,12 +150,14 @@ export interface ListedToken extends Opened {
   isDisconnected: boolean
 }
 
+const endsSoon = `t.revoked_at is null and t.expires_at > now() and t.expires_at <= now() + interval '14 days'`
+
 const listedColumns = `t.id, t.third_party_id as "thirdPartyId", p.code as "partnerCode", t.level,
   t.schema_id as "schemaId", t.firm_id as "firmId", t.folder_id as "folderId",
   coalesce(f.name, m.name) as "openedName", t.hint, ${utc('t.created_at')} as "createdAt",
   ${utc('t.activated_at')} as "activatedAt", ${utc('t.revoked_at')} as "revokedAt",
   t.groups, ${utc("nullif(t.expires_at, 'infinity')")} as "expiresAt", t.expires_at <= now() as "isExpired",
-  t.revoked_at is null and t.expires_at > now() and t.expires_at <= now() + interval '14 days' as "endsSoon",
+  ${endsSoon} as "endsSoon",
   p.disconnected_at is not null as "isDisconnected"`
 
 const openedBy = `join grandlivre.third_parties p on p.id = t.third_party_id
@@ -166,6 +168,8 @@ export interface TokenFilter {
   thirdPartyId?: string | undefined
   /** Only tokens that open this folder and have not ended. */
   opens?: Opened | undefined
+  /** Only tokens that are in use and end within 14 days. */
+  endSoon?: boolean
   /** Only tokens older than the one with that id. */
   after?: string | undefined
   most?: number | undefined
@@ -174,18 +178,19 @@ export interface TokenFilter {
 /** Of all tenants, the newest first. */
 export async function listTokens(
   client: ClientBase | Pool,
-  { thirdPartyId, opens, after, most }: TokenFilter,
+  { thirdPartyId, opens, endSoon = false, after, most }: TokenFilter,
 ): Promise<ListedToken[]> {
   const { rows } = await client.query<ListedToken>(
     `select ${listedColumns}
      from (
-       select * from grandlivre.tokens
+       select * from grandlivre.tokens t
        where ($1::bigint is null or third_party_id = $1) and ($2::bigint is null or id < $2)
          and ($4::bigint is null or revoked_at is null and expires_at > now() and schema_id = $4 and firm_id = $5
            and (folder_id = $6 or folder_id is null))
+         and (not $7 or ${endsSoon})
        order by id desc limit $3) as t
      ${openedBy} order by t.id desc`,
-    [thirdPartyId, after, most, opens?.schemaId, opens?.firmId, opens?.folderId],
+    [thirdPartyId, after, most, opens?.schemaId, opens?.firmId, opens?.folderId, endSoon],
   )
   return rows
 }

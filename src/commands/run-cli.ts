@@ -15,6 +15,7 @@ import { inspectTraCommand } from './inspect.ts'
 import { maintenanceCommand } from './maintenance.ts'
 import { migrateCommand } from './migrate.ts'
 import { consoleKeyCommands } from './operators/console-key.ts'
+import { statusCommand, unwellCode } from './operators/status.ts'
 import { partnerCommands } from './partner.ts'
 import { rotateKeyCommand } from './rotate-key.ts'
 import { tenantCommands } from './tenant.ts'
@@ -60,10 +61,11 @@ export function staffProgram(more: Command<StaffTerminal>[]): Program<StaffTermi
       ...consoleKeyCommands,
       maintenanceCommand,
       failoverCommand,
+      statusCommand,
       rotateKeyCommand,
     ],
     options: {},
-    exitCodes: `Exit codes: 0 done, 1 failed or wrong usage, ${lostCode} the anchor of audit verify was lost in a failover, 130 or 143 interrupted.`,
+    exitCodes: `Exit codes: 0 done, 1 failed or wrong usage, ${unwellCode} status found what needs the operator, ${lostCode} the anchor of audit verify was lost in a failover, 130 or 143 interrupted.`,
   }
 }
 

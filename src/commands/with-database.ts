@@ -35,13 +35,14 @@ export class Interruption extends Error {
 export async function withDatabase<T>(
   terminal: StaffTerminal,
   run: (opened: { pool: Pool; database: Database; config: Config }) => Promise<T>,
+  { migrates = true } = {},
 ): Promise<T> {
   const config = readConfig(terminal.env)
   const check = await keyCheck(config, { adopts: false })
   const stop = terminal.stop()
   const { promise: interruption, reject } = Promise.withResolvers<never>()
   addAbortListener(stop, () => reject(new Interruption(stop.reason)))
-  const opening = openDatabase(config, { check, onStep: sayWait(terminal) })
+  const opening = openDatabase(config, { check, onStep: sayWait(terminal), migrates })
   let pool: Pool | undefined
   let interrupted = false
   try {

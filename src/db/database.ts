@@ -43,7 +43,7 @@ export interface Database extends DatabaseUrls {
 }
 
 /** What the owner of the process has to say when a database is opened. */
-export type Opening = Pick<MigrateOptions, 'check' | 'onStep'>
+export type Opening = Pick<MigrateOptions, 'check' | 'onStep' | 'migrates'>
 
 type Settings = Pick<Config, 'dataDir' | 'databaseUrl'> & Partial<Pick<Config, 'directDatabaseUrl'>>
 
@@ -180,7 +180,7 @@ async function openServer(
     try {
       await checkServerVersion(client, setting)
       await refuseStandby(client, setting)
-      const mayMigrate = await mayMigrateHere(client)
+      const mayMigrate = opening.migrates !== false && (await mayMigrateHere(client))
       if (mayMigrate) applied = await migrate(ownerUrl, { setting, ...opening })
       await ensureMembership(client, setting)
       if (!mayMigrate) await checkVersion(directUrl, { setting, ...opening })

@@ -7,6 +7,7 @@ import type { Address } from '../db/address.ts'
 import { createPool } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
 import type { ReplicaNews, ThreadNews } from '../exports/sources/export-sources.ts'
+import { readReplay, readWritten } from '../exports/sources/replica.sql.ts'
 import type { Need } from '../http/readiness.ts'
 import type { Log } from '../log.ts'
 import type { FallbackReason } from '../telemetry/metrics.ts'
@@ -14,7 +15,6 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Threads } from '../threads/pool.ts'
 import type { ReplicaTiming } from '../timing.ts'
 import { checkPool } from './needs.ts'
-import { readReplay, readWritten } from './replica.sql.ts'
 
 /** In the words of /readyz. */
 const findings: Record<FallbackReason, string> = {

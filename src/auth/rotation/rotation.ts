@@ -13,7 +13,7 @@
 import type { ClientBase } from 'pg'
 import { readStart, updateStartSignature } from '../../audit/audit.sql.ts'
 import { isSigned, signStart } from '../../audit/start-signature.ts'
-import { processesWithout, readKeyStanding } from '../master-key.sql.ts'
+import { listProcesses, processText, readKeyStanding } from '../master-key.sql.ts'
 import { fingerprintOf, nameOfKey } from '../master-key.ts'
 import { decryptWith, encrypt } from '../secrets.ts'
 import {
@@ -126,7 +126,8 @@ export async function endRotation(client: ClientBase, keys: RotatedKeys): Promis
 }
 
 async function checkProcesses(client: ClientBase, to: Buffer): Promise<void> {
-  const without = await processesWithout(client, fingerprintOf(to))
+  const processes = await listProcesses(client, [fingerprintOf(to)])
+  const without = processes.filter(({ hasKeys }) => !hasKeys).map(processText)
   if (without.length === 0) return
   throw new KeyMissing(
     `Processes run without key ${nameOfKey(fingerprintOf(to))} of MASTER_KEY: ${without.join(', ')}. ` +

@@ -70,6 +70,8 @@ export interface MigrateOptions {
    */
   check?: (client: pg.ClientBase) => Promise<void>
   onStep?: OnStep
+  /** Whether a server of the operator is migrated, if its login may. Default: yes. */
+  migrates?: boolean
 }
 
 /**
@@ -111,11 +113,11 @@ export async function migrate(ownerUrl: string, options: MigrateOptions = {}): P
 }
 
 /**
- * For a login that may not migrate.
+ * For a login that may not migrate, or a command that does not.
  * @throws {Error} if a migration is missing, or the database needs newer code, with the remedy
  */
 export async function checkVersion(url: string, options: MigrateOptions = {}): Promise<void> {
-  const { setting = 'DATABASE_URL', check } = options
+  const { setting = 'DATABASE_URL', check, migrates = true } = options
   const files = await readSchemaFiles()
   const applied = await withClient<AppliedMigration[]>(url, 'service', async (client) => {
     const { rows } = await client.query<{ found: boolean }>(
@@ -129,7 +131,7 @@ export async function checkVersion(url: string, options: MigrateOptions = {}): P
   if (missingVersions(applied, files).length === 0) return
   throw new Error(
     `The database is at version ${newestOf(applied)} and this code needs ${files.version}, ` +
-      `but the login of ${setting} may not migrate it. Run once with the address of the owner: ` +
+      `but ${migrates ? `the login of ${setting} may` : 'this command does'} not migrate it. Run once with the address of the owner: ` +
       `${setting}=postgres://owner:... npm run cli -- migrate`,
   )
 }

@@ -4,6 +4,7 @@
  */
 import type pg from 'pg'
 import { PgBoss, type Queue } from 'pg-boss'
+import { lookUp } from '../look-up.ts'
 
 export const queueSchema = 'pgboss'
 
@@ -66,4 +67,31 @@ export async function installQueue(client: pg.ClientBase): Promise<void> {
     `grant usage on schema ${queueSchema} to grandlivre_service;
      grant select, insert, update, delete on all tables in schema ${queueSchema} to grandlivre_service`,
   )
+}
+
+/** After that the connection is given up: a server that is silent ends no statement. */
+const standingMs = 2_000
+
+export interface QueueStanding {
+  /** Full exports that no process has claimed. */
+  length: number
+  /** Seconds for which the oldest of those that may be claimed has waited; 0 if there is none. A claim in vain counts. */
+  ageSeconds: number
+}
+
+/** The entries that wait are in an index of their own. */
+export async function readQueueStanding(client: pg.ClientBase): Promise<QueueStanding> {
+  const { rows } = await client.query<QueueStanding>(
+    lookUp({
+      name: 'queue-standing',
+      text: `select count(*)::int as length,
+        coalesce(extract(epoch from now() - min(coalesce((data ->> 'since')::timestamptz, start_after))
+          filter (where start_after <= now() or data ? 'since')), 0)::float8 as "ageSeconds"
+      from ${queueSchema}.job
+      where name = $1 and state < 'active' and not blocked`,
+      values: [exportQueue],
+      waitMs: standingMs,
+    }),
+  )
+  return rows[0]!
 }

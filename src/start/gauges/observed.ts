@@ -9,10 +9,10 @@ import type { Config } from '../../config.ts'
 import type { Epoch } from '../../db/migrations/version.sql.ts'
 import type { Readiness, Standing } from '../../http/readiness.ts'
 import type { Log } from '../../log.ts'
+import { endpointsOf, watchCertificates } from '../../telemetry/certificates.ts'
 import type { Reading } from '../../telemetry/reading.ts'
 import type { Observation, Telemetry } from '../../telemetry/telemetry.ts'
 import type { Timing } from '../../timing.ts'
-import { endpointsOf, watchCertificates } from './certificates.ts'
 import { readClock } from './standing.sql.ts'
 
 /** How long a collection waits for a check of the needs. After that it shows the one before. */

@@ -1,12 +1,13 @@
 /** The gauges that need a statement: how far queue and deliveries are behind, and when a token ends. */
 import type { ClientBase, Pool } from 'pg'
 import { readNextEnd } from '../../auth/tokens.sql.ts'
+import { readQueueStanding } from '../../db/migrations/queue-schema.ts'
 import { inTransaction, whileDelivering } from '../../db/pool.ts'
 import type { GaugeName } from '../../telemetry/metrics.ts'
 import { createReading, type Reading } from '../../telemetry/reading.ts'
 import type { Observation, Telemetry } from '../../telemetry/telemetry.ts'
 import { readDeliveryStanding } from '../../webhooks/standing.sql.ts'
-import { boundStatements, readQueueStanding } from './standing.sql.ts'
+import { boundStatements } from './standing.sql.ts'
 
 /** @returns the readings of the gauges, for the charts of the console */
 export function observeStanding(telemetry: Pick<Telemetry, 'observe'>, database: Pool) {

@@ -1,6 +1,5 @@
-/** How long the queue is, the clock of the database, and the bounds of statements for metrics. */
+/** The clock of the database, and the bounds of statements for metrics. */
 import type { ClientBase, QueryConfig } from 'pg'
-import { exportQueue, queueSchema } from '../../db/migrations/queue-schema.ts'
 
 /** After that the database ends a statement: a scrape that nobody waits for any more must not load it. */
 const statementMs = 1_000
@@ -15,28 +14,6 @@ export async function boundStatements(client: ClientBase): Promise<void> {
     text: `set local statement_timeout = ${statementMs}`,
     query_timeout: answerMs,
   } as QueryConfig)
-}
-
-export interface QueueStanding {
-  /** Full exports that no process has claimed. */
-  length: number
-  /** Seconds for which the oldest of those that may be claimed has waited; 0 if there is none. A claim in vain counts. */
-  ageSeconds: number
-}
-
-/** The entries that wait are in an index of their own. */
-export async function readQueueStanding(client: ClientBase): Promise<QueueStanding> {
-  const { rows } = await client.query<QueueStanding>({
-    name: 'queue-standing',
-    text: `select count(*)::int as length,
-        coalesce(extract(epoch from now() - min(coalesce((data ->> 'since')::timestamptz, start_after))
-          filter (where start_after <= now() or data ? 'since')), 0)::float8 as "ageSeconds"
-      from ${queueSchema}.job
-      where name = $1 and state < 'active' and not blocked`,
-    values: [exportQueue],
-    query_timeout: answerMs,
-  } as QueryConfig)
-  return rows[0]!
 }
 
 /** The clock of the database server, epoch milliseconds. */

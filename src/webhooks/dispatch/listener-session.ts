@@ -5,6 +5,7 @@
  */
 import { hostname } from 'node:os'
 import type pg from 'pg'
+import packageJson from '../../../package.json' with { type: 'json' }
 import { showKeys } from '../../auth/master-key.ts'
 import type { MasterKeys } from '../../auth/secrets.ts'
 import { connectSafely } from '../../db/check-connection.ts'
@@ -34,8 +35,7 @@ export class ListenerSession {
     masterKeys: MasterKeys,
     onEvents: (schemaId: string) => void,
   ): Promise<ListenerSession> {
-    // The name of the process, for rotate-key, which may not see the address of another login.
-    const client = singleConnection(url, `grandlivre dispatcher ${hostname().slice(0, 30)}:${process.pid}`)
+    const client = singleConnection(url, `grandlivre dispatcher ${processName()} ${packageJson.version}`)
     const session = new ListenerSession(client)
     client.on('error', () => session.#lose())
     client.on('end', () => session.#lose())
@@ -117,4 +117,16 @@ export class ListenerSession {
     }
     this.#isWorking = false
   }
+}
+
+/**
+ * Host and process, for rotate-key and status, which may not see the address of another login. PostgreSQL cuts names of
+ * sessions at 63 bytes. The end of the host's own name tells replicas of a set apart.
+ */
+function processName(): string {
+  const host = hostname()
+    .split('.', 1)[0]!
+    .replaceAll(/[^\w-]/g, '_')
+    .slice(-24)
+  return `${host}:${process.pid}`
 }

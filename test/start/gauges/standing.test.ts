@@ -1,11 +1,11 @@
 /** The gauges of queue and deliveries, on a real database. */
 import { expect, type TestContext, test } from 'vitest'
 import { History } from '../../../src/console/history/history.ts'
-import { exportQueue, queueSchema } from '../../../src/db/migrations/queue-schema.ts'
+import { exportQueue, queueSchema, readQueueStanding } from '../../../src/db/migrations/queue-schema.ts'
 import { createPool, inTransaction, whileDelivering } from '../../../src/db/pool.ts'
 import { RunningStreams } from '../../../src/http/stream/running-streams.ts'
 import { RunningAttempts } from '../../../src/jobs/running-attempts.ts'
-import { boundStatements, readQueueStanding } from '../../../src/start/gauges/standing.sql.ts'
+import { boundStatements } from '../../../src/start/gauges/standing.sql.ts'
 import { observeStanding } from '../../../src/start/gauges/standing-gauges.ts'
 import type { Observation } from '../../../src/telemetry/telemetry.ts'
 import { documentEvent, stageOf } from '../../support/stages/webhooks.ts'

@@ -1,8 +1,8 @@
 /** Certificates of real TLS servers on the loopback address. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { endpointsOf, watchCertificates } from '../../../src/start/gauges/certificates.ts'
-import { startTlsServer, type TlsServer } from '../../support/ops/certificate.ts'
-import { until } from '../../support/until.ts'
+import { endpointsOf, watchCertificates } from '../../src/telemetry/certificates.ts'
+import { startTlsServer, type TlsServer } from '../support/ops/certificate.ts'
+import { until } from '../support/until.ts'
 
 const days = (count: number): Date => new Date(Date.now() + count * 86_400_000)
 

@@ -1,7 +1,7 @@
 /** How far a replica has come. */
 import type { Pool } from 'pg'
-import { lookUp } from '../db/look-up.ts'
-import { serverExpression } from '../exports/sources/standing.sql.ts'
+import { lookUp } from '../../db/look-up.ts'
+import { serverExpression } from './standing.sql.ts'
 
 /** Of the main database: its server, as in `Standing`, and the end of its log. */
 export async function readWritten(main: Pool): Promise<{ server: string; written: string }> {

@@ -1,12 +1,13 @@
 /**
  * When the certificates of the operator's own addresses expire: of PUBLIC_URL and of the S3 server. A proxy or
- * the server presents them, so the process connects like a client, once an hour and only if metrics are read.
+ * the server presents them, so the process connects like a client: once an hour and only if metrics are read, or for the
+ * command `status`.
  */
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
-import type { Config } from '../../config.ts'
-import type { Log } from '../../log.ts'
-import type { Observation } from '../../telemetry/telemetry.ts'
+import type { Config } from '../config.ts'
+import type { Log } from '../log.ts'
+import type { Observation } from './telemetry.ts'
 
 /** Limit for connecting, TLS included. */
 const connectMs = 10_000
@@ -14,7 +15,7 @@ const connectMs = 10_000
 /** `store_public` is where partners download, if that is another address than the service's own. */
 type EndpointName = 'public' | 'store' | 'store_public'
 
-interface Endpoint {
+export interface Endpoint {
   endpoint: EndpointName
   /** `https://...` */
   url: string
@@ -72,7 +73,7 @@ export function watchCertificates(
  * Accepts any certificate: one that has expired is what is looked for, and nothing is sent.
  * @returns epoch milliseconds
  */
-function readExpiry(url: string): Promise<number> {
+export function readExpiry(url: string): Promise<number> {
   const { hostname, port } = new URL(url)
   const host = hostname.replace(/^\[|\]$/g, '')
   const { promise, resolve, reject } = Promise.withResolvers<number>()

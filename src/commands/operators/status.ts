@@ -1,0 +1,217 @@
+/**
+ * Whether all is well, seen from the database: one look, for operators and their monitors. It changes nothing, and a
+ * server that is not migrated yet is left so. What makes the exit code are things that stop the service or are going to,
+ * with the limits of the alerts (`ops/prometheus/alerts.yml`); tokens that end and receivers that fail are the partners'.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Pool } from 'pg'
+import packageJson from '../../../package.json' with { type: 'json' }
+import { command } from '../../../packages/terminal/src/command.ts'
+import { Failure } from '../../../packages/terminal/src/command-errors.ts'
+import { isUnderMaintenance } from '../../auth/maintenance.sql.ts'
+import {
+  listProcesses,
+  processText,
+  readFingerprints,
+  type ServiceProcess,
+} from '../../auth/master-key.sql.ts'
+import { nameOfKey } from '../../auth/master-key.ts'
+import { listTokens } from '../../auth/tokens.sql.ts'
+import type { Config } from '../../config.ts'
+import type { Address } from '../../db/address.ts'
+import { type Database, exportAddress } from '../../db/database.ts'
+import { readQueueStanding } from '../../db/migrations/queue-schema.ts'
+import { readEpoch, readVersion } from '../../db/migrations/version.sql.ts'
+import { createPool, inTransaction } from '../../db/pool.ts'
+import { readReplay, readWritten } from '../../exports/sources/replica.sql.ts'
+import type { Facts } from '../../lists/cell.ts'
+import type { List } from '../../lists/list.ts'
+import { tokenList } from '../../lists/tokens.ts'
+import { type Endpoint, endpointsOf, readExpiry } from '../../telemetry/certificates.ts'
+import { readDeliveryStanding } from '../../webhooks/standing.sql.ts'
+import { factLines, listLines } from '../terminal/list-lines.ts'
+import type { StaffTerminal } from '../terminal/terminal.ts'
+import { withDatabase } from '../with-database.ts'
+
+/** Exit code: it could be read, and something needs the operator. */
+export const unwellCode = 2
+
+/** As GrandlivreExportQueueStuck, GrandlivreDeliveriesLate, GrandlivreReplicaBehind and GrandlivreCertificateExpires. */
+const limits = { queueSeconds: 600, deliverySeconds: 600, replicaSeconds: 30, certificateDays: 14 }
+
+/** A replica that has not replayed in that time what the main database had written before is behind. */
+const replayMs = 2_000
+
+export const statusCommand = command({
+  name: 'status',
+  summary:
+    'show whether all is well: processes, epoch, queue, deliveries, replica, certificates, keys, tokens that end',
+  options: { json: { help: 'one line of JSON, with what needs the operator as problems' } },
+  run: (terminal: StaffTerminal, { json }) =>
+    withDatabase(
+      terminal,
+      async (opened) => {
+        const status = await readStatus(opened)
+        const problems = problemsOf(status)
+        if (json) terminal.json({ well: problems.length === 0, problems, ...status })
+        else terminal.print(linesOf(status))
+        if (problems.length > 0)
+          throw new Failure(['Not well:', ...problems.map((problem) => `  ${problem}`)].join('\n'), [], {
+            exitCode: unwellCode,
+          })
+        if (!json) terminal.print(['', 'All is well.'])
+      },
+      { migrates: false },
+    ),
+})
+
+type Status = Awaited<ReturnType<typeof readStatus>>
+
+async function readStatus({ pool, database, config }: { pool: Pool; database: Database; config: Config }) {
+  const { version, isReadOnly } = await readVersion(pool)
+  const { fingerprint, nextFingerprint } = await readFingerprints(pool)
+  const keys = [fingerprint, nextFingerprint].filter((key) => key !== null)
+  const epoch = await readEpoch(pool)
+  const ofDatabase = await inTransaction(pool, async (client) => ({
+    maintenance: await isUnderMaintenance(client),
+    processes: await listProcesses(client, keys),
+    queue: await readQueueStanding(client),
+    deliveries: await readDeliveryStanding(client),
+    tokensThatEnd: await listTokens(client, { endSoon: true }),
+  }))
+  return {
+    version: packageJson.version,
+    database: { version, isReadOnly },
+    epoch,
+    key: fingerprint && nameOfKey(fingerprint),
+    /** The one that `rotate-key` goes to. */
+    nextKey: nextFingerprint && nameOfKey(nextFingerprint),
+    ...ofDatabase,
+    replica: await readReplica(pool, exportAddress(config, database.service), database.service),
+    certificates: await Promise.all(endpointsOf(config).map(readCertificate)),
+  }
+}
+
+/** Null without one. */
+async function readReplica(main: Pool, replica: Address, service: Address) {
+  if (replica === service) return null
+  const pool = createPool(replica, { max: 1, applicationName: 'grandlivre cli' })
+  try {
+    const { server, written } = await readWritten(main)
+    const deadline = performance.now() + replayMs
+    for (;;) {
+      const replay = await readReplay(pool, [written])
+      if (!replay.isReplica && replay.server !== server)
+        return { behindSeconds: null, error: 'no replica of the main database' }
+      if (!replay.isReplica || replay.reached > 0) return { behindSeconds: 0, error: null }
+      if (performance.now() > deadline) return { behindSeconds: replay.commitAgeSeconds, error: null }
+      await delay(100)
+    }
+  } catch (error) {
+    return { behindSeconds: null, error: reasonOf(error) }
+  } finally {
+    await pool.end()
+  }
+}
+
+async function readCertificate({ endpoint, url }: Endpoint) {
+  try {
+    return { endpoint, url, expiresAt: new Date(await readExpiry(url)).toISOString(), error: null }
+  } catch (error) {
+    return { endpoint, url, expiresAt: null, error: reasonOf(error) }
+  }
+}
+
+/** The error of a connection is the cause of one that is for callers over HTTP. */
+function reasonOf(error: unknown): string {
+  const { cause = error } = error as Error
+  return cause instanceof Error ? cause.message : String(cause)
+}
+
+/** What needs the operator, in sentences. */
+function problemsOf(status: Status): string[] {
+  const { database, maintenance, processes, key, nextKey, queue, deliveries, replica, certificates } = status
+  const problems: (string | false)[] = [
+    processes.length === 0 && 'No process of the service is connected to this database.',
+    database.isReadOnly && 'The database takes no changes.',
+    maintenance && 'Maintenance is on: every authenticated request gets 503 (maintenance off).',
+    nextKey !== null && `rotate-key goes from key ${key} to key ${nextKey} and is not done: run it again.`,
+    // Before a rotation, nobody knows the keys of a former version.
+    ...processes
+      .filter(({ hasKeys, version }) => !hasKeys && (version !== null || nextKey !== null))
+      .map((process) => `A process has not the keys of this database: ${processText(process)}.`),
+    queue.ageSeconds > limits.queueSeconds &&
+      `A full export has waited for ${span(queue.ageSeconds)} for a process to begin it.`,
+    deliveries.oldestSeconds > limits.deliverySeconds &&
+      `A delivery has waited for ${span(deliveries.oldestSeconds)}, though its receiver does not fail.`,
+    replica?.error != null && `The replica of EXPORT_DATABASE_URL cannot be used: ${replica.error}.`,
+    (replica?.behindSeconds ?? 0) > limits.replicaSeconds &&
+      `The replica of EXPORT_DATABASE_URL is behind by ${span(replica!.behindSeconds!)}.`,
+    ...certificates.map(({ url, expiresAt, error }) => {
+      if (error !== null) return `The certificate of ${url} cannot be read: ${error}.`
+      const seconds = (Date.parse(expiresAt!) - Date.now()) / 1_000
+      if (seconds > limits.certificateDays * 86_400) return false
+      return `The certificate of ${url} ${seconds > 0 ? `expires in ${span(seconds)}` : 'has expired'}.`
+    }),
+  ]
+  return problems.filter((problem) => problem !== false)
+}
+
+const processList: Pick<List<ServiceProcess, never>, 'columns'> = {
+  columns: {
+    Process: ({ name }) => name ?? 'of a former version',
+    Version: ({ version }) => version ?? '',
+    Address: ({ address }) => address ?? '',
+    Connected: ({ connectedAt }) => ({ at: connectedAt }),
+    Keys: ({ hasKeys, version }) => (hasKeys ? 'as the database' : version === null ? '?' : 'others'),
+  },
+}
+
+function linesOf(status: Status): string[] {
+  const { processes, tokensThatEnd } = status
+  return [
+    ...factLines(factsOf(status)),
+    '',
+    ...(processes.length === 0 ? ['No process runs.'] : listLines(processList, processes)),
+    ...(tokensThatEnd.length === 0
+      ? []
+      : ['', 'Tokens that end within 14 days:', ...listLines(tokenList, tokensThatEnd)]),
+  ]
+}
+
+function factsOf(status: Status): Facts {
+  const { database, maintenance, epoch, key, nextKey, queue, deliveries, replica, certificates } = status
+  return {
+    Version: `${status.version} of this command, ${database.version} of the database`,
+    Maintenance: maintenance ? 'on' : '',
+    Epoch: `${epoch.number}, began ${epoch.began}, ${span(epoch.ageSeconds)} ago`,
+    Key: key ?? 'none yet',
+    'Next key': nextKey,
+    'Full exports that wait': queue.length === 0 ? '0' : `${queue.length}, for ${span(queue.ageSeconds)}`,
+    'Oldest delivery':
+      deliveries.oldestSeconds > 0 ? `waits for ${span(deliveries.oldestSeconds)}` : 'none waits',
+    Subscriptions:
+      `${deliveries.enabled} enabled, ${deliveries.failing} whose receiver fails, ` +
+      `${deliveries.disabled} disabled, ${deliveries.suspended} suspended`,
+    Replica:
+      replica &&
+      (replica.error ?? (replica.behindSeconds ? `${span(replica.behindSeconds)} behind` : 'level')),
+    ...Object.fromEntries(
+      certificates.map(({ endpoint, url, expiresAt, error }) => [
+        `Certificate ${endpoint}`,
+        [url, ' ', expiresAt === null ? { theirs: error } : `until ${expiresAt}`],
+      ]),
+    ),
+  }
+}
+
+/** `5 s`, `12 min`, `3 h`, `40 days` */
+function span(seconds: number): string {
+  const units = [
+    [86_400, 'days'],
+    [3_600, 'h'],
+    [60, 'min'],
+  ] as const
+  const [size, unit] = units.find(([size]) => seconds >= 2 * size) ?? [1, 's']
+  return `${Math.floor(seconds / size)} ${unit}`
+}

@@ -1,0 +1,261 @@
+/** `status` beside a running service, without one, and with what needs the operator. */
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
+import { exportQueue, queueSchema } from '../../src/db/migrations/queue-schema.ts'
+import { cli } from '../support/cli.ts'
+import { createTenants, folders } from '../support/ledgers/tenants.ts'
+import { startTlsServer, type TlsServer } from '../support/ops/certificate.ts'
+import { setReplicatedStage } from '../support/replication/replicated-stage.ts'
+import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { startTestService, type TestService } from '../support/service.ts'
+
+let database: TestDatabase
+let owner: pg.Client
+let service: TestService | undefined
+let tls: TlsServer
+
+const days = (count: number) => new Date(Date.now() + count * 86_400_000)
+
+beforeAll(async () => {
+  tls = await startTlsServer(days(90))
+})
+afterAll(() => tls?.close())
+
+beforeEach(async () => {
+  database = await createTestDatabase()
+  owner = new pg.Client({ connectionString: database.ownerUrl, options: '-c search_path=grandlivre' })
+  await owner.connect()
+})
+afterEach(async () => {
+  await service?.stop()
+  service = undefined
+  await owner.end()
+  await database.drop()
+})
+
+const status = (env: Record<string, string> = {}, ...words: string[]) =>
+  cli({ ownerUrl: database.ownerUrl, env }, 'status', ...words)
+
+async function read(env: Record<string, string> = {}) {
+  const { code, out } = await status(env, '--json')
+  return { code, status: JSON.parse(out) }
+}
+
+/** Starts the service, and waits until its session is there. */
+async function start() {
+  service = await startTestService(database)
+  await expect.poll(async () => (await read()).status.processes.length).toBe(1)
+}
+
+test('without a service it says that none runs, and exits with 2', async () => {
+  const { code, out, error } = await status()
+  expect(code).toBe(2)
+  expect(out).toMatch(/^No process runs\.$/m)
+  expect(out).not.toContain('All is well')
+  expect(error).toBe('Not well:\n  No process of the service is connected to this database.\n')
+  const json = await read()
+  expect(json).toMatchObject({ code: 2, status: { well: false, processes: [], replica: null } })
+  expect(json.status.problems).toEqual(['No process of the service is connected to this database.'])
+})
+
+test('beside a service it names process, version, epoch and key, and exits with 0', async () => {
+  await start()
+  const { code, out, error } = await status({ PUBLIC_URL: tls.url })
+  expect({ code, error }).toEqual({ code: 0, error: '' })
+  expect(out).toMatch(new RegExp(`^\\S+:${process.pid} +${packageJson.version} .*as the database$`, 'm'))
+  expect(out).toMatch(/^epoch +\d+, began 20\S+Z, \d+ (s|min|h|days) ago$/m)
+  expect(out).toMatch(/^key +[0-9a-f]{8}$/m)
+  expect(out).toMatch(/^certificate public +https:\S+ until 20\S+Z$/m)
+  expect(out).toMatch(/^All is well\.$/m)
+  const json = await read()
+  expect(json.code).toBe(0)
+  expect(json.status).toMatchObject({
+    well: true,
+    problems: [],
+    version: packageJson.version,
+    queue: { length: 0, ageSeconds: 0 },
+    deliveries: { enabled: 0, oldestSeconds: 0 },
+    certificates: [],
+    tokensThatEnd: [],
+  })
+})
+
+test('what waits too long, a certificate that ends and maintenance are problems', async () => {
+  await start()
+  await service!.stop()
+  service = undefined
+  await owner.query(
+    `insert into ${queueSchema}.job (name, start_after) values ($1, now() - interval '2 hours')`,
+    [exportQueue],
+  )
+  await owner.query('update service_state set under_maintenance = true')
+  await tls.present(days(3))
+  const { code, status } = await read({ PUBLIC_URL: tls.url })
+  expect(code).toBe(2)
+  expect(status.problems).toEqual([
+    'No process of the service is connected to this database.',
+    'Maintenance is on: every authenticated request gets 503 (maintenance off).',
+    'A full export has waited for 2 h for a process to begin it.',
+    expect.stringMatching(/^The certificate of https:\S+ expires in [23] days\.$/),
+  ])
+  await tls.present(days(-1))
+  expect((await read({ PUBLIC_URL: tls.url })).status.problems.at(-1)).toMatch(/ has expired\.$/)
+  await owner.query('update service_state set under_maintenance = false')
+})
+
+test('a delivery that waits is a problem, unless its receiver fails', async () => {
+  await (await createTenants(database.ownerUrl)).end()
+  await start()
+  await service!.stop()
+  service = undefined
+  const schema = folders.first.schemaId
+  const staff = (...words: string[]) => cli(database.ownerUrl, ...words)
+  await staff('partner', 'create', '--code', 'WAITS', '--name', 'Waits')
+  const webhook = [
+    '--partner',
+    'WAITS',
+    '--url',
+    'https://example.com/',
+    '--events',
+    'document',
+    '--schema',
+    schema,
+  ]
+  expect((await staff('webhook', 'create', ...webhook)).error).toBe('')
+  const data = '{"id":"77","kind":"PF","name":"invoice.pdf"}'
+  const event = [
+    '--schema',
+    schema,
+    '--name',
+    'document',
+    '--operation',
+    'CREATE',
+    '--folder',
+    folders.first.folderId,
+  ]
+  expect((await staff('event', 'emit', ...event, '--data', data)).error).toBe('')
+  await owner.query(`update events set created_at = now() - interval '3 hours'`)
+  expect((await read()).status.problems.slice(1)).toEqual([
+    'A delivery has waited for 3 h, though its receiver does not fail.',
+  ])
+  await owner.query('update subscriptions set failing_since = now()')
+  const { status: failing } = await read()
+  expect([failing.problems.length, failing.deliveries.failing]).toEqual([1, 1])
+})
+
+test('a replica that does not go on is said to be behind', async () => {
+  const stage = await setReplicatedStage()
+  try {
+    const replica = async () => {
+      const env = { EXPORT_DATABASE_URL: stage.standby.ownerUrl }
+      return JSON.parse((await cli({ ownerUrl: stage.primary.ownerUrl, env }, 'status', '--json')).out)
+        .replica
+    }
+    expect(await replica()).toEqual({ behindSeconds: 0, error: null })
+    await stage.standby.pauseReplay()
+    await stage.change('late')
+    expect((await replica()).behindSeconds).toBeGreaterThan(0)
+  } finally {
+    await stage.standby.resumeReplay()
+    await stage.close()
+  }
+})
+
+test('an address that does not answer is a problem in words, and ends nothing', async () => {
+  await start()
+  const nobody = await startTlsServer(days(90))
+  await nobody.close()
+  const replica = database.ownerUrl.replace(/:\d+\//, `:${new URL(nobody.url).port}/`)
+  const { code, status } = await read({ PUBLIC_URL: nobody.url, EXPORT_DATABASE_URL: replica })
+  expect(code).toBe(2)
+  expect(status.problems).toEqual([
+    expect.stringMatching(/^The replica of EXPORT_DATABASE_URL cannot be used: .*ECONNREFUSED/),
+    expect.stringMatching(/^The certificate of https:\S+ cannot be read: .*ECONNREFUSED/),
+  ])
+})
+
+test('EXPORT_DATABASE_URL of another database is no replica, and of the same one is level', async () => {
+  await start()
+  const other = await createTestDatabase()
+  try {
+    const { status } = await read({ EXPORT_DATABASE_URL: other.ownerUrl })
+    expect(status.problems).toEqual([
+      'The replica of EXPORT_DATABASE_URL cannot be used: no replica of the main database.',
+    ])
+    expect((await read({ EXPORT_DATABASE_URL: database.ownerUrl })).status.replica).toEqual({
+      behindSeconds: 0,
+      error: null,
+    })
+  } finally {
+    await other.drop()
+  }
+})
+
+test('tokens that end within 14 days are listed, and leave all well', async () => {
+  const staff = await createTenants(database.ownerUrl)
+  await staff.thirdParty('ENDS')
+  const issue = (...words: string[]) =>
+    cli(
+      database.ownerUrl,
+      'token',
+      'issue',
+      '--partner',
+      'ENDS',
+      '--level',
+      'api',
+      '--folder',
+      folders.first.folderId,
+      ...words,
+    )
+  const soon = /^Token (\d+)/.exec((await issue('--expires', '5')).out)![1]
+  for (const others of [[], ['--expires', '15']]) expect((await issue(...others)).code).toBe(0)
+  const ended = /^Token (\d+)/.exec((await issue('--expires', '5')).out)![1]!
+  expect((await cli(database.ownerUrl, 'token', 'revoke', ended)).code).toBe(0)
+  await staff.end()
+  await start()
+  const { code, out } = await status()
+  expect(code).toBe(0)
+  expect(out.split('Tokens that end within 14 days:\n')[1]).toMatch(
+    new RegExp(`^ID .*\n${soon} +ENDS .*\n\nAll is well`),
+  )
+  expect((await read()).status.tokensThatEnd.map(({ id }: { id: string }) => id)).toEqual([soon])
+})
+
+test('a session of a former version is shown, and one that lacks the keys is a problem', async () => {
+  const [former, lacking] = ['grandlivre dispatcher', 'grandlivre dispatcher web-1:4711 0.3.0'].map(
+    (application_name) => new pg.Client({ connectionString: database.serviceUrl, application_name }),
+  ) as [pg.Client, pg.Client]
+  await former.connect()
+  try {
+    // Only a process makes the database adopt a key.
+    await (await startTestService(database)).stop()
+    const { code, out } = await status()
+    expect(code).toBe(0)
+    expect(out).toMatch(/^of a former version .*\?$/m)
+    await lacking.connect()
+    const { status: found } = await read()
+    expect(found.problems).toEqual([
+      expect.stringMatching(/^A process has not the keys of this database: web-1:4711 /),
+    ])
+  } finally {
+    await former.end()
+    await lacking.end()
+  }
+})
+
+test('it neither migrates a server nor makes a database of an address that is wrong', async () => {
+  await owner.query('delete from migrations where version = (select max(version) from migrations)')
+  const { rows } = await owner.query('select count(*)::int as count from migrations')
+  const refused = await status()
+  expect(refused.code).toBe(1)
+  expect(refused.error).toMatch(
+    /^The database is at version \d+ and this code needs \d+, but this command does not migrate it\./,
+  )
+  expect((await owner.query('select count(*)::int as count from migrations')).rows).toEqual(rows)
+  const away = await cli({ ownerUrl: 'postgres://nobody@127.0.0.1:1/none', env: {} }, 'status')
+  expect([away.code, away.out]).toEqual([1, ''])
+  const wrong = await status({}, '--jason')
+  expect([wrong.code, wrong.error]).toEqual([1, expect.stringContaining('--jason')])
+  expect((await status({ PUBLIC_URL: 'ledger' })).error).toContain('PUBLIC_URL')
+})
