@@ -86,12 +86,6 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env) {
   }
   const metrics = listener('METRICS')
   const allowedHosts = readHostNames('METRICS_ALLOWED_HOSTS', text, mistakes)
-  const key = (name: string): Buffer | undefined => {
-    const value = text(name) ?? ''
-    if (!/^([0-9a-f]{64})?$/i.test(value))
-      mistakes.push(`${name} must be 64 hexadecimal digits (make one with: openssl rand -hex 32)`)
-    return value === '' ? undefined : Buffer.from(value, 'hex')
-  }
   if (text('MASTER_KEY') === undefined && (databaseUrl !== undefined || text('S3_ENDPOINT') !== undefined)) {
     // A key in a local folder would be lost with the machine, and with it every partner secret.
     const reason = databaseUrl === undefined ? 'S3_ENDPOINT' : 'DATABASE_URL'
@@ -118,8 +112,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env) {
     /** Database that exports read, such as a replica. Absent: the main database. */
     exportDatabaseUrl: databaseAddress('EXPORT_DATABASE_URL'),
     /** 32 bytes each: what encrypts secrets (absent: kept in `dataDir`); the one before, while keys are rotated. */
-    masterKey: key('MASTER_KEY'),
-    formerMasterKey: key('FORMER_MASTER_KEY'),
+    masterKey: readKey('MASTER_KEY', text, mistakes),
+    formerMasterKey: readKey('FORMER_MASTER_KEY', text, mistakes),
     /** IANA name of the platform's time zone, in which its timestamps become days. */
     timeZone,
     exportThreads: wholeNumber('EXPORT_THREADS', Math.min(availableParallelism(), 8), 1, 64),
