@@ -162,6 +162,17 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env) {
   return Object.freeze(config)
 }
 
+function readKey(
+  name: string,
+  text: (name: string) => string | undefined,
+  mistakes: string[],
+): Buffer | undefined {
+  const value = text(name) ?? ''
+  if (!/^([0-9a-f]{64})?$/i.test(value))
+    mistakes.push(`${name} must be 64 hexadecimal digits (make one with: openssl rand -hex 32)`)
+  return value === '' ? undefined : Buffer.from(value, 'hex')
+}
+
 /** S3 if S3_ENDPOINT is set, otherwise `dataDir/files`. */
 function readStore(
   text: ReadText,
