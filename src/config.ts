@@ -7,7 +7,7 @@ import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { deliveryBytesMax, deliveryEventsMax } from '../packages/contract/src/webhook-delivery.ts'
 import { readHostNames } from './listen.ts'
-import { isTimeZone, type ReadText, readYesOrNo, settingsOf, webAddress } from './settings.ts'
+import { isTimeZone, type ReadText, readKey, readYesOrNo, settingsOf, webAddress } from './settings.ts'
 import { tracesShareOf } from './traces-share.ts'
 
 export type Config = ReturnType<typeof readConfig>
@@ -160,17 +160,6 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env) {
   }
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return Object.freeze(config)
-}
-
-function readKey(
-  name: string,
-  text: (name: string) => string | undefined,
-  mistakes: string[],
-): Buffer | undefined {
-  const value = text(name) ?? ''
-  if (!/^([0-9a-f]{64})?$/i.test(value))
-    mistakes.push(`${name} must be 64 hexadecimal digits (make one with: openssl rand -hex 32)`)
-  return value === '' ? undefined : Buffer.from(value, 'hex')
 }
 
 /** S3 if S3_ENDPOINT is set, otherwise `dataDir/files`. */

@@ -37,6 +37,14 @@ function isNear(one: string, other: string): boolean {
   return row.at(-1)! <= 2
 }
 
+/** 32 bytes; undefined if it is not set. */
+export function readKey(name: string, text: ReadText, mistakes: string[]): Buffer | undefined {
+  const value = text(name) ?? ''
+  if (!/^([0-9a-f]{64})?$/i.test(value))
+    mistakes.push(`${name} must be 64 hexadecimal digits (make one with: openssl rand -hex 32)`)
+  return value === '' ? undefined : Buffer.from(value, 'hex')
+}
+
 /** False if it is not set. */
 export function readYesOrNo(name: string, text: ReadText, mistakes: string[]): boolean {
   const value = text(name) ?? 'false'

@@ -25,7 +25,7 @@ const runs: Record<string, LongRun> = {
   rotations: {
     about: 'kills of rotate-key while two processes export, deliver and write secrets; six seconds each',
     env: { KILLS: '20', ROTATION_RECORD: 'bench/results/key-rotations.json' },
-    files: ['test/auth/rotation-kills.slow.test.ts'],
+    files: ['test/auth/rotation/rotation-kills.slow.test.ts'],
   },
 }
 

@@ -6,16 +6,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { sweepAudit } from '../../src/audit/retention.ts'
-import { linkKey, sealingKey } from '../../src/auth/master-key.ts'
-import { decrypt, encrypt } from '../../src/auth/secrets.ts'
-import { openStore } from '../../src/store/open-store.ts'
-import { storeSettings } from '../../src/store/store.ts'
-import { defaultTiming } from '../../src/timing.ts'
-import { cli } from '../support/cli.ts'
-import { createTenants, credentials, folders, type Staff } from '../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
-import { request, startTestService, type TestService, testMasterKey } from '../support/service.ts'
+import { sweepAudit } from '../../../src/audit/retention.ts'
+import { linkKey, sealingKey } from '../../../src/auth/master-key.ts'
+import { decrypt, encrypt } from '../../../src/auth/secrets.ts'
+import { openStore } from '../../../src/store/open-store.ts'
+import { storeSettings } from '../../../src/store/store.ts'
+import { defaultTiming } from '../../../src/timing.ts'
+import { cli } from '../../support/cli.ts'
+import { createTenants, credentials, folders, type Staff } from '../../support/ledgers/tenants.ts'
+import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { request, startTestService, type TestService, testMasterKey } from '../../support/service.ts'
 
 const fresh = randomBytes(32)
 const both = { masterKey: fresh, formerMasterKey: testMasterKey }
@@ -340,7 +340,7 @@ test('links are signed by the key that the database names, and hold as long as a
 })
 
 test('the page on keys names a key as messages do, and its commands replace a key file', async ({ skip }) => {
-  const page = await readFile(new URL('../../docs/operators/keys.md', import.meta.url), 'utf8')
+  const page = await readFile(new URL('../../../docs/operators/keys.md', import.meta.url), 'utf8')
   const [naming, , replacing] = [...page.matchAll(/^ *```sh\n([\s\S]*?)^ *```$/gm)].map(([, block]) => block!)
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-key-'))
   ends.push(() => rm(folder, { recursive: true }))

@@ -1,10 +1,10 @@
 /** Firms and folders. */
 import type { PoolClient } from 'pg'
-import { command } from '../../packages/terminal/src/command.ts'
-import { Refused } from '../acts/act.ts'
-import { createFirmFolder, createTenantFirm, moveFirmFolder, siretText } from '../acts/tenants.ts'
-import { listTokens } from '../auth/tokens.sql.ts'
-import { lastPulls, listFirms, readFolder, readYears } from '../ledger/folders.sql.ts'
+import { command } from '../../../packages/terminal/src/command.ts'
+import { Refused } from '../../acts/act.ts'
+import { createFirmFolder, createTenantFirm, moveFirmFolder, siretText } from '../../acts/tenants.ts'
+import { listTokens } from '../../auth/tokens.sql.ts'
+import { lastPulls, listFirms, readFolder, readYears } from '../../ledger/folders.sql.ts'
 import {
   firmFacts,
   firmList,
@@ -12,16 +12,16 @@ import {
   folderList,
   lastPullColumns,
   yearColumns,
-} from '../lists/folders.ts'
-import type { List } from '../lists/list.ts'
-import { subscriptionList } from '../lists/subscriptions.ts'
-import { tokenList } from '../lists/tokens.ts'
-import { listSubscriptions } from '../webhooks/staff.sql.ts'
-import { carryOut } from './carry-out.ts'
-import { idKind } from './terminal/kinds.ts'
-import { factLines, listLines } from './terminal/list-lines.ts'
-import type { StaffTerminal } from './terminal/terminal.ts'
-import { asOwner, printList } from './with-database.ts'
+} from '../../lists/folders.ts'
+import type { List } from '../../lists/list.ts'
+import { subscriptionList } from '../../lists/subscriptions.ts'
+import { tokenList } from '../../lists/tokens.ts'
+import { listSubscriptions } from '../../webhooks/staff.sql.ts'
+import { carryOut } from '../carry-out.ts'
+import { idKind } from '../terminal/kinds.ts'
+import { factLines, listLines } from '../terminal/list-lines.ts'
+import type { StaffTerminal } from '../terminal/terminal.ts'
+import { asOwner, printList } from '../with-database.ts'
 
 const name = { value: 'name', required: true, help: 'as people know it' } as const
 const siret = { value: 'number', help: siretText } as const

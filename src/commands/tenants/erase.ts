@@ -1,21 +1,27 @@
 /** Erasing folders, firms and third parties, with a receipt, and proving it later (docs/operators/erasure.md). */
 import { readFile, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
-import { command } from '../../packages/terminal/src/command.ts'
-import { Refused } from '../acts/act.ts'
-import { codeText } from '../acts/fields.ts'
-import { loadMasterKeys } from '../auth/master-key.ts'
-import { codePattern } from '../auth/third-parties.ts'
-import { inTransaction } from '../db/pool.ts'
-import { type ErasureParts, eraseFolder, leftOfFolder } from '../erasure/erase.ts'
-import { type ErasedKind, type Erasure, endErasure, findErasure, tracesOf } from '../erasure/erasure.sql.ts'
-import { eraseFirm, erasePartner } from '../erasure/firms-and-partners.ts'
-import { openStore } from '../store/open-store.ts'
-import { storeSettings } from '../store/store.ts'
-import { defaultTiming } from '../timing.ts'
-import { idKind } from './terminal/kinds.ts'
-import type { StaffTerminal } from './terminal/terminal.ts'
-import { recordAct, withDatabase } from './with-database.ts'
+import { command } from '../../../packages/terminal/src/command.ts'
+import { Refused } from '../../acts/act.ts'
+import { codeText } from '../../acts/fields.ts'
+import { loadMasterKeys } from '../../auth/master-key.ts'
+import { codePattern } from '../../auth/third-parties.ts'
+import { inTransaction } from '../../db/pool.ts'
+import { type ErasureParts, eraseFolder, leftOfFolder } from '../../erasure/erase.ts'
+import {
+  type ErasedKind,
+  type Erasure,
+  endErasure,
+  findErasure,
+  tracesOf,
+} from '../../erasure/erasure.sql.ts'
+import { eraseFirm, erasePartner } from '../../erasure/firms-and-partners.ts'
+import { openStore } from '../../store/open-store.ts'
+import { storeSettings } from '../../store/store.ts'
+import { defaultTiming } from '../../timing.ts'
+import { idKind } from '../terminal/kinds.ts'
+import type { StaffTerminal } from '../terminal/terminal.ts'
+import { recordAct, withDatabase } from '../with-database.ts'
 
 const options = {
   yes: { help: 'do it: nothing can bring it back but a backup' },

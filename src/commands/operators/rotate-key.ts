@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
-import { command } from '../../packages/terminal/src/command.ts'
-import { fingerprintOf, loadMasterKeys, nameOfKey } from '../auth/master-key.ts'
+import { command } from '../../../packages/terminal/src/command.ts'
+import { fingerprintOf, loadMasterKeys, nameOfKey } from '../../auth/master-key.ts'
 import {
   beginRotation,
   type EndOfRotation,
@@ -11,11 +11,11 @@ import {
   type RotatedKeys,
   SecretsInUse,
   stepsOfRotation,
-} from '../auth/rotation/rotation.ts'
-import type { Config } from '../config.ts'
-import { inTransaction } from '../db/pool.ts'
-import type { StaffTerminal } from './terminal/terminal.ts'
-import { recordAct, withDatabase } from './with-database.ts'
+} from '../../auth/rotation/rotation.ts'
+import type { Config } from '../../config.ts'
+import { inTransaction } from '../../db/pool.ts'
+import type { StaffTerminal } from '../terminal/terminal.ts'
+import { recordAct, withDatabase } from '../with-database.ts'
 
 const act = 'rotate-key'
 
