@@ -1,6 +1,6 @@
 /**
  * A folder to try the service with, on the embedded database: a made-up ledger, a third party, and a token of each level.
- * Its firm has four small folders besides, so that a copy of the firm is one of several ledgers.
+ * Its firm has small folders besides, so that a copy of the firm is one of several ledgers.
  */
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
@@ -23,7 +23,7 @@ import { seedFirm } from './seed-firm.ts'
 const demo = 'DEMO'
 
 /** Small, so that the start stays short. Their references begin with that of the folder. */
-const besides = { folders: 4, movements: 250, seed: 2, reference: demo }
+const besides = { movements: 250, seed: 2, reference: demo }
 
 /** Enough to look at, and loaded in less than a second, so that the start stays short. */
 const movementsDefault = 5_000
@@ -34,7 +34,9 @@ export interface DemoOptions {
    * Absent: an existing folder is kept, and a new one gets 5,000. Otherwise the folder is filled again unless it has
    * this number.
    */
-  movements?: number
+  movements?: number | undefined
+  /** How many small folders its firm has at least. Default: 4. */
+  besides?: number | undefined
   onProgress?: (movementsDone: number, movements: number) => void
 }
 
@@ -59,8 +61,7 @@ export async function ensureDemoFolder(
         ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
       }))
     return await inTransaction(pool, async (client) => {
-      if ((await findFoldersByReference(client, `${demo}-1`)).length === 0)
-        await seedFirm(client, { ...besides, firm: { schemaId, firmId } })
+      await fillFirm(client, { schemaId, firmId }, options)
       // Otherwise triggers within an hour would get an export of the folder's old content.
       if (!folder) await forgetExports(client, { schemaId, folderId })
       const kept = await keptSecrets(client, options.dataDir, folderId)
@@ -74,6 +75,20 @@ export async function ensureDemoFolder(
   } finally {
     await pool.end()
   }
+}
+
+/** Makes the small folders that are missing. */
+async function fillFirm(
+  client: ClientBase,
+  firm: { schemaId: string; firmId: string },
+  { besides: wanted = 4, onProgress }: DemoOptions,
+): Promise<void> {
+  let first = 1
+  while (first <= wanted && (await findFoldersByReference(client, `${demo}-${first}`)).length > 0) first++
+  const folders = wanted - first + 1
+  if (folders === 0) return
+  const seed = besides.seed + first - 1
+  await seedFirm(client, { ...besides, seed, folders, first, firm, ...(onProgress ? { onProgress } : {}) })
 }
 
 /**

@@ -1,5 +1,6 @@
 /**
- * `npm run demo`: starts the service from scratch and runs a partner's commands on it. `-- --help` shows the options.
+ * `npm run demo`: starts the service from scratch and runs a partner's commands on it: a tour, or with `--firm` a copy of
+ * a firm that follows its bookkeeper. `-- --help` shows the options.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -7,10 +8,18 @@ import { createReadStream } from 'node:fs'
 import { mkdir, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join, relative, resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { findFolder } from '../../../src/auth/tokens.sql.ts'
+import { numberKind } from '../../../src/commands/terminal/kinds.ts'
 import { type Config, defaultPort, readConfig } from '../../../src/config.ts'
+import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
 import { checkTra } from '../../../src/formats/tra/check/check.ts'
-import { type Credentials, writeCredentials } from '../../../src/http/reference/demo-credentials.ts'
+import {
+  type Credentials,
+  credentialsPath,
+  writeCredentials,
+} from '../../../src/http/reference/demo-credentials.ts'
 import { createLog } from '../../../src/log.ts'
 import { startService } from '../../../src/start.ts'
 import { stopSignal } from '../../../src/stop-signal.ts'
@@ -18,11 +27,16 @@ import { command, type Given, type Kind } from '../../terminal/src/command.ts'
 import { helpOf } from '../../terminal/src/help.ts'
 import { createTerminal } from '../../terminal/src/terminal.ts'
 import { readWords } from '../../terminal/src/words.ts'
-import { correctEntries, ensureDemoFolder } from './demo-folder.ts'
+import { correctEntries, type DemoOptions, ensureDemoFolder } from './demo-folder.ts'
+import { Random } from './made-up/random.ts'
 import { movementsMax } from './seed.ts'
+import { correctSome } from './simulate-command.ts'
 
 /** Fewer movements give no meaningful sizes and rates. */
 const movementsMin = 1_000
+
+/** Of `--firm`: its folders, in how many of them each round corrects something, and when the first round is. */
+const firm = { folders: 30, corrected: 3, firstSeconds: 5 }
 
 const { stdin: input, stdout: out, stderr: err } = process
 const { print, note, progress } = createTerminal({ input, out, err })
@@ -39,15 +53,26 @@ const options = {
   movements: {
     value: 'count',
     is: movementsKind,
-    default: '100000',
-    help: `size of the made-up ledger, from ${movementsMin.toLocaleString('en')} to ${movementsMax.toLocaleString('en')}`,
+    help: `size of the made-up ledger, from ${movementsMin.toLocaleString('en')} to ${movementsMax.toLocaleString('en')}; default 100000`,
   },
-  out: { value: 'folder', default: 'out', help: 'where the exported files go' },
+  out: { value: 'folder', help: 'where the exported files go; default out' },
+  firm: {
+    help: `instead of the tour a firm of ${firm.folders} folders, whose books are corrected, and a copy of it that follows`,
+  },
+  every: {
+    value: 'seconds',
+    is: numberKind('a number of seconds', 1, 86_400),
+    help: 'with --firm: pause between corrections; default 60',
+  },
   once: { help: 'stop after the tour instead of running on' },
 } as const
 
 /** @throws {Error} if something is missing or wrong, with the remedy; nothing is left running then */
-async function runDemo({ movements, out, once: ends }: Given<unknown, typeof options>): Promise<void> {
+async function runDemo(given: Given<unknown, typeof options>): Promise<void> {
+  const { movements, out = 'out', every, once: ends = false } = given
+  if (given.firm && (ends || given.out !== undefined))
+    throw new Error('--out and --once are for the tour: leave them out with --firm')
+  if (!given.firm && every !== undefined) throw new Error('--every is for a firm: give --firm, too')
   const config = readConfig()
   if (config.databaseUrl !== undefined)
     throw new Error(
@@ -56,25 +81,104 @@ async function runDemo({ movements, out, once: ends }: Given<unknown, typeof opt
   // Closing the terminal sends SIGHUP.
   const stop = stopSignal(['SIGINT', 'SIGTERM', 'SIGHUP'])
   try {
-    await show(config, { movements, out: resolve(out), once: ends === true, stop })
+    if (given.firm) await showFirm(config, { movements, every: every ?? 60, stop })
+    else await showTour(config, { movements: movements ?? 100_000, out: resolve(out), once: ends, stop })
   } catch (error) {
     if (!stop.aborted) throw error
   }
   if (stop.aborted) print('Stopped.')
 }
 
-interface Show {
+interface Tour {
   movements: number
   out: string
   once: boolean
   stop: AbortSignal
 }
 
-async function show(config: Config, { movements, out, once: ends, stop }: Show): Promise<void> {
+async function showTour(config: Config, { movements, out, once: ends, stop }: Tour): Promise<void> {
   print(['Grandlivre: a ledger, exported to a partner over HTTP. Ctrl-C stops.', ''])
   await mkdir(out, { recursive: true }).catch((error: Error) => {
     throw new Error(`The files cannot go to ${out}, choose another --out: ${error.message}`)
   })
+  await withService(config, { movements, stop }, async (ownerUrl, credentials) => {
+    await tour(ownerUrl, { out, stop }, credentials)
+    await checkTraFile(join(out, files.tra), movements)
+    print('')
+    await listFiles(out)
+    if (ends) return
+    const commands = [
+      `npx grandlivre login --from ${wordOf(credentialsOf(config))}`,
+      'npx grandlivre whoami',
+      `npx grandlivre pull --exercice ${credentials.exercices.at(-1)!.id} --out year.ndjson`,
+      'npx grandlivre listen http://localhost:3000/',
+    ]
+    print(['', ...invitation(config, credentials, commands)])
+    if (!stop.aborted) await once(stop, 'abort')
+  })
+}
+
+/** A copy of a firm follows the corrections of its bookkeeper until Ctrl-C. */
+async function showFirm(
+  config: Config,
+  { movements, every, stop }: { movements: number | undefined; every: number; stop: AbortSignal },
+): Promise<void> {
+  print(['Grandlivre: a firm, whose ledgers a partner follows. Ctrl-C stops.', ''])
+  const copy = join(config.dataDir, files.copy)
+  // Of an earlier run, perhaps at another port, which a copy refuses.
+  await rm(copy, { force: true })
+  await withService(config, { movements, besides: firm.folders - 1, stop }, async (ownerUrl, credentials) => {
+    // Profiles of their own, so that none of the reader's is replaced.
+    const from = `--from ${wordOf(credentialsOf(config))}`
+    const commands = [
+      `npx grandlivre login --profile demo-folder ${from}`,
+      `npx grandlivre login --profile demo-firm --firm ${from}`,
+      'npx grandlivre whoami --profile demo-folder',
+      `npx grandlivre folders --profile demo-firm --to ${wordOf(pathOf(copy))}`,
+      `${settingOf(config)}npm run cli -- status`,
+      `${settingOf(config)}npm run cli -- folder list`,
+    ]
+    print([...invitation(config, credentials, commands), ''])
+    const ended = new AbortController()
+    const signal = AbortSignal.any([stop, ended.signal])
+    const ofFirm = { ...credentials, companyToken: credentials.firmToken }
+    const both = [
+      runCommand(['sync', '--to', pathOf(copy), '--follow'], ofFirm, signal),
+      keepCorrecting(ownerUrl, credentials.societyId, every, signal),
+    ]
+    // One that fails ends the other.
+    const results = await Promise.allSettled(both.map((each) => each.finally(() => ended.abort())))
+    const failed = results.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined
+    if (failed && !stop.aborted) throw failed.reason
+  })
+  print(
+    `Everything is in ${pathOf(config.dataDir)}: database, key, credentials, copy. Delete it to begin anew.`,
+  )
+}
+
+async function keepCorrecting(ownerUrl: string, folderId: string, every: number, signal: AbortSignal) {
+  const pool = createOwnerPool(ownerUrl, { max: 1, applicationName: 'grandlivre demo' })
+  const random = new Random(Date.now())
+  try {
+    const { firmId } = (await inTransaction(pool, (client) => findFolder(client, folderId)))!
+    for (let seconds = Math.min(every, firm.firstSeconds); ; seconds = every) {
+      await delay(seconds * 1_000, undefined, { signal })
+      print('The bookkeeper corrects:')
+      for await (const line of correctSome(pool, firmId, firm.corrected, random)) print(`  ${line}`)
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error
+  } finally {
+    await pool.end()
+  }
+}
+
+/** Starts the service on the demo folder and its firm, and stops it when `run` has ended. */
+async function withService(
+  config: Config,
+  { stop, ...made }: Pick<DemoOptions, 'movements' | 'besides'> & { stop: AbortSignal },
+  run: (ownerUrl: string, credentials: Credentials) => Promise<void>,
+): Promise<void> {
   const port = config.port === defaultPort ? await freePort(config) : config.port
   const started = performance.now()
   let credentials: Credentials | undefined
@@ -89,8 +193,8 @@ async function show(config: Config, { movements, out, once: ends, stop }: Show):
         stop.throwIfAborted()
         ownerUrl = database.ownerUrl
         print(`Database  PostgreSQL, embedded, in ${pathOf(config.dataDir)}; ${since(started)}`)
-        const folder = await fillFolder(movements, stop, (onProgress) =>
-          ensureDemoFolder(database, masterKeys, { dataDir: config.dataDir, movements, onProgress }),
+        const folder = await fillFolder(made, stop, (onProgress) =>
+          ensureDemoFolder(database, masterKeys, { dataDir: config.dataDir, ...made, onProgress }),
         )
         return (baseUrl) => {
           credentials = { baseUrl, ...folder }
@@ -102,13 +206,7 @@ async function show(config: Config, { movements, out, once: ends, stop }: Show):
   try {
     stop.throwIfAborted()
     print([`Service   ${service.url}`, ''])
-    await tour(ownerUrl, { out, stop }, credentials!)
-    await checkTraFile(join(out, files.tra), movements)
-    print('')
-    await listFiles(out)
-    if (ends) return
-    print(['', ...invitation(join(config.dataDir, 'credentials.json'), credentials!)])
-    if (!stop.aborted) await once(stop, 'abort')
+    await run(ownerUrl, credentials!)
   } finally {
     await service.close()
   }
@@ -116,23 +214,27 @@ async function show(config: Config, { movements, out, once: ends, stop }: Show):
 
 /** Creates the folder and prints how long it took, or that it existed. */
 async function fillFolder<Folder>(
-  movements: number,
+  { movements, besides }: Pick<DemoOptions, 'movements' | 'besides'>,
   stop: AbortSignal,
   ensure: (onProgress: (done: number, all: number) => void) => Promise<Folder>,
 ): Promise<Folder> {
   const started = performance.now()
   const rate = (done: number) =>
     `${Math.round((1000 * done) / (performance.now() - started)).toLocaleString('en')}/s`
-  const count = movements.toLocaleString('en')
   let wasMade = false
   const folder = await ensure((done, all) => {
     // Rolls back the whole load, which is one transaction.
     stop.throwIfAborted()
     wasMade = true
-    progress(`Ledger: ${done.toLocaleString('en')} of ${count} movements, ${rate(done)}`, done / all)
+    const counts = `${done.toLocaleString('en')} of ${all.toLocaleString('en')} movements`
+    progress(`Ledger: ${counts}, ${rate(done)}`, done / all)
   })
   const when = wasMade ? `now; ${since(started)}` : 'before'
-  print(`Ledger    ${count} movements, beside four small ledgers, made up ${when}`)
+  print(
+    besides === undefined
+      ? `Ledger    ${movements?.toLocaleString('en')} movements, beside small ledgers, made up ${when}`
+      : `Ledgers   ${besides + 1} of one firm, made up ${when}`,
+  )
   return folder
 }
 
@@ -140,7 +242,7 @@ async function fillFolder<Folder>(
 const files = { year: 'year.ndjson.zst', copy: 'firm.sqlite', json: 'folder.json.zst', tra: 'folder.tra' }
 
 /** A year as a file, a copy before and after a change, and the whole folder. */
-async function tour(ownerUrl: string, { out, stop }: Pick<Show, 'out' | 'stop'>, credentials: Credentials) {
+async function tour(ownerUrl: string, { out, stop }: Pick<Tour, 'out' | 'stop'>, credentials: Credentials) {
   const { societyId, exercices } = credentials
   const exerciceId = exercices.at(-1)!.id
   const to = (file: string) => pathOf(join(out, file))
@@ -171,7 +273,7 @@ async function runCommand(
   signal: AbortSignal,
 ): Promise<void> {
   if (signal.aborted) return
-  print(`$ grandlivre ${words.join(' ')}`)
+  print(`$ npx grandlivre ${words.map(wordOf).join(' ')}`)
   const env = {
     ...process.env,
     GRANDLIVRE_URL: baseUrl,
@@ -215,20 +317,32 @@ async function checkTraFile(file: string, movements: number): Promise<void> {
   print(`The TRA file can be imported: ${movements.toLocaleString('en')} movements; ${since(started)}`)
 }
 
-function invitation(credentialsFile: string, { baseUrl, exercices }: Credentials): string[] {
+/** @param commands what to paste */
+function invitation(config: Config, { baseUrl }: Credentials, commands: string[]): string[] {
   return [
-    'The service keeps running. In another terminal:',
+    'The service keeps running. In another terminal, in this folder:',
     '',
-    `npx grandlivre login --from ${pathOf(credentialsFile)}`,
-    'npx grandlivre whoami',
-    `npx grandlivre pull --exercice ${exercices.at(-1)!.id} --out year.ndjson`,
-    'npx grandlivre listen http://localhost:3000/',
+    ...commands,
     '',
     `The routes, to try:  ${baseUrl}/docs`,
     'The guides:          docs/partners.md',
-    `All credentials:     ${pathOf(credentialsFile)}`,
+    `All credentials:     ${credentialsOf(config)}`,
     'Ctrl-C stops the service and its database.',
   ]
+}
+
+function credentialsOf({ dataDir }: Config): string {
+  return pathOf(credentialsPath(dataDir))
+}
+
+/** What a staff command has to be told, so that it opens this database in another terminal. */
+function settingOf({ dataDir }: Config): string {
+  return dataDir === readConfig({}).dataDir ? '' : `DATA_DIR=${wordOf(pathOf(dataDir))} `
+}
+
+/** As a word for the shell. */
+function wordOf(text: string): string {
+  return /^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
 
 /** The default port or one of the next, so that other programs on this machine do not stop the demo. */

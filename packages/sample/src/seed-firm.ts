@@ -14,6 +14,8 @@ export const foldersMax = 10_000
 
 export interface FirmOptions {
   folders: number
+  /** Of their numbers in names and references. Default: 1. */
+  first?: number
   /** Exact number of movements of each folder. */
   movements: number
   /** The same seed gives the same firm apart from ids. */
@@ -43,7 +45,15 @@ export interface SeededFirm {
  * @throws {Error} if a number is out of range
  */
 export async function seedFirm(client: ClientBase, options: FirmOptions): Promise<SeededFirm> {
-  const { folders, movements, seed, reference, year = new Date().getFullYear(), onProgress } = options
+  const {
+    folders,
+    first = 1,
+    movements,
+    seed,
+    reference,
+    year = new Date().getFullYear(),
+    onProgress,
+  } = options
   assert(folders >= 1 && folders <= foldersMax, `from 1 to ${foldersMax} folders`)
   checkMovements(movements)
   const all = folders * movements
@@ -61,7 +71,7 @@ export async function seedFirm(client: ClientBase, options: FirmOptions): Promis
   }
   const filled: { folderId: string; exercices: string[] }[] = []
   const counts = { entries: 0, movements: 0 }
-  for (let number = 1; number <= folders; number++) {
+  for (let number = first; number < first + folders; number++) {
     const folderId = ids.next()
     const key = { schemaId, folderId }
     await createFolder(client, {

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Pool } from 'pg'
 import { idKind, numberKind } from '../../../src/commands/terminal/kinds.ts'
 import type { StaffTerminal } from '../../../src/commands/terminal/terminal.ts'
 import { recordAct, withDatabase } from '../../../src/commands/with-database.ts'
@@ -31,21 +32,34 @@ export const simulateCommand = command({
       const random = new Random(Date.now())
       const firmId = firm ?? (await inTransaction(pool, async (client) => onlyOf(await listFirms(client))))
       for (;;) {
-        const keys = await inTransaction(pool, (client) => pickFolders(client, firmId, folders))
-        if (keys.length === 0) throw new Error(`There is no firm ${firmId}, or it has no folder`)
-        for (const key of keys) {
-          const done = await inTransaction(pool, async (client) => {
-            const what = await correct(client, key, random)
-            if (what !== undefined) await recordAct(client, { act: 'simulate', ...key, details: { what } })
-            return what
-          })
-          terminal.print(`Folder ${key.folderId}: ${done ?? 'nothing that could be corrected'}`)
-        }
+        for await (const line of correctSome(pool, firmId, folders, random)) terminal.print(line)
         if (every === undefined) return
         await delay(every * 1_000)
       }
     }),
 })
+
+/**
+ * Makes one correction in some folders of a firm, each in a transaction of its own.
+ * @returns a line for each, as it is done
+ */
+export async function* correctSome(
+  pool: Pool,
+  firmId: string,
+  folders: number,
+  random: Random,
+): AsyncGenerator<string> {
+  const keys = await inTransaction(pool, (client) => pickFolders(client, firmId, folders))
+  if (keys.length === 0) throw new Error(`There is no firm ${firmId}, or it has no folder`)
+  for (const key of keys) {
+    const done = await inTransaction(pool, async (client) => {
+      const what = await correct(client, key, random)
+      if (what !== undefined) await recordAct(client, { act: 'simulate', ...key, details: { what } })
+      return what
+    })
+    yield `Folder ${key.folderId}: ${done ?? 'nothing that could be corrected'}`
+  }
+}
 
 function onlyOf(firms: { id: string; name: string }[]): string {
   const [only, ...others] = firms

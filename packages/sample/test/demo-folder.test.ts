@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Credentials, writeCredentials } from '../../../src/http/reference/demo-credentials.ts'
+import { cli } from '../../../test/support/cli.ts'
 import { ended, type JobAnswer, trigger } from '../../../test/support/full-export.ts'
 import { credentials } from '../../../test/support/ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../../../test/support/servers/database.ts'
@@ -62,6 +63,20 @@ test('another number of movements refills the same folder, and its tokens stay',
   const after = await ensure(600)
   expect(await count(after)).toBe(600)
   expect({ ...after, exercices: [] }).toEqual({ ...before, exercices: [] })
+})
+
+test('its firm has four small folders besides, or as many as are asked for, and none goes', async () => {
+  await ensure(600)
+  const references = async () => {
+    const { out } = await cli(database.ownerUrl, 'folder', 'list')
+    return [...out.matchAll(/ (DEMO-\d+) /g)].map(([, reference]) => reference)
+  }
+  const four = ['DEMO-1', 'DEMO-2', 'DEMO-3', 'DEMO-4']
+  expect(await references()).toEqual(four)
+  for (const besides of [6, 6, 2]) {
+    await ensureDemoFolder(database, [testMasterKey], { dataDir, besides })
+    expect(await references()).toEqual([...four, 'DEMO-5', 'DEMO-6'])
+  }
 })
 
 test('an export from before a refill is not reused', async () => {

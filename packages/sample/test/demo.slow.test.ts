@@ -1,13 +1,16 @@
 /** The demo as a newcomer runs it, on an embedded database of its own. */
-import type { ChildProcess } from 'node:child_process'
-import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { type ChildProcess, execFile } from 'node:child_process'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { promisify } from 'node:util'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { environment, runNode } from '../../../test/support/process.ts'
 import { until } from '../../../test/support/until.ts'
 
 let folder: string
+/** The folder of the database, in there. */
+let data: string
 let child: ChildProcess
 let output: { out: string; error: string }
 
@@ -16,9 +19,13 @@ beforeAll(async () => {
   await chmod(folder, 0o755)
 })
 
+beforeEach(() => {
+  data = 'data'
+})
+
 afterEach(async () => {
   child.kill('SIGKILL')
-  const lock = await readFile(join(folder, 'data/postgres/postmaster.pid'), 'utf8').catch(() => undefined)
+  const lock = await readFile(join(folder, data, 'postgres/postmaster.pid'), 'utf8').catch(() => undefined)
   if (lock !== undefined) process.kill(Number(lock.split('\n')[0]), 'SIGKILL')
   expect(lock, 'no server is left running').toBeUndefined()
 })
@@ -28,8 +35,8 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 /** @returns its exit code and signal */
 function demo(...words: string[]): Promise<[number | null, string | null]> {
   // Its commands use the folder of the demo, not one that the reader has chosen elsewhere.
-  const env = { ...environment, DATA_DIR: join(folder, 'data'), PORT: '0', GRANDLIVRE_SOCIETY: '1' }
-  const out = words.includes('--out') ? [] : ['--out', join(folder, 'out')]
+  const env = { ...environment, DATA_DIR: join(folder, data), PORT: '0', GRANDLIVRE_SOCIETY: '1' }
+  const out = words.includes('--out') || words.includes('--firm') ? [] : ['--out', join(folder, 'out')]
   const argv = ['packages/sample/src/demo.ts', ...out, ...words]
   const run = runNode(argv, env)
   child = run.child
@@ -69,9 +76,44 @@ test('a closed pipe leaves no database running', async () => {
   expect(await ended, output.error).toEqual([0, null])
 })
 
+test('a copy of a firm follows its bookkeeper, each command can be pasted, and one folder is left', async () => {
+  data = "the firm's data"
+  await mkdir(join(folder, data))
+  const before = await readdir(folder)
+  const ended = demo('--firm', '--every', '1')
+  const arrived = () =>
+    new Set([...output.out.matchAll(/Z {2}(\d+) .*: \d+ movements replaced by /g)].map(([, id]) => id))
+  await until(() => arrived().size > 4 || child.exitCode !== null)
+  expect(output.out).toMatch(
+    /^Ledgers {3}30 of one firm, made up now; .*30 of 30 ledgers copied, 12,250 movements;/ms,
+  )
+  const corrected = [...output.out.matchAll(/^ {2}Folder (\d+): /gm)].map(([, id]) => id)
+  expect([...arrived()].filter((id) => !corrected.includes(id))).toEqual([])
+  const pasted = output.out.split('\n').filter((line) => /^(DATA_DIR=\S.* )?np[xm] /.test(line))
+  expect(pasted).toHaveLength(6)
+  const printed: string[] = []
+  for (const line of pasted) {
+    // Where login keeps its accesses is nothing that the demo leaves.
+    const env = { PATH: process.env['PATH'], HOME: join(folder, data) }
+    printed.push((await promisify(execFile)('/bin/sh', ['-c', line], { env })).stdout)
+  }
+  const [, , whoami, folders, status, list] = printed
+  expect(whoami).toContain('DEMO')
+  expect(folders!.match(/^\d+ .* DEMO(-\d+)? /gm)).toHaveLength(30)
+  expect(status).toContain('All is well.')
+  expect(list!.match(/^\d+ .* DEMO(-\d+)? /gm)).toHaveLength(30)
+  child.kill('SIGINT')
+  expect(await ended, output.error).toEqual([0, null])
+  expect(output.out).toMatch(/^Everything is in \S.*the firm's data: .*\nStopped\.$/m)
+  expect(await readdir(folder)).toEqual(before)
+})
+
 test('a mistake is one line that says what to do', async () => {
   const wrong = [
     [['--movements', '999'], /^--movements takes a whole number from 1000 to 5000000, not "999"\n$/],
+    [['--firm', '--once'], /^--out and --once are for the tour: leave them out with --firm\n$/],
+    [['--every', '5'], /^--every is for a firm: give --firm, too\n$/],
+    [['--firm', '--every', '0'], /^--every takes a number of seconds from 1 to 86400, not "0"\n$/],
     [['--out', '/dev/null'], /^The files cannot go to \/dev\/null, choose another --out: .*\n$/],
   ] as const
   for (const [words, message] of wrong) {

@@ -18,6 +18,7 @@ import { describe, identify } from './identity.ts'
 
 const options = {
   from: { value: 'file', help: 'take them from a credentials.json, such as the demo writes' },
+  firm: { help: 'with --from: the token of the firm, which opens all its folders' },
   url: { value: 'address', help: 'https://host' },
   token: { value: 'token', help: 'glv_api_... or glv_firm_...' },
   secret: { value: 'text', help: 'the partner secret' },
@@ -78,11 +79,16 @@ async function runLogin(
 
 const tokenOf = ({ baseUrl, token }: Access) => [baseUrl, token]
 
-async function accessFrom({ society, terminal, signal }: Call, { from, ...given }: Login): Promise<Access> {
+async function accessFrom(
+  { society, terminal, signal }: Call,
+  { from, firm, ...given }: Login,
+): Promise<Access> {
   const named = Object.keys(options).filter((name) => name in given)
   if (from !== undefined && named.length > 0)
     throw new UsageError(`--from holds everything: leave out --${named.join(' and --')}`)
-  if (from !== undefined) return readCredentials(from, society)
+  if (from !== undefined) return readCredentials(from, society, firm)
+  if (firm)
+    throw new UsageError('--firm chooses a token of --from: without it, --token or an answer says which')
   const baseUrl = given.url ?? (await answerTo('Address of the service (https://...):'))
   const token = given.token ?? (await answerTo('Access token (not shown):', true))
   const secret = given.secret ?? (await answerTo('Partner secret (not shown):', true))
@@ -96,15 +102,19 @@ async function accessFrom({ society, terminal, signal }: Call, { from, ...given 
 }
 
 /** The credentials that the service writes for its demo folder. A society needs the token of the firm. */
-async function readCredentials(path: string, society: string | undefined): Promise<Access> {
+async function readCredentials(
+  path: string,
+  society: string | undefined,
+  isOfFirm = society !== undefined,
+): Promise<Access> {
   const text = await readFile(path, 'utf8').catch((cause: Error) => {
     throw new Failure(`--from: ${path} cannot be read: ${cause.message}`, undefined, { cause })
   })
   const { baseUrl, companyToken, firmToken, thirdPartySecret } = parse(text, path)
-  const token = society === undefined ? companyToken : firmToken
+  const token = isOfFirm ? firmToken : companyToken
   for (const [name, value] of Object.entries({
     baseUrl,
-    [society ? 'firmToken' : 'companyToken']: token,
+    [isOfFirm ? 'firmToken' : 'companyToken']: token,
     thirdPartySecret,
   }))
     if (typeof value !== 'string') throw new Failure(`--from: ${path} has no text in ${name}`)

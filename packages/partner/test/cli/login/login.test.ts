@@ -65,6 +65,11 @@ test('login takes the credentials of the demo, and says that the environment win
   // A folder is named by those who hold the token of the firm.
   await grandlivre({ HOME: home }, ['login', '--from', credentials, '--society', '112', '--replace'])
   expect(JSON.parse(readFileSync(file(), 'utf8'))).toMatchObject({ token: tokens.firmToken, society: '112' })
+  await grandlivre({ HOME: home }, ['login', '--from', credentials, '--firm'])
+  const whole = JSON.parse(readFileSync(file(), 'utf8'))
+  expect([whole.token, whole.society]).toEqual([tokens.firmToken, undefined])
+  const alone = await grandlivre({ HOME: home }, ['login', '--firm'])
+  expect([alone.code, alone.error]).toEqual([2, expect.stringMatching(/^--firm chooses a token of --from/)])
 })
 
 test('a token that the service refuses is not kept, and the refusal says what to do', async () => {
