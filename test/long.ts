@@ -17,6 +17,11 @@ const runs: Record<string, LongRun> = {
     env: { FAILOVERS: '8', FAILOVER_RECORD: 'bench/results/failovers.json' },
     files: ['test/cluster/failovers.slow.test.ts'],
   },
+  erasures: {
+    about: 'kills of folder delete on 600,000 movements beside streams and a follower; some minutes',
+    env: { KILLS: '20', ERASED_MOVEMENTS: '600000', ERASURE_RECORD: 'bench/results/erasures.json' },
+    files: ['test/erasure/erasure-kills.slow.test.ts'],
+  },
   restarts: {
     about: 'restarts behind HAProxy under load, with streams of 200 MB; half a minute each',
     env: { RESTARTS: '6', RESTART_RECORD: 'bench/results/restarts.json' },

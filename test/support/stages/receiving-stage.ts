@@ -14,6 +14,7 @@ import { createTestDatabase } from '../servers/database.ts'
 import { type Answer, startTestService, type TestService } from '../service.ts'
 
 export interface ReceivingStage {
+  ownerUrl: string
   receiver: Receiver
   service: TestService
   /** Of a company token of the first folder, and of another third party's. */
@@ -63,6 +64,7 @@ export async function setReceivingStage(
     return { status: response.status, headers: response.headers, body: text === '' ? '' : JSON.parse(text) }
   }
   return {
+    ownerUrl: database.ownerUrl,
     receiver,
     service,
     own,
