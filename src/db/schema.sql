@@ -391,12 +391,11 @@ GRANT SELECT ON entry_numbers TO grandlivre_service;
 CREATE TABLE erasures (
   kind text NOT NULL,
   id id NOT NULL,
-  schema_id id,
+  of_schema id,
   begun_at timestamp(0) with time zone DEFAULT now() NOT NULL,
   ended_at timestamp(0) with time zone,
   gone json DEFAULT '{}'::json NOT NULL,
   export_ids text[] DEFAULT '{}'::text[] NOT NULL,
-  receipt json,
   CONSTRAINT erasures_pkey PRIMARY KEY (kind, id),
   CONSTRAINT erasures_kind_check CHECK (kind = ANY (ARRAY['folder'::text, 'firm'::text, 'partner'::text]))
 );

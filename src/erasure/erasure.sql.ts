@@ -3,6 +3,7 @@
  * was killed leaves what the next one goes on with.
  */
 import type { ClientBase } from 'pg'
+import { utc } from '../db/literal.ts'
 import type { FolderKey } from '../formats/rows.ts'
 
 export type ErasedKind = 'folder' | 'firm' | 'partner'
@@ -12,7 +13,6 @@ export interface Erasure {
   id: string
   /** ISO 8601, UTC. */
   begunAt: string
-  endedAt: string | null
   gone: Record<string, number>
   /** Tenant of the folder or firm. */
   schemaId: string | null
@@ -23,9 +23,8 @@ export interface Erasure {
 /** Undefined if the erasure of this was never begun. */
 export async function findErasure(client: ClientBase, kind: ErasedKind, id: string) {
   const { rows } = await client.query<Erasure>(
-    `select kind, id, to_char(begun_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "begunAt",
-       to_char(ended_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as "endedAt", gone,
-       schema_id as "schemaId", export_ids as "exportIds"
+    `select kind, id, ${utc('begun_at')} as "begunAt", gone,
+       of_schema as "schemaId", export_ids as "exportIds"
      from grandlivre.erasures where kind = $1 and id = $2`,
     [kind, id],
   )
@@ -39,7 +38,7 @@ export async function beginErasure(
   { schemaId, exportIds = [] }: { schemaId?: string; exportIds?: string[] } = {},
 ): Promise<void> {
   await client.query(
-    `insert into grandlivre.erasures (kind, id, schema_id, export_ids) values ($1, $2, $3, $4) on conflict do nothing`,
+    `insert into grandlivre.erasures (kind, id, of_schema, export_ids) values ($1, $2, $3, $4) on conflict do nothing`,
     [kind, id, schemaId, exportIds],
   )
 }
@@ -59,15 +58,17 @@ export async function addGone(
   )
 }
 
+/** @returns when it ended first: ISO 8601, UTC */
 export async function endErasure(
   client: ClientBase,
   { kind, id }: Pick<Erasure, 'kind' | 'id'>,
-  receipt: object,
-): Promise<void> {
-  await client.query(
-    'update grandlivre.erasures set ended_at = coalesce(ended_at, now()), receipt = $3 where kind = $1 and id = $2',
-    [kind, id, JSON.stringify(receipt)],
+): Promise<string> {
+  const { rows } = await client.query<{ endedAt: string }>(
+    `update grandlivre.erasures set ended_at = coalesce(ended_at, now()) where kind = $1 and id = $2
+     returning ${utc('ended_at')} as "endedAt"`,
+    [kind, id],
   )
+  return rows[0]!.endedAt
 }
 
 /** A folder, erased or not. */

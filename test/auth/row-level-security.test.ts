@@ -167,6 +167,7 @@ test('the role writes only the tables of full exports, digests and webhooks, and
     'draw',
     'draw_several',
     'enter',
+    'erased_folders',
     'entries_named',
     'expired_audit',
     'forget_audit',

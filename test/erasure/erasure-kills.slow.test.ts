@@ -121,7 +121,7 @@ test.skipIf(!arePostgresToolsInstalled)(
       [folderId],
     )
     const folder = (
-      await client.query('select name, siret, reference from grandlivre.folders where id = $1', [folderId])
+      await client.query('select name, siret from grandlivre.folders where id = $1', [folderId])
     ).rows[0]
     const needles = [
       folder.name,

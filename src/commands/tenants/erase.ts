@@ -108,12 +108,12 @@ async function erase(
     const { owner } = parts
     const said = await inTransaction(owner, async (client) => {
       const stays = await tracesOf(client, kind, erasure.id)
-      const { id, begunAt, gone, exportIds } = erasure
-      const endedAt = erasure.endedAt ?? `${new Date().toISOString().slice(0, 19)}Z`
-      const said = {
+      const { id, begunAt, schemaId, gone, exportIds } = erasure
+      const endedAt = await endErasure(client, erasure)
+      return {
         erased: kind,
         id,
-        schemaId: erasure.schemaId,
+        schemaId,
         begunAt,
         endedAt,
         gone,
@@ -121,8 +121,6 @@ async function erase(
         exportIds,
         backupsUntil: backupsUntil ?? null,
       }
-      await endErasure(client, erasure, said)
-      return said
     })
     terminal.endProgress()
     if (receipt !== undefined) await writeFile(receipt, `${JSON.stringify(said, null, 2)}\n`)

@@ -4,14 +4,13 @@ create table erasures (
   kind text not null check (kind in ('folder', 'firm', 'partner')),
   id id not null,
   -- Of a folder or firm.
-  schema_id id,
+  of_schema id,
   begun_at timestamp(0) with time zone not null default now(),
   ended_at timestamp(0) with time zone,
   -- Rows that went, by their table; files as `files`.
   gone json not null default '{}',
   -- Of a folder, whose files lie in the store by these ids.
   export_ids text[] not null default '{}',
-  receipt json,
   primary key (kind, id)
 );
 -- For staff alone.
