@@ -42,6 +42,10 @@ export function knownCaller(credentials: Credentials, caller: CallerFacts | unde
   )
 }
 
+/** Whether answers to this caller have the personal data of employees. */
+export const opensEmployees = ({ groups }: Pick<Principal, 'groups'>): boolean =>
+  groups === null || groups.includes('employees')
+
 /** Which callers may use a route. */
 export interface RouteAccess {
   /** Token levels. */

@@ -41,6 +41,7 @@ export interface FolderTask {
   version: string
   format: FileFormat
   compression: Compression | undefined
+  withEmployees: boolean
   options: FormatOptions
   /** The part of the folder that the file holds. */
   selection: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'period' | 'journalIds'>
@@ -168,6 +169,7 @@ async function writeContent(
     selection,
     exportId: task.exportId,
     version: task.version,
+    withEmployees: task.withEmployees,
     now: snapshot.at,
     ...task.options,
     buffer: (bytesNeeded) => hash.buffer(bytesNeeded),

@@ -47,12 +47,14 @@ export interface ExportParameters extends FormatOptions {
   /** A set: order and repetition do not matter. Empty: all journals. */
   journalIds?: string[] | undefined
   compression?: Compression | undefined
+  /** Whether the file has the personal data of employees. */
+  withEmployees: boolean
 }
 
 /** Equal for triggers of the same export: 64 hexadecimal digits. */
 export function identityOf(parameters: ExportParameters): string {
   const { schemaId, folderId, version, format, exerciceId, period, journalIds = [] } = parameters
-  const { compression = null, encoding = null, columns = null } = parameters
+  const { compression = null, encoding = null, columns = null, withEmployees } = parameters
   const named = [
     wholeNumber(schemaId),
     wholeNumber(folderId),
@@ -61,8 +63,10 @@ export function identityOf(parameters: ExportParameters): string {
     exerciceId === undefined ? null : wholeNumber(exerciceId),
     period === undefined ? null : [period.start, period.end],
     setOfIds(journalIds),
-    // Absent where all are: versions before them, which may still run beside this one, name the same export alike.
+    // The next two are absent where they say nothing: versions before them, which may still run beside this one, name the
+    // same export alike.
     ...((compression ?? encoding ?? columns) ? [[compression, encoding, columns]] : []),
+    ...(withEmployees ? [] : ['without employees']),
   ]
   return createHash('sha256').update(JSON.stringify(named)).digest('hex')
 }

@@ -41,6 +41,7 @@ interface NewExport extends ExportKey, FormatOptions {
   period: { start: string; end: string } | undefined
   journalIds: string[]
   compression: Compression | undefined
+  withEmployees: boolean
   identity: string
   requestId: string
 }
@@ -68,8 +69,9 @@ export async function insertExport(client: ClientBase, job: NewExport): Promise<
   const { rowCount } = await client.query({
     name: 'insert-export',
     text: `insert into exports (schema_id, id, folder_id, version, format, exercice_id, period_start, period_end,
-       journal_ids, compression, encoding, columns, exercice_end, identity, request_id)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+       journal_ids, compression, encoding, columns, exercice_end, identity, request_id,
+       attempt_without_employees)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
      on conflict (schema_id, folder_id, identity) where latest do nothing`,
     values: [
       job.schemaId,
@@ -87,6 +89,7 @@ export async function insertExport(client: ClientBase, job: NewExport): Promise<
       job.exerciceEnd,
       job.identity,
       job.requestId,
+      job.withEmployees ? null : 0,
     ],
   })
   return rowCount === 1
@@ -151,19 +154,21 @@ export async function readLatest(client: ClientBase, { schemaId, folderId, ident
 }
 
 /**
- * `expired`: whether its retention period is over, so the file was removed or is about to be. Undefined if the folder has
- * no such export.
+ * @param withEmployees whether one with the personal data of employees may be read, too
+ * @returns `expired`: whether its retention period is over, so the file was removed or is about to be. Undefined if the
+ *   folder has no such export for this reader.
  */
 export async function readExport(
   client: ClientBase,
   { schemaId, exportId, folderId }: ExportKey & { folderId: string },
   retentionDays: number,
+  withEmployees: boolean,
 ) {
   const { rows } = await client.query<ExportView & { expired: boolean }>(
     `select ${viewColumns}, coalesce(e.finished_at <= now() - make_interval(days => $4), false) as expired
      from exports e join folders f on f.schema_id = e.schema_id and f.id = e.folder_id
-     where e.schema_id = $1 and e.folder_id = $2 and e.id = $3`,
-    [schemaId, folderId, exportId, retentionDays],
+     where e.schema_id = $1 and e.folder_id = $2 and e.id = $3 and ($5 or e.attempt_without_employees is not null)`,
+    [schemaId, folderId, exportId, retentionDays, withEmployees],
   )
   return rows[0]
 }
@@ -183,6 +188,7 @@ export interface ClaimedExport {
   compression: Compression | null
   encoding: FormatOptions['encoding'] | null
   columns: FormatOptions['columns'] | null
+  withEmployees: boolean
   requestId: string
   /** Cursor of the folder's ledger now, no earlier than the trigger saw it. Null if the folder is gone. */
   seen: string | null
@@ -192,11 +198,12 @@ export interface ClaimedExport {
 export async function claimExport(client: ClientBase, { schemaId, exportId }: ExportKey) {
   const { rows } = await client.query<ClaimedExport>({
     name: 'claim-export',
-    text: `update exports e set state = 'running', attempt = attempt + 1, epoch = pass_gate(), renewed_at = clock_timestamp()
+    text: `update exports e set state = 'running', attempt = attempt + 1,
+       attempt_without_employees = attempt_without_employees + 1, epoch = pass_gate(), renewed_at = clock_timestamp()
      where schema_id = $1 and id = $2 and state = any ($3)
      returning attempt, epoch, folder_id as "folderId", version, format, exercice_id as "exerciceId",
        period_start::text as "periodStart", period_end::text as "periodEnd", journal_ids::text[] as "journalIds",
-       compression, encoding, columns, request_id as "requestId",
+       compression, encoding, columns, attempt_without_employees is null as "withEmployees", request_id as "requestId",
        (select ledger_cursor(f.schema_id, f.id, f.ledger_version, 'file') from folders f
         where f.schema_id = e.schema_id and f.id = e.folder_id) as seen`,
     values: [schemaId, exportId, statesBefore('claim')],

@@ -134,7 +134,16 @@ export class Supervisor {
   #start(claim: Claim, job: ClaimedExport): RunningAttempt {
     const { threads, timing } = this.#parts
     const { schemaId, exportId, attempt } = claim
-    const { folderId, version, format, exerciceId, periodStart: start, periodEnd: end, journalIds } = job
+    const {
+      folderId,
+      version,
+      format,
+      withEmployees,
+      exerciceId,
+      periodStart: start,
+      periodEnd: end,
+      journalIds,
+    } = job
     const period =
       start !== null && end !== null ? { start, end, dateFilter: 'document' as const } : undefined
     const task = {
@@ -143,6 +152,7 @@ export class Supervisor {
       version,
       format,
       compression: job.compression ?? undefined,
+      withEmployees,
       options: { encoding: job.encoding ?? undefined, columns: job.columns ?? undefined },
       selection: { schemaId, folderId, exerciceId: exerciceId ?? undefined, period, journalIds },
       seen: job.seen ?? undefined,

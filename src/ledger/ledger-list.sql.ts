@@ -4,8 +4,11 @@ import { idLiteral, textLiteral } from '../db/literal.ts'
 import { askInTenant } from '../db/pool.ts'
 import { renderingOf } from './changes/cursor.sql.ts'
 
-/** All folders of a firm, or one folder. */
-export type Listed = { schemaId: string } & ({ firmId: string } | { folderId: string })
+/** All folders of a firm, or one folder; and whether the personal data of employees is opened to the reader. */
+export type Listed = { schemaId: string; withEmployees: boolean } & (
+  | { firmId: string }
+  | { folderId: string }
+)
 
 /**
  * The list as JSON texts, ascending by id. One statement, so one state of all. The database writes the texts, of 3,000
@@ -35,14 +38,14 @@ export async function readLedgerList(
        from folders f join firms n on (n.schema_id, n.id) = (f.schema_id, f.firm_id)
        where f.schema_id = ${schemaId} and ${which}),
      tagged as (
-       select left(encode(sha256(convert_to(concat(ledger_cursor(${schemaId}, 0, 0, ${rendering}),
+       select left(encode(sha256(convert_to(concat(ledger_cursor(${schemaId}, 0, 0, ${rendering}), ${listed.withEmployees ? '' : "'without employees', "}
          string_agg(l::text, '' order by id)), 'UTF8')), 'hex'), 32) as tag from listed l)
      select tag, case when position(tag in ${textLiteral(held)}) = 0 then (
        select coalesce(string_agg(row_to_json(l)::text, e'\\n' order by id), '')
        from ledger_cursors(${schemaId}, array(select id from listed order by id),
          array(select ledger_version from listed order by id), ${rendering}) c
        join listed on id = folder_id
-       cross join lateral (select id::text as society, firm, name, reference, cursor) l)
+       cross join lateral (select id::text as society, firm, name, reference, cursor, ${listed.withEmployees} as employees) l)
        end as lines from tagged`,
   )
   return row!

@@ -32,7 +32,7 @@ async function* noise(buffer: ChunkBuffer): AsyncGenerator<Uint8Array<ArrayBuffe
   for (let i = 0; i < chunks; i++) yield randomFillSync(buffer(chunkBytes).subarray(0, chunkBytes))
 }
 
-const owner = { schemaId: '1', folderId: '1', today: '', timeZone: '' }
+const owner = { schemaId: '1', folderId: '1', today: '', timeZone: '', withEmployees: true }
 const banks = { what: 'banks', owner, form: 'json' } as const
 
 const produce = async (_snapshot: unknown, _task: unknown, buffer: ChunkBuffer): Promise<Produced> => {

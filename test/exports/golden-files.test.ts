@@ -52,6 +52,7 @@ test('the MAD file equals its fixture, which adds a line end before each item', 
     selection: wholeFolder(folder, 'Europe/Paris'),
     exportId,
     version: '1.0.0',
+    withEmployees: true,
     now,
     buffer: plainBuffer(),
     counted: () => {},
@@ -94,7 +95,7 @@ const besideMadFile = Object.keys(collections).filter((name) => !(name in data))
 
 test.each(besideMadFile)('%s, which the MAD file does not have, equal their fixture', async (what) => {
   const snapshot = await openSnapshot(pool, folder.schemaId)
-  const owner = { ...folder, today: '2024-04-02', timeZone: 'Europe/Paris' }
+  const owner = { ...folder, today: '2024-04-02', timeZone: 'Europe/Paris', withEmployees: true }
   const texts = await Array.fromAsync(collectionTexts(snapshot.first, { what, owner }, 'ndjson', () => {}))
   await snapshot.close()
   expectFixture(`${what}.ndjson`, Buffer.from(texts.join('')))

@@ -52,7 +52,13 @@ describe('fiscal years', () => {
   })
 
   test('have different tags for each day and time zone, and none of an earlier version that named closing times', () => {
-    const owner = { schemaId: '1', folderId: '2', today: '2026-01-01', timeZone: 'Europe/Paris' }
+    const owner = {
+      schemaId: '1',
+      folderId: '2',
+      today: '2026-01-01',
+      timeZone: 'Europe/Paris',
+      withEmployees: true,
+    }
     const former = ['exercices', 1, '1', '2', '7', '2026-01-01']
     const tags = [
       createHash('sha256').update(JSON.stringify(former)).digest('base64url').slice(0, 22),

@@ -51,7 +51,13 @@ describe('the states of a job', () => {
 })
 
 describe('two triggers', () => {
-  const parameters: ExportParameters = { schemaId: '100', folderId: '111', version: '1.0.0', format: 'TRA' }
+  const parameters: ExportParameters = {
+    schemaId: '100',
+    folderId: '111',
+    version: '1.0.0',
+    format: 'TRA',
+    withEmployees: true,
+  }
   const withJournals = (...journalIds: string[]) => identityOf({ ...parameters, journalIds })
 
   test('are the same whatever the order, repetition and leading zeros of their journals', () => {
@@ -87,6 +93,8 @@ describe('two triggers', () => {
       { ...parameters, columns: 'extended' },
       { ...parameters, encoding: 'utf-8', columns: 'extended' },
       { ...parameters, compression: 'zstd', columns: 'extended' },
+      { ...parameters, withEmployees: false },
+      { ...parameters, compression: 'zstd', columns: 'extended', withEmployees: false },
     ]
     const identities = others.map(identityOf)
     expect(new Set(identities).size).toBe(others.length)
@@ -94,10 +102,16 @@ describe('two triggers', () => {
   })
 })
 
-test('a trigger without compression, encoding and columns has the identity of versions that knew none', () => {
+test('a trigger without compression, encoding and columns, and with employees, has the identity of versions that knew none', () => {
   const named = ['100', '111', '1.0.0', 'TRA', null, null, []]
   const identity = createHash('sha256').update(JSON.stringify(named)).digest('hex')
-  const parameters: ExportParameters = { schemaId: '100', folderId: '111', version: '1.0.0', format: 'TRA' }
+  const parameters: ExportParameters = {
+    schemaId: '100',
+    folderId: '111',
+    version: '1.0.0',
+    format: 'TRA',
+    withEmployees: true,
+  }
   expect(identityOf(parameters)).toBe(identity)
   expect(identityOf({ ...parameters, compression: undefined, encoding: undefined, columns: undefined })).toBe(
     identity,

@@ -28,7 +28,7 @@ afterAll(async () => {
 
 test('a thread opens two connections at its start, and keeps two after a burst of exports', async () => {
   const { schemaId, folderId } = folders.first
-  const owner = { schemaId, folderId, today: '2025-01-01', timeZone: 'Europe/Paris' }
+  const owner = { schemaId, folderId, today: '2025-01-01', timeZone: 'Europe/Paris', withEmployees: true }
   const threads = createThreads(1, noTelemetry, {
     database: asAddress(database.serviceUrl),
     exportsPerThread: defaultExportsPerThread,

@@ -25,13 +25,25 @@ export const importMadCommand = command({
 })
 
 function told(imported: MadImported): string[] {
-  const { unbalancedEntries, unknownSenders, fullNames, durations, unknownMembers, replacement } = imported
+  const {
+    unbalancedEntries,
+    unknownSenders,
+    fullNames,
+    hiddenEmployees,
+    durations,
+    unknownMembers,
+    replacement,
+  } = imported
   return [
     ...(replacement === undefined ? [] : [differences(replacement)]),
     ...ifAny(replacement?.books ?? 0, 'Accounts, journals and other books that were new, changed or deleted'),
     ...ifAny(unbalancedEntries, 'Entries that do not balance on their own, as in the file'),
     ...ifAny(unknownSenders, 'Entries whose sender is not registered here, now without one'),
     ...ifAny(fullNames, 'Addresses whose full name is not made of their parts, now without it'),
+    ...ifAny(
+      hiddenEmployees,
+      'Employees without their data in the file, who keep what the folder has of them',
+    ),
     ...ifAny(durations, 'Exercices whose duration is not that of their days, which counts'),
     ...[...unknownMembers].flatMap(([path, times]) => ifAny(times, `Not of the format, left out: ${path}`)),
     'What such a file does not hold: docs/spec/imports.md#mad-files',

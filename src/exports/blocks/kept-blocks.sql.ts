@@ -23,8 +23,17 @@ export interface DigestsOf extends FolderKey {
   timeZone: string
 }
 
-/** SHA-256 of the rows of each table but movements, hexadecimal. */
-export type TableDigests = Readonly<Record<WholeTableName, string>>
+/** SHA-256 of the rows of each table but movements, hexadecimal; of accounts also without the data of employees. */
+export type TableDigests = Readonly<Record<(typeof keptTables)[number], string>>
+const keptTables = [...wholeTables, 'accountsWithoutEmployees'] as const
+
+/** As a reader gets the tables. @param withEmployees whether their personal data is opened to it */
+export function shownDigests(
+  { accountsWithoutEmployees, ...tables }: TableDigests,
+  withEmployees: boolean,
+): Readonly<Record<WholeTableName, string>> {
+  return withEmployees ? tables : { ...tables, accounts: accountsWithoutEmployees }
+}
 
 export interface KeptDigests {
   blocks: Block[]
@@ -69,7 +78,7 @@ export const blocksOf = ({ firstIds, rows, digests }: KeptRow): Block[] =>
   firstIds.map((first, i) => ({ first: Number(first), rows: rows[i]!, sha256: digestAt(digests, i) }))
 
 export const tablesOf = (tables: Buffer): TableDigests =>
-  Object.fromEntries(wholeTables.map((name, i) => [name, digestAt(tables, i)])) as TableDigests
+  Object.fromEntries(keptTables.map((name, i) => [name, digestAt(tables, i)])) as TableDigests
 
 /** The digests at a state of the ledger; undefined if none are kept of it. @param cursor names the state */
 export async function askForBlocks(
@@ -126,7 +135,7 @@ export async function keepBlocks(
     idArrayLiteral(blocks.map(({ first }) => String(first))),
     idArrayLiteral(blocks.map(({ rows }) => String(rows))),
     bytesLiteral(blocks.map(({ sha256 }) => sha256)),
-    tables ? bytesLiteral(wholeTables.map((name) => tables[name])) : idLiteral(exerciceId!),
+    tables ? bytesLiteral(keptTables.map((name) => tables[name])) : idLiteral(exerciceId!),
   ]
   await askInTenant(
     pool,

@@ -35,6 +35,8 @@ export interface FolderOwner extends FolderKey {
   today: string
   /** The platform's time zone, in which the closing day of a fiscal year is computed. */
   timeZone: string
+  /** Whether accounts have the personal data of employees. */
+  withEmployees: boolean
 }
 
 /** A collection of a folder, or `society`: the folders that a token opens. */
@@ -44,16 +46,17 @@ export type OwnedCollection =
 
 /**
  * Identifies a collection at one state of the ledger, as selectionTag does for a selection. The names of fiscal years depend
- * on the day, so their tag changes at midnight and with the time zone.
+ * on the day, so their tag changes at midnight and with the time zone. Accounts depend on the token's groups.
  */
 export function collectionTag(
   collection: FolderCollection,
   revision: number,
-  { schemaId, folderId, today, timeZone }: FolderOwner,
+  { schemaId, folderId, today, timeZone, withEmployees }: FolderOwner,
   cursor: string,
 ): string {
   const day = collection === 'exercices' ? [today, timeZone] : []
-  return tagOf(collection, revision, schemaId, folderId, cursor, day)
+  const hidden = collection === 'accounts' && !withEmployees ? ['employees'] : []
+  return tagOf(collection, revision, schemaId, folderId, cursor, day, ...hidden)
 }
 
 type Items = AsyncGenerator<object[]>
@@ -85,7 +88,10 @@ const declared = {
   vats: { revision: 1, items: (client, owner) => each(readVats(client, owner), vatItem) },
   banks: { revision: 2, items: (client, owner) => each(readBanks(client, owner), bankItem) },
   journals: { revision: 2, items: (client, owner) => each(readJournals(client, owner), journalItem) },
-  accounts: { revision: 2, items: (client, owner) => each(readAccounts(client, owner), accountItem) },
+  accounts: {
+    revision: 2,
+    items: (client, owner) => each(readAccounts(client, owner, owner.withEmployees), accountItem),
+  },
   exercices: {
     revision: 2,
     async *items(client, owner) {

@@ -13,6 +13,8 @@ export interface FileOptions extends FormatOptions {
   exportId: string
   /** Version of the interface. */
   version: string
+  /** Whether it has the personal data of employees. */
+  withEmployees: boolean
   /** Epoch milliseconds of the snapshot. */
   now: number
   buffer: ChunkBuffer

@@ -1,6 +1,7 @@
 /** The rows of a ledger as lines of COPY (docs/spec/ledgers.md#tables), from one snapshot. */
 
 import { Buffer } from 'node:buffer'
+import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import {
   type ColumnName,
@@ -18,9 +19,11 @@ import { monthsOf } from '../../formats/items/exercice.ts'
 import { journalTypeLabels } from '../../formats/items/journal.ts'
 import type { PaymentView } from '../../formats/items/payment.ts'
 import { inUnits } from '../../formats/minor-units.ts'
+import { partyKind } from '../../formats/party-kind.ts'
 import { paymentMode, shownPaymentCode } from '../../formats/payment.ts'
 import type { DictionaryRows, FolderKey } from '../../formats/rows.ts'
 import { UnsupportedByFormat } from '../../formats/unsupported.ts'
+import { shownDigests, type TableDigests } from '../blocks/kept-blocks.sql.ts'
 import type { ChunkBuffer } from '../chunk-buffer.ts'
 import {
   type AccountHead,
@@ -42,16 +45,20 @@ export class LedgerRows {
   readonly #client: pg.ClientBase
   readonly #key: FolderKey
   readonly #books: Books
+  readonly #withEmployees: boolean
   readonly #payments: ReadonlyMap<number, PaymentView>
   readonly #vats: ReadonlyMap<number, VatCodeView>
   /** Of all accounts, once they have been read. */
   #heads: AccountHead[] | undefined
+  /** SHA-256 of the rows of accounts as other readers get them, once their table was rendered. */
+  #otherAccounts: string | undefined
 
   /** {@link readLedgerRows} makes one. */
-  constructor(client: pg.ClientBase, key: FolderKey, books: Books) {
+  constructor(client: pg.ClientBase, key: FolderKey, books: Books, withEmployees: boolean) {
     this.#client = client
     this.#key = key
     this.#books = books
+    this.#withEmployees = withEmployees
     this.#payments = new Map(books.payments.map(({ payment_id: id, code }) => [id, { id: String(id), code }]))
     this.#vats = new Map(
       books.vats.map(({ vat_id: id, vat_code: code, rate }) => [id, { id: String(id), code, rate }]),
@@ -80,19 +87,42 @@ export class LedgerRows {
     return flatFormat(renderFlatDictionary(rows, auxiliaries, copy), copy, checkCopyRow)
   }
 
+  /**
+   * What is kept for all readers.
+   * @param shown the digests of the tables
+   * @param kept the same state's, where accounts were not rendered
+   */
+  digests(shown: Readonly<Record<WholeTableName, string>>, kept: TableDigests | undefined): TableDigests {
+    const other = this.#otherAccounts ?? shownDigests(kept!, !this.#withEmployees).accounts
+    const [accounts, accountsWithoutEmployees] = this.#withEmployees
+      ? [shown.accounts, other]
+      : [other, shown.accounts]
+    return { ...shown, accounts, accountsWithoutEmployees }
+  }
+
   *#lines(name: Exclude<WholeTableName, 'accounts'>): Generator<string> {
     for (const row of shownRows[name](this.#books)) yield lineOf(name, row)
   }
 
   async *#accountLines(): AsyncGenerator<string> {
     const heads: AccountHead[] = []
-    for await (const batch of readBookAccounts(this.#client, this.#key))
+    const others = createHash('sha256')
+    for await (const batch of readBookAccounts(this.#client, this.#key)) {
+      let other = ''
       for (const account of batch) {
-        yield lineOf('accounts', this.#accountRow(account))
+        const row = this.#accountRow(account)
+        const opened = lineOf('accounts', row)
+        const hidden =
+          partyKind(account.number) === 'employee' ? lineOf('accounts', { ...row, details: null }) : opened
+        yield this.#withEmployees ? opened : hidden
+        other += this.#withEmployees ? hidden : opened
         const { id, number, name, auxiliaryNumber, auxiliaryName } = account
         heads.push({ id, number, name, auxiliaryNumber, auxiliaryName })
       }
+      others.update(other)
+    }
     this.#heads = heads
+    this.#otherAccounts = others.digest('hex')
   }
 
   #accountRow(account: BookAccount): Row<'accounts'> {
@@ -122,16 +152,18 @@ export class LedgerRows {
  * Reads every table but accounts, in one statement.
  * @param client of the snapshot
  * @param timeZone of the day on which a fiscal year was closed
+ * @param withEmployees whether accounts have the personal data of employees
  * @throws {AppError} ERR-FOLDER-NOT-FOUND
  */
 export async function readLedgerRows(
   client: pg.ClientBase,
   key: FolderKey,
   timeZone: string,
+  withEmployees: boolean,
 ): Promise<LedgerRows> {
   const books = await readBooks(client, key, timeZone)
   if (!books) throw new AppError('ERR-FOLDER-NOT-FOUND')
-  return new LedgerRows(client, key, books)
+  return new LedgerRows(client, key, books, withEmployees)
 }
 
 /** The rows of each table, from what was read. */

@@ -51,7 +51,7 @@ export async function* renderMadFile(
 }
 
 async function* textsBeforeEntries({ first }: Snapshot, options: FileOptions): AsyncGenerator<string> {
-  const { selection, exportId, version, now } = options
+  const { selection, exportId, version, now, withEmployees } = options
   const { schemaId, folderId, timeZone } = selection
   const metadata = {
     version,
@@ -60,7 +60,7 @@ async function* textsBeforeEntries({ first }: Snapshot, options: FileOptions): A
     additionalFreeProperties: { exportId },
   }
   yield `{"metadata":${JSON.stringify(metadata)},"data":{`
-  const owner = { schemaId, folderId, today: dayIn(timeZone, now), timeZone }
+  const owner = { schemaId, folderId, today: dayIn(timeZone, now), timeZone, withEmployees }
   for (const what of membersBeforeEntries) {
     yield `"${what}":`
     yield* collectionTexts(first, { what, owner }, 'json', () => {})

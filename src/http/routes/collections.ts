@@ -3,6 +3,7 @@
  * stream like movements, with the same items as the full export.
  */
 import { z } from '@hono/zod-openapi'
+import { opensEmployees } from '../../auth/principal.ts'
 import { AppError } from '../../errors.ts'
 import { dayIn } from '../../exports/read/day.ts'
 import { readSelected } from '../../exports/read/selected.sql.ts'
@@ -51,7 +52,8 @@ async function answerCollection(collection: FolderCollection, call: FolderCall<u
   const selected = await readSelected(services.database, folder)
   if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')
   const { revision } = collections[collection]
-  const owner = { schemaId, folderId, today: dayIn(timeZone, Date.now()), timeZone }
+  const today = dayIn(timeZone, Date.now())
+  const owner = { schemaId, folderId, today, timeZone, withEmployees: opensEmployees(principal) }
   return streamExport(c, services, {
     task: { what: collection, owner, ...representation },
     fileName: `${selected.reference || folderId}_${collection}`,

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { z } from '@hono/zod-openapi'
 import type { AnswerFacts } from '../../audit/answer-facts.ts'
+import { opensEmployees } from '../../auth/principal.ts'
 import { limits } from '../../config.ts'
 import { inTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
@@ -91,7 +92,7 @@ export const fullExportStatus = folderRoute({
     if (!/^export_[0-9a-f]{32}$/.test(exportId)) throw new AppError('ERR-EXPORT-NOT-FOUND')
     const key = { schemaId: principal.schemaId, folderId, exportId }
     const job = await inTenant(services.database, key.schemaId, (client) =>
-      readExport(client, key, services.config.fileRetentionDays),
+      readExport(client, key, services.config.fileRetentionDays, opensEmployees(principal)),
     )
     if (!job) throw new AppError('ERR-EXPORT-NOT-FOUND')
     if (job.expired) throw new AppError('ERR-EXPORT-EXPIRED')
@@ -108,7 +109,17 @@ async function startExport(call: FolderCall<FullExportQuery>): Promise<Response>
   const journalIds = setOfIds(query.journalIds ?? [])
   const folder = { schemaId, folderId }
   const selection = { exerciceId, period, journalIds }
-  const parameters = { ...folder, version, format, compression, encoding, columns, ...selection }
+  const withEmployees = opensEmployees(principal)
+  const parameters = {
+    ...folder,
+    version,
+    format,
+    compression,
+    encoding,
+    columns,
+    ...selection,
+    withEmployees,
+  }
   const identity = identityOf(parameters)
   const selected =
     exerciceId !== undefined || journalIds.length > 0

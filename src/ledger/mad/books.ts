@@ -67,6 +67,8 @@ export class Books {
   readonly vatCodes = new Map<string, FileVat>()
   /** Addresses whose full name is not made of their parts. */
   fullNames = 0
+  /** Employees without data, in a file that was made for a token without the group `employees`. */
+  hiddenEmployees = 0
   /** Exercices whose duration is not that of their days. */
   durations = 0
   /** Items by their place, for messages. */
@@ -207,7 +209,10 @@ export class Books {
     if (read === undefined) return
     this.#keep(this.accounts, read, item)
     if ('company' in read) this.#checkAddress(read.company.address)
-    if ('employee' in read) this.#checkAddress(read.employee.address)
+    if ('employee' in read) {
+      if (read.employee) this.#checkAddress(read.employee.address)
+      else this.hiddenEmployees += 1
+    }
     const at = { item: pathOf(item), path: [] }
     this.#checkUnique('account', read.number, within(at, 'number'))
     this.#checks.push(() => this.#checkAccountItem(read, at))
@@ -218,7 +223,7 @@ export class Books {
       this.checkAccount(account.counterpartAccount, within(at, 'counterpartAccount'))
     if ('correspondanceAccount' in account)
       this.checkAccount(account.correspondanceAccount, within(at, 'correspondanceAccount'))
-    if ('employee' in account) {
+    if ('employee' in account && account.employee) {
       const { payment, miscellaneous } = account.employee
       this.checkPayment(payment, within(at, 'employee', 'payment'))
       this.checkAccount(

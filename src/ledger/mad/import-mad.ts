@@ -56,6 +56,7 @@ export interface MadImported extends EntryCounts, LoadedLedger {
   replacement: (Replacement & { books: number }) | undefined
   /** Addresses whose full name is not made of their parts. */
   fullNames: number
+  hiddenEmployees: number
   /** Exercices whose duration is not that of their days. */
   durations: number
   /** How often members occur that are not of the format, by their path. */
@@ -165,8 +166,8 @@ async function load(
     })),
   )
   await publishLedger(client, folder, exercices, counts.filled, isReplaced)
-  const { accounts, journals, problems, fullNames, durations } = books
-  const sizes = { accounts: accounts.size, journals: journals.size, fullNames, durations }
+  const { accounts, journals, problems, fullNames, hiddenEmployees, durations } = books
+  const sizes = { accounts: accounts.size, journals: journals.size, fullNames, hiddenEmployees, durations }
   const replacement = written && { ...written, books: writtenBooks }
   return { ...folder, ...counts, ...sizes, replacement, exercices, unknownMembers: problems.unknown }
 }

@@ -15,7 +15,7 @@ import type { IdSource } from '../ids.ts'
 import * as load from '../load.ts'
 import { TableWriter } from '../load.ts'
 import type { Books } from './books.ts'
-import type { KnownBook } from './replace-books.sql.ts'
+import { type KnownBook, keepEmployees } from './replace-books.sql.ts'
 
 /** The ids of the file. */
 export const keptIds: IdOf = (_kind, id) => id
@@ -75,13 +75,22 @@ export async function loadBooks(
   }
   const accounts = [...books.accounts.values()]
   const companies = accounts.filter((each) => 'company' in each)
-  const employees = accounts.filter((each) => 'employee' in each)
+  const employees = accounts.flatMap((each) =>
+    'employee' in each && each.employee ? [{ ...each, employee: each.employee }] : [],
+  )
+  const hidden = accounts.filter((each) => 'employee' in each && each.employee === null)
   const sections = books.axes.values().flatMap((axis) => sectionRows(key, axis, idOf))
   await write(paymentTable, books.payments.values(), paymentRow)
   await write(vatTable, books.vatCodes.values(), vatRow)
   await write(accountTable, accounts, accountRow)
   await write(companyTable, companies, companyRow)
   await write(employeeTable, employees, employeeRow)
+  if (isCompared)
+    await keepEmployees(
+      client,
+      key,
+      hidden.map(({ producerId }) => idOf('accounts', producerId)),
+    )
   await write(journalTable, books.journals.values(), journalRow)
   await write(bankTable, books.banks.values(), bankRow)
   await write(axisTable, books.axes.values(), axisRow)

@@ -59,6 +59,19 @@ export async function createFiledBooks(client: ClientBase): Promise<void> {
     )
 }
 
+/** A file without their data says nothing of these employees: it has what the ledger has. */
+export async function keepEmployees(
+  client: ClientBase,
+  { schemaId, folderId }: FolderKey,
+  accountIds: readonly string[],
+): Promise<void> {
+  await client.query(
+    `insert into pg_temp.filed_employees select t.* from grandlivre.employees t
+     where ${ofFolder} and t.account_id = any ($3)`,
+    [schemaId, folderId, accountIds],
+  )
+}
+
 /**
  * Inserts and updates. Exercices become as long as the entries of both sides need.
  * @returns how many rows differed

@@ -72,6 +72,7 @@ async function file(folder: Key, chosen: Chosen = {}, chunkBytes?: number) {
       selection,
       exportId: 'export_0123',
       version: '1.0.0',
+      withEmployees: true,
       now: Date.UTC(2026, 6, 31, 22, 5),
       buffer: chunkBytes === undefined ? twoChunkBuffers() : plainBuffer(chunkBytes),
       counted: (totals) => counts.push(totals),

@@ -55,6 +55,7 @@ describe('what it lists', () => {
         name: 'Folder 111',
         reference: 'Éts "L\'Œuf" & Fils',
         cursor: expect.stringMatching(/^[\w.-]{1,64}$/),
+        employees: true,
       },
       {
         society: '112',
@@ -62,6 +63,7 @@ describe('what it lists', () => {
         name: 'Folder 112',
         reference: null,
         cursor: expect.stringMatching(/^[\w.-]{1,64}$/),
+        employees: true,
       },
     ])
     const ofCompany = await list(stage.company)

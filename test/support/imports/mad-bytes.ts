@@ -13,6 +13,7 @@ export async function madBytes(pool: pg.Pool, { schemaId, folderId }: FolderKey)
     selection: wholeFolder({ schemaId, folderId }, 'Europe/Paris'),
     exportId: 'export_0123',
     version: '1.0.0',
+    withEmployees: true,
     now: Date.UTC(2025, 6, 1, 12),
     buffer: plainBuffer(),
     counted: () => {},

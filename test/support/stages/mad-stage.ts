@@ -85,6 +85,7 @@ function render(snapshot: Snapshot, folder: Folder, chunkBytes?: number) {
     selection: wholeFolder({ schemaId, folderId }, 'Europe/Paris'),
     exportId: 'export_0123',
     version: '1.0.0',
+    withEmployees: true,
     now,
     buffer: chunkBytes === undefined ? twoChunkBuffers() : plainBuffer(chunkBytes),
     leftOut: () => {},

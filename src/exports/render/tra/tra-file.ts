@@ -23,7 +23,7 @@ export async function* renderTraFile(
   tally: Tally,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const { first, second } = snapshot
-  const { selection, now, buffer } = options
+  const { selection, now, withEmployees, buffer } = options
   const resolved = ofFile(selection)
   // Takes the second connection a tenth of a second, while the first reads the parameters.
   const found = surveyEntries(second, resolved)
@@ -32,7 +32,7 @@ export async function* renderTraFile(
   const books = await readTraFolder(first, resolved)
   const axesLeftOut = books.axes.slice(axesMax).map(({ code }) => code)
   if (axesLeftOut.length > 0) options.leftOut(axesLeftOut)
-  yield* packPieces(parameterLines({ client: first, books, now }), buffer)
+  yield* packPieces(parameterLines({ client: first, books, now, withEmployees }), buffer)
   const { spans, letterings } = await found
   const dictionary = dictionaryOf(books, letterings)
   const lines = new EntryLines(dictionary)

@@ -12,7 +12,6 @@ import type { JournalView } from '../../../formats/items/journal.ts'
 import type { PaymentView } from '../../../formats/items/payment.ts'
 import { partyKind } from '../../../formats/party-kind.ts'
 import { paymentMode } from '../../../formats/payment.ts'
-import type { FolderKey } from '../../../formats/rows.ts'
 import {
   caeLine,
   cgnLine,
@@ -131,6 +130,7 @@ interface ParameterSource {
   books: TraFolder
   /** Epoch milliseconds of the snapshot. */
   now: number
+  withEmployees: boolean
 }
 
 type Lines = Iterable<Buffer> | AsyncIterable<Buffer>
@@ -180,18 +180,18 @@ const linesOf: Record<ParameterRecord, (source: ParameterSource) => Lines> = {
   async *CRR({ client, books }) {
     for (const account of await readCorrespondenceAccounts(client, books.selection)) yield crrLine(account)
   },
-  async *CGN({ client, books }) {
-    const { collectives } = books.parties
+  async *CGN(source) {
+    const { collectives } = source.books.parties
     for (const collective of collectives) if (collective.id === null) yield createdCgnLine(collective)
-    for await (const account of everyAccount(client, books.selection)) {
+    for await (const account of everyAccount(source)) {
       const isCollective = collectives.some(({ id }) => id === account.id)
       if (isCollective || partyKind(account.number) === undefined)
-        yield cgnLine(account, isCollective, books.axes.length)
+        yield cgnLine(account, isCollective, source.books.axes.length)
     }
   },
-  async *CAE({ client, books }) {
-    for await (const account of everyAccount(client, books.selection)) {
-      const party = books.parties.of.get(account.id)
+  async *CAE(source) {
+    for await (const account of everyAccount(source)) {
+      const party = source.books.parties.of.get(account.id)
       if (party !== undefined) yield caeLine(account, party)
     }
   },
@@ -219,8 +219,8 @@ export async function* parameterLines(source: ParameterSource): AsyncGenerator<B
   }
 }
 
-async function* everyAccount(client: pg.ClientBase, folder: FolderKey): AsyncGenerator<AccountView> {
-  for await (const accounts of readAccounts(client, folder)) yield* accounts
+async function* everyAccount({ client, books, withEmployees }: ParameterSource): AsyncGenerator<AccountView> {
+  for await (const accounts of readAccounts(client, books.selection, withEmployees)) yield* accounts
 }
 
 function lengthsOf(books: TraFolder): Parameters<typeof ps2Line>[0] {

@@ -1,11 +1,11 @@
 /** The digests of one ledger of many, from one snapshot (docs/spec/ledgers.md#blocks). Renders its rows, sends none. */
 import { createHash } from 'node:crypto'
-import { wholeTables } from '../../../../packages/contract/src/ledger-tables.ts'
+import { type WholeTableName, wholeTables } from '../../../../packages/contract/src/ledger-tables.ts'
 import { type EntryRange, everyEntry } from '../../../ledger/changes/entry-ranges.ts'
 import type { Block } from '../../blocks/block.ts'
 import { BlockCutter } from '../../blocks/block-cutter.ts'
 import { changedRanges, type FormerBlock } from '../../blocks/former-blocks.ts'
-import type { KeptDigests, TableDigests } from '../../blocks/kept-blocks.sql.ts'
+import type { TableDigests } from '../../blocks/kept-blocks.sql.ts'
 import type { ChunkBuffer } from '../../chunk-buffer.ts'
 import type { Snapshot } from '../../read/snapshot.ts'
 import { Tally } from '../../render/count-chunks.ts'
@@ -28,7 +28,12 @@ export async function beginBlocks(
   // In parallel, on two connections.
   const [former, rows] = await Promise.all([
     readFormer(),
-    readLedgerRows(snapshot.second, { schemaId: task.schemaId, folderId: society }, task.timeZone),
+    readLedgerRows(
+      snapshot.second,
+      { schemaId: task.schemaId, folderId: society },
+      task.timeZone,
+      task.withEmployees,
+    ),
   ])
   const tables = state.tables ?? (await digestTables(rows, spare))
   const cutter = new BlockCutter(former)
@@ -44,8 +49,11 @@ export async function beginBlocks(
       tally,
       cutter,
     ));
-  const kept: KeptDigests = { blocks: cutter.end(tally.movements), tables }
-  return { chunks: nothing(), end: () => ({ ...blocksLine(society, cursor, kept), kept }) }
+  const kept = { blocks: cutter.end(tally.movements), tables }
+  return {
+    chunks: nothing(),
+    end: () => ({ ...blocksLine(society, cursor, kept, task.withEmployees), kept }),
+  }
 }
 
 /** The ranges to be rendered again; where they hold much of the ledger, all of it, since ranges are looked up and sorted. */
@@ -57,11 +65,11 @@ function rangesOf(former: readonly FormerBlock[]): readonly EntryRange[] {
 const rowsOf = (blocks: readonly Block[]) => blocks.reduce((sum, { rows }) => sum + rows, 0)
 
 async function digestTables(rows: LedgerRows, buffer: ChunkBuffer): Promise<TableDigests> {
-  const digests: [name: string, sha256: string][] = []
+  const digests = {} as Record<WholeTableName, string>
   for (const name of wholeTables) {
     const hash = createHash('sha256')
     for await (const lines of rows.table(name, buffer)) hash.update(lines)
-    digests.push([name, hash.digest('hex')])
+    digests[name] = hash.digest('hex')
   }
-  return Object.fromEntries(digests) as TableDigests
+  return rows.digests(digests, undefined)
 }

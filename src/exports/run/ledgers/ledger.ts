@@ -4,7 +4,7 @@ import { type WholeTableName, wholeTables } from '../../../../packages/contract/
 import { inUnits } from '../../../formats/minor-units.ts'
 import { type EntryRange, everyEntry } from '../../../ledger/changes/entry-ranges.ts'
 import { BlockCutter } from '../../blocks/block-cutter.ts'
-import type { TableDigests } from '../../blocks/kept-blocks.sql.ts'
+import { shownDigests } from '../../blocks/kept-blocks.sql.ts'
 import type { ChunkBuffer } from '../../chunk-buffer.ts'
 import { readFolderSpans } from '../../read/entry-segments.sql.ts'
 import type { ResolvedSelection } from '../../read/movements.sql.ts'
@@ -54,12 +54,18 @@ export async function beginLedger(
   // In parallel, on two connections.
   const [{ cutter, ...found }, rows] = await Promise.all([
     lookUp(),
-    readLedgerRows(snapshot.second, { schemaId: task.schemaId, folderId: society }, task.timeZone),
+    readLedgerRows(
+      snapshot.second,
+      { schemaId: task.schemaId, folderId: society },
+      task.timeZone,
+      task.withEmployees,
+    ),
   ])
-  const { cursor, entries, tables: keptTables } = found
+  const { cursor, entries } = found
+  const keptTables = found.tables && shownDigests(found.tables, task.withEmployees)
   const tally = new Tally()
   const proofs = new RowProofs()
-  const digests: Partial<Record<WholeTableName, string>> = {}
+  const digests = {} as Record<WholeTableName, string>
   async function* head() {
     yield ledgerLine(asked, cursor, entries)
     for (const name of wholeTables) {
@@ -81,7 +87,10 @@ export async function beginLedger(
   const end = () => {
     const { line, sha256 } = proofs.end()
     const sums = { rows: proofs.rows, debit: inUnits(tally.debit.total), credit: inUnits(tally.credit.total) }
-    const kept = cutter && { blocks: cutter.end(tally.movements), tables: digests as TableDigests }
+    const kept = cutter && {
+      blocks: cutter.end(tally.movements),
+      tables: rows.digests(digests, found.tables),
+    }
     return { lines: line + endLine(society, sums, digests), cursor, rows: proofs.rows, sha256, kept }
   }
   return { chunks: chunks(), end }

@@ -1,8 +1,8 @@
 /** The lines of JSON in an answer of many ledgers (docs/spec/ledgers.md#lines), each with its line feed. */
 import { type LedgerTableName, ledgerTables } from '../../../../packages/contract/src/ledger-tables.ts'
 import type { EntryRange } from '../../../ledger/changes/entry-ranges.ts'
-import { blockItems, digestOf } from '../../blocks/block.ts'
-import type { KeptDigests } from '../../blocks/kept-blocks.sql.ts'
+import { type Block, blockItems, digestOf } from '../../blocks/block.ts'
+import { shownDigests, type TableDigests } from '../../blocks/kept-blocks.sql.ts'
 import type { AskedLedger, Refusal, SentLedger } from './task.ts'
 
 /** The most that have less than 1 MiB as JSON: 40 bytes each at most. */
@@ -37,17 +37,28 @@ export function refusedLine(society: string, { code, message }: Refusal): string
   return line({ refused: society, code, message })
 }
 
-/** The digests of a ledger (docs/spec/ledgers.md#blocks), and what is said of them. */
+/**
+ * The digests of a ledger (docs/spec/ledgers.md#blocks), and what is said of them.
+ * @param withEmployees whether their personal data is opened to the reader
+ */
 export function blocksLine(
   society: string,
   cursor: string,
-  { blocks, tables }: KeptDigests,
+  { blocks, tables }: { blocks: Block[]; tables: TableDigests },
+  withEmployees: boolean,
 ): { lines: string } & SentLedger {
   const rows = blocks.reduce((sum, block) => sum + block.rows, 0)
   // Former blocks may have lost all their movements.
   const shown = blockItems(blocks).filter((block) => block.rows > 0)
   const digest = digestOf(shown)
-  const lines = line({ society, cursor, rows, digest, tables, blocks: shown })
+  const lines = line({
+    society,
+    cursor,
+    rows,
+    digest,
+    tables: shownDigests(tables, withEmployees),
+    blocks: shown,
+  })
   return { lines, cursor, rows: shown.length, sha256: digest }
 }
 

@@ -27,6 +27,8 @@ interface LedgersPart {
   schemaId: string
   /** Of the caller. */
   tokenId: string
+  /** Whether the personal data of employees is opened to it. */
+  withEmployees: boolean
   timeZone: string
 }
 

@@ -26,7 +26,8 @@ export interface AccountView extends column.ShownRow<typeof accountTable> {
   counterpartAccount: SimplifiedAccount | null
   correspondanceAccount: SimplifiedAccount | null
   company: CompanyView | null
-  employee: EmployeeView | null
+  /** Null: unknown. Undefined: not opened to the reader. */
+  employee: EmployeeView | null | undefined
 }
 
 const number = text.regex(/^[0-9A-Z]{1,40}$/, 'an account number is expected: 1 to 40 digits and capitals')
@@ -41,7 +42,9 @@ export const accountShapes = {
   company: object({ ...head, counterpartAccount, company: Company }).meta({
     description: 'Roots 401 and 411',
   }),
-  employee: object({ ...head, employee: Employee }).meta({ description: 'Root 421' }),
+  employee: object({ ...head, employee: Employee.nullable() }).meta({
+    description: 'Root 421. `employee` is null for a token without the group `employees`',
+  }),
 }
 
 export const Account = z.union(Object.values(accountShapes)).meta({ id: 'Account' })
@@ -58,7 +61,8 @@ export function accountItem(account: AccountView): z.input<typeof Account> {
   const head = { producerId: id, number, name, closed }
   const party = partyKind(number)
   if (party === undefined) return { ...head, counterpartAccount, correspondanceAccount }
-  if (party === 'employee') return { ...head, employee: employeeItem(employee ?? unknownEmployee) }
+  if (party === 'employee')
+    return { ...head, employee: employee === undefined ? null : employeeItem(employee ?? unknownEmployee) }
   return { ...head, counterpartAccount, company: companyItem(company ?? companyNamed(name)) }
 }
 

@@ -63,9 +63,10 @@ export function createdCgnLine({ number, name }: CollectiveAccount): Buffer {
 
 /** @param account with one of the roots of third parties */
 export function caeLine(account: AccountView, { code, collective }: ThirdParty): Buffer {
-  const { number, name, company, employee } = account
+  const { number, name } = account
   const kind = partyKind(number)
   assert(kind !== undefined, `the account ${number} is no third party`)
+  const [company, employee] = kind === 'employee' ? [null, account.employee] : [account.company, null]
   const [contact] = company?.contacts ?? []
   const { address = null, payment = null } = company ?? employee ?? {}
   return new LineWriter(layouts.CAE)

@@ -1,5 +1,6 @@
 /** Routes that answer with many ledgers, one after the other (docs/spec/ledgers.md#changes). */
 import { z } from '@hono/zod-openapi'
+import { opensEmployees } from '../../../auth/principal.ts'
 import { limits } from '../../../config.ts'
 import { AppError } from '../../../errors.ts'
 import type { AskedLedger, LedgersTask, NextLedger } from '../../../exports/run/ledgers/task.ts'
@@ -58,7 +59,8 @@ async function answerLedgers(call: TokenCall<unknown>, route: Route, many: ManyL
   if (facts) facts.selection = { ...facts.selection, ledgers: body.ledgers ? asked.length : 'all' }
   const { schemaId, tokenId } = principal
   const { timeZone } = services.config
-  const task = { what, form, encoding, schemaId, tokenId, timeZone } as LedgersTask
+  const withEmployees = opensEmployees(principal)
+  const task = { what, form, encoding, schemaId, tokenId, withEmployees, timeZone } as LedgersTask
   return streamLedgers(c, services, task, nextOf(call, route, many, asked, only))
 }
 

@@ -2,6 +2,7 @@
 import { z } from '@hono/zod-openapi'
 import { errorCodes } from '../../../../packages/contract/src/error-codes.ts'
 import { wholeTables } from '../../../../packages/contract/src/ledger-tables.ts'
+import { opensEmployees } from '../../../auth/principal.ts'
 import { askForBlocks } from '../../../exports/blocks/kept-blocks.sql.ts'
 import { blocksLine } from '../../../exports/run/ledgers/lines.ts'
 import { wholeFolder } from '../../../exports/selection.ts'
@@ -61,6 +62,9 @@ export const ledgerBlocks = ledgersRoute({
     const { schemaId } = principal
     const folder = wholeFolder({ schemaId, folderId: asked.society }, config.timeZone)
     const kept = await askForBlocks(database, folder, cursor)
-    return kept && { kind: 'known', asked, known: blocksLine(asked.society, cursor, kept) }
+    if (!kept?.tables) return undefined
+    const { blocks, tables } = kept
+    const known = blocksLine(asked.society, cursor, { blocks, tables }, opensEmployees(principal))
+    return { kind: 'known', asked, known }
   },
 })

@@ -1,6 +1,7 @@
 /** The ledgers that a token may read, with their cursors (docs/spec/ledgers.md#the-list). */
 import { Buffer } from 'node:buffer'
 import { z } from '@hono/zod-openapi'
+import { opensEmployees } from '../../../auth/principal.ts'
 import { compressWhole } from '../../../exports/compressor.ts'
 import { framings } from '../../../exports/render/framing.ts'
 import { type JsonForm, mediaTypes } from '../../../formats/file-formats.ts'
@@ -29,6 +30,11 @@ const Ledger = z
     cursor: z.string().openapi({
       description: 'The state of its ledger, as X-Ledger-Cursor on the routes of the folder',
       example: '4711.1.jWShZ-gx.EeSGmSmtIuJfr19E1z0hHo',
+    }),
+    employees: z.boolean().openapi({
+      description:
+        'Whether accounts of employees come with their personal data. A copy that was made with the other value differs ' +
+        'in accounts, though its cursor is the same',
     }),
   })
   .openapi('Ledger')
@@ -127,9 +133,11 @@ async function readOrWait(call: Call, isHeld: (list: LedgerList) => boolean): Pr
 }
 
 /** A company token reads its folder, and a firm token its firm, or the folder that the request names. */
-function listedFor({ c, principal: { schemaId, firmId } }: Pick<Call, 'c' | 'principal'>): Listed {
+function listedFor({ c, principal }: Pick<Call, 'c' | 'principal'>): Listed {
+  const { schemaId, firmId } = principal
   const folderId = c.get('folderId')
-  return folderId === undefined ? { schemaId, firmId } : { schemaId, folderId }
+  const withEmployees = opensEmployees(principal)
+  return { schemaId, withEmployees, ...(folderId === undefined ? { firmId } : { folderId }) }
 }
 
 async function readList({ services }: Call, listed: Listed, held: string): Promise<LedgerList> {

@@ -130,7 +130,7 @@ export type Account =
             name: string
           } | null
         } | null
-      }
+      } | null
     }
 export type Notification =
   | ConnectorEvent
@@ -1161,6 +1161,10 @@ export interface Ledger {
    * The state of its ledger, as X-Ledger-Cursor on the routes of the folder
    */
   cursor: string
+  /**
+   * Whether accounts of employees come with their personal data. A copy that was made with the other value differs in accounts, though its cursor is the same
+   */
+  employees: boolean
 }
 export interface AccountingFolder {
   name: string

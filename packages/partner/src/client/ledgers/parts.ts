@@ -15,6 +15,8 @@ export interface Ledger {
   reference: string | null
   /** Names the state of its ledger: another one than the copy's means that it has changed. */
   cursor: string
+  /** Whether accounts of employees come with their personal data. The cursor says nothing of it. */
+  employees: boolean
 }
 
 export interface LedgerList {
