@@ -8,7 +8,7 @@ import type { EntryRange } from '../client/changes.ts'
 import { clientError } from '../client/errors.ts'
 
 /** Grows when the tables change so that a copy has to be made anew. Kept in `grandlivre_copy`. */
-export const layoutVersion = 2
+export const layoutVersion = 3
 
 /** What layout 1 had, and this one has not. */
 export const formerTables: readonly string[] = [
@@ -30,6 +30,8 @@ export interface Diary {
   firm_name: string
   /** The state of the ledger that the rows show; null as long as the ledger has not come whole. */
   cursor: string | null
+  /** Whether accounts came with the personal data of employees, by the token of that run. */
+  employees: 'shown' | 'hidden' | null
   /** As the service gave them with this cursor. */
   table_digests: TableDigests
   /** ISO 8601, UTC. When the copy was last known to be the ledger. */

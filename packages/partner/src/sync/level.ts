@@ -7,7 +7,7 @@ import { rangesFrom } from '../client/ledgers/entry-ranges.ts'
 import type { Ledger, LedgerBlocks, WantedLedger } from '../client/ledgers/parts.ts'
 import { type Comparison, compare, isEqual } from './compare.ts'
 import type { Run, Summary } from './events.ts'
-import { fail, now, receive } from './receive.ts'
+import { employeesOf, fail, now, receive } from './receive.ts'
 
 /** Of one request. */
 const rangesMax = 1_000
@@ -54,7 +54,9 @@ export async function comeBack(
       continue
     }
     const { cursor, tables: table_digests } = blocks
-    await copy.note([society], { cursor, table_digests, synced_at: now(), failed_at: null, failure: null })
+    const employees = employeesOf(listed.get(society)!)
+    const failed = { failed_at: null, failure: null }
+    await copy.note([society], { cursor, employees, table_digests, synced_at: now(), ...failed })
     run.onEvent?.({ kind: 'compared', society, rows: found.rows })
   }
   return mend(run, repairs, listed, summary)

@@ -10,7 +10,7 @@ import type {
   TableBegin,
   WantedLedger,
 } from '../client/ledgers/parts.ts'
-import type { Copy } from './copy.ts'
+import type { CopiedFolder, Copy } from './copy.ts'
 import type { CopiedLedger, Run, Summary } from './events.ts'
 
 export const now = () => new Date().toISOString()
@@ -18,13 +18,16 @@ export const now = () => new Date().toISOString()
 /** The service does not take the cursor: it is of another epoch, for one. */
 const cursorRefused = ['ERR-VALIDATION', 'ERR-CURSOR-EXPIRED']
 
+/** What the diary says of them. */
+export const employeesOf = ({ employees }: Ledger) => (employees ? 'shown' : 'hidden')
+
 /** Of a text of the service that is kept. */
 const failureLengthMax = 1_000
 
 class LedgerReceiver {
   readonly #copy: Copy
   readonly #listed: ReadonlyMap<string, Ledger>
-  readonly #cursors: ReadonlyMap<string, string | null>
+  readonly #kept: ReadonlyMap<string, CopiedFolder>
   readonly #outside: ReadonlyMap<string, EntryRange[]>
   #begun: LedgerBegin | undefined
   #startedAt = 0
@@ -32,16 +35,16 @@ class LedgerReceiver {
   #after = 0
   #cameTables = 0
 
-  /** @param cursors of the copy */
+  /** @param kept folders of the copy */
   constructor(
     copy: Copy,
     listed: ReadonlyMap<string, Ledger>,
-    cursors: ReadonlyMap<string, string | null>,
+    kept: ReadonlyMap<string, CopiedFolder>,
     outside: ReadonlyMap<string, EntryRange[]>,
   ) {
     this.#copy = copy
     this.#listed = listed
-    this.#cursors = cursors
+    this.#kept = kept
     this.#outside = outside
   }
 
@@ -86,17 +89,22 @@ class LedgerReceiver {
   async #end({ society, cursor, tables }: LedgerEnd): Promise<CopiedLedger> {
     const begun = this.#begun!
     const entries = unionOf(this.#outside.get(society) ?? [], begun.ranges)
-    const since = begun.since === null ? null : (this.#cursors.get(society) ?? null)
-    const { firm, name } = this.#listed.get(society)!
+    const kept = this.#kept.get(society)
+    const since = begun.since === null ? null : (kept?.cursor ?? null)
+    const listed = this.#listed.get(society)!
+    const { firm, name } = listed
+    const employees = employeesOf(listed)
     const at = now()
     const [rows_before, rows_after] = [this.#before, this.#after]
     // What verify mends are rows of the same state.
-    const isChanged = since !== cursor && (entries.length > 0 || this.#cameTables > 0)
+    const isSame = since === cursor && kept?.employees === employees
+    const isChanged = !isSame && (entries.length > 0 || this.#cameTables > 0)
     await this.#copy.commit(
       {
         firm_id: firm.id,
         firm_name: firm.name,
         cursor,
+        employees,
         table_digests: tables,
         synced_at: at,
         ...(isChanged ? { changed_at: at } : {}),
@@ -125,8 +133,8 @@ export async function receive(
   const { copy, ledger, encoding, signal } = run
   const since = new Set(requests.filter((one) => one.since !== undefined).map(({ society }) => society))
   const refused: string[] = []
-  const cursors = new Map((await copy.folders()).map(({ society, cursor }) => [society, cursor]))
-  const receiver = new LedgerReceiver(copy, listed, cursors, outside)
+  const kept = new Map((await copy.folders()).map((folder) => [folder.society, folder]))
+  const receiver = new LedgerReceiver(copy, listed, kept, outside)
   /** Those that are still to come, in this order. */
   let left = requests
   /** The one that has begun to come. */

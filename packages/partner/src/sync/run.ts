@@ -5,7 +5,7 @@ import type { Ledger, WantedLedger } from '../client/ledgers/parts.ts'
 import type { CopiedFolder, Copy } from './copy.ts'
 import type { Run, Summary } from './events.ts'
 import { comeBack } from './level.ts'
-import { now, receive } from './receive.ts'
+import { employeesOf, now, receive } from './receive.ts'
 
 /** How often cursors that have just come are refused before ledgers are read in full: another epoch may begin meanwhile. */
 const waysBackMax = 3
@@ -31,7 +31,7 @@ async function bring(run: Run, listed: readonly Ledger[], again: boolean): Promi
   await noteGone(run, listed, kept)
   await noteThere(run, wanted, kept)
   const differing = wanted
-    .filter(({ society, cursor }) => again || kept.get(society)?.cursor !== cursor)
+    .filter((ledger) => again || !isCurrent(kept.get(ledger.society), ledger))
     .map((ledger) => ({ ledger, failed: kept.get(ledger.society)?.failed_at != null }))
     .sort((one, other) => Number(one.failed) - Number(other.failed))
     .map(({ ledger }) => ledger)
@@ -57,6 +57,10 @@ async function bring(run: Run, listed: readonly Ledger[], again: boolean): Promi
   if (refused.length > 0) await receive(run, inFull, bySociety, summary)
   return summary
 }
+
+/** Whether a copy has the state that is listed. */
+export const isCurrent = (folder: CopiedFolder | undefined, ledger: Ledger): boolean =>
+  folder?.cursor === ledger.cursor && folder.employees === employeesOf(ledger)
 
 export const isChosen = ({ societies }: Run, society: string): boolean => societies?.includes(society) ?? true
 

@@ -3,7 +3,7 @@ import { command } from '../../../../terminal/src/command.ts'
 import type { Grandlivre } from '../../client/grandlivre.ts'
 import type { Ledger } from '../../client/ledgers/parts.ts'
 import type { CopiedFolder } from '../../sync/copy.ts'
-import { checkService } from '../../sync/run.ts'
+import { checkService, isCurrent } from '../../sync/run.ts'
 import { openCopy } from '../../sync/sync.ts'
 import type { Call } from '../command.ts'
 
@@ -15,7 +15,7 @@ export const folders = command({
   about: `Lists every folder that the token opens: id, name, reference, and the cursor
 that names the state of its ledger. With --to also the state of its copy:
   current      the copy is at this cursor
-  behind       the ledger has changed since
+  behind       the ledger, or what the token opens of it, has changed since
   not copied   its first copy has not ended
   gone         it has left its firm: its rows are kept, and in no view
 A folder that failed in the last run is shown with the reason.`,
@@ -54,11 +54,12 @@ interface Row {
   copy?: string
 }
 
-function rowOf({ society, name, reference, cursor }: Ledger, copied?: Map<string, CopiedFolder>): Row {
+function rowOf(ledger: Ledger, copied?: Map<string, CopiedFolder>): Row {
+  const { society, name, reference, cursor } = ledger
   const row = { society, name, reference, cursor }
   if (!copied) return row
   const had = copied.get(society)
-  const state = !had?.cursor ? 'not copied' : had.cursor === cursor ? 'current' : 'behind'
+  const state = !had?.cursor ? 'not copied' : isCurrent(had, ledger) ? 'current' : 'behind'
   return { ...row, copy: had?.failure ? `${state}: ${had.failure}` : state }
 }
 

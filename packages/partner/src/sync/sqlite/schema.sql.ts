@@ -12,8 +12,8 @@ const computed: Partial<Record<LedgerTableName, readonly string[]>> = {
 }
 
 /** What the copy notes itself: {@link Diary}. */
-const diary = `firm_id integer, firm_name text, cursor text, table_digests text, synced_at text, changed_at text,
-  gone_at text, failed_at text, failure text`
+const diary = `firm_id integer, firm_name text, cursor text, employees text, table_digests text, synced_at text,
+  changed_at text, gone_at text, failed_at text, failure text`
 
 /** Without a row id of their own the movements of an entry lie together. */
 function createTable(table: LedgerTableName): string {

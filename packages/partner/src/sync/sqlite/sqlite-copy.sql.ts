@@ -83,8 +83,8 @@ export class SqliteCopy implements Copy {
 
   async folders(): Promise<CopiedFolder[]> {
     const statement = this.#database.prepare(
-      `select cast(society_id as text) as society, cast(firm_id as text) as firm_id, firm_name, cursor, table_digests,
-         synced_at, changed_at, gone_at, failed_at, failure from folders order by society_id`,
+      `select cast(society_id as text) as society, cast(firm_id as text) as firm_id, firm_name, cursor, employees,
+         table_digests, synced_at, changed_at, gone_at, failed_at, failure from folders order by society_id`,
     )
     return statement.all().map((row) => ({
       ...(row as unknown as CopiedFolder),
