@@ -29,6 +29,7 @@ const ofNoPerson: Record<string, string> = {
     'schema_id folder_id id exercice_id journal_id date due_date accounted_at created_at validated_at source ' +
     'third_party_id currency rate number',
   entry_numbers: 'schema_id folder_id exercice_id journal_id last',
+  erasures: 'kind id of_schema begun_at ended_at gone export_ids',
   events: 'schema_id id folder_id name operation created_at firm_id epoch',
   exercices: 'schema_id folder_id id start_date end_date lettering closed_at filed_columns scattered',
   exports:
@@ -36,7 +37,8 @@ const ofNoPerson: Record<string, string> = {
     'created_at state attempt renewed_at rows_total rows bytes finished_at file_key sha256 debit credit snapshot_on ' +
     'compression encoding columns exercice_end file_bytes file_sha256 notes epoch attempt_without_employees',
   firms: 'schema_id id',
-  folders: 'schema_id id firm_id capital currency rcs_producer_id rcs_name ledger_version created_at',
+  folders:
+    'schema_id id firm_id capital currency rcs_producer_id rcs_name ledger_version created_at erased_at',
   former_filters: 'schema_id subscription_id last_sequence on_events folder_ids',
   journals: 'schema_id folder_id id code name type counterpart_account_id locked filed_name',
   ledger_blocks: 'schema_id folder_id cursor version first_ids rows digests tables',
@@ -44,6 +46,7 @@ const ofNoPerson: Record<string, string> = {
   migrations: 'version name applied_at',
   movement_blocks: 'schema_id folder_id exercice_id cursor version first_ids rows digests',
   movements: 'schema_id folder_id exercice_id entry_id id lettering_state lettering_code shares place',
+  next_key: 'one fingerprint',
   partner_limits: 'third_party_id requests window_ms concurrent',
   payments: 'schema_id folder_id id code',
   rate_windows: 'schema_id token_id started_at requests',
