@@ -116,7 +116,7 @@ async function expectTrips(
 function whatIn(sent: string): string {
   // Later executions of a named statement contain only its name.
   const marks: Record<string, RegExp> = {
-    'who calls': /enter/,
+    'who calls': /admit/,
     'a slot': /lock slot/,
     'the snapshot': /pg_export_snapshot/,
     'the same snapshot': /set transaction snapshot/,

@@ -33,13 +33,13 @@ test('no secret appears in an error or in the log, even one that a caller puts i
 test('an internal error answers 500 without details, and logs them', async () => {
   const broken = await setCallerStage()
   try {
-    await broken.staff.client.query('drop function grandlivre.enter')
+    await broken.staff.client.query('drop function grandlivre.admit')
     const { status, body } = await request(broken.service.url + keyInfo, broken.signed)
     expect([status, body.error.code]).toEqual([500, 'ERR-INTERNAL'])
     expect(JSON.stringify(body)).not.toMatch(/caller|function|grandlivre|\.ts/)
     const line = JSON.parse(broken.service.lines.find((text) => text.includes('request.failed'))!)
     expect(line).toMatchObject({ level: 'error', requestId: body.error.details.requestId })
-    expect(line.error.message).toContain('grandlivre.enter')
+    expect(line.error.message).toContain('grandlivre.admit')
   } finally {
     await broken.close()
   }
