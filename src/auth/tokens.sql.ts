@@ -32,10 +32,11 @@ export async function findFolder(client: ClientBase, folderId: string): Promise<
   return rows[0]
 }
 
-/** Undefined if no tenant has this firm. */
+/** Undefined if no tenant has this firm, or it is being erased. */
 export async function findFirm(client: ClientBase, firmId: string): Promise<Opened | undefined> {
   const { rows } = await client.query<Opened>(
-    `select schema_id as "schemaId", id as "firmId", null as "folderId" from grandlivre.firms where id = $1`,
+    `select schema_id as "schemaId", id as "firmId", null as "folderId" from grandlivre.firms f
+     where id = $1 and not exists (select from grandlivre.erasures where kind = 'firm' and id = f.id and ended_at is null)`,
     [firmId],
   )
   return rows[0]

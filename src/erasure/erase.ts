@@ -16,6 +16,7 @@ import type { FolderKey } from '../formats/rows.ts'
 import { exportFolder } from '../jobs/file-key.ts'
 import { tablesOfLedger } from '../ledger/tenants.sql.ts'
 import type { ObjectStore } from '../store/store.ts'
+import { deliveriesOfFolder, forgetAnswers, forgetDelivery } from '../webhooks/erased-deliveries.ts'
 import {
   addGone,
   beginErasure,
@@ -27,8 +28,8 @@ import {
   type ErasedKind,
   type Erasure,
   emptyEvents,
+  filesOfFolder,
   findErasure,
-  forgetDeliveries,
   hideFolder,
   kindsOfEvents,
   lockForErasure,
@@ -53,7 +54,9 @@ export interface ErasureParts {
 }
 
 /** Rows of a transaction: some tenths of a second, during which nobody waits for their locks. */
-const rowsAtOnce = 10_000
+export const rowsAtOnce = 10_000
+/** Each is looked at exactly, with the subscriptions of the tenant locked where one waits. */
+const deliveriesAtOnce = 200
 
 /** Tables with `folder_id`, in the order in which their rows go. Events and rows of the audit stay. */
 export const tablesOfFolder = [
@@ -67,38 +70,78 @@ export const tablesOfFolder = [
   'tokens',
 ] as const
 
-/** @returns undefined if there is no such folder, and none was erased under this id */
-export async function eraseFolder(parts: ErasureParts, folderId: string): Promise<Erasure | undefined> {
+/**
+ * @param of what is asked of it: the firm that it has to be of, and whether its files may be missing from the store
+ * @returns undefined if there is no such folder, and none was erased under this id
+ * @throws {FilesMissing} then nothing was changed
+ */
+export async function eraseFolder(
+  parts: ErasureParts,
+  folderId: string,
+  of: { firmId?: string | undefined; withoutFiles?: boolean | undefined } = {},
+): Promise<Erasure | undefined> {
   const { owner } = parts
-  const folder = await inTransaction(owner, (client) => hide(parts, client, folderId))
+  if (!of.withoutFiles) await checkFiles(parts, folderId)
+  const folder = await inTransaction(owner, (client) => hide(parts, client, folderId, of.firmId))
+  if (folder === 'of another firm') return undefined
+  const erasure = await inTransaction(owner, (client) => findErasure(client, 'folder', folderId))
+  if (!erasure) return undefined
+  // Also where its row has gone: a restored store, or a writer that was late, may have brought something back.
+  const key = { schemaId: erasure.schemaId!, folderId }
   const counted = counting(parts, 'folder', folderId)
-  if (folder) {
-    await eraseSubscriptions(
-      counted,
-      await inTransaction(owner, (client) => subscriptionsOfFolder(client, folder)),
-    )
-    await emptyAllEvents(parts, counted, folder)
-    await eraseFiles(parts, counted, folder)
-    await inTransaction(owner, (client) => unlinkLedger(client, folder))
-    for (const table of tablesOfFolder.filter((each) => each !== 'tokens'))
-      await counted.all(table, (client) => deleteRows(client, table, folder, rowsAtOnce))
-    await counted.once('tokens', (client) => deleteTokens(client, 'folder_id', folderId))
-    // What an attempt was writing when the folder was hidden.
-    await eraseFiles(parts, counted, folder)
+  await eraseSubscriptions(
+    counted,
+    await inTransaction(owner, (client) => subscriptionsOfFolder(client, key)),
+  )
+  await emptyAllEvents(parts, counted, key)
+  await eraseDeliveries(parts, counted, key)
+  await eraseFiles(parts, counted, erasure)
+  await inTransaction(owner, (client) => unlinkLedger(client, key))
+  for (const table of tablesOfFolder.filter((each) => each !== 'tokens'))
+    await counted.all(table, (client) => deleteRows(client, table, key, rowsAtOnce))
+  await counted.once('tokens', (client) => deleteTokens(client, 'folder_id', folderId))
+  // What an attempt was writing when the folder was hidden.
+  await eraseFiles(parts, counted, erasure)
+  if (folder)
     await inTransaction(owner, async (client) => {
-      await deleteFolder(client, folder)
-      await parts.record(client, 'folder erased', { schemaId: folder.schemaId, folderId })
+      await deleteFolder(client, key)
+      await parts.record(client, 'folder erased', key)
     })
-  }
   return inTransaction(owner, (client) => findErasure(client, 'folder', folderId))
 }
 
+/** The store of these settings is not that of the service, or has lost files. */
+export class FilesMissing extends Error {}
+
+/** Another store would be found empty, and the files would stay where they are. */
+async function checkFiles({ owner, store }: ErasureParts, folderId: string): Promise<void> {
+  const known = await inTransaction(owner, async (client) => {
+    const folder = await lockForErasure(client, folderId)
+    return folder && !folder.isErased ? filesOfFolder(client, folderId) : []
+  })
+  for (const { fileKey, ...key } of known) {
+    let isThere = false
+    await store.clear(exportFolder(key), (each) => {
+      isThere ||= each === fileKey
+      return false
+    })
+    if (!isThere)
+      throw new FilesMissing(
+        `The store of these settings has not the file ${fileKey} of export ${key.exportId}. Nothing was changed. ` +
+          'Run the command with the settings of the service (DATA_DIR, or S3_ENDPOINT and its like), or with --without-files if the file is lost',
+      )
+  }
+}
+
 /** Undefined if the folder has gone already, or never was. */
-async function hide(parts: ErasureParts, client: PoolClient, folderId: string) {
+async function hide(parts: ErasureParts, client: PoolClient, folderId: string, ofFirm: string | undefined) {
   const folder = await lockForErasure(client, folderId)
-  if (!folder || folder.isErased) return folder
+  if (!folder) return undefined
   const { schemaId, firmId } = folder
-  await beginErasure(client, 'folder', folderId, { schemaId, exportIds: await hideFolder(client, folder) })
+  if (ofFirm !== undefined && firmId !== ofFirm) return 'of another firm'
+  if (folder.isErased) return folder
+  const exportIds = await hideFolder(client, folder)
+  await beginErasure(client, 'folder', folderId, { schemaId, firmId, exportIds })
   await parts.record(client, 'folder delete', { schemaId, folderId, details: { firmId } })
   return folder
 }
@@ -138,11 +181,7 @@ export async function eraseSubscriptions(counted: Counting, ids: string[]): Prom
   }
 }
 
-async function emptyAllEvents(
-  { owner, onStep }: ErasureParts,
-  counted: Counting,
-  folder: FolderKey,
-): Promise<void> {
+async function emptyAllEvents({ onStep }: ErasureParts, counted: Counting, folder: FolderKey): Promise<void> {
   let place: Parameters<typeof emptyEvents>[2] | undefined = { name: '', id: '0' }
   let seen = 0
   while (place) {
@@ -155,26 +194,50 @@ async function emptyAllEvents(
     seen += rowsAtOnce
     onStep(`events: up to ${seen.toLocaleString('en')}`)
   }
+}
+
+/** Of what waits, the numbers go out again; what failed goes; of what was delivered, the answers of receivers go. */
+async function eraseDeliveries(
+  { owner, onStep }: ErasureParts,
+  counted: Counting,
+  folder: FolderKey,
+): Promise<void> {
   const kinds = await inTransaction(owner, (client) => kindsOfEvents(client, folder))
-  let delivery: string | undefined = '0'
-  while (delivery !== undefined) {
-    const after: string = delivery
+  for (let after: string | undefined = '0'; after !== undefined; ) {
+    const from: string = after
     await counted.once('deliveries', async (client) => {
-      await lockSubscriptionsOfSchema(client, folder.schemaId)
-      const { last, forgotten, answers } = await forgetDeliveries(client, folder, kinds, after, 1_000)
-      delivery = last
-      onStep(`deliveries: up to number ${last ?? after}, ${answers} answers of receivers`)
+      const found = await deliveriesOfFolder(client, folder, kinds, from, deliveriesAtOnce)
+      after = found.last
+      const told = found.touched.filter(({ state }) => state !== 'delivered')
+      if (told.length > 0) await lockSubscriptionsOfSchema(client, folder.schemaId)
+      // Looked at again under the lock: it may have been delivered meanwhile.
+      const still =
+        told.length > 0
+          ? (await deliveriesOfFolder(client, folder, kinds, from, deliveriesAtOnce)).touched
+          : []
+      let forgotten = 0
+      for (const delivery of told.length > 0 ? still : found.touched) {
+        if (delivery.state === 'delivered') await forgetAnswers(client, delivery)
+        else {
+          await forgetDelivery(client, delivery, Date.now())
+          forgotten += 1
+        }
+      }
       return forgotten
     })
+    onStep(`deliveries: up to number ${after ?? from}`)
   }
 }
 
-async function eraseFiles({ owner, store, onStep }: ErasureParts, counted: Counting, folder: FolderKey) {
-  const exportIds = await exportsOf(owner, folder.folderId)
+async function eraseFiles(
+  { store, onStep }: ErasureParts,
+  counted: Counting,
+  { schemaId, exportIds }: Erasure,
+): Promise<void> {
   for (const exportId of exportIds) {
     await counted.once('files', async () => {
       let files = 0
-      await store.clear(exportFolder({ schemaId: folder.schemaId, exportId }), () => {
+      await store.clear(exportFolder({ schemaId: schemaId!, exportId }), () => {
         files += 1
         return true
       })
@@ -182,11 +245,6 @@ async function eraseFiles({ owner, store, onStep }: ErasureParts, counted: Count
     })
     onStep(`files of ${exportIds.length} exports`)
   }
-}
-
-async function exportsOf(owner: Pool, folderId: string): Promise<string[]> {
-  const erasure = await inTransaction(owner, (client) => findErasure(client, 'folder', folderId))
-  return erasure?.exportIds ?? []
 }
 
 /** What is left of an erased folder: rows by table, and files. Empty: nothing but ids in the audit and in emptied events. */

@@ -13,6 +13,9 @@ export interface Erasure {
   id: string
   /** ISO 8601, UTC. */
   begunAt: string
+  hasEnded: boolean
+  /** `YYYY-MM-DD` */
+  backupsUntil: string | null
   gone: Record<string, number>
   /** Tenant of the folder or firm. */
   schemaId: string | null
@@ -22,24 +25,45 @@ export interface Erasure {
 
 /** Undefined if the erasure of this was never begun. */
 export async function findErasure(client: ClientBase, kind: ErasedKind, id: string) {
+  return (await readErasures(client, 'kind = $1 and id = $2', [kind, id]))[0]
+}
+
+export async function findErasureOfPartner(client: ClientBase, code: string) {
+  return (await readErasures(client, `kind = 'partner' and code = $1 order by begun_at desc`, [code]))[0]
+}
+
+/** Of the folders that went with a firm. */
+export async function erasuresOfFirm(client: ClientBase, firmId: string) {
+  return readErasures(client, `kind = 'folder' and of_firm = $1 order by id`, [firmId])
+}
+
+async function readErasures(client: ClientBase, condition: string, values: string[]): Promise<Erasure[]> {
   const { rows } = await client.query<Erasure>(
-    `select kind, id, ${utc('begun_at')} as "begunAt", gone,
-       of_schema as "schemaId", export_ids as "exportIds"
-     from grandlivre.erasures where kind = $1 and id = $2`,
-    [kind, id],
+    `select kind, id, ${utc('begun_at')} as "begunAt", gone, ended_at is not null as "hasEnded",
+       backups_until::text as "backupsUntil", of_schema as "schemaId", export_ids as "exportIds"
+     from grandlivre.erasures where ${condition}`,
+    values,
   )
-  return rows[0]
+  return rows
 }
 
 export async function beginErasure(
   client: ClientBase,
   kind: ErasedKind,
   id: string,
-  { schemaId, exportIds = [] }: { schemaId?: string; exportIds?: string[] } = {},
+  {
+    schemaId,
+    firmId,
+    code,
+    exportIds = [],
+  }: Partial<Pick<Erasure, 'exportIds'>> & { schemaId?: string; firmId?: string; code?: string },
 ): Promise<void> {
+  // Ids are drawn once, but a restore may bring back what was erased.
   await client.query(
-    `insert into grandlivre.erasures (kind, id, of_schema, export_ids) values ($1, $2, $3, $4) on conflict do nothing`,
-    [kind, id, schemaId, exportIds],
+    `insert into grandlivre.erasures as e (kind, id, of_schema, of_firm, code, export_ids) values ($1, $2, $3, $4, $5, $6)
+     on conflict (kind, id) do update set begun_at = now(), ended_at = null, gone = '{}',
+       export_ids = array(select distinct unnest(e.export_ids || excluded.export_ids))`,
+    [kind, id, schemaId, firmId, code, exportIds],
   )
 }
 
@@ -62,13 +86,14 @@ export async function addGone(
 export async function endErasure(
   client: ClientBase,
   { kind, id }: Pick<Erasure, 'kind' | 'id'>,
-): Promise<string> {
-  const { rows } = await client.query<{ endedAt: string }>(
-    `update grandlivre.erasures set ended_at = coalesce(ended_at, now()) where kind = $1 and id = $2
-     returning ${utc('ended_at')} as "endedAt"`,
-    [kind, id],
+  backupsUntil?: string,
+): Promise<{ endedAt: string; backupsUntil: string | null }> {
+  const { rows } = await client.query<{ endedAt: string; backupsUntil: string | null }>(
+    `update grandlivre.erasures set ended_at = coalesce(ended_at, now()), backups_until = coalesce($3, backups_until)
+     where kind = $1 and id = $2 returning ${utc('ended_at')} as "endedAt", backups_until::text as "backupsUntil"`,
+    [kind, id, backupsUntil],
   )
-  return rows[0]!.endedAt
+  return rows[0]!
 }
 
 /** A folder, erased or not. */
@@ -183,51 +208,7 @@ export async function kindsOfEvents(
   return rows.map(({ name }) => name)
 }
 
-/**
- * Among the next deliveries of the schema, those with an event of the folder: what waits is forgotten, so that the numbers
- * go out again without its events; what failed goes, and can be replayed by number; of what was delivered, the answers
- * of receivers go. @returns the last delivery looked at; undefined after the last
- */
-export async function forgetDeliveries(
-  client: ClientBase,
-  { schemaId, folderId }: FolderKey,
-  kinds: string[],
-  after: string,
-  most: number,
-): Promise<{ last: string | undefined; forgotten: number; answers: number }> {
-  const { rows } = await client.query<{ last: string | null; forgotten: number; answers: number }>(
-    `with page as materialized (
-       select d.schema_id, d.id, d.subscription_id, d.state, d.is_replay, d.first_sequence, d.first_event, d.last_event
-       from grandlivre.deliveries d where d.schema_id = $1 and d.id > $4::bigint order by d.id limit $5
-     ), touched as materialized (
-       select p.* from page p join grandlivre.subscriptions s on s.id = p.subscription_id
-       where exists (select from unnest($3::text[]) as kind cross join lateral (
-         select from grandlivre.events e
-         where (e.schema_id, e.folder_id, e.name) = ($1, $2, kind) and e.folder_id is not null
-           and e.id between p.first_event and p.last_event limit 1) as hit
-         where grandlivre.selects(s.on_events, s.folder_ids, kind, $2))
-     ), again as (
-       update grandlivre.subscriptions s set collected = t.first_sequence - 1
-       from touched t where s.id = t.subscription_id and t.state = 'pending' and not t.is_replay
-         and t.first_sequence is not null and s.collected >= t.first_sequence
-       returning s.id
-     ), forgotten as (
-       delete from grandlivre.deliveries d using touched t
-       where d.schema_id = $1 and d.id = t.id and d.state = t.state and t.state <> 'delivered' returning d.id
-     ), answers as (
-       update grandlivre.delivery_attempts a set answer = null
-       from touched t where a.schema_id = $1 and a.delivery_id = t.id and t.state = 'delivered' and a.answer is not null
-       returning 1
-     )
-     select (select max(id) from page) as last, (select count(*) from forgotten)::int as forgotten,
-       (select count(*) from answers)::int as answers, (select count(*) from again) as again`,
-    [schemaId, folderId, kinds, after, most],
-  )
-  const { last, ...counts } = rows[0]!
-  return { last: last ?? undefined, ...counts }
-}
-
-/** Locks the subscriptions that have something to send, before `forgetDeliveries`: a delivery in flight comes first. */
+/** Locks the subscriptions that have something to send, before their deliveries are forgotten: one in flight comes first. */
 export async function lockSubscriptionsOfSchema(client: ClientBase, schemaId: string): Promise<void> {
   await client.query(
     `select from grandlivre.subscriptions s
@@ -328,63 +309,21 @@ export async function tracesOf(
   return rows[0]!
 }
 
-export async function revokeTokensOfFirm(client: ClientBase, firmId: string): Promise<void> {
-  await client.query(
-    'update grandlivre.tokens set revoked_at = now() where firm_id = $1 and folder_id is null and revoked_at is null',
-    [firmId],
+/** A firm, also while it is being erased. */
+/** Files of exports that ended, as their rows name them. */
+export async function filesOfFolder(client: ClientBase, folderId: string) {
+  const { rows } = await client.query<{ schemaId: string; exportId: string; fileKey: string }>(
+    `select schema_id as "schemaId", id as "exportId", file_key as "fileKey"
+     from grandlivre.exports where folder_id = $1 and file_key is not null`,
+    [folderId],
   )
+  return rows
 }
 
-export async function foldersOfFirm(client: ClientBase, firmId: string): Promise<string[]> {
-  const { rows } = await client.query<{ id: string }>(
-    'select id from grandlivre.folders where firm_id = $1 order by id',
-    [firmId],
-  )
-  return rows.map(({ id }) => id)
-}
-
-export async function subscriptionsWhere(
-  client: ClientBase,
-  column: 'firm_id' | 'third_party_id',
-  id: string,
-): Promise<string[]> {
-  const { rows } = await client.query<{ id: string }>(
-    `select id from grandlivre.subscriptions where ${column} = $1 order by id`,
-    [id],
-  )
-  return rows.map((row) => row.id)
-}
-
-/** The firm, its events' content, and its tenant where it was the last of it. @returns whether the tenant went, too */
-export async function deleteFirm(client: ClientBase, schemaId: string, firmId: string): Promise<boolean> {
-  await client.query(
-    `update grandlivre.events set data = 'null', scope = json_build_object('schemaId', schema_id)
-     where schema_id = $1 and firm_id = $2 and data::text <> 'null'`,
-    [schemaId, firmId],
-  )
-  await client.query('delete from grandlivre.firms where schema_id = $1 and id = $2', [schemaId, firmId])
-  const { rows } = await client.query<{ isLast: boolean }>(
-    'select not exists (select from grandlivre.firms where schema_id = $1) as "isLast"',
-    [schemaId],
-  )
-  if (!rows[0]!.isLast) return false
-  await client.query('delete from grandlivre.events where schema_id = $1', [schemaId])
-  await client.query('delete from grandlivre.schemas where schema_id = $1', [schemaId])
-  return true
-}
-
+/** Whether a tenant has no firm but this. */
+/** Of a tenant that goes with its last firm. @returns how many; 0: none is left */
+/** Events of the firm itself lose their content. */
 /**
  * The third party with its secrets and limits. Where ledgers name it as the origin of entries, its row stays, with its code
- * alone: their rows are kept as they were filed. @returns how many entries name it
+ * and name: their rows are kept as they were filed. @returns how many entries name it
  */
-export async function deleteThirdParty(client: ClientBase, thirdPartyId: string): Promise<number> {
-  await client.query('delete from grandlivre.third_party_secrets where third_party_id = $1', [thirdPartyId])
-  const { rows } = await client.query<{ entries: number }>(
-    'select count(*)::int as entries from grandlivre.entries where third_party_id = $1',
-    [thirdPartyId],
-  )
-  if (rows[0]!.entries === 0)
-    await client.query('delete from grandlivre.third_parties where id = $1', [thirdPartyId])
-  else await client.query('delete from grandlivre.partner_limits where third_party_id = $1', [thirdPartyId])
-  return rows[0]!.entries
-}

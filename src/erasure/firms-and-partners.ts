@@ -2,49 +2,93 @@
 import type { PoolClient } from 'pg'
 import { findThirdParty } from '../auth/third-parties.sql.ts'
 import { setConnection } from '../auth/third-parties.ts'
-import { findFirm, revokeTokens } from '../auth/tokens.sql.ts'
+import { revokeTokens } from '../auth/tokens.sql.ts'
 import { inTransaction } from '../db/pool.ts'
-import { counting, type ErasureParts, eraseFolder, eraseSubscriptions } from './erase.ts'
+import { counting, type ErasureParts, eraseFolder, eraseSubscriptions, rowsAtOnce } from './erase.ts'
 import {
   beginErasure,
-  deleteFirm,
-  deleteThirdParty,
   deleteTokens,
+  type ErasedKind,
   type Erasure,
+  endErasure,
   findErasure,
+  findErasureOfPartner,
+} from './erasure.sql.ts'
+import {
+  deleteEvents,
+  deleteFirm,
+  deleteSchema,
+  deleteThirdParty,
   foldersOfFirm,
+  isLastFirm,
+  lockFirm,
   revokeTokensOfFirm,
   subscriptionsWhere,
-} from './erasure.sql.ts'
+} from './firms-and-partners.sql.ts'
 
-/** @returns undefined if there is no such firm, and none was erased under this id */
-export async function eraseFirm(parts: ErasureParts, firmId: string): Promise<Erasure | undefined> {
+/**
+ * From its first step on staff find no such firm, so that no folder or token comes to it (`findFirm`).
+ * @returns undefined if there is no such firm, and none was erased under this id
+ */
+export async function eraseFirm(
+  parts: ErasureParts,
+  firmId: string,
+  { withoutFiles }: { withoutFiles?: boolean | undefined } = {},
+): Promise<Erasure | undefined> {
   const { owner } = parts
   const read = <T>(run: (client: PoolClient) => Promise<T>) => inTransaction(owner, run)
   const firm = await read(async (client) => {
-    const found = await findFirm(client, firmId)
-    if (!found || (await findErasure(client, 'firm', firmId))) return found
-    await beginErasure(client, 'firm', firmId, { schemaId: found.schemaId })
+    const found = await lockFirm(client, firmId)
+    if (!found || (await isUnderWay(client, 'firm', firmId))) return found
+    await beginErasure(client, 'firm', firmId, found)
     await revokeTokensOfFirm(client, firmId)
     await parts.record(client, 'firm delete', { schemaId: found.schemaId, details: { firmId } })
     return found
   })
-  if (firm) {
-    const { schemaId } = firm
-    const counted = counting(parts, 'firm', firmId)
-    for (const folderId of await read((client) => foldersOfFirm(client, firmId))) {
-      parts.onStep(`folder ${folderId}`)
-      await eraseFolder(parts, folderId)
-      await counted.once('folders', () => Promise.resolve(1))
-    }
-    await eraseSubscriptions(counted, await read((client) => subscriptionsWhere(client, 'firm_id', firmId)))
-    await counted.once('tokens', (client) => deleteTokens(client, 'firm_id', firmId))
-    await read(async (client) => {
-      const tenant = await deleteFirm(client, schemaId, firmId)
-      await parts.record(client, 'firm erased', { schemaId, details: { firmId, tenant } })
-    })
-  }
+  if (firm) await eraseOfFirm(parts, firm.schemaId, firmId, withoutFiles)
   return read((client) => findErasure(client, 'firm', firmId))
+}
+
+/** One that was ended began before a restore that brought its subject back. */
+async function isUnderWay(client: PoolClient, kind: ErasedKind, id: string): Promise<boolean> {
+  const erasure = await findErasure(client, kind, id)
+  return erasure !== undefined && !erasure.hasEnded
+}
+
+async function eraseOfFirm(
+  parts: ErasureParts,
+  schemaId: string,
+  firmId: string,
+  withoutFiles: boolean | undefined,
+): Promise<void> {
+  const { owner } = parts
+  const read = <T>(run: (client: PoolClient) => Promise<T>) => inTransaction(owner, run)
+  const counted = counting(parts, 'firm', firmId)
+  for (const folderId of await read((client) => foldersOfFirm(client, firmId))) {
+    parts.onStep(`folder ${folderId}`)
+    // One that has moved away meanwhile is not the firm's.
+    const erasure = await eraseFolder(parts, folderId, { firmId, withoutFiles })
+    if (erasure)
+      await counted.once('folders', async (client) => {
+        await endErasure(client, erasure)
+        return 1
+      })
+  }
+  await eraseSubscriptions(counted, await read((client) => subscriptionsWhere(client, 'firm_id', firmId)))
+  await counted.once('tokens', (client) => deleteTokens(client, 'firm_id', firmId))
+  const isLast = await read((client) => isLastFirm(client, schemaId, firmId))
+  if (isLast) {
+    await eraseSubscriptions(
+      counted,
+      await read((client) => subscriptionsWhere(client, 'schema_id', schemaId)),
+    )
+    await counted.all('events', (client) => deleteEvents(client, schemaId, rowsAtOnce))
+  }
+  await read(async (client) => {
+    await deleteFirm(client, schemaId, firmId)
+    if (isLast) await deleteSchema(client, schemaId)
+    await parts.record(client, 'firm erased', { schemaId, details: { firmId, tenant: isLast } })
+  })
 }
 
 /** @returns undefined if there is no such third party, and none was erased under this code */
@@ -53,14 +97,14 @@ export async function erasePartner(parts: ErasureParts, code: string): Promise<E
   const read = <T>(run: (client: PoolClient) => Promise<T>) => inTransaction(owner, run)
   const partner = await read(async (client) => {
     const found = await findThirdParty(client, code)
-    if (!found || (await findErasure(client, 'partner', found.id))) return found
-    await beginErasure(client, 'partner', found.id)
+    if (!found || (await isUnderWay(client, 'partner', found.id))) return found
+    await beginErasure(client, 'partner', found.id, { code })
     await revokeTokens(client, { thirdPartyCode: code })
     await setConnection(client, code, 'It was erased')
     await parts.record(client, 'partner delete', { details: { thirdPartyId: found.id } })
     return found
   })
-  if (!partner) return undefined
+  if (!partner) return read((client) => findErasureOfPartner(client, code))
   const { id } = partner
   const counted = counting(parts, 'partner', id)
   await eraseSubscriptions(counted, await read((client) => subscriptionsWhere(client, 'third_party_id', id)))

@@ -1,5 +1,5 @@
 /** Erasing folders, firms and third parties, with a receipt, and proving it later (docs/operators/erasure.md). */
-import { readFile, writeFile } from 'node:fs/promises'
+import { open, readFile, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { command } from '../../../packages/terminal/src/command.ts'
 import { Refused } from '../../acts/act.ts'
@@ -12,6 +12,7 @@ import {
   type ErasedKind,
   type Erasure,
   endErasure,
+  erasuresOfFirm,
   findErasure,
   tracesOf,
 } from '../../erasure/erasure.sql.ts'
@@ -23,13 +24,17 @@ import { idKind } from '../terminal/kinds.ts'
 import type { StaffTerminal } from '../terminal/terminal.ts'
 import { recordAct, withDatabase } from '../with-database.ts'
 
-const options = {
+const receiptOptions = {
   yes: { help: 'do it: nothing can bring it back but a backup' },
   receipt: { value: 'file', help: 'write the receipt there, as JSON' },
   'backups-until': {
     value: 'day',
     help: 'when the last backup that holds it is deleted, such as 2027-02-28',
   },
+} as const
+const options = {
+  ...receiptOptions,
+  'without-files': { help: 'although files of its exports are not in the store' },
 } as const
 
 /** What a receipt says; `folder erased` reads it. */
@@ -38,6 +43,8 @@ const receiptShape = z.object({
   id: z.string().regex(/^\d{1,16}$/),
   schemaId: z.string().nullable(),
   exportIds: z.array(z.string()),
+  /** Of a firm. */
+  folders: z.array(z.object({ id: z.string(), exportIds: z.array(z.string()) })).optional(),
 })
 
 export const eraseCommands = [
@@ -48,7 +55,9 @@ export const eraseCommands = [
     arguments: { id: { is: idKind, help: 'as folder list shows it' } },
     options,
     run: (terminal: StaffTerminal, { id, ...given }) =>
-      erase(terminal, { kind: 'folder', name: id, ...given }, (parts) => eraseFolder(parts, id)),
+      erase(terminal, { kind: 'folder', name: id, ...given }, (parts) =>
+        eraseFolder(parts, id, { withoutFiles: given['without-files'] }),
+      ),
   }),
   command({
     name: 'folder erased',
@@ -67,13 +76,15 @@ export const eraseCommands = [
     arguments: { id: { is: idKind, help: 'as firm list shows it' } },
     options,
     run: (terminal: StaffTerminal, { id, ...given }) =>
-      erase(terminal, { kind: 'firm', name: id, ...given }, (parts) => eraseFirm(parts, id)),
+      erase(terminal, { kind: 'firm', name: id, ...given }, (parts) =>
+        eraseFirm(parts, id, { withoutFiles: given['without-files'] }),
+      ),
   }),
   command({
     name: 'partner delete',
     summary: 'erase a third party, its tokens, secrets, subscriptions and deliveries',
     arguments: { code: { help: codeText } },
-    options,
+    options: receiptOptions,
     run: (terminal: StaffTerminal, { code, ...given }) => {
       if (!codePattern.test(code)) throw new Error(`<code> takes ${codeText}`)
       return erase(terminal, { kind: 'partner', name: code, ...given }, (parts) => erasePartner(parts, code))
@@ -102,6 +113,8 @@ async function erase(
     throw new Error(
       `Nothing was changed. ${kind} delete ${name} --yes erases it: only a backup could bring it back`,
     )
+  // A receipt that cannot be written is better known before.
+  if (receipt !== undefined) await (await open(receipt, 'a')).close()
   await withErasure(terminal, async (parts) => {
     const erasure = await run(parts)
     if (!erasure) throw new Refused(404, `There is no ${kind} ${name}`, { hint: `: see ${kind} list` })
@@ -109,17 +122,11 @@ async function erase(
     const said = await inTransaction(owner, async (client) => {
       const stays = await tracesOf(client, kind, erasure.id)
       const { id, begunAt, schemaId, gone, exportIds } = erasure
-      const endedAt = await endErasure(client, erasure)
+      const end = await endErasure(client, erasure, backupsUntil)
+      const folders = kind === 'firm' ? await erasuresOfFirm(client, id) : undefined
       return {
-        erased: kind,
-        id,
-        schemaId,
-        begunAt,
-        endedAt,
-        gone,
-        stays,
-        exportIds,
-        backupsUntil: backupsUntil ?? null,
+        ...{ erased: kind, id, schemaId, begunAt, ...end, gone, stays, exportIds },
+        ...(folders && { folders: folders.map((each) => ({ id: each.id, exportIds: each.exportIds })) }),
       }
     })
     terminal.endProgress()
@@ -129,9 +136,9 @@ async function erase(
     terminal.note([
       `The ${kind} ${name} is erased: ${counts.join(', ') || 'nothing was left of it'}.`,
       'Rows of the audit stay, with ids and nothing of any books; events stay without content until retention deletes them.',
-      backupsUntil === undefined
+      said.backupsUntil === null
         ? 'Backups from before still hold it, until they are deleted: give --backups-until to have that day in the receipt.'
-        : `Backups from before hold it until ${backupsUntil}.`,
+        : `Backups from before hold it until ${said.backupsUntil}.`,
       ...(kind === 'folder' ? [`Prove it at any time: npm run cli -- folder erased ${name}`] : []),
       ...(receipt === undefined ? [] : [`The receipt is in ${receipt}: keep it beside the backups.`]),
     ])
@@ -165,6 +172,9 @@ async function readReceipt(path: string, id: string): Promise<z.output<typeof re
   const text = await readFile(path, 'utf8')
   const parsed = receiptShape.safeParse(parseJson(text))
   if (!parsed.success) throw new Error(`${path} is no receipt of an erasure`)
+  const { schemaId, folders = [] } = parsed.data
+  const folder = folders.find((each) => each.id === id)
+  if (folder) return { erased: 'folder', schemaId, ...folder }
   if (parsed.data.erased !== 'folder' || parsed.data.id !== id)
     throw new Error(`${path} is the receipt of ${parsed.data.erased} ${parsed.data.id}, not of folder ${id}`)
   return parsed.data

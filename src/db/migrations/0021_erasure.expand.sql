@@ -5,9 +5,14 @@ create table erasures (
   id id not null,
   -- Of a folder or firm.
   of_schema id,
+  -- With which the folder went.
+  of_firm id,
+  -- Of a third party.
+  code text,
   begun_at timestamp(0) with time zone not null default now(),
   ended_at timestamp(0) with time zone,
   -- Rows that went, by their table; files as `files`.
+  backups_until date,
   gone json not null default '{}',
   -- Of a folder, whose files lie in the store by these ids.
   export_ids text[] not null default '{}',

@@ -13,6 +13,7 @@ import { limits } from '../../config.ts'
 import { isAway } from '../../db/outage.ts'
 import type { Log } from '../../log.ts'
 import { type NumberedEvent, packBatch, toldOf } from '../body.ts'
+import { forgetDelivery, tellsOfErased } from '../erased-deliveries.ts'
 import { oldestNumber, readNumbered } from '../sequence/numbered.sql.ts'
 import { lockSubscription, numberNext } from '../sequence/numbering.sql.ts'
 import { ensureSigningSecret, openSecrets } from '../signing/signing-secrets.ts'
@@ -100,22 +101,26 @@ export async function deliver(parts: DeliverParts, turn: Turn): Promise<void> {
  * @param last the delivery sent before
  */
 async function next(
-  { now, masterKeys }: DeliverParts,
+  parts: DeliverParts,
   client: PoolClient,
   subscriptionId: string,
   last?: Delivery,
 ): Promise<Sending | undefined> {
-  const waiting = await findWaiting(client, subscriptionId, now())
+  const waiting = await findWaiting(client, subscriptionId, parts.now())
   if (!waiting) return undefined
   const { receiver, due, batchWaits } = waiting
-  await ensureSigningSecret(client, subscriptionId, receiver, masterKeys)
+  if (due && (await tellsOfErased(client, subscriptionId, due))) {
+    await forgetDelivery(client, { ...due, subscriptionId, state: 'pending' }, parts.now())
+    return next(parts, client, subscriptionId, last)
+  }
+  await ensureSigningSecret(client, subscriptionId, receiver, parts.masterKeys)
   if (due && receiver.level === 'firm') due.body = await bodyForFirm(client, subscriptionId, due)
   const sending = due && { receiver, delivery: due }
   if (batchWaits || (due && !last?.isReplay)) return sending
   const events = await nextEvents(client, subscriptionId, receiver)
   if (events.length === 0) return sending
   const batch = packBatch(subscriptionId, events)
-  return { receiver, delivery: await storeBatch(client, subscriptionId, batch, now()) }
+  return { receiver, delivery: await storeBatch(client, subscriptionId, batch, parts.now()) }
 }
 
 /**

@@ -16,7 +16,7 @@ const hearing = `subscriptions s on s.id = r.subscription_id cross join lateral 
     and coalesce((e.scope ->> 'firmId')::bigint = s.firm_id, e.folder_id is null)) is true as heard) as h`
 
 /** What subscription `s` selected when the run `r` was numbered. */
-const filterOfRun = `(
+export const filterOfRun = `(
   select coalesce(f.on_events, s.on_events) as on_events, coalesce(f.folder_ids, s.folder_ids) as folder_ids
   from (select) as one
   left join lateral (
@@ -25,7 +25,7 @@ const filterOfRun = `(
     order by f.last_sequence limit 1) as f on true) as filter`
 
 /** The events of the run `r`, which come with its filter. */
-const eventsOfRun = `events e on e.schema_id = r.schema_id and e.id between r.first_event and r.last_event
+export const eventsOfRun = `events e on e.schema_id = r.schema_id and e.id between r.first_event and r.last_event
   and selects(r.on_events, r.folder_ids, e.name, e.folder_id)`
 
 /**

@@ -1,0 +1,103 @@
+/** Stored deliveries with an event that was erased with its folder: such a body is never sent again. */
+import type { ClientBase } from 'pg'
+import { replayNumbers } from './replay.ts'
+import { eventsOfRun, filterOfRun, readNumbered } from './sequence/numbered.sql.ts'
+
+export interface StoredDelivery {
+  schemaId: string
+  id: string
+  subscriptionId: string
+  state: 'pending' | 'delivered' | 'failed'
+  isReplay: boolean
+  /** Null if it is from before events had numbers. */
+  firstSequence: number | null
+  lastSequence: number | null
+}
+
+/**
+ * Whether the body of a delivery tells of an event that is erased by now.
+ * @param delivery one of before numbers is as it was stored: retention has deleted all of them
+ */
+export async function tellsOfErased(
+  client: ClientBase,
+  subscriptionId: string,
+  { firstSequence, lastSequence }: Pick<StoredDelivery, 'firstSequence' | 'lastSequence'>,
+): Promise<boolean> {
+  if (firstSequence === null || lastSequence === null) return false
+  const count = lastSequence - firstSequence + 1
+  const events = await readNumbered(client, subscriptionId, firstSequence - 1, count)
+  return events.some(({ isErased, sequence }) => isErased && sequence <= lastSequence)
+}
+
+/**
+ * Deletes a delivery that waits or failed. Of what waits, the numbers go out again without erased events: as the next batch, or
+ * as replays. What failed can be replayed by number. To be called with the subscription locked.
+ * @param now epoch milliseconds
+ */
+export async function forgetDelivery(
+  client: ClientBase,
+  { schemaId, id, subscriptionId, state, isReplay, firstSequence, lastSequence }: StoredDelivery,
+  now: number,
+): Promise<void> {
+  await client.query('delete from grandlivre.deliveries where schema_id = $1 and id = $2', [schemaId, id])
+  if (state !== 'pending' || firstSequence === null || lastSequence === null) return
+  if (isReplay) {
+    await replayNumbers(client, subscriptionId, { first: firstSequence, last: lastSequence }, now)
+    return
+  }
+  await client.query(
+    'update grandlivre.subscriptions set collected = $2::bigint - 1 where id = $1 and collected >= $2::bigint',
+    [subscriptionId, firstSequence],
+  )
+}
+
+/**
+ * Among the next deliveries of a schema, those that tell of a folder: exactly, by the runs of their numbers and the filters
+ * of then. A cheap look at the events between their first and last comes first.
+ * @param kinds of the folder's events
+ * @returns `last`: the last delivery looked at; undefined after the last
+ */
+export async function deliveriesOfFolder(
+  client: ClientBase,
+  { schemaId, folderId }: { schemaId: string; folderId: string },
+  kinds: string[],
+  after: string,
+  most: number,
+): Promise<{ last: string | undefined; touched: StoredDelivery[] }> {
+  const { rows } = await client.query<StoredDelivery & { last: string; isTouched: boolean }>(
+    `with page as materialized (
+       select d.* from deliveries d where d.schema_id = $1 and d.id > $4::bigint order by d.id limit $5
+     ), near as materialized (
+       select p.* from page p where exists (select from unnest($3::text[]) as kind cross join lateral (
+         select from events e where (e.schema_id, e.folder_id, e.name) = ($1, $2, kind) and e.folder_id is not null
+           and e.id between p.first_event and p.last_event limit 1) as hit)
+     ), touched as materialized (
+       select n.id from near n where n.first_sequence is null or exists (
+         select from (
+           select e.folder_id, r.last_sequence + 1 - row_number() over (partition by r.first_sequence order by e.id desc) as sequence
+           from (
+             select r.*, filter.on_events, filter.folder_ids
+             from sequence_runs r join subscriptions s on s.id = r.subscription_id cross join lateral ${filterOfRun}
+             where r.subscription_id = n.subscription_id and r.first_sequence <= n.last_sequence
+               and r.last_sequence >= n.first_sequence) as r
+           join ${eventsOfRun}) as numbered
+         where numbered.folder_id = $2 and numbered.sequence between n.first_sequence and n.last_sequence)
+     )
+     select schema_id as "schemaId", id, subscription_id as "subscriptionId", state, is_replay as "isReplay",
+       first_sequence::float8 as "firstSequence", last_sequence::float8 as "lastSequence",
+       id in (select id from touched) as "isTouched", (select max(id) from page) as last
+     from page order by id`,
+    [schemaId, folderId, kinds, after, most],
+  )
+  return { last: rows[0]?.last, touched: rows.filter(({ isTouched }) => isTouched) }
+}
+
+/** What receivers answered to a delivery. @returns of how many attempts */
+export async function forgetAnswers(client: ClientBase, { schemaId, id }: StoredDelivery): Promise<number> {
+  const { rowCount } = await client.query(
+    `update grandlivre.delivery_attempts set answer = null
+     where schema_id = $1 and delivery_id = $2 and answer is not null`,
+    [schemaId, id],
+  )
+  return rowCount ?? 0
+}
