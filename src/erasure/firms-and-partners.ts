@@ -1,6 +1,6 @@
 /** Erases a firm with its folders, or a third party. Each is hidden first, and its rows go in bounded steps, as those of a folder. */
 import type { PoolClient } from 'pg'
-import { findThirdParty } from '../auth/third-parties.sql.ts'
+import { findThirdParty, listSecrets } from '../auth/third-parties.sql.ts'
 import { setConnection } from '../auth/third-parties.ts'
 import { revokeTokens } from '../auth/tokens.sql.ts'
 import { inTransaction } from '../db/pool.ts'
@@ -98,6 +98,9 @@ export async function erasePartner(parts: ErasureParts, code: string): Promise<E
   const partner = await read(async (client) => {
     const found = await findThirdParty(client, code)
     if (!found || (await isUnderWay(client, 'partner', found.id))) return found
+    // Its row stays where ledgers name it, and has no secrets any more.
+    const wasErased = (await listSecrets(client, found.id)).length === 0
+    if (wasErased && (await findErasure(client, 'partner', found.id))) return undefined
     await beginErasure(client, 'partner', found.id, { code })
     await revokeTokens(client, { thirdPartyCode: code })
     await setConnection(client, code, 'It was erased')

@@ -56,3 +56,89 @@ test('a delivery that waits goes out again without the events of an erased folde
   expect(read.body.map(({ sequence }: { sequence: string }) => sequence)).toEqual(['1', '2', '4', '6'])
   expect(await stage.sql(`select id from grandlivre.events where data::text like '%secret%'`)).toEqual([])
 })
+
+/** Marks the folder as the first step does, and no more. */
+const hide = (folderId: string) =>
+  stage.sql(`update grandlivre.folders set erased_at = now() where id = ${folderId}`)
+const erase = async (folderId: string) => {
+  const { code, error } = await cli(stage.ownerUrl, 'folder', 'delete', folderId, '--yes')
+  expect(code, error).toBe(0)
+}
+const stored = (path: string) =>
+  stage.sql(
+    `select d.state, d.is_replay, d.first_sequence, d.last_sequence, convert_from(d.body, 'UTF8') as body
+     from grandlivre.deliveries d join grandlivre.subscriptions s on s.id = d.subscription_id
+     where s.post_url like $1 order by d.id`,
+    [`%${path}`],
+  )
+async function bringBack(folderId: string): Promise<void> {
+  await stage.sql(`insert into grandlivre.folders (schema_id, id, firm_id, name) values (100, ${folderId}, 110, 'Back')
+    on conflict (schema_id, id) do update set erased_at = null`)
+}
+async function failing(path: string, headers: Record<string, string>): Promise<{ id: number; path: string }> {
+  stage.receiver.behave(path, answerWith(500))
+  const { body } = await stage.call(
+    'POST',
+    '',
+    { postUrl: stage.receiver.url + path, onEvents: ['document'] },
+    headers,
+  )
+  return { id: body.id, path }
+}
+
+test('a body that tells of a hidden folder is not sent, though nothing of it has been erased yet', async () => {
+  await bringBack(first.folderId)
+  const { path } = await failing('/hidden', firm)
+  await publish(['hidden-a'], sameFirm.folderId)
+  await publish(['hidden-secret'], first.folderId)
+  await until(async () => (await stored(path)).some(({ body }) => body.includes('hidden-a')))
+  await hide(first.folderId)
+  const before = stage.receiver.requests(path).length
+  stage.receiver.behave(path, answerWith(204))
+  await stage.sql(`update grandlivre.deliveries set next_attempt_at = now() where state = 'pending'`)
+  await publish(['hidden-b'], sameFirm.folderId)
+  await until(() => namesOf(stage.receiver.accepted(path)).includes('hidden-b'))
+  const sent = stage.receiver
+    .requests(path)
+    .slice(before)
+    .map(({ body }) => body.toString())
+    .join('')
+  expect(sent).toContain('hidden-a')
+  expect(sent).not.toContain('secret')
+  await erase(first.folderId)
+})
+
+test('failed deliveries of another firm of the tenant, and its attempts, stay', async () => {
+  await bringBack(first.folderId)
+  const other = (await stage.issue('firm', { ...folders.otherFirm, folderId: null })).headers
+  const { path } = await failing('/other-firm', other)
+  await publish(['theirs-1'], folders.otherFirm.folderId)
+  await publish(['ours'], first.folderId)
+  await publish(['theirs-2'], folders.otherFirm.folderId)
+  await until(async () => (await stored(path)).length > 0)
+  await stage.sql(`update grandlivre.deliveries set state = 'failed', next_attempt_at = null, finished_at = now()
+    where subscription_id in (select id from grandlivre.subscriptions where post_url like '%/other-firm')`)
+  const before = await stored(path)
+  await erase(first.folderId)
+  expect((await stored(path)).slice(0, before.length)).toEqual(before)
+})
+
+test('a replay that waits is made again without the events of the folder', async () => {
+  await bringBack(first.folderId)
+  const { id, path } = await failing('/replayed', firm)
+  stage.receiver.behave(path, answerWith(204))
+  await publish(['again-1'], sameFirm.folderId)
+  await publish(['again-secret'], first.folderId)
+  await publish(['again-3'], sameFirm.folderId)
+  await until(() => namesOf(stage.receiver.accepted(path)).includes('again-3'))
+  stage.receiver.behave(path, answerWith(500))
+  const { body } = await stage.call('GET', `/${id}/events`, undefined, firm)
+  const numbers = body.map(({ sequence }: { sequence: string }) => Number(sequence))
+  const asked = await stage.call('POST', `/${id}/replay`, { from: numbers.at(-3), to: numbers.at(-1) }, firm)
+  expect(asked.status).toBe(202)
+  expect((await stored(path)).filter((each) => each.is_replay)[0].body).toContain('again-secret')
+  await erase(first.folderId)
+  const replays = (await stored(path)).filter((each) => each.is_replay && each.state === 'pending')
+  expect(replays.map((each) => each.body).join('')).toMatch(/again-1.*again-3/)
+  expect(replays.map((each) => each.body).join('')).not.toContain('secret')
+})

@@ -1,9 +1,10 @@
 /** Erasing a folder beside followers, subscribers and other folders: what is left, and what others notice. */
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { tablesOfFolder } from '../../src/erasure/erase.ts'
+import { createOwnerPool } from '../../src/db/pool.ts'
+import { eraseFolder, tablesOfFolder } from '../../src/erasure/erase.ts'
 import { cli } from '../support/cli.ts'
 import { download } from '../support/download.ts'
 import { folders } from '../support/ledgers/tenants.ts'
@@ -214,11 +215,70 @@ test.each([
   expect(await stage.sql('select id from grandlivre.folders where id = 121')).toHaveLength(1)
 })
 
+test('a store of other settings erases nothing, and files that a restored store brings back go with a further run', async () => {
+  const { folderId: of } = folders.otherFirm
+  const [{ id: exercice }] = await stage.sql(
+    `insert into grandlivre.exercices (schema_id, folder_id, id, start_date, end_date)
+     values (100, ${of}, 9901, '2025-01-01', '2025-12-31') returning id`,
+  )
+  expect(exercice).toBe('9901')
+  const other = await stage.staff.token('PARTNER', 'firm', { ...folders.otherFirm, folderId: null })
+  const headers = { ...stage.firm, Authorization: `Bearer ${other.token}`, 'society-id': of }
+  await stage.exported(headers)
+  const [file] = await stage.storedKeys()
+  const elsewhere = { ownerUrl: stage.database.ownerUrl, env: { DATA_DIR: join(dataDir, 'elsewhere') } }
+  expect(await cli(elsewhere, 'folder', 'delete', of, '--yes')).toMatchObject({
+    code: 1,
+    out: '',
+    error: expect.stringMatching(/has not the file .* Nothing was changed/),
+  })
+  expect(await staff('folder', 'delete', of, '--yes', '--receipt', '/nowhere/receipt.json')).toMatchObject({
+    code: 1,
+  })
+  expect((await api('/mad/journals?version=1.0.0', headers)).status).toBe(200)
+  const unwritable = await staff('folder', 'delete', of, '--yes')
+  expect(JSON.parse(unwritable.out).gone).toMatchObject({ files: 1 })
+  await mkdir(dirname(file!), { recursive: true })
+  await writeFile(file!, 'restored')
+  expect((await staff('folder', 'erased', of)).error).toContain('is not erased: 1 files are there')
+  expect((await staff('folder', 'delete', of, '--yes')).code).toBe(0)
+  expect((await staff('folder', 'erased', of)).code).toBe(0)
+})
+
+test('of a firm that is being erased no folder or token is made, and one that moved away stays', async () => {
+  await stage.sql('update grandlivre.folders set erased_at = null where id = 112')
+  const firm = /^Firm (\d+)/.exec(
+    (await staff('firm', 'create', '--name', 'Leaving', '--beside', '110')).out,
+  )![1]!
+  await stage.sql(`insert into grandlivre.erasures (kind, id, of_schema) values ('firm', ${firm}, 100)`)
+  for (const words of [
+    ['folder', 'create', '--firm', firm, '--name', 'Late'],
+    ['token', 'issue', '--partner', 'PARTNER', '--level', 'firm', '--firm', firm],
+    ['folder', 'move', '112', '--firm', firm],
+  ])
+    expect((await staff(...words)).error).toContain(`There is no firm ${firm}`)
+  expect((await staff('firm', 'delete', firm, '--yes')).code).toBe(0)
+  const parts = { record: () => Promise.resolve(), onStep: () => {}, store: {} as never }
+  const owner = createOwnerPool(stage.database.ownerUrl, { max: 1, applicationName: 'test' })
+  expect(await eraseFolder({ ...parts, owner }, '112', { firmId: '120', withoutFiles: true })).toBeUndefined()
+  await owner.end()
+  expect(await stage.sql('select erased_at from grandlivre.folders where id = 112')).toEqual([
+    { erased_at: null },
+  ])
+})
+
 test('a firm is erased with its folders, tokens and subscriptions, and a tenant with its last firm', async () => {
   const firmOf = async (id: string) => stage.sql('select id from grandlivre.firms where id = $1', [id])
+  await stage.sql(
+    `insert into grandlivre.subscriptions (id, schema_id, level, third_party_id, on_events, start_position)
+     select 7002, 200, 'staff', id, '{ledger}', 0 from grandlivre.third_parties where code = 'PARTNER'`,
+  )
+  const receipt = join(dataDir, 'firm.json')
   const erased = await staff('firm', 'delete', folders.otherTenant.firmId, '--yes')
   expect(erased.code).toBe(0)
-  expect(JSON.parse(erased.out)).toMatchObject({ erased: 'firm', gone: { folders: 1 } })
+  expect(JSON.parse(erased.out)).toMatchObject({ erased: 'firm', gone: { folders: 1, subscriptions: 1 } })
+  await writeFile(receipt, erased.out)
+  expect((await staff('folder', 'erased', folders.otherTenant.folderId, '--receipt', receipt)).code).toBe(0)
   expect(await firmOf('210')).toEqual([])
   expect(await stage.sql('select schema_id from grandlivre.schemas where schema_id = 200')).toEqual([])
   expect((await staff('firm', 'delete', '120', '--yes')).code).toBe(0)
@@ -236,4 +296,6 @@ test('a third party is erased with its tokens and subscriptions; what ledgers na
   })
   expect((await api('/key/info', stage.firm)).status).toBe(401)
   expect(await stage.sql('select id from grandlivre.tokens')).toEqual([])
+  const again = await staff('partner', 'delete', 'PARTNER', '--yes')
+  expect(JSON.parse(again.out).gone).toEqual(JSON.parse(out).gone)
 })

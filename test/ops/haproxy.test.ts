@@ -102,7 +102,9 @@ test.skipIf(!isHaproxyInstalled)(
 
 test.skipIf(!isHaproxyInstalled)('a stream whose client does not read stops at the service', async () => {
   const sent = () =>
-    services.flatMap((one) => one.log()).filter((line) => line.includes('"request.ended"') && line.includes('"rows":')).length
+    services
+      .flatMap((one) => one.log())
+      .filter((line) => line.includes('"request.ended"') && line.includes('"rows":')).length
   const before = sent()
   const stalled = await ask(path)
   // Another one that is read passes it.
