@@ -23,6 +23,7 @@ const numberMax = 8.64e15
 const kinds = {
   // No database keeps a NUL, or half of a pair of UTF-16.
   text: (value: unknown) => typeof value === 'string' && /^[^\0\p{Surrogate}]*$/u.test(value),
+  boolean: (value: unknown) => typeof value === 'boolean',
   number: (value: unknown) => Number.isSafeInteger(value) && Math.abs(value as number) <= numberMax,
   id: (value: unknown) => /^\d{1,16}$/.test(typeof value === 'number' ? String(value) : textOf(value)),
   'SHA-256': (value: unknown) => /^[0-9a-f]{64}$/.test(textOf(value)),
@@ -78,6 +79,7 @@ const shapes: Readonly<Record<string, Shape>> = {
       name: 'text',
       reference: new OrNull('text'),
       cursor: 'cursor',
+      employees: 'boolean',
     },
   ],
   'GET /mad/movements/blocks': [{ from: 'id', to: 'id', rows: 'number', sha256: 'SHA-256' }],

@@ -55,6 +55,15 @@ const cases: [string[], Record<string, unknown>, string][] = [
     'GET /mad/ledgers was not answered as the service does: answer[0].firm.name is no text',
   ]),
   [
+    ['sync', '--to', join(folder, 'copy.sqlite')],
+    {
+      '/mad/ledgers': [
+        { society: '1', firm: { id: '1', name: 'x' }, name: 'x', reference: null, cursor: 'c' },
+      ],
+    },
+    'GET /mad/ledgers was not answered as the service does: answer[0].employees is no boolean',
+  ],
+  [
     ['whoami'],
     { '/key/info': {} },
     'GET /key/info was not answered as the service does: answer.target is no object',

@@ -105,7 +105,7 @@ describe.each(['SQLite', 'PostgreSQL'] as const)('in %s', (kind) => {
     await sync(copy, stage.opened)
     const society = stage.folder.folderId
     for (const headers of [stage.opened, stage.hidden, stage.hidden]) {
-      await copy.note([society], { cursor: '1.1.AAAAAAAA.AAAAAAAAAAAAAAAAAAAAAA' })
+      await copy.note([society], { cursor: '1.1.AAAAAAAA.AAAAAAAAAAAAAAAAAAAAAA', employees: null })
       await sync(copy, headers)
       await expectRowsOf(copy, headers)
       expect((await sync(copy, headers)).result).toEqual(level)
