@@ -142,8 +142,11 @@ async function showFirm(
     const ended = new AbortController()
     const signal = AbortSignal.any([stop, ended.signal])
     const ofFirm = { ...credentials, companyToken: credentials.firmToken }
+    const sync = ['sync', '--to', pathOf(copy)]
+    // Corrections begin when the copy is there, so that each is seen as one.
+    await runCommand(sync, ofFirm, signal)
     const both = [
-      runCommand(['sync', '--to', pathOf(copy), '--follow'], ofFirm, signal),
+      runCommand([...sync, '--follow'], ofFirm, signal),
       keepCorrecting(ownerUrl, credentials.societyId, every, signal),
     ]
     // One that fails ends the other.

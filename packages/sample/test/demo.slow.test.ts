@@ -1,5 +1,6 @@
 /** The demo as a newcomer runs it, on an embedded database of its own. */
 import { type ChildProcess, execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -24,6 +25,9 @@ beforeEach(() => {
 })
 
 afterEach(async () => {
+  // After a failed test: it ends its commands, too, which would outlive a kill.
+  if (child.exitCode === null && child.signalCode === null && child.kill('SIGTERM'))
+    await once(child, 'close')
   child.kill('SIGKILL')
   const lock = await readFile(join(folder, data, 'postgres/postmaster.pid'), 'utf8').catch(() => undefined)
   if (lock !== undefined) process.kill(Number(lock.split('\n')[0]), 'SIGKILL')
