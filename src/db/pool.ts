@@ -136,10 +136,9 @@ export function createOwnerPool(url: string, options: PoolOptions): pg.Pool {
 
 function createPoolFor(actor: Actor, address: Address | string, options: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
-    ...pooledConnections(address, actor, options.firstAnswerMs),
+    ...pooledConnections(address, actor, options.applicationName, options.firstAnswerMs),
     max: options.max,
     min: options.kept ?? 0,
-    application_name: options.applicationName,
     ...(options.answerMs === undefined ? {} : { query_timeout: options.answerMs }),
     ...(options.telemetry ? { telemetry: options.telemetry } : {}),
     ...(options.connectMs === undefined ? {} : { connectionTimeoutMillis: options.connectMs }),
@@ -154,11 +153,16 @@ function createPoolFor(actor: Actor, address: Address | string, options: PoolOpt
 }
 
 /** Options of a pool whose connections are checked before use. Also for a pool that a library creates. */
-export function pooledConnections(to: Address | string, actor: Actor, firstAnswerMs?: number) {
+export function pooledConnections(
+  to: Address | string,
+  actor: Actor,
+  applicationName: string,
+  firstAnswerMs?: number,
+) {
   const address = asAddress(to)
   return {
     Client: address.isPooled ? SharedSessionClient : PooledClient,
-    connectionString: withOurSettings(address),
+    connectionString: withOurSettings(address, applicationName),
     connectionTimeoutMillis: limits.databaseConnectMs,
     verify: (client, done) => {
       checkConnection(client, { actor, isPooled: address.isPooled, waitMs: firstAnswerMs }).then(
@@ -173,28 +177,37 @@ export function pooledConnections(to: Address | string, actor: Actor, firstAnswe
 /** One connection outside any pool, to be opened by `connectSafely`. A statement fails if the server is silent. */
 export function singleConnection(to: Address | string, applicationName: string): pg.Client {
   return new pg.Client({
-    connectionString: withOurSettings(asAddress(to)),
-    application_name: applicationName,
+    connectionString: withOurSettings(asAddress(to), applicationName),
     connectionTimeoutMillis: limits.databaseConnectMs,
     query_timeout: limits.databaseConnectMs,
     ...keepAlive,
   })
 }
 
-/** Where an address may lead through a pooler, which refuses start-up options, its login brings the settings. */
-export function withOurSettings({ url, isPooled }: Address): string {
-  return isPooled ? url : withStartupOptions(url, ourSettings)
+/**
+ * The address with our name instead of its own, by which `rotate-key` and `status` know our sessions. Where it may lead
+ * through a pooler, which refuses start-up options, its login brings the settings.
+ */
+export function withOurSettings({ url, isPooled }: Address, applicationName: string): string {
+  const named = withParameters(url, (parameters) => parameters.set('application_name', applicationName))
+  return isPooled ? named : withStartupOptions(named, ourSettings)
+}
+
+/** The address with further server options after its own. */
+export function withStartupOptions(url: string, options: string): string {
+  return withParameters(url, (parameters) =>
+    parameters.set('options', [parameters.get('options'), options].filter(Boolean).join(' ')),
+  )
 }
 
 /**
- * The address with further server options after its own. They must be part of the address: in pg the `options` of an
- * address replace separate ones, so `-c role=...` and `-c search_path=...` would not both apply. Spaces become %20, not
- * +, which psql does not decode.
+ * What we set must be part of the address: in pg the parameters of an address replace separate ones, so `-c role=...` and
+ * `-c search_path=...` would not both apply. Spaces become %20, not +, which psql does not decode.
  */
-export function withStartupOptions(url: string, options: string): string {
+function withParameters(url: string, change: (parameters: URLSearchParams) => void): string {
   const [address, query] = url.split('?', 2)
   const parameters = new URLSearchParams(query)
-  parameters.set('options', [parameters.get('options'), options].filter(Boolean).join(' '))
+  change(parameters)
   return `${address}?${parameters.toString().replaceAll('+', '%20')}`
 }
 

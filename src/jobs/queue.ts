@@ -61,8 +61,7 @@ export class ExportQueue {
     this.#boss = new PgBoss({
       // Passed on to pg. pg-boss opens one more connection that is not checked: it only listens and wakes the workers,
       // which use the pool. Its statements take turns on one connection: each takes a millisecond or two.
-      ...pooledConnections(directUrl, 'service'),
-      application_name: 'grandlivre queue',
+      ...pooledConnections(directUrl, 'service', 'grandlivre queue'),
       max: 1,
       schema: queueSchema,
       // The owner created the tables; this role may not.

@@ -32,9 +32,9 @@ afterEach(async () => {
   await database.drop()
 })
 
-test('options are added to those of the address, in an encoding that psql reads, too', async () => {
+test('options are added to those of the address, and our name replaces its own, in an encoding that psql reads, too', async () => {
   const url = withStartupOptions(
-    `${database.ownerUrl}&options=-c%20role%3Dgrandlivre_service`,
+    `${database.ownerUrl}&options=-c%20role%3Dgrandlivre_service&application_name=ledger`,
     '-c lock_timeout=77',
   )
   expect(url).not.toContain('+')
@@ -198,7 +198,7 @@ test('a connection lost while idle or between two queries does not end the proce
 
 test('a snapshot that loses one connection while it waits for the other does not end the process', async () => {
   const small = new pg.Pool({
-    ...pooledConnections(database.serviceUrl, 'service'),
+    ...pooledConnections(database.serviceUrl, 'service', 'test'),
     max: 1,
     connectionTimeoutMillis: 500,
   })

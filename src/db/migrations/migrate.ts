@@ -35,7 +35,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { limits } from '../../config.ts'
 import { type Actor, connectSafely } from '../check-connection.ts'
-import { keepAlive, ourSettings, withStartupOptions } from '../pool.ts'
+import { keepAlive, withOurSettings } from '../pool.ts'
 import { installQueue } from './queue-schema.ts'
 import { type AppliedMigration, oldestCodeFor, readSchemaFiles, type SchemaFiles } from './schema-files.ts'
 
@@ -312,8 +312,7 @@ async function holder(client: pg.Client): Promise<string> {
 
 async function withClient<T>(url: string, actor: Actor, run: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({
-    connectionString: withStartupOptions(url, ourSettings),
-    application_name: 'grandlivre migrate',
+    connectionString: withOurSettings({ url, isPooled: false }, 'grandlivre migrate'),
     connectionTimeoutMillis: limits.databaseConnectMs,
     ...keepAlive,
   })

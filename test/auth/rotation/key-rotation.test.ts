@@ -119,7 +119,11 @@ test('a process with both keys goes on through a rotation, and one with the new 
 })
 
 test('a process that lacks the new key is named, and nothing is changed', async () => {
-  const service = await start({ masterKey: testMasterKey })
+  // A name in its address hides none of its sessions.
+  const databaseUrl = `${database.ownerUrl}&application_name=ledger`
+  const service = await start({ masterKey: testMasterKey, databaseUrl })
+  const status = async () => (await command(keysOf(testMasterKey), 'status')).out
+  await expect.poll(status).toMatch(new RegExp(`^[^ ]+:${process.pid} `, 'm'))
   const before = await stateOf()
   const refused = await rotate(fresh, testMasterKey)
   expect(refused.code).toBe(1)
