@@ -186,7 +186,7 @@ test('the statements of src/ledger/collections.sql.ts that name their columns re
     )
   expect(unread('exercices', bodyOf('readExercices'), ofFiledYear)).toEqual([])
   // The firm has a route of its own. The rest is of the ledger, not of the item.
-  const ofLedger = ['id', 'firm_id', 'currency', 'ledger_version', 'created_at']
+  const ofLedger = ['id', 'firm_id', 'currency', 'ledger_version', 'created_at', 'erased_at']
   expect(unread('folders', bodyOf('folderView'), ['schema_id', 'folder_id', ...ofLedger])).toEqual([])
   expect(unread('firms', bodyOf('readFirm'), [])).toEqual([])
 })

@@ -6,6 +6,7 @@ import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { expect, test } from 'vitest'
+import packageJson from '../../package.json' with { type: 'json' }
 import { createConsoleKey } from '../../src/auth/console/keys.ts'
 import { limits } from '../../src/config.ts'
 import { createOwnerPool, inTransaction } from '../../src/db/pool.ts'
@@ -33,7 +34,7 @@ const subscribers = 3
 const direct: Record<string, number> = {
   'grandlivre request slots': 1,
   'grandlivre notifications': 1,
-  [`grandlivre dispatcher ${hostname().slice(0, 30)}:${process.pid}`]: 1,
+  [`grandlivre dispatcher ${hostname().slice(0, 30)}:${process.pid} ${packageJson.version}`]: 1,
   'grandlivre direct': 3,
   // The queue, and what it listens to.
   'grandlivre queue': 2,
