@@ -118,6 +118,18 @@ export async function listProcesses(
   return rows
 }
 
+/**
+ * Whether any session but those of commands is there: it may be of a process whose session of a dispatcher is to come, or
+ * lost at this moment.
+ */
+export async function seesOurSessions(database: Pool): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `select from pg_stat_activity
+     where datname = current_database() and application_name like 'grandlivre%' and application_name <> 'grandlivre cli'`,
+  )
+  return rowCount !== 0
+}
+
 /** As one names it to staff. */
 export function processText({ name, address, connection }: ServiceProcess): string {
   const at = address === null ? '' : `at ${address} `

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
 import { command } from '../../../packages/terminal/src/command.ts'
+import { seesOurSessions } from '../../auth/master-key.sql.ts'
 import { fingerprintOf, loadMasterKeys, nameOfKey } from '../../auth/master-key.ts'
 import {
   beginRotation,
@@ -31,9 +32,15 @@ export const rotateKeyCommand = command({
         if (state === 'begins') await recordAct(client, { act: `${act} begins`, details: { from, to } })
         return state
       })
+      const begunAt = performance.now()
+      const waits = state !== 'done' && (await seesOurSessions(pool))
       if (state === 'begins') terminal.note(`From key ${from} to key ${to}`)
       if (state === 'goes on') terminal.note(`From key ${from} to key ${to}, after a run that was cut off`)
       let secrets = await encryptAll(terminal, pool, keys)
+      if (waits) {
+        terminal.progress(`waiting for ${thoseUnsettled}`)
+        await delay(begunAt + settledMs - performance.now())
+      }
       const end = await inTurn(terminal, pool, async (client) => {
         const end = await endRotation(client, keys)
         if (state !== 'done' || secrets + end.count > 0)
@@ -69,8 +76,13 @@ async function encryptAll(terminal: StaffTerminal, pool: Pool, keys: RotatedKeys
 
 const lockNotAvailable = '55P03'
 
-/** For how long a session of a process that has just stopped, or starts, may be seen without keys. */
-const settledMs = 2_000
+/**
+ * For how long a process that starts, or has lost its session, may not be seen, or one that has just stopped may be. Those
+ * that start once a rotation has begun are refused without both keys, so the last step comes no sooner than that: it sees
+ * all others.
+ */
+const settledMs = 3_000
+const thoseUnsettled = 'processes that start or stop'
 
 /** Runs a step that locks writers out, again until none of them holds what it needs. @throws {KeyMissing} */
 async function inTurn<T>(
@@ -84,7 +96,7 @@ async function inTurn<T>(
       return await inTransaction(pool, run)
     } catch (error) {
       if (!isTransient(error, performance.now() - began)) throw error
-      const whom = error instanceof KeyMissing ? 'processes that start or stop' : 'those who write secrets'
+      const whom = error instanceof KeyMissing ? thoseUnsettled : 'those who write secrets'
       terminal.progress(`waiting for ${whom}`)
       await delay(200)
     }

@@ -4,6 +4,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { sweepAudit } from '../../../src/audit/retention.ts'
@@ -60,6 +61,14 @@ const keysOf = (to?: Buffer, former?: Buffer) => ({
 const command = (keys: Record<string, string>, ...words: string[]) =>
   cli({ ownerUrl: database.ownerUrl, env: keys }, ...words)
 const rotate = (to: Buffer, former: Buffer) => command(keysOf(to, former), 'rotate-key')
+
+/** A session of a process without keys. */
+async function connectAs(name: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: database.serviceUrl, application_name: name })
+  await client.connect()
+  ends.push(() => client.end())
+  return client
+}
 
 /** Every encrypted secret. */
 async function sealed(): Promise<Buffer[]> {
@@ -135,13 +144,26 @@ test('a process that lacks the new key is named, and nothing is changed', async 
 })
 
 test('a process of a version before counts as one that lacks the key', async () => {
-  const former = new pg.Client({
-    connectionString: database.serviceUrl,
-    application_name: 'grandlivre dispatcher',
-  })
-  await former.connect()
+  const former = await connectAs('grandlivre dispatcher')
   expect((await rotate(fresh, testMasterKey)).error).toContain('of a former version')
   await former.end()
+  await expect.poll(async () => (await rotate(fresh, testMasterKey)).code).toBe(0)
+})
+
+test('a process that lacks the key and is seen only once the rotation has begun holds up its end', async () => {
+  // What is left of one that has lost the session of its dispatcher.
+  const others = await connectAs('grandlivre notifications')
+  const rotation = rotate(fresh, testMasterKey)
+  const begun = 'select from grandlivre.next_key'
+  await expect.poll(async () => (await staff.client.query(begun)).rowCount, { interval: 5 }).toBe(1)
+  // The command would have ended by then.
+  await delay(500)
+  const back = await connectAs('grandlivre dispatcher web-1:4711 0.2.0')
+  const refused = await rotation
+  expect([refused.code, refused.error]).toEqual([1, expect.stringContaining('web-1:4711')])
+  const { rows } = await staff.client.query('select fingerprint from grandlivre.adopted_key')
+  expect(rows[0].fingerprint.toString('hex')).toMatch(new RegExp(`^${oldName}`))
+  for (const client of [back, others]) await client.end()
   await expect.poll(async () => (await rotate(fresh, testMasterKey)).code).toBe(0)
 })
 
