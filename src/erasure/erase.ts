@@ -16,7 +16,7 @@ import type { FolderKey } from '../formats/rows.ts'
 import { exportFolder } from '../jobs/file-key.ts'
 import { tablesOfLedger } from '../ledger/tenants.sql.ts'
 import type { ObjectStore } from '../store/store.ts'
-import { deliveriesOfFolder, forgetAnswers, forgetDelivery } from '../webhooks/erased-deliveries.ts'
+import { deliveriesOfFolder, forgetAnswers, forgetDelivery } from '../webhooks/erased-deliveries.sql.ts'
 import {
   addGone,
   beginErasure,
