@@ -1386,14 +1386,16 @@ BEGIN ATOMIC
      c.kind,
      c.disconnected_reason,
      c.under_maintenance,
-     c.token_id,
+         CASE
+             WHEN (c.groups IS NULL) THEN c.token_id
+             ELSE NULL::bigint
+         END AS "case",
      c.schema_id,
      c.level,
      c.firm_id,
      c.folder_id,
      c.activated
-    FROM caller_facts(caller.secret_hash, caller.token_hash) c(third_party_id, kind, disconnected_reason, under_maintenance, token_id, schema_id, level, firm_id, folder_id, groups, activated)
-   WHERE (c.groups IS NULL);
+    FROM caller_facts(caller.secret_hash, caller.token_hash) c(third_party_id, kind, disconnected_reason, under_maintenance, token_id, schema_id, level, firm_id, folder_id, groups, activated);
 END
 ;
 REVOKE ALL ON FUNCTION caller(bytea,bytea) FROM PUBLIC;
@@ -1537,15 +1539,17 @@ BEGIN ATOMIC
      c.kind,
      c.disconnected_reason,
      c.under_maintenance,
-     c.token_id,
+         CASE
+             WHEN (c.groups IS NULL) THEN c.token_id
+             ELSE NULL::bigint
+         END AS "case",
      c.schema_id,
      c.level,
      c.firm_id,
      c.folder_id,
      c.requests,
      c.window_started_at
-    FROM admit(enter.secret_hash, enter.token_hash, enter.window_ms) c(third_party_id, kind, disconnected_reason, under_maintenance, token_id, schema_id, level, firm_id, folder_id, groups, requests, window_started_at)
-   WHERE (c.groups IS NULL);
+    FROM admit(enter.secret_hash, enter.token_hash, enter.window_ms) c(third_party_id, kind, disconnected_reason, under_maintenance, token_id, schema_id, level, firm_id, folder_id, groups, requests, window_started_at);
 END
 ;
 REVOKE ALL ON FUNCTION enter(bytea,bytea,integer) FROM PUBLIC;

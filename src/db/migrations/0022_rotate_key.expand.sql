@@ -16,4 +16,4 @@ create or replace function master_key_standing()
 
 create or replace function sealing_key() returns bytea language plpgsql as 'begin return null; end';
 
--- functions: sha256 ee83c977e808c734b866fa83a9fbcc0710a25ec8244d5b87699771efbc48114e
+-- functions: sha256 fdf227e4a77be895387c1d93e92b2dfdda3292a1023acb61f452b5a2f9375edc

@@ -79,7 +79,7 @@ revoke all on function admit from public;
 grant execute on function admit to grandlivre_service;
 
 -- What processes of 0.2.0 call. Their prepared statements fail if its columns change, and they know no groups: a token that
--- has some is refused there. A later step drops both.
+-- has some is as an unknown one there. A later step drops both.
 create or replace function caller(secret_hash bytea, token_hash bytea)
   returns table (
     third_party_id bigint, kind text, disconnected_reason text, under_maintenance boolean,
@@ -88,8 +88,8 @@ create or replace function caller(secret_hash bytea, token_hash bytea)
   language sql stable security definer set search_path = grandlivre, pg_temp
   begin atomic
     select c.third_party_id, c.kind, c.disconnected_reason, c.under_maintenance,
-           c.token_id, c.schema_id, c.level, c.firm_id, c.folder_id, c.activated
-    from caller_facts(caller.secret_hash, caller.token_hash) c where c.groups is null;
+           case when c.groups is null then c.token_id end, c.schema_id, c.level, c.firm_id, c.folder_id, c.activated
+    from caller_facts(caller.secret_hash, caller.token_hash) c;
   end;
 create or replace function enter(secret_hash bytea, token_hash bytea, window_ms integer)
   returns table (
@@ -100,8 +100,9 @@ create or replace function enter(secret_hash bytea, token_hash bytea, window_ms 
   language sql volatile security definer set search_path = grandlivre, pg_temp
   begin atomic
     select c.third_party_id, c.kind, c.disconnected_reason, c.under_maintenance,
-           c.token_id, c.schema_id, c.level, c.firm_id, c.folder_id, c.requests, c.window_started_at
-    from admit(enter.secret_hash, enter.token_hash, enter.window_ms) c where c.groups is null;
+           case when c.groups is null then c.token_id end, c.schema_id, c.level, c.firm_id, c.folder_id,
+           c.requests, c.window_started_at
+    from admit(enter.secret_hash, enter.token_hash, enter.window_ms) c;
   end;
 
 revoke all on function caller, enter from public;
