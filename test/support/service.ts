@@ -17,7 +17,8 @@ export interface TestService {
   metricsUrl: string | undefined
   /** The JSON lines it has logged so far. */
   lines: string[]
-  stop(): Promise<void>
+  /** @param drainMs how long it answers requests first */
+  stop(drainMs?: number): Promise<void>
 }
 
 /**
@@ -80,9 +81,9 @@ export async function startTestService(
     consoleUrl: service.consoleUrl,
     metricsUrl: service.metricsUrl,
     lines,
-    stop: async () => {
+    stop: async (drainMs) => {
       await pooled?.check()
-      await service.close()
+      await service.close(drainMs)
       await pooled?.end()
       await rm(dataDir, { recursive: true })
     },

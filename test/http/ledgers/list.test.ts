@@ -198,6 +198,21 @@ describe('a request that waits', () => {
     expect(await count()).toBe(held - 1)
   })
 
+  test('counts where it is not held, by a service that leaves', async () => {
+    const other = await startTestService(stage.database)
+    const { answer, etag } = await waiting(stage.firm, {}, other.url)
+    const left = other.stop(2_000)
+    expect((await answer).status).toBe(304)
+    const remaining: number[] = []
+    // The first gets a list, which begins the pause of its token.
+    for (const held of ['"other"', etag!, etag!]) {
+      const asked = await list({ ...stage.firm, 'If-None-Match': held }, { wait: '30' }, other.url)
+      remaining.push(Number(asked.headers['x-rate-limit-remaining']))
+    }
+    expect(remaining.map((each) => each - remaining[0]!)).toEqual([0, -1, -2])
+    await left
+  })
+
   test('of a revoked token gets nothing', async () => {
     const secret = await stage.staff.thirdParty(`GONE-${changes}`)
     const issued = await stage.staff.token(`GONE-${changes}`, 'firm', folders.first)

@@ -115,13 +115,14 @@ async function readOrWait(call: Call, isHeld: (list: LedgerList) => boolean): Pr
   if (c.env.outgoing.closed) watch.stop()
   const token = `${principal.tokenId} ${c.get('folderId') ?? ''}`
   const [name, read] = shared(ifNoneMatch)
-  const pause = listReads.pauseOf(token)
+  // A process that stops holds nobody, and answers at once.
+  const pause = watch.over.aborted ? undefined : listReads.pauseOf(token)
   if (pause) await watch.meanwhile(pause, left())
   let list = await listReads.read(name, read)
   let hasWaited = pause !== undefined
   if (!isHeld(list)) listReads.pause(token)
   const readInTurn = () => waitingReads.run(principal.thirdPartyId, read)
-  while (isHeld(list)) {
+  while (isHeld(list) && !watch.over.aborted) {
     hasWaited = true
     if (!(await watch.next(left()))) break
     const woken = await watch.meanwhile(listReads.readAfterPause(token, name, readInTurn), left())
