@@ -140,29 +140,23 @@ async function bodyForFirm(client: PoolClient, id: string, { body, ...delivery }
 async function nextEvents(
   client: PoolClient,
   subscriptionId: string,
-  receiver: Pick<Receiver, 'collected' | 'numbered'>,
+  { collected, numbered }: Receiver,
 ): Promise<NumberedEvent[]> {
-  const { collected, numbered } = receiver
-  if (collected < numbered) {
-    const from = async (after: number): Promise<NumberedEvent[]> => {
-      const next = await readNumbered(client, subscriptionId, after, limits.deliveryEventsMax)
-      const told = toldOf(next)
-      return told.length > 0 || next.length === 0 ? told : from(next.at(-1)!.sequence)
-    }
-    const next = await from(collected)
-    if (next.length > 0) return next
-    // Only a gap longer than one delivery comes here: what was not delivered in 30 days is gone, or another epoch began.
-    const oldest = await oldestNumber(client, subscriptionId, collected)
-    const kept = oldest <= numbered ? await from(oldest - 1) : []
-    if (kept.length > 0) return kept
+  for (let after = collected; after < numbered; ) {
+    const next = await readNumbered(client, subscriptionId, after, limits.deliveryEventsMax)
+    const told = toldOf(next)
+    if (told.length > 0) return told
+    // Only a gap longer than one delivery has none: what was not delivered in 30 days is gone, or another epoch began.
+    after = next.at(-1)?.sequence ?? (await oldestNumber(client, subscriptionId, after)) - 1
+  }
+  if (collected < numbered) await passOverExpired(client, subscriptionId)
+  for (;;) {
+    const next = await numberNext(client, subscriptionId, limits.deliveryEventsMax)
+    const told = toldOf(next)
+    if (told.length > 0 || next.length === 0) return told
+    // All were erased.
     await passOverExpired(client, subscriptionId)
   }
-  const next = await numberNext(client, subscriptionId, limits.deliveryEventsMax)
-  const told = toldOf(next)
-  if (told.length > 0 || next.length === 0) return told
-  // All were erased.
-  await passOverExpired(client, subscriptionId)
-  return nextEvents(client, subscriptionId, { collected: 0, numbered: 0 })
 }
 
 /** Records the attempt and picks the next delivery, in one transaction. */

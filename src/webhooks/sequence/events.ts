@@ -1,22 +1,27 @@
 /** Reading the events of a subscription by number (docs/spec/webhooks.md#reading-events). */
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { limits } from '../../config.ts'
 import { inTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
-import { type NumberedEvent, notificationOf, toldOf } from '../body.ts'
+import { type NumberedEvent, notificationOf } from '../body.ts'
 import { findOwnSubscription, type Owner, wakeSubscription } from '../subscriptions.sql.ts'
 import { numberInParts } from './number-in-parts.ts'
-import { findJump, oldestNumber, readNumbered } from './numbered.sql.ts'
+import { findJump, type Numbers, oldestNumber, readNumbered } from './numbered.sql.ts'
 import { readNumbering } from './numbering.sql.ts'
 
 export interface EventPage {
   /** A JSON array of `{"sequence","event"}`. */
   json: string
   events: number
-  /** The last number of the subscription. Every event that was committed before the call has one. */
+  /**
+   * The last number of the subscription. Every event that was committed before the call has one. `after`, if all later
+   * events were erased: who reads until it has the last one would never end.
+   */
   latest: number
   /** In which the events of the page got their numbers; without events, the present one: all that was committed has its number. */
   epoch: number
+  /** Of events, mostly up to its end, that were erased with their folder. */
+  erased: Numbers[]
 }
 
 /**
@@ -41,24 +46,53 @@ export async function readEvents(
       const { numbered, epoch, isBehind, isRetried } = await readNumbering(client, subscriptionId, after)
       if (isBehind && !isNumbered) return 'behind'
       if (isRetried) await wakeSubscription(client, subscriptionId, 'reader')
-      let events = after < numbered ? await readNumbered(client, subscriptionId, after, most) : []
-      if (after < numbered && events[0]?.sequence !== after + 1) {
-        const jump = await findJump(client, subscriptionId, after)
-        events = jump === undefined ? [] : await readNumbered(client, subscriptionId, jump, most)
-        const isExpired = jump === undefined || events[0]?.sequence !== jump + 1
-        if (isExpired) throw expired(await oldestNumber(client, subscriptionId, after))
+      const erased: Numbers[] = []
+      for (let from = after; ; ) {
+        const events = from < numbered ? await readNext(client, subscriptionId, from, most) : []
+        const told = toldOf(events, erased)
+        const last = events.at(-1)?.sequence
+        // A page of erased events alone would look like the end.
+        if (told.length === 0 && last !== undefined) {
+          from = last
+          continue
+        }
+        // A reader or the dispatcher may just have numbered more. Where only erased events are left, there is nothing to read.
+        const latest = from > after && last === undefined ? after : Math.max(numbered, last ?? 0)
+        return { ...packPage(subscriptionId, told), latest, epoch: events[0]?.epoch ?? epoch, erased }
       }
-      // A reader or the dispatcher may just have numbered more.
-      const latest = Math.max(numbered, events.at(-1)?.sequence ?? 0)
-      // A page of erased events alone would look like the end.
-      while (events.length > 0 && toldOf(events).length === 0)
-        events = await readNumbered(client, subscriptionId, events.at(-1)!.sequence, most)
-      return { ...packPage(subscriptionId, toldOf(events)), latest, epoch: events[0]?.epoch ?? epoch }
     })
     if (page !== 'behind') return page
     await numberInParts((run) => inTenant(database, schemaId, run), subscriptionId)
     isNumbered = true
   }
+}
+
+/** They go in a header, of which proxies take some thousand bytes. */
+const erasedMax = 50
+
+/** Events up to one whose number would be one too many in `erased`, where they are left out. */
+function toldOf(events: NumberedEvent[], erased: Numbers[]): NumberedEvent[] {
+  const told: NumberedEvent[] = []
+  for (const event of events) {
+    const { sequence, isErased } = event
+    const last = erased.at(-1)
+    if (!isErased) told.push(event)
+    else if (last?.last === sequence - 1) last.last = sequence
+    else if (erased.length < erasedMax || told.length === 0) erased.push({ first: sequence, last: sequence })
+    else break
+  }
+  return told
+}
+
+/** The events after a number, or after the jump that follows it. @throws {AppError} ERR-EVENTS-EXPIRED */
+async function readNext(client: PoolClient, subscriptionId: string, after: number, most: number) {
+  const events = await readNumbered(client, subscriptionId, after, most)
+  if (events[0]?.sequence === after + 1) return events
+  const jump = await findJump(client, subscriptionId, after)
+  const beyond = jump === undefined ? [] : await readNumbered(client, subscriptionId, jump, most)
+  if (jump === undefined || beyond[0]?.sequence !== jump + 1)
+    throw expired(await oldestNumber(client, subscriptionId, after))
+  return beyond
 }
 
 function packPage(subscriptionId: string, events: NumberedEvent[]): Pick<EventPage, 'json' | 'events'> {

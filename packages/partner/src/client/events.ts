@@ -16,9 +16,11 @@ export interface EventPage {
   latest: number
   /** In which its events got their numbers, which jump where it changes. Undefined from a service of version 0.2.0. */
   epoch: number | undefined
+  /** Numbers among them whose events were erased with their folder, by pairs of first and last one. */
+  erased: [first: number, last: number][]
 }
 
-/** Numbers that are left out, both ends included. */
+/** Numbers that are left out, both ends included. Those of events that were erased with their folder are no gap. */
 export interface EventGap {
   from: number
   to: number
@@ -83,8 +85,8 @@ export async function* readEventPages(
         `after is ${after}, and the last event of the subscription has the number ${page.latest}: it is the number of ` +
           'another subscription, or the service was restored to an earlier state',
       )
-    // The service leaves out numbers without an error only where an epoch began.
-    const events = await checkNumbers(page.events, after, begun, options)
+    // The service leaves out numbers without an error only where an epoch began, or their events were erased.
+    const events = await checkNumbers(page, after, begun, options)
     if (events.length === 0) continue
     after = events.at(-1)!.sequence
     lastEpoch = epoch
@@ -107,7 +109,10 @@ async function readPage(
     }))
     const epoch =
       answer.headers['webhook-epoch'] === undefined ? undefined : numberOf(answer, 'webhook-epoch')
-    return { events, latest: numberOf(answer, 'x-latest-sequence'), epoch }
+    const erased = [...(answer.headers['webhook-erased'] ?? '').matchAll(/(\d+)(?:-(\d+))?/g)].map(
+      ([, first, last = first]): [number, number] => [Number(first), Number(last)],
+    )
+    return { events, latest: numberOf(answer, 'x-latest-sequence'), epoch, erased }
   } catch (error) {
     if (signal?.aborted) return undefined
     throw error
@@ -116,7 +121,7 @@ async function readPage(
 
 /** A number that was there before is left out: the service gives none twice, but a proxy may. */
 async function checkNumbers(
-  events: NumberedEvent[],
+  { events, erased }: Pick<EventPage, 'events' | 'erased'>,
   after: number,
   begun: number | undefined,
   { onGap }: EventOptions,
@@ -125,6 +130,7 @@ async function checkNumbers(
   let last = after
   for (const each of events) {
     if (each.sequence <= last) continue
+    last = erased.find(([first, end]) => first <= last + 1 && last < end)?.[1] ?? last
     if (each.sequence > last + 1) {
       const missing = { from: last + 1, to: each.sequence - 1, epoch: fresh.length === 0 ? begun : undefined }
       if (!onGap && missing.epoch === undefined) throw gap(missing)

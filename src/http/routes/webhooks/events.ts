@@ -31,7 +31,7 @@ export const subscriptionEvents = tokenRoute({
   summary: 'The events of a subscription of the caller, by number',
   description:
     'Answers whether the subscription delivers, fails, is disabled or has no address. Numbers are consecutive: a gap is a ' +
-    'loss. Where webhook-epoch changes they jump: events may have been lost with a server, so ask each ledger for what ' +
+    'loss, but for events that were erased with their folder (Webhook-Erased). Where webhook-epoch changes they jump: events may have been lost with a server, so ask each ledger for what ' +
     'changed (since). Events are kept for 30 days; after that the answer is 410 ERR-EVENTS-EXPIRED, and details.oldest is the first ' +
     'number still kept. With wait, the request is held until there is an event after the number.',
   query,
@@ -40,12 +40,13 @@ export const subscriptionEvents = tokenRoute({
   answers: {
     200: {
       ...inJson(
-        'Ascending, without gaps, of one epoch. It may be shorter than limit: X-Latest-Sequence tells what is left',
+        'Ascending, without gaps but those of Webhook-Erased, of one epoch. It may be shorter than limit: X-Latest-Sequence tells what is left',
         z.array(NumberedNotification),
       ),
       headers: {
         'X-Latest-Sequence': {
-          description: 'The last number of the subscription; 0 without any',
+          description:
+            'The last number of the subscription; 0 without any. The given one, if all later events were erased',
           schema: { type: 'integer' },
         },
         'Webhook-Epoch': {
@@ -53,16 +54,24 @@ export const subscriptionEvents = tokenRoute({
             'The epoch in which the events of the answer got their numbers; without events, the present one',
           schema: { type: 'integer' },
         },
+        'Webhook-Erased': {
+          description:
+            'Numbers after the given one whose events were erased with their folder, and which are left out: `1043, 1050-1061`. ' +
+            'Absent without any',
+          schema: { type: 'string' },
+        },
       },
     },
   },
   answer: async (call) => {
-    const { json, latest, epoch } = await readOrWait(call)
+    const { json, latest, epoch, erased } = await readOrWait(call)
+    const ranges = erased.map(({ first, last }) => (first === last ? first : `${first}-${last}`))
     return call.c.body(json, 200, {
       ...uncached,
       'Content-Type': 'application/json',
       'X-Latest-Sequence': String(latest),
       'Webhook-Epoch': String(epoch),
+      ...(ranges.length === 0 ? {} : { 'Webhook-Erased': ranges.join(', ') }),
     })
   },
 })
