@@ -34,6 +34,7 @@ import {
   kindsOfEvents,
   lockForErasure,
   lockSubscriptionsOfSchema,
+  noteExports,
   rowsOfFolder,
   subscriptionsOfFolder,
   unlinkLedger,
@@ -95,13 +96,13 @@ export async function eraseFolder(
   )
   await emptyAllEvents(parts, counted, key)
   await eraseDeliveries(parts, counted, key)
-  await eraseFiles(parts, counted, erasure)
+  await eraseFiles(parts, counted, key)
   await inTransaction(owner, (client) => unlinkLedger(client, key))
   for (const table of tablesOfFolder.filter((each) => each !== 'tokens'))
     await counted.all(table, (client) => deleteRows(client, table, key, rowsAtOnce))
   await counted.once('tokens', (client) => deleteTokens(client, 'folder_id', folderId))
   // What an attempt was writing when the folder was hidden.
-  await eraseFiles(parts, counted, erasure)
+  await eraseFiles(parts, counted, key)
   if (folder)
     await inTransaction(owner, async (client) => {
       await deleteFolder(client, key)
@@ -230,14 +231,15 @@ async function eraseDeliveries(
 }
 
 async function eraseFiles(
-  { store, onStep }: ErasureParts,
+  { owner, store, onStep }: ErasureParts,
   counted: Counting,
-  { schemaId, exportIds }: Erasure,
+  key: FolderKey,
 ): Promise<void> {
+  const exportIds = await inTransaction(owner, (client) => noteExports(client, key))
   for (const exportId of exportIds) {
     await counted.once('files', async () => {
       let files = 0
-      await store.clear(exportFolder({ schemaId: schemaId!, exportId }), () => {
+      await store.clear(exportFolder({ schemaId: key.schemaId, exportId }), () => {
         files += 1
         return true
       })
@@ -250,13 +252,13 @@ async function eraseFiles(
 /** What is left of an erased folder: rows by table, and files. Empty: nothing but ids in the audit and in emptied events. */
 export async function leftOfFolder(
   { owner, store }: Pick<ErasureParts, 'owner' | 'store'>,
-  folderId: string,
-  exports: { schemaId: string; exportId: string }[],
+  key: FolderKey,
+  exportIds: readonly string[],
 ): Promise<Record<string, number>> {
-  const left = await inTransaction(owner, (client) => rowsOfFolder(client, folderId, tablesOfFolder))
+  const left = await inTransaction(owner, (client) => rowsOfFolder(client, key, tablesOfFolder))
   let files = 0
-  for (const each of exports)
-    await store.clear(exportFolder(each), () => {
+  for (const exportId of exportIds)
+    await store.clear(exportFolder({ schemaId: key.schemaId, exportId }), () => {
       files += 1
       return false
     })

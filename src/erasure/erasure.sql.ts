@@ -134,6 +134,20 @@ export async function hideFolder(client: ClientBase, { schemaId, folderId }: Fol
   return rows.map(({ id }) => id)
 }
 
+/**
+ * All exports of the folder, also one of a request that saw the folder before it was hidden and inserted it after.
+ * @returns their ids
+ */
+export async function noteExports(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<string[]> {
+  const { rows } = await client.query<{ ids: string[] }>(
+    `update grandlivre.erasures set export_ids = array(
+       select unnest(export_ids) union select id from grandlivre.exports where schema_id = $1 and folder_id = $2)
+     where kind = 'folder' and id = $2 returning export_ids as ids`,
+    [schemaId, folderId],
+  )
+  return rows[0]!.ids
+}
+
 /** Subscriptions that could hear of nothing but this folder. */
 export async function subscriptionsOfFolder(client: ClientBase, { schemaId, folderId }: FolderKey) {
   const { rows } = await client.query<{ id: string }>(
@@ -270,21 +284,21 @@ export async function deleteFolder(client: ClientBase, { schemaId, folderId }: F
 /** Rows that still name the folder, by table: the receipt says why they stay. */
 export async function rowsOfFolder(
   client: ClientBase,
-  folderId: string,
+  { schemaId, folderId }: FolderKey,
   tables: readonly string[],
 ): Promise<Record<string, number>> {
   const { rows } = await client.query<{ name: string; count: number }>(
     `${tables
       .map(
         (table) =>
-          `select '${table}' as name, count(*)::int as count from grandlivre.${table} where folder_id = $1`,
+          `select '${table}' as name, count(*)::int as count from grandlivre.${table} where schema_id = $2 and folder_id = $1`,
       )
       .join(' union all ')}
      union all select 'folders', count(*)::int from grandlivre.folders where id = $1
      union all select 'events with content', count(*)::int from grandlivre.events
-       where folder_id = $1 and data::text <> 'null'
+       where schema_id = $2 and folder_id = $1 and data::text <> 'null'
      union all select 'subscriptions', count(*)::int from grandlivre.subscriptions where folder_ids = array[$1::bigint]`,
-    [folderId],
+    [folderId, schemaId],
   )
   return Object.fromEntries(rows.filter(({ count }) => count > 0).map(({ name, count }) => [name, count]))
 }

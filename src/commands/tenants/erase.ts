@@ -154,10 +154,9 @@ async function proveErased(
     const known = await inTransaction(parts.owner, (client) => findErasure(client, 'folder', id))
     if (!known && !given)
       throw new Error(`No folder ${id} was erased, as far as this database knows. Give its --receipt`)
-    const exports = [known, given].flatMap((erasure) =>
-      (erasure?.exportIds ?? []).map((exportId) => ({ schemaId: erasure!.schemaId!, exportId })),
-    )
-    const left = await leftOfFolder(parts, id, exports)
+    const key = { schemaId: (known ?? given)!.schemaId!, folderId: id }
+    const exportIds = [known, given].flatMap((erasure) => erasure?.exportIds ?? [])
+    const left = await leftOfFolder(parts, key, exportIds)
     const counts = Object.entries(left).map(([what, count]) => `${count.toLocaleString('en')} ${what}`)
     if (counts.length > 0)
       throw new Error(
