@@ -148,6 +148,15 @@ export async function noteExports(client: ClientBase, { schemaId, folderId }: Fo
   return rows[0]!.ids
 }
 
+/** @returns how many files exports of the folder named */
+export async function forgetFiles(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<number> {
+  const { rowCount } = await client.query(
+    'update grandlivre.exports set file_key = null where schema_id = $1 and folder_id = $2 and file_key is not null',
+    [schemaId, folderId],
+  )
+  return rowCount ?? 0
+}
+
 /** Subscriptions that could hear of nothing but this folder. */
 export async function subscriptionsOfFolder(client: ClientBase, { schemaId, folderId }: FolderKey) {
   const { rows } = await client.query<{ id: string }>(
