@@ -1,4 +1,7 @@
-/** How far a command is: on a terminal one line that is redrawn, elsewhere a plain line every few seconds. */
+/**
+ * How far a command is: on a terminal one line that is redrawn, elsewhere a plain line every few seconds. Seconds begin with
+ * the first text after other output: else a command that waits for work would show each piece of it at 0.
+ */
 import { printable } from './printable.ts'
 import type { Output } from './streams.ts'
 
@@ -10,11 +13,12 @@ const clearLine = '\r\x1b[K'
 
 /** @param now milliseconds, of any origin */
 export function createProgressLine(out: Output, now: () => number) {
-  let shownAt = out.isTTY ? Number.NEGATIVE_INFINITY : now()
+  let shownAt: number | undefined
   let isDrawn = false
   return {
     /** @param done share, 0 to 1; without it there is no bar */
     show(text: string, done?: number): void {
+      shownAt ??= out.isTTY ? Number.NEGATIVE_INFINITY : now()
       if (now() - shownAt < (out.isTTY ? redrawMs : lineMs)) return
       shownAt = now()
       const line = printable(text)
@@ -26,8 +30,7 @@ export function createProgressLine(out: Output, now: () => number) {
     clear(): void {
       if (isDrawn) out.write(clearLine)
       isDrawn = false
-      // The next text shows at once.
-      if (out.isTTY) shownAt = Number.NEGATIVE_INFINITY
+      shownAt = undefined
     },
   }
 }

@@ -41,6 +41,8 @@ describe('progress', () => {
     output.now += 4_999
     line.show('too early', 0.3)
     line.clear()
+    output.now += 60_000
+    line.show('other work, at once', 0)
     expect(taken()).toBe('after five seconds\n')
   })
 })
