@@ -16,6 +16,8 @@ const siret = z
   .transform((text) => text.replaceAll(/\s/g, ''))
   .refine((text) => text === '' || /^\d{9}(\d{5})?$/.test(text), isNoSiret)
   .refine(hasCheckDigit, 'has a wrong digit: its check digit does not fit')
+  // The check digit of zeros fits, too.
+  .refine((text) => !text.startsWith('000000000'), isNoSiret)
   .transform((text) => text || null)
   .optional()
   .transform((digits) => digits ?? null)

@@ -49,10 +49,8 @@ export const tenantCommands = [
     arguments: shownId('firm list'),
     run: (terminal: StaffTerminal, { id }) =>
       asOwner(terminal, async (client) => {
-        const [firm] = await listFirms(client, { id })
-        if (!firm) throw new Refused(404, `There is no firm ${id}`, { hint: ': see firm list' })
         return [
-          ...factLines(firmFacts(firm)),
+          ...factLines(firmFacts(await readFirm(client, id!))),
           ...section(folderList, await folderList.read(client, { firm: id })),
         ]
       }),
@@ -75,7 +73,11 @@ export const tenantCommands = [
       firm: { value: 'id', is: idKind, help: 'folders of one firm' },
       search: { value: 'text', help: 'an id, or a part of the name or reference' },
     },
-    run: (terminal: StaffTerminal, filter) => printList(terminal, folderList, filter),
+    run: (terminal: StaffTerminal, filter) =>
+      asOwner(terminal, async (client) => {
+        if (filter.firm !== undefined) await readFirm(client, filter.firm)
+        return listLines(folderList, await folderList.read(client, filter))
+      }),
   }),
   command({
     name: 'folder show',
@@ -91,6 +93,12 @@ export const tenantCommands = [
     run: carryOut(moveFirmFolder, { firm: '--firm' }),
   }),
 ]
+
+async function readFirm(client: PoolClient, id: string) {
+  const [firm] = await listFirms(client, { id })
+  if (!firm) throw new Refused(404, `There is no firm ${id}`, { hint: ': see firm list' })
+  return firm
+}
 
 async function folderLines(client: PoolClient, id: string): Promise<string[]> {
   const folder = await readFolder(client, id)
