@@ -29,7 +29,7 @@ const ofNoPerson: Record<string, string> = {
     'schema_id folder_id id exercice_id journal_id date due_date accounted_at created_at validated_at source ' +
     'third_party_id currency rate number',
   entry_numbers: 'schema_id folder_id exercice_id journal_id last',
-  erasures: 'kind id of_schema begun_at ended_at gone export_ids',
+  erasures: 'kind id of_schema of_firm code begun_at ended_at backups_until gone export_ids',
   events: 'schema_id id folder_id name operation created_at firm_id epoch',
   exercices: 'schema_id folder_id id start_date end_date lettering closed_at filed_columns scattered',
   exports:

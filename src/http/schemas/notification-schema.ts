@@ -79,7 +79,7 @@ export const sentToSubscribers: readonly RouteConfig[] = [
       ...signedHeaders,
       'webhook-sequence': z.string().optional().openapi({
         description:
-          'Numbers of the first and the last event. A gap within an epoch is a loss. Absent in deliveries from before events had numbers',
+          'Numbers of the first and the last event. A gap within an epoch is a loss, unless those events were erased with their folder. Absent in deliveries from before events had numbers',
         example: '1042-1061',
       }),
       'webhook-epoch': z.string().optional().openapi({

@@ -26,8 +26,8 @@ const clientErrors = {
   'FILE-NOT-WRITTEN':
     'Free space, or choose another name for the file. The same download then goes on where it stopped.',
   'EVENTS-MISSING':
-    'Read from the ledger what the missing events were about, then go on with `after` set to the last missing number, ' +
-    'or pass `onGap` to be called instead.',
+    'They may have been erased with their folder. Otherwise read from the ledger what they were about. Then go on with ' +
+    '`after` set to the last missing number, or pass `onGap`: it is called instead, and reading goes on.',
   'COPY-LOCKED': 'Wait for the end of the other sync or verify, or stop it.',
   'COPY-REFUSED': 'Correct what the message names, or choose another place for the copy.',
 } as const

@@ -10,7 +10,7 @@ export interface NumberedEvent {
 }
 
 export interface EventPage {
-  /** Consecutive, ascending; at least one. */
+  /** Ascending; at least one. Consecutive, but for the gaps that `onGap` is told. */
   events: NumberedEvent[]
   /** The last number of the subscription at the time of this page. */
   latest: number
@@ -26,7 +26,7 @@ export interface EventGap {
   to: number
   /**
    * The one that began there, on a server that took the place of another: events may have been lost with that one. Ask
-   * each ledger for what changed (`since`). Undefined: the subscription was moved to `latest`, for example.
+   * each ledger for what changed (`since`). Undefined: those events were erased with their folder, for example.
    */
   epoch: number | undefined
 }
@@ -42,7 +42,10 @@ export interface EventOptions {
   wait?: number
   /** Ends the iteration, without an error. */
   signal?: AbortSignal | undefined
-  /** Called for numbers that were left out. Without it, those of a new epoch are passed over. */
+  /**
+   * Called for numbers that were left out; reading goes on after it. Without it, those of a new epoch are passed over, and
+   * any others are an error: EVENTS-MISSING.
+   */
   onGap?(missing: EventGap): void | Promise<void>
 }
 
@@ -144,5 +147,7 @@ async function checkNumbers(
 
 function gap({ from, to }: EventGap) {
   const numbers = from === to ? `Event ${from} is` : `Events ${from} to ${to} are`
-  return clientError('EVENTS-MISSING', `${numbers} missing`, { details: { from, to } })
+  return clientError('EVENTS-MISSING', `${numbers} missing: lost, or erased with their folder`, {
+    details: { from, to },
+  })
 }

@@ -113,7 +113,7 @@ async function forwardUntilEnd(
     attempted: (attempted: Attempted) => show(terminal, json, receiver.target, attempted),
     jumped: ({ from, to, epoch }: EventGap) =>
       terminal.note(
-        `Numbers ${from} to ${to} are left out${epoch === undefined ? '' : `: epoch ${epoch} began on another server, and events may be lost. Ask each ledger for what changed (since)`}.`,
+        `Numbers ${from} to ${to} are left out${epoch === undefined ? ': lost, or erased with their folder' : `: epoch ${epoch} began on another server, and events may be lost. Ask each ledger for what changed (since)`}.`,
       ),
     nothingToReplay: () => terminal.note('There is no delivery yet to send again.'),
   }
