@@ -33,7 +33,7 @@ test('no secret appears in an error or in the log, even one that a caller puts i
 test('an internal error answers 500 without details, and logs them', async () => {
   const broken = await setCallerStage()
   try {
-    await broken.staff.client.query('drop function grandlivre.admit')
+    await broken.staff.client.query('drop function grandlivre.admit cascade')
     const { status, body } = await request(broken.service.url + keyInfo, broken.signed)
     expect([status, body.error.code]).toEqual([500, 'ERR-INTERNAL'])
     expect(JSON.stringify(body)).not.toMatch(/caller|function|grandlivre|\.ts/)
