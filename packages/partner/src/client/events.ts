@@ -147,7 +147,7 @@ async function checkNumbers(
 
 function gap({ from, to }: EventGap) {
   const numbers = from === to ? `Event ${from} is` : `Events ${from} to ${to} are`
-  return clientError('EVENTS-MISSING', `${numbers} missing: lost, or erased with their folder`, {
+  return clientError('EVENTS-MISSING', `${numbers} missing`, {
     details: { from, to },
   })
 }

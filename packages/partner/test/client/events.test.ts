@@ -117,7 +117,7 @@ test('a gap is an error that names it, or is reported', async () => {
   proxy.fault = () => ({ kind: 'answer', status: 200, headers, body })
   await expect(take(ledger.events(id, { after: 0 }), 3)).rejects.toMatchObject({
     code: 'EVENTS-MISSING',
-    message: 'Events 2 to 3 are missing: lost, or erased with their folder',
+    message: 'Events 2 to 3 are missing',
     details: { from: 2, to: 3 },
   })
   const gaps: unknown[] = []
