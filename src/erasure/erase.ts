@@ -2,7 +2,7 @@
  * Erases a folder, a firm or a third party, and everything of it (docs/operators/erasure.md).
  *
  *   hide      one short transaction: the folder is there for no request, import or list any more; followers are refused
- *   events    lose their content and keep their places, along which numbers are counted; deliveries that wait are made anew
+ *   events    lose their content and keep their places, along which numbers are counted; waiting deliveries are rebuilt
  *   files     in the store, then the rows of their exports
  *   rows      of the ledger, its log and digests, then tokens, then the folder itself
  *
@@ -16,7 +16,12 @@ import type { FolderKey } from '../formats/rows.ts'
 import { exportFolder } from '../jobs/file-key.ts'
 import { tablesOfLedger } from '../ledger/tenants.sql.ts'
 import type { ObjectStore } from '../store/store.ts'
-import { deliveriesOfFolder, forgetAnswers, forgetDelivery } from '../webhooks/erased-deliveries.sql.ts'
+import {
+  deliveriesOfFolder,
+  forgetAnswers,
+  forgetDelivery,
+  type StoredDelivery,
+} from '../webhooks/erased-deliveries.sql.ts'
 import {
   addGone,
   beginErasure,
@@ -31,10 +36,10 @@ import {
   filesOfFolder,
   findErasure,
   forgetFiles,
-  hideFolder,
   kindsOfEvents,
   lockForErasure,
   lockSubscriptionsOfSchema,
+  markErased,
   noteExports,
   rowsOfFolder,
   subscriptionsOfFolder,
@@ -80,11 +85,11 @@ export const tablesOfFolder = [
 export async function eraseFolder(
   parts: ErasureParts,
   folderId: string,
-  of: { firmId?: string | undefined; withoutFiles?: boolean | undefined } = {},
+  of: { firmId?: string; withoutFiles?: boolean | undefined } = {},
 ): Promise<Erasure | undefined> {
   const { owner } = parts
   if (!of.withoutFiles) await checkFiles(parts, folderId)
-  const folder = await inTransaction(owner, (client) => hide(parts, client, folderId, of.firmId))
+  const folder = await hideFolder(parts, folderId, of.firmId)
   if (folder === 'of another firm') return undefined
   const erasure = await inTransaction(owner, (client) => findErasure(client, 'folder', folderId))
   if (!erasure) return undefined
@@ -118,7 +123,7 @@ export async function eraseFolder(
 export class FilesMissing extends Error {}
 
 /** Another store would be found empty, and the files would stay where they are. */
-async function checkFiles({ owner, store }: ErasureParts, folderId: string): Promise<void> {
+export async function checkFiles({ owner, store }: ErasureParts, folderId: string): Promise<void> {
   const known = await inTransaction(owner, async (client) => {
     const folder = await lockForErasure(client, folderId)
     return folder && !folder.isErased ? filesOfFolder(client, folderId) : []
@@ -137,17 +142,19 @@ async function checkFiles({ owner, store }: ErasureParts, folderId: string): Pro
   }
 }
 
-/** Undefined if the folder has gone already, or never was. */
-async function hide(parts: ErasureParts, client: PoolClient, folderId: string, ofFirm: string | undefined) {
-  const folder = await lockForErasure(client, folderId)
-  if (!folder) return undefined
-  const { schemaId, firmId } = folder
-  if (ofFirm !== undefined && firmId !== ofFirm) return 'of another firm'
-  if (folder.isErased) return folder
-  const exportIds = await hideFolder(client, folder)
-  await beginErasure(client, 'folder', folderId, { schemaId, firmId, exportIds })
-  await parts.record(client, 'folder delete', { schemaId, folderId, details: { firmId } })
-  return folder
+/** The first step. @returns undefined if the folder has gone already, or never was */
+export async function hideFolder({ owner, record }: ErasureParts, folderId: string, ofFirm?: string) {
+  return inTransaction(owner, async (client) => {
+    const folder = await lockForErasure(client, folderId)
+    if (!folder) return undefined
+    const { schemaId, firmId } = folder
+    if (ofFirm !== undefined && firmId !== ofFirm) return 'of another firm'
+    if (folder.isErased) return folder
+    const exportIds = await markErased(client, folder)
+    await beginErasure(client, 'folder', folderId, { schemaId, firmId, exportIds })
+    await record(client, 'folder delete', { schemaId, folderId, details: { firmId } })
+    return folder
+  })
 }
 
 interface Counting {
@@ -200,7 +207,7 @@ async function emptyAllEvents({ onStep }: ErasureParts, counted: Counting, folde
   }
 }
 
-/** Of what waits, the numbers go out again; what failed goes; of what was delivered, the answers of receivers go. */
+/** Waiting deliveries are rebuilt, failed ones deleted, and the answers of receivers to delivered ones forgotten. */
 async function eraseDeliveries(
   { owner, onStep }: ErasureParts,
   counted: Counting,
@@ -210,28 +217,24 @@ async function eraseDeliveries(
   for (let after: string | undefined = '0'; after !== undefined; ) {
     const from: string = after
     await counted.once('deliveries', async (client) => {
-      const found = await deliveriesOfFolder(client, folder, kinds, from, deliveriesAtOnce)
-      after = found.last
-      const told = found.touched.filter(({ state }) => state !== 'delivered')
-      if (told.length > 0) await lockSubscriptionsOfSchema(client, folder.schemaId)
-      // Looked at again under the lock: it may have been delivered meanwhile.
-      const still =
-        told.length > 0
-          ? (await deliveriesOfFolder(client, folder, kinds, from, deliveriesAtOnce)).touched
-          : []
-      let forgotten = 0
-      for (const delivery of told.length > 0 ? still : found.touched) {
-        if (delivery.state === 'delivered') await forgetAnswers(client, delivery)
-        else {
-          await forgetDelivery(client, delivery, Date.now())
-          forgotten += 1
-        }
+      const read = () => deliveriesOfFolder(client, folder, kinds, from, deliveriesAtOnce)
+      let { last, touched } = await read()
+      after = last
+      if (touched.some(({ state }) => state !== 'delivered')) {
+        await lockSubscriptionsOfSchema(client, folder.schemaId)
+        // One may have been delivered before the lock.
+        touched = (await read()).touched
       }
-      return forgotten
+      const [delivered, others] = [touched.filter(isDelivered), touched.filter((each) => !isDelivered(each))]
+      for (const delivery of delivered) await forgetAnswers(client, delivery)
+      for (const delivery of others) await forgetDelivery(client, delivery, Date.now())
+      return others.length
     })
     onStep(`deliveries: up to number ${after ?? from}`)
   }
 }
+
+const isDelivered = ({ state }: StoredDelivery) => state === 'delivered'
 
 async function eraseFiles({ owner, store, onStep }: ErasureParts, key: FolderKey): Promise<void> {
   const exportIds = await inTransaction(owner, (client) => noteExports(client, key))

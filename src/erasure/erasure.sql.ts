@@ -17,6 +17,8 @@ export interface Erasure {
   /** `YYYY-MM-DD` */
   backupsUntil: string | null
   gone: Record<string, number>
+  /** Of a third party. */
+  code: string | null
   /** Tenant of the folder or firm. */
   schemaId: string | null
   /** Exports of the folder, by which its files lie in the store. */
@@ -37,10 +39,15 @@ export async function erasuresOfFirm(client: ClientBase, firmId: string) {
   return readErasures(client, `kind = 'folder' and of_firm = $1 order by id`, [firmId])
 }
 
+/** What was begun and has not ended, the oldest first. */
+export async function erasuresUnderWay(client: ClientBase) {
+  return readErasures(client, 'ended_at is null order by begun_at, kind, id', [])
+}
+
 async function readErasures(client: ClientBase, condition: string, values: string[]): Promise<Erasure[]> {
   const { rows } = await client.query<Erasure>(
     `select kind, id, ${utc('begun_at')} as "begunAt", gone, ended_at is not null as "hasEnded",
-       backups_until::text as "backupsUntil", of_schema as "schemaId", export_ids as "exportIds"
+       backups_until::text as "backupsUntil", of_schema as "schemaId", code, export_ids as "exportIds"
      from grandlivre.erasures where ${condition}`,
     values,
   )
@@ -107,10 +114,10 @@ export async function lockForErasure(client: ClientBase, folderId: string) {
 }
 
 /**
- * From the commit on, no request sees the folder. Whoever waits for it is woken (SQL function `publish_ledger_change`), its
- * tokens are refused, and its exports lose their claims.
+ * Once this is committed, no request sees the folder. Requests that wait for it wake up (SQL function
+ * `publish_ledger_change`), its tokens are refused, and its exports lose their claims.
  */
-export async function hideFolder(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<string[]> {
+export async function markErased(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<string[]> {
   const key = [schemaId, folderId]
   await client.query(
     `update grandlivre.folders set erased_at = now(), ledger_version = grandlivre.draw('grandlivre.ledger_versions')

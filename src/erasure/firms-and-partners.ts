@@ -4,7 +4,15 @@ import { findThirdParty, listSecrets } from '../auth/third-parties.sql.ts'
 import { setConnection } from '../auth/third-parties.ts'
 import { revokeTokens } from '../auth/tokens.sql.ts'
 import { inTransaction } from '../db/pool.ts'
-import { counting, type ErasureParts, eraseFolder, eraseSubscriptions, rowsAtOnce } from './erase.ts'
+import {
+  checkFiles,
+  counting,
+  type ErasureParts,
+  eraseFolder,
+  eraseSubscriptions,
+  hideFolder,
+  rowsAtOnce,
+} from './erase.ts'
 import {
   beginErasure,
   deleteTokens,
@@ -37,6 +45,9 @@ export async function eraseFirm(
 ): Promise<Erasure | undefined> {
   const { owner } = parts
   const read = <T>(run: (client: PoolClient) => Promise<T>) => inTransaction(owner, run)
+  if (!withoutFiles)
+    for (const folderId of await read((client) => foldersOfFirm(client, firmId)))
+      await checkFiles(parts, folderId)
   const firm = await read(async (client) => {
     const found = await lockFirm(client, firmId)
     if (!found || (await isUnderWay(client, 'firm', firmId))) return found
@@ -45,7 +56,7 @@ export async function eraseFirm(
     await parts.record(client, 'firm delete', { schemaId: found.schemaId, details: { firmId } })
     return found
   })
-  if (firm) await eraseOfFirm(parts, firm.schemaId, firmId, withoutFiles)
+  if (firm) await eraseOfFirm(parts, firm.schemaId, firmId)
   return read((client) => findErasure(client, 'firm', firmId))
 }
 
@@ -55,19 +66,17 @@ async function isUnderWay(client: PoolClient, kind: ErasedKind, id: string): Pro
   return erasure !== undefined && !erasure.hasEnded
 }
 
-async function eraseOfFirm(
-  parts: ErasureParts,
-  schemaId: string,
-  firmId: string,
-  withoutFiles: boolean | undefined,
-): Promise<void> {
+async function eraseOfFirm(parts: ErasureParts, schemaId: string, firmId: string): Promise<void> {
   const { owner } = parts
   const read = <T>(run: (client: PoolClient) => Promise<T>) => inTransaction(owner, run)
   const counted = counting(parts, 'firm', firmId)
-  for (const folderId of await read((client) => foldersOfFirm(client, firmId))) {
+  const folderIds = await read((client) => foldersOfFirm(client, firmId))
+  // All of them first: the rows of one may take minutes.
+  for (const folderId of folderIds) await hideFolder(parts, folderId, firmId)
+  for (const folderId of folderIds) {
     parts.onStep(`folder ${folderId}`)
-    // One that has moved away meanwhile is not the firm's.
-    const erasure = await eraseFolder(parts, folderId, { firmId, withoutFiles })
+    // Skips a folder that has moved to another firm.
+    const erasure = await eraseFolder(parts, folderId, { firmId, withoutFiles: true })
     if (erasure)
       await counted.once('folders', async (client) => {
         await endErasure(client, erasure)

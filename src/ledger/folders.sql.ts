@@ -104,6 +104,7 @@ export async function listFirms(
      from (
        select m.*, o.name as tenant from grandlivre.firms m join grandlivre.schemas o on o.schema_id = m.schema_id
        where (m.schema_id, m.id) > ($1::bigint, $2::bigint) and ($4::bigint is null or m.id = $4)
+         and not exists (select from grandlivre.erasures where kind = 'firm' and id = m.id and ended_at is null)
        order by m.schema_id, m.id limit $3) as p
      cross join lateral (
        select count(*)::int as folders, max(c.at) as at from grandlivre.folders f cross join lateral (

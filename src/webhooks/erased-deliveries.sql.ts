@@ -1,4 +1,4 @@
-/** Stored deliveries with an event that was erased with its folder: such a body is never sent again. */
+/** Stored deliveries with an event that was erased with its folder. Such a body is never sent again. */
 import type { ClientBase } from 'pg'
 import { replayNumbers } from './replay.ts'
 import { eventsOfRun, filterOfRun, readNumbered } from './sequence/numbered.sql.ts'
@@ -53,7 +53,7 @@ export async function forgetDelivery(
 
 /**
  * Among the next deliveries of a schema, those that tell of a folder: exactly, by the runs of their numbers and the filters
- * of then. A cheap look at the events between their first and last comes first.
+ * that applied to them. A cheaper test of the events between their first and last comes before.
  * @param kinds of the folder's events
  * @returns `last`: the last delivery looked at; undefined after the last
  */

@@ -90,18 +90,23 @@ test('what waits too long, a certificate that ends and maintenance are problems'
     [exportQueue],
   )
   await owner.query('update service_state set under_maintenance = true')
+  await owner.query(
+    `insert into erasures (kind, id, code, begun_at, ended_at)
+     values ('partner', 900, 'GONE', '2026-01-31Z', null), ('folder', 901, null, '2026-01-31Z', now())`,
+  )
   await tls.present(days(3))
   const { code, status } = await read({ PUBLIC_URL: tls.url })
   expect(code).toBe(2)
   expect(status.problems).toEqual([
     'No process of the service is connected to this database.',
     'Maintenance is on: every authenticated request gets 503 (maintenance off).',
+    'The erasure of partner GONE, begun 2026-01-31T00:00:00Z, has not ended: unless it runs, run partner delete GONE --yes again.',
     'A full export has waited for 2 h for a process to begin it.',
     expect.stringMatching(/^The certificate of https:\S+ expires in [23] days\.$/),
   ])
   await tls.present(days(-1))
   expect((await read({ PUBLIC_URL: tls.url })).status.problems.at(-1)).toMatch(/ has expired\.$/)
-  await owner.query('update service_state set under_maintenance = false')
+  await owner.query('update service_state set under_maintenance = false; delete from erasures')
 })
 
 test('a delivery that waits is a problem, unless its receiver fails', async () => {
@@ -144,7 +149,7 @@ test('a delivery that waits is a problem, unless its receiver fails', async () =
   expect([failing.problems.length, failing.deliveries.failing]).toEqual([1, 1])
 })
 
-test('a replica that does not go on is said to be behind', async () => {
+test('a replica that stops replaying is reported as behind', async () => {
   const stage = await setReplicatedStage()
   try {
     const replica = async () => {

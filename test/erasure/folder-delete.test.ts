@@ -5,6 +5,9 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createOwnerPool } from '../../src/db/pool.ts'
 import { eraseFolder, tablesOfFolder } from '../../src/erasure/erase.ts'
+import { eraseFirm } from '../../src/erasure/firms-and-partners.ts'
+import { openStore } from '../../src/store/open-store.ts'
+import { defaultTiming } from '../../src/timing.ts'
 import { cli } from '../support/cli.ts'
 import { download } from '../support/download.ts'
 import { folders } from '../support/ledgers/tenants.ts'
@@ -265,6 +268,40 @@ test('of a firm that is being erased no folder or token is made, and one that mo
   expect(await stage.sql('select erased_at from grandlivre.folders where id = 112')).toEqual([
     { erased_at: null },
   ])
+})
+
+test('a firm is erased whole or not at all: its files are looked for and its folders hidden before any row goes', async () => {
+  const made = async (...words: string[]) => /^(?:Firm|Folder) (\d+)/.exec((await staff(...words)).out)![1]!
+  const firm = await made('firm', 'create', '--name', 'Two folders', '--beside', '110')
+  const two = [
+    await made('folder', 'create', '--firm', firm, '--name', 'One'),
+    await made('folder', 'create', '--firm', firm, '--name', 'Two'),
+  ]
+  const token = await stage.staff.token('PARTNER', 'firm', { schemaId, firmId: firm, folderId: null })
+  const headers = { ...stage.firm, Authorization: `Bearer ${token.token}` }
+  await stage.exported({ ...headers, 'society-id': two[1]! })
+  const elsewhere = { ownerUrl: stage.database.ownerUrl, env: { DATA_DIR: join(dataDir, 'elsewhere') } }
+  const refused = await cli(elsewhere, 'firm', 'delete', firm, '--yes')
+  expect(refused).toMatchObject({ code: 1, out: '', error: expect.stringContaining('Nothing was changed.') })
+  expect((await api('/society', headers)).body).toHaveLength(2)
+  expect((await staff('firm', 'list')).out).toMatch(new RegExp(`^${firm} `, 'm'))
+
+  const owner = createOwnerPool(stage.database.ownerUrl, { max: 1, applicationName: 'test' })
+  const hidden: Promise<unknown[]>[] = []
+  const onStep = (text: string) => {
+    if (text.startsWith('folder '))
+      hidden.push(
+        stage.sql('select id from grandlivre.folders where firm_id = $1 and erased_at is null', [firm]),
+      )
+  }
+  const store = await openStore(
+    { kind: 'filesystem', folder: stage.store.folder, publicUrl: '', signingKeys: [] },
+    defaultTiming.store,
+  )
+  await eraseFirm({ owner, store, record: () => Promise.resolve(), onStep }, firm)
+  await owner.end()
+  expect(await Promise.all(hidden)).toEqual([[], []])
+  expect((await staff('firm', 'list')).out).not.toMatch(new RegExp(`^${firm} `, 'm'))
 })
 
 test('a firm is erased with its folders, tokens and subscriptions, and a tenant with its last firm', async () => {

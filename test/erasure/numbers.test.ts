@@ -43,7 +43,7 @@ const received = (path: string) => namesOf(stage.receiver.accepted(`/${path}`))
 const read = (which: keyof typeof ids, query = '') =>
   stage.call('GET', `/${ids[which]}/events${query}`, undefined, firm)
 
-test('a reader is told which numbers were erased, and is at the end where nothing else is left', async () => {
+test('a reader learns which numbers were erased, and reaches the end when nothing else is left', async () => {
   const whole = await read('read')
   expect(whole.body.map(({ sequence }: { sequence: string }) => sequence)).toEqual(['1', '3'])
   expect(whole.headers.get('webhook-erased')).toBe('2, 4')

@@ -23,6 +23,7 @@ import { type Database, exportAddress } from '../../db/database.ts'
 import { readQueueStanding } from '../../db/migrations/queue-schema.ts'
 import { readEpoch, readVersion } from '../../db/migrations/version.sql.ts'
 import { createPool, inTransaction } from '../../db/pool.ts'
+import { erasuresUnderWay } from '../../erasure/erasure.sql.ts'
 import { readReplay, readWritten } from '../../exports/sources/replica.sql.ts'
 import type { Facts } from '../../lists/cell.ts'
 import type { List } from '../../lists/list.ts'
@@ -78,6 +79,11 @@ async function readStatus({ pool, database, config }: { pool: Pool; database: Da
     queue: await readQueueStanding(client),
     deliveries: await readDeliveryStanding(client),
     tokensThatEnd: await listTokens(client, { endSoon: true }),
+    erasures: (await erasuresUnderWay(client)).map(({ kind, id, code, begunAt }) => ({
+      kind,
+      id: code ?? id,
+      begunAt,
+    })),
   }))
   return {
     version: packageJson.version,
@@ -131,11 +137,16 @@ function reasonOf(error: unknown): string {
 /** What needs the operator, in sentences. */
 function problemsOf(status: Status): string[] {
   const { database, maintenance, processes, key, nextKey, queue, deliveries, replica, certificates } = status
+  const { erasures } = status
   const problems: (string | false)[] = [
     processes.length === 0 && 'No process of the service is connected to this database.',
     database.isReadOnly && 'The database takes no changes.',
     maintenance && 'Maintenance is on: every authenticated request gets 503 (maintenance off).',
     nextKey !== null && `rotate-key goes from key ${key} to key ${nextKey} and is not done: run it again.`,
+    ...erasures.map(
+      ({ kind, id, begunAt }) =>
+        `The erasure of ${kind} ${id}, begun ${begunAt}, has not ended: unless it runs, run ${kind} delete ${id} --yes again.`,
+    ),
     // Before a rotation, nobody knows the keys of a former version.
     ...processes
       .filter(({ hasKeys, version }) => !hasKeys && (version !== null || nextKey !== null))
