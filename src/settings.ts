@@ -1,5 +1,7 @@
 /** The settings of an environment: their names, which others look like mistyped ones, and forms that settings have. */
 
+import { distanceOf } from '../packages/terminal/src/nearest.ts'
+
 /** Undefined if it is not set, or is blank. */
 export type ReadText = (name: string) => string | undefined
 
@@ -18,23 +20,10 @@ export function settingsOf(env: NodeJS.ProcessEnv) {
     Object.keys(env)
       .filter((name) => !asked.has(name))
       .flatMap((name) => {
-        const meant = [...asked].find((each) => each.length >= 8 && isNear(name.toUpperCase(), each))
+        const meant = [...asked].find((each) => each.length >= 8 && distanceOf(name.toUpperCase(), each) <= 2)
         return meant === undefined ? [] : [{ name, meant }]
       })
   return { text, mistyped }
-}
-
-/** Whether at most two letters were added, left out or exchanged. */
-function isNear(one: string, other: string): boolean {
-  if (Math.abs(one.length - other.length) > 2) return false
-  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
-  for (const [line, letter] of [...one].entries()) {
-    const next = [line + 1]
-    for (const [at, left] of row.slice(0, -1).entries())
-      next.push(Math.min(left + (letter === other[at] ? 0 : 1), row[at + 1]! + 1, next[at]! + 1))
-    row = next
-  }
-  return row.at(-1)! <= 2
 }
 
 /** 32 bytes; undefined if it is not set. */

@@ -50,14 +50,15 @@ describe('the states of a job', () => {
   })
 })
 
+const parameters: ExportParameters = {
+  schemaId: '100',
+  folderId: '111',
+  version: '1.0.0',
+  format: 'TRA',
+  withEmployees: true,
+}
+
 describe('two triggers', () => {
-  const parameters: ExportParameters = {
-    schemaId: '100',
-    folderId: '111',
-    version: '1.0.0',
-    format: 'TRA',
-    withEmployees: true,
-  }
   const withJournals = (...journalIds: string[]) => identityOf({ ...parameters, journalIds })
 
   test('are the same whatever the order, repetition and leading zeros of their journals', () => {
@@ -105,13 +106,6 @@ describe('two triggers', () => {
 test('a trigger without compression, encoding and columns, and with employees, has the identity of versions that knew none', () => {
   const named = ['100', '111', '1.0.0', 'TRA', null, null, []]
   const identity = createHash('sha256').update(JSON.stringify(named)).digest('hex')
-  const parameters: ExportParameters = {
-    schemaId: '100',
-    folderId: '111',
-    version: '1.0.0',
-    format: 'TRA',
-    withEmployees: true,
-  }
   expect(identityOf(parameters)).toBe(identity)
   expect(identityOf({ ...parameters, compression: undefined, encoding: undefined, columns: undefined })).toBe(
     identity,

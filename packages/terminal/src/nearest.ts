@@ -11,7 +11,7 @@ export function nearest(word: string, words: string[]): string | undefined {
 }
 
 /** Letters to insert, delete or replace, or neighbours to swap, until one word is the other. */
-function distanceOf(from: string, to: string): number {
+export function distanceOf(from: string, to: string): number {
   let [before, last]: [number[], number[]] = [[], Array.from({ length: to.length + 1 }, (_, at) => at)]
   for (let row = 1; row <= from.length; row += 1) {
     const current = [row]

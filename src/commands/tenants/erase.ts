@@ -47,18 +47,27 @@ const receiptShape = z.object({
   folders: z.array(z.object({ id: z.string(), exportIds: z.array(z.string()) })).optional(),
 })
 
-export const eraseCommands = [
+const deleteCommand = (
+  kind: 'folder' | 'firm',
+  summary: string,
+  run: (
+    parts: ErasureParts,
+    id: string,
+    of: { withoutFiles: boolean | undefined },
+  ) => Promise<Erasure | undefined>,
+) =>
   command({
-    name: 'folder delete',
-    summary: 'erase a folder and everything of it, with a receipt',
+    name: `${kind} delete`,
+    summary,
     about: 'A run that was interrupted is continued by the next.',
-    arguments: { id: { is: idKind, help: 'as folder list shows it' } },
+    arguments: { id: { is: idKind, help: `as ${kind} list shows it` } },
     options,
-    run: (terminal: StaffTerminal, { id, ...given }) =>
-      erase(terminal, { kind: 'folder', name: id, ...given }, (parts) =>
-        eraseFolder(parts, id, { withoutFiles: given['without-files'] }),
-      ),
-  }),
+    run: (terminal: StaffTerminal, { id, 'without-files': withoutFiles, ...given }) =>
+      erase(terminal, { kind, name: id, ...given }, (parts) => run(parts, id, { withoutFiles })),
+  })
+
+export const eraseCommands = [
+  deleteCommand('folder', 'erase a folder and everything of it, with a receipt', eraseFolder),
   command({
     name: 'folder erased',
     summary: 'prove that nothing is left of an erased folder',
@@ -69,17 +78,7 @@ export const eraseCommands = [
     },
     run: proveErased,
   }),
-  command({
-    name: 'firm delete',
-    summary: 'erase a firm, its folders and everything of them',
-    about: 'A run that was interrupted is continued by the next.',
-    arguments: { id: { is: idKind, help: 'as firm list shows it' } },
-    options,
-    run: (terminal: StaffTerminal, { id, ...given }) =>
-      erase(terminal, { kind: 'firm', name: id, ...given }, (parts) =>
-        eraseFirm(parts, id, { withoutFiles: given['without-files'] }),
-      ),
-  }),
+  deleteCommand('firm', 'erase a firm, its folders and everything of them', eraseFirm),
   command({
     name: 'partner delete',
     summary: 'erase a third party, its tokens, secrets, subscriptions and deliveries',
@@ -107,13 +106,13 @@ async function erase(
   run: (parts: ErasureParts) => Promise<Erasure | undefined>,
 ): Promise<void> {
   const { kind, name, yes, receipt, 'backups-until': backupsUntil } = asked
-  if (backupsUntil !== undefined && !isDay(backupsUntil))
+  if (!z.iso.date().optional().safeParse(backupsUntil).success)
     throw new Error('--backups-until takes a day such as 2027-02-28')
   if (!yes)
     throw new Error(
       `Nothing was changed. ${kind} delete ${name} --yes erases it: only a backup could bring it back`,
     )
-  // A receipt that cannot be written is better known before.
+  // Fails before anything is erased if the receipt cannot be written.
   if (receipt !== undefined) await (await open(receipt, 'a')).close()
   await withErasure(terminal, async (parts) => {
     const erasure = await run(parts)
@@ -185,13 +184,6 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined
   }
-}
-
-function isDay(text: string): boolean {
-  const date = new Date(`${text}T00:00:00Z`)
-  return (
-    /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text)
-  )
 }
 
 async function withErasure(
