@@ -54,7 +54,7 @@ const daysMax = 1_825
 const isNoEnd = `must be 1 to ${daysMax} days, or a later day or moment such as 2031-01-31T08:00:00Z`
 const moment = z.union([z.iso.date(), z.iso.datetime({ offset: true })])
 
-/** When something ends: after so many days, or at a moment. A day is its beginning, UTC. */
+/** When something ends: a number of days from now, or a moment. A day means its beginning, UTC. */
 export const end = z
   .string(isNoEnd)
   .trim()

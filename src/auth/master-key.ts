@@ -36,7 +36,7 @@ export async function loadMasterKeys(config: KeySettings): Promise<MasterKeys> {
 /**
  * Returns the check for `openDatabase`. A key file is made for a database that has neither a fingerprint nor secrets.
  * @param adopts whether the database takes the fingerprint of this key, if it has none and the newest secret opens, if
- *   there is one. A command does not: it may run in a job whose key is a placeholder, and what it stores says enough
+ *   there is one. A command does not: it may run in a job with another key, and any secret that it stores shows its key
  * @throws {Error} before any database is opened, if the key file holds no key, or both keys are the same. The check throws
  *   if the database has another key, or goes to one that is not here. All say what to do
  */
@@ -55,7 +55,7 @@ export async function keyCheck(
     const keys = keysOf(config, key)
     const ours = keys?.find((each) => !newestSecret || decryptWith(newestSecret, each) !== undefined)
     if (keys === undefined || ours === undefined) throw refusal(config, keys ?? [], standing)
-    // With two keys at hand, the second is no placeholder, and writers have to know which of them counts.
+    // A command with two keys rotates them, and writers have to know which of the two to use.
     const isAdopting = standing.fingerprint === null && standing.adopts && (adopts || keys.length > 1)
     const fingerprint = isAdopting
       ? await adoptFingerprint(client, fingerprintOf(ours))
@@ -74,7 +74,7 @@ export async function checkAdopted(database: Pool, masterKeys: MasterKeys): Prom
   throw new AppError('ERR-UNAVAILABLE', { message: missing, missing })
 }
 
-/** What signs links to files: made of the key that the database names. With one key at hand nobody has to ask. */
+/** The key that signs links to files, derived from the key that the database names. A single key needs no query. */
 export async function linkKey(database: Pool, masterKeys: MasterKeys): Promise<string> {
   if (masterKeys.length === 1) return signingKeyOf(masterKeys[0])
   return signingKeyOf(keyNamed((await readFingerprints(database)).fingerprint, masterKeys))
@@ -97,7 +97,7 @@ export function fingerprintOf(key: Buffer): Buffer {
   return createHmac('sha256', key).update('grandlivre master key').digest()
 }
 
-/** The first digits of a fingerprint: how keys are told apart without showing them. */
+/** The first digits of a fingerprint, which identify a key without revealing it. */
 export function nameOfKey(fingerprint: Buffer): string {
   return fingerprint.toString('hex', 0, 4)
 }

@@ -56,7 +56,7 @@ export class Readiness {
   #closedBy: unknown
   readonly #doing: () => string | undefined
   #checking: Promise<ReadinessResult> | undefined
-  /** What /readyz answers from `leave` on. Whoever stops the process knows, so it is no fault for the log. */
+  /** What /readyz answers from `leave` on. The stop was asked for, so the log reports no fault. */
   #leaving: AppError | undefined
 
   /**

@@ -24,11 +24,11 @@ export interface NumberedEvent extends StoredEvent {
   /** In which it got its number. */
   epoch: number
   sequence: number
-  /** It has its number, and nobody is told anything under it (`isErased` in sequence/numbering.sql.ts). */
+  /** It keeps its number, and is not sent (`isErased` in sequence/numbering.sql.ts). */
   isErased?: boolean
 }
 
-/** Those that subscribers are told. Erased ones leave a gap in the numbers. */
+/** The events that are sent. Erased ones leave a gap in the numbers. */
 export function toldOf(events: NumberedEvent[]): NumberedEvent[] {
   return events.filter(({ isErased }) => !isErased)
 }

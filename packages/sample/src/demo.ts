@@ -155,7 +155,7 @@ async function showFirm(
     if (failed && !stop.aborted) throw failed.reason
   })
   print(
-    `Everything is in ${pathOf(config.dataDir)}: database, key, credentials, copy. Delete it to begin anew.`,
+    `Everything is in ${pathOf(config.dataDir)}: database, key, credentials, copy. Delete it to start over.`,
   )
 }
 

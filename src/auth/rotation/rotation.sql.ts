@@ -59,14 +59,14 @@ export async function readSealed(client: ClientBase, table: SealedTable, first: 
 }
 
 /**
- * Replaces encrypted secrets by others. Passes over rows that others have locked or changed: who waits with rows locked may
- * end in a deadlock.
+ * Replaces encrypted secrets by others. Skips rows that others have locked or changed: waiting for them while holding locks
+ * could deadlock.
  * @returns how many it replaced
  */
 export async function replaceSealed(
   client: ClientBase,
   table: SealedTable,
-  replaced: { place: string; sealed: Buffer; anew: Buffer }[],
+  replaced: { place: string; sealed: Buffer; replacement: Buffer }[],
 ): Promise<number> {
   const places = replaced.map(({ place }) => place)
   const { rows } = await client.query<{ place: string }>(
@@ -76,10 +76,14 @@ export async function replaceSealed(
   const locked = new Set(rows.map(({ place }) => place))
   const ours = replaced.filter(({ place }) => locked.has(place))
   const { rowCount } = await client.query(
-    `update grandlivre.${table} t set secret_encrypted = n.anew
-     from unnest($1::tid[], $2::bytea[], $3::bytea[]) n(place, sealed, anew)
+    `update grandlivre.${table} t set secret_encrypted = n.replacement
+     from unnest($1::tid[], $2::bytea[], $3::bytea[]) n(place, sealed, replacement)
      where t.ctid = n.place and t.secret_encrypted = n.sealed`,
-    [ours.map(({ place }) => place), ours.map(({ sealed }) => sealed), ours.map(({ anew }) => anew)],
+    [
+      ours.map(({ place }) => place),
+      ours.map(({ sealed }) => sealed),
+      ours.map(({ replacement }) => replacement),
+    ],
   )
   return rowCount ?? 0
 }

@@ -3,9 +3,9 @@
  * begins, reads under either, and writes under the one that the database names.
  *
  * The first step records where it goes (`next_key`): from then on a process or command without both keys is refused. Then
- * every secret is encrypted anew, some blocks of a table at a time; a secret that opens with the new key is done, so a run
- * that follows a killed one needs no memory of it. The last step locks out writers, encrypts anew what they wrote
- * meanwhile, signs the start of the audit anew and names the new key: in one transaction, so that no moment has a secret
+ * every secret is re-encrypted, some blocks of a table at a time; a secret that opens with the new key is done, so a run
+ * that follows a killed one needs no memory of it. The last step locks out writers, re-encrypts what they wrote
+ * meanwhile, signs the start of the audit again and names the new key: in one transaction, so that no moment has a secret
  * which the key that the database names does not lead to.
  *
  * A rotation that is not done goes back in the same way: with the two keys exchanged.
@@ -57,7 +57,7 @@ export async function beginRotation(
 }
 
 /** What was done to the secrets of some blocks. */
-export interface Anew {
+export interface Reencrypted {
   count: number
   /** Those of locked rows, which are not done. */
   left: number
@@ -75,25 +75,25 @@ export async function* stepsOfRotation(client: ClientBase) {
 }
 type Step = typeof stepsOfRotation extends (...given: never) => AsyncGenerator<infer Each> ? Each : never
 
-export async function encryptAnew(
+export async function reencrypt(
   client: ClientBase,
   { table, first, last }: Step,
   [to, from]: RotatedKeys,
-): Promise<Anew> {
+): Promise<Reencrypted> {
   const replaced = []
   const unreadable = []
   for (const { place, sealed, name } of await readSealed(client, table, first, last)) {
     if (decryptWith(sealed, to) !== undefined) continue
     const secret = decryptWith(sealed, from)
     if (secret === undefined) unreadable.push(name)
-    else replaced.push({ place, sealed, anew: encrypt(secret, to) })
+    else replaced.push({ place, sealed, replacement: encrypt(secret, to) })
   }
   const count = replaced.length === 0 ? 0 : await replaceSealed(client, table, replaced)
   return { count, left: replaced.length - count, unreadable }
 }
 
 export interface EndOfRotation {
-  /** Secrets that the last step encrypted anew. */
+  /** Secrets that the last step re-encrypted. */
   count: number
   unreadable: string[]
   /** Whether the start of the audit was signed with neither key, and is left so. */
@@ -111,7 +111,7 @@ export async function endRotation(client: ClientBase, keys: RotatedKeys): Promis
   await checkProcesses(client, to)
   const end: EndOfRotation = { count: 0, unreadable: [], isStartForeign: false }
   for await (const step of stepsOfRotation(client)) {
-    const { count, left, unreadable } = await encryptAnew(client, step, keys)
+    const { count, left, unreadable } = await reencrypt(client, step, keys)
     if (left > 0) throw new SecretsInUse()
     end.count += count
     end.unreadable.push(...unreadable)

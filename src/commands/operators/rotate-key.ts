@@ -6,10 +6,10 @@ import { fingerprintOf, loadMasterKeys, nameOfKey } from '../../auth/master-key.
 import {
   beginRotation,
   type EndOfRotation,
-  encryptAnew,
   endRotation,
   KeyMissing,
   type RotatedKeys,
+  reencrypt,
   SecretsInUse,
   stepsOfRotation,
 } from '../../auth/rotation/rotation.ts'
@@ -22,7 +22,7 @@ const act = 'rotate-key'
 
 export const rotateKeyCommand = command({
   name: act,
-  summary: 'encrypt every secret anew, from FORMER_MASTER_KEY to MASTER_KEY; a run that was cut off goes on',
+  summary: 're-encrypt every secret, from FORMER_MASTER_KEY to MASTER_KEY; a run that was cut off goes on',
   run: (terminal: StaffTerminal) =>
     withDatabase(terminal, async ({ pool, config }) => {
       const keys = await rotatedKeys(config)
@@ -67,8 +67,8 @@ async function encryptAll(terminal: StaffTerminal, pool: Pool, keys: RotatedKeys
   let secrets = 0
   const steps = await inTransaction(pool, (client) => Array.fromAsync(stepsOfRotation(client)))
   for (const [index, step] of steps.entries()) {
-    secrets += (await inTransaction(pool, (client) => encryptAnew(client, step, keys))).count
-    terminal.progress(`${secrets.toLocaleString('en')} secrets encrypted anew`, (index + 1) / steps.length)
+    secrets += (await inTransaction(pool, (client) => reencrypt(client, step, keys))).count
+    terminal.progress(`${secrets.toLocaleString('en')} secrets re-encrypted`, (index + 1) / steps.length)
   }
   terminal.endProgress()
   return secrets
@@ -118,9 +118,7 @@ function reportOf({
 }: EndOfRotation & { from: string; to: string; secrets: number; isDone: boolean }): string[] {
   const warnings = [
     ...(unreadable.length > 0
-      ? [
-          `These secrets open with neither key, as before, and have to be made anew: ${unreadable.join(', ')}.`,
-        ]
+      ? [`These secrets open with neither key, as before, and have to be replaced: ${unreadable.join(', ')}.`]
       : []),
     ...(isStartForeign
       ? ['The start of the audit is signed with neither key, and was left so: see audit verify.']
@@ -136,7 +134,7 @@ function reportOf({
       'FORMER_MASTER_KEY may be removed an hour after the rotation. To rotate to that key instead, exchange the two.',
     ]
   return [
-    `Key ${to} is that of this database; before it was ${from}. ${secrets.toLocaleString('en')} secrets were encrypted anew.`,
+    `Key ${to} is that of this database; before it was ${from}. ${secrets.toLocaleString('en')} secrets were re-encrypted.`,
     ...warnings,
     '',
     'Next:',

@@ -1,4 +1,4 @@
--- While `rotate-key` runs, and after one that was cut off: the fingerprint of the key that secrets are encrypted anew with
+-- While `rotate-key` runs, and after one that was cut off: the fingerprint of the key that secrets are re-encrypted with
 -- (src/auth/rotation/rotation.ts). A table of its own, because a new column of adopted_key would hold up every probe until the end of
 -- the migration.
 create table next_key (
@@ -16,4 +16,4 @@ create or replace function master_key_standing()
 
 create or replace function sealing_key() returns bytea language plpgsql as 'begin return null; end';
 
--- functions: sha256 fdf227e4a77be895387c1d93e92b2dfdda3292a1023acb61f452b5a2f9375edc
+-- functions: sha256 6652cd7beab7336b217adaa92d1f41bd337e1fdaad62db912f37363bcbcf2d4a

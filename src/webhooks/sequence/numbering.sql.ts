@@ -67,8 +67,8 @@ export const positions = `(
   offset 0) as at`
 
 /**
- * Whether the event `e` was erased with its folder, or is about to be: it keeps its number, under which nobody is told
- * anything any more.
+ * Whether the event `e` was erased with its folder, or is about to be. It keeps its number, and is no longer sent or
+ * shown.
  */
 export const isErased = `(e.data::text = 'null' or coalesce(e.folder_id = any ((select erased_folders())::bigint[]), false))`
 

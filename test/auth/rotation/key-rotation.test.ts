@@ -106,7 +106,7 @@ test('a process with both keys goes on through a rotation, and one with the new 
   const done = await rotate(fresh, testMasterKey)
   expect(done.error).toContain(`From key ${oldName} to key ${newName}`)
   expect(done.out).toContain(
-    `Key ${newName} is that of this database; before it was ${oldName}. 2 secrets were encrypted anew.`,
+    `Key ${newName} is that of this database; before it was ${oldName}. 2 secrets were re-encrypted.`,
   )
   expect(done.out).toContain('In an hour, when addresses of files that the former key signed have ended')
   expect(done.out).toMatch(new RegExp(`Keep key ${oldName} as long as the backups from before 20`))
@@ -217,7 +217,7 @@ describe('a rotation that was cut off', () => {
     }
     const done = await rotate(fresh, testMasterKey)
     expect(done.error).toContain('after a run that was cut off')
-    expect(done.out).toContain('1 secrets were encrypted anew')
+    expect(done.out).toContain('1 secrets were re-encrypted')
     expect((await sealed()).map((each) => decrypt(each, [fresh]))).toContain(secret)
     await start({ masterKey: fresh })
   })
@@ -287,7 +287,7 @@ test('a row that is locked meanwhile is not waited for with others locked, and n
   expect((await sealed()).map((each) => decrypt(each, [fresh]))).toEqual([secret])
 })
 
-test('a later run encrypts anew what a command of a version before has left, and names what nobody can read', async () => {
+test('a later run re-encrypts what a command of a version before has left, and names what nobody can read', async () => {
   expect((await rotate(fresh, testMasterKey)).code).toBe(0)
   expect((await rotate(fresh, testMasterKey)).out).toContain(
     `Key ${newName} of MASTER_KEY is that of this database already: every secret was encrypted with it.`,
@@ -300,7 +300,7 @@ test('a later run encrypts anew what a command of a version before has left, and
   )
   const { out } = await rotate(fresh, testMasterKey)
   expect(out).toContain('1 secrets were not encrypted with it, and are now')
-  expect(out).toContain('open with neither key, as before, and have to be made anew: partner LATE.')
+  expect(out).toContain('open with neither key, as before, and have to be replaced: partner LATE.')
   await start({ masterKey: fresh })
 })
 
@@ -321,7 +321,7 @@ describe('the start of the audit', () => {
   }
   const complaintOf = async (key: Buffer) => (await command(keysOf(key), 'audit', 'verify')).out
 
-  test('is signed anew', async () => {
+  test('is signed again', async () => {
     await signedBy(testMasterKey)
     expect((await command(keysOf(fresh, testMasterKey), 'audit', 'verify')).out).toContain(
       'The audit is whole',

@@ -10,7 +10,7 @@ export interface NumberedEvent {
 }
 
 export interface EventPage {
-  /** Ascending; at least one. Consecutive, but for the gaps that `onGap` is told. */
+  /** Ascending; at least one. Consecutive, except for gaps that were reported to `onGap`. */
   events: NumberedEvent[]
   /** The last number of the subscription at the time of this page. */
   latest: number

@@ -85,7 +85,7 @@ ${onceForm(
   html`${field('Level: api opens one folder, firm all folders of a firm', choice('level', tokenLevels, 'api'))}
 ${field('Id of the folder or firm', html`<input name="id" required inputmode="numeric" pattern="[0-9]{1,16}" autocomplete="off">`)}
 <fieldset class="field"><legend>Only for these groups of routes; none checked: all</legend>${tokenGroups.map((group) => html`<label><input type="checkbox" name="only" value="${group}"> ${group}</label> `)}</fieldset>
-${field('Ends after so many days, or at a day or moment such as 2031-01-31 (UTC); empty: never', html`<input name="expires" autocomplete="off">`)}
+${field('Days until it ends, or the day or moment, such as 2031-01-31 (UTC); empty: never', html`<input name="expires" autocomplete="off">`)}
 <button>Issue a token</button>`,
 )}`
 }

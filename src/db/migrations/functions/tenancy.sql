@@ -15,7 +15,7 @@ create or replace function delivering() returns boolean
 
 grant execute on function delivering to grandlivre_service;
 
--- The folders that are being erased, whose events nobody is told any more. Row-level security hides them from requests.
+-- The folders that are being erased, whose events are no longer sent or shown. Row-level security hides them from requests.
 create or replace function erased_folders() returns bigint[]
   language sql stable security definer set search_path = grandlivre, pg_temp
   return (select coalesce(array_agg(f.id), '{}') from folders f where f.erased_at is not null);

@@ -31,7 +31,7 @@ export const subscriptionEvents = tokenRoute({
   summary: 'The events of a subscription of the caller, by number',
   description:
     'Answers whether the subscription delivers, fails, is disabled or has no address. Numbers are consecutive: a gap is a ' +
-    'loss, but for events that were erased with their folder (Webhook-Erased). Where webhook-epoch changes they jump: events may have been lost with a server, so ask each ledger for what ' +
+    'loss, except for events that were erased with their folder (Webhook-Erased). Where webhook-epoch changes they jump: events may have been lost with a server, so ask each ledger for what ' +
     'changed (since). Events are kept for 30 days; after that the answer is 410 ERR-EVENTS-EXPIRED, and details.oldest is the first ' +
     'number still kept. With wait, the request is held until there is an event after the number.',
   query,
@@ -40,7 +40,7 @@ export const subscriptionEvents = tokenRoute({
   answers: {
     200: {
       ...inJson(
-        'Ascending, without gaps but those of Webhook-Erased, of one epoch. It may be shorter than limit: X-Latest-Sequence tells what is left',
+        'Ascending, of one epoch, without gaps except those of Webhook-Erased. It may be shorter than limit: X-Latest-Sequence tells what is left',
         z.array(NumberedNotification),
       ),
       headers: {
