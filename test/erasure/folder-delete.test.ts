@@ -141,7 +141,7 @@ test('of an erased folder nothing is found, and nobody else notices', async () =
   expect([status, listed.includes(`"${folderId}"`), listed.includes('"112"')]).toEqual([200, false, true])
   expect((await api('/mad/journals?version=1.0.0', stage.asFirm(folderId))).status).toBe(404)
   expect((await api('/mad/journals?version=1.0.0', stage.company)).status).toBe(401)
-  expect((await api(`/mad/all/status?id=${job.id}`, stage.asFirm(folderId))).status).toBe(404)
+  expect((await api(`/mad/all/status?exportId=${job.id}`, stage.asFirm(folderId))).status).toBe(404)
   expect((await fetch(job.url!)).status).toBe(410)
   expect(await stage.storedKeys()).toEqual([])
   expect(await tablesWith(needles)).toEqual({})
@@ -237,6 +237,7 @@ test('a store of other settings erases nothing, and files that a restored store 
   })
   expect(await staff('folder', 'delete', of, '--yes', '--receipt', '/nowhere/receipt.json')).toMatchObject({
     code: 1,
+    error: '--receipt /nowhere/receipt.json cannot be opened (ENOENT). Nothing was changed\n',
   })
   expect((await api('/mad/journals?version=1.0.0', headers)).status).toBe(200)
   const unwritable = await staff('folder', 'delete', of, '--yes')

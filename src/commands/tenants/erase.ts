@@ -113,7 +113,7 @@ async function erase(
       `Nothing was changed. ${kind} delete ${name} --yes erases it: only a backup could bring it back`,
     )
   // Fails before anything is erased if the receipt cannot be written.
-  if (receipt !== undefined) await (await open(receipt, 'a')).close()
+  if (receipt !== undefined) await withReceipt(receipt, async () => (await open(receipt, 'a')).close())
   await withErasure(terminal, async (parts) => {
     const erasure = await run(parts)
     if (!erasure) throw new Refused(404, `There is no ${kind} ${name}`, { hint: `: see ${kind} list` })
@@ -167,7 +167,7 @@ async function proveErased(
 }
 
 async function readReceipt(path: string, id: string): Promise<z.output<typeof receiptShape>> {
-  const text = await readFile(path, 'utf8')
+  const text = await withReceipt(path, () => readFile(path, 'utf8'))
   const parsed = receiptShape.safeParse(parseJson(text))
   if (!parsed.success) throw new Error(`${path} is no receipt of an erasure`)
   const { schemaId, folders = [] } = parsed.data
@@ -176,6 +176,18 @@ async function readReceipt(path: string, id: string): Promise<z.output<typeof re
   if (parsed.data.erased !== 'folder' || parsed.data.id !== id)
     throw new Error(`${path} is the receipt of ${parsed.data.erased} ${parsed.data.id}, not of folder ${id}`)
   return parsed.data
+}
+
+/** @throws {Error} that names the option, if the file cannot be opened */
+async function withReceipt<T>(path: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new Error(`--receipt ${path} cannot be opened (${code ?? message}). Nothing was changed`, {
+      cause: error,
+    })
+  }
 }
 
 function parseJson(text: string): unknown {
