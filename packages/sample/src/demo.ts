@@ -102,16 +102,17 @@ async function showTour(config: Config, { movements, out, once: ends, stop }: To
     throw new Error(`The files cannot go to ${out}, choose another --out: ${error.message}`)
   })
   await withService(config, { movements, stop }, async (ownerUrl, credentials) => {
-    await tour(ownerUrl, { out, stop }, credentials)
+    await tour(ownerUrl, { config, out, stop }, credentials)
     await checkTraFile(join(out, files.tra), movements)
     print('')
     await listFiles(out)
     if (ends) return
     const commands = [
-      `npx grandlivre login --from ${wordOf(credentialsOf(config))}`,
-      'npx grandlivre whoami',
-      `npx grandlivre pull --exercice ${credentials.exercices.at(-1)!.id} --out year.ndjson`,
-      'npx grandlivre listen http://localhost:3000/',
+      commandOf(loginWords(config)),
+      'npx grandlivre whoami --profile demo',
+      `npx grandlivre listen --profile demo --society ${credentials.societyId} http://localhost:3000/`,
+      '',
+      'And all commands above, after the login.',
     ]
     print(['', ...invitation(config, credentials, commands)])
     if (!stop.aborted) await once(stop, 'abort')
@@ -128,25 +129,22 @@ async function showFirm(
   // Of an earlier run, perhaps at another port, which a copy refuses.
   await rm(copy, { force: true })
   await withService(config, { movements, besides: firm.folders - 1, stop }, async (ownerUrl, credentials) => {
-    // Profiles of their own, so that none of the reader's is replaced.
-    const from = `--from ${wordOf(credentialsOf(config))}`
     const commands = [
-      `npx grandlivre login --profile demo-folder ${from}`,
-      `npx grandlivre login --profile demo-firm --firm ${from}`,
-      'npx grandlivre whoami --profile demo-folder',
-      `npx grandlivre folders --profile demo-firm --to ${wordOf(pathOf(copy))}`,
+      commandOf(loginWords(config)),
+      'npx grandlivre whoami --profile demo',
+      `npx grandlivre folders --profile demo --to ${wordOf(pathOf(copy))}`,
       `${settingOf(config)}npm run cli -- status`,
       `${settingOf(config)}npm run cli -- folder list`,
     ]
     print([...invitation(config, credentials, commands), ''])
     const ended = new AbortController()
     const signal = AbortSignal.any([stop, ended.signal])
-    const ofFirm = { ...credentials, companyToken: credentials.firmToken }
-    const sync = ['sync', '--to', pathOf(copy)]
+    const sync = ['sync', '--profile', 'demo', '--to', pathOf(copy)]
+    await runCommand(loginWords(config), config, signal)
     // Corrections begin when the copy is there, so that each is seen as one.
-    await runCommand(sync, ofFirm, signal)
+    await runCommand(sync, config, signal)
     const both = [
-      runCommand([...sync, '--follow'], ofFirm, signal),
+      runCommand([...sync, '--follow'], config, signal),
       keepCorrecting(ownerUrl, credentials.societyId, every, signal),
     ]
     // One that fails ends the other.
@@ -245,47 +243,49 @@ async function fillFolder<Folder>(
 const files = { year: 'year.ndjson.zst', copy: 'firm.sqlite', json: 'folder.json.zst', tra: 'folder.tra' }
 
 /** A year as a file, a copy before and after a change, and the whole folder. */
-async function tour(ownerUrl: string, { out, stop }: Pick<Tour, 'out' | 'stop'>, credentials: Credentials) {
-  const { societyId, exercices } = credentials
+async function tour(
+  ownerUrl: string,
+  { config, out, stop }: Pick<Tour, 'out' | 'stop'> & { config: Config },
+  { societyId, exercices }: Credentials,
+) {
   const exerciceId = exercices.at(-1)!.id
   const to = (file: string) => pathOf(join(out, file))
-  const grandlivre = (...words: string[]) => runCommand(words, credentials, stop)
-  // The token of the firm opens all its folders.
-  const ofFirm = { ...credentials, companyToken: credentials.firmToken }
-  const copyFirm = (...words: string[]) => runCommand(words, ofFirm, stop)
+  const grandlivre = (name: string, ...words: string[]) =>
+    runCommand([name, '--profile', 'demo', ...words], config, stop)
+  const pull = (...words: string[]) => grandlivre('pull', '--society', societyId, ...words, '--force')
   // Of an earlier run, perhaps on another database.
   await rm(join(out, files.copy), { force: true })
-  await grandlivre('pull', '--exercice', exerciceId, '--out', to(files.year), '--force')
-  await copyFirm('sync', '--to', to(files.copy))
+  await runCommand(loginWords(config), config, stop)
+  await pull('--exercice', exerciceId, '--out', to(files.year))
+  await grandlivre('sync', '--to', to(files.copy))
   if (stop.aborted) return
   print([`The bookkeeper corrects ${await correctEntries(ownerUrl, societyId, exerciceId)} entries.`, ''])
-  await copyFirm('sync', '--to', to(files.copy))
-  await copyFirm('verify', '--to', to(files.copy))
-  await copyFirm('folders', '--to', to(files.copy))
-  await grandlivre('pull', '--all', '--format', 'json', '--out', to(files.json), '--force')
-  await grandlivre('pull', '--all', '--format', 'tra', '--out', to(files.tra), '--force')
+  await grandlivre('sync', '--to', to(files.copy))
+  await grandlivre('verify', '--to', to(files.copy))
+  await grandlivre('folders', '--to', to(files.copy))
+  await pull('--all', '--format', 'json', '--out', to(files.json))
+  await pull('--all', '--format', 'tra', '--out', to(files.tra))
+}
+
+/** The token of the firm opens all its folders. A profile of its own, so that none of the reader's is replaced. */
+function loginWords(config: Config): string[] {
+  return ['login', '--profile', 'demo', '--firm', '--from', credentialsOf(config)]
+}
+
+function commandOf(words: string[]): string {
+  return `npx grandlivre ${words.map(wordOf).join(' ')}`
 }
 
 /**
- * Runs a command of a partner in its own process, so that it takes no time from the service's threads.
+ * Runs a command of a partner in its own process, so that it takes no time from the service's threads. Its login is kept
+ * in the data folder, and changes nothing that the reader keeps.
  * @throws {Error} if it fails, after it has printed the cause
  */
-async function runCommand(
-  words: string[],
-  { baseUrl, companyToken, thirdPartySecret }: Credentials,
-  signal: AbortSignal,
-): Promise<void> {
+async function runCommand(words: string[], { dataDir }: Config, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
-  print(`$ npx grandlivre ${words.map(wordOf).join(' ')}`)
-  const env = {
-    ...process.env,
-    GRANDLIVRE_URL: baseUrl,
-    GRANDLIVRE_TOKEN: companyToken,
-    GRANDLIVRE_SECRET: thirdPartySecret,
-    // The user may have chosen a folder of another service.
-    GRANDLIVRE_SOCIETY: undefined,
-  }
+  print(`$ ${commandOf(words)}`)
   const program = fileURLToPath(new URL('../../partner/src/grandlivre.ts', import.meta.url))
+  const env = { ...process.env, XDG_CONFIG_HOME: join(dataDir, 'config') }
   const command = spawn(process.execPath, [program, ...words], { env, stdio: 'inherit', signal })
   const [exitCode] = await once(command, 'close')
   if (exitCode !== 0 && !signal.aborted) throw new Error('The demo failed.')

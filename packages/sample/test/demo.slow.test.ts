@@ -1,9 +1,9 @@
 /** The demo as a newcomer runs it, on an embedded database of its own. */
-import { type ChildProcess, execFile } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { environment, runNode } from '../../../test/support/process.ts'
@@ -38,8 +38,9 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 
 /** @returns its exit code and signal */
 function demo(...words: string[]): Promise<[number | null, string | null]> {
-  // Its commands use the folder of the demo, not one that the reader has chosen elsewhere.
-  const env = { ...environment, DATA_DIR: join(folder, data), PORT: '0', GRANDLIVRE_SOCIETY: '1' }
+  // Its commands use the access and the folder of the demo, not those that the reader has chosen elsewhere.
+  const chosen = { GRANDLIVRE_URL: 'http://127.0.0.1:1', GRANDLIVRE_SOCIETY: '1' }
+  const env = { ...environment, ...chosen, DATA_DIR: join(folder, data), PORT: '0' }
   const out = words.includes('--out') || words.includes('--firm') ? [] : ['--out', join(folder, 'out')]
   const argv = ['packages/sample/src/demo.ts', ...out, ...words]
   const run = runNode(argv, env)
@@ -62,13 +63,44 @@ test('the demo succeeds, and names exactly the files that it wrote', async () =>
   expect(output.out).toMatch(/^The TRA file can be imported: 1,000 movements; /m)
 })
 
+/** A reader pastes lines into another terminal, whose Node may be an older one. */
+function otherTerminal(): { PATH: string; HOME: string } {
+  const path = process.env['PATH']!.split(delimiter).filter((part) => !part.includes('node_modules'))
+  // Where login keeps its accesses is nothing that the demo leaves.
+  return { PATH: path.join(delimiter), HOME: join(folder, data) }
+}
+
+/** @returns what the line prints */
+async function paste(line: string): Promise<string> {
+  const { stdout } = await promisify(execFile)('/bin/sh', ['-c', line], { env: otherTerminal() })
+  return stdout
+}
+
+/** Interrupts a line that runs on once it says that it does. */
+async function pasteAndInterrupt(line: string, saying: string): Promise<void> {
+  const shell = spawn('/bin/sh', ['-c', line], { env: otherTerminal(), detached: true })
+  let said = ''
+  for (const from of [shell.stdout, shell.stderr]) from.on('data', (bytes) => (said += bytes))
+  const closed = once(shell, 'close')
+  await until(() => said.includes(saying) || shell.exitCode !== null)
+  expect(said).toContain(saying)
+  // As Ctrl-C does: npx and the command.
+  process.kill(-shell.pid!, 'SIGINT')
+  await closed
+}
+
 test('the demo refills its folder with another size, and a closed terminal stops all of it', async () => {
   const ended = demo('--movements', '1500')
   await until(() => output.out.includes('Ctrl-C stops the service') || child.exitCode !== null)
+  const pasted = output.out.match(/(?<=^(\$ )?)npx grandlivre .*$/gm)!
+  expect(pasted).toHaveLength(11)
+  const listen = pasted.pop()!
+  for (const line of pasted) await paste(line)
+  await pasteAndInterrupt(listen, 'Listening for all kinds of events of folder ')
   expect(output.out).toMatch(/^The TRA file can be imported: 1,500 movements; /m)
   // Lines fit a terminal, apart from the paths of this test and what the commands print.
   const own = output.out.replaceAll(folder, '').replaceAll(/^\$.*?\n\n/gms, '')
-  expect(own).toContain('npx grandlivre login --from')
+  expect(own).toContain('npx grandlivre login --profile demo --firm --from')
   expect(own.split('\n').filter((line) => line.length > 79)).toEqual([])
   child.kill('SIGHUP')
   expect(await ended).toEqual([0, null])
@@ -94,14 +126,10 @@ test('a copy of a firm follows its bookkeeper, each command can be pasted, and o
   const corrected = [...output.out.matchAll(/^ {2}Folder (\d+): /gm)].map(([, id]) => id)
   expect([...arrived()].filter((id) => !corrected.includes(id))).toEqual([])
   const pasted = output.out.split('\n').filter((line) => /^(DATA_DIR=\S.* )?np[xm] /.test(line))
-  expect(pasted).toHaveLength(6)
+  expect(pasted).toHaveLength(5)
   const printed: string[] = []
-  for (const line of pasted) {
-    // Where login keeps its accesses is nothing that the demo leaves.
-    const env = { PATH: process.env['PATH'], HOME: join(folder, data) }
-    printed.push((await promisify(execFile)('/bin/sh', ['-c', line], { env })).stdout)
-  }
-  const [, , whoami, folders, status, list] = printed
+  for (const line of pasted) printed.push(await paste(line))
+  const [, whoami, folders, status, list] = printed
   expect(whoami).toContain('DEMO')
   expect(folders!.match(/^\d+ .* DEMO(-\d+)? /gm)).toHaveLength(30)
   expect(status).toContain('All is well.')
