@@ -9,7 +9,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { Grandlivre } from 'grandlivre/client'
+import { Grandlivre } from 'grandlivre'
 
 const {
   GRANDLIVRE_URL: baseUrl = '',

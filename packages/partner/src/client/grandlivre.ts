@@ -1,4 +1,4 @@
-/** The library of partners: reads ledgers whole or not at all. `import { Grandlivre } from 'grandlivre/client'` */
+/** The library of partners: reads ledgers whole or not at all. `import { Grandlivre } from 'grandlivre'` */
 import { type AnswerOf, type Call, callRoute, type Path } from './api/calls.ts'
 import type { Entry, Movement } from './api/items.ts'
 import { type Blocks, readBlocks } from './blocks.ts'

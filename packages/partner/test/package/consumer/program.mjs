@@ -1,6 +1,6 @@
 /** A partner's program on the installed package. Prints what it found as one line of JSON. */
 import { createHash, createHmac } from 'node:crypto'
-import { Grandlivre, readRows } from 'grandlivre/client'
+import { Grandlivre, readRows } from 'grandlivre'
 import { verifyWebhook } from 'grandlivre/webhooks'
 
 const { GRANDLIVRE_URL: baseUrl, GRANDLIVRE_TOKEN: token, GRANDLIVRE_SECRET: secret } = process.env

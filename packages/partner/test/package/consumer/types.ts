@@ -1,5 +1,5 @@
 /** Compiled, never run: what the types of the package promise a partner, and what they refuse. */
-import { Grandlivre, GrandlivreError, type Movement } from 'grandlivre/client'
+import { Grandlivre, GrandlivreError, type Movement } from 'grandlivre'
 import { type VerifiedWebhook, verifyWebhook } from 'grandlivre/webhooks'
 
 export async function balance(ledger: Grandlivre): Promise<number> {

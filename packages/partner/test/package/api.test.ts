@@ -1,0 +1,101 @@
+/** The report of the package's API, and the changelog, which names what changed in it. */
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import {
+  apiExtractor,
+  apiReport,
+  declarationsIn,
+  files,
+  type ReleasedApi,
+  readManifest,
+  unnamedChanges,
+} from '../../package/api-report.ts'
+import { checkout } from '../support/package/copy.ts'
+
+const textOf = (path: string) => readFile(path, 'utf8')
+const released = async (): Promise<ReleasedApi> => JSON.parse(await textOf(files.released))
+
+/** @returns its section of what is unreleased, and the newest version that is released */
+async function changelog(): Promise<{ unreleased: string; newest: string }> {
+  const [, unreleased, newest] = /^## \[Unreleased\]\n([\s\S]*?)^## \[(.*?)\]/m.exec(
+    await textOf(join(checkout, 'CHANGELOG.md')),
+  )!
+  return { unreleased: unreleased!, newest: newest! }
+}
+
+test.skipIf(!existsSync(apiExtractor))(
+  'the report is that of the sources: npm run docs:package',
+  async () => {
+    expect(await apiReport()).toBe(await textOf(files.report))
+  },
+)
+
+test('the changelog names in backticks what changed in the API since the last release', async () => {
+  const { exports } = await readManifest()
+  const entryPoints = Object.entries(exports)
+    .filter(([, path]) => path.endsWith('.ts'))
+    .map(([name]) => name.replace('.', 'grandlivre'))
+  const { unreleased } = await changelog()
+  const unnamed = unnamedChanges(await released(), {
+    report: await textOf(files.report),
+    entryPoints,
+    unreleased,
+  })
+  expect(
+    unnamed,
+    'Describe under Unreleased what this means for partners, with these names in backticks',
+  ).toEqual([])
+})
+
+test('changes are held against the API of the newest release: npm run docs:package -- --released', async () => {
+  expect((await released()).version).toBe((await changelog()).newest)
+})
+
+describe('what the changelog has to name', () => {
+  const reportOf = (...declarations: string[]) =>
+    `\`\`\`ts\n\n${declarations.map((each) => `// @public\n${each}\n`).join('\n')}\n\`\`\`\n`
+  const before = reportOf(
+    'class Ledger {\n    close(): void;\n}',
+    'type Wait_2 = number;',
+    'declare namespace sync {\n    export {\n        Options as SyncOptions\n    }\n}',
+    'interface Options {\n    again: boolean;\n}',
+    'function read(text: string): void;',
+    'function read(text: string, from: number): void;',
+  )
+  const unnamed = (report: string, unreleased: string) =>
+    unnamedChanges(
+      { version: '1.0.0', declarations: declarationsIn(before) },
+      { report, entryPoints: ['grandlivre', 'grandlivre/sync'], unreleased },
+    )
+
+  test('nothing, where nothing changed', () => {
+    expect(unnamed(before, '')).toEqual([])
+  })
+
+  test('a declaration that is added, changed or removed, by its public name', () => {
+    expect(unnamed(before.replace('close(): void', 'close(): Promise<void>'), '')).toEqual(['Ledger'])
+    expect(unnamed(before.replace('type Wait_2 = number;', ''), '')).toEqual(['Wait'])
+    expect(unnamed(before.replace('again', 'all'), '')).toEqual(['SyncOptions'])
+    expect(unnamed(before.replace('from: number', 'from?: number'), '')).toEqual(['read'])
+    const added = before.replace('// @public\n', '// @public\ntype Kind = string;\n\n// @public\n')
+    expect(unnamed(added, '')).toEqual(['Kind'])
+  })
+
+  test('with its name in backticks, alone or before a member', () => {
+    const changed = before.replace('close(): void', 'close(): Promise<void>')
+    for (const line of ['`Ledger` closes later', 'wait for `Ledger.close()`'])
+      expect(unnamed(changed, line)).toEqual([])
+    for (const line of ['Ledger closes later', '`Ledgers` close', '`close()` of a ledger'])
+      expect(unnamed(changed, line)).toEqual(['Ledger'])
+  })
+
+  test('of a package that is new, its entry points', () => {
+    const none = { version: '1.0.0', declarations: {} }
+    const entryPoints = ['grandlivre', 'grandlivre/sync']
+    const named = (unreleased: string) => unnamedChanges(none, { report: before, entryPoints, unreleased })
+    expect(named('`grandlivre`')).toEqual(['grandlivre/sync'])
+    expect(named('`grandlivre/sync`')).toEqual(['grandlivre'])
+  })
+})
