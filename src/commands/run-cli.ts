@@ -1,7 +1,7 @@
 /** The staff commands. An error is one line on `err` and exit code 1. */
 import type { Command, Program } from '../../packages/terminal/src/command.ts'
 import { Failure, UsageError } from '../../packages/terminal/src/command-errors.ts'
-import { readCommandLine, usageLines } from '../../packages/terminal/src/words.ts'
+import { readCommandLine, usageHints } from '../../packages/terminal/src/words.ts'
 import { Refused } from '../acts/act.ts'
 import { auditCommands, lostCode } from './audit/audit-commands.ts'
 import { eventCommands } from './event.ts'
@@ -65,7 +65,13 @@ export function staffProgram(more: Command<StaffTerminal>[]): Program<StaffTermi
       rotateKeyCommand,
     ],
     options: {},
-    exitCodes: `Exit codes: 0 done, 1 failed or wrong usage, ${unwellCode} status found what needs the operator, ${lostCode} the anchor of audit verify was lost in a failover, 130 or 143 interrupted.`,
+    exitCodes: [
+      ['0', 'done'],
+      ['1', 'failed, or wrong usage'],
+      [`${unwellCode}`, 'status found what needs the operator'],
+      [`${lostCode}`, 'the anchor of audit verify was lost in a failover'],
+      ['130, 143', 'interrupted'],
+    ],
   }
 }
 
@@ -92,7 +98,8 @@ export async function runCli(
   } catch (error) {
     const hint = error instanceof Refused ? error.hint : ''
     const message = error instanceof Error ? `${error.message}${hint}` : String(error)
-    terminal.note(error instanceof UsageError ? usageLines(program, words, error) : message.split('\n'))
+    const hints = error instanceof UsageError ? usageHints(program, words, error) : []
+    terminal.note([...message.split('\n'), ...hints])
     return error instanceof Interruption || error instanceof Failure ? error.exitCode : 1
   }
 }

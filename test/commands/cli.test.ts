@@ -293,7 +293,7 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
     const { code, out, error } = await cli(...words)
     expect([code, out]).toEqual([1, ''])
     expect(error).toMatch(new RegExp(`^${message}.*, not "${value}`))
-    expect(error).toMatch(/\nnpm run cli -- [a-z -]+ --help shows its options\.\n$/)
+    expect(error).toMatch(/\nnpm run cli -- help [a-z -]+ shows its options\.\n$/)
   })
 
   test('a code that is taken', async () => {

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { createTerminal } from '../../terminal/src/terminal.ts'
 /** `grandlivre <command>`: the command line of partners. */
+import { exitCodes } from './cli/exit-codes.ts'
 import { run } from './cli/run.ts'
 
 /** npm and a terminal send the same Ctrl-C twice, milliseconds apart; a person needs longer. */
@@ -9,7 +10,7 @@ const signalEchoMs = 500
 const stop = new AbortController()
 let stoppedAt = 0
 function interrupt(): void {
-  if (stop.signal.aborted && performance.now() - stoppedAt > signalEchoMs) process.exit(130)
+  if (stop.signal.aborted && performance.now() - stoppedAt > signalEchoMs) process.exit(exitCodes.interrupted)
   if (!stop.signal.aborted) stoppedAt = performance.now()
   stop.abort(new Error('Interrupted'))
 }
@@ -21,7 +22,7 @@ err.on('error', () => {})
 out.on('error', ({ code, message }: NodeJS.ErrnoException) => {
   if (code === 'EPIPE') return
   err.write(`The result cannot be written: ${message}\n`)
-  process.exitCode = 1
+  process.exitCode = exitCodes.local
 })
 
 const terminal = createTerminal({ input, out, err, interrupt })

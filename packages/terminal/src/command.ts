@@ -92,6 +92,6 @@ export interface Program<Context> {
   commands: readonly Command<Context>[]
   /** Options that every command takes, beside `--help`. */
   options: Options
-  /** The line of the help about exit codes. */
-  exitCodes: string
+  /** Exit codes and what they mean, for the help. */
+  exitCodes: readonly (readonly [code: string, means: string])[]
 }

@@ -21,8 +21,8 @@ export function overview<Context>(program: Program<Context>, group?: string): st
     'Commands:',
     ...aligned(commands.map(({ name, summary }) => [name, summary])),
     '',
-    `${program.call} <command> --help shows the options of a command.`,
-    program.exitCodes,
+    `${program.call} help <command> shows the options of a command.`,
+    ...section('Exit codes', aligned(program.exitCodes)),
   ]
 }
 
@@ -78,7 +78,7 @@ function helpText({ help, choices, ...option }: Argument & Partial<Option>): str
 }
 
 /** Names in one column, and their texts beside it. */
-function aligned(rows: [name: string, text: string][]): string[] {
+function aligned(rows: readonly (readonly [name: string, text: string])[]): string[] {
   const indent = Math.max(...rows.map(([name]) => name.length)) + 4
   return rows.flatMap(([name, text]) => {
     const [first = '', ...more] = wrapped(text, indent)

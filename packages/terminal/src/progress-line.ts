@@ -1,36 +1,42 @@
 /**
- * How far a command is: on a terminal one line that is redrawn, elsewhere a plain line every few seconds. Seconds begin with
- * the first text after other output: else a command that waits for work would show each piece of it at 0.
+ * How far a command is: on a terminal one line that is redrawn, elsewhere the latest text as a plain line every ten
+ * seconds, also while nothing new is said: a wait for the service may take minutes.
  */
 import { printable } from './printable.ts'
 import type { Output } from './streams.ts'
 
 const redrawMs = 100
-const lineMs = 5_000
+const lineMs = 10_000
 const barCharacters = 24
 const widthDefault = 80
 const clearLine = '\r\x1b[K'
 
-/** @param now milliseconds, of any origin */
-export function createProgressLine(out: Output, now: () => number) {
-  let shownAt: number | undefined
+export function createProgressLine(out: Output) {
+  let shownAt = Number.NEGATIVE_INFINITY
   let isDrawn = false
+  let latest = ''
+  let lines: NodeJS.Timeout | undefined
   return {
     /** @param done share, 0 to 1; without it there is no bar */
     show(text: string, done?: number): void {
-      shownAt ??= out.isTTY ? Number.NEGATIVE_INFINITY : now()
-      if (now() - shownAt < (out.isTTY ? redrawMs : lineMs)) return
-      shownAt = now()
-      const line = printable(text)
-      if (!out.isTTY) return void out.write(`${line}\n`)
+      if (!out.isTTY) {
+        latest = text
+        lines ??= setInterval(() => out.write(`${printable(latest)}\n`), lineMs).unref()
+        return
+      }
+      if (performance.now() - shownAt < redrawMs) return
+      shownAt = performance.now()
       // A line that wraps could not be redrawn.
-      out.write(clearLine + `${barOf(done)}${line}`.slice(0, (out.columns || widthDefault) - 1))
+      const line = `${barOf(done)}${printable(text)}`.slice(0, (out.columns || widthDefault) - 1)
+      out.write(clearLine + line)
       isDrawn = true
     },
     clear(): void {
       if (isDrawn) out.write(clearLine)
       isDrawn = false
-      shownAt = undefined
+      shownAt = Number.NEGATIVE_INFINITY
+      clearInterval(lines)
+      lines = undefined
     },
   }
 }

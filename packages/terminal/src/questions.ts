@@ -2,7 +2,7 @@
 import { on } from 'node:events'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
-import { Failure } from './command-errors.ts'
+import { UsageError } from './command-errors.ts'
 import type { Input, Output } from './streams.ts'
 
 const ctrlC = '\x03'
@@ -31,7 +31,7 @@ export function createQuestions(streams: { input: Input; err: Output; interrupt:
   }
 }
 
-const noAnswer = () => new Failure('The input ended before an answer', 'Give the answers as options instead.')
+const noAnswer = () => new UsageError('The input ended before an answer', ['Pipe the answers, one a line.'])
 
 /** One line that a person types. */
 function typed(

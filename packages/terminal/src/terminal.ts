@@ -12,11 +12,17 @@ export interface Terminal {
   print(lines: string | readonly string[]): void
   /** A result as one line of JSON, on standard output. */
   json(value: unknown): void
-  /** About the run, on standard error: what is being done, waited for, or done anew. */
+  /**
+   * Bytes of a result as they are, on standard output; resolves when they are taken. Absent where that is a terminal, which
+   * would obey what is in them.
+   * @throws {Error} of the system, EPIPE if the reader has closed the pipe
+   */
+  bytes?: (chunk: Uint8Array) => Promise<void>
+  /** About the run, on standard error: what is being done, waited for, or begun again. */
   note(lines: string | readonly string[]): void
   /**
-   * How far the command is, on standard error: one line that is redrawn on a terminal, a plain line every few seconds
-   * elsewhere. Cheap enough to be called for every chunk.
+   * How far the command is, on standard error: one line that is redrawn on a terminal, a plain line every ten seconds
+   * elsewhere, until it ends or something else is printed. Cheap enough to be called for every chunk.
    * @param done share, 0 to 1, where it is known
    */
   progress(text: string, done?: number): void
@@ -33,7 +39,7 @@ export interface Terminal {
    * Asks on standard error, and reads a line from standard input.
    * @param options.hidden shows nothing of the answer
    * @param options.signal gives the question up
-   * @throws {Failure} if the input ends before an answer
+   * @throws {UsageError} if the input ends before an answer
    */
   ask(question: string, options?: { hidden?: boolean; signal?: AbortSignal }): Promise<string>
 }
@@ -44,18 +50,10 @@ export interface Streams {
   err: Output
   /** Ctrl-C while keys are read one by one, when the terminal sends no signal. */
   interrupt?: () => void
-  /** Milliseconds, of any origin. */
-  now?: () => number
 }
 
-export function createTerminal({
-  input,
-  out,
-  err,
-  interrupt = () => {},
-  now = () => performance.now(),
-}: Streams): Terminal {
-  const progress = createProgressLine(err, now)
+export function createTerminal({ input, out, err, interrupt = () => {} }: Streams): Terminal {
+  const progress = createProgressLine(err)
   const isInteractive = input.isTTY === true && err.isTTY === true
   const questions = createQuestions({ input, err, interrupt })
   const write = (output: Output, lines: string | readonly string[]) => {
@@ -70,6 +68,7 @@ export function createTerminal({
   return {
     print: (lines) => write(out, lines),
     json: (value) => write(out, printableJson(value)),
+    ...(out.isTTY ? {} : { bytes: (chunk: Uint8Array) => taken(out, chunk) }),
     note: (lines) => write(err, lines),
     progress: progress.show,
     endProgress: progress.clear,
@@ -80,4 +79,10 @@ export function createTerminal({
       return questions.ask(question, hidden, signal)
     },
   }
+}
+
+function taken(out: Output, chunk: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    out.write(chunk, (error) => (error ? reject(error) : resolve()))
+  })
 }

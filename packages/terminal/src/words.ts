@@ -27,21 +27,28 @@ export function readCommandLine<Context>(program: Program<Context>, words: strin
   if (['help', '--help', '-h'].includes(first)) return { help: overview(program), isAsked: true }
   const isHelp = ['--help', '-h'].includes(words.at(-1)!)
   const group = words.slice(0, -1).join(' ')
-  if (isHelp && program.commands.some(({ name }) => name.startsWith(`${group} `)))
+  const names = program.commands.map(({ name }) => name)
+  if (isHelp && !names.includes(group) && names.some((name) => name.startsWith(`${group} `)))
     return { help: overview(program, group), isAsked: true }
   const { command, rest } = findCommand(program, words)
   const given = readWords(command, rest, program.options)
   return given === 'help' ? { help: helpOf(program, command), isAsked: true } : { command, given }
 }
 
-/** The message, what may be meant, and where to read on if the words name a command. */
-export function usageLines<Context>(
+/** What may be meant, and where to read on if the words name a command. */
+export function usageHints<Context>(
   { call, commands }: Program<Context>,
   words: string[],
-  { message, choices }: UsageError,
+  { choices }: UsageError,
 ): string[] {
-  const command = commands.find(({ name }) => `${words.join(' ')} `.startsWith(`${name} `))
-  return [message, ...choices, ...(command ? [`${call} ${command.name} --help shows its options.`] : [])]
+  const command = commandIn(commands, words)
+  return [...choices, ...(command ? [`${call} help ${command.name} shows its options.`] : [])]
+}
+
+/** The command that the first words name: with `profiles remove`, not `profiles`. */
+function commandIn<Context>(commands: readonly Command<Context>[], words: readonly string[]) {
+  const named = commands.filter(({ name }) => `${words.join(' ')} `.startsWith(`${name} `))
+  return named.sort((one, other) => other.name.length - one.name.length)[0]
 }
 
 /** @returns the command that the first words name, and the words after it */
@@ -49,10 +56,8 @@ function findCommand<Context>(
   { call, commands }: Pick<Program<Context>, 'call' | 'commands'>,
   words: readonly string[],
 ): { command: Command<Context>; rest: string[] } {
-  for (const command of commands) {
-    const own = command.name.split(' ')
-    if (own.every((word, at) => words[at] === word)) return { command, rest: words.slice(own.length) }
-  }
+  const command = commandIn(commands, words)
+  if (command) return { command, rest: words.slice(command.name.split(' ').length) }
   const meant = meantBy(
     words,
     commands.map(({ name }) => name.split(' ')),

@@ -1,49 +1,57 @@
 import { PassThrough } from 'node:stream'
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { until } from '../../../test/support/until.ts'
 import { createProgressLine } from '../src/progress-line.ts'
 import { createTerminal } from '../src/terminal.ts'
 
-/** A clock that the test sets, and an output that it reads. */
+/** An output that the test reads. */
 function setOutput(more: { isTTY?: boolean; columns?: number } = {}) {
-  const output = { text: '', now: 0, write: (text: string) => (output.text += text), ...more }
+  const output = { text: '', write: (text: string | Uint8Array) => (output.text += text), ...more }
   const taken = () => {
     const { text } = output
     output.text = ''
     return text
   }
-  return { output, taken, now: () => output.now }
+  return { output, taken }
 }
 
 describe('progress', () => {
-  test('on a terminal one line is redrawn, ten times a second, and never wraps', () => {
-    const { output, taken, now } = setOutput({ isTTY: true, columns: 40 })
-    const line = createProgressLine(output, now)
+  beforeEach(() => {
+    vi.useFakeTimers()
+    return () => vi.useRealTimers()
+  })
+
+  test.each([60, 200])('on a terminal of %i columns one line is redrawn, and never wraps', (columns) => {
+    const { output, taken } = setOutput({ isTTY: true, columns })
+    const line = createProgressLine(output)
     line.show('half', 0.5)
     expect(taken()).toBe('\r\x1b[K[############............] half')
-    output.now += 99
+    vi.advanceTimersByTime(99)
     line.show('too early', 0.6)
     expect(taken()).toBe('')
-    output.now += 1
-    line.show('x'.repeat(100))
-    expect(taken()).toBe(`\r\x1b[K${'x'.repeat(39)}`)
+    vi.advanceTimersByTime(1)
+    line.show('x'.repeat(300))
+    expect(taken()).toBe(`\r\x1b[K${'x'.repeat(columns - 1)}`)
     line.clear()
     line.clear()
     expect(taken()).toBe('\r\x1b[K')
   })
 
-  test('elsewhere a plain line is printed every five seconds, none at first', () => {
-    const { output, taken, now } = setOutput()
-    const line = createProgressLine(output, now)
+  test('elsewhere the latest text is printed every ten seconds, also while nothing new is said, until it ends', () => {
+    const { output, taken } = setOutput()
+    const line = createProgressLine(output)
     line.show('at once', 0.1)
-    output.now += 5_000
-    line.show('after five seconds', 0.2)
-    output.now += 4_999
-    line.show('too early', 0.3)
+    vi.advanceTimersByTime(9_999)
+    line.show('latest', 0.2)
+    expect(taken()).toBe('')
+    vi.advanceTimersByTime(10_001)
+    expect(taken()).toBe('latest\nlatest\n')
     line.clear()
-    output.now += 60_000
-    line.show('other work, at once', 0)
-    expect(taken()).toBe('after five seconds\n')
+    vi.advanceTimersByTime(60_000)
+    line.show('other work', 0)
+    vi.advanceTimersByTime(10_000)
+    expect(taken()).toBe('other work\n')
+    line.clear()
   })
 })
 
@@ -57,7 +65,7 @@ function setTerminal({ isTTY = false } = {}) {
   const interrupt = () => {
     interruptions += 1
   }
-  const streams = { input, out: out.output, err: err.output, interrupt, now: () => 0 }
+  const streams = { input, out: out.output, err: err.output, interrupt }
   return { terminal: createTerminal(streams), out, err, input, modes, interruptions: () => interruptions }
 }
 

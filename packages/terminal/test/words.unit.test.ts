@@ -42,7 +42,7 @@ const program: Program<undefined> = {
     }),
   ],
   options: { json: { help: 'print JSON' } },
-  exitCodes: '',
+  exitCodes: [['0', 'done']],
 }
 
 const read = (...words: string[]) => {

@@ -10,7 +10,7 @@ import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Kind } from '../../../terminal/src/command.ts'
-import { Failure } from '../../../terminal/src/command-errors.ts'
+import { localFailure } from './exit-codes.ts'
 
 export interface Access {
   /** `https://host`, without `/api/v1`. */
@@ -75,7 +75,7 @@ export function findAccess(env: Environment, society?: string, profile?: string)
 function fromEnvironment(env: Environment, set: string[]): FoundAccess {
   const missing = variables.filter((name) => !env[name])
   if (missing.length > 0)
-    throw new Failure(
+    throw localFailure(
       `${set.join(' and ')} ${set.length > 1 ? 'are' : 'is'} set, and ${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} not`,
       'Set all three, or none of them to use the login file.',
     )
@@ -88,10 +88,14 @@ function fromFile(path: string, profile = defaultProfile): FoundAccess {
   const access = profiles.get(profile)
   if (access) return { ...access, from: path }
   if (profiles.size === 0 && profile === defaultProfile)
-    throw new Failure('There is no access to a ledger yet', wayIn)
+    throw localFailure('There is no access to a ledger yet', wayIn)
+  throw noProfile(path, profiles, profile)
+}
+
+function noProfile(path: string, profiles: Map<string, Access>, profile: string): Error {
   const login = `grandlivre login${profile === defaultProfile ? '' : ` --profile ${profile}`}`
   const known = profiles.size === 0 ? [] : [`It has: ${[...profiles.keys()].join(', ')}`]
-  throw new Failure(`${path} has no profile ${profile}`, [...known, `Run ${login} to make it.`])
+  return localFailure(`${path} has no profile ${profile}`, [...known, `Run ${login} to make it.`])
 }
 
 /**
@@ -104,7 +108,7 @@ export function readProfiles(path: string): Map<string, Access> {
     const { mode } = statSync(path)
     // Windows has no such permissions.
     if (process.platform !== 'win32' && (mode & permissionsOfOthers) !== 0)
-      throw new Failure(
+      throw localFailure(
         `Other users can read or write ${path}, which holds secrets`,
         `Run chmod 600 '${path}'.`,
       )
@@ -122,7 +126,7 @@ function profilesIn(text: string, path: string): Map<string, Access> {
   try {
     found = JSON.parse(text)
   } catch (cause) {
-    throw new Failure(`${path} is not JSON`, remedy, { cause })
+    throw localFailure(`${path} is not JSON`, remedy, { cause })
   }
   const { profiles: named, ...outer } = found ?? {}
   const all = Object.entries((named ?? {}) as Record<string, unknown>)
@@ -131,7 +135,7 @@ function profilesIn(text: string, path: string): Map<string, Access> {
     all.map(([profile, access]) => {
       const { baseUrl, token, secret, society } = (access ?? {}) as Partial<Record<keyof Access, unknown>>
       if (typeof baseUrl !== 'string' || typeof token !== 'string' || typeof secret !== 'string')
-        throw new Failure(`${path} lacks baseUrl, token or secret of the profile ${profile}`, remedy)
+        throw localFailure(`${path} lacks baseUrl, token or secret of the profile ${profile}`, remedy)
       return [profile, { baseUrl, token, secret, ...(typeof society === 'string' ? { society } : {}) }]
     }),
   )
@@ -165,17 +169,19 @@ async function writeProfiles(path: string, profiles: Map<string, Access>): Promi
   }
 }
 
-/** Removes a profile, and the login file with its last one. @returns the path, and whether there was such a profile */
-export async function removeAccess(
-  env: Environment,
-  profile = defaultProfile,
-): Promise<{ path: string; wasThere: boolean }> {
+/**
+ * Removes a profile, and the login file with its last one.
+ * @returns its path
+ * @throws {Failure} if there is no such profile
+ */
+export async function removeAccess(env: Environment, profile: string): Promise<string> {
   const path = loginFile(env)
   const profiles = readProfiles(path)
-  const wasThere = profiles.delete(profile)
-  if (wasThere && profiles.size > 0) await writeProfiles(path, profiles)
-  else if (wasThere) await rm(path)
-  return { path, wasThere }
+  if (!profiles.has(profile)) throw noProfile(path, profiles, profile)
+  profiles.delete(profile)
+  if (profiles.size > 0) await writeProfiles(path, profiles)
+  else await rm(path)
+  return path
 }
 
 /** Compression takes longer than it saves where nothing crosses a network. */

@@ -1,7 +1,8 @@
 /** The folder that a command is about. */
 
-import { Failure } from '../../../terminal/src/command-errors.ts'
+import { UsageError } from '../../../terminal/src/command-errors.ts'
 import type { Requests } from '../client/requests.ts'
+import { refusedFailure } from './exit-codes.ts'
 
 export interface Society {
   id: string
@@ -15,7 +16,7 @@ const shownMax = 20
 /**
  * @param chosen by option, environment or login file
  * @returns its id; the only one that the token opens, where none is chosen
- * @throws {Failure} that lists the folders, if one has to be chosen
+ * @throws {UsageError} that lists the folders, if one has to be chosen
  */
 export async function folderOf(
   requests: Requests,
@@ -26,8 +27,8 @@ export async function folderOf(
   const societies = (await requests.json({ path: '/society', signal })).value as Society[]
   const [only, ...others] = societies
   if (only !== undefined && others.length === 0) return only.id
-  if (only === undefined) throw new Failure('The firm of the token has no folder')
-  throw new Failure('The token opens several folders', [...listed(societies), howToChoose])
+  if (only === undefined) throw refusedFailure('The firm of the token has no folder')
+  throw new UsageError('The token opens several folders', [...listed(societies), howToChoose])
 }
 
 export const howToChoose =

@@ -3,8 +3,9 @@
 import { secondsText } from '../../../terminal/src/amounts.ts'
 import type { Given, Program } from '../../../terminal/src/command.ts'
 import { Failure, UsageError } from '../../../terminal/src/command-errors.ts'
+import { printableJson } from '../../../terminal/src/printable.ts'
 import type { Terminal } from '../../../terminal/src/terminal.ts'
-import { readCommandLine, usageLines } from '../../../terminal/src/words.ts'
+import { readCommandLine, usageHints } from '../../../terminal/src/words.ts'
 import { GrandlivreError } from '../client/errors.ts'
 import { Grandlivre } from '../client/grandlivre.ts'
 import { version } from '../version.ts'
@@ -12,9 +13,10 @@ import { type Access, findAccess, profileKind } from './access.ts'
 import type { Call } from './command.ts'
 import { webhookDoctor } from './doctor/doctor.ts'
 import { webhookList } from './doctor/list.ts'
+import { exitCodeOf, exitCodes, exitCodeTable, objectOf } from './exit-codes.ts'
 import { listen } from './listen/listen.ts'
 import { login } from './login/login.ts'
-import { logout } from './login/logout.ts'
+import { profiles } from './login/profiles.ts'
 import { whoami } from './login/whoami.ts'
 import { pull } from './pull/pull.ts'
 import { folders } from './sync/folders.ts'
@@ -24,16 +26,17 @@ import { verify } from './sync/verify.ts'
 const commonOptions = {
   profile: { value: 'name', is: profileKind, help: 'the access that login --profile kept under this name' },
   society: { value: 'id', help: 'the folder, where the token is one of a firm' },
-  json: { help: 'print each result as one line of JSON' },
+  json: { help: 'print results, and an error on standard error, as lines of JSON' },
+  quiet: { help: 'print results and errors alone, and not what happens meanwhile' },
 } as const
 
 export const partnerProgram: Program<Call> = {
   call: 'grandlivre',
   about: 'Pulls ledgers out of Grandlivre, verified to the last byte.',
   groups: { webhook: 'Subscriptions to events, and their receivers.' },
-  commands: [login, logout, whoami, folders, pull, sync, verify, listen, webhookList, webhookDoctor],
+  commands: [login, ...profiles, whoami, folders, pull, sync, verify, listen, webhookList, webhookDoctor],
   options: commonOptions,
-  exitCodes: 'Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.',
+  exitCodes: exitCodeTable,
 }
 
 export interface Surroundings {
@@ -42,8 +45,6 @@ export interface Surroundings {
   /** Aborts on Ctrl-C and SIGTERM. */
   signal: AbortSignal
 }
-
-const exitCodes = { done: 0, failed: 1, wrongUsage: 2, interrupted: 130 }
 
 /** @param words of the command line, such as `['pull', '--exercice', '2025']` @returns the exit code */
 export async function run(words: string[], surroundings: Surroundings): Promise<number> {
@@ -58,33 +59,57 @@ export async function run(words: string[], surroundings: Surroundings): Promise<
     const read = readCommandLine(partnerProgram, words)
     if ('help' in read) {
       terminal.print(read.help)
-      return read.isAsked ? exitCodes.done : exitCodes.wrongUsage
+      return read.isAsked ? exitCodes.done : exitCodes.usage
     }
     call = callOf(read.given, surroundings)
     await read.command.run(call, read.given)
     return exitCodes.done
   } catch (error) {
-    if (signal.aborted) {
-      terminal.note(['Interrupted.', ...(error instanceof Failure ? error.remedy : [])].join(' '))
-      return exitCodes.interrupted
-    }
-    terminal.note(linesOf(error, words, call))
-    if (error instanceof UsageError) return exitCodes.wrongUsage
-    return error instanceof Failure ? error.exitCode : exitCodes.failed
+    const remedy = error instanceof Failure ? error.remedy : []
+    const ended = signal.aborted
+      ? new Failure('Interrupted.', remedy, { exitCode: exitCodes.interrupted })
+      : error
+    tell(terminal, ended, words, call)
+    return exitCodeOf(ended)
   } finally {
     terminal.endProgress()
   }
 }
 
-function callOf(given: Record<string, unknown>, { env, terminal, signal }: Surroundings): Call {
+/**
+ * On standard error: the message, what to do, and the id by which the operators find the request; with --json, also where
+ * the command line could not be read, one object as the last line.
+ */
+function tell(terminal: Terminal, error: unknown, words: string[], call: Call | undefined): void {
+  const { remedy: own, ...told } = objectOf(error)
+  const remedy =
+    error instanceof UsageError
+      ? usageHints(partnerProgram, words, error)
+      : [...own, ...addressIf(error, call)]
+  const { message, code, requestId } = told
+  if (words.includes('--json'))
+    return terminal.note(printableJson({ ...told, remedy: remedy.join('\n') || null }))
+  terminal.note([
+    error instanceof GrandlivreError ? `${message} (${code})` : message,
+    ...remedy,
+    ...(requestId === null ? [] : [`Request id: ${requestId}`]),
+  ])
+}
+
+function callOf(given: Record<string, unknown>, { env, signal, ...surroundings }: Surroundings): Call {
   // Commands that take several find their accesses themselves: here the first stands for all.
   const [profile, society] = [given['profile'], given['society']].map((each) => [each].flat()[0])
   const chosen = { ...given, profile, society } as Given<unknown, typeof commonOptions>
+  const silent = { note: () => {}, progress: () => {} }
+  const terminal = { ...surroundings.terminal, ...(chosen.quiet ? silent : {}) }
   const access = () => findAccess(env, chosen.society, chosen.profile)
   const library = (found: Access) =>
     new Grandlivre({
       ...found,
-      onWait: ({ reason, ms }) => terminal.progress(`Waiting ${secondsText(ms)}: ${reason}`),
+      onWait: ({ reason, ms }) => {
+        terminal.progress(`Waiting ${secondsText(ms)}: ${reason}`)
+        setTimeout(terminal.endProgress, ms).unref()
+      },
     })
   return {
     ...{ access, library },
@@ -99,28 +124,15 @@ function callOf(given: Record<string, unknown>, { env, terminal, signal }: Surro
   }
 }
 
-/** The message, what to do, and the id by which the operators find the request. */
-function linesOf(error: unknown, words: string[], call: Call | undefined): string[] {
-  if (error instanceof UsageError) return usageLines(partnerProgram, words, error)
-  if (error instanceof Failure) return [error.message, ...error.remedy]
-  if (error instanceof GrandlivreError)
-    return [
-      `${error.message} (${error.code})`,
-      ...(error.remedy ? [error.remedy] : []),
-      ...addressIf(error, call),
-      ...(error.requestId ? [`Request id: ${error.requestId}`] : []),
-    ]
-  return [error instanceof Error ? error.message : String(error)]
-}
-
 /** The address in use, where it may be the wrong one. */
-function addressIf({ code }: GrandlivreError, call: Call | undefined): string[] {
-  if (call === undefined || (code !== 'CONNECTION-FAILED' && code !== 'UNEXPECTED-ANSWER')) return []
+function addressIf(error: unknown, call: Call | undefined): string[] {
+  const code = error instanceof GrandlivreError ? error.code : ''
+  if (call === undefined || !['CONNECTION-FAILED', 'UNEXPECTED-ANSWER'].includes(code)) return []
   try {
     const { baseUrl, from } = call.access()
     return [`Address: ${baseUrl}, from ${from === 'environment' ? 'the environment' : from}`]
   } catch {
-    // Given to login as an option.
+    // Given to login.
     return []
   }
 }

@@ -95,8 +95,8 @@ test('an interrupted login leaves the file as it was', async () => {
   expect(JSON.parse(readFileSync(path, 'utf8')).token).toBe('glv_api_1')
 })
 
-test('logout removes the file, and says whether there was one', async () => {
+test('the file goes with its last profile', async () => {
   const path = await writeAccess({ HOME: home }, access)
-  expect(await removeAccess({ HOME: home })).toEqual({ path, wasThere: true })
-  expect(await removeAccess({ HOME: home })).toEqual({ path, wasThere: false })
+  expect(await removeAccess({ HOME: home }, 'default')).toBe(path)
+  await expect(removeAccess({ HOME: home }, 'default')).rejects.toThrow(`${path} has no profile default`)
 })

@@ -145,7 +145,7 @@ test.each(cases)('%s with %o', async (command, bodies, expected) => {
     return { kind: 'answer', status: 200, headers, body: JSON.stringify(bodies[end]) }
   }
   const { code, error } = await grandlivre(env, command)
-  expect([code, error]).toEqual([1, expect.stringContaining(expected)])
+  expect([code, error]).toEqual([5, expect.stringContaining(expected)])
   expect(error).not.toMatch(runtimeWords)
 })
 
@@ -157,7 +157,7 @@ test.each([null, 'x', [], [null, 5, {}], { parameter: 'x' }])(
     })
     proxy.fault = () => ({ kind: 'answer', status: 400, body })
     const { code, error } = await grandlivre(env, ['whoami'])
-    expect([code, error]).toEqual([1, expect.stringMatching(/^Refused \(ERR-VALIDATION\)\n/)])
+    expect([code, error]).toEqual([4, expect.stringMatching(/^Refused \(ERR-VALIDATION\)\n/)])
   },
 )
 

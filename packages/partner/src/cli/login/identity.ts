@@ -1,8 +1,8 @@
 /** What an access opens, as the service says. */
 
-import { Failure } from '../../../../terminal/src/command-errors.ts'
 import { numberOf, Requests } from '../../client/requests.ts'
 import type { Access } from '../access.ts'
+import { refusedFailure } from '../exit-codes.ts'
 import { howToChoose, listed, type Society, societyText } from '../folder.ts'
 
 export interface Identity {
@@ -37,7 +37,7 @@ export async function identify(
   const wanted = chosen ?? (target.type === 'api' ? String(target.societyId) : undefined)
   const society = societies.find(({ id }) => id === wanted) ?? null
   if (chosen !== undefined && society === null)
-    throw new Failure(`The token does not open the folder ${chosen}`, ['It opens:', ...listed(societies)])
+    throw refusedFailure(`The token does not open the folder ${chosen}`, ['It opens:', ...listed(societies)])
   return {
     baseUrl: requests.baseUrl,
     level: target.type === 'api' ? 'company' : 'firm',

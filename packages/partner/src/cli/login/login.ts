@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { command, type Given } from '../../../../terminal/src/command.ts'
-import { Failure, UsageError } from '../../../../terminal/src/command-errors.ts'
+import { UsageError } from '../../../../terminal/src/command-errors.ts'
 import {
   type Access,
   defaultProfile,
@@ -14,14 +14,13 @@ import {
   writeAccess,
 } from '../access.ts'
 import type { Call } from '../command.ts'
+import { localFailure } from '../exit-codes.ts'
 import { describe, identify } from './identity.ts'
 
 const options = {
   from: { value: 'file', help: 'take them from a credentials.json, such as the demo writes' },
   firm: { help: 'with --from: the token of the firm, which opens all its folders' },
   url: { value: 'address', help: 'https://host' },
-  token: { value: 'token', help: 'glv_api_... or glv_firm_...' },
-  secret: { value: 'text', help: 'the partner secret' },
 } as const
 
 const replace = { help: 'take the place of another access that the profile has' } as const
@@ -35,9 +34,8 @@ export const login = command({
 checks them, and keeps them in a file that only you can read. The environment
 (GRANDLIVRE_URL, GRANDLIVRE_TOKEN, GRANDLIVRE_SECRET) wins over this file.
 
-Other users of this machine can see the options of a running command. Leave out
---token and --secret to be asked for them; a script can pipe the answers, one a
-line.
+Token and secret are never options, which other users of this machine could
+see: a script pipes the answers, one a line.
 
 One file keeps several accesses, each under the name that --profile gives it:
 those of several firms, say. Without --profile it is the profile default.`,
@@ -60,7 +58,7 @@ async function runLogin(
   const isOfDemo = kept && isOnThisMachine(kept.baseUrl) && given.from !== undefined
   const isLost = kept && !isOfDemo && !isDeepStrictEqual(tokenOf(kept), tokenOf(access))
   if (isLost && !replaces)
-    throw new Failure(`The profile ${profile} holds another access, to ${kept.baseUrl}`, [
+    throw localFailure(`The profile ${profile} holds another access, to ${kept.baseUrl}`, [
       'Keep this one beside it with --profile <name>, or give --replace.',
     ])
   const identity = await identify(access, signal)
@@ -79,19 +77,14 @@ async function runLogin(
 
 const tokenOf = ({ baseUrl, token }: Access) => [baseUrl, token]
 
-async function accessFrom(
-  { society, terminal, signal }: Call,
-  { from, firm, ...given }: Login,
-): Promise<Access> {
-  const named = Object.keys(options).filter((name) => name in given)
-  if (from !== undefined && named.length > 0)
-    throw new UsageError(`--from holds everything: leave out --${named.join(' and --')}`)
+async function accessFrom({ society, terminal, signal }: Call, { from, firm, url }: Login): Promise<Access> {
+  if (from !== undefined && url !== undefined)
+    throw new UsageError('--from holds everything: leave out --url')
   if (from !== undefined) return readCredentials(from, society, firm)
-  if (firm)
-    throw new UsageError('--firm chooses a token of --from: without it, --token or an answer says which')
-  const baseUrl = given.url ?? (await answerTo('Address of the service (https://...):'))
-  const token = given.token ?? (await answerTo('Access token (not shown):', true))
-  const secret = given.secret ?? (await answerTo('Partner secret (not shown):', true))
+  if (firm) throw new UsageError('--firm chooses a token of --from: without it, the answer says which')
+  const baseUrl = url ?? (await answerTo('Address of the service (https://...):'))
+  const token = await answerTo('Access token (not shown):', true)
+  const secret = await answerTo('Partner secret (not shown):', true)
   return { baseUrl, token, secret, ...(society === undefined ? {} : { society }) }
 
   async function answerTo(question: string, hidden = false): Promise<string> {
@@ -108,7 +101,7 @@ async function readCredentials(
   isOfFirm = society !== undefined,
 ): Promise<Access> {
   const text = await readFile(path, 'utf8').catch((cause: Error) => {
-    throw new Failure(`--from: ${path} cannot be read: ${cause.message}`, undefined, { cause })
+    throw localFailure(`--from: ${path} cannot be read: ${cause.message}`, undefined, { cause })
   })
   const { baseUrl, companyToken, firmToken, thirdPartySecret } = parse(text, path)
   const token = isOfFirm ? firmToken : companyToken
@@ -117,7 +110,7 @@ async function readCredentials(
     [isOfFirm ? 'firmToken' : 'companyToken']: token,
     thirdPartySecret,
   }))
-    if (typeof value !== 'string') throw new Failure(`--from: ${path} has no text in ${name}`)
+    if (typeof value !== 'string') throw localFailure(`--from: ${path} has no text in ${name}`)
   return {
     baseUrl: baseUrl as string,
     token: token as string,
@@ -133,5 +126,5 @@ function parse(text: string, path: string): Record<string, unknown> {
   } catch {
     // Named below.
   }
-  throw new Failure(`--from: ${path} is not a JSON object`)
+  throw localFailure(`--from: ${path} is not a JSON object`)
 }

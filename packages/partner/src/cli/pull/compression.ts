@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { PassThrough, pipeline } from 'node:stream'
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
-import { Failure } from '../../../../terminal/src/command-errors.ts'
+import { localFailure } from '../exit-codes.ts'
 
 export interface Compression {
   name: 'none' | 'gzip' | 'zstd'
@@ -25,7 +25,7 @@ export function compressionOf(path: string): Compression {
   if (name !== 'zstd') return name === 'gzip' ? gzip : none
   const zstdCompress = zlib.zstdCompress as typeof zlib.zstdCompress | undefined
   if (zstdCompress === undefined)
-    throw new Failure(
+    throw localFailure(
       `Node ${process.versions.node} has no zstd, which ${path} needs`,
       'Use Node 22.15 or newer (23.8 in the 23 line), or let the name end in .gz.',
     )

@@ -1,6 +1,7 @@
 /** What stops a pull, in the words of its user, and how to go on. */
 import { Failure } from '../../../../terminal/src/command-errors.ts'
 import { partOf } from '../../client/files/part-file.ts'
+import { localFailure } from '../exit-codes.ts'
 
 const diskFull = ['ENOSPC', 'EDQUOT', 'EFBIG']
 const notAllowed = ['EACCES', 'EPERM', 'EROFS']
@@ -12,13 +13,13 @@ export function explained(error: unknown, out: string, signal: AbortSignal): unk
   if (fromSystem === undefined) return error
   const { code = '', message } = fromSystem
   if (diskFull.includes(code))
-    return new Failure(
+    return localFailure(
       `There is no room for ${partOf(out)}: ${message}`,
       'Make room and run the same command: it goes on. Or delete the file and its .json, and choose another --out.',
       { cause: error },
     )
   if (notAllowed.includes(code))
-    return new Failure(`${partOf(out)} cannot be written: ${message}`, 'Choose another --out.', {
+    return localFailure(`${partOf(out)} cannot be written: ${message}`, 'Choose another --out.', {
       cause: error,
     })
   return error

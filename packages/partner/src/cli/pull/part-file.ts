@@ -5,8 +5,8 @@
  * is at least as long as its state says. What is longer is cut off. The finished file appears by a rename.
  */
 import { open, readFile, stat } from 'node:fs/promises'
-import { Failure } from '../../../../terminal/src/command-errors.ts'
 import { createPart, namePart, partOf, replaceState, stateFileOf } from '../../client/files/part-file.ts'
+import { localFailure } from '../exit-codes.ts'
 import { isRunning } from '../running-process.ts'
 import { beginning, type Checkpoint } from './piece-writer.ts'
 
@@ -50,7 +50,7 @@ export async function openPart(out: string, source: Source, force: boolean) {
   // A kill just after the rename leaves the state alone.
   const left = size === undefined ? undefined : await stateToContinue(out, source, force)
   if (left === undefined && size !== undefined && !force)
-    throw new Failure(
+    throw localFailure(
       `${path} exists, and is not an unfinished pull`,
       'Move it away, choose another --out, or give --force to replace it.',
     )
@@ -79,7 +79,7 @@ export async function openPart(out: string, source: Source, force: boolean) {
       await file.sync()
       const { size, ino } = await file.stat()
       if (ino !== (await stat(path).catch(() => undefined))?.ino)
-        throw new Failure(
+        throw localFailure(
           `${path} was moved, or replaced by another pull`,
           'Let one pull end before another one writes the same file.',
         )
@@ -105,13 +105,13 @@ async function stateToContinue(out: string, source: Source, force: boolean): Pro
   })
   if (found === undefined) return undefined
   if (found.pid !== process.pid && isRunning(found.pid))
-    throw new Failure(
+    throw localFailure(
       `Another pull, process ${found.pid}, writes ${partOf(out)}`,
       `Wait for its end. If process ${found.pid} is something else, delete ${stateFileOf(out)} and ${partOf(out)}.`,
     )
   if (textOf(found) === textOf(source)) return found
   if (force) return undefined
-  throw new Failure(
+  throw localFailure(
     `${partOf(out)} is an unfinished pull of ${textOf(found)}, and this one is of ${textOf(source)}`,
     'Finish that one first, choose another --out, or give --force to discard it.',
   )
@@ -132,7 +132,7 @@ async function readState(out: string): Promise<State | undefined> {
   })
   if (text === undefined) return undefined
   if (isStateOfPull(text)) return JSON.parse(text)
-  throw new Failure(
+  throw localFailure(
     `${stateFileOf(out)} is not the state of an unfinished pull`,
     'Move it away, choose another --out, or give --force to begin anew.',
   )

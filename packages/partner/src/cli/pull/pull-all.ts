@@ -3,12 +3,13 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { countText, rateText, secondsText, sizeText } from '../../../../terminal/src/amounts.ts'
 import type { Given } from '../../../../terminal/src/command.ts'
-import { Failure, UsageError } from '../../../../terminal/src/command-errors.ts'
+import { UsageError } from '../../../../terminal/src/command-errors.ts'
 import { queryValues } from '../../client/api/routes.ts'
 import type { Downloaded } from '../../client/files/download.ts'
 import { partOf, stateFileOf } from '../../client/files/part-file.ts'
 import type { DoneExport, FullExportSelection } from '../../client/full-export.ts'
 import type { Call } from '../command.ts'
+import { localFailure } from '../exit-codes.ts'
 import { folderOf } from '../folder.ts'
 import { compressionNamed } from './compression.ts'
 import { explained } from './failures.ts'
@@ -96,7 +97,7 @@ export async function pullAll(call: Call, { year, ...wanted }: Wanted, out: stri
 async function refuseOther(out: string, force: boolean): Promise<void> {
   const state = await readFile(stateFileOf(out), 'utf8').catch(() => '')
   if (isStateOfPull(state) && !force)
-    throw new Failure(
+    throw localFailure(
       `${partOf(out)} is an unfinished pull of movements`,
       'Finish that one first, choose another --out, or give --force to discard it.',
     )

@@ -4,9 +4,10 @@ import { stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { countText, rateText, secondsText, sizeText } from '../../../../terminal/src/amounts.ts'
 import { command, type Given } from '../../../../terminal/src/command.ts'
-import { Failure, UsageError } from '../../../../terminal/src/command-errors.ts'
+import { UsageError } from '../../../../terminal/src/command-errors.ts'
 import { isOnThisMachine } from '../access.ts'
 import type { Call } from '../command.ts'
+import { localFailure } from '../exit-codes.ts'
 import { folderOf } from '../folder.ts'
 import { compressionOf } from './compression.ts'
 import { explained } from './failures.ts'
@@ -97,13 +98,13 @@ async function checkedOut({ out, all }: Pull, force: boolean): Promise<string> {
   if (!all) compressionOf(out)
   const found = await stat(out).catch(() => undefined)
   if (found?.isDirectory())
-    throw new Failure(`${out} is a folder`, `Name a file in it: --out ${out}/2025.ndjson`)
+    throw localFailure(`${out} is a folder`, `Name a file in it: --out ${out}/2025.ndjson`)
   if (found && !force)
-    throw new Failure(`${out} exists`, 'Choose another --out, or give --force to replace it.')
+    throw localFailure(`${out} exists`, 'Choose another --out, or give --force to replace it.')
   const folder = dirname(out)
   const parent = await stat(folder).catch(() => undefined)
   if (!parent?.isDirectory())
-    throw new Failure(`There is no folder ${folder}`, `Run mkdir -p '${folder}' first.`)
+    throw localFailure(`There is no folder ${folder}`, `Run mkdir -p '${folder}' first.`)
   return out
 }
 

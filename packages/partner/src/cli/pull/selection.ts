@@ -1,10 +1,11 @@
 /** Which movements a pull is about: the options of the command, and the exercice that a year means. */
 
 import type { Given } from '../../../../terminal/src/command.ts'
-import { Failure, UsageError } from '../../../../terminal/src/command-errors.ts'
+import { UsageError } from '../../../../terminal/src/command-errors.ts'
 import { queryValues } from '../../client/api/routes.ts'
 import type { Requests } from '../../client/requests.ts'
 import type { MovementSelection } from '../../client/selection.ts'
+import { refusedFailure } from '../exit-codes.ts'
 
 const valuesOf = queryValues['/mad/movements']
 
@@ -96,8 +97,8 @@ export async function findExercice(word: string, requests: Requests, signal: Abo
   if (found.length === 1) return found[0]!
   if (found.length > 1)
     throw new UsageError(`--exercice ${word} may mean any of these; give the id of one:`, found.map(lineOf))
-  if (exercices.length === 0) throw new Failure('The folder has no exercice')
-  throw new Failure(`The folder has no exercice ${word}`, ['It has:', ...exercices.map(lineOf)])
+  if (exercices.length === 0) throw refusedFailure('The folder has no exercice')
+  throw refusedFailure(`The folder has no exercice ${word}`, ['It has:', ...exercices.map(lineOf)])
 }
 
 /** An id before all else, so that a program that gives one always gets it; then a name, then a year. */

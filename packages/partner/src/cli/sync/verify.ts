@@ -5,10 +5,8 @@ import { Failure } from '../../../../terminal/src/command-errors.ts'
 import type { Run } from '../../sync/events.ts'
 import { verifyCopy } from '../../sync/sync.ts'
 import type { Call } from '../command.ts'
+import { exitCodes } from '../exit-codes.ts'
 import { copyOptions, eachRun, withCopies } from './copies.ts'
-
-/** Something differed, and is equal now. */
-const mendedCode = 3
 
 export const verify = command({
   name: 'verify',
@@ -54,5 +52,7 @@ async function verifyAll(call: Call, runs: Run[], repair: boolean): Promise<void
   if (total.differed.length === 0) return
   const differed = total.differed.join(', ')
   if (!repair) throw new Failure(`Different: ${differed}`, 'Without --no-repair they are read again.')
-  throw new Failure(`Different, and read again: ${differed}`, 'They are equal now.', { exitCode: mendedCode })
+  throw new Failure(`Different, and read again: ${differed}`, 'They are equal now.', {
+    exitCode: exitCodes.differs,
+  })
 }

@@ -280,7 +280,7 @@ test('an id that is none, or not the own one, is refused', async () => {
   expect(await grandlivre(lenient.env, ['webhook', 'doctor'])).toMatchObject({ code: 2 })
   expect(await grandlivre(lenient.env, ['webhook', 'doctor', 'x'])).toMatchObject({ code: 2 })
   const { code, error } = await grandlivre(lenient.env, ['webhook', 'doctor', '1'])
-  expect([code, error]).toEqual([1, expect.stringContaining('ERR-WEBHOOK-NOT-FOUND')])
+  expect([code, error]).toEqual([4, expect.stringContaining('ERR-WEBHOOK-NOT-FOUND')])
 })
 
 test('the list shows ids, addresses and kinds', async () => {

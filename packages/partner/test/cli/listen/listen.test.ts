@@ -49,7 +49,6 @@ async function listening(path: string, ...options: string[]): Promise<Listening>
     out: { write: (text) => (written.out += text) },
     err: { write: (text) => (written.error += text) },
     interrupt: () => stop.abort(new Error('Interrupted')),
-    now: () => performance.now(),
   })
   const target = path.startsWith('/') ? stage.receiver.url + path : path
   const words = ['listen', target, '--events', 'document', ...options]
@@ -208,7 +207,7 @@ describe('its subscription', () => {
     stop.abort(new Error('Interrupted'))
     expect((await ended).code).toBe(130)
     const refused = await grandlivre(env, ['listen', target, '--events', 'ledgers'])
-    expect([refused.code, refused.error]).toEqual([1, expect.stringContaining('onEvents')])
+    expect([refused.code, refused.error]).toEqual([4, expect.stringContaining('onEvents')])
     expect(await pullOnly()).toEqual([])
   })
 

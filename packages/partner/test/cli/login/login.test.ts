@@ -1,4 +1,4 @@
-/** `login`, `whoami` and `logout` as their users meet them. */
+/** `login`, `whoami` and `profiles` as their users meet them. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import {
   folderReference,
   setExportStage,
 } from '../../../../../test/support/stages/export-stage.ts'
-import { accessOf, grandlivre } from '../../support/cli/command-line.ts'
+import { accessOf, grandlivre, logIn } from '../../support/cli/command-line.ts'
 
 let stage: ExportStage
 let home: string
@@ -31,9 +31,8 @@ const folder = `111  Folder 111 (${folderReference})`
 
 test('login checks what it is given before it keeps it, and whoami reads it', async () => {
   const { GRANDLIVRE_URL: url, GRANDLIVRE_TOKEN: token, GRANDLIVRE_SECRET: secret } = company
-  const words = ['login', '--url', url!, '--token', token!, '--secret', secret!]
-  const done = await grandlivre({ HOME: home }, words)
-  expect(done).toMatchObject({ code: 0, error: '' })
+  const done = await logIn({ HOME: home }, company)
+  expect(done.code).toBe(0)
   expect(done.out).toContain(`Folder:  ${folder}`)
   expect(done.out).toContain(`Kept in ${file()}`)
   expect(JSON.parse(readFileSync(file(), 'utf8'))).toEqual({ baseUrl: url, token, secret })
@@ -73,12 +72,10 @@ test('login takes the credentials of the demo, and says that the environment win
 })
 
 test('a token that the service refuses is not kept, and the refusal says what to do', async () => {
-  const { GRANDLIVRE_URL: url, GRANDLIVRE_SECRET: secret } = company
-  const words = ['login', '--url', url!, '--token', 'glv_api_wrong', '--secret', secret!]
-  const refused = await grandlivre({ HOME: home }, words)
-  expect(refused).toMatchObject({ code: 1, out: '' })
+  const refused = await logIn({ HOME: home }, { ...company, GRANDLIVRE_TOKEN: 'glv_api_wrong' })
+  expect(refused).toMatchObject({ code: 4, out: '' })
   expect(refused.error).toMatch(
-    /^The access token is not known, .*\(ERR-API-TOKEN-NOT-FOUND\)\nCheck that token and secret belong together\..*\nRequest id: .+\n$/s,
+    /\nThe access token is not known, .*\(ERR-API-TOKEN-NOT-FOUND\)\nCheck that token and secret belong together\..*\nRequest id: .+\n$/s,
   )
   expect(() => readFileSync(file())).toThrow(expect.objectContaining({ code: 'ENOENT' }))
 })
@@ -96,7 +93,7 @@ describe('a firm token', () => {
       expect(seen.out).toContain(line)
     expect(seen.out).not.toContain('Folder:')
     const pulled = await grandlivre(firm, ['pull', '--exercice', '11', '--out', join(home, 'a.ndjson')])
-    expect(pulled.code).toBe(1)
+    expect(pulled.code).toBe(2)
     for (const line of [
       'The token opens several folders',
       `  ${folder}`,
@@ -120,21 +117,14 @@ describe('a firm token', () => {
 
   test('with a folder of another firm: an error lists those that it opens', async () => {
     const { code, error } = await grandlivre(firm, ['whoami', '--society', '121'])
-    expect(code).toBe(1)
+    expect(code).toBe(4)
     expect(error).toContain('The token does not open the folder 121\nIt opens:\n  111')
   })
 })
 
-test('logout removes the file, and then commands say how to get access', async () => {
-  const { GRANDLIVRE_URL: url, GRANDLIVRE_TOKEN: token, GRANDLIVRE_SECRET: secret } = company
-  await grandlivre({ HOME: home }, ['login', '--url', url!, '--token', token!, '--secret', secret!])
-  expect(await grandlivre({ HOME: home }, ['logout'])).toEqual({
-    code: 0,
-    out: `Removed ${file()}\n`,
-    error: '',
-  })
+test('without an access, commands say how to get one', async () => {
   expect(await grandlivre({ HOME: home }, ['whoami'])).toEqual({
-    code: 1,
+    code: 7,
     out: '',
     error:
       'There is no access to a ledger yet\n' +
@@ -142,34 +132,64 @@ test('logout removes the file, and then commands say how to get access', async (
   })
 })
 
+test('no option takes a secret: the command line would show it to other users', async () => {
+  for (const option of ['--token', '--secret'])
+    expect(await grandlivre({ HOME: home }, ['login', option, 'glv_x'])).toMatchObject({
+      code: 2,
+      error: expect.stringContaining(`There is no option ${option}`),
+    })
+})
+
 test('profiles are kept beside each other, and none is overwritten unless it is asked for', async () => {
-  const words = (access: Record<string, string>) => [
-    ...['login', '--url', access['GRANDLIVRE_URL']!, '--token', access['GRANDLIVRE_TOKEN']!],
-    ...['--secret', access['GRANDLIVRE_SECRET']!],
-  ]
   const run = (...all: string[]) => grandlivre({ HOME: home }, all)
-  await run(...words(company))
-  expect((await run(...words(firm), '--profile', 'firm')).out).toContain(`${file()}, profile firm`)
+  await logIn({ HOME: home }, company)
+  expect((await logIn({ HOME: home }, firm, '--profile', 'firm')).out).toContain(`${file()}, profile firm`)
   expect((await run('whoami')).out).toContain('Token:   of a company')
   expect((await run('whoami', '--profile', 'firm')).out).toContain('Token:   of a firm')
   // What is named wins over the environment.
   const { out } = await grandlivre({ HOME: home, ...company }, ['whoami', '--profile', 'firm'])
   expect(out).toContain('Token:   of a firm')
   const before = readFileSync(file(), 'utf8')
-  const refused = await run(...words(firm))
+  const refused = await logIn({ HOME: home }, firm)
   expect(refused).toMatchObject({
-    code: 1,
+    code: 7,
     error: expect.stringContaining('The profile default holds another access'),
   })
   expect(readFileSync(file(), 'utf8')).toBe(before)
-  expect((await run(...words(company), '--profile', 'firm', '--replace')).code).toBe(0)
+  expect((await logIn({ HOME: home }, company, '--profile', 'firm', '--replace')).code).toBe(0)
   expect((await run('whoami', '--profile', 'firm')).out).toContain('Token:   of a company')
   const unknown = await run('whoami', '--profile', 'other')
   expect(unknown.error).toContain('has no profile other\nIt has: default, firm\n')
   expect((await run('whoami', '--profile', 'a b')).code).toBe(2)
-  expect((await run('logout')).code).toBe(0)
+})
+
+test('profiles lists them without their secrets, and removes the one that is named', async () => {
+  const run = (...all: string[]) => grandlivre({ HOME: home }, all)
+  await logIn({ HOME: home }, company)
+  await logIn({ HOME: home }, firm, '--profile', 'firm', '--society', '112')
+  const { GRANDLIVRE_URL: url, GRANDLIVRE_SECRET: secret } = company
+  const listed = await run('profiles')
+  expect(listed).toEqual({
+    code: 0,
+    out: `default  ${url}  company\nfirm  ${url}  firm  folder 112\n`,
+    error: '',
+  })
+  const { out: lines } = await run('profiles', '--json')
+  const rows = lines.trimEnd().split('\n')
+  expect(rows.map((line) => JSON.parse(line))).toEqual([
+    { profile: 'default', baseUrl: url, level: 'company', society: null },
+    { profile: 'firm', baseUrl: url, level: 'firm', society: '112' },
+  ])
+  for (const hidden of [secret, company['GRANDLIVRE_TOKEN'], firm['GRANDLIVRE_TOKEN']])
+    expect(listed.out + lines).not.toContain(hidden)
+  expect(await run('profiles', 'remove', 'other')).toMatchObject({
+    code: 7,
+    error: expect.stringContaining('has no profile other\nIt has: default, firm\n'),
+  })
+  expect((await run('profiles', 'remove', 'default')).out).toBe(`Removed profile default from ${file()}\n`)
   expect((await run('whoami')).error).toContain('has no profile default')
   expect((await run('whoami', '--profile', 'firm')).code).toBe(0)
-  await run('logout', '--profile', 'firm')
+  expect((await run('profiles', 'remove', 'firm')).code).toBe(0)
   expect(() => readFileSync(file())).toThrow(expect.objectContaining({ code: 'ENOENT' }))
+  expect((await run('profiles', '--help')).out).toContain('Usage: grandlivre profiles\n')
 })

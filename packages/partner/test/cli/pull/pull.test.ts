@@ -80,7 +80,7 @@ describe.each(['ndjson', 'ndjson.gz', 'ndjson.zst'])('a file that ends in .%s', 
   test('continues after an interruption, and is compared with the ledger', async () => {
     const path = join(stage.out, `continued.${ending}`)
     const message = await interruptPull(path)
-    expect(message).toContain(`Interrupted. The same command goes on with ${path}.part.`)
+    expect(message).toContain(`Interrupted.\nThe same command goes on with ${path}.part.`)
     expect(filesOf(path)).toEqual([`continued.${ending}.part`, `continued.${ending}.part.json`])
     const { rows } = await stateOf(path)
     stage.proxy.asked = []
@@ -172,7 +172,7 @@ describe('a ledger that changes', () => {
     await stage.change(3)
     const { code, error } = await grandlivre(stage.env, words())
     // Another address is another source, so the environment of the first run is needed.
-    expect([code, error]).toEqual([1, expect.stringContaining('is an unfinished pull of')])
+    expect([code, error]).toEqual([7, expect.stringContaining('is an unfinished pull of')])
     const second = await grandlivre(stage.proxied, words())
     expect(second.error).toContain('The ledger changed between two parts of the transfer: beginning anew')
     expect(await factsOfFile(out)).toEqual(await stage.source())
@@ -227,7 +227,7 @@ describe('an unfinished file', () => {
     }
     const { code, error } = await grandlivre(stage.proxied, words())
     expect([code, error]).toEqual([
-      1,
+      7,
       expect.stringContaining('.part was moved, or replaced by another pull'),
     ])
     expect(existsSync(out)).toBe(false)
@@ -252,7 +252,7 @@ describe('an unfinished file', () => {
     await interruptPull()
     const other = words('--draft')
     const refused = await grandlivre(stage.proxied, other)
-    expect(refused.code).toBe(1)
+    expect(refused.code).toBe(7)
     expect(refused.error).toContain(
       `${out}.part is an unfinished pull of exercice ${stage.exerciceId} of the folder ${stage.folderId} at`,
     )
@@ -264,7 +264,7 @@ describe('an unfinished file', () => {
   test('that is not of a pull is left alone', async () => {
     writeFileSync(`${out}.part`, 'mine')
     const refused = await grandlivre(stage.env, words())
-    expect([refused.code, refused.error]).toEqual([1, expect.stringContaining('is not an unfinished pull')])
+    expect([refused.code, refused.error]).toEqual([7, expect.stringContaining('is not an unfinished pull')])
     writeFileSync(`${out}.part.json`, '{}')
     const again = await grandlivre(stage.env, words())
     expect(again.error).toContain(`${out}.part.json is not the state of an unfinished pull`)
@@ -277,7 +277,7 @@ describe('an unfinished file', () => {
     writeFileSync(`${out}.part.json`, JSON.stringify(state))
     const { code, error } = await grandlivre(stage.proxied, words('--force'))
     expect([code, error]).toEqual([
-      1,
+      7,
       expect.stringContaining(`Another pull, process ${process.ppid}, writes`),
     ])
   })
@@ -286,7 +286,7 @@ describe('an unfinished file', () => {
 test('an existing file is refused; with --force it stays until the new one is proven', async () => {
   writeFileSync(out, 'old')
   const refused = await grandlivre(stage.env, words())
-  expect(refused).toMatchObject({ code: 1, out: '' })
+  expect(refused).toMatchObject({ code: 7, out: '' })
   expect(refused.error).toContain(`${out} exists\nChoose another --out, or give --force to replace it.`)
   stage.proxy.fault = (path) => (isStream(path) ? { kind: 'flip', at: 10 } : undefined)
   expect((await grandlivre(stage.proxied, words('--force'))).code).toBe(1)

@@ -104,7 +104,7 @@ test('several accesses share a copy, each with the folders of its firm', async (
   const token = `glv_firm_${'x'.repeat(43)}`
   await writeAccess(env, { baseUrl: stage.service.url, token, secret }, 'ended')
   expect(await call('sync', 'ended', 'south')).toMatchObject({
-    code: 1,
+    code: 4,
     out: expect.stringContaining('0 of 1 ledgers copied'),
     error: expect.stringContaining('ERR-FIRM-TOKEN-NOT-FOUND'),
   })
@@ -140,10 +140,10 @@ test('what no longer is, and what does not fit, ends with what to do', async () 
     error: expect.stringContaining('--society <id> chooses folders'),
   })
   const lines = await grandlivre(firm(), ['sync', '--to', join(out, 'copy.ndjson')])
-  expect(lines).toMatchObject({ code: 1, error: expect.stringContaining('grandlivre pull') })
+  expect(lines).toMatchObject({ code: 7, error: expect.stringContaining('grandlivre pull') })
   const none = newFile()
   const verified = await grandlivre(firm(), ['verify', '--to', none])
-  expect(verified).toMatchObject({ code: 1, error: expect.stringContaining(`grandlivre sync --to ${none}`) })
+  expect(verified).toMatchObject({ code: 7, error: expect.stringContaining(`grandlivre sync --to ${none}`) })
   const former = newFile()
   ask(former, 'pragma application_id = 0x474c5652')
   const database = new DatabaseSync(former)
@@ -151,7 +151,7 @@ test('what no longer is, and what does not fit, ends with what to do', async () 
   database.close()
   const refused = await grandlivre(firm(), ['sync', '--to', former])
   expect(refused).toMatchObject({
-    code: 1,
+    code: 7,
     error: expect.stringContaining(`grandlivre sync --again --to ${former}`),
   })
   expect(await grandlivre(firm(), ['sync', '--again', '--to', former])).toMatchObject({ code: 0 })
@@ -160,5 +160,5 @@ test('what no longer is, and what does not fit, ends with what to do', async () 
     { ...firm(), GRANDLIVRE_URL: stage.service.url.replace('127.0.0.1', 'localhost') },
     ['sync', '--to', former],
   )
-  expect(moved).toMatchObject({ code: 1, error: expect.stringContaining('is a copy of the ledgers at') })
+  expect(moved).toMatchObject({ code: 7, error: expect.stringContaining('is a copy of the ledgers at') })
 })

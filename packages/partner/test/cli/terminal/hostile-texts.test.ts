@@ -1,6 +1,6 @@
 /** What servers, folders and receivers write reaches no terminal of a partner as it is. */
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -30,6 +30,10 @@ beforeAll(async () => {
   const home = { HOME: folder, XDG_CONFIG_HOME: folder, XDG_STATE_HOME: folder }
   company = { ...accessOf(proxy.url, stage.company), ...home }
   firm = { ...accessOf(proxy.url, stage.firm), ...home }
+  const { GRANDLIVRE_TOKEN: firmToken, GRANDLIVRE_SECRET: thirdPartySecret } = firm
+  const companyToken = company['GRANDLIVRE_TOKEN']
+  const credentials = { baseUrl: proxy.url, companyToken, firmToken, thirdPartySecret }
+  writeFileSync(join(folder, 'credentials.json'), JSON.stringify(credentials))
 })
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
@@ -42,15 +46,11 @@ beforeEach(() => {
 
 const at = (name: string) => join(folder, name)
 const year = ['--exercice', '2025', '--out', at('year.ndjson')]
-const login = () => [
-  ...['login', '--url', firm['GRANDLIVRE_URL']!, '--token', firm['GRANDLIVRE_TOKEN']!],
-  ...['--secret', firm['GRANDLIVRE_SECRET']!],
-]
-
 /** Every command, as far as it gets with a token that opens several folders. */
 const words: Record<string, () => string[]> = {
-  login,
-  logout: () => ['logout'],
+  login: () => ['login', '--from', at('credentials.json'), '--firm', '--replace'],
+  profiles: () => ['profiles'],
+  'profiles remove': () => ['profiles', 'remove', 'none'],
   whoami: () => ['whoami'],
   folders: () => ['folders'],
   pull: () => ['pull', ...year],
@@ -90,8 +90,8 @@ describe.each(Object.keys(words))('%s', (name) => {
   test('with messages, ids and headers of a server', async () => {
     proxy.fault = () => json({ error: { code: `ERR-${hostile}`, message: hostile, details: {} } }, 400)
     const { code, out, error } = await grandlivre(company, words[name]!())
-    expect(code).toBe(name === 'logout' ? 0 : 1)
-    if (code === 1) {
+    expect(code).toBe({ profiles: 0, 'profiles remove': 7 }[name] ?? 4)
+    if (code === 4) {
       expect(error).toContain('Ab\\x1b[31mc\\x9b2Jd\\x07e')
       expect(error).toContain('r\\x9b31m\\x85')
     }

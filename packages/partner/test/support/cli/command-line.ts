@@ -37,10 +37,14 @@ export async function grandlivre(
 export function testTerminal(written: { out: string; error: string }, input = ''): Terminal {
   return createTerminal({
     input: Readable.from(input === '' ? [] : [input]),
-    out: { write: (text) => (written.out += text) },
+    out: {
+      write(content, done) {
+        written.out += typeof content === 'string' ? content : new TextDecoder().decode(content)
+        done?.()
+      },
+    },
     err: { write: (text) => (written.error += text) },
     interrupt: () => {},
-    now: () => performance.now(),
   })
 }
 
@@ -81,4 +85,14 @@ export function accessOf(url: string, headers: Record<string, string>): Record<s
     GRANDLIVRE_SECRET: headers['X-Third-Party-Secret']!,
     ...(headers['society-id'] === undefined ? {} : { GRANDLIVRE_SOCIETY: headers['society-id'] }),
   }
+}
+
+/** A login as a script does it: token and secret are piped. */
+export function logIn(
+  env: Record<string, string>,
+  access: Record<string, string>,
+  ...more: string[]
+): Promise<CommandResult> {
+  const input = `${access['GRANDLIVRE_TOKEN']}\n${access['GRANDLIVRE_SECRET']}\n`
+  return grandlivre(env, ['login', '--url', access['GRANDLIVRE_URL']!, ...more], { input })
 }

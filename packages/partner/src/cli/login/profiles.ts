@@ -1,0 +1,41 @@
+/** `grandlivre profiles`: the accesses that login kept, and removing one. */
+import { command } from '../../../../terminal/src/command.ts'
+import { loginFile, profileKind, readProfiles, removeAccess, variablesSet } from '../access.ts'
+import type { Call } from '../command.ts'
+
+const levels = { glv_firm_: 'firm', glv_api_: 'company' } as const
+
+const list = command({
+  name: 'profiles',
+  summary: 'list the accesses that login kept',
+  about: `Lists the profiles of the file that grandlivre login wrote: name, address, level
+of the token, and folder. Tokens and secrets are not shown.`,
+  async run({ terminal, env, json }: Call) {
+    for (const [profile, { baseUrl, token, society }] of readProfiles(loginFile(env))) {
+      const [, level = null] = Object.entries(levels).find(([start]) => token.startsWith(start)) ?? []
+      if (json) terminal.json({ profile, baseUrl, level, society: society ?? null })
+      else
+        terminal.print(
+          [profile, baseUrl, ...(level ? [level] : []), ...(society ? [`folder ${society}`] : [])].join('  '),
+        )
+    }
+    const set = variablesSet(env)
+    if (set.length > 0) terminal.note(`${set.join(', ')} of this environment win over the default profile.`)
+  },
+})
+
+const remove = command({
+  name: 'profiles remove',
+  summary: 'remove one of them',
+  about: `Removes a profile from the file that grandlivre login wrote, and the file with
+its last one. The token stays valid: ask the operators of the service to revoke
+it.`,
+  arguments: { name: { is: profileKind, help: 'as profiles shows it; default, where login named none' } },
+  async run({ terminal, env, json }: Call, { name: profile }) {
+    const file = await removeAccess(env, profile)
+    if (json) terminal.json({ file, profile })
+    else terminal.print(`Removed profile ${profile} from ${file}`)
+  },
+})
+
+export const profiles = [list, remove]
