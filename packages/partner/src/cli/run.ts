@@ -80,20 +80,20 @@ export async function run(words: string[], surroundings: Surroundings): Promise<
  * On standard error: the message, what to do, and the id by which the operators find the request; with --json, also where
  * the command line could not be read, one object as the last line.
  */
-function tell(terminal: Terminal, error: unknown, words: string[], call: Call | undefined): void {
+export function tell(terminal: Terminal, error: unknown, words: string[], call?: Call): void {
   const { remedy: own, ...told } = objectOf(error)
   const remedy =
     error instanceof UsageError
       ? usageHints(partnerProgram, words, error)
       : [...own, ...addressIf(error, call)]
   const { message, code, requestId } = told
-  if (words.includes('--json'))
-    return terminal.note(printableJson({ ...told, remedy: remedy.join('\n') || null }))
-  terminal.note([
+  const lines = [
     error instanceof GrandlivreError ? `${message} (${code})` : message,
     ...remedy,
     ...(requestId === null ? [] : [`Request id: ${requestId}`]),
-  ])
+  ]
+  const object = { ...told, remedy: remedy.join('\n') || null }
+  terminal.note(words.includes('--json') ? printableJson(object) : lines)
 }
 
 function callOf(given: Record<string, unknown>, { env, signal, ...surroundings }: Surroundings): Call {

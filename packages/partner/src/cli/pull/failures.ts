@@ -1,17 +1,27 @@
 /** What stops a pull, in the words of its user, and how to go on. */
+import { tmpdir } from 'node:os'
 import { Failure } from '../../../../terminal/src/command-errors.ts'
 import { partOf } from '../../client/files/part-file.ts'
 import { localFailure } from '../exit-codes.ts'
+import { isOutput } from './to-output.ts'
 
 const diskFull = ['ENOSPC', 'EDQUOT', 'EFBIG']
 const notAllowed = ['EACCES', 'EPERM', 'EROFS']
 
-/** @returns the error to throw: of the disk and of an interruption a Failure, any other as it is */
+/** @param out a file, or - @returns the error to throw: of the disk and of an interruption a Failure, any other as it is */
 export function explained(error: unknown, out: string, signal: AbortSignal): unknown {
-  if (signal.aborted) return new Failure('Interrupted', `The same command goes on with ${partOf(out)}.`)
-  const fromSystem = systemErrorIn(error)
+  const isKept = !isOutput(out)
+  if (signal.aborted)
+    return new Failure('Interrupted', isKept ? `The same command goes on with ${partOf(out)}.` : [])
+  const fromSystem = error instanceof Failure ? undefined : systemErrorIn(error)
   if (fromSystem === undefined) return error
   const { code = '', message } = fromSystem
+  if (!isKept)
+    return localFailure(
+      `The export cannot be kept in ${tmpdir()}: ${message}`,
+      'Make room there, set TMPDIR to another folder, or name a file.',
+      { cause: error },
+    )
   if (diskFull.includes(code))
     return localFailure(
       `There is no room for ${partOf(out)}: ${message}`,

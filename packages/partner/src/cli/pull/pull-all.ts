@@ -15,6 +15,7 @@ import { compressionNamed } from './compression.ts'
 import { explained } from './failures.ts'
 import { isStateOfPull } from './part-file.ts'
 import { findExercice, selectionOptions } from './selection.ts'
+import { isOutput, writeFile } from './to-output.ts'
 
 const valuesOf = queryValues['/mad/all']
 /** As people write them. */
@@ -56,11 +57,12 @@ export function wantedExport(given: Given<unknown, typeof selectionOptions & typ
 export async function pullAll(call: Call, { year, ...wanted }: Wanted, out: string, force: boolean) {
   const { terminal, signal, json } = call
   const started = performance.now()
-  await refuseOther(out, force)
+  if (!isOutput(out)) await refuseOther(out, force)
   const society = await folderOf(call.ledger().requests, call.access().society, signal)
   const ledger = call.ledger(society)
   const exercice = year === undefined ? undefined : await findExercice(year, ledger.requests, signal)
   const compression = compressionNamed(out)
+  terminal.progress('Waiting for the service to make the export')
   try {
     const made = await ledger.fullExport(
       {
@@ -78,15 +80,23 @@ export async function pullAll(call: Call, { year, ...wanted }: Wanted, out: stri
       },
     )
     if (made.wasThere) terminal.note('The service had made this export within the last hour')
-    const downloaded = await made.download(out, {
-      signal,
-      onProgress: ({ bytes, size }) =>
-        terminal.progress(`Downloading: ${sizeText(bytes)} of ${sizeText(size)}`, bytes / size),
-      onRestart: (reason) => terminal.note(`${reason}: beginning anew`),
-    })
+    const download = (file: string) =>
+      made.download(file, {
+        signal,
+        onProgress: ({ bytes, size }) =>
+          terminal.progress(`Downloading: ${sizeText(bytes)} of ${sizeText(size)}`, bytes / size),
+        onRestart: (reason) => terminal.note(`${reason}: beginning anew`),
+      })
+    const downloaded = isOutput(out) ? await writeFile(call, download) : await download(out)
     const ms = performance.now() - started
     if (json)
-      return terminal.json({ ...made.status, ...downloaded, file: resolve(out), seconds: ms / 1000, society })
+      return terminal.json({
+        ...made.status,
+        ...downloaded,
+        file: isOutput(out) ? out : resolve(out),
+        seconds: ms / 1000,
+        society,
+      })
     terminal.print(summaryOf(out, made.status, downloaded, ms))
   } catch (error) {
     throw explained(error, out, signal)

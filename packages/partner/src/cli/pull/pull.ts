@@ -14,10 +14,15 @@ import { explained } from './failures.ts'
 import { exportOptions, pullAll, wantedExport } from './pull-all.ts'
 import { type Order, type Pulled, pullMovements } from './pull-movements.ts'
 import { type Exercice, selectionOf, selectionOptions, type Wanted, wantedOf } from './selection.ts'
+import { besideOutput, isOutput, writeMovements } from './to-output.ts'
 
 const options = {
   ...selectionOptions,
-  out: { value: 'file', required: true, help: 'compressed if it ends in .gz or .zst' },
+  out: {
+    value: 'file',
+    required: true,
+    help: 'compressed if it ends in .gz or .zst; - is standard output',
+  },
   force: { help: 'replace the file, and discard an unfinished one of another pull' },
   wire: {
     value: 'encoding',
@@ -42,18 +47,25 @@ ledger changed in between, it begins anew.
 Name the movements by --exercice, or by --from and --to. A full export (--all)
 is a file that the service makes first: the whole folder with its accounts,
 journals and drafts. --exercice, --from, --to and --journals choose a part of
-it, where the format has parts.`,
+it, where the format has parts.
+
+--out - writes to standard output, uncompressed, and everything else to standard
+error. Only exit code 0 says that all of it came and is proven; what was cut off
+cannot be continued. A full export is proven in the folder for temporary files
+(TMPDIR) before its first byte is written.`,
   options,
   examples: [
     'grandlivre pull --exercice 2025 --out 2025.ndjson.zst',
     'grandlivre pull --from 2025-01-01 --to 2025-03-31 --out quarter.ndjson',
     'grandlivre pull --all --format csv --out folder.csv.gz',
+    'grandlivre pull --exercice 2025 --out - | gzip > 2025.ndjson.gz',
   ],
   run: runPull,
 })
 
-async function runPull(call: Call, given: Pull): Promise<void> {
+async function runPull(caller: Call, given: Pull): Promise<void> {
   const force = given.force === true
+  const call = isOutput(given.out) ? { ...caller, terminal: besideOutput(caller.terminal) } : caller
   if (given.all) {
     const wanted = wantedExport(given)
     return pullAll(call, wanted, await checkedOut(given, force), force)
@@ -82,19 +94,30 @@ async function pullSelection(
     source: { baseUrl, society, selection: { ...selection } },
     encoding: encoding ?? (isOnThisMachine(baseUrl) ? 'identity' : undefined),
   }
-  const pulled = await pullMovements(order, { ledger, terminal, signal }).catch((error) => {
-    throw explained(error, out, signal)
-  })
+  const surroundings = { ledger, terminal, signal }
+  const pulled = isOutput(out)
+    ? await writeMovements(order, surroundings)
+    : await pullMovements(order, surroundings).catch((error) => {
+        throw explained(error, out, signal)
+      })
   const ms = performance.now() - started
   if (json) {
     const { period } = exercice ?? {}
-    return terminal.json({ file: resolve(out), ...pulled, seconds: ms / 1000, society, selection, period })
+    return terminal.json({
+      file: isOutput(out) ? out : resolve(out),
+      ...pulled,
+      seconds: ms / 1000,
+      society,
+      selection,
+      period,
+    })
   }
   terminal.print(summaryOf(out, pulled, ms))
 }
 
-/** @returns the path, if a file can be made there */
+/** @returns the path, if a file can be made there, or - */
 async function checkedOut({ out, all }: Pull, force: boolean): Promise<string> {
+  if (isOutput(out)) return out
   if (!all) compressionOf(out)
   const found = await stat(out).catch(() => undefined)
   if (found?.isDirectory())
@@ -118,7 +141,7 @@ function summaryOf(out: string, pulled: Pulled, ms: number): string[] {
   const proof =
     provedBy === 'trailers'
       ? "the answer's row count and SHA-256 are those of the file"
-      : 'the file was compared with the blocks of the ledger'
+      : 'its lines were compared with the blocks of the ledger'
   return [
     out,
     `${countText(rows)} movements, ${size}, ${secondsText(ms)}, ${rateText(bytes, ms)}`,

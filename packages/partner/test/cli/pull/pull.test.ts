@@ -148,7 +148,7 @@ describe('an answer that is spoiled', () => {
     const { code, out: printed, error } = await grandlivre(stage.proxied, words())
     expect([code, error]).toEqual([0, expect.stringContaining('cannot be proven: beginning anew')])
     expect(await factsOfFile(out)).toEqual(await stage.source())
-    expect(printed).toContain('Whole:   the file was compared with the blocks of the ledger')
+    expect(printed).toContain('Whole:   its lines were compared with the blocks of the ledger')
     expect(printed).not.toContain('row count and SHA-256')
   })
 

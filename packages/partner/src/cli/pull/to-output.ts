@@ -1,0 +1,76 @@
+/**
+ * `--out -`: bytes on standard output, and all else on standard error. What was written cannot be taken back, so the exit
+ * code says whether it is proven, and no later run goes on with it.
+ */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { countText, sizeText } from '../../../../terminal/src/amounts.ts'
+import { UsageError } from '../../../../terminal/src/command-errors.ts'
+import { printableJson } from '../../../../terminal/src/printable.ts'
+import type { Terminal } from '../../../../terminal/src/terminal.ts'
+import { GrandlivreError } from '../../client/errors.ts'
+import { localFailure } from '../exit-codes.ts'
+import type { Order, Pulled, Surroundings } from './pull-movements.ts'
+
+export const isOutput = (out: string) => out === '-'
+
+/** @throws {UsageError} if standard output is a terminal */
+export function besideOutput(terminal: Terminal): Terminal {
+  if (!terminal.bytes)
+    throw new UsageError(
+      '--out - writes bytes, and a terminal would obey what is in them: pipe them on, or name a file',
+    )
+  return { ...terminal, print: terminal.note, json: (value) => terminal.note(printableJson(value)) }
+}
+
+const unproven =
+  'Discard what came: it is not proven, and nothing goes on with it. Run the command again, or name a file.'
+
+/** Compares all lines with the blocks of the ledger while they pass, also where a connection breaks in between. */
+export async function writeMovements(
+  { selection, encoding }: Pick<Order, 'selection' | 'encoding'>,
+  { ledger, terminal, signal }: Surroundings,
+): Promise<Pulled> {
+  const stream = ledger.movements(selection, { signal, encoding, proof: 'blocks' })
+  const { progress } = stream
+  const hash = createHash('sha256')
+  try {
+    for await (const chunk of stream.chunks()) {
+      hash.update(chunk)
+      await write(terminal, chunk)
+      terminal.progress(`${countText(progress.rows)} movements, ${sizeText(progress.bytes)}`)
+    }
+  } catch (error) {
+    if (!(error instanceof GrandlivreError) || progress.bytes === 0) throw error
+    const { code, message, status, requestId } = error
+    throw new GrandlivreError(code, message, { status, requestId, remedy: unproven, cause: error })
+  }
+  const { rows, bytes, wireBytes, connections, cursor = '' } = progress
+  const sha256 = hash.digest('hex')
+  return { rows, bytes, fileBytes: bytes, sha256, cursor, provedBy: 'blocks', wireBytes, connections }
+}
+
+/** Downloads and proves a file in the folder for temporary files before its first byte is written. */
+export async function writeFile<Result>(
+  { terminal, signal }: Pick<Surroundings, 'terminal' | 'signal'>,
+  download: (file: string) => Promise<Result>,
+): Promise<Result> {
+  const folder = await mkdtemp(join(tmpdir(), 'grandlivre-'))
+  try {
+    const file = join(folder, 'export')
+    const result = await download(file)
+    for await (const chunk of createReadStream(file, { signal })) await write(terminal, chunk)
+    return result
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function write({ bytes }: Terminal, chunk: Uint8Array): Promise<void> {
+  await bytes!(chunk).catch((cause: Error) => {
+    throw localFailure(`Standard output takes no more: ${cause.message}`, unproven, { cause })
+  })
+}

@@ -1,0 +1,135 @@
+/** `grandlivre pull --out -`: what reaches standard output, and what the exit code says of it. */
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { buffer, text } from 'node:stream/consumers'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { environment } from '../../../../../test/support/process.ts'
+import { until } from '../../../../../test/support/until.ts'
+import { grandlivre, startGrandlivre } from '../../support/cli/command-line.ts'
+import { setYearStage, type YearStage } from '../../support/cli/year-stage.ts'
+import type { Fault } from '../../support/client/faulty-proxy.ts'
+
+const program = resolve(import.meta.dirname, '../../../src/grandlivre.ts')
+let stage: YearStage
+beforeAll(async () => {
+  stage = await setYearStage()
+})
+afterAll(() => stage.close())
+beforeEach(() => {
+  stage.proxy.fault = () => undefined
+})
+
+const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+const movements = (...more: string[]) => ['pull', '--exercice', stage.exerciceId, '--out', '-', ...more]
+
+/** Spoils the answers with movements, one fault each. */
+function spoil(...faults: (Fault | undefined)[]): void {
+  stage.proxy.fault = (path) => (path.includes('/mad/movements?') ? faults.shift() : undefined)
+}
+
+/** In a process and a folder of its own. @param shell what bash does with it: `"$@" | head -n 1` */
+async function pulled(words: string[], shell = '"$@"') {
+  const temporary = join(stage.out, 'tmp')
+  mkdirSync(temporary, { recursive: true })
+  const child = spawn('bash', ['-c', shell, 'bash', process.execPath, program, ...words], {
+    cwd: stage.out,
+    env: { ...environment, ...stage.proxied, TMPDIR: temporary, NODE_DISABLE_COMPILE_CACHE: '1' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const ended = once(child, 'close')
+  const [out, error, [code]] = await Promise.all([buffer(child.stdout), text(child.stderr), ended])
+  expect([existsSync(join(stage.out, '-')), readdirSync(temporary)]).toEqual([false, []])
+  return { code, out, error, lines: error.trimEnd().split('\n') }
+}
+
+describe('movements', () => {
+  test('come as the service has them, and the summary goes to standard error', async () => {
+    const source = await stage.source()
+    const { code, out, lines } = await pulled(movements('--json'))
+    expect(code).toBe(0)
+    expect(sha256(out)).toBe(source.sha256)
+    expect(JSON.parse(lines.at(-1)!)).toMatchObject({ ...source, file: '-', provedBy: 'blocks' })
+    expect(await pulled(movements('--quiet'))).toMatchObject({ code: 0, error: '' })
+  })
+
+  test.each(['cut', 'end'] as const)('come whole and proven through a %s', async (kind) => {
+    spoil({ kind, afterBytes: 1_000_000 })
+    const { code, out, error } = await pulled(movements())
+    expect([code, sha256(out)]).toEqual([0, (await stage.source()).sha256])
+    expect(error).toContain('Whole:   its lines were compared with the blocks of the ledger')
+  })
+
+  test('with one wrong bit are not proven: exit code 1', async () => {
+    spoil({ kind: 'flip', at: 2_000_000 })
+    const { code, lines } = await pulled(movements('--json'))
+    expect(code).toBe(1)
+    expect(JSON.parse(lines.at(-1)!)).toMatchObject({
+      code: 'NOT-PROVEN',
+      remedy: expect.stringMatching(/^Discard what came/),
+    })
+  })
+
+  test('of a ledger that changes in between cannot be continued: exit code 1', async () => {
+    stage.proxy.fault = async (path) => {
+      if (!path.includes('/mad/movements?')) return undefined
+      if (path.includes('after=')) await stage.change(3)
+      return { kind: 'cut', afterBytes: 1_000_000 }
+    }
+    const { code, error } = await pulled(movements())
+    expect([code, error]).toEqual([1, expect.stringContaining('(LEDGER-CHANGED)\nDiscard what came')])
+  })
+
+  test('whose reader closes the pipe end with exit code 7 and one sentence', async () => {
+    const { code, out, error } = await pulled(movements('--quiet'), '"$@" | head -n 1; exit $PIPESTATUS')
+    expect(out.toString().split('\n')).toHaveLength(2)
+    expect([code, error]).toEqual([
+      7,
+      expect.stringMatching(/^Standard output takes no more: .*EPIPE\nDiscard .*\n$/),
+    ])
+  })
+
+  test('on a full disk end with exit code 7 and one object', async () => {
+    const { code, error } = await pulled(movements('--quiet', '--json'), '"$@" > /dev/full')
+    expect([code, JSON.parse(error)]).toMatchObject([
+      7,
+      { code: 'LOCAL', message: expect.stringContaining('ENOSPC') },
+    ])
+  })
+
+  test('end with exit code 130 when they are interrupted', async () => {
+    spoil({ kind: 'stall', afterBytes: 1_000_000 })
+    const run = startGrandlivre(stage.proxied, movements('--quiet'))
+    await until(() => run.soFar.out !== '')
+    run.child.kill('SIGINT')
+    const { code, error } = await run.ended
+    expect([code, error]).toEqual([130, 'Interrupted.\n'])
+  })
+})
+
+describe('a full export', () => {
+  const all = ['pull', '--all', '--format', 'csv', '--out', '-']
+
+  test('comes as the file does', async () => {
+    const file = join(stage.out, 'folder.csv')
+    expect((await grandlivre(stage.env, all.with(-1, file))).code).toBe(0)
+    const { code, out, lines } = await pulled([...all, '--json'])
+    expect([code, sha256(out)]).toEqual([0, sha256(readFileSync(file))])
+    expect(JSON.parse(lines.at(-1)!)).toMatchObject({ file: '-', bytes: out.length, isContentVerified: true })
+  })
+
+  test('that is not the one of its status leaves nothing on standard output', async () => {
+    stage.proxy.fault = (path) => {
+      if (!path.includes('/mad/all?')) return undefined
+      return {
+        kind: 'rewrite',
+        body: (whole) => Buffer.from(String(whole).replaceAll(/"(fileSha256|sha256)":"./g, '"$1":"0')),
+      }
+    }
+    const { code, out, error } = await pulled(all)
+    expect([code, out.length]).toEqual([1, 0])
+    expect(error).toContain('(FILE-DIFFERS)')
+  })
+})
