@@ -33,7 +33,7 @@ export async function openCopy(to: string, options: OpenOptions = {}): Promise<C
   // The address of another database may have a password.
   throw clientError('COPY-REFUSED', `${to.replace(/\/\/.*@/, '//')} names no kind of copy`, {
     remedy:
-      'Files of lines are made by grandlivre pull. Write --to <file>.sqlite or --to postgres://user:password@host/database.',
+      'Files of lines are made by grandlivre pull. Write --to <file>.sqlite or --to postgres://user@host/database.',
   })
 }
 

@@ -1,6 +1,6 @@
 /** Which ledgers `sync` and `verify` are about, and where their copy is. */
 import { Failure, UsageError } from '../../../../terminal/src/command-errors.ts'
-import type { OpenOptions } from '../../sync/copy.ts'
+import type { Copy, OpenOptions } from '../../sync/copy.ts'
 import type { Run } from '../../sync/events.ts'
 import { openCopy } from '../../sync/sync.ts'
 import { findAccess, isOnThisMachine, profileKind } from '../access.ts'
@@ -8,7 +8,7 @@ import type { Call } from '../command.ts'
 import { reportOf } from './report.ts'
 
 export const copyOptions = {
-  to: { value: 'copy', required: true, help: '<file>.sqlite or postgres://user:password@host/database' },
+  to: { value: 'copy', required: true, help: '<file>.sqlite or postgres://user@host/database' },
   society: { value: 'id', several: true, help: 'only this folder, or these' },
   profile: {
     value: 'name',
@@ -24,6 +24,19 @@ export interface Given {
   society?: string[]
   profile?: string[]
   exercice?: string
+}
+
+/**
+ * Opens the copy that `--to` names.
+ * @throws {UsageError} for a password, which other users of this machine could see
+ */
+export function openAt(to: string, options: OpenOptions): Promise<Copy> {
+  const address = URL.canParse(to) ? new URL(to) : undefined
+  if (address?.password || address?.searchParams.has('password'))
+    throw new UsageError('--to holds a password, which other users of this machine can see', [
+      'Leave it out, and set PGPASSWORD, or write it to ~/.pgpass, which only you can read.',
+    ])
+  return openCopy(to, options)
 }
 
 /**
@@ -46,7 +59,7 @@ export async function withCopies(
   try {
     for (const name of profile) {
       const { society: usual, ...access } = findAccess(call.env, undefined, name)
-      const copy = await openCopy(to, { ...options, locked, signal: call.signal })
+      const copy = await openAt(to, { ...options, locked, signal: call.signal })
       runs.push({
         copy,
         ledger: call.library(access),

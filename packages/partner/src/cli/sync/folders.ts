@@ -4,8 +4,8 @@ import type { Grandlivre } from '../../client/grandlivre.ts'
 import type { Ledger } from '../../client/ledgers/parts.ts'
 import type { CopiedFolder } from '../../sync/copy.ts'
 import { checkService, isCurrent } from '../../sync/run.ts'
-import { openCopy } from '../../sync/sync.ts'
 import type { Call } from '../command.ts'
+import { openAt } from './copies.ts'
 
 const options = { to: { value: 'copy', help: 'a copy that sync keeps: what it has of each folder' } } as const
 
@@ -37,7 +37,7 @@ A folder that failed in the last run is shown with the reason.`,
 })
 
 async function foldersOfCopy(to: string, ledger: Grandlivre): Promise<Map<string, CopiedFolder>> {
-  const copy = await openCopy(to, { isThere: true })
+  const copy = await openAt(to, { isThere: true })
   try {
     checkService(copy, ledger)
     return new Map((await copy.folders()).map((folder) => [folder.society, folder]))

@@ -18,8 +18,9 @@ kill the same command goes on with the ledgers that are missing.
 Copies:
   <file>.sqlite            one file (or .sqlite3, .db). Needs Node 22.13
   postgres://...           the schema grandlivre_ledger of a database, or with
-                           ?schema=<name> another one. Needs the package pg
-The tables and views are described in docs/guides/sql.md.`,
+                           ?schema=<name> another one. Needs the package pg. Its
+                           password is in PGPASSWORD or ~/.pgpass
+<address of the service>/docs/ describes the service.`,
   options: {
     ...copyOptions,
     follow: { help: 'go on: wait for changes and copy each at once, until Ctrl-C' },
@@ -29,7 +30,7 @@ The tables and views are described in docs/guides/sql.md.`,
     'grandlivre sync --to firm.sqlite',
     'sqlite3 firm.sqlite "select * from account_balances limit 10"',
     'grandlivre sync --to firm.sqlite --profile north --profile south',
-    'grandlivre sync --to postgres://me:secret@localhost/books --follow',
+    'grandlivre sync --to postgres://me@localhost/books --follow',
   ],
   run: (call: Call, given) => {
     const [again, isFollowing] = [given.again === true, given.follow === true]
@@ -46,7 +47,7 @@ The tables and views are described in docs/guides/sql.md.`,
 async function copyAll(call: Call, runs: Run[], again: boolean, isFollowing: boolean): Promise<void> {
   const { terminal, json } = call
   const started = performance.now()
-  const total = { ledgers: 0, copied: 0, rows: 0, failed: [] as string[] }
+  const total = { ledgers: 0, copied: 0, rows: 0, before: 0, failed: [] as string[] }
   const { results, error } = await eachRun(call, runs, (run) => syncCopy(run, { again }))
   for (const done of results) {
     total.ledgers += done.ledgers
@@ -54,12 +55,14 @@ async function copyAll(call: Call, runs: Run[], again: boolean, isFollowing: boo
     total.rows += done.rows
     total.failed.push(...done.failed)
   }
+  // Level before: by an earlier run, which may have been cut off, or unchanged since.
+  total.before = total.ledgers - total.copied - total.failed.length
   const { name } = runs[0]!.copy
   const seconds = performance.now() - started
   if (json) terminal.json({ time: new Date().toISOString(), kind: 'done', copy: name, ...total })
   else
     terminal.print(
-      `${name}: ${countText(total.copied)} of ${countText(total.ledgers)} ledgers copied, ${countText(total.rows)} movements; ${secondsText(seconds)}`,
+      `${name}: ${countText(total.copied)} of ${countText(total.ledgers)} ledgers copied, ${countText(total.rows)} movements; ${countText(total.before)} were level before this run; ${secondsText(seconds)}`,
     )
   if (error) throw error
   if (total.failed.length > 0 && !isFollowing)

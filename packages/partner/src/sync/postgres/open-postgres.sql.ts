@@ -42,7 +42,7 @@ export async function openPostgres(to: string, options: OpenOptions = {}): Promi
 
 function placeOf(to: string): { connectionString: string; schema: string } {
   if (!URL.canParse(to))
-    throw refused('This is no address of a database', 'Write postgres://user:password@host/database.')
+    throw refused('This is no address of a database', 'Write postgres://user@host/database.')
   const url = new URL(to)
   const schema = url.searchParams.get('schema') ?? schemaDefault
   if (!schemaPattern.test(schema))

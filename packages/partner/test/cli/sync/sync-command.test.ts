@@ -48,8 +48,10 @@ test('sync says what it copied, and verify by its exit code whether rows differe
     await grandlivre(firm(), ['sync', '--to', to]),
   ]
   expect(synced).toMatchObject({ code: 0 })
-  expect(synced.out).toMatch(/copy-\d+\.sqlite: 2 of 2 ledgers copied, [\d,]+ movements; .*\n$/)
-  expect(again.out).toContain(': 0 of 2 ledgers copied, 0 movements;')
+  expect(synced.out).toMatch(
+    /copy-\d+\.sqlite: 2 of 2 ledgers copied, [\d,]+ movements; 0 were level before this run; .*\n$/,
+  )
+  expect(again.out).toContain(': 0 of 2 ledgers copied, 0 movements; 2 were level before this run;')
   const verify = (...words: string[]) => grandlivre(firm(), ['verify', '--to', to, ...words])
   expect(await verify()).toMatchObject({ code: 0, out: expect.stringContaining('2 ledgers with') })
   ask(to, `update journals set journal_name = 'Other' where society_id = 111`)
@@ -72,7 +74,7 @@ test('sync says what it copied, and verify by its exit code whether rows differe
     .map((line) => JSON.parse(line))
   expect(events.map(({ kind }) => kind)).toEqual(['copied', 'done'])
   expect(events[0]).toMatchObject({ society: '111', entries: expect.any(Array) })
-  expect(events[1]).toMatchObject({ copy: to, ledgers: 2, copied: 1, failed: [] })
+  expect(events[1]).toMatchObject({ copy: to, ledgers: 2, copied: 1, before: 1, failed: [] })
 })
 
 test('several accesses share a copy, each with the folders of its firm', async () => {
@@ -114,6 +116,9 @@ test('--society chooses folders, and one that is not there is named at the end',
   const to = newFile()
   const one = await grandlivre(firm(), ['sync', '--to', to, '--society', sameFirm.folderId])
   expect(one.out).toContain('1 of 1 ledgers copied')
+  // What an interrupted run of the whole firm has left to the next.
+  const rest = await grandlivre(firm(), ['sync', '--to', to])
+  expect(rest.out).toMatch(/1 of 2 ledgers copied, [\d,]+ movements; 1 were level before this run;/)
   const { code, error } = await grandlivre(firm(), [
     'sync',
     '--to',
@@ -141,6 +146,12 @@ test('what no longer is, and what does not fit, ends with what to do', async () 
   })
   const lines = await grandlivre(firm(), ['sync', '--to', join(out, 'copy.ndjson')])
   expect(lines).toMatchObject({ code: 7, error: expect.stringContaining('grandlivre pull') })
+  for (const to of ['postgres://me:secret@localhost/books', 'postgres://localhost/books?password=secret'])
+    for (const command of ['sync', 'verify', 'folders']) {
+      const { code, error } = await grandlivre(firm(), [command, '--to', to])
+      expect([code, error]).toEqual([2, expect.stringMatching(/^--to holds a password.*\n.*PGPASSWORD/)])
+      expect(error).not.toContain('secret')
+    }
   const none = newFile()
   const verified = await grandlivre(firm(), ['verify', '--to', none])
   expect(verified).toMatchObject({ code: 7, error: expect.stringContaining(`grandlivre sync --to ${none}`) })

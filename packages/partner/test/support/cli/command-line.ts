@@ -62,10 +62,14 @@ export function startGrandlivre(
   words: string[],
   limit?: string,
 ): RunningCommand {
-  const program = [process.execPath, resolve(import.meta.dirname, '../../../src/grandlivre.ts'), ...words]
+  const [safe, password] = withoutPassword(words)
+  const program = [process.execPath, resolve(import.meta.dirname, '../../../src/grandlivre.ts'), ...safe]
   const [file, ...args] =
     limit === undefined ? program : ['bash', '-c', `${limit}; exec "$0" "$@"`, ...program]
-  const child = spawn(file!, args, { env: { ...environment, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(file!, args, {
+    env: { ...environment, ...password, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   const soFar = { code: 0, out: '', error: '' }
   child.stdout!.on('data', (chunk) => {
     soFar.out += chunk
@@ -75,6 +79,19 @@ export function startGrandlivre(
   })
   const ended = once(child, 'close').then(([code]) => ({ ...soFar, code }))
   return { child, soFar, ended }
+}
+
+/** The command takes no password of a database in an address. */
+function withoutPassword(words: string[]): [string[], Record<string, string>] {
+  const env: Record<string, string> = {}
+  const safe = words.map((word) => {
+    if (!/^postgres:/.test(word)) return word
+    const url = new URL(word)
+    env['PGPASSWORD'] = decodeURIComponent(url.password)
+    url.password = ''
+    return url.href
+  })
+  return [safe, env]
 }
 
 /** The environment of a caller, by the headers that the stages of tests give. */
