@@ -85,7 +85,7 @@ async function ofReference(
   prepare: (page: Page) => Promise<void>,
 ): Promise<Buffer> {
   const page = await browser.newPage({ viewport: { width: 1120, height: 660 } })
-  await page.goto(`${credentials.baseUrl}/docs`)
+  await page.goto(`${credentials.baseUrl}/docs/api/`)
   await page.locator('.opblock').first().waitFor()
   await prepare(page)
   return page.screenshot()

@@ -87,7 +87,9 @@ function routesIn(page: string): string[] {
 
 test('the specification lists exactly the routes', () => {
   const served = routes.map(({ method, path }) => `${method.toUpperCase()} ${path}`).toSorted()
-  const listed = routesIn('docs/spec/interface.md').filter((route) => !/^GET \/(?:files|docs)\b/.test(route))
+  const listed = routesIn('docs/spec/interface.md').filter(
+    (route) => !/^GET \/(?:files|docs|llms)\b/.test(route),
+  )
   expect(listed.toSorted()).toEqual(served)
   const ofWebhooks = served.filter((route) => route.includes('/webhook'))
   expect(routesIn('docs/spec/webhooks.md').toSorted()).toEqual(ofWebhooks)

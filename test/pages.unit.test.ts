@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { blocks, commandsOf } from '../bench/newcomer/commands.ts'
 import { pagesWithResults, withResults } from '../docs/bench-tables.ts'
 import { errorsPage } from '../docs/errors-page.ts'
+import { anchorOf } from '../docs/site/pages.ts'
 
 const root = resolve(import.meta.dirname, '..')
 
@@ -27,15 +28,10 @@ const pages = [
 /** Without fenced blocks, in which `#` begins a comment. */
 const proseOf = (page: string) => read(page).replaceAll(/^ *```[\s\S]*?^ *```$/gm, '')
 
-/** The anchors of a page's headings, as sites that render Markdown build them. */
+/** The anchors of a page's headings. */
 function anchorsOf(page: string): string[] {
   const headings = [...proseOf(page).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading!)
-  return headings.map((heading) =>
-    heading
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
-      .replaceAll(' ', '-'),
-  )
+  return headings.map(anchorOf)
 }
 
 /** @param address path from the root, and a heading after `#` if it names one */

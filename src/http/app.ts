@@ -12,6 +12,7 @@ import { readBody } from './body.ts'
 import { answerError } from './errors.ts'
 import { queryError } from './query.ts'
 import { addReferencePage } from './reference/reference-page.ts'
+import { addSite } from './reference/site.ts'
 import { acceptRequestId } from './request-id.ts'
 import { requestSlot } from './request-slot.ts'
 import type { Edge, FolderCall, Route } from './route.ts'
@@ -32,7 +33,7 @@ import { subscriptionRoutes } from './routes/webhooks/subscriptions.ts'
 import { describeRoute, openApiDocument, openApiRoute } from './schemas/openapi.ts'
 import type { Services } from './services.ts'
 
-/** Every route but those of files and of the reference page, which have no parameters. */
+/** Every route but those of files, of the reference page and of the site, which have no parameters. */
 export const routes: readonly Route[] = [
   keyInfo(() => routes),
   ...selectedRoutes,
@@ -73,6 +74,7 @@ export function createApp(services: Services): OpenAPIHono<Edge> {
   app.use(acceptRequestId(services), endBodyOfHead)
   addFileRoute(app, services)
   addReferencePage(app, services)
+  addSite(app)
   for (const { path } of routes.filter((route) => route.starts)) app.use(path, refuseHead)
   for (const route of routes)
     app.openapi({ ...describeRoute(route), middleware: authenticate(route, services) }, (c) =>

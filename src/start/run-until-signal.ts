@@ -90,7 +90,8 @@ Grandlivre runs at ${baseUrl}, with a made-up ledger. In another terminal, in th
   npx grandlivre pull --exercice ${year} --out ${year}.ndjson
   npx grandlivre listen http://localhost:3000/hook
 
-Routes to read and try:  ${baseUrl}/docs
+Documentation:           ${baseUrl}/docs/
+Routes to read and try:  ${baseUrl}/docs/api/
 Tokens and the secret:   ${file}
 Ctrl-C stops the service and its database.
 

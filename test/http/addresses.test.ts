@@ -13,7 +13,6 @@ afterAll(() => stage?.close())
 describe('an address', () => {
   test('where nothing is answers 404, without a caller', async () => {
     for (const path of [
-      '/',
       '/api/v1',
       '/api/v1/nothing',
       '/api/v1/key/info/',

@@ -27,7 +27,7 @@ test.skipIf(!hasTerminals)('on a terminal it says where it runs, and what to pas
   process.kill(pid, 'SIGTERM')
   await ended
   expect(printed).toContain(`Grandlivre runs at ${url}, with a made-up ledger.`)
-  expect(printed).toContain(`${url}/docs\r\n`)
+  expect(printed).toContain(`${url}/docs/api/\r\n`)
   const commands = [...printed.matchAll(/^ {2}npx grandlivre (\w+) (.*)\r$/gm)]
   expect(commands.map(([, name]) => name)).toEqual(['login', 'pull', 'listen'])
   expect(commands[0]![2]).toBe(`--from ${stage.dataDir}/credentials.json`)

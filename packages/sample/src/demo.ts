@@ -327,8 +327,8 @@ function invitation(config: Config, { baseUrl }: Credentials, commands: string[]
     '',
     ...commands,
     '',
-    `The routes, to try:  ${baseUrl}/docs`,
-    'The guides:          docs/partners.md',
+    `The guides:          ${baseUrl}/docs/partners.html`,
+    `The routes, to try:  ${baseUrl}/docs/api/`,
     `All credentials:     ${credentialsOf(config)}`,
     'Ctrl-C stops the service and its database.',
   ]

@@ -28,7 +28,7 @@ export function isOnOwnMachine(
   if (!isLoopback(socket.remoteAddress ?? '')) return false
   const name = headersDistinct['host']?.join() ?? ''
   if (!isLoopback(nameOf(name))) return false
-  if (headersDistinct['referer']?.join() !== `http://${name}/docs`) return false
+  if (headersDistinct['referer']?.join() !== `http://${name}/docs/api/`) return false
   if (headersDistinct['sec-fetch-site']?.join() !== 'same-origin') return false
   return !Object.keys(headersDistinct).some((name) =>
     /^(?:forwarded|via|x-forwarded-.*|x-real-ip)$/.test(name),

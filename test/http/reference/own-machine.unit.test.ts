@@ -4,7 +4,7 @@ import { isOnOwnMachine } from '../../../src/http/reference/own-machine.ts'
 const config = { host: '127.0.0.1', publicUrl: undefined as string | undefined }
 const headers: Record<string, string[]> = { host: ['127.0.0.1:8080'], 'sec-fetch-site': ['same-origin'] }
 /** Of the page at the address in Host. */
-const referer = ([host]: string[] = []) => ({ referer: [`http://${host}/docs`] })
+const referer = ([host]: string[] = []) => ({ referer: [`http://${host}/docs/api/`] })
 
 const isOwn = (
   settings: Partial<typeof config> = {},
@@ -54,7 +54,7 @@ test.each([
   [
     'a page behind a proxy that replaces Host',
     {},
-    { referer: ['https://ledger.example.com/docs'] },
+    { referer: ['https://ledger.example.com/docs/api/'] },
     undefined,
   ],
   ['a page that does not say where it is', {}, { referer: undefined }, undefined],

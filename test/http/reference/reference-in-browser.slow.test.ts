@@ -1,4 +1,4 @@
-/** What a reader of /docs sees, in Chromium. */
+/** What a reader of /docs/api/ sees, in Chromium. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { routes } from '../../../src/http/app.ts'
@@ -25,7 +25,7 @@ async function openReference(host: string): Promise<Page> {
     if (!/^(?:data|blob):/.test(request.url()) && new URL(request.url()).origin !== origin)
       complaints.push(`a request to ${request.url()}`)
   })
-  await opened.goto(`${origin}/docs`)
+  await opened.goto(`${origin}/docs/api/`)
   await opened.locator('#operations-webhooks-post-ping').waitFor()
   return opened
 }

@@ -1,4 +1,4 @@
-/** /docs over HTTP; reference-in-browser.slow.test.ts has what a reader sees. */
+/** /docs/api/ over HTTP; reference-in-browser.slow.test.ts has what a reader sees. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readDemoCredentials } from '../../../src/http/reference/demo-credentials.ts'
 import { type Answer, request } from '../../support/service.ts'
@@ -12,13 +12,13 @@ beforeAll(async () => {
 
 afterAll(() => stage?.close())
 
-const fromPage = () => ({ 'Sec-Fetch-Site': 'same-origin', Referer: `${stage.service.url}/docs` })
+const fromPage = () => ({ 'Sec-Fetch-Site': 'same-origin', Referer: `${stage.service.url}/docs/api/` })
 
 const ask = (path: string, headers?: Record<string, string>, method?: string): Promise<Answer> =>
   request(stage.service.url + path, headers, method)
 
 test('the page needs no credentials, and its policy allows nothing from elsewhere', async () => {
-  const { status, headers, body } = await ask('/docs')
+  const { status, headers, body } = await ask('/docs/api/')
   expect(status).toBe(200)
   expect(headers.get('content-type')).toBe('text/html; charset=utf-8')
   expect(body).toContain('<title>Grandlivre')
@@ -31,14 +31,14 @@ test('the page needs no credentials, and its policy allows nothing from elsewher
 })
 
 test('the page names only files that the service has', async () => {
-  const { body } = await ask('/docs')
+  const { body } = await ask('/docs/api/')
   const named = [...body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path!)
   expect(named.length).toBeGreaterThan(4)
   for (const path of named) expect((await ask(path)).status, path).toBe(200)
 })
 
 test('a file is compressed for clients that accept it, and answered with 304 while it stays', async () => {
-  const path = `${stage.service.url}/docs/swagger-ui.css`
+  const path = `${stage.service.url}/docs/api/swagger-ui.css`
   const plain = await fetch(path, { headers: { 'Accept-Encoding': 'identity' } })
   const css = Buffer.from(await plain.arrayBuffer())
   expect(plain.headers.get('content-encoding')).toBeNull()
@@ -54,7 +54,7 @@ test('a file is compressed for clients that accept it, and answered with 304 whi
   expect([again.status, await again.text()]).toEqual([304, ''])
 })
 
-test.each(['/docs', '/docs/page.js', '/docs/swagger-ui-bundle.js'])(
+test.each(['/docs/api/', '/docs/api/page.js', '/docs/api/swagger-ui-bundle.js'])(
   'HEAD %s has the headers of GET and no body',
   async (path) => {
     const accept = { 'Accept-Encoding': 'gzip' }
@@ -66,16 +66,18 @@ test.each(['/docs', '/docs/page.js', '/docs/swagger-ui-bundle.js'])(
   },
 )
 
-test.each(['/docs/nothing.js', '/docs/constructor', '/docs/page.js/x', '/docs/..%2f..%2fpackage.json'])(
-  '%s is an error in the shape of all errors',
-  async (path) => {
-    const { status, body } = await ask(path)
-    expect([status, body.error.code]).toEqual([404, 'ERR-NOT-FOUND'])
-  },
-)
+test.each([
+  '/docs/api/nothing.js',
+  '/docs/api/constructor',
+  '/docs/api/page.js/x',
+  '/docs/api/..%2f..%2fpackage.json',
+])('%s is an error in the shape of all errors', async (path) => {
+  const { status, body } = await ask(path)
+  expect([status, body.error.code]).toEqual([404, 'ERR-NOT-FOUND'])
+})
 
 test('other methods get 405 with Allow', async () => {
-  for (const path of ['/docs', '/docs/page.js', '/docs/demo-credentials.json']) {
+  for (const path of ['/docs/api/', '/docs/api/page.js', '/docs/api/demo-credentials.json']) {
     const { status, headers, body } = await ask(path, {}, 'POST')
     expect([status, headers.get('allow'), body.error.code]).toEqual([
       405,
@@ -85,13 +87,18 @@ test('other methods get 405 with Allow', async () => {
   }
 })
 
-test('a slash at the end leads to the page', async () => {
-  const answer = await fetch(`${stage.service.url}/docs/`, { redirect: 'manual' })
-  expect([answer.status, answer.headers.get('location')]).toEqual([308, '/docs'])
+test.each([
+  ['/docs/api', '/docs/api/'],
+  ['/docs/page.js', '/docs/api/page.js'],
+  ['/docs/swagger-ui-bundle.js', '/docs/api/swagger-ui-bundle.js'],
+  ['/docs/demo-credentials.json', '/docs/api/demo-credentials.json'],
+])('%s, where it was up to version 0.2, leads to %s', async (path, to) => {
+  const answer = await fetch(stage.service.url + path, { redirect: 'manual' })
+  expect([answer.status, answer.headers.get('location')]).toEqual([308, to])
 })
 
 test("the page gets the demo's credentials, which nothing keeps", async () => {
-  const { status, headers, body } = await ask('/docs/demo-credentials.json', fromPage())
+  const { status, headers, body } = await ask('/docs/api/demo-credentials.json', fromPage())
   expect([status, headers.get('cache-control')]).toEqual([200, 'no-store'])
   const { companyToken, thirdPartySecret, exercices } = stage.credentials
   expect(body).toEqual({ companyToken, thirdPartySecret, idExercice: exercices.at(-1)!.id })
@@ -101,14 +108,18 @@ test("the page gets the demo's credentials, which nothing keeps", async () => {
 test.each([
   ['a page of another site', { 'Sec-Fetch-Site': 'cross-site' }],
   ['a request through a proxy', { 'X-Forwarded-For': '192.0.2.60' }],
-  ['a page at the address of a proxy', { Referer: 'https://ledger.example.com/docs' }],
+  ['a page at the address of a proxy', { Referer: 'https://ledger.example.com/docs/api/' }],
 ])('%s gets no credentials, and no error', async (_, headers) => {
-  const answer = await ask('/docs/demo-credentials.json', { ...fromPage(), ...headers })
+  const answer = await ask('/docs/api/demo-credentials.json', { ...fromPage(), ...headers })
   expect([answer.status, answer.body, answer.headers.get('cache-control')]).toEqual([204, '', 'no-store'])
 })
 
 test("a service on the operator's own database offers none, whatever its data folder holds", () => {
-  const sent = { host: ['localhost'], referer: ['http://localhost/docs'], 'sec-fetch-site': ['same-origin'] }
+  const sent = {
+    host: ['localhost'],
+    referer: ['http://localhost/docs/api/'],
+    'sec-fetch-site': ['same-origin'],
+  }
   const asking = { headersDistinct: sent }
   const own = { host: '127.0.0.1', dataDir: stage.dataDir, databaseUrl: undefined, publicUrl: undefined }
   const read = (databaseUrl: string | undefined) =>

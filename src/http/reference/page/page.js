@@ -16,7 +16,10 @@ try {
 }
 
 async function draw() {
-  const [spec, demo] = await Promise.all([read('/api/v1/openapi.json'), read('/docs/demo-credentials.json')])
+  const [spec, demo] = await Promise.all([
+    read('/api/v1/openapi.json'),
+    read('/docs/api/demo-credentials.json'),
+  ])
   spec.servers = [{ url: location.origin }]
   prepareOperations(spec, demo)
   listContents(spec)

@@ -1,0 +1,213 @@
+/** The site of the documentation, its files and what `/docs/` answers; site-in-browser.slow.test.ts has what a reader sees. */
+import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { request as httpRequest } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, posix } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { serve } from '@hono/node-server'
+import { OpenAPIHono } from '@hono/zod-openapi'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readHome, readSections, root } from '../../../docs/site/pages.ts'
+import { addSite } from '../../../src/http/reference/site.ts'
+import type { Edge } from '../../../src/http/route.ts'
+import { currentSite, runBuild } from '../../support/browser/site.ts'
+import { request } from '../../support/service.ts'
+import { type CallerStage, setCallerStage } from '../../support/stages/caller-stage.ts'
+
+let stage: CallerStage
+let folder: string
+/** Each page by its path in the folder. */
+let html: Map<string, string>
+
+const read = (path: string) => readFileSync(join(folder, path), 'utf8')
+const pages = [readHome(), ...readSections().flatMap((section) => section.pages)]
+
+beforeAll(async () => {
+  ;[folder, stage] = await Promise.all([currentSite(), setCallerStage()])
+  html = new Map(globSync('**/*.html', { cwd: folder }).map((path) => [path, read(path)]))
+})
+
+afterAll(() => stage?.close())
+
+const ask = (path: string, headers?: Record<string, string>, method?: string) =>
+  request(stage.service.url + path, headers, method)
+
+/** The bytes of a path are sent as they are: `fetch` would resolve its dots. */
+const statusOf = (path: string) =>
+  new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(stage.service.url)
+    httpRequest({ hostname, port, path }, (response) => resolve(response.resume().statusCode))
+      .on('error', reject)
+      .end()
+  })
+
+test('every link of every page leads to a file and a heading of the site', () => {
+  expect([...html.keys()].sort()).toEqual(
+    ['404.html', ...pages.map(({ path }) => path.replace(/md$/, 'html'))].sort(),
+  )
+  const broken: string[] = []
+  let count = 0
+  for (const [page, text] of html)
+    for (const [, name, target] of text.matchAll(/ (href|src)="([^"]*)"/g)) {
+      if (/^(?:https?:|data:)/.test(target!) || target === '/docs/api/') continue
+      count++
+      const { pathname, hash } = new URL(target!, `http://site/docs/${page}`)
+      const file = pathname.replace('/docs/', '').replace(/^$|(?<=\/)$/, 'index.html')
+      const anchor = decodeURIComponent(hash.slice(1))
+      const leads =
+        existsSync(join(folder, file)) &&
+        (name === 'src' || !anchor || html.get(file)?.includes(` id="${anchor}"`))
+      if (!pathname.startsWith('/docs/') || !leads) broken.push(`${page}: ${target}`)
+    }
+  expect(count).toBeGreaterThan(1_000)
+  expect([...new Set(broken)]).toEqual([])
+})
+
+test('every page of docs/ is in the navigation, once, with its summary in llms.txt', () => {
+  const sources = pages.map(({ source }) => source)
+  expect(sources.filter((source) => source.startsWith('docs/')).sort()).toEqual(
+    globSync('docs/**/*.md', { cwd: root }).sort(),
+  )
+  expect(new Set(sources).size).toBe(sources.length)
+  const navigation = /<nav[^>]*id="VPSidebarNav"[\s\S]*?<\/nav>/.exec(html.get('index.html')!)![0]
+  for (const { path, title, summary } of pages.slice(1)) {
+    const address = `/docs/${path.replace(/(?:index)?\.md$/, '')}`
+    expect(navigation, path).toMatch(new RegExp(` href="${address}(?:\\.html)?"`))
+    expect(summary.length, path).toBeGreaterThan(20)
+    expect(read('llms.txt')).toContain(`- [${title}](/docs/${path}): ${summary}\n`)
+  }
+})
+
+test('a file that the site does not have is named, no link', () => {
+  const guide = html.get('guides/webhooks.html')!
+  expect(read('guides/webhooks.md')).not.toMatch(/\]\((?:\.\.\/){2}/)
+  expect(guide).toContain('packages/partner/src/client/webhooks.ts')
+})
+
+test('no page has a script of its own', () => {
+  const inline = [...html].filter(([, text]) => /<script(?![^>]* src=)/.test(text))
+  expect(inline.map(([page]) => page)).toEqual([])
+  for (const text of html.values()) expect(text).toMatch(/<script src="\/docs\/assets\/first\.\w+\.js">/)
+})
+
+test('every file is answered with its type', async () => {
+  const types: Record<string, string> = {
+    '.html': 'text/html; charset=utf-8',
+    '.md': 'text/markdown; charset=utf-8',
+    '.js': 'text/javascript; charset=utf-8',
+    '.css': 'text/css; charset=utf-8',
+    '.json': 'application/json',
+    '.svg': 'image/svg+xml',
+    '.png': 'image/png',
+    '.txt': 'text/plain; charset=utf-8',
+  }
+  const files = globSync('**/*.*', { cwd: folder })
+  expect(files.length).toBeGreaterThan(100)
+  for (const file of files) {
+    const { status, headers } = await ask(`/docs/${file}`, {}, 'HEAD')
+    expect([file, status, headers.get('content-type')]).toEqual([file, 200, types[posix.extname(file)]])
+    const isNamedByContent = file.startsWith('assets/')
+    expect(headers.get('cache-control')).toBe(
+      isNamedByContent ? 'public, max-age=31536000, immutable' : 'no-cache',
+    )
+  }
+})
+
+test('a page needs no credentials, below a policy that allows no inline script and nothing from elsewhere', async () => {
+  const { status, headers, body } = await ask('/docs/guides/webhooks.html')
+  expect([status, body]).toEqual([200, html.get('guides/webhooks.html')])
+  const policy = headers.get('content-security-policy')!
+  expect(policy).toContain("default-src 'none'; script-src 'self';")
+  expect(policy).not.toMatch(/unsafe-eval|script-src[^;]*unsafe|https?:|\*/)
+})
+
+test('a page is compressed for clients that accept it, and answered with 304 while it stays', async () => {
+  const gzip = { 'Accept-Encoding': 'gzip' }
+  const { headers } = await ask('/docs/errors.html', gzip)
+  expect(headers.get('content-encoding')).toBe('gzip')
+  const plain = await ask('/docs/errors.html', { 'Accept-Encoding': 'identity' }, 'HEAD')
+  expect(Number(headers.get('content-length'))).toBeLessThan(Number(plain.headers.get('content-length')) / 3)
+  const etag = headers.get('etag')!
+  expect((await ask('/docs/errors.html', { ...gzip, 'If-None-Match': etag })).status).toBe(304)
+  expect((await ask('/docs/errors.html', { ...gzip, 'If-None-Match': '"other"' })).status).toBe(200)
+})
+
+test('the address of the service, and what programs ask for, lead to the documentation', async () => {
+  for (const [path, status, location] of [
+    ['/', 302, '/docs/'],
+    ['/docs', 308, '/docs/'],
+  ] as const) {
+    const answer = await fetch(stage.service.url + path, { redirect: 'manual' })
+    expect([answer.status, answer.headers.get('location')]).toEqual([status, location])
+  }
+  expect((await ask('/docs/')).body).toBe(html.get('index.html'))
+  expect((await ask('/docs/spec/')).body).toBe(html.get('spec/index.html'))
+  const { headers, body } = await ask('/llms.txt')
+  expect(headers.get('content-type')).toBe('text/plain; charset=utf-8')
+  expect(body).toMatch(/^# Grandlivre\n\n> .+\n\n[^\n]+\n\n## /)
+  const named = [...body.matchAll(/\]\(([^)]+)\)/g)].map(([, path]) => path!)
+  expect(named.length).toBe(pages.length - 1)
+  for (const path of named) expect((await ask(path)).body, path).toMatch(/^# /m)
+})
+
+test('no path leads out of the folder', async () => {
+  for (const path of [
+    '/docs/../package.json',
+    '/docs/..%2f..%2fpackage.json',
+    '/docs/%2e%2e/%2e%2e/package.json',
+    '/docs/assets/../../../package.json',
+    '/docs/..\\..\\package.json',
+    '/docs//etc/passwd',
+    '/docs/guides',
+    '/docs/nothing.html',
+    '/docs/index.html%00',
+  ])
+    expect([path, await statusOf(path)]).toEqual([path, 404])
+})
+
+test('other methods get 405 with Allow', async () => {
+  for (const path of ['/', '/docs', '/docs/', '/docs/errors.html', '/llms.txt'])
+    for (const method of ['POST', 'PUT', 'DELETE']) {
+      const { status, headers } = await ask(path, {}, method)
+      expect([path, status, headers.get('allow')]).toEqual([path, 405, 'GET, HEAD'])
+    }
+})
+
+test('an installation without the site says what makes it, and has it from then on', async () => {
+  const empty = mkdtempSync(join(tmpdir(), 'grandlivre-no-site-'))
+  const app = new OpenAPIHono<Edge>()
+  app.onError((error, c) => c.text(error.message, 404))
+  addSite(app, pathToFileURL(`${empty}/site/`))
+  const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' })
+  await new Promise((resolve) => server.once('listening', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  try {
+    for (const path of ['/docs/', '/docs/errors.html', '/llms.txt'])
+      expect((await request(url + path)).body).toMatch(/npm run docs:site.*\/docs\/api\//)
+    cpSync(folder, join(empty, 'site'), { recursive: true })
+    expect((await request(`${url}/docs/errors.html`)).body).toBe(html.get('errors.html'))
+  } finally {
+    server.close()
+    rmSync(empty, { recursive: true })
+  }
+})
+
+test('a folder that holds something else stays as it is, and wrong options are named', async () => {
+  const other = mkdtempSync(join(tmpdir(), 'grandlivre-no-site-'))
+  writeFileSync(join(other, 'letter.txt'), 'Dear Sir')
+  try {
+    for (const [options, message] of [
+      [['--out', other], `--out ${other} holds something else`],
+      [['--base', 'books'], '--base books is not a path with a slash at both ends'],
+      [['--bsae', '/books/'], "'--bsae'"],
+    ] as const)
+      await expect(runBuild(...options)).rejects.toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining(message),
+      })
+    expect(readFileSync(join(other, 'letter.txt'), 'utf8')).toBe('Dear Sir')
+  } finally {
+    rmSync(other, { recursive: true })
+  }
+})
