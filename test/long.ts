@@ -32,6 +32,11 @@ const runs: Record<string, LongRun> = {
     env: { KILLS: '20', ROTATION_RECORD: 'bench/results/key-rotations.json' },
     files: ['test/auth/rotation/rotation-kills.slow.test.ts'],
   },
+  upgrades: {
+    about: 'upgrades from 0.2.0 under load, with and without maintenance; two minutes each',
+    env: { UPGRADE_MOVEMENTS: '300000', UPGRADE_RECORD: 'bench/results/upgrades.json' },
+    files: ['test/process/release-upgrade.slow.test.ts'],
+  },
 }
 
 const [name = '', ...words] = process.argv.slice(2)

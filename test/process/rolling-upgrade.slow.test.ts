@@ -20,7 +20,7 @@ import { request } from '../support/service.ts'
 import { documentEvent, namesOf } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
 import { type Balancer, startBalancer } from '../support/upgrade/balancer.ts'
-import { checkOutFormerCode, isFormerCodeKnown } from '../support/upgrade/former-code.ts'
+import { checkOutFormerCode, formerCommits, isFormerCodeKnown } from '../support/upgrade/former-code.ts'
 
 // The former version refuses one.
 withoutPooler()
@@ -34,7 +34,7 @@ const processes: ServiceProcess[] = []
 
 beforeAll(async () => {
   if (!isFormerCodeKnown) return
-  former = await checkOutFormerCode()
+  former = await checkOutFormerCode(formerCommits.rolling)
   dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-rolling-'))
   database = await createTestDatabase({ template: 'template1' })
   balancer = await startBalancer()

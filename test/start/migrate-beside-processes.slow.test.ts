@@ -6,14 +6,14 @@ import { latestMigration, migrate } from '../../src/db/migrations/migrate.ts'
 import { createTenants } from '../support/ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { until } from '../support/until.ts'
-import { checkOutFormerCode, isFormerCodeKnown } from '../support/upgrade/former-code.ts'
+import { checkOutFormerCode, formerCommits, isFormerCodeKnown } from '../support/upgrade/former-code.ts'
 
 let database: TestDatabase
 const clients: pg.Client[] = []
 
 beforeEach(async () => {
   if (!isFormerCodeKnown) return
-  const former = await checkOutFormerCode()
+  const former = await checkOutFormerCode(formerCommits.rolling)
   database = await createTestDatabase({ template: 'template1' })
   await migrate(database.ownerUrl, { folder: `${former}/src/db/migrations/` })
   await rm(former, { recursive: true })

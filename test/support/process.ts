@@ -73,11 +73,13 @@ export function logged(lines: string[], event: string, exportId = ''): boolean {
  * @param settings its environment, at least DATABASE_URL and DATA_DIR
  * @param timing what differs from the default
  * @param root the checkout to start it from
+ * @param program that starts it there
  */
 export async function startProcess(
   settings: Record<string, string>,
   timing: Partial<Timing> = {},
   root = resolve(import.meta.dirname, '../..'),
+  program = 'test/support/service-main.ts',
 ): Promise<ServiceProcess> {
   const pooled = await throughPooler({
     databaseUrl: settings['DATABASE_URL'],
@@ -85,8 +87,7 @@ export async function startProcess(
     exportDatabaseUrl: settings['EXPORT_DATABASE_URL'],
   })
   const env = { ...environment, ...serviceSettings, ...settings, ...pooled?.environment }
-  const program = ['test/support/service-main.ts', JSON.stringify(timing)]
-  const { child, output, ended } = runNode(program, env, root)
+  const { child, output, ended } = runNode([program, JSON.stringify(timing)], env, root)
   void ended.then(() => pooled?.end())
   const lines = () => output.out.split('\n')
   await until(() => lines().some((line) => line.includes('service.listening')) || child.exitCode !== null)

@@ -50,8 +50,14 @@ export async function startBalancer(): Promise<Balancer> {
     const onward: ClientRequest = request(url + incoming.url, { method, headers }, (response) => {
       answered.set(url, (answered.get(url) ?? 0) + 1)
       answer.writeHead(response.statusCode!, response.headers)
-      response.pipe(answer)
-      response.on('end', () => answer.addTrailers(response.trailers))
+      response.pipe(answer, { end: false })
+      response.on('end', () => {
+        answer.addTrailers(response.trailers)
+        answer.end()
+      })
+      response.on('close', () => {
+        if (!response.complete) answer.destroy()
+      })
     })
     onward.on('error', (error) => {
       failures.push(`${url}: ${error.message}`)
