@@ -95,6 +95,11 @@ test('the specification lists exactly the routes', () => {
   expect(routesIn('docs/spec/webhooks.md').toSorted()).toEqual(ofWebhooks)
 })
 
+test('the page of versions lists what is deprecated', () => {
+  const deprecated = routes.filter((route) => route.deprecated).map(({ path }) => path)
+  expect(firstQuoted('docs/versions.md', 'Deprecated now')).toEqual(deprecated)
+})
+
 /** Any route of a folder has it, so it is described once (docs/spec/interface.md#folder-of-a-request). */
 const parametersOf = (path: string) =>
   Object.keys(routes.find((route) => route.path === `/api/v1/mad/${path}`)!.query.shape)

@@ -57,7 +57,7 @@ let made: ReturnType<typeof openApiDocument> | undefined
 /** Made for the first request: a start would spend a tenth of its processor time on it. */
 const document = () => (made ??= openApiDocument(routes))
 
-export function createApp(services: Services): OpenAPIHono<Edge> {
+export function createApp(services: Services, table = routes): OpenAPIHono<Edge> {
   const app = new OpenAPIHono<Edge>({
     defaultHook: (result, c) => {
       if (result.target !== 'query') return
@@ -75,13 +75,15 @@ export function createApp(services: Services): OpenAPIHono<Edge> {
   addFileRoute(app, services)
   addReferencePage(app, services)
   addSite(app)
-  for (const { path } of routes.filter((route) => route.starts)) app.use(path, refuseHead)
-  for (const route of routes)
+  for (const { path } of table.filter((route) => route.starts)) app.use(path, refuseHead)
+  for (const route of table) {
+    if (route.deprecated) app.on(route.method, honoPath(route.path), announceEnd(route))
     app.openapi({ ...describeRoute(route), middleware: authenticate(route, services) }, (c) =>
       answer(route, c as Context<Edge>, services),
     )
-  for (const path of new Set(routes.map((route) => route.path)))
-    app.all(path.replaceAll(/\{(\w+)\}/g, ':$1'), () => {
+  }
+  for (const path of new Set(table.map((route) => route.path)))
+    app.all(honoPath(path), () => {
       throw methodNotAllowed(path)
     })
   return app
@@ -151,6 +153,28 @@ async function giveIfStillAllowed(
   }
   if (answer.status === 'rejected') throw answer.reason
   return answer.value
+}
+
+const honoPath = (path: string) => path.replaceAll(/\{(\w+)\}/g, ':$1')
+
+/** Half a year: no six months are longer (docs/versions.md#notice). */
+const noticeMs = 184 * 24 * 3_600_000
+
+/** By RFC 9745 and RFC 8594. The reference page says what is deprecated, and since when. */
+function announceEnd({ path, deprecated }: Route): MiddlewareHandler<Edge> {
+  const { since, sunset, parameter } = deprecated!
+  assert(sunset === undefined || Date.parse(sunset) - Date.parse(since) >= noticeMs, `${path} goes too soon`)
+  const links = ['deprecation', ...(sunset ? ['sunset'] : [])].map(
+    (rel) => `</docs>; rel="${rel}"; type="text/html"`,
+  )
+  return (c, next) => {
+    if (parameter === undefined || c.req.query(parameter) !== undefined) {
+      c.header('Deprecation', `@${Date.parse(since) / 1000}`)
+      if (sunset) c.header('Sunset', new Date(sunset).toUTCString())
+      c.header('Link', links.join(', '))
+    }
+    return next()
+  }
 }
 
 function methodNotAllowed(path: string): AppError {

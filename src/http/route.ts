@@ -106,6 +106,11 @@ interface Declaration<Query extends z.ZodObject, Call> {
   atOnce?: { name: string; most: number }
   /** A GET that starts something. HEAD is refused (405), because it must have no effect. */
   starts?: true
+  /**
+   * The route, or one parameter of it, will go: since which day, and on which (docs/versions.md#notice). Days are
+   * `YYYY-MM-DD`, and begin at midnight UTC.
+   */
+  deprecated?: { since: string; sunset?: string; parameter?: string }
   /** Throws AppError for errors of the caller and of the environment. */
   answer: Answer<Call>
 }

@@ -70,6 +70,7 @@ const societyId = z.object({
  */
 export function describeRoute(route: Route): RouteConfig & { path: string } {
   const { method, path, summary, query, params, answers, scope } = route
+  const parameter = route.deprecated?.parameter
   const headers = scope === 'folder' ? societyId.extend(route.headers?.shape ?? {}) : route.headers
   const shared = { ...requestIdHeader, ...(scope === 'open' ? {} : rateHeaders) }
   const answered = Object.entries(answers).map(([status, answer]) => {
@@ -83,7 +84,12 @@ export function describeRoute(route: Route): RouteConfig & { path: string } {
     tags: [groupOf(path)],
     summary,
     description: descriptionOf(route),
-    request: { query, ...(params ? { params } : {}), ...(headers ? { headers } : {}) },
+    ...(route.deprecated && !parameter ? { deprecated: true } : {}),
+    request: {
+      query: parameter ? query.safeExtend({ [parameter]: markDeprecated(query.shape[parameter]!) }) : query,
+      ...(params ? { params } : {}),
+      ...(headers ? { headers } : {}),
+    },
     responses: {
       ...Object.fromEntries(answered),
       default: {
@@ -96,11 +102,20 @@ export function describeRoute(route: Route): RouteConfig & { path: string } {
   })
 }
 
-function descriptionOf({ description = '', scope, groups }: Route): string {
-  if (scope === 'open') return description
+const markDeprecated = (schema: z.ZodType) => schema.openapi({ param: { deprecated: true } })
+
+function descriptionOf({ description = '', scope, groups, deprecated }: Route): string {
+  const { since, sunset, parameter } = deprecated ?? {}
+  const of = parameter === undefined ? 'Deprecated' : `The parameter ${parameter} is deprecated`
   const open =
     groups.length === 0 ? 'Open to every token.' : `Needs a token of the group \`${groups.join('` and `')}\`.`
-  return `${description} ${open}`.trimStart()
+  return [
+    description,
+    scope === 'open' ? '' : open,
+    deprecated ? `${of} since ${since}${sunset ? `, until ${sunset}` : ''}.` : '',
+  ]
+    .filter((sentence) => sentence !== '')
+    .join(' ')
 }
 
 /** `getMadMovements`, `getWebhookByIdEvents`: generators of clients name their methods by it. */
@@ -136,6 +151,9 @@ const introduction = `Streams whole ledgers out of a firm's bookkeeping, and tel
 
 **Large answers** are streamed. One ends with the trailers \`X-Row-Count\` and \`X-Content-SHA256\`, which prove that it is
 whole; one that fails is cut off. \`after\` with \`If-Match\` continues after the last movement that arrived.
+
+**Versions.** Within version 1.0.0, members are added to answers and nothing is taken away without six months' notice: in this
+document (\`deprecated\`), and in the headers \`Deprecation\` and \`Sunset\` of the answers that it concerns.
 
 **Limits.** A token has a number of requests in a window, shown in the \`X-Rate-Limit\` headers. 429 and 503 say in
 \`Retry-After\` when to send the request again.`
