@@ -1,5 +1,6 @@
 /** Compiled, never run: what the types of the package promise a partner, and what they refuse. */
 import { Grandlivre, GrandlivreError, type Movement } from 'grandlivre'
+import { openCopy, type Summary, syncCopy } from 'grandlivre/sync'
 import { type VerifiedWebhook, verifyWebhook } from 'grandlivre/webhooks'
 
 export async function balance(ledger: Grandlivre): Promise<number> {
@@ -29,4 +30,10 @@ export async function accounts(token: string, secret: string): Promise<string[]>
 
 export function take(headers: Record<string, string>, body: Uint8Array): VerifiedWebhook {
   return verifyWebhook({ secret: 'glv_secret_', headers, body })
+}
+
+export async function copy(ledger: Grandlivre): Promise<Summary> {
+  // @ts-expect-error A copy is opened first.
+  await syncCopy({ ledger, copy: 'firm.sqlite' })
+  return syncCopy({ ledger, copy: await openCopy('firm.sqlite') })
 }

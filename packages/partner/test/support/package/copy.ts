@@ -1,5 +1,6 @@
-/** The partner's package, packed from a copy: `npm pack` changes files of its folder for a moment, which other tests read. */
+/** The partner's package, packed from a clone: `npm pack` changes files of its folder for a moment, which other tests read. */
 import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { cp, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -8,8 +9,6 @@ import { promisify } from 'node:util'
 export const run = promisify(execFile)
 
 export const checkout = resolve(import.meta.dirname, '../../../../..')
-
-const parts = ['packages', 'package.json', 'README.md', 'LICENSE', 'tsconfig.json']
 
 /** What npm and the programs that it starts need. Without a registry: the package needs nothing from one. */
 export const npmEnvironment = {
@@ -20,10 +19,16 @@ export const npmEnvironment = {
   npm_config_cache: join(tmpdir(), 'grandlivre-npm-cache'),
 }
 
-/** @returns the folder, which the caller removes */
-export async function copyCheckout(): Promise<string> {
+/** Clones the checkout, with what is not committed in it. @returns the folder, which the caller removes */
+export async function clone(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-package-'))
-  for (const part of parts) await cp(join(checkout, part), join(folder, part), { recursive: true })
+  const git = async (...words: string[]) => (await run('git', ['-C', checkout, ...words])).stdout
+  await git('clone', '--quiet', '--shared', '.', folder)
+  const changed = await git('diff', '--name-only', '-z', 'HEAD')
+  const added = await git('ls-files', '--others', '--exclude-standard', '-z')
+  for (const path of `${changed}${added}`.split('\0').filter((each) => each !== '' && each !== '.cache'))
+    if (existsSync(join(checkout, path))) await cp(join(checkout, path), join(folder, path))
+    else await rm(join(folder, path))
   await symlink(join(checkout, 'node_modules'), join(folder, 'node_modules'))
   return folder
 }
@@ -36,12 +41,9 @@ export async function pack(folder: string): Promise<string> {
   return join(folder, packed!.filename)
 }
 
-/** An empty project into which the package is installed. @returns its folder, which the caller removes */
-export async function install(archive: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'grandlivre-consumer-'))
-  const words = ['install', '--no-audit', '--no-fund', archive]
-  await run('npm', words, { cwd: folder, env: npmEnvironment })
-  return folder
+/** The archive that a rehearsal of a release is about; otherwise one packed from the clone. */
+export async function archiveToTest(clone: string): Promise<string> {
+  return process.env['REHEARSED'] ?? (await pack(clone))
 }
 
 export const remove = (folder: string): Promise<void> => rm(folder, { recursive: true, force: true })

@@ -1,6 +1,9 @@
-/** The runtimes on which partners may run the package: the Node of the checkout, and those in `.cache/runtimes`. */
+/**
+ * What the package is tested with, besides the Node of the checkout: the runtimes on which partners may run it, and the
+ * tools in `.cache/runtimes`, as ../../package/runtimes/package.json names them.
+ */
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { checkout } from './copy.ts'
 
 const installed = join(checkout, '.cache/runtimes/node_modules')
@@ -10,28 +13,77 @@ export interface Runtime {
   program: string
   /** Before the file to run. */
   words: string[]
+  /** Before a command of npm, which runs on the node that it finds first. */
+  withNode: string[]
+  /** How a partner installs the package from a registry, and runs its command. */
+  install: string[]
+  command: string[]
+  /** Whether it has SQLite. */
+  hasSqlite: boolean
 }
 
-/** As ../../package/runtimes/package.json names them. */
+function node(version: number, program = join(installed, `node-${version}/bin/node`)): Runtime {
+  const withNode = ['env', `PATH=${dirname(program)}${delimiter}${process.env['PATH']}`]
+  return {
+    name: `Node ${version}`,
+    program,
+    words: [],
+    withNode,
+    install: [...withNode, 'npm', 'install', '--no-audit', '--no-fund', 'grandlivre'],
+    command: [...withNode, 'npx', '--no-install', 'grandlivre'],
+    hasSqlite: version >= 22,
+  }
+}
+
+const deno = join(installed, 'deno/deno')
+const bun = join(installed, 'bun/bin/bun')
+/** By itself Deno installs no version of the last 24 hours. */
+const ofAnyAge = '--minimum-dependency-age=0'
+
 const others: Runtime[] = [
-  { name: 'Node 20', program: join(installed, 'node-20/bin/node'), words: [] },
-  { name: 'Node 22', program: join(installed, 'node-22/bin/node'), words: [] },
-  { name: 'Node 24', program: join(installed, 'node-24/bin/node'), words: [] },
-  { name: 'Deno', program: join(installed, 'deno/deno'), words: ['run', '--allow-all'] },
-  { name: 'Bun', program: join(installed, 'bun/bin/bun'), words: ['run'] },
+  ...[20, 22, 24].map((version) => node(version)),
+  {
+    name: 'Deno',
+    program: deno,
+    words: ['run', '--allow-all', ofAnyAge],
+    withNode: [],
+    install: [deno, 'add', ofAnyAge, 'npm:grandlivre'],
+    command: [deno, 'run', '--allow-all', ofAnyAge, 'npm:grandlivre'],
+    hasSqlite: true,
+  },
+  {
+    name: 'Bun',
+    program: bun,
+    words: ['run'],
+    withNode: [],
+    install: [bun, 'add', 'grandlivre'],
+    command: [bun, 'run', '--bun', 'grandlivre'],
+    hasSqlite: true,
+  },
 ]
 
 export const runtimes: Runtime[] = [
-  { name: 'Node 26', program: process.execPath, words: [] },
   ...others.filter(({ program }) => existsSync(program)),
+  node(Number.parseInt(process.versions.node, 10), process.execPath),
 ]
 
-/** The compiler that most partners still have. */
-export const olderCompiler = join(installed, 'typescript/bin/tsc')
+/** Programs for Node. The compiler is the one that most partners still have. */
+export const tools = {
+  compiler: join(installed, 'typescript/bin/tsc'),
+  publint: join(installed, 'publint/src/cli.js'),
+  attw: join(installed, '@arethetypeswrong/cli/dist/index.js'),
+  verdaccio: join(installed, 'verdaccio/bin/verdaccio'),
+}
+
+/** @returns the runtimes and tools that are not installed */
+export function missingForPackage(): string[] {
+  const absent = others.filter(({ program }) => !existsSync(program)).map(({ name }) => name)
+  return [...absent, ...Object.keys(tools).filter((name) => !existsSync(tools[name as keyof typeof tools]))]
+}
 
 /** Warns once per run. */
 export function warnIfRuntimesAreMissing(): void {
-  const missing = others.filter(({ program }) => !existsSync(program)).map(({ name }) => name)
+  const missing = missingForPackage()
   if (missing.length > 0)
-    console.warn(`No tests of the package on ${missing.join(', ')}: not in .cache/runtimes, see .ci/run`)
+    console.warn(`No tests of the package with ${missing.join(', ')}: not in .cache/runtimes, see .ci/run`)
 }
