@@ -26,7 +26,7 @@ export async function clone(): Promise<string> {
   await git('clone', '--quiet', '--shared', '.', folder)
   const changed = await git('diff', '--name-only', '-z', 'HEAD')
   const added = await git('ls-files', '--others', '--exclude-standard', '-z')
-  for (const path of `${changed}${added}`.split('\0').filter((each) => each !== '' && each !== '.cache'))
+  for (const path of `${changed}${added}`.split('\0').filter((each) => each !== ''))
     if (existsSync(join(checkout, path))) await cp(join(checkout, path), join(folder, path))
     else await rm(join(folder, path))
   await symlink(join(checkout, 'node_modules'), join(folder, 'node_modules'))
