@@ -17,7 +17,10 @@ import { sbomOfPackage, sbomOfService } from './sbom.ts'
 const out = resolve(checkout, 'out/release')
 const started = performance.now()
 
+/** How a test ended. */
 interface Check {
+  /** The runtime, or what else several tests are about. */
+  suite: string | undefined
   name: string
   state: string
   seconds: number
@@ -63,16 +66,16 @@ async function makeArtifacts(): Promise<string> {
   }
 }
 
+const states = { passed: 'ok', failed: 'FAILED', skipped: 'left out', pending: 'left out' }
+
 /** Shows each check as it ends. */
 function showChecks(checks: Check[]): Reporter {
   return {
     onTestCaseResult(test: TestCase) {
-      const { parent, name } = test
       const check = {
-        name: parent.type === 'suite' ? `${parent.name}: ${name}` : name,
-        state: { passed: 'ok', failed: 'FAILED', skipped: 'left out', pending: 'left out' }[
-          test.result().state
-        ],
+        suite: test.parent.type === 'suite' ? test.parent.name : undefined,
+        name: test.name,
+        state: states[test.result().state],
         seconds: (test.diagnostic()?.duration ?? 0) / 1_000,
         says: test
           .annotations()
@@ -80,18 +83,30 @@ function showChecks(checks: Check[]): Reporter {
           .join('; '),
       }
       checks.push(check)
-      console.log(line(check))
+      const { suite, name, state, seconds } = check
+      console.log(line(state, seconds, suite === undefined ? name : `${suite}: ${name}`))
     },
   }
 }
 
-const line = ({ name, state, seconds }: Check) =>
-  `${state.padEnd(8)}  ${seconds.toFixed(1).padStart(5)} s  ${name}`
+const line = (state: string, seconds: number, text: string) =>
+  `${state.padEnd(8)}  ${seconds.toFixed(1).padStart(5)} s  ${text}`
 
+/** A line for each check by itself, and one for those about the same. */
 function table(checks: Check[]): string {
-  const width = Math.max(...checks.map(({ name }) => name.length))
-  return checks
-    .map((check) => `${line({ ...check, name: check.name.padEnd(width) })}  ${check.says}`.trimEnd())
+  const rows = Map.groupBy(checks, ({ suite, name }) => suite ?? name)
+  const width = Math.max(...[...rows.keys()].map((name) => name.length))
+  return [...rows]
+    .map(([name, its]) => {
+      const worst = its.find(({ state }) => state !== 'ok')?.state ?? 'ok'
+      const seconds = its.reduce((sum, each) => sum + each.seconds, 0)
+      const count =
+        its[0]!.suite === undefined
+          ? []
+          : [`${its.filter(({ state }) => state === 'ok').length} of ${its.length}`]
+      const says = [...count, ...its.map((each) => each.says).filter((text) => text !== '')]
+      return line(worst, seconds, `${name.padEnd(width)}  ${says.join('; ')}`).trimEnd()
+    })
     .join('\n')
 }
 
@@ -115,13 +130,13 @@ async function rehearse(): Promise<boolean> {
   await vitest.close()
   const bad = checks.filter(({ state }) => state !== 'ok')
   const isReady = checks.length > 0 && bad.length === 0 && process.exitCode !== 1
-  const seconds = Math.round((performance.now() - started) / 1_000)
+  const took = `in ${Math.round((performance.now() - started) / 1_000)} s`
   console.log(`\n${table(checks)}\n`)
-  console.log(
-    isReady
-      ? `grandlivre ${version} can be released: ${checks.length} checks passed in ${seconds} s. It is in ${relative('.', out)}/:\n\n${await readFile(join(out, 'SHA256SUMS'), 'utf8')}`
-      : `grandlivre ${version} cannot be released: ${bad.length} of ${checks.length} checks did not pass, in ${seconds} s.`,
-  )
+  if (isReady)
+    console.log(
+      `The rehearsal passed: ${checks.length} checks ${took}. ${relative('.', out)}/ has, by their SHA-256:\n\n${await readFile(join(out, 'SHA256SUMS'), 'utf8')}`,
+    )
+  else console.log(`The rehearsal failed: ${bad.length} of ${checks.length} checks did not pass, ${took}.`)
   return isReady
 }
 
