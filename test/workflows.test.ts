@@ -1,0 +1,59 @@
+/** The workflow of the repository: what GitHub would refuse, and what it must not lack. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { expect, test } from 'vitest'
+import { parse } from 'yaml'
+
+const root = resolve(import.meta.dirname, '..')
+const path = join(root, '.github/workflows/ci.yml')
+const text = readFileSync(path, 'utf8')
+const { permissions, concurrency, jobs } = parse(text) as {
+  permissions: unknown
+  concurrency: { group: string }
+  jobs: Record<'check' | 'long', Job>
+}
+
+interface Job {
+  'timeout-minutes'?: number
+  permissions?: unknown
+  strategy: { matrix: { node?: number[]; run?: string[] } }
+  steps: { uses?: string; run?: string }[]
+}
+
+const linter = join(root, '.cache/bin/actionlint')
+if (!existsSync(linter))
+  console.warn('No check of the workflow by actionlint: not in .cache/bin, see .ci/run')
+
+test.skipIf(!existsSync(linter))('actionlint finds nothing', () => {
+  const { stdout, stderr } = spawnSync(linter, [path], { encoding: 'utf8' })
+  expect(stdout + stderr).toBe('')
+})
+
+test('its jobs read the repository alone, end, and run actions that nobody can move', () => {
+  expect(permissions).toEqual({ contents: 'read' })
+  expect(concurrency.group).toContain('github.ref')
+  for (const job of Object.values(jobs)) {
+    expect(job).not.toHaveProperty('permissions')
+    expect(job['timeout-minutes']).toBeGreaterThan(0)
+  }
+  const used = [...text.matchAll(/uses: (.*)$/gm)].map(([, action]) => action!)
+  expect(used.length).toBeGreaterThan(0)
+  expect(used.filter((action) => !/^actions\/[\w-]+@[0-9a-f]{40} # v[\d.]+$/.test(action))).toEqual([])
+})
+
+test('changes run .ci/run on Node 22 and 26', () => {
+  expect(jobs.check.strategy.matrix.node).toEqual([22, 26])
+  expect(jobs.check.steps.at(-1)!.run).toBe('.ci/run')
+})
+
+test('each night runs every long run, and the rehearsal of a release', () => {
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  // The tests of .ci/run.
+  const short = ['test:slow', 'test:unit', 'test:examples']
+  const tests = Object.keys(scripts).filter((name) => name.startsWith('test:') && !short.includes(name))
+  const listed = execFileSync(process.execPath, ['test/long.ts'], { cwd: root, encoding: 'utf8' })
+  const long = [...listed.matchAll(/^npm run (long -- .*)$/gm)].map(([, name]) => name!)
+  expect(long.length).toBeGreaterThan(0)
+  expect(jobs.long.strategy.matrix.run).toEqual([...tests, ...long, 'release:rehearse'].toSorted())
+})
