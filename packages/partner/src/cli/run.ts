@@ -9,6 +9,8 @@ import { readCommandLine, usageHints } from '../../../terminal/src/words.ts'
 import { GrandlivreError } from '../client/errors.ts'
 import { Grandlivre } from '../client/grandlivre.ts'
 import { version } from '../version.ts'
+import { completion } from './about/completion.ts'
+import { versionCommand } from './about/version.ts'
 import { type Access, findAccess, profileKind } from './access.ts'
 import type { Call } from './command.ts'
 import { webhookDoctor } from './doctor/doctor.ts'
@@ -34,7 +36,10 @@ export const partnerProgram: Program<Call> = {
   call: 'grandlivre',
   about: 'Pulls ledgers out of Grandlivre, verified to the last byte.',
   groups: { webhook: 'Subscriptions to events, and their receivers.' },
-  commands: [login, ...profiles, whoami, folders, pull, sync, verify, listen, webhookList, webhookDoctor],
+  commands: [
+    ...[login, ...profiles, whoami, folders, pull, sync, verify, listen, webhookList, webhookDoctor],
+    ...[completion(() => partnerProgram), versionCommand],
+  ],
   options: commonOptions,
   exitCodes: exitCodeTable,
 }

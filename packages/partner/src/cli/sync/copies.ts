@@ -16,14 +16,12 @@ export const copyOptions = {
     several: true,
     help: 'accesses that login --profile kept: their firms share the copy',
   },
-  exercice: { value: 'id', help: 'no more: a copy has all exercices; --society chooses folders' },
 } as const
 
 export interface Given {
   to: string
   society?: string[]
   profile?: string[]
-  exercice?: string
 }
 
 /**
@@ -50,8 +48,6 @@ export async function withCopies(
   work: (runs: Run[]) => Promise<void>,
 ): Promise<void> {
   const { to, society, profile = [undefined] } = given
-  if (given.exercice !== undefined)
-    throw new UsageError('--exercice is no more: a copy has all exercices. --society <id> chooses folders')
   if (society && profile.length > 1)
     throw new UsageError('--society chooses folders of one access: give it with one --profile')
   const runs: Run[] = []

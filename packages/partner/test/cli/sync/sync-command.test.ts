@@ -138,12 +138,7 @@ test('--society chooses folders, and one that is not there is named at the end',
   })
 })
 
-test('what no longer is, and what does not fit, ends with what to do', async () => {
-  const exercice = await grandlivre(firm(), ['sync', '--to', newFile(), '--exercice', '12'])
-  expect(exercice).toMatchObject({
-    code: 2,
-    error: expect.stringContaining('--society <id> chooses folders'),
-  })
+test('what does not fit ends with what to do', async () => {
   const lines = await grandlivre(firm(), ['sync', '--to', join(out, 'copy.ndjson')])
   expect(lines).toMatchObject({ code: 7, error: expect.stringContaining('grandlivre pull') })
   for (const to of ['postgres://me:secret@localhost/books', 'postgres://localhost/books?password=secret'])

@@ -1,0 +1,88 @@
+/**
+ * `grandlivre completion`: a script for the shell, made of the declarations of the commands. One function completes for
+ * both: zsh runs it by its bashcompinit.
+ */
+import { command, helpOption, type Options, type Program } from '../../../../terminal/src/command.ts'
+import type { Call } from '../command.ts'
+
+/** @param program what is completed; itself declares this command */
+export const completion = (program: () => Program<Call>) =>
+  command({
+    name: 'completion',
+    summary: 'print a script that completes commands and options in bash or zsh',
+    about: `Prints a script for the shell, which completes commands, options and their
+values. It completes the word grandlivre, so the package has to be installed
+globally (npm install --global), or grandlivre has to be an alias.`,
+    arguments: { shell: { choices: ['bash', 'zsh'], help: 'whose script it is' } },
+    examples: [
+      'grandlivre completion bash > ~/.local/share/bash-completion/completions/grandlivre',
+      "echo 'source <(grandlivre completion zsh)' >> ~/.zshrc",
+    ],
+    async run({ terminal }: Call, { shell }) {
+      terminal.print([...(shell === 'zsh' ? zshStart : []), ...completionLines(program())])
+    },
+  })
+
+const zshStart = [
+  '(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }',
+  'autoload -Uz bashcompinit && bashcompinit',
+]
+
+/** How help names values that are paths. */
+const pathNames = ['file', 'copy']
+
+function completionLines({ call, commands, options: common }: Program<Call>): string[] {
+  const longestFirst = commands.toSorted((one, other) => other.name.length - one.name.length)
+  const cases = longestFirst.flatMap(({ name, arguments: places = {}, options: own = {} }) => {
+    const options: Options = { ...common, ...own, help: helpOption }
+    const values = Object.entries(options).filter(([, { value }]) => value !== undefined)
+    const choices = Object.values(places).flatMap((place) => place.choices ?? [])
+    const all = [...choices, ...Object.keys(options).map((option) => `--${option}`)]
+    return [
+      ...values.map(([option, { value = '', choices: known = [] }]) =>
+        line(`' ${name}'*' --${option} '`, pathNames.includes(value) ? ['/'] : known),
+      ),
+      line(`' ${name} '`, [...nextWords(commands, name), ...all]),
+      line(`' ${name} '*`, all),
+    ]
+  })
+  const groups = new Set(commands.flatMap(({ name }) => name.split(' ').slice(0, -1).join(' ') || []))
+  return [
+    ...completionStart(call),
+    ...cases,
+    ...[...groups].map((group) => line(`' ${group} '`, nextWords(commands, group))),
+    line("' '", [...nextWords(commands), 'help', '--help', '--version']),
+    ...completionEnd(call),
+  ]
+}
+
+/** `typed`: the words before the one that is completed, with a blank around each. */
+const completionStart = (call: string) => [
+  `_${call}() {`,
+  `  local word=\${COMP_WORDS[COMP_CWORD]} typed=' ' list='' at`,
+  `  for ((at = 1; at < COMP_CWORD; at++)); do typed+="\${COMP_WORDS[at]} "; done`,
+  `  case "\${typed/# help / }" in`,
+]
+
+/** A list of `/` stands for files. */
+const completionEnd = (call: string) => [
+  '  esac',
+  '  COMPREPLY=()',
+  '  if [ "$list" = / ]; then',
+  '    type compopt > /dev/null 2>&1 && compopt -o filenames',
+  '    while IFS= read -r at; do COMPREPLY+=("$at"); done < <(compgen -f -- "$word")',
+  '  else',
+  '    COMPREPLY=($(compgen -W "$list" -- "$word"))',
+  '  fi',
+  '}',
+  `complete -F _${call} ${call}`,
+]
+
+const line = (pattern: string, words: readonly string[]) => `  ${pattern}) list='${words.join(' ')}' ;;`
+
+/** The words that may follow the first ones of commands. */
+function nextWords(commands: Program<Call>['commands'], start = ''): string[] {
+  const before = start === '' ? 0 : start.split(' ').length
+  const names = commands.filter(({ name }) => start === '' || name.startsWith(`${start} `))
+  return [...new Set(names.map(({ name }) => name.split(' ')[before]!))]
+}

@@ -1,0 +1,65 @@
+/** The scripts of `grandlivre completion`, in shells that somebody types into. */
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { runInTerminal } from '../../../../../docs/terminal-run.ts'
+import { environment } from '../../../../../test/support/process.ts'
+import { grandlivre } from '../../support/cli/command-line.ts'
+
+const isThere = (program: string) => spawnSync(program, ['--version']).status === 0
+const missing = ['script', 'bash', 'zsh'].filter((program) => !isThere(program))
+if (missing.length > 0)
+  console.warn(`Not all tests of completion: ${missing.join(', ')} is not there, see .ci/run`)
+
+/** What is typed before Tab, and what the line is afterwards. */
+const cases: Record<string, string> = {
+  'grandlivre pul': 'grandlivre pull',
+  'grandlivre pull --form': 'grandlivre pull --format',
+  'grandlivre pull --format c': 'grandlivre pull --format csv',
+  'grandlivre pull --force --let': 'grandlivre pull --force --lettering',
+  'grandlivre webhook doc': 'grandlivre webhook doctor',
+  'grandlivre webhook doctor 7 --en': 'grandlivre webhook doctor 7 --enable',
+  'grandlivre profiles rem': 'grandlivre profiles remove',
+  'grandlivre help verif': 'grandlivre help verify',
+  'grandlivre completion z': 'grandlivre completion zsh',
+  'grandlivre login --from cred': 'grandlivre login --from credentials of me.json',
+  'grandlivre pull --exercice cred': 'grandlivre pull --exercice cred',
+  'grandlivre frobnicate p': 'grandlivre frobnicate p',
+}
+
+describe.each([
+  ['bash', 'bash --norc --noprofile -i'],
+  ['zsh', 'zsh -f -i'],
+])('%s', (shell, command) => {
+  test.skipIf(missing.includes(shell) || missing.includes('script'))('completes what is typed', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'grandlivre-completion-'))
+    try {
+      const { out: script } = await grandlivre({}, ['completion', shell])
+      writeFileSync(join(folder, 'script'), script)
+      writeFileSync(join(folder, 'credentials of me.json'), '')
+      // Tab, to the start of the line, and the line is printed instead of run.
+      const lines = Object.keys(cases).map((typed) => `${typed}\t\x01echo '<'; echo \x05\n`)
+      const keys = ['source ./script\n', ...lines, 'echo the end\n', 'exit\n'].join('')
+      const bytes = await runInTerminal({
+        command,
+        columns: 200,
+        rows: 50,
+        steps: [{ when: '# ', keys }],
+        folder,
+        env: { ...environment, HOME: folder, PS1: '# ' },
+      })
+      const shown = stripVTControlCharacters(String(bytes)).replaceAll('\r', '')
+      const completed = [...shown.matchAll(/^<\n(.*)$/gm)].map(([, line]) => line)
+      expect(completed).toEqual(Object.values(cases))
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+})
+
+test('a shell that is not known is wrong usage', async () => {
+  expect(await grandlivre({}, ['completion', 'fish'])).toMatchObject({ code: 2, out: '' })
+})
