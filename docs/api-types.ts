@@ -36,17 +36,18 @@ const remarks = new RegExp(`/\\*\\*\n \\* ${remark} \\*/\n| \\*\n \\* ${remark}`
 /** The whole file. */
 export async function apiTypes(): Promise<string> {
   const document = JSON.parse(JSON.stringify(openApiDocument(routes))) as Document
-  // The library names a type after its definition, and an Error of ours would hide that of JavaScript.
-  const { Error: _, ...schemas } = document.components.schemas
   const root = {
     title: 'Routes',
     description: `The routes of the service by method and by path after ${prefix}.`,
     ...record(methodsOf(document)),
-    $defs: schemas,
+    $defs: document.components.schemas,
   }
   const schema = JSON.parse(
     JSON.stringify(root).replaceAll('#/components/schemas/', '#/$defs/'),
-    (key, value) => (key === 'description' && typeof value === 'string' ? sentence(value) : value),
+    (key, value) => {
+      if (key === 'description' && typeof value === 'string') return sentence(value)
+      return isAnything(value) ? { ...value, tsType: 'unknown' } : value
+    },
   )
   const types = await compile(schema, 'Routes', {
     bannerComment: head,
@@ -71,6 +72,12 @@ function queryValues({ paths }: Document): string {
   })
   const what = '/** Values of parameters that take one of several, by the path of the GET route. */'
   return [what, 'export const queryValues = {', ...ofRoutes, '} as const', ''].join('\n')
+}
+
+/** A schema that says nothing but what it is for. The library would take it for an object. */
+function isAnything(value: unknown): value is object {
+  const words = typeof value === 'object' && value !== null ? Object.entries(value) : []
+  return words.length === 1 && words[0]![0] === 'description' && typeof words[0]![1] === 'string'
 }
 
 /** Without the end of a comment, which a text of the document would otherwise be able to write. */

@@ -8,37 +8,55 @@ import { z } from 'zod'
 export type Operation = 'CREATE' | 'UPDATE' | 'DELETE' | 'VOID'
 
 const text = z.string().min(1)
-const identified = z.strictObject({ id: text })
-const connector = z.strictObject({
-  id: z.int().positive(),
-  /** Code of the third party that owns the token. */
-  code: text,
-  userId: z.int().positive().optional(),
-})
+const identified = z.strictObject({ id: text }).meta({ id: 'IdentifiedData' })
+const connector = z
+  .strictObject({
+    id: z.int().positive(),
+    /** Code of the third party that owns the token. */
+    code: text,
+    userId: z.int().positive().optional(),
+  })
+  .meta({ id: 'ConnectorData' })
 /** The description in the API's document is given: the library cannot make one of any JSON. */
 const state = z.record(z.string(), z.json()).meta({ type: 'object' }).optional()
-const changed = z.strictObject({ id: text, previousState: state, currentState: state })
-const lettering = z.strictObject({
-  /** Id of its first movement. */
-  id: text,
-  /** Code of a payment mode, as exports show it; empty if none is known. */
-  paymentType: z.string(),
-  /** Invoice number of that movement. */
-  piece1: z.string().optional(),
-})
-const cloudDocument = z.strictObject({
-  /** Id of the export: `export_...` */
-  id: text,
-  status: z.enum(['completed', 'rejected']),
-  reason: text.optional(),
-})
-const document = z.strictObject({ id: text, kind: z.enum(['AF', 'PF', 'DB', 'ED', 'MF']), name: text })
-const thirdParty = z.strictObject({ code: text })
-const adminMessage = z.strictObject({
-  event: text,
-  socketMessage: z.strictObject({ id: z.int(), title: z.string(), message: z.string() }),
-  receivers: z.array(text),
-})
+const changed = z
+  .strictObject({ id: text, previousState: state, currentState: state })
+  .meta({ id: 'ChangedData' })
+const lettering = z
+  .strictObject({
+    /** Id of its first movement. */
+    id: text,
+    /** Code of a payment mode, as exports show it; empty if none is known. */
+    paymentType: z.string(),
+    /** Invoice number of that movement. */
+    piece1: z.string().optional(),
+  })
+  .meta({ id: 'LetteringData' })
+const cloudDocument = z
+  .strictObject({
+    /** Id of the export: `export_...` */
+    id: text,
+    status: z.enum(['completed', 'rejected']).meta({ id: 'CloudDocumentStatus' }),
+    reason: text.optional(),
+  })
+  .meta({ id: 'CloudDocumentData' })
+const document = z
+  .strictObject({
+    id: text,
+    kind: z.enum(['AF', 'PF', 'DB', 'ED', 'MF']).meta({ id: 'DocumentKind' }),
+    name: text,
+  })
+  .meta({ id: 'DocumentData' })
+const thirdParty = z.strictObject({ code: text }).meta({ id: 'ThirdPartyData' })
+const adminMessage = z
+  .strictObject({
+    event: text,
+    socketMessage: z
+      .strictObject({ id: z.int(), title: z.string(), message: z.string() })
+      .meta({ id: 'SocketMessage' }),
+    receivers: z.array(text),
+  })
+  .meta({ id: 'AdminMessageData' })
 
 /** The schema of the data of each operation, by kind; in the order of docs/spec/webhooks.md#events. */
 export const kinds = {
@@ -52,10 +70,10 @@ export const kinds = {
   portfolio: { CREATE: identified, DELETE: identified },
   thirdParty: { CREATE: thirdParty, UPDATE: thirdParty, DELETE: thirdParty },
   adminMessage: { VOID: adminMessage },
-  ledger: { UPDATE: z.strictObject({ cursor: text }) },
-  visitedPage: { VOID: z.strictObject({ path: text }) },
+  ledger: { UPDATE: z.strictObject({ cursor: text }).meta({ id: 'LedgerData' }) },
+  visitedPage: { VOID: z.strictObject({ path: text }).meta({ id: 'VisitedPageData' }) },
   yousignSignature: { VOID: identified },
-  taxReturnSent: { VOID: z.strictObject({ idDepot: text }) },
+  taxReturnSent: { VOID: z.strictObject({ idDepot: text }).meta({ id: 'TaxReturnSentData' }) },
 } as const satisfies Record<string, Partial<Record<Operation, z.ZodType>>>
 
 type Kinds = typeof kinds

@@ -41,6 +41,15 @@ export const version = text()
 /** An id in the OpenAPI document, for schemas that the library cannot describe by itself. */
 export const idSchema = { type: 'string', pattern: idPattern.source } as const
 
+/** A range of entry ids, both ends included. */
+export const rangeSchema = {
+  type: 'array' as const,
+  items: idSchema,
+  minItems: 2,
+  maxItems: 2,
+  example: ['0', '8191'],
+}
+
 /** A whole number within bounds, in decimal digits. */
 export function wholeNumber(least: number, most: number) {
   const message = `must be a whole number from ${least} to ${most}`

@@ -68,6 +68,8 @@ export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
 interface Declaration<Query extends z.ZodObject, Call> {
   method: Method
+  /** A verb and a noun, unique: generators of clients name their methods by it. */
+  operationId: string
   /** `/api/v1/webhook/{id}` */
   path: `/${string}`
   /** One line for the documentation. */

@@ -25,7 +25,7 @@ const kind = z
     const message = `${JSON.stringify(name.slice(0, 64))} is not a kind of event; the kinds are ${eventKinds.join(', ')}`
     context.addIssue({ code: 'custom', message })
   })
-  .meta({ enum: eventKinds })
+  .meta({ id: 'EventKind', type: 'string', enum: eventKinds })
 
 /** Accepts a string or a number; the output has no leading zeros. */
 const folderId = z
@@ -38,6 +38,7 @@ const folderId = z
     { error: notAnId },
   )
   .transform((given) => readId(String(given))!)
+  .meta({ id: 'FolderId' })
 
 /** The schema of the document that a caller sends, with the message for a document that is not an object. */
 export function subscriptionDocument(rules: TargetRules) {
@@ -134,9 +135,14 @@ const pointer = (item: string, position = '') =>
 const addable = pointer('|-')
 const existing = pointer('')
 const settable = '|position'
-const value = z.union([z.string(), z.number(), z.null(), z.array(z.union([z.string(), z.number()]))], {
-  error: requiredOr('must be a string, a number, null or an array'),
-})
+const isScalar = (json: unknown) => typeof json === 'string' || typeof json === 'number'
+/** No union: of one with an array, generators make clients that do not compile. */
+const value = z
+  .unknown()
+  .refine((json) => json === null || [json].flat().every(isScalar), {
+    error: requiredOr('must be a string, a number, null or an array'),
+  })
+  .meta({ description: 'A text, a number, null, or an array of texts and numbers' })
 const given = z.unknown().refine((json) => json !== undefined, 'is required')
 
 /**
@@ -149,12 +155,14 @@ export const patchDocument = z
       .discriminatedUnion(
         'op',
         [
-          z.object({ op: z.literal('add'), path: pointer('|-', settable), value }),
-          z.object({ op: z.literal('replace'), path: pointer('', settable), value }),
-          z.object({ op: z.literal('remove'), path: existing }),
-          z.object({ op: z.literal('move'), from: existing, path: addable }),
-          z.object({ op: z.literal('copy'), from: existing, path: addable }),
-          z.object({ op: z.literal('test'), path: existing, value: given }),
+          z.object({ op: z.literal('add'), path: pointer('|-', settable), value }).meta({ id: 'AddStep' }),
+          z
+            .object({ op: z.literal('replace'), path: pointer('', settable), value })
+            .meta({ id: 'ReplaceStep' }),
+          z.object({ op: z.literal('remove'), path: existing }).meta({ id: 'RemoveStep' }),
+          z.object({ op: z.literal('move'), from: existing, path: addable }).meta({ id: 'MoveStep' }),
+          z.object({ op: z.literal('copy'), from: existing, path: addable }).meta({ id: 'CopyStep' }),
+          z.object({ op: z.literal('test'), path: existing, value: given }).meta({ id: 'TestStep' }),
         ],
         { error: 'must be an operation: add, remove, replace, move, copy or test' },
       )
@@ -176,11 +184,13 @@ export const patchDocument = z
       .refine((step) => !setsPosition(step) || !('value' in step) || step.value === latest, {
         path: ['value'],
         error: `must be "${latest}" for /position`,
-      }),
+      })
+      .meta({ id: 'PatchStep' }),
     { error: 'must be an array of operations' },
   )
   .max(operationsMax, `must hold at most ${operationsMax} operations`)
   .meta({
+    id: 'SubscriptionPatch',
     description:
       'JSON Patch (RFC 6902) on /postUrl, /onEvents and /accountingFolderId. The value of an item is a string or a number, and ' +
       'a moved or copied value stays an item or a field. The result must be valid for POST. To add or replace /position with ' +

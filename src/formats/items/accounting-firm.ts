@@ -16,7 +16,7 @@ export const AccountingFirm = object({
   webSite: textOrNull,
   logo: textOrNull,
   address: AddressItem.nullable(),
-  contact: object({ mail: textOrNull, tel: textOrNull, fax: textOrNull }),
+  contact: object({ mail: textOrNull, tel: textOrNull, fax: textOrNull }).meta({ id: 'FirmContact' }),
 }).meta({ id: 'AccountingFirm' })
 
 /** The database has its name and its SIRET alone. */

@@ -33,15 +33,15 @@ const Section = object({
   code,
   name: text,
   account: textOrNull.meta({ description: 'Roots of account numbers', example: '60;61' }),
-  additionalProducerProperties: object({ closed: boolean }),
-})
+  additionalProducerProperties: object({ closed: boolean }).meta({ id: 'SectionProperties' }),
+}).meta({ id: 'Section' })
 
 export const AnalyticalAxe = object({
   producerId: id,
   code,
   name: text,
   sections: list(Section),
-  additionalProducerProperties: object({ defaultSectionId: idOrNull }),
+  additionalProducerProperties: object({ defaultSectionId: idOrNull }).meta({ id: 'AxisProperties' }),
 }).meta({ id: 'AnalyticalAxe' })
 export type FileAxis = z.output<typeof AnalyticalAxe>
 

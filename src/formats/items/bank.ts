@@ -32,8 +32,8 @@ export const Bank = object({
     name: text,
     type: z.literal('BANQUE', 'BANQUE is expected'),
     customerReferenceCode: text,
-  }),
-  additionalProducerProperties: object({ isDefault: boolean }),
+  }).meta({ id: 'BankJournal' }),
+  additionalProducerProperties: object({ isDefault: boolean }).meta({ id: 'BankProperties' }),
 }).meta({ id: 'Bank' })
 export type FileBank = z.output<typeof Bank>
 

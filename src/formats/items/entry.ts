@@ -40,9 +40,9 @@ export type EntryRow = column.RowOf<typeof entryTable>
 const properties = object({
   source: object({
     name: oneOf(sourceCodes).meta({ type: 'string' }),
-    thirdParty: object({ name: text, code: text }).nullable(),
-  }),
-  partnerMetadata: object({ partnerId: text, json: anyJson }).nullable(),
+    thirdParty: object({ name: text, code: text }).meta({ id: 'SourceThirdParty' }).nullable(),
+  }).meta({ id: 'EntrySource' }),
+  partnerMetadata: object({ partnerId: text, json: anyJson }).meta({ id: 'PartnerMetadata' }).nullable(),
   comment: textOrNull,
   createdAt: decimal(0, 'a whole number of seconds', 'integer')
     .refine(
@@ -60,7 +60,9 @@ export const MadEntry = object({
   attachments: Attachments,
   date: day,
   dueDate: dayOrNull,
-  journal: object({ producerId: id, customerReferenceCode: text, name: text, type: text }),
+  journal: object({ producerId: id, customerReferenceCode: text, name: text, type: text }).meta({
+    id: 'NamedJournal',
+  }),
   currency: object({
     code: z
       .string()
@@ -70,7 +72,7 @@ export const MadEntry = object({
       .refine((rate) => rate < 10n ** 18n && rate > -(10n ** 18n), 'a rate below 10^12 is expected')
       .meta({ description: 'Only if the currency is not that of the folder' })
       .optional(),
-  }),
+  }).meta({ id: 'EntryCurrency' }),
   movements: list(MadMovement),
   additionalProducerProperties: properties,
 })
@@ -83,9 +85,11 @@ export const Movement = object({
   ...beforeEntry,
   entry: object({
     ...{ producerId, date, dueDate, currency, journal },
-    additionalProducerProperties: properties.omit({ validationDate: true }),
+    additionalProducerProperties: properties
+      .omit({ validationDate: true })
+      .meta({ id: 'MovementEntryProperties' }),
     attachments: Attachments,
-  }),
+  }).meta({ id: 'MovementEntry' }),
   ...{ attachments: files, account, payment, analytics, lettering },
 }).meta({ id: 'Movement' })
 
@@ -94,16 +98,19 @@ const Filed = object({
   auxiliaryNumber: textOrNull,
   auxiliaryName: textOrNull,
 }).meta({
+  id: 'Filed',
   description:
     'Date of the document and third-party account, as a FEC filed them. Only with `columns=extended`, and only if ' +
     'something was filed: otherwise the date is that of the entry, and there is no such account',
 })
 
 export const Entry = MadEntry.extend({
-  movements: list(MadMovement.extend({ filed: Filed.optional() })),
-  additionalProducerProperties: properties.extend({
-    ecritureNum: textOrNull.optional().meta({
-      description: 'Number of the entry in its journal. Only with `columns=extended`',
-    }),
-  }),
+  movements: list(MadMovement.extend({ filed: Filed.optional() }).meta({ id: 'EntryMovement' })),
+  additionalProducerProperties: properties
+    .extend({
+      ecritureNum: textOrNull.optional().meta({
+        description: 'Number of the entry in its journal. Only with `columns=extended`',
+      }),
+    })
+    .meta({ id: 'EntryProperties' }),
 }).meta({ id: 'Entry' })

@@ -36,11 +36,19 @@ export const Exercice = object({
       .meta({ type: 'integer', description: 'Months' }),
     closed: object({
       at: day,
-      by: object({ producerId: idOrNull, firstName: textOrNull, lastName: textOrNull }),
-    }).nullable(),
+      by: object({ producerId: idOrNull, firstName: textOrNull, lastName: textOrNull }).meta({
+        id: 'Closer',
+      }),
+    })
+      .meta({ id: 'Closing' })
+      .nullable(),
+  }).meta({ id: 'ExercicePeriod' }),
+  state: oneOf(['open', 'closed']).meta({ id: 'ExerciceState' }),
+  additionalProducerProperties: object({
+    lettering: oneOf(['MONO', 'MULTI']).meta({ id: 'LetteringSpan' }),
+  }).meta({
+    id: 'ExerciceProperties',
   }),
-  state: oneOf(['open', 'closed']),
-  additionalProducerProperties: object({ lettering: oneOf(['MONO', 'MULTI']) }),
 }).meta({ id: 'Exercice' })
 export type FileExercice = z.output<typeof Exercice>
 

@@ -48,7 +48,7 @@ export const Journal = object({
   additionalProducerProperties: object({
     type: oneOf(types).meta({ type: 'string', example: 'ACH' }),
     locked: boolean,
-  }),
+  }).meta({ id: 'JournalProperties' }),
 }).meta({ id: 'Journal' })
 export type FileJournal = z.output<typeof Journal>
 

@@ -49,10 +49,10 @@ export type MovementRow = column.RowOf<typeof movementTable>
 export const Attachments = z
   .record(
     text,
-    object({ type: z.literal('URL', 'URL is expected'), value: text }),
+    object({ type: z.literal('URL', 'URL is expected'), value: text }).meta({ id: 'Attachment' }),
     'an object of files is expected',
   )
-  .meta({ description: 'File name to address' })
+  .meta({ id: 'Attachments', description: 'File name to address' })
 
 /** Inside its entry, as a full export has it. */
 export const MadMovement = object({
@@ -65,10 +65,10 @@ export const MadMovement = object({
     credit: money,
     debit: money,
     amount: money.meta({ description: 'Credit minus debit' }),
-  }),
+  }).meta({ id: 'MovementValue' }),
   attachments: Attachments,
   account: NamedAccount,
-  payment: object({ producerId: id, name: text, code: text }).nullable(),
+  payment: object({ producerId: id, name: text, code: text }).meta({ id: 'MovementPayment' }).nullable(),
   analytics: list(
     object({
       producerId: id,
@@ -84,10 +84,12 @@ export const MadMovement = object({
           }),
           code: text,
           name: text,
-        }),
+        }).meta({ id: 'MovementSection' }),
       ),
-    }),
+    }).meta({ id: 'MovementAxis' }),
   ),
-  lettering: object({ state: oneOf(letteringStates), value: textOrNull }),
+  lettering: object({ state: oneOf(letteringStates).meta({ id: 'LetteringState' }), value: textOrNull }).meta(
+    { id: 'Lettering' },
+  ),
 })
 export type FileMovement = z.output<typeof MadMovement>

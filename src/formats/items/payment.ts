@@ -19,7 +19,7 @@ export const Payment = object({
   producerId: id,
   name: text.meta({ example: 'Virement' }),
   code: text.meta({ example: 'VIR' }),
-  additionalProducerProperties: object({ code: internalCode }),
+  additionalProducerProperties: object({ code: internalCode }).meta({ id: 'PaymentProperties' }),
 }).meta({ id: 'Payment' })
 export type FilePayment = z.output<typeof Payment>
 
@@ -32,7 +32,7 @@ export function paymentItem({ id, code }: PaymentView): z.input<typeof Payment> 
 }
 
 /** The mode of payment that an account or a movement names. */
-export const NamedPayment = object({ producerId: id, code: text })
+export const NamedPayment = object({ producerId: id, code: text }).meta({ id: 'NamedPayment' })
 
 export const namedPayment = ({ id, code }: PaymentView): z.input<typeof NamedPayment> => ({
   producerId: id,

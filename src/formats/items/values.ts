@@ -94,5 +94,7 @@ export function sparse<Schema extends z.ZodObject>(
 }
 
 /** An account that another item names. */
-export const NamedAccount = object({ producerId: id, number: text, name: text })
+export const NamedAccount = object({ producerId: id, number: text, name: text }).meta({
+  id: 'SimplifiedAccount',
+})
 export type SimplifiedAccount = z.output<typeof NamedAccount>

@@ -26,12 +26,18 @@ import { streamExport } from '../stream/stream-export.ts'
 
 const madQuery = z.strictObject({ version, accountingFolderId })
 
-function collectionRoute(collection: FolderCollection, summary: string, schema: z.ZodType): Route {
+function collectionRoute(
+  collection: FolderCollection,
+  operationId: string,
+  summary: string,
+  schema: z.ZodType,
+): Route {
   const { isSingle, revision } = collections[collection]
   const json = isSingle ? schema : z.array(schema)
   const hasEtag = revision !== undefined
   return folderRoute({
     method: 'get',
+    operationId,
     path: `/api/v1/mad/${collection}`,
     levels: ['api', 'firm'],
     groups: ['resources'],
@@ -70,6 +76,7 @@ async function answerCollection(collection: FolderCollection, call: FolderCall<u
 /** Each folder has its own ledger, so the list has no cursor to build an ETag from. */
 const society = tokenRoute({
   method: 'get',
+  operationId: 'listSocieties',
   path: '/api/v1/society',
   levels: ['api', 'firm'],
   groups: [],
@@ -89,14 +96,14 @@ const society = tokenRoute({
 })
 
 export const collectionRoutes: readonly Route[] = [
-  collectionRoute('accountingFolder', 'The folder itself', AccountingFolder),
-  collectionRoute('accountingFirm', 'The accounting firm of the folder', AccountingFirm),
-  collectionRoute('payments', 'Modes of payment', Payment),
-  collectionRoute('vats', 'VAT codes', Vat),
-  collectionRoute('banks', 'Bank accounts', Bank),
-  collectionRoute('journals', 'Journals', Journal),
-  collectionRoute('accounts', 'The chart of accounts, with companies and employees', Account),
-  collectionRoute('exercices', 'Fiscal years', Exercice),
-  collectionRoute('analytics', 'Analytical axes with their sections', AnalyticalAxe),
+  collectionRoute('accountingFolder', 'getAccountingFolder', 'The folder itself', AccountingFolder),
+  collectionRoute('accountingFirm', 'getAccountingFirm', 'The accounting firm of the folder', AccountingFirm),
+  collectionRoute('payments', 'listPayments', 'Modes of payment', Payment),
+  collectionRoute('vats', 'listVatCodes', 'VAT codes', Vat),
+  collectionRoute('banks', 'listBanks', 'Bank accounts', Bank),
+  collectionRoute('journals', 'listJournals', 'Journals', Journal),
+  collectionRoute('accounts', 'listAccounts', 'The chart of accounts, with companies and employees', Account),
+  collectionRoute('exercices', 'listExercices', 'Fiscal years', Exercice),
+  collectionRoute('analytics', 'listAnalyticalAxes', 'Analytical axes with their sections', AnalyticalAxe),
   society,
 ]

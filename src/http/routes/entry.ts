@@ -35,6 +35,7 @@ const entryQuery = z.strictObject({
 
 export const entry = folderRoute({
   method: 'get',
+  operationId: 'getEntry',
   path: '/api/v1/mad/entry',
   levels: ['api', 'firm'],
   groups: ['movements'],

@@ -19,13 +19,14 @@ import { type FullExportQuery, fullExportQuery, statusQuery } from './full-expor
 const ExportJob = z
   .object({
     id: z.string().openapi({ example: `export_${'0'.repeat(32)}` }),
-    status: z.enum(['INIT', 'DONE', 'FAILED']),
+    status: z.enum(['INIT', 'DONE', 'FAILED']).openapi('ExportStatus'),
     progress: z
       .object({
         rows: z.number().openapi({ description: 'Movements so far' }),
         rowsTotal: z.number().nullable().openapi({ description: 'null until they are counted' }),
         bytes: z.number().openapi({ description: 'Content so far, before compression' }),
       })
+      .openapi('ExportProgress')
       .optional()
       .openapi({ description: 'While INIT' }),
     url: z
@@ -45,7 +46,7 @@ const ExportJob = z
     }),
     rows: z.number().optional().openapi({ description: 'Movements' }),
     sha256: z.string().optional().openapi({ description: 'Of the content, hexadecimal' }),
-    totals: z.object({ debit: z.number(), credit: z.number() }).optional(),
+    totals: z.object({ debit: z.number(), credit: z.number() }).openapi('ExportTotals').optional(),
     notes: z
       .record(z.string(), z.number())
       .optional()
@@ -64,6 +65,7 @@ const answers = { 200: inJson('The export job', ExportJob) }
 
 export const fullExport = folderRoute({
   method: 'get',
+  operationId: 'startExport',
   path: '/api/v1/mad/all',
   levels: ['api', 'firm'],
   groups: ['exports'],
@@ -79,6 +81,7 @@ export const fullExport = folderRoute({
 
 export const fullExportStatus = folderRoute({
   method: 'get',
+  operationId: 'getExport',
   path: '/api/v1/mad/all/status',
   levels: ['api', 'firm'],
   groups: ['exports'],

@@ -3,19 +3,25 @@ import { type Principal, refusalOf } from '../../auth/principal.ts'
 import { oneOf, optional } from '../query.ts'
 import { inJson, type Route, tokenRoute } from '../route.ts'
 
-const OpenedRoute = z.object({
-  path: z.string().openapi({ example: '/api/v1/mad/movements' }),
-  method: z.enum(['get', 'post', 'put', 'delete']),
-})
+const OpenedRoute = z
+  .object({
+    path: z.string().openapi({ example: '/api/v1/mad/movements' }),
+    method: z.enum(['get', 'post', 'put', 'delete']).openapi('RouteMethod'),
+  })
+  .openapi('OpenedRoute')
 
 const TokenDetails = z.object({
-  target: z.object({
-    type: z.enum(['api', 'firm']),
-    schemaId: z.number(),
-    thirdPartyId: z.number(),
-    societyId: z.number().openapi({ description: 'The folder of a company token, the firm of a firm token' }),
-  }),
-  version: z.object({ current: z.number(), latest: z.number(), beta: z.boolean() }),
+  target: z
+    .object({
+      type: z.enum(['api', 'firm']).openapi('TokenLevel'),
+      schemaId: z.number(),
+      thirdPartyId: z.number(),
+      societyId: z
+        .number()
+        .openapi({ description: 'The folder of a company token, the firm of a firm token' }),
+    })
+    .openapi('TokenTarget'),
+  version: z.object({ current: z.number(), latest: z.number(), beta: z.boolean() }).openapi('TokenVersion'),
   canBeActivated: z.boolean(),
   isActivated: z.boolean(),
   routes: z.array(OpenedRoute),
@@ -25,6 +31,7 @@ const TokenDetails = z.object({
 export function keyInfo(routes: () => readonly Route[]): Route {
   return tokenRoute({
     method: 'get',
+    operationId: 'getTokenInformation',
     path: '/api/v1/key/info',
     levels: ['api', 'firm'],
     groups: [],
@@ -33,7 +40,7 @@ export function keyInfo(routes: () => readonly Route[]): Route {
     answers: {
       200: inJson(
         'An array of routes, or with mode=extended one object',
-        z.union([z.array(OpenedRoute), TokenDetails]),
+        z.union([z.array(OpenedRoute), TokenDetails]).openapi('TokenInformation'),
       ),
     },
     answer: ({ c, principal, query }) => {

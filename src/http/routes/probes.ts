@@ -5,34 +5,41 @@ import { inJson, openRoute } from '../route.ts'
 
 export const healthz = openRoute({
   method: 'get',
+  operationId: 'getHealth',
   path: '/healthz',
   summary: 'The process is up',
+  description: 'Also while it starts.',
   query: z.strictObject({}),
-  answers: { 200: inJson('Up', z.object({ status: z.literal('up') })) },
+  answers: { 200: inJson('Up', z.object({ status: z.literal('up') }).openapi('Health')) },
   answer: ({ c }) => c.json({ status: 'up' }),
 })
 
 export const readyz = openRoute({
   method: 'get',
+  operationId: 'getReadiness',
   path: '/readyz',
   summary: 'The process can accept requests',
+  description: 'Otherwise 503, whose message names what is missing.',
   query: z.strictObject({}),
   answers: {
     200: inJson(
       'Ready; otherwise the answer is 503 and its error names what is missing',
-      z.object({
-        status: z.literal('ready'),
-        degraded: z
-          .array(z.string())
-          .optional()
-          .openapi({ description: 'What is missing, while something else takes its place' }),
-        epoch: z
-          .object({ number: z.int(), began: z.iso.datetime(), ageSeconds: z.number() })
-          .optional()
-          .openapi({
-            description: 'Another one begins when a server takes the place of another: cursors are refused',
-          }),
-      }),
+      z
+        .object({
+          status: z.literal('ready'),
+          degraded: z
+            .array(z.string())
+            .optional()
+            .openapi({ description: 'What is missing, while something else takes its place' }),
+          epoch: z
+            .object({ number: z.int(), began: z.iso.datetime(), ageSeconds: z.number() })
+            .openapi('Epoch')
+            .optional()
+            .openapi({
+              description: 'Another one begins when a server takes the place of another: cursors are refused',
+            }),
+        })
+        .openapi('Readiness'),
     ),
   },
   answer: async ({ c, services }) => {

@@ -27,6 +27,7 @@ import { balanceQuery, blocksQuery, entriesQuery, movementsQuery, selectionOf } 
 
 function selectedRoute(
   what: SelectedItems,
+  operationId: string,
   summary: string,
   query: typeof movementsQuery | typeof blocksQuery | typeof entriesQuery | typeof balanceQuery,
   item: z.ZodType,
@@ -34,6 +35,7 @@ function selectedRoute(
 ): Route {
   return folderRoute({
     method: 'get',
+    operationId,
     path: `/api/v1/mad/${what === 'blocks' ? 'movements/blocks' : what}`,
     levels: ['api', 'firm'],
     groups: ['movements'],
@@ -49,26 +51,30 @@ function selectedRoute(
 export const selectedRoutes: readonly Route[] = [
   selectedRoute(
     'movements',
+    'listMovements',
     'Accounting movements of a fiscal year or a period, streamed',
     movementsQuery,
     Movement,
-    z.union([Movement, ChangesLine]),
+    z.union([Movement, ChangesLine]).openapi('MovementLine'),
   ),
   selectedRoute(
     'blocks',
+    'listMovementBlocks',
     'Digests of movements by ranges of entry ids, to compare a copy with',
     blocksQuery,
     Block,
   ),
   selectedRoute(
     'entries',
+    'listEntries',
     'Entries of a fiscal year or a period with their movements, streamed',
     entriesQuery,
     Entry,
-    z.union([Entry, ChangesLine]),
+    z.union([Entry, ChangesLine]).openapi('EntryLine'),
   ),
   selectedRoute(
     'balance',
+    'listBalances',
     'Debit, credit and balance of each account in a fiscal year or a period',
     balanceQuery,
     AccountBalance,

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { idSchema } from '../query.ts'
+import { idSchema, rangeSchema } from '../query.ts'
 
 const cursor = z.string().openapi({ example: '4711.1.jWShZ-gx.EeSGmSmtIuJfr19E1z0hHo' })
 
@@ -8,7 +8,7 @@ export const ChangesLine = z
   .object({
     since: cursor.openapi({ description: 'As in the request' }),
     cursor: cursor.openapi({ description: 'The state of the ledger that this answer leads to' }),
-    entries: z.array(z.array(z.string().openapi(idSchema)).length(2)).openapi({
+    entries: z.array(z.array(z.string()).openapi('EntryRange', rangeSchema)).openapi({
       description:
         'Ranges of entry ids, both ends included, ascending and disjoint. Drop what you have of them',
       example: [

@@ -21,7 +21,11 @@ const createdAt = z.number().int().openapi({ description: 'Epoch milliseconds' }
 
 /** @param operations at least one, with these data */
 function event(name: string, operations: string[], data: z.ZodType) {
-  return z.object({ name: z.literal(name), operation: z.enum(operations), scope, data, webhookId, createdAt })
+  const operation =
+    operations.length === 1
+      ? z.literal(operations[0]!)
+      : z.enum(operations).openapi(`${capitalized(name)}Operation`)
+  return z.object({ name: z.literal(name), operation, scope, data, webhookId, createdAt })
 }
 
 /** The events of a kind: one schema, or one per operation if their data differ. */
@@ -40,7 +44,8 @@ function eventsOf(kind: EventKind): z.ZodType[] {
 const capitalized = (word: string) => word[0]!.toUpperCase() + word.slice(1)
 
 export const Notification = z.union(eventKinds.flatMap(eventsOf)).openapi('Notification')
-const PingEvent = event('ping', ['VOID'], z.strictObject({})).openapi('PingEvent')
+/** Titled, not named: generators for Go leave out what is named and no route uses. */
+const PingEvent = event('ping', ['VOID'], z.strictObject({})).openapi({ title: 'PingEvent' })
 
 const described = (description: string) => z.string().openapi({ description })
 
@@ -60,6 +65,7 @@ const signedHeaders = {
 
 function webhook(
   path: string,
+  operationId: string,
   summary: string,
   headers: Record<string, z.ZodType>,
   body: z.ZodType,
@@ -67,13 +73,14 @@ function webhook(
 ): RouteConfig {
   const content = { 'application/json': { schema: body } }
   const request = { headers: z.object(headers), body: { required: true, content } }
-  return { method: 'post', path, summary, security: [], request, responses }
+  return { method: 'post', path, operationId, summary, security: [], request, responses }
 }
 
 /** Everything that is sent to the postUrl of a subscription. */
 export const sentToSubscribers: readonly RouteConfig[] = [
   webhook(
     'notification',
+    'receiveEvents',
     'Events, sent to the postUrl of a subscription',
     {
       ...signedHeaders,
@@ -99,6 +106,7 @@ export const sentToSubscribers: readonly RouteConfig[] = [
   ),
   webhook(
     'ping',
+    'receivePing',
     'One event without a number, sent when its owner asks for it',
     signedHeaders,
     z.array(PingEvent).length(1),

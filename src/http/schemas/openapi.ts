@@ -1,4 +1,5 @@
 /** The OpenAPI document, generated from the route table. */
+import { OpenApiGeneratorV31 } from '@asteasolutions/zod-to-openapi'
 import { createRoute, extendZodWithOpenApi, OpenAPIHono, type RouteConfig, z } from '@hono/zod-openapi'
 import { ErrorBody } from '../errors.ts'
 import { idSchema } from '../query.ts'
@@ -69,7 +70,7 @@ const societyId = z.object({
  * because the library would read it before its size and type are checked.
  */
 export function describeRoute(route: Route): RouteConfig & { path: string } {
-  const { method, path, summary, query, params, answers, scope } = route
+  const { method, operationId, path, summary, query, params, answers, scope } = route
   const parameter = route.deprecated?.parameter
   const headers = scope === 'folder' ? societyId.extend(route.headers?.shape ?? {}) : route.headers
   const shared = { ...requestIdHeader, ...(scope === 'open' ? {} : rateHeaders) }
@@ -77,10 +78,15 @@ export function describeRoute(route: Route): RouteConfig & { path: string } {
     const own = 'headers' in answer ? answer.headers : {}
     return [status, { ...answer, headers: { ...own, ...shared } }]
   })
+  const failed = {
+    description: 'An error. `error.code` says which',
+    headers: { ...errorAnswerHeaders, ...shared },
+    content: { 'application/json': { schema: ErrorBody } },
+  }
   return createRoute({
     method,
     path,
-    operationId: operationIdOf(route),
+    operationId,
     tags: [groupOf(path)],
     summary,
     description: descriptionOf(route),
@@ -92,11 +98,8 @@ export function describeRoute(route: Route): RouteConfig & { path: string } {
     },
     responses: {
       ...Object.fromEntries(answered),
-      default: {
-        description: 'An error. `error.code` says which',
-        headers: { ...errorAnswerHeaders, ...shared },
-        content: { 'application/json': { schema: ErrorBody } },
-      },
+      '4XX': failed,
+      '5XX': failed,
     },
     ...(scope === 'open' ? { security: [] } : { security: [{ accessToken: [], partnerSecret: [] }] }),
   })
@@ -116,15 +119,6 @@ function descriptionOf({ description = '', scope, groups, deprecated }: Route): 
   ]
     .filter((sentence) => sentence !== '')
     .join(' ')
-}
-
-/** `getMadMovements`, `getWebhookByIdEvents`: generators of clients name their methods by it. */
-function operationIdOf({ method, path }: Pick<Route, 'method' | 'path'>): string {
-  const words = path
-    .replace('/api/v1/', '/')
-    .replaceAll(/\{(\w+)\}/g, 'by-$1')
-    .split(/[^A-Za-z0-9]+/)
-  return method + words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
 }
 
 function bodyOf({ body }: Route): RouteConfig['request'] {
@@ -180,15 +174,58 @@ export function openApiDocument(routes: readonly Route[]): Document {
     described.openAPIRegistry.registerPath({ ...description, request })
   }
   for (const sent of sentToSubscribers) described.openAPIRegistry.registerWebhook(sent)
-  return described.getOpenAPI31Document({
+  const document = generatorOf(described.openAPIRegistry.definitions).generateDocument({
     openapi: '3.1.0',
     info: {
       title: 'Grandlivre',
       version: '1.0.0',
       description: introduction,
+      license: { name: 'MIT', identifier: 'MIT' },
     },
+    // Relative: the document says the same at every address by which the service is reached.
+    servers: [{ url: '/' }],
     tags: groups.map(({ name, description }) => ({ name, description })),
   })
+  uniteArrays(document.components!.schemas as Record<string, NamedSchema>)
+  return document
+}
+
+type NamedSchema = { type?: unknown; anyOf?: ({ $ref?: string } & object)[] }
+
+/**
+ * A choice of an array and an object becomes one schema with the words of both: of a choice, generators for Java make
+ * classes that do not compile. For Go the type has to be named.
+ */
+function uniteArrays(schemas: Record<string, NamedSchema>): void {
+  const resolved = ({ $ref, ...own }: { $ref?: string }): NamedSchema =>
+    $ref === undefined ? own : schemas[$ref.replace('#/components/schemas/', '')]!
+  for (const [name, { anyOf = [], ...schema }] of Object.entries(schemas)) {
+    const choices = anyOf.map(resolved)
+    if (!choices.some(({ type }) => type === 'array')) continue
+    const type = choices.map(({ type }) => type)
+    schemas[name] = Object.assign({}, ...choices, { description: undefined }, schema, {
+      type,
+      'x-go-type': 'json.RawMessage',
+    })
+  }
+}
+
+/**
+ * The library says of a schema with a name that may also be null that it is both, which nothing can be. Here it is one of
+ * them. A literal is a constant, no list of one word: of lists generators make classes `Name1` to `Name14`.
+ */
+function generatorOf(definitions: OpenAPIHono['openAPIRegistry']['definitions']): OpenApiGeneratorV31 {
+  const generator = new OpenApiGeneratorV31(definitions)
+  const inner = generator['generator'] as unknown as { generateSchemaWithRef(schema: z.ZodType): object }
+  const described = inner.generateSchemaWithRef.bind(inner)
+  inner.generateSchemaWithRef = (schema) => {
+    if (schema instanceof z.ZodLiteral) return { ...described(schema), enum: undefined, const: schema.value }
+    const given = schema instanceof z.ZodOptional ? schema.unwrap() : schema
+    if (!(given instanceof z.ZodNullable)) return described(schema)
+    const known = described(given.unwrap() as z.ZodType)
+    return '$ref' in known ? { anyOf: [known, { type: 'null' }] } : described(schema)
+  }
+  return generator
 }
 
 /** @param document called for each request, because the document includes this route */
@@ -196,10 +233,15 @@ export function openApiRoute(document: () => Document): Route {
   return openRoute({
     method: 'get',
     path: '/api/v1/openapi.json',
+    operationId: 'getOpenApiDocument',
     summary: 'This document',
+    description: 'What it says is the same for every caller.',
     query: z.strictObject({}),
     answers: {
-      200: { description: 'OpenAPI 3.1', content: { 'application/json': { schema: z.looseObject({}) } } },
+      200: {
+        description: 'OpenAPI 3.1',
+        content: { 'application/json': { schema: z.looseObject({}).openapi('OpenApiDocument') } },
+      },
     },
     answer: ({ c }) => c.json(document()),
   })

@@ -5,6 +5,8 @@ import { codeOf, setWebhookRoutes } from '../../support/stages/webhook-routes.ts
 
 const routes = setWebhookRoutes()
 
+const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+
 describe('the webhook routes', () => {
   test('answer 405 with the methods that they allow', async () => {
     const { firm, webhook } = routes
@@ -44,11 +46,14 @@ describe('the webhook routes', () => {
   test('are documented, with their request bodies and the notification to subscribers', async () => {
     const { service } = routes
     const { body } = await request(`${service.url}/api/v1/openapi.json`)
+    const { schemas } = body.components
     const create = body.paths['/api/v1/webhook'].post
-    expect(create.requestBody.content['application/json'].schema.required).toEqual(['postUrl', 'onEvents'])
-    const { postUrl: address, onEvents } = create.requestBody.content['application/json'].schema.properties
+    expect(create.requestBody.content['application/json'].schema).toEqual(reference('SubscriptionFields'))
+    expect(schemas.SubscriptionFields.required).toEqual(['postUrl', 'onEvents'])
+    const { postUrl: address, onEvents } = schemas.SubscriptionFields.properties
     expect(address).toMatchObject({ format: 'uri', maxLength: 2048 })
-    expect(onEvents.items.enum).toEqual(expect.arrayContaining(['connector', 'taxReturnSent']))
+    expect(onEvents.items).toEqual(reference('EventKind'))
+    expect(schemas.EventKind.enum).toEqual(expect.arrayContaining(['connector', 'taxReturnSent']))
     expect(create.responses['201'].headers).toHaveProperty('Location')
     const patch = body.paths['/api/v1/webhook/{id}'].patch
     expect(Object.keys(patch.requestBody.content)).toEqual([
@@ -56,17 +61,27 @@ describe('the webhook routes', () => {
       'application/merge-patch+json',
       'application/json',
     ])
-    const merge = patch.requestBody.content['application/merge-patch+json'].schema
+    const schemaOf = (type: string) => patch.requestBody.content[type].schema
+    expect(schemaOf('application/merge-patch+json')).toEqual(reference('SubscriptionMergePatch'))
+    const merge = schemas.SubscriptionMergePatch
     expect([Object.keys(merge.properties), merge.required]).toEqual([
       ['postUrl', 'onEvents', 'accountingFolderId'],
       undefined,
     ])
-    const operation = patch.requestBody.content['application/json-patch+json'].schema.items
-    expect(operation.oneOf).toHaveLength(6)
+    expect(schemaOf('application/json-patch+json')).toEqual(reference('SubscriptionPatch'))
+    expect(schemas.SubscriptionPatch.items).toEqual(reference('PatchStep'))
+    expect(schemas.PatchStep.oneOf).toHaveLength(6)
+    // Either of them.
+    const { items, properties } = schemas.SubscriptionChange
+    expect(schemaOf('application/json')).toEqual(reference('SubscriptionChange'))
+    expect({ items, properties }).toEqual({
+      items: schemas.SubscriptionPatch.items,
+      properties: merge.properties,
+    })
     expect(patch.parameters.map(({ name }: { name: string }) => name)).toEqual(['id'])
     const notification = body.webhooks.notification.post
-    expect(notification.requestBody.content['application/json'].schema.items).toEqual({
-      $ref: '#/components/schemas/Notification',
-    })
+    expect(notification.requestBody.content['application/json'].schema.items).toEqual(
+      reference('Notification'),
+    )
   })
 })

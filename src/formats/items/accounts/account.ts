@@ -3,7 +3,7 @@
  * partners branch on it. If the company of a 401 or 411 is unknown (a collective account, or a file that names none),
  * it gets the name of its account, as for auxiliary accounts.
  */
-import { z } from 'zod'
+import type { z } from 'zod'
 import { partyKind } from '../../party-kind.ts'
 import type { FolderKey } from '../../rows.ts'
 import * as column from '../table.ts'
@@ -33,22 +33,30 @@ export interface AccountView extends column.ShownRow<typeof accountTable> {
 const number = text.regex(/^[0-9A-Z]{1,40}$/, 'an account number is expected: 1 to 40 digits and capitals')
 const head = { producerId: id, number: number.meta({ type: 'string' }), name: text, closed: boolean }
 const counterpartAccount = NamedAccount.nullable()
+const correspondanceAccount = NamedAccount.nullable()
+const employee = Employee.nullable()
 
 /** By the kind of party that the root of the number means. */
 export const accountShapes = {
-  general: object({ ...head, counterpartAccount, correspondanceAccount: NamedAccount.nullable() }).meta({
-    description: 'General',
-  }),
-  company: object({ ...head, counterpartAccount, company: Company }).meta({
-    description: 'Roots 401 and 411',
-  }),
-  employee: object({ ...head, employee: Employee.nullable() }).meta({
-    description: 'Root 421. `employee` is null for a token without the group `employees`',
-  }),
+  general: object({ ...head, counterpartAccount, correspondanceAccount }),
+  company: object({ ...head, counterpartAccount, company: Company }),
+  employee: object({ ...head, employee }),
 }
+export type FileAccount = z.output<(typeof accountShapes)[keyof typeof accountShapes]>
 
-export const Account = z.union(Object.values(accountShapes)).meta({ id: 'Account' })
-export type FileAccount = z.output<typeof Account>
+/** The three shapes in one: of a choice of them, generated clients take the first that fits, and lose what the others have. */
+export const Account = object({
+  ...head,
+  counterpartAccount: counterpartAccount.optional(),
+  correspondanceAccount: correspondanceAccount.optional(),
+  company: Company.optional(),
+  employee: employee.optional(),
+}).meta({
+  id: 'Account',
+  description:
+    'The first digits of `number` decide what it has: 401 and 411 `company` and `counterpartAccount`; 421 `employee`, which ' +
+    'is null for a token without the group `employees`; every other `counterpartAccount` and `correspondanceAccount`',
+})
 
 export function accountShape(number: string): (typeof accountShapes)[keyof typeof accountShapes] {
   const party = partyKind(number)

@@ -32,7 +32,7 @@ const members = object({
   context.addIssue({ code: 'custom', path: ['fullname'], message, input: fullname })
 })
 
-export const AddressItem = sparse(members)
+export const AddressItem = sparse(members).meta({ id: 'Address' })
 export type FileAddress = z.output<typeof AddressItem>
 
 export function addressItem(address: Address): FileAddress {

@@ -29,7 +29,9 @@ export type CompanyRow = column.RowOf<typeof companyTable>
 export type CompanyView = PartyView &
   Omit<column.ShownRow<typeof companyTable>, keyof PartyView> & { vat: VatCodeView | null }
 
-const Activity = object({ producerId: textOrNull, code: textOrNull, name: textOrNull })
+const Activity = object({ producerId: textOrNull, code: textOrNull, name: textOrNull }).meta({
+  id: 'Activity',
+})
 
 const { payment, address, ...furtherMembers } = partyMembers
 export const Company = object({
@@ -42,7 +44,7 @@ export const Company = object({
   vat: NamedVat.nullable(),
   ...furtherMembers,
   miscellaneous: Miscellaneous.nullable(),
-})
+}).meta({ id: 'Company' })
 type FileCompany = z.output<typeof Company>
 
 export function companyItem(company: CompanyView): z.input<typeof Company> {

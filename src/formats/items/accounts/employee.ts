@@ -38,8 +38,10 @@ export const Employee = object({
   NIR: textOrNull,
   profession: textOrNull,
   ...partyMembers,
-  miscellaneous: object({ ...Miscellaneous.shape, doubtfulAccount: NamedAccount.nullable() }).nullable(),
-})
+  miscellaneous: object({ ...Miscellaneous.shape, doubtfulAccount: NamedAccount.nullable() })
+    .meta({ id: 'EmployeeMiscellaneous' })
+    .nullable(),
+}).meta({ id: 'Employee' })
 type FileEmployee = z.output<typeof Employee>
 
 export function employeeItem(employee: EmployeeView): z.input<typeof Employee> {

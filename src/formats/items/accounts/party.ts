@@ -11,7 +11,7 @@ const Contact = object({
   phoneNumber: textOrNull,
   role: textOrNull,
   email: textOrNull,
-})
+}).meta({ id: 'Contact' })
 export type Contact = z.output<typeof Contact>
 
 export const Miscellaneous = object({
@@ -19,7 +19,7 @@ export const Miscellaneous = object({
   language: textOrNull,
   group: textOrNull,
   archived: boolean,
-})
+}).meta({ id: 'CompanyMiscellaneous' })
 export type Miscellaneous = z.output<typeof Miscellaneous>
 
 export const partyColumns = {

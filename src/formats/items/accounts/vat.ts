@@ -23,7 +23,7 @@ export const NamedVat = object({
   producerId: id,
   customerReferenceCode: code,
   rate: rate.meta({ type: 'number', description: 'Percentage' }),
-})
+}).meta({ id: 'NamedVat' })
 export type FileVat = z.output<typeof NamedVat>
 
 export const namedVat = ({ id, code, rate }: VatCodeView): z.input<typeof NamedVat> => ({
@@ -34,10 +34,14 @@ export const namedVat = ({ id, code, rate }: VatCodeView): z.input<typeof NamedV
 
 export const Vat = object({
   ...NamedVat.shape,
-  account: object({ deductible: NamedAccount.nullable(), collected: NamedAccount.nullable() }),
+  account: object({ deductible: NamedAccount.nullable(), collected: NamedAccount.nullable() }).meta({
+    id: 'VatAccounts',
+  }),
   type: textOrNull,
   exigibility: textOrNull,
-  additionalProducerProperties: object({ typeCode: textOrNull, exigibilityCode: textOrNull }),
+  additionalProducerProperties: object({ typeCode: textOrNull, exigibilityCode: textOrNull }).meta({
+    id: 'VatProperties',
+  }),
 }).meta({ id: 'Vat' })
 
 /** The ledger has its code and its rate alone. */

@@ -79,6 +79,9 @@ function prepareOperations(spec, demo) {
   for (const { operation, operationId } of operationsOf(spec)) {
     // The address of the operation on this page.
     operation.operationId = operationId
+    // Swagger UI knows no ranges of statuses but `default`.
+    const { '4XX': error, '5XX': _, ...answers } = operation.responses
+    if (error) operation.responses = { ...answers, default: error }
     for (const parameter of operation.parameters ?? []) {
       if (!parameter.required || parameter.in === 'path') {
         delete parameter.example

@@ -15,7 +15,7 @@ import { streamLedgers } from '../../stream/stream-ledgers.ts'
 import { askedLedgers, type LedgersBody } from './changes-body.ts'
 import { readOpenedCursor, readOpenedIds } from './opened-folders.sql.ts'
 
-interface ManyLedgers extends Pick<Route, 'path' | 'summary'> {
+interface ManyLedgers extends Pick<Route, 'operationId' | 'path' | 'summary'> {
   body: { schema: LedgersBody; example: object }
   what: LedgersTask['what']
   form: LedgersTask['form']
@@ -25,9 +25,10 @@ interface ManyLedgers extends Pick<Route, 'path' | 'summary'> {
 }
 
 export function ledgersRoute(many: ManyLedgers): Route {
-  const { path, summary, body, form, answered } = many
+  const { operationId, path, summary, body, form, answered } = many
   const route: Route = tokenRoute({
     method: 'post',
+    operationId,
     path,
     levels: ['api', 'firm'],
     groups: ['movements', 'resources'],

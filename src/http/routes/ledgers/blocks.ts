@@ -28,7 +28,9 @@ const LedgerBlocks = z
           wholeTables.map((name) => [name, sha256.openapi({ description: `Of all rows of ${name}` })]),
         ),
       )
-      .openapi({ description: 'Of the other tables, rows as in ledgers/changes, each with its line feed' }),
+      .openapi('TableDigests', {
+        description: 'Of the other tables, rows as in ledgers/changes, each with its line feed',
+      }),
     blocks: z.array(Block).openapi({
       description:
         'Ranges of entry ids, disjoint and ascending, with the digest of their movements as rows of ledgers/changes. ' +
@@ -42,12 +44,13 @@ const RefusedLedger = z
     refused: z.string().openapi({ ...idSchema, description: 'Id of the folder', example: '26003' }),
     code: z
       .enum(Object.keys(errorCodes) as [string, ...string[]])
-      .openapi({ example: 'ERR-FOLDER-NOT-FOUND' }),
+      .openapi('ErrorCode', { example: 'ERR-FOLDER-NOT-FOUND' }),
     message: z.string().openapi({ example: 'There is no such folder' }),
   })
   .openapi('RefusedLedger')
 
 export const ledgerBlocks = ledgersRoute({
+  operationId: 'listLedgerBlocks',
   path: '/api/v1/mad/ledgers/blocks',
   summary: 'Digests of many ledgers, or all of them, by ranges of entry ids, to compare copies with',
   body: { schema: blocksBody, example: { ledgers: [{ society: '26002' }, { society: '26003' }] } },

@@ -4,7 +4,7 @@ import { wholeTables } from '../../../../packages/contract/src/ledger-tables.ts'
 import { idPattern, notAnId, readId } from '../../../db/id.ts'
 import type { AskedLedger } from '../../../exports/run/ledgers/task.ts'
 import { type EntryRange, merged } from '../../../ledger/changes/entry-ranges.ts'
-import { idSchema } from '../../query.ts'
+import { idSchema, rangeSchema } from '../../query.ts'
 import { cursorPattern } from '../movements-query.ts'
 
 const ledgersMax = 10_000
@@ -26,7 +26,7 @@ const isRange = (value: unknown) =>
 /** One check of all: as a tuple of ids, the 260,000 ranges that a body may have take 430 ms of the main thread. */
 const range = z
   .custom<EntryRange>(isRange, 'must be two ids as texts, the lower first: ["0","8191"]')
-  .openapi({ type: 'array', items: idSchema, minItems: 2, maxItems: 2, example: ['0', '8191'] })
+  .openapi('EntryRange', rangeSchema)
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, 'must be a SHA-256: 64 hexadecimal digits in lower case')
 
@@ -43,12 +43,14 @@ const ledger = z
     }),
     tables: z
       .strictObject(Object.fromEntries(wholeTables.map((name) => [name, sha256.optional()])))
+      .openapi('HeldTables')
       .optional()
       .openapi({
         description:
           'SHA-256 of the rows that the copy has of a table. One that is still the same is left out',
       }),
   })
+  .openapi('AskedLedger')
   .refine(({ since, entries }) => since !== undefined || entries === undefined, {
     path: ['entries'],
     message: 'is only taken with since',
@@ -76,9 +78,10 @@ function bodyOf<Ledger extends z.ZodType<{ society: string }>>(ledger: Ledger, a
 
 export const changesBody = bodyOf(ledger, 'all folders of the token, in full').openapi('LedgerChangesRequest')
 
-export const blocksBody = bodyOf(z.strictObject({ society }), 'all folders of the token').openapi(
-  'LedgerBlocksRequest',
-)
+export const blocksBody = bodyOf(
+  z.strictObject({ society }).openapi('AskedLedgerBlocks'),
+  'all folders of the token',
+).openapi('LedgerBlocksRequest')
 
 export type LedgersBody = typeof changesBody | typeof blocksBody
 

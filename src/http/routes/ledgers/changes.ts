@@ -4,6 +4,7 @@ import { ledgersRoute } from './answer-ledgers.ts'
 import { changesBody } from './changes-body.ts'
 
 export const ledgerChanges = ledgersRoute({
+  operationId: 'listLedgerChanges',
   path: '/api/v1/mad/ledgers/changes',
   summary: 'What changed in many ledgers, or all of them, in one stream of rows that prove themselves',
   body: {

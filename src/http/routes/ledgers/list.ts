@@ -21,10 +21,12 @@ const id = z.string().openapi({ ...idSchema, example: '26002' })
 const Ledger = z
   .object({
     society: id.openapi({ description: 'Id of the folder, for the header society-id' }),
-    firm: z.object({
-      id: id.openapi({ example: '26001' }),
-      name: z.string().openapi({ example: 'Cabinet Roussel' }),
-    }),
+    firm: z
+      .object({
+        id: id.openapi({ example: '26001' }),
+        name: z.string().openapi({ example: 'Cabinet Roussel' }),
+      })
+      .openapi('LedgerFirm'),
     name: z.string().openapi({ example: 'Boulangerie Martin' }),
     reference: z.string().nullable().openapi({ example: 'MARTIN' }),
     cursor: z.string().openapi({
@@ -43,6 +45,7 @@ type Call = TokenCall<z.output<typeof query>>
 
 export const ledgerList = tokenRoute({
   method: 'get',
+  operationId: 'listLedgers',
   path: '/api/v1/mad/ledgers',
   levels: ['api', 'firm'],
   groups: ['movements', 'resources'],

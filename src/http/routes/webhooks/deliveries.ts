@@ -35,7 +35,7 @@ const WebhookDelivery = z
       example: '1042-1061',
     }),
     events: z.number().int(),
-    state: z.enum(deliveryStates),
+    state: z.enum(deliveryStates).openapi('DeliveryState'),
     replay: z.boolean().openapi({ description: 'Whether it was replayed' }),
     createdAt: time.openapi({ description: 'Epoch milliseconds, as the other times' }),
     nextAttemptAt: time.nullable().openapi({ description: 'Null: it has ended' }),
@@ -48,6 +48,7 @@ const WebhookDelivery = z
 
 const list = tokenRoute({
   method: 'get',
+  operationId: 'listDeliveries',
   path: '/api/v1/webhook/{id}/deliveries',
   ...routeAccess,
   summary: 'The deliveries of a subscription of the caller, with their attempts',
@@ -97,23 +98,27 @@ const number = z
   .refine((given) => given > 0, 'must be at least 1')
   .openapi({ type: 'integer', minimum: 1, example: 1042 })
 
-const replayedDocument = z.union(
-  [
-    z
-      .strictObject({ from: number, to: number })
-      // Negated, so that text that is not a number passes both, and is reported as such alone.
-      .refine(({ from, to }) => !(from > to), { path: ['to'], error: 'must be at least `from`' })
-      .refine(({ from, to }) => !(to - from >= limits.replayedEventsMax), {
-        path: ['to'],
-        error: `must be less than ${limits.replayedEventsMax} after \`from\`: replay the rest in further requests`,
-      }),
-    z.strictObject({ failed: z.literal(true) }),
-  ],
-  { error: replayFields },
-)
+const replayedDocument = z
+  .union(
+    [
+      z
+        .strictObject({ from: number, to: number })
+        .openapi('ReplayedNumbers')
+        // Negated, so that text that is not a number passes both, and is reported as such alone.
+        .refine(({ from, to }) => !(from > to), { path: ['to'], error: 'must be at least `from`' })
+        .refine(({ from, to }) => !(to - from >= limits.replayedEventsMax), {
+          path: ['to'],
+          error: `must be less than ${limits.replayedEventsMax} after \`from\`: replay the rest in further requests`,
+        }),
+      z.strictObject({ failed: z.literal(true) }).openapi('ReplayedFailures'),
+    ],
+    { error: replayFields },
+  )
+  .openapi('Replay')
 
 const replay = tokenRoute({
   method: 'post',
+  operationId: 'replayDeliveries',
   path: '/api/v1/webhook/{id}/replay',
   ...ofOne,
   summary: 'Sends deliveries of a subscription of the caller again',
@@ -122,7 +127,12 @@ const replay = tokenRoute({
     'former numbers and webhookIds. Or all failed deliveries. A subscription without an address: 409 ERR-WEBHOOK-PULL-ONLY; ' +
     `a disabled one: 409 ERR-WEBHOOK-DISABLED. While ${limits.pendingReplaysMax} replayed deliveries wait: 429.`,
   body: { schema: replayedDocument, mediaTypes: ['application/json'] },
-  answers: { 202: inJson('How many deliveries will be sent', z.object({ deliveries: z.number().int() })) },
+  answers: {
+    202: inJson(
+      'How many deliveries will be sent',
+      z.object({ deliveries: z.number().int() }).openapi('Replayed'),
+    ),
+  },
   answer: async ({ c, services, principal, body }) => {
     const own = readSubscriptionId(c.req.param('id'))
     const replayed = checkBody(replayedDocument, body)

@@ -10,7 +10,7 @@ const query = z.strictObject({
   after: optional(
     wholeNumber(0, Number.MAX_SAFE_INTEGER).openapi({
       description: 'Events with greater numbers. Default: 0',
-      example: '1041',
+      example: 1041,
     }),
   ),
   limit: optional(wholeNumber(1, 1000).openapi({ description: 'Events in one answer. Default: 100' })),
@@ -26,6 +26,7 @@ const NumberedNotification = z
 
 export const subscriptionEvents = tokenRoute({
   method: 'get',
+  operationId: 'listEvents',
   path: '/api/v1/webhook/{id}/events',
   ...routeAccess,
   summary: 'The events of a subscription of the caller, by number',

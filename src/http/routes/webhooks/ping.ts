@@ -6,19 +6,24 @@ import { Attempt, shownAttempt } from './attempts.ts'
 import { ofOne, readSubscriptionId, uncached } from './own-subscription.ts'
 
 const Ping = Attempt.extend({
-  fault: z.enum(noResponseFaults).nullable().openapi({
+  fault: z.enum(noResponseFaults).openapi('PingFault').nullable().openapi({
     description: 'Why there was no response, in a word. Null: there was one',
   }),
   receiverDate: z.number().int().nullable().openapi({
     description: "The receiver's clock, epoch milliseconds: its header date. Null: it sent none",
   }),
-  disabled: z.object({ since: z.number().int(), reason: z.string() }).nullable().openapi({
-    description: 'Since when, epoch milliseconds, and why no delivery is sent. Null: deliveries are sent',
-  }),
+  disabled: z
+    .object({ since: z.number().int(), reason: z.string() })
+    .openapi('WebhookDisabled')
+    .nullable()
+    .openapi({
+      description: 'Since when, epoch milliseconds, and why no delivery is sent. Null: deliveries are sent',
+    }),
 }).openapi('WebhookPing')
 
 export const pingRoute = tokenRoute({
   method: 'post',
+  operationId: 'pingSubscription',
   path: '/api/v1/webhook/{id}/ping',
   ...ofOne,
   summary: 'Sends one event ping to the address of a subscription, at once, and tells how that went',

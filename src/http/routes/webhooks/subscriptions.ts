@@ -43,7 +43,7 @@ const WebhookSubscription = z
   .object({
     id: z.number(),
     postUrl: z.url().nullable().openapi({ description: 'Null: nothing is posted' }),
-    onEvents: z.array(z.enum(eventKinds)),
+    onEvents: z.array(z.enum(eventKinds).openapi('EventKind')),
     accountingFolderId: z
       .array(z.string())
       .openapi({ description: 'Folders; empty: the firm, with folders that come later' }),
@@ -60,7 +60,7 @@ const noQuery = z.strictObject({})
 const kindName = z.string().openapi({ enum: [...eventKinds], example: 'cloudDocument' })
 
 const created = {
-  schema: subscriptionDocument({ allowInsecure: false }),
+  schema: subscriptionDocument({ allowInsecure: false }).openapi('SubscriptionFields'),
   example: { postUrl: 'https://example.com/ledger-events', onEvents: ['ledger', 'cloudDocument'] },
   mediaTypes: ['application/json'] as const,
 }
@@ -68,6 +68,7 @@ const changed = { 200: inJson('The subscription after the change', WebhookSubscr
 
 const create = tokenRoute({
   method: 'post',
+  operationId: 'createSubscription',
   path: '/api/v1/webhook',
   ...routeAccess,
   summary: 'Subscribes an address to kinds of events',
@@ -104,6 +105,7 @@ const create = tokenRoute({
 
 const list = tokenRoute({
   method: 'get',
+  operationId: 'listSubscriptions',
   path: '/api/v1/webhook',
   ...routeAccess,
   summary: 'The subscriptions of the caller',
@@ -121,6 +123,7 @@ const list = tokenRoute({
 
 const read = tokenRoute({
   method: 'get',
+  operationId: 'getSubscription',
   path: '/api/v1/webhook/{id}',
   ...ofOne,
   summary: 'One subscription of the caller',
@@ -144,6 +147,7 @@ const receiving = {
 
 const listForKind = tokenRoute({
   ...receiving,
+  operationId: 'listSubscriptionsToEvent',
   path: '/api/v1/webhook/event/{name}',
   summary: 'The subscriptions of the caller that receive events of this kind',
   params: z.object({ name: kindName }),
@@ -151,6 +155,7 @@ const listForKind = tokenRoute({
 
 const listForKindAndFolder = tokenRoute({
   ...receiving,
+  operationId: 'listSubscriptionsToEventOfFolder',
   path: '/api/v1/webhook/event/{name}/{accountingFolderId}',
   summary: 'The subscriptions of the caller that receive events of this kind in this folder',
   params: z.object({
@@ -171,10 +176,11 @@ async function listReceiving({ c, services, principal }: TokenCall<unknown>): Pr
   return c.json(receivers.map(shown), 200, uncached)
 }
 
-const merged = mergePatchDocument({ allowInsecure: false })
+const merged = mergePatchDocument({ allowInsecure: false }).openapi('SubscriptionMergePatch')
 
 const change = tokenRoute({
   method: 'patch',
+  operationId: 'updateSubscription',
   path: '/api/v1/webhook/{id}',
   ...ofOne,
   summary: 'Applies a patch to a subscription of the caller, completely or not at all, and enables it',
@@ -185,7 +191,7 @@ const change = tokenRoute({
     'goes on where it stopped; /position, set to "latest", skips what it missed. Deliveries that wait for a retry ' +
     'are sent at once; without an address nothing is posted.',
   body: {
-    schema: z.union([patchDocument, merged]),
+    schema: z.union([patchDocument, merged]).openapi('SubscriptionChange'),
     schemaOf: { 'application/json-patch+json': patchDocument, 'application/merge-patch+json': merged },
     example: [{ op: 'replace', path: '/onEvents', value: ['ledger'] }],
     mediaTypes: ['application/json-patch+json', 'application/merge-patch+json', 'application/json'],
@@ -206,6 +212,7 @@ const change = tokenRoute({
 
 const replace = tokenRoute({
   method: 'put',
+  operationId: 'replaceSubscription',
   path: '/api/v1/webhook/{id}',
   ...ofOne,
   summary: 'Replaces a subscription of the caller, completely or not at all, and enables it',
@@ -264,6 +271,7 @@ async function changeOwn(
 
 const rotateSecret = tokenRoute({
   method: 'post',
+  operationId: 'rotateSigningSecret',
   path: '/api/v1/webhook/{id}/rotate-secret',
   ...ofOne,
   summary: 'Replaces the secret that signs the deliveries of a subscription',
@@ -283,6 +291,7 @@ const rotateSecret = tokenRoute({
 
 const remove = tokenRoute({
   method: 'delete',
+  operationId: 'deleteSubscription',
   path: '/api/v1/webhook/{id}',
   ...ofOne,
   summary: 'Deletes a subscription of the caller, and discards its pending deliveries',

@@ -1,137 +1,35 @@
 /** Written by `npm run docs:api` from the OpenAPI document: edit the routes of the service, not this file. */
 
-export type Account =
+export type TokenInformation =
+  | OpenedRoute[]
   | {
-      producerId: string
-      number: string
-      name: string
-      closed: boolean
-      counterpartAccount: {
-        producerId: string
-        number: string
-        name: string
-      } | null
-      correspondanceAccount: {
-        producerId: string
-        number: string
-        name: string
-      } | null
+      target: TokenTarget
+      version: TokenVersion
+      canBeActivated: boolean
+      isActivated: boolean
+      routes: OpenedRoute[]
     }
-  | {
-      producerId: string
-      number: string
-      name: string
-      closed: boolean
-      counterpartAccount: {
-        producerId: string
-        number: string
-        name: string
-      } | null
-      company: {
-        name: string
-        SIREN: string | null
-        CEO: string | null
-        payment: {
-          producerId: string
-          code: string
-        } | null
-        address: {
-          addressNumber: string | null
-          addressComplement: string | null
-          postalCode: string | null
-          streetName: string | null
-          streetType: string | null
-          locatingIndex: string | null
-          fullName: string | null
-          /**
-           * As fullName
-           */
-          fullname: string | null
-          city: string | null
-          country: string | null
-        } | null
-        ape: {
-          producerId: string | null
-          code: string | null
-          name: string | null
-        } | null
-        vat: {
-          producerId: string
-          customerReferenceCode: string
-          /**
-           * Percentage
-           */
-          rate: number
-        } | null
-        IBANs: string[]
-        contacts: {
-          firstname: string | null
-          lastname: string | null
-          phoneNumber: string | null
-          role: string | null
-          email: string | null
-        }[]
-        miscellaneous: {
-          referent: string | null
-          language: string | null
-          group: string | null
-          archived: boolean
-        } | null
-      }
-    }
-  | {
-      producerId: string
-      number: string
-      name: string
-      closed: boolean
-      employee: {
-        firstName: string | null
-        lastName: string | null
-        email: string | null
-        phoneNumber: string | null
-        phoneNumberBis: string | null
-        NIR: string | null
-        profession: string | null
-        payment: {
-          producerId: string
-          code: string
-        } | null
-        address: {
-          addressNumber: string | null
-          addressComplement: string | null
-          postalCode: string | null
-          streetName: string | null
-          streetType: string | null
-          locatingIndex: string | null
-          fullName: string | null
-          /**
-           * As fullName
-           */
-          fullname: string | null
-          city: string | null
-          country: string | null
-        } | null
-        IBANs: string[]
-        contacts: {
-          firstname: string | null
-          lastname: string | null
-          phoneNumber: string | null
-          role: string | null
-          email: string | null
-        }[]
-        miscellaneous: {
-          referent: string | null
-          language: string | null
-          group: string | null
-          archived: boolean
-          doubtfulAccount: {
-            producerId: string
-            number: string
-            name: string
-          } | null
-        } | null
-      } | null
-    }
+export type RouteMethod = 'get' | 'post' | 'put' | 'delete'
+export type TokenLevel = 'api' | 'firm'
+export type LetteringState = 'none' | 'partial' | 'complete'
+export type ExportStatus = 'INIT' | 'DONE' | 'FAILED'
+export type ExerciceState = 'open' | 'closed'
+export type LetteringSpan = 'MONO' | 'MULTI'
+export type EventKind =
+  | 'connector'
+  | 'accountingFolder'
+  | 'exercice'
+  | 'accountingLineEntry'
+  | 'accountingEntryLettering'
+  | 'cloudDocument'
+  | 'document'
+  | 'portfolio'
+  | 'thirdParty'
+  | 'adminMessage'
+  | 'ledger'
+  | 'visitedPage'
+  | 'yousignSignature'
+  | 'taxReturnSent'
 export type Notification =
   | ConnectorEvent
   | AccountingFolderCreateEvent
@@ -150,29 +48,106 @@ export type Notification =
   | VisitedPageEvent
   | YousignSignatureEvent
   | TaxReturnSentEvent
+export type ConnectorOperation = 'CREATE' | 'UPDATE' | 'DELETE'
+export type AccountingEntryLetteringOperation = 'CREATE' | 'DELETE'
+export type CloudDocumentOperation = 'CREATE' | 'UPDATE'
+export type CloudDocumentStatus = 'completed' | 'rejected'
+export type DocumentKind = 'AF' | 'PF' | 'DB' | 'ED' | 'MF'
+export type PortfolioOperation = 'CREATE' | 'DELETE'
+export type ThirdPartyOperation = 'CREATE' | 'UPDATE' | 'DELETE'
+export type DeliveryState = 'pending' | 'delivered' | 'failed'
 export type WebhookDeliveryAttempt = WebhookAttempt & {
   number: number
 }
+/**
+ * @minItems 2
+ * @maxItems 2
+ */
+export type EntryRange = string[]
+export type FolderId = string | number
 export type WebhookSubscriptionWithSecret = WebhookSubscription & {
   signingSecret: string
 }
+export type Replay = ReplayedNumbers | ReplayedFailures
 export type WebhookPing = WebhookAttempt & {
-  /**
-   * Why there was no response, in a word. Null: there was one
-   */
-  fault: 'address-refused' | 'dns' | 'connection-refused' | 'tls' | 'time-out' | 'no-answer' | null
+  fault: PingFault | null
   /**
    * The receiver's clock, epoch milliseconds: its header date. Null: it sent none
    */
   receiverDate: number | null
-  /**
-   * Since when, epoch milliseconds, and why no delivery is sent. Null: deliveries are sent
-   */
-  disabled: {
-    since: number
-    reason: string
-  } | null
+  disabled: WebhookDisabled | null
 }
+export type PingFault = 'address-refused' | 'dns' | 'connection-refused' | 'tls' | 'time-out' | 'no-answer'
+/**
+ * @maxItems 100
+ */
+export type SubscriptionChange =
+  | PatchStep[]
+  | {
+      /**
+       * Where events are posted. Null: nowhere; they are read at /api/v1/webhook/{id}/events
+       */
+      postUrl?: string | null
+      /**
+       * Kinds of events. All operations of a kind are sent
+       *
+       * @minItems 1
+       */
+      onEvents?: EventKind[]
+      /**
+       * Folders. If empty: the firm for a firm token, with folders that come later; its own folder for a company token
+       */
+      accountingFolderId?: FolderId[]
+    }
+export type PatchStep = AddStep | ReplaceStep | RemoveStep | MoveStep | CopyStep | TestStep
+export type MovementLine = Movement | ChangesLine
+export type EntryLine = Entry | ChangesLine
+export type ErrorCode =
+  | 'ERR-VALIDATION'
+  | 'ERR-UNSUPPORTED-VERSION'
+  | 'ERR-SOCIETY-ID-REQUIRED'
+  | 'ERR-INVALID-AUTH-HEADER'
+  | 'ERR-SECRET-HEADER-NOT-SET'
+  | 'ERR-INVALID-SECRET'
+  | 'ERR-API-TOKEN-NOT-FOUND'
+  | 'ERR-FIRM-TOKEN-NOT-FOUND'
+  | 'ERR-THIRD-PARTY-DISCONNECTED'
+  | 'ERR-FORBIDDEN-ROUTE'
+  | 'ERR-FORBIDDEN-ACCESS'
+  | 'ERR-FILE-LINK-INVALID'
+  | 'ERR-NOT-FOUND'
+  | 'ERR-FOLDER-NOT-FOUND'
+  | 'ERR-EXERCICE-NOT-FOUND'
+  | 'ERR-JOURNAL-NOT-FOUND'
+  | 'ERR-ENTRY-NOT-FOUND'
+  | 'ERR-EXPORT-NOT-FOUND'
+  | 'ERR-WEBHOOK-NOT-FOUND'
+  | 'ERR-METHOD-NOT-ALLOWED'
+  | 'ERR-NOT-ACCEPTABLE'
+  | 'ERR-PATCH-TEST-FAILED'
+  | 'ERR-AMBIGUOUS-ENTRY'
+  | 'ERR-WEBHOOK-PULL-ONLY'
+  | 'ERR-WEBHOOK-DISABLED'
+  | 'ERR-TOO-MANY-SUBSCRIPTIONS'
+  | 'ERR-FILE-LINK-EXPIRED'
+  | 'ERR-EVENTS-EXPIRED'
+  | 'ERR-EXPORT-EXPIRED'
+  | 'ERR-CURSOR-EXPIRED'
+  | 'ERR-PRECONDITION-FAILED'
+  | 'ERR-PAYLOAD-TOO-LARGE'
+  | 'ERR-UNSUPPORTED-MEDIA-TYPE'
+  | 'ERR-RANGE-NOT-SATISFIABLE'
+  | 'ERR-TOO-MANY-REQUEST'
+  | 'ERR-TOO-MANY-CONCURRENT-REQUEST'
+  | 'ERR-INTERNAL'
+  | 'ERR-UNAVAILABLE'
+  | 'ERR-API-UNDER-MAINTENANCE'
+/**
+ * JSON Patch (RFC 6902) on /postUrl, /onEvents and /accountingFolderId. The value of an item is a string or a number, and a moved or copied value stays an item or a field. The result must be valid for POST. To add or replace /position with "latest" skips what was not delivered yet
+ *
+ * @maxItems 100
+ */
+export type SubscriptionPatch = PatchStep[]
 
 /**
  * The routes of the service by method and by path after /api/v1.
@@ -186,33 +161,7 @@ export interface Routes {
       query?: {
         mode?: 'extended'
       }
-      answer:
-        | {
-            path: string
-            method: 'get' | 'post' | 'put' | 'delete'
-          }[]
-        | {
-            target: {
-              type: 'api' | 'firm'
-              schemaId: number
-              thirdPartyId: number
-              /**
-               * The folder of a company token, the firm of a firm token
-               */
-              societyId: number
-            }
-            version: {
-              current: number
-              latest: number
-              beta: boolean
-            }
-            canBeActivated: boolean
-            isActivated: boolean
-            routes: {
-              path: string
-              method: 'get' | 'post' | 'put' | 'delete'
-            }[]
-          }
+      answer: TokenInformation
     }
     /**
      * Digests of movements by ranges of entry ids, to compare a copy with
@@ -689,9 +638,7 @@ export interface Routes {
      * This document
      */
     '/openapi.json': {
-      answer: {
-        [k: string]: unknown
-      }
+      answer: OpenApiDocument
     }
   }
   post: {
@@ -739,37 +686,7 @@ export interface Routes {
      * Subscribes an address to kinds of events
      */
     '/webhook': {
-      body: {
-        /**
-         * Where events are posted. Null: nowhere; they are read at /api/v1/webhook/{id}/events
-         */
-        postUrl: string | null
-        /**
-         * Kinds of events. All operations of a kind are sent
-         *
-         * @minItems 1
-         */
-        onEvents: (
-          | 'connector'
-          | 'accountingFolder'
-          | 'exercice'
-          | 'accountingLineEntry'
-          | 'accountingEntryLettering'
-          | 'cloudDocument'
-          | 'document'
-          | 'portfolio'
-          | 'thirdParty'
-          | 'adminMessage'
-          | 'ledger'
-          | 'visitedPage'
-          | 'yousignSignature'
-          | 'taxReturnSent'
-        )[]
-        /**
-         * Folders. If empty: the firm for a firm token, with folders that come later; its own folder for a company token
-         */
-        accountingFolderId?: (string | number)[]
-      }
+      body: SubscriptionFields
       answer: WebhookSubscriptionWithSecret
     }
     /**
@@ -788,17 +705,8 @@ export interface Routes {
       path: {
         id: string
       }
-      body:
-        | {
-            from: number
-            to: number
-          }
-        | {
-            failed: true
-          }
-      answer: {
-        deliveries: number
-      }
+      body: Replay
+      answer: Replayed
     }
     /**
      * Sends one event ping to the address of a subscription, at once, and tells how that went
@@ -818,69 +726,7 @@ export interface Routes {
       path: {
         id: string
       }
-      body:
-        | (
-            | {
-                op: 'add'
-                path: string
-                value: string | number | null | (string | number)[]
-              }
-            | {
-                op: 'replace'
-                path: string
-                value: string | number | null | (string | number)[]
-              }
-            | {
-                op: 'remove'
-                path: string
-              }
-            | {
-                op: 'move'
-                from: string
-                path: string
-              }
-            | {
-                op: 'copy'
-                from: string
-                path: string
-              }
-            | {
-                op: 'test'
-                path: string
-                value: unknown
-              }
-          )[]
-        | {
-            /**
-             * Where events are posted. Null: nowhere; they are read at /api/v1/webhook/{id}/events
-             */
-            postUrl?: string | null
-            /**
-             * Kinds of events. All operations of a kind are sent
-             *
-             * @minItems 1
-             */
-            onEvents?: (
-              | 'connector'
-              | 'accountingFolder'
-              | 'exercice'
-              | 'accountingLineEntry'
-              | 'accountingEntryLettering'
-              | 'cloudDocument'
-              | 'document'
-              | 'portfolio'
-              | 'thirdParty'
-              | 'adminMessage'
-              | 'ledger'
-              | 'visitedPage'
-              | 'yousignSignature'
-              | 'taxReturnSent'
-            )[]
-            /**
-             * Folders. If empty: the firm for a firm token, with folders that come later; its own folder for a company token
-             */
-            accountingFolderId?: (string | number)[]
-          }
+      body: SubscriptionChange
       answer: WebhookSubscription
     }
   }
@@ -892,37 +738,7 @@ export interface Routes {
       path: {
         id: string
       }
-      body: {
-        /**
-         * Where events are posted. Null: nowhere; they are read at /api/v1/webhook/{id}/events
-         */
-        postUrl: string | null
-        /**
-         * Kinds of events. All operations of a kind are sent
-         *
-         * @minItems 1
-         */
-        onEvents: (
-          | 'connector'
-          | 'accountingFolder'
-          | 'exercice'
-          | 'accountingLineEntry'
-          | 'accountingEntryLettering'
-          | 'cloudDocument'
-          | 'document'
-          | 'portfolio'
-          | 'thirdParty'
-          | 'adminMessage'
-          | 'ledger'
-          | 'visitedPage'
-          | 'yousignSignature'
-          | 'taxReturnSent'
-        )[]
-        /**
-         * Folders. If empty: the firm for a firm token, with folders that come later; its own folder for a company token
-         */
-        accountingFolderId?: (string | number)[]
-      }
+      body: SubscriptionFields
       answer: WebhookSubscription
     }
   }
@@ -940,6 +756,24 @@ export interface Routes {
       answer: null
     }
   }
+}
+export interface OpenedRoute {
+  path: string
+  method: RouteMethod
+}
+export interface TokenTarget {
+  type: TokenLevel
+  schemaId: number
+  thirdPartyId: number
+  /**
+   * The folder of a company token, the firm of a firm token
+   */
+  societyId: number
+}
+export interface TokenVersion {
+  current: number
+  latest: number
+  beta: boolean
 }
 export interface Block {
   /**
@@ -960,11 +794,7 @@ export interface Block {
   sha256: string
 }
 export interface AccountBalance {
-  account: {
-    producerId: string
-    number: string
-    name: string
-  }
+  account: SimplifiedAccount
   debit: number
   credit: number
   /**
@@ -972,141 +802,133 @@ export interface AccountBalance {
    */
   balance: number
 }
+export interface SimplifiedAccount {
+  producerId: string
+  number: string
+  name: string
+}
 export interface Entry {
   producerId: string
-  /**
-   * File name to address
-   */
-  attachments: {
-    [k: string]: {
-      type: 'URL'
-      value: string
-    }
-  }
+  attachments: Attachments
   date: string
   dueDate: string | null
-  journal: {
-    producerId: string
-    customerReferenceCode: string
-    name: string
-    type: string
-  }
-  currency: {
-    code: string
-    /**
-     * Only if the currency is not that of the folder
-     */
-    rate?: number
-  }
-  movements: {
-    producerId: string
-    description: string
-    dueDate: string | null
-    freeNumber: string | null
-    invoiceNumber: string
-    value: {
-      credit: number
-      debit: number
-      /**
-       * Credit minus debit
-       */
-      amount: number
-    }
-    /**
-     * File name to address
-     */
-    attachments: {
-      [k: string]: {
-        type: 'URL'
-        value: string
-      }
-    }
-    account: {
-      producerId: string
-      number: string
-      name: string
-    }
-    payment: {
-      producerId: string
-      name: string
-      code: string
-    } | null
-    analytics: {
-      producerId: string
-      code: string
-      name: string
-      sections: {
-        producerId: string
-        amount: number
-        /**
-         * Percentage
-         */
-        rate: number
-        code: string
-        name: string
-      }[]
-    }[]
-    lettering: {
-      state: 'none' | 'partial' | 'complete'
-      value: string | null
-    }
-    /**
-     * Date of the document and third-party account, as a FEC filed them. Only with `columns=extended`, and only if something was filed: otherwise the date is that of the entry, and there is no such account
-     */
-    filed?: {
-      pieceDate: string | null
-      auxiliaryNumber: string | null
-      auxiliaryName: string | null
-    }
-  }[]
-  additionalProducerProperties: {
-    source: {
-      name: string
-      thirdParty: {
-        name: string
-        code: string
-      } | null
-    }
-    partnerMetadata: {
-      partnerId: string
-      json?: unknown
-    } | null
-    comment: string | null
-    /**
-     * Epoch seconds
-     */
-    createdAt: number
-    accountedAt: string
-    /**
-     * Null: awaiting validation
-     */
-    validationDate: string | null
-    /**
-     * Number of the entry in its journal. Only with `columns=extended`
-     */
-    ecritureNum?: string | null
-  }
+  journal: NamedJournal
+  currency: EntryCurrency
+  movements: EntryMovement[]
+  additionalProducerProperties: EntryProperties
+}
+/**
+ * File name to address
+ */
+export interface Attachments {
+  [k: string]: Attachment
+}
+export interface Attachment {
+  type: 'URL'
+  value: string
+}
+export interface NamedJournal {
+  producerId: string
+  customerReferenceCode: string
+  name: string
+  type: string
+}
+export interface EntryCurrency {
+  code: string
+  /**
+   * Only if the currency is not that of the folder
+   */
+  rate?: number
+}
+export interface EntryMovement {
+  producerId: string
+  description: string
+  dueDate: string | null
+  freeNumber: string | null
+  invoiceNumber: string
+  value: MovementValue
+  attachments: Attachments
+  account: SimplifiedAccount
+  payment: MovementPayment | null
+  analytics: MovementAxis[]
+  lettering: Lettering
+  filed?: Filed
+}
+export interface MovementValue {
+  credit: number
+  debit: number
+  /**
+   * Credit minus debit
+   */
+  amount: number
+}
+export interface MovementPayment {
+  producerId: string
+  name: string
+  code: string
+}
+export interface MovementAxis {
+  producerId: string
+  code: string
+  name: string
+  sections: MovementSection[]
+}
+export interface MovementSection {
+  producerId: string
+  amount: number
+  /**
+   * Percentage
+   */
+  rate: number
+  code: string
+  name: string
+}
+export interface Lettering {
+  state: LetteringState
+  value: string | null
+}
+/**
+ * Date of the document and third-party account, as a FEC filed them. Only with `columns=extended`, and only if something was filed: otherwise the date is that of the entry, and there is no such account
+ */
+export interface Filed {
+  pieceDate: string | null
+  auxiliaryNumber: string | null
+  auxiliaryName: string | null
+}
+export interface EntryProperties {
+  source: EntrySource
+  partnerMetadata: PartnerMetadata | null
+  comment: string | null
+  /**
+   * Epoch seconds
+   */
+  createdAt: number
+  accountedAt: string
+  /**
+   * Null: awaiting validation
+   */
+  validationDate: string | null
+  /**
+   * Number of the entry in its journal. Only with `columns=extended`
+   */
+  ecritureNum?: string | null
+}
+export interface EntrySource {
+  name: string
+  thirdParty: SourceThirdParty | null
+}
+export interface SourceThirdParty {
+  name: string
+  code: string
+}
+export interface PartnerMetadata {
+  partnerId: string
+  json?: unknown
 }
 export interface ExportJob {
   id: string
-  status: 'INIT' | 'DONE' | 'FAILED'
-  /**
-   * While INIT
-   */
-  progress?: {
-    /**
-     * Movements so far
-     */
-    rows: number
-    /**
-     * null until they are counted
-     */
-    rowsTotal: number | null
-    /**
-     * Content so far, before compression
-     */
-    bytes: number
-  }
+  status: ExportStatus
+  progress?: ExportProgress
   /**
    * While DONE: the address of the file, new in each answer and valid for an hour. It supports GET, with Range. If files are in S3, the signature covers GET only: to read the headers alone, send Range: bytes=0-0. size and fileSha256 are given here
    */
@@ -1131,10 +953,7 @@ export interface ExportJob {
    * Of the content, hexadecimal
    */
   sha256?: string
-  totals?: {
-    debit: number
-    credit: number
-  }
+  totals?: ExportTotals
   /**
    * While DONE, if the format has notes: how much it left out or altered, by kind. FEC: drafts, outsideBooks, blankValidDates, blankFields, replacedCharacters, columnsLeftOut, earlierImports
    */
@@ -1146,15 +965,33 @@ export interface ExportJob {
    */
   reason?: string
 }
+/**
+ * While INIT
+ */
+export interface ExportProgress {
+  /**
+   * Movements so far
+   */
+  rows: number
+  /**
+   * null until they are counted
+   */
+  rowsTotal: number | null
+  /**
+   * Content so far, before compression
+   */
+  bytes: number
+}
+export interface ExportTotals {
+  debit: number
+  credit: number
+}
 export interface Ledger {
   /**
    * Id of the folder, for the header society-id
    */
   society: string
-  firm: {
-    id: string
-    name: string
-  }
+  firm: LedgerFirm
   name: string
   reference: string | null
   /**
@@ -1166,37 +1003,44 @@ export interface Ledger {
    */
   employees: boolean
 }
+export interface LedgerFirm {
+  id: string
+  name: string
+}
 export interface AccountingFolder {
   name: string
   reference: string | null
-  address: {
-    addressNumber: string | null
-    addressComplement: string | null
-    postalCode: string | null
-    streetName: string | null
-    streetType: string | null
-    locatingIndex: string | null
-    fullName: string | null
-    /**
-     * As fullName
-     */
-    fullname: string | null
-    city: string | null
-    country: string | null
-  }
-  contact: {
-    firstName: string | null
-    lastName: string | null
-    phoneNumber: string | null
-    mobilePhoneNumber: string | null
-    mail: string | null
-  }
-  RCS: {
-    producerId: string
-    name: string
-  }
+  address: Address
+  contact: FolderContact
+  RCS: TradeRegister
   SIRET: string | null
   capital: number
+}
+export interface Address {
+  addressNumber: string | null
+  addressComplement: string | null
+  postalCode: string | null
+  streetName: string | null
+  streetType: string | null
+  locatingIndex: string | null
+  fullName: string | null
+  /**
+   * As fullName
+   */
+  fullname: string | null
+  city: string | null
+  country: string | null
+}
+export interface FolderContact {
+  firstName: string | null
+  lastName: string | null
+  phoneNumber: string | null
+  mobilePhoneNumber: string | null
+  mail: string | null
+}
+export interface TradeRegister {
+  producerId: string
+  name: string
 }
 export interface AccountingFirm {
   producerId: string
@@ -1204,34 +1048,22 @@ export interface AccountingFirm {
   siret: string | null
   webSite: string | null
   logo: string | null
-  address: {
-    addressNumber: string | null
-    addressComplement: string | null
-    postalCode: string | null
-    streetName: string | null
-    streetType: string | null
-    locatingIndex: string | null
-    fullName: string | null
-    /**
-     * As fullName
-     */
-    fullname: string | null
-    city: string | null
-    country: string | null
-  } | null
-  contact: {
-    mail: string | null
-    tel: string | null
-    fax: string | null
-  }
+  address: Address | null
+  contact: FirmContact
+}
+export interface FirmContact {
+  mail: string | null
+  tel: string | null
+  fax: string | null
 }
 export interface Payment {
   producerId: string
   name: string
   code: string
-  additionalProducerProperties: {
-    code: string
-  }
+  additionalProducerProperties: PaymentProperties
+}
+export interface PaymentProperties {
+  code: string
 }
 export interface Vat {
   producerId: string
@@ -1240,59 +1072,124 @@ export interface Vat {
    * Percentage
    */
   rate: number
-  account: {
-    deductible: {
-      producerId: string
-      number: string
-      name: string
-    } | null
-    collected: {
-      producerId: string
-      number: string
-      name: string
-    } | null
-  }
+  account: VatAccounts
   type: string | null
   exigibility: string | null
-  additionalProducerProperties: {
-    typeCode: string | null
-    exigibilityCode: string | null
-  }
+  additionalProducerProperties: VatProperties
+}
+export interface VatAccounts {
+  deductible: SimplifiedAccount | null
+  collected: SimplifiedAccount | null
+}
+export interface VatProperties {
+  typeCode: string | null
+  exigibilityCode: string | null
 }
 export interface Bank {
   producerId: string
   RIB: string | null
   IBAN: string
   BIC: string
-  account: {
-    producerId: string
-    number: string
-    name: string
-  } | null
-  journal: {
-    producerId: string
-    name: string
-    type: 'BANQUE'
-    customerReferenceCode: string
-  }
-  additionalProducerProperties: {
-    isDefault: boolean
-  }
+  account: SimplifiedAccount | null
+  journal: BankJournal
+  additionalProducerProperties: BankProperties
+}
+export interface BankJournal {
+  producerId: string
+  name: string
+  type: 'BANQUE'
+  customerReferenceCode: string
+}
+export interface BankProperties {
+  isDefault: boolean
 }
 export interface Journal {
   producerId: string
   name: string
   customerReferenceCode: string
   type: string
-  counterpartAccount: {
-    producerId: string
-    number: string
-    name: string
-  } | null
-  additionalProducerProperties: {
-    type: string
-    locked: boolean
-  }
+  counterpartAccount: SimplifiedAccount | null
+  additionalProducerProperties: JournalProperties
+}
+export interface JournalProperties {
+  type: string
+  locked: boolean
+}
+/**
+ * The first digits of `number` decide what it has: 401 and 411 `company` and `counterpartAccount`; 421 `employee`, which is null for a token without the group `employees`; every other `counterpartAccount` and `correspondanceAccount`
+ */
+export interface Account {
+  producerId: string
+  number: string
+  name: string
+  closed: boolean
+  counterpartAccount?: SimplifiedAccount | null
+  correspondanceAccount?: SimplifiedAccount | null
+  company?: Company
+  employee?: Employee | null
+}
+export interface Company {
+  name: string
+  SIREN: string | null
+  CEO: string | null
+  payment: NamedPayment | null
+  address: Address | null
+  ape: Activity | null
+  vat: NamedVat | null
+  IBANs: string[]
+  contacts: Contact[]
+  miscellaneous: CompanyMiscellaneous | null
+}
+export interface NamedPayment {
+  producerId: string
+  code: string
+}
+export interface Activity {
+  producerId: string | null
+  code: string | null
+  name: string | null
+}
+export interface NamedVat {
+  producerId: string
+  customerReferenceCode: string
+  /**
+   * Percentage
+   */
+  rate: number
+}
+export interface Contact {
+  firstname: string | null
+  lastname: string | null
+  phoneNumber: string | null
+  role: string | null
+  email: string | null
+}
+export interface CompanyMiscellaneous {
+  referent: string | null
+  language: string | null
+  group: string | null
+  archived: boolean
+}
+export interface Employee {
+  firstName: string | null
+  lastName: string | null
+  email: string | null
+  phoneNumber: string | null
+  phoneNumberBis: string | null
+  NIR: string | null
+  profession: string | null
+  payment: NamedPayment | null
+  address: Address | null
+  IBANs: string[]
+  contacts: Contact[]
+  miscellaneous: EmployeeMiscellaneous | null
+}
+export interface EmployeeMiscellaneous {
+  referent: string | null
+  language: string | null
+  group: string | null
+  archived: boolean
+  doubtfulAccount: SimplifiedAccount | null
 }
 export interface Exercice {
   producerId: string
@@ -1300,46 +1197,53 @@ export interface Exercice {
    * N, N-1, N+1…
    */
   name: string
-  period: {
-    start: string
-    end: string
-    /**
-     * Months
-     */
-    duration: number
-    closed: {
-      at: string
-      by: {
-        producerId: string | null
-        firstName: string | null
-        lastName: string | null
-      }
-    } | null
-  }
-  state: 'open' | 'closed'
-  additionalProducerProperties: {
-    lettering: 'MONO' | 'MULTI'
-  }
+  period: ExercicePeriod
+  state: ExerciceState
+  additionalProducerProperties: ExerciceProperties
+}
+export interface ExercicePeriod {
+  start: string
+  end: string
+  /**
+   * Months
+   */
+  duration: number
+  closed: Closing | null
+}
+export interface Closing {
+  at: string
+  by: Closer
+}
+export interface Closer {
+  producerId: string | null
+  firstName: string | null
+  lastName: string | null
+}
+export interface ExerciceProperties {
+  lettering: LetteringSpan
 }
 export interface AnalyticalAxe {
   producerId: string
   code: string
   name: string
-  sections: {
-    producerId: string
-    code: string
-    name: string
-    /**
-     * Roots of account numbers
-     */
-    account: string | null
-    additionalProducerProperties: {
-      closed: boolean
-    }
-  }[]
-  additionalProducerProperties: {
-    defaultSectionId: string | null
-  }
+  sections: Section[]
+  additionalProducerProperties: AxisProperties
+}
+export interface Section {
+  producerId: string
+  code: string
+  name: string
+  /**
+   * Roots of account numbers
+   */
+  account: string | null
+  additionalProducerProperties: SectionProperties
+}
+export interface SectionProperties {
+  closed: boolean
+}
+export interface AxisProperties {
+  defaultSectionId: string | null
 }
 export interface Society {
   id: string
@@ -1353,22 +1257,7 @@ export interface WebhookSubscription {
    * Null: nothing is posted
    */
   postUrl: string | null
-  onEvents: (
-    | 'connector'
-    | 'accountingFolder'
-    | 'exercice'
-    | 'accountingLineEntry'
-    | 'accountingEntryLettering'
-    | 'cloudDocument'
-    | 'document'
-    | 'portfolio'
-    | 'thirdParty'
-    | 'adminMessage'
-    | 'ledger'
-    | 'visitedPage'
-    | 'yousignSignature'
-    | 'taxReturnSent'
-  )[]
+  onEvents: EventKind[]
   /**
    * Folders; empty: the firm, with folders that come later
    */
@@ -1384,13 +1273,9 @@ export interface NumberedNotification {
 }
 export interface ConnectorEvent {
   name: 'connector'
-  operation: 'CREATE' | 'UPDATE' | 'DELETE'
+  operation: ConnectorOperation
   scope: EventScope
-  data: {
-    id: number
-    code: string
-    userId?: number
-  }
+  data: ConnectorData
   /**
    * The same each time this event is sent to this subscription
    */
@@ -1412,13 +1297,16 @@ export interface EventScope {
    */
   persPhysiqueId?: number
 }
+export interface ConnectorData {
+  id: number
+  code: string
+  userId?: number
+}
 export interface AccountingFolderCreateEvent {
   name: 'accountingFolder'
   operation: 'CREATE'
   scope: EventScope
-  data: {
-    id: string
-  }
+  data: IdentifiedData
   /**
    * The same each time this event is sent to this subscription
    */
@@ -1427,16 +1315,15 @@ export interface AccountingFolderCreateEvent {
    * Epoch milliseconds
    */
   createdAt: number
+}
+export interface IdentifiedData {
+  id: string
 }
 export interface AccountingFolderUpdateEvent {
   name: 'accountingFolder'
   operation: 'UPDATE'
   scope: EventScope
-  data: {
-    id: string
-    previousState?: {}
-    currentState?: {}
-  }
+  data: ChangedData
   /**
    * The same each time this event is sent to this subscription
    */
@@ -1446,13 +1333,16 @@ export interface AccountingFolderUpdateEvent {
    */
   createdAt: number
 }
+export interface ChangedData {
+  id: string
+  previousState?: {}
+  currentState?: {}
+}
 export interface ExerciceCreateEvent {
   name: 'exercice'
   operation: 'CREATE'
   scope: EventScope
-  data: {
-    id: string
-  }
+  data: IdentifiedData
   /**
    * The same each time this event is sent to this subscription
    */
@@ -1466,11 +1356,7 @@ export interface ExerciceUpdateEvent {
   name: 'exercice'
   operation: 'UPDATE'
   scope: EventScope
-  data: {
-    id: string
-    previousState?: {}
-    currentState?: {}
-  }
+  data: ChangedData
   /**
    * The same each time this event is sent to this subscription
    */
@@ -1484,9 +1370,7 @@ export interface ExerciceDeleteEvent {
   name: 'exercice'
   operation: 'DELETE'
   scope: EventScope
-  data: {
-    id: string
-  }
+  data: IdentifiedData
   /**
    * The same each time this event is sent to this subscription
    */
@@ -1500,9 +1384,7 @@ export interface AccountingLineEntryEvent {
   name: 'accountingLineEntry'
   operation: 'CREATE'
   scope: EventScope
-  data: {
-    id: string
-  }
+  data: IdentifiedData
   /**
    * The same each time this event is sent to this subscription
    */
@@ -1514,13 +1396,9 @@ export interface AccountingLineEntryEvent {
 }
 export interface AccountingEntryLetteringEvent {
   name: 'accountingEntryLettering'
-  operation: 'CREATE' | 'DELETE'
+  operation: AccountingEntryLetteringOperation
   scope: EventScope
-  data: {
-    id: string
-    paymentType: string
-    piece1?: string
-  }
+  data: LetteringData
   /**
    * The same each time this event is sent to this subscription
    */
@@ -1530,15 +1408,16 @@ export interface AccountingEntryLetteringEvent {
    */
   createdAt: number
 }
+export interface LetteringData {
+  id: string
+  paymentType: string
+  piece1?: string
+}
 export interface CloudDocumentEvent {
   name: 'cloudDocument'
-  operation: 'CREATE' | 'UPDATE'
+  operation: CloudDocumentOperation
   scope: EventScope
-  data: {
-    id: string
-    status: 'completed' | 'rejected'
-    reason?: string
-  }
+  data: CloudDocumentData
   /**
    * The same each time this event is sent to this subscription
    */
@@ -1547,16 +1426,17 @@ export interface CloudDocumentEvent {
    * Epoch milliseconds
    */
   createdAt: number
+}
+export interface CloudDocumentData {
+  id: string
+  status: CloudDocumentStatus
+  reason?: string
 }
 export interface DocumentEvent {
   name: 'document'
   operation: 'CREATE'
   scope: EventScope
-  data: {
-    id: string
-    kind: 'AF' | 'PF' | 'DB' | 'ED' | 'MF'
-    name: string
-  }
+  data: DocumentData
   /**
    * The same each time this event is sent to this subscription
    */
@@ -1566,13 +1446,16 @@ export interface DocumentEvent {
    */
   createdAt: number
 }
+export interface DocumentData {
+  id: string
+  kind: DocumentKind
+  name: string
+}
 export interface PortfolioEvent {
   name: 'portfolio'
-  operation: 'CREATE' | 'DELETE'
+  operation: PortfolioOperation
   scope: EventScope
-  data: {
-    id: string
-  }
+  data: IdentifiedData
   /**
    * The same each time this event is sent to this subscription
    */
@@ -1584,11 +1467,9 @@ export interface PortfolioEvent {
 }
 export interface ThirdPartyEvent {
   name: 'thirdParty'
-  operation: 'CREATE' | 'UPDATE' | 'DELETE'
+  operation: ThirdPartyOperation
   scope: EventScope
-  data: {
-    code: string
-  }
+  data: ThirdPartyData
   /**
    * The same each time this event is sent to this subscription
    */
@@ -1597,20 +1478,15 @@ export interface ThirdPartyEvent {
    * Epoch milliseconds
    */
   createdAt: number
+}
+export interface ThirdPartyData {
+  code: string
 }
 export interface AdminMessageEvent {
   name: 'adminMessage'
   operation: 'VOID'
   scope: EventScope
-  data: {
-    event: string
-    socketMessage: {
-      id: number
-      title: string
-      message: string
-    }
-    receivers: string[]
-  }
+  data: AdminMessageData
   /**
    * The same each time this event is sent to this subscription
    */
@@ -1619,14 +1495,22 @@ export interface AdminMessageEvent {
    * Epoch milliseconds
    */
   createdAt: number
+}
+export interface AdminMessageData {
+  event: string
+  socketMessage: SocketMessage
+  receivers: string[]
+}
+export interface SocketMessage {
+  id: number
+  title: string
+  message: string
 }
 export interface LedgerEvent {
   name: 'ledger'
   operation: 'UPDATE'
   scope: EventScope
-  data: {
-    cursor: string
-  }
+  data: LedgerData
   /**
    * The same each time this event is sent to this subscription
    */
@@ -1635,14 +1519,15 @@ export interface LedgerEvent {
    * Epoch milliseconds
    */
   createdAt: number
+}
+export interface LedgerData {
+  cursor: string
 }
 export interface VisitedPageEvent {
   name: 'visitedPage'
   operation: 'VOID'
   scope: EventScope
-  data: {
-    path: string
-  }
+  data: VisitedPageData
   /**
    * The same each time this event is sent to this subscription
    */
@@ -1652,13 +1537,14 @@ export interface VisitedPageEvent {
    */
   createdAt: number
 }
+export interface VisitedPageData {
+  path: string
+}
 export interface YousignSignatureEvent {
   name: 'yousignSignature'
   operation: 'VOID'
   scope: EventScope
-  data: {
-    id: string
-  }
+  data: IdentifiedData
   /**
    * The same each time this event is sent to this subscription
    */
@@ -1672,9 +1558,7 @@ export interface TaxReturnSentEvent {
   name: 'taxReturnSent'
   operation: 'VOID'
   scope: EventScope
-  data: {
-    idDepot: string
-  }
+  data: TaxReturnSentData
   /**
    * The same each time this event is sent to this subscription
    */
@@ -1683,6 +1567,9 @@ export interface TaxReturnSentEvent {
    * Epoch milliseconds
    */
   createdAt: number
+}
+export interface TaxReturnSentData {
+  idDepot: string
 }
 export interface WebhookDelivery {
   /**
@@ -1694,7 +1581,7 @@ export interface WebhookDelivery {
    */
   sequence: string | null
   events: number
-  state: 'pending' | 'delivered' | 'failed'
+  state: DeliveryState
   /**
    * Whether it was replayed
    */
@@ -1738,6 +1625,9 @@ export interface WebhookAttempt {
    */
   answer: string | null
 }
+export interface OpenApiDocument {
+  [k: string]: unknown
+}
 export interface LedgerChangesRequest {
   /**
    * In the order in which they are wanted. Absent: all folders of the token, in full
@@ -1745,37 +1635,39 @@ export interface LedgerChangesRequest {
    * @minItems 1
    * @maxItems 10000
    */
-  ledgers?: {
-    /**
-     * Id of the folder
-     */
-    society: string
-    /**
-     * The cursor of the copy: movements only of what changed since. Absent: all
-     */
-    since?: string
-    /**
-     * With since: ranges of entry ids that are wanted besides, both ends included
-     *
-     * @minItems 1
-     * @maxItems 1000
-     */
-    entries?: string[][]
-    /**
-     * SHA-256 of the rows that the copy has of a table. One that is still the same is left out
-     */
-    tables?: {
-      folders?: string
-      exercices?: string
-      journals?: string
-      accounts?: string
-      payments?: string
-      banks?: string
-      axes?: string
-      sections?: string
-      vats?: string
-    }
-  }[]
+  ledgers?: AskedLedger[]
+}
+export interface AskedLedger {
+  /**
+   * Id of the folder
+   */
+  society: string
+  /**
+   * The cursor of the copy: movements only of what changed since. Absent: all
+   */
+  since?: string
+  /**
+   * With since: ranges of entry ids that are wanted besides, both ends included
+   *
+   * @minItems 1
+   * @maxItems 1000
+   */
+  entries?: EntryRange[]
+  tables?: HeldTables
+}
+/**
+ * SHA-256 of the rows that the copy has of a table. One that is still the same is left out
+ */
+export interface HeldTables {
+  folders?: string
+  exercices?: string
+  journals?: string
+  accounts?: string
+  payments?: string
+  banks?: string
+  axes?: string
+  sections?: string
+  vats?: string
 }
 export interface LedgerBlocksRequest {
   /**
@@ -1784,26 +1676,108 @@ export interface LedgerBlocksRequest {
    * @minItems 1
    * @maxItems 10000
    */
-  ledgers?: {
-    /**
-     * Id of the folder
-     */
-    society: string
-  }[]
+  ledgers?: AskedLedgerBlocks[]
 }
-export interface PingEvent {
-  name: 'ping'
-  operation: 'VOID'
-  scope: EventScope
-  data: {}
+export interface AskedLedgerBlocks {
   /**
-   * The same each time this event is sent to this subscription
+   * Id of the folder
    */
-  webhookId: string
+  society: string
+}
+export interface SubscriptionFields {
   /**
-   * Epoch milliseconds
+   * Where events are posted. Null: nowhere; they are read at /api/v1/webhook/{id}/events
    */
-  createdAt: number
+  postUrl: string | null
+  /**
+   * Kinds of events. All operations of a kind are sent
+   *
+   * @minItems 1
+   */
+  onEvents: EventKind[]
+  /**
+   * Folders. If empty: the firm for a firm token, with folders that come later; its own folder for a company token
+   */
+  accountingFolderId?: FolderId[]
+}
+export interface ReplayedNumbers {
+  from: number
+  to: number
+}
+export interface ReplayedFailures {
+  failed: true
+}
+export interface Replayed {
+  deliveries: number
+}
+export interface WebhookDisabled {
+  since: number
+  reason: string
+}
+export interface AddStep {
+  op: 'add'
+  path: string
+  /**
+   * A text, a number, null, or an array of texts and numbers
+   */
+  value: unknown
+}
+export interface ReplaceStep {
+  op: 'replace'
+  path: string
+  /**
+   * A text, a number, null, or an array of texts and numbers
+   */
+  value: unknown
+}
+export interface RemoveStep {
+  op: 'remove'
+  path: string
+}
+export interface MoveStep {
+  op: 'move'
+  from: string
+  path: string
+}
+export interface CopyStep {
+  op: 'copy'
+  from: string
+  path: string
+}
+export interface TestStep {
+  op: 'test'
+  path: string
+  value: unknown
+}
+export interface ErrorAnswer {
+  error: ApiError
+}
+export interface ApiError {
+  /**
+   * One of ERR-VALIDATION, ERR-UNSUPPORTED-VERSION, ERR-SOCIETY-ID-REQUIRED, ERR-INVALID-AUTH-HEADER, ERR-SECRET-HEADER-NOT-SET, ERR-INVALID-SECRET, ERR-API-TOKEN-NOT-FOUND, ERR-FIRM-TOKEN-NOT-FOUND, ERR-THIRD-PARTY-DISCONNECTED, ERR-FORBIDDEN-ROUTE, ERR-FORBIDDEN-ACCESS, ERR-FILE-LINK-INVALID, ERR-NOT-FOUND, ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND, ERR-JOURNAL-NOT-FOUND, ERR-ENTRY-NOT-FOUND, ERR-EXPORT-NOT-FOUND, ERR-WEBHOOK-NOT-FOUND, ERR-METHOD-NOT-ALLOWED, ERR-NOT-ACCEPTABLE, ERR-PATCH-TEST-FAILED, ERR-AMBIGUOUS-ENTRY, ERR-WEBHOOK-PULL-ONLY, ERR-WEBHOOK-DISABLED, ERR-TOO-MANY-SUBSCRIPTIONS, ERR-FILE-LINK-EXPIRED, ERR-EVENTS-EXPIRED, ERR-EXPORT-EXPIRED, ERR-CURSOR-EXPIRED, ERR-PRECONDITION-FAILED, ERR-PAYLOAD-TOO-LARGE, ERR-UNSUPPORTED-MEDIA-TYPE, ERR-RANGE-NOT-SATISFIABLE, ERR-TOO-MANY-REQUEST, ERR-TOO-MANY-CONCURRENT-REQUEST, ERR-INTERNAL, ERR-UNAVAILABLE, ERR-API-UNDER-MAINTENANCE
+   */
+  code: string
+  message: string
+  details: ErrorDetails
+}
+export interface ErrorDetails {
+  url: string
+  method: string
+  requestedAt: string
+  requestId: string
+  issues?: Issue[]
+  /**
+   * With ERR-AMBIGUOUS-ENTRY: the entries, ascending, at most 100
+   */
+  producerIds?: string[]
+  /**
+   * With ERR-EVENTS-EXPIRED: the first number that is kept
+   */
+  oldest?: string
+}
+export interface Issue {
+  parameter: string
+  message: string
 }
 export interface Movement {
   producerId: string
@@ -1811,98 +1785,32 @@ export interface Movement {
   dueDate: string | null
   freeNumber: string | null
   invoiceNumber: string
-  value: {
-    credit: number
-    debit: number
-    /**
-     * Credit minus debit
-     */
-    amount: number
-  }
-  entry: {
-    producerId: string
-    date: string
-    dueDate: string | null
-    currency: {
-      code: string
-      /**
-       * Only if the currency is not that of the folder
-       */
-      rate?: number
-    }
-    journal: {
-      producerId: string
-      customerReferenceCode: string
-      name: string
-      type: string
-    }
-    additionalProducerProperties: {
-      source: {
-        name: string
-        thirdParty: {
-          name: string
-          code: string
-        } | null
-      }
-      partnerMetadata: {
-        partnerId: string
-        json?: unknown
-      } | null
-      comment: string | null
-      /**
-       * Epoch seconds
-       */
-      createdAt: number
-      accountedAt: string
-    }
-    /**
-     * File name to address
-     */
-    attachments: {
-      [k: string]: {
-        type: 'URL'
-        value: string
-      }
-    }
-  }
+  value: MovementValue
+  entry: MovementEntry
+  attachments: Attachments
+  account: SimplifiedAccount
+  payment: MovementPayment | null
+  analytics: MovementAxis[]
+  lettering: Lettering
+}
+export interface MovementEntry {
+  producerId: string
+  date: string
+  dueDate: string | null
+  currency: EntryCurrency
+  journal: NamedJournal
+  additionalProducerProperties: MovementEntryProperties
+  attachments: Attachments
+}
+export interface MovementEntryProperties {
+  source: EntrySource
+  partnerMetadata: PartnerMetadata | null
+  comment: string | null
   /**
-   * File name to address
+   * Epoch seconds
    */
-  attachments: {
-    [k: string]: {
-      type: 'URL'
-      value: string
-    }
-  }
-  account: {
-    producerId: string
-    number: string
-    name: string
-  }
-  payment: {
-    producerId: string
-    name: string
-    code: string
-  } | null
-  analytics: {
-    producerId: string
-    code: string
-    name: string
-    sections: {
-      producerId: string
-      amount: number
-      /**
-       * Percentage
-       */
-      rate: number
-      code: string
-      name: string
-    }[]
-  }[]
-  lettering: {
-    state: 'none' | 'partial' | 'complete'
-    value: string | null
-  }
+  createdAt: number
+  accountedAt: string
 }
 /**
  * The first line of an answer to since, before the items
@@ -1919,7 +1827,7 @@ export interface ChangesLine {
   /**
    * Ranges of entry ids, both ends included, ascending and disjoint. Drop what you have of them
    */
-  entries: string[][]
+  entries: EntryRange[]
 }
 export interface LedgerBlocks {
   society: string
@@ -1935,98 +1843,95 @@ export interface LedgerBlocks {
    * Of the digests of the blocks, as bytes, in their order
    */
   digest: string
-  /**
-   * Of the other tables, rows as in ledgers/changes, each with its line feed
-   */
-  tables: {
-    /**
-     * Of all rows of folders
-     */
-    folders: string
-    /**
-     * Of all rows of exercices
-     */
-    exercices: string
-    /**
-     * Of all rows of journals
-     */
-    journals: string
-    /**
-     * Of all rows of accounts
-     */
-    accounts: string
-    /**
-     * Of all rows of payments
-     */
-    payments: string
-    /**
-     * Of all rows of banks
-     */
-    banks: string
-    /**
-     * Of all rows of axes
-     */
-    axes: string
-    /**
-     * Of all rows of sections
-     */
-    sections: string
-    /**
-     * Of all rows of vats
-     */
-    vats: string
-  }
+  tables: TableDigests
   /**
    * Ranges of entry ids, disjoint and ascending, with the digest of their movements as rows of ledgers/changes. Rows of a copy outside every block differ, too
    */
   blocks: Block[]
+}
+/**
+ * Of the other tables, rows as in ledgers/changes, each with its line feed
+ */
+export interface TableDigests {
+  /**
+   * Of all rows of folders
+   */
+  folders: string
+  /**
+   * Of all rows of exercices
+   */
+  exercices: string
+  /**
+   * Of all rows of journals
+   */
+  journals: string
+  /**
+   * Of all rows of accounts
+   */
+  accounts: string
+  /**
+   * Of all rows of payments
+   */
+  payments: string
+  /**
+   * Of all rows of banks
+   */
+  banks: string
+  /**
+   * Of all rows of axes
+   */
+  axes: string
+  /**
+   * Of all rows of sections
+   */
+  sections: string
+  /**
+   * Of all rows of vats
+   */
+  vats: string
 }
 export interface RefusedLedger {
   /**
    * Id of the folder
    */
   refused: string
-  code:
-    | 'ERR-VALIDATION'
-    | 'ERR-UNSUPPORTED-VERSION'
-    | 'ERR-SOCIETY-ID-REQUIRED'
-    | 'ERR-INVALID-AUTH-HEADER'
-    | 'ERR-SECRET-HEADER-NOT-SET'
-    | 'ERR-INVALID-SECRET'
-    | 'ERR-API-TOKEN-NOT-FOUND'
-    | 'ERR-FIRM-TOKEN-NOT-FOUND'
-    | 'ERR-THIRD-PARTY-DISCONNECTED'
-    | 'ERR-FORBIDDEN-ROUTE'
-    | 'ERR-FORBIDDEN-ACCESS'
-    | 'ERR-FILE-LINK-INVALID'
-    | 'ERR-NOT-FOUND'
-    | 'ERR-FOLDER-NOT-FOUND'
-    | 'ERR-EXERCICE-NOT-FOUND'
-    | 'ERR-JOURNAL-NOT-FOUND'
-    | 'ERR-ENTRY-NOT-FOUND'
-    | 'ERR-EXPORT-NOT-FOUND'
-    | 'ERR-WEBHOOK-NOT-FOUND'
-    | 'ERR-METHOD-NOT-ALLOWED'
-    | 'ERR-NOT-ACCEPTABLE'
-    | 'ERR-PATCH-TEST-FAILED'
-    | 'ERR-AMBIGUOUS-ENTRY'
-    | 'ERR-WEBHOOK-PULL-ONLY'
-    | 'ERR-WEBHOOK-DISABLED'
-    | 'ERR-TOO-MANY-SUBSCRIPTIONS'
-    | 'ERR-FILE-LINK-EXPIRED'
-    | 'ERR-EVENTS-EXPIRED'
-    | 'ERR-EXPORT-EXPIRED'
-    | 'ERR-CURSOR-EXPIRED'
-    | 'ERR-PRECONDITION-FAILED'
-    | 'ERR-PAYLOAD-TOO-LARGE'
-    | 'ERR-UNSUPPORTED-MEDIA-TYPE'
-    | 'ERR-RANGE-NOT-SATISFIABLE'
-    | 'ERR-TOO-MANY-REQUEST'
-    | 'ERR-TOO-MANY-CONCURRENT-REQUEST'
-    | 'ERR-INTERNAL'
-    | 'ERR-UNAVAILABLE'
-    | 'ERR-API-UNDER-MAINTENANCE'
+  code: ErrorCode
   message: string
+}
+export interface SubscriptionMergePatch {
+  /**
+   * Where events are posted. Null: nowhere; they are read at /api/v1/webhook/{id}/events
+   */
+  postUrl?: string | null
+  /**
+   * Kinds of events. All operations of a kind are sent
+   *
+   * @minItems 1
+   */
+  onEvents?: EventKind[]
+  /**
+   * Folders. If empty: the firm for a firm token, with folders that come later; its own folder for a company token
+   */
+  accountingFolderId?: FolderId[]
+}
+export interface Health {
+  status: 'up'
+}
+export interface Readiness {
+  status: 'ready'
+  /**
+   * What is missing, while something else takes its place
+   */
+  degraded?: string[]
+  epoch?: Epoch
+}
+/**
+ * Another one begins when a server takes the place of another: cursors are refused
+ */
+export interface Epoch {
+  number: number
+  began: string
+  ageSeconds: number
 }
 
 /** Values of parameters that take one of several, by the path of the GET route. */
