@@ -17,6 +17,7 @@ const route = (path: Route['path'], deprecated?: Route['deprecated']): Route =>
   openRoute({
     method: 'get',
     path,
+    operationId: 'getSomething',
     summary: 'A route of this test',
     query: z
       .strictObject({ old: z.string().optional(), kept: z.string().optional() })
