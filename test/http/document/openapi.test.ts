@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createApp, routes } from '../../../src/http/app.ts'
 import type { Services } from '../../../src/http/services.ts'
 import { createLog } from '../../../src/log.ts'
-import { schemaCheck, step } from '../../support/open-api.ts'
 import { type Answer, request } from '../../support/service.ts'
 import { type CallerStage, keyInfo, setCallerStage } from '../../support/stages/caller-stage.ts'
+import { schemaCheck, step } from './open-api.ts'
 
 let stage: CallerStage
 
