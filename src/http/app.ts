@@ -160,12 +160,12 @@ const honoPath = (path: string) => path.replaceAll(/\{(\w+)\}/g, ':$1')
 /** Half a year: no six months are longer (docs/versions.md#notice). */
 const noticeMs = 184 * 24 * 3_600_000
 
-/** By RFC 9745 and RFC 8594. The reference page says what is deprecated, and since when. */
+/** By RFC 9745 and RFC 8594. The page of versions says what happens then. */
 function announceEnd({ path, deprecated }: Route): MiddlewareHandler<Edge> {
   const { since, sunset, parameter } = deprecated!
   assert(sunset === undefined || Date.parse(sunset) - Date.parse(since) >= noticeMs, `${path} goes too soon`)
   const links = ['deprecation', ...(sunset ? ['sunset'] : [])].map(
-    (rel) => `</docs>; rel="${rel}"; type="text/html"`,
+    (rel) => `</docs/versions.html>; rel="${rel}"; type="text/html"`,
   )
   return (c, next) => {
     if (parameter === undefined || c.req.query(parameter) !== undefined) {

@@ -3,7 +3,7 @@
  * dependencies. An installation without it says so there, and has the reference of the API anyway. Open to all, and for
  * people, as that is.
  *
- * The names of its files are read once, so a path of a request never becomes a path of a file. A site that is made anew has
+ * The names of its files are read once, so a path of a request never becomes a path of a file. A site that is built again has
  * other names: restart the service then.
  */
 import { readdir } from 'node:fs/promises'
