@@ -18,7 +18,13 @@ import { targetsTable } from './bench-targets.ts'
 import { spreadOf, table } from './markdown.ts'
 
 /** Pages with such marks. */
-export const pagesWithResults = ['README.md', 'bench/README.md', 'docs/guides/whole-firm.md']
+export const pagesWithResults = [
+  'README.md',
+  'bench/README.md',
+  'docs/guides/whole-firm.md',
+  'docs/guides/sizes.md',
+  'docs/operators/upgrade.md',
+]
 
 interface Run {
   at: string
@@ -76,6 +82,14 @@ interface FirmRun extends Run {
   figures: { name: string; unit: string; values: number[]; atMost?: number }[]
 }
 
+interface UpgradeRun {
+  secondsUntil: Record<string, number>
+  secondsWithoutAnAnswer: number
+  slowestSteps: string[]
+  outcomes: Record<string, Record<string, number>>
+  faults: string[]
+}
+
 const root = new URL('../', import.meta.url)
 const files = {
   movements: 'bench/results/movements-600000.json',
@@ -85,6 +99,7 @@ const files = {
   newcomer: 'bench/results/newcomer.json',
   firm: 'bench/results/firm-300.json',
   largeFirm: 'bench/results/firm-3000.json',
+  upgrades: 'bench/results/upgrades.json',
 }
 
 /** The page with the results of the last runs in it. */
@@ -97,7 +112,7 @@ export function withResults(page: string): string {
 }
 
 function blocksOfResults(): Record<string, () => string[]> {
-  const [movements, memory, folders, fullExports, newcomer, firm, largeFirm] = [
+  const [movements, memory, folders, fullExports, newcomer, firm, largeFirm, upgrade] = [
     read<MovementsRun>(files.movements),
     read<MemoryRun>(files.memory),
     read<FoldersRun>(files.folders),
@@ -105,6 +120,7 @@ function blocksOfResults(): Record<string, () => string[]> {
     read<NewcomerRun>(files.newcomer),
     read<FirmRun>(files.firm),
     read<FirmRun>(files.largeFirm),
+    read<UpgradeRun>(files.upgrades),
   ]
   const tableOf =
     <T>(run: T | undefined, lines: (run: T) => string[]) =>
@@ -123,6 +139,9 @@ function blocksOfResults(): Record<string, () => string[]> {
     newcomer: tableOf(newcomer, newcomerTable),
     firm: tableOf(firm, (run) => firmTable(run, files.firm)),
     largeFirm: tableOf(largeFirm, (run) => firmTable(run, files.largeFirm)),
+    upgrade: tableOf(upgrade, upgradeTable),
+    bytes: tableOf(movements, bytesTable),
+    sizes: tableOf(firm, (run) => sizesTable(run, largeFirm ? [run, largeFirm] : [run])),
     firms: tableOf(firm, (run) => firmsTable(largeFirm ? [run, largeFirm] : [run])),
   }
 }
@@ -389,6 +408,82 @@ function firmsTable(runs: FirmRun[]): string[] {
     ]
   })
   return table(['', ...runs.map(firmOf)], lines)
+}
+
+/** One large ledger, which the bench of a firm copies too, beside firms. */
+function sizesTable(withLarge: FirmRun, runs: FirmRun[]): string[] {
+  const shown = (run: FirmRun, ...words: string[]) => {
+    const fitting = run.figures.filter(({ name }) => words.every((word) => name.includes(word)))
+    const [figure] = fitting.toSorted((a, b) => a.name.length - b.name.length)
+    if (!figure) return ''
+    const digits = figure.unit === 's' ? 2 : 0
+    return `${median(figure.values).toFixed(digits)} ${figure.unit}`
+  }
+  const line = (what: string, large: string[], firm: string[]) => [
+    what,
+    large.length === 0 ? '' : shown(withLarge, ...large),
+    ...runs.map((run) => shown(run, ...firm)),
+  ]
+  const copied = `${withLarge.large.toLocaleString('en')} into SQLite`
+  const heading = ['', `one folder of ${withLarge.large.toLocaleString('en')} movements`, ...runs.map(firmOf)]
+  return table(heading, [
+    line('first `sync` into SQLite', [copied], ['first copy']),
+    line('memory of the command', [copied, 'memory'], ['first copy', 'memory']),
+    line('`sync` where nothing changed', [], ['nothing changed']),
+    line('`sync` of 7 changed folders; of 100', [], ['folders changed']),
+    line('`verify` of all', [], ['verify of all']),
+    line('`sync --follow`: a commit until it is in the copy', [], ['a commit until']),
+    line('`key/info` beside two streams, the slowest in a hundred', [], ['key/info']),
+  ])
+}
+
+function upgradeTable({ secondsUntil, outcomes, faults, ...run }: UpgradeRun): string[] {
+  const all = Object.values(outcomes)
+  const count = (pattern: RegExp) =>
+    all
+      .flatMap(Object.entries<number>)
+      .filter(([outcome]) => pattern.test(outcome))
+      .reduce((sum, [, times]) => sum + times, 0)
+  const events = outcomes['events']!
+  return table(
+    ['Under load', ''],
+    [
+      ...Object.entries(secondsUntil).map(([moment, seconds]) => [`until ${moment}`, `${seconds} s`]),
+      ['the longest time without an answer 200', `${run.secondsWithoutAnAnswer.toFixed(1)} s`],
+      ['the slowest step', `\`${run.slowestSteps[0]!.replace(' ', '`, ')}`],
+      ['requests that were answered; under maintenance; that found no process', ''],
+      ['events that were published; that arrived', `${events['published']}; ${events['delivered']}`],
+      ['full exports that ended', String(count(/^exports$/))],
+      ['wrong copies, short streams, other refusals', String(faults.length)],
+    ].map(([what, figure]) => [
+      what!,
+      figure || [/^done$/, /^503/, /^502/].map((pattern) => count(pattern).toLocaleString('en')).join('; '),
+    ]),
+  )
+}
+
+/** A year and full exports of it as they are sent. */
+function bytesTable({ sections }: MovementsRun): string[] {
+  const rows = [...sections['a year']!, ...sections['full export to a folder']!]
+  const line = (what: string, plain: string, zstd: string) => {
+    const bytes = [plain, zstd].map((name) => rows.find((row) => row.name === name)?.samples[0]?.bytes)
+    return [
+      what,
+      ...bytes.map((count) => (count ? `${Math.round(count / 1e6).toLocaleString('en')} MB` : '')),
+    ]
+  }
+  const count = rowOf(sections['a year']!, oursName).samples[0]!.rows!.toLocaleString('en')
+  return table(
+    [`${count} movements`, 'plain', 'zstd'],
+    [
+      line('movements, JSON or NDJSON', oursName, `${oursName}, zstd`),
+      line('full export, JSON', 'full export, JSON', 'full export, JSON, zstd'),
+      line('full export, TRA', 'full export, TRA', 'full export, TRA, zstd'),
+      line('full export, CSV', 'full export, CSV', 'full export, CSV, zstd'),
+      line('full export, FEC', 'full export, FEC', ''),
+      line('full export, Parquet', 'full export, Parquet', ''),
+    ],
+  )
 }
 
 /** Where and when, and a warning if the machine was busy. */

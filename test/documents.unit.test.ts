@@ -1,5 +1,5 @@
 /** Lists and numbers of the documents agree with the code that they describe. */
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from '@hono/zod-openapi'
 import { expect, test } from 'vitest'
@@ -98,6 +98,24 @@ test('the specification lists exactly the routes', () => {
 test('the page of versions lists what is deprecated', () => {
   const deprecated = routes.filter((route) => route.deprecated).map(({ path }) => path)
   expect(firstQuoted('docs/versions.md', 'Deprecated now')).toEqual(deprecated)
+})
+
+test('questions quote messages of the code, and each answer leads somewhere', () => {
+  const page = read('docs/questions.md')
+  const headings = [...page.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading!)
+  const rows = headings.flatMap((heading) => rowsOf('docs/questions.md', heading))
+  expect(rows.length).toBeGreaterThan(45)
+  expect(rows.filter(([, answer]) => !/\]\([^)]+\)/.test(answer!))).toEqual([])
+  const code = ['src', 'packages'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.ts') && !path.includes('node_modules'))
+      .map((path) => read(join(folder, path))),
+  )
+  const quotes = rows.flatMap(([question]) =>
+    [...question!.matchAll(/"([^"]+)"/g)].map(([, words]) => words!),
+  )
+  expect(quotes.length).toBeGreaterThan(4)
+  expect(quotes.filter((words) => !code.some((text) => text.includes(words)))).toEqual([])
 })
 
 /** Any route of a folder has it, so it is described once (docs/spec/interface.md#folder-of-a-request). */
@@ -263,8 +281,19 @@ test('the README lists every setting, with its default', () => {
     expect(readConfig({ ...required, [quoted(name)[0]!]: quoted(value)[0] }), name).toEqual(config)
 })
 
-const { changesRetentionDays, fileRetentionDays, rateLimit, webhookSubscriptionsMax } = readConfig({})
+const { auditRetentionMonths, changesRetentionDays, fileRetentionDays, rateLimit, webhookSubscriptionsMax } =
+  readConfig({})
 const day = 24 * 3_600_000
+
+/** For requests one after the other, within the rate limit. */
+const secondsOfRequests = (count: number) => (count / rateLimit.requests) * (rateLimit.windowMs / 1000)
+
+/** Of all recorded failovers. */
+function secondsWithoutWrites(): string {
+  const { failovers } = JSON.parse(read('bench/results/failovers.json'))
+  const seconds = failovers.map((each: { secondsWithoutWrites: number }) => each.secondsWithoutWrites)
+  return `${Math.min(...seconds)} to ${Math.max(...seconds)}`
+}
 
 test.each([
   ['docs/operators.md', /deliveries are kept for (\d+) days/, limits.eventRetentionDays],
@@ -304,6 +333,20 @@ test.each([
   ['docs/spec/webhooks.md', /(\d+) replayed deliveries of the subscription wait/, limits.pendingReplaysMax],
   ['docs/spec/webhooks.md', /second one within a (second)/, limits.pingEveryMs === 1_000 ? 'second' : ''],
   ['docs/guides/webhooks.md', /both sign for (\d+) hours/, limits.signingSecretKeptMs / 3_600_000],
+  ['docs/operators/audit.md', /up to ([\d,]+) rows wait/, limits.auditRowsMax.toLocaleString('en')],
+  ['docs/guides/sizes.md', /in 10 seconds \| (\d+)/, rateLimit.requests],
+  ['docs/guides/sizes.md', /of one token in (\d+) seconds/, rateLimit.windowMs / 1000],
+  ['docs/guides/sizes.md', /for one folder \| (\d+)/, rateLimit.concurrent],
+  ['docs/guides/sizes.md', /ledgers at once \| (\d+)/, limits.ledgersAtOnceMax],
+  ['docs/guides/sizes.md', /in a body of (\d+) MiB/, limits.largeBody.bytesMax / 1024 ** 2],
+  ['docs/guides/sizes.md', /in a schema \| (\d+)/, webhookSubscriptionsMax],
+  ['docs/guides/sizes.md', /kept for (\d+) days by default/, fileRetentionDays],
+  ['docs/guides/sizes.md', /300 folders takes (\d+) seconds/, secondsOfRequests(300)],
+  ['docs/guides/sizes.md', /3,000 folders (\d+) minutes/, secondsOfRequests(3_000) / 60],
+  ['docs/guides/consent.md', /kept for (\d+) months/, auditRetentionMonths],
+  ['docs/guides/availability.md', /good for \[(\d+) days\]/, changesRetentionDays],
+  ['docs/guides/availability.md', /events are kept for (\d+)\./, limits.eventRetentionDays],
+  ['docs/guides/availability.md', /changed for ([\d.]+ to [\d.]+) seconds/, secondsWithoutWrites()],
   [
     'docs/spec/webhooks.md',
     /by (five) days without/,

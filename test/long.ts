@@ -33,7 +33,7 @@ const runs: Record<string, LongRun> = {
     files: ['test/auth/rotation/rotation-kills.slow.test.ts'],
   },
   upgrades: {
-    about: 'upgrades from 0.2.0 under load, with and without maintenance; two minutes each',
+    about: 'the upgrade from 0.2.0 of 300,000 movements under load; four minutes',
     env: { UPGRADE_MOVEMENTS: '300000', UPGRADE_RECORD: 'bench/results/upgrades.json' },
     files: ['test/process/release-upgrade.slow.test.ts'],
   },
