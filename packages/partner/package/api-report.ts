@@ -5,6 +5,7 @@
  */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -135,7 +136,10 @@ export function unnamedChanges(
   return changed.filter((name) => !new RegExp(`\`${name}\\b[^\`/]*\``).test(unreleased))
 }
 
-if (import.meta.main) {
+if (import.meta.main && !existsSync(apiExtractor)) {
+  console.error('.cache/runtimes lacks API Extractor: run .ci/run install.')
+  process.exitCode = 1
+} else if (import.meta.main) {
   const report = await apiReport()
   await writeFile(files.report, report)
   if (process.argv.includes('--released')) {

@@ -33,8 +33,7 @@ function checkStart(): void {
   if (changed !== '')
     throw new Error(`A release is made of what is committed. Commit these, or remove them:\n${changed}`)
   const missing = missingForPackage()
-  if (missing.length > 0)
-    throw new Error(`.cache/runtimes lacks ${missing.join(', ')}. .ci/run installs it (install_runtimes).`)
+  if (missing.length > 0) throw new Error(`.cache/runtimes lacks ${missing.join(', ')}: run .ci/run install.`)
 }
 
 /** @returns the path of the archive in `out/release/`, beside which are its SHA-256 and the bills of materials */
