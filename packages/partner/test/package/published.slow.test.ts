@@ -87,7 +87,7 @@ const sha256Of = (bytes: string | Uint8Array) => createHash('sha256').update(byt
 const projectOf = ({ name }: Pick<Runtime, 'name'>) => join(folder, name.replace(' ', '-'))
 
 describe.skipIf(!isPossible).each(runtimes)('$name', (runtime: Runtime) => {
-  const { program, words, install, command, hasSqlite } = runtime
+  const { program, words, withoutRequireOfModules, install, command, hasSqlite } = runtime
   const runIn = ([first, ...rest]: string[], more: Record<string, string> = {}) =>
     run(first!, rest, { cwd: projectOf(runtime), env: { ...env, ...more }, maxBuffer: 2 ** 26 })
   const grandlivre = (...rest: string[]) => runIn([...command, ...rest])
@@ -122,7 +122,7 @@ describe.skipIf(!isPossible).each(runtimes)('$name', (runtime: Runtime) => {
   test('a CommonJS program reads a year and copies a ledger', async () => {
     await copyFile(consumer('program.cjs'), join(projectOf(runtime), 'program.cjs'))
     const target = hasSqlite ? { COPY: join(projectOf(runtime), 'required.sqlite') } : undefined
-    const { stdout } = await runIn([program, ...words, 'program.cjs'], target)
+    const { stdout } = await runIn([program, ...words, ...withoutRequireOfModules, 'program.cjs'], target)
     expect(JSON.parse(stdout)).toEqual({
       sha256: source.sha256,
       copied: hasSqlite ? 1 : 'function',

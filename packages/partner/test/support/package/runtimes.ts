@@ -13,6 +13,8 @@ export interface Runtime {
   program: string
   /** Before the file to run. */
   words: string[]
+  /** Where `require` must not load ES modules, as before Node 20.19 and 22.12. */
+  withoutRequireOfModules: string[]
   /** Before a command of npm, which runs on the node that it finds first. */
   withNode: string[]
   /** How a partner installs the package from a registry, and runs its command. */
@@ -28,6 +30,7 @@ function node(version: number, program = join(installed, `node-${version}/bin/no
     name: `Node ${version}`,
     program,
     words: [],
+    withoutRequireOfModules: ['--no-experimental-require-module'],
     withNode,
     install: [...withNode, 'npm', 'install', '--no-audit', '--no-fund', 'grandlivre'],
     command: [...withNode, 'npx', '--no-install', 'grandlivre'],
@@ -46,6 +49,7 @@ const others: Runtime[] = [
     name: 'Deno',
     program: deno,
     words: ['run', '--allow-all', ofAnyAge],
+    withoutRequireOfModules: [],
     withNode: [],
     install: [deno, 'add', ofAnyAge, 'npm:grandlivre'],
     command: [deno, 'run', '--allow-all', ofAnyAge, 'npm:grandlivre'],
@@ -55,6 +59,7 @@ const others: Runtime[] = [
     name: 'Bun',
     program: bun,
     words: ['run'],
+    withoutRequireOfModules: [],
     withNode: [],
     install: [bun, 'add', 'grandlivre'],
     command: [bun, 'run', '--bun', 'grandlivre'],
