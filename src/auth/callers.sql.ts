@@ -1,5 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
+import { idLiteral, utc } from '../db/literal.ts'
 import { lookUp } from '../db/look-up.ts'
+import { askInTenant } from '../db/pool.ts'
 import type { Level } from './secrets.ts'
 
 /** Facts about a caller that sent a known partner secret. */
@@ -109,6 +111,19 @@ export async function findCaller(
     lookUp({ name: 'caller facts', text, values: [secretHash, tokenHash] }),
   )
   return rows[0] && callerFacts(rows[0])
+}
+
+/** When a token ends, ISO 8601, UTC. Null: never. */
+export async function endOfToken(
+  database: Pool,
+  { schemaId, tokenId }: { schemaId: string; tokenId: string },
+): Promise<string | null> {
+  const [row] = await askInTenant<{ ends: string | null }>(
+    database,
+    schemaId,
+    `select ${utc("nullif(expires_at, 'infinity')")} as ends from grandlivre.tokens where id = ${idLiteral(tokenId)}`,
+  )
+  return row?.ends ?? null
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a row, whose columns the two statements above name alike

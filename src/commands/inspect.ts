@@ -1,10 +1,10 @@
 import { statSync } from 'node:fs'
 import { command } from '../../packages/terminal/src/command.ts'
+import { table } from '../../packages/terminal/src/table.ts'
 import { inUnits } from '../formats/minor-units.ts'
 import { checkTra, type TraSummary } from '../formats/tra/check/check.ts'
 import { readSource } from '../ledger/import/source-file.ts'
 import { showFileProgress } from './terminal/file-progress.ts'
-import { table } from './terminal/table.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
 
 export const inspectTraCommand = command({

@@ -1,4 +1,4 @@
-import { command } from '../../packages/terminal/src/command.ts'
+import { command, numberKind } from '../../packages/terminal/src/command.ts'
 import { codeText } from '../acts/fields.ts'
 import {
   createPartner,
@@ -13,7 +13,6 @@ import {
 import { rateBounds } from '../config.ts'
 import { limitsText, partnerList } from '../lists/partners.ts'
 import { carryOut } from './carry-out.ts'
-import { numberKind } from './terminal/kinds.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
 import { asOwner, printList } from './with-database.ts'
 

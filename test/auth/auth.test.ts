@@ -240,6 +240,8 @@ describe('key/info', () => {
       version: { current: 1, latest: 1, beta: false },
       canBeActivated: true,
       isActivated: true,
+      groups: ['movements', 'exports', 'webhooks', 'resources', 'employees'],
+      expiresAt: null,
       routes: expect.arrayContaining(routes),
     }
     expect((await get(`${keyInfo}?mode=extended`, credentials(company, secret))).body).toEqual({

@@ -11,7 +11,6 @@ import { join, relative, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { findFolder } from '../../../src/auth/tokens.sql.ts'
-import { numberKind } from '../../../src/commands/terminal/kinds.ts'
 import { type Config, defaultPort, readConfig } from '../../../src/config.ts'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
 import { checkTra } from '../../../src/formats/tra/check/check.ts'
@@ -23,7 +22,7 @@ import {
 import { createLog } from '../../../src/log.ts'
 import { startService } from '../../../src/start.ts'
 import { stopSignal } from '../../../src/stop-signal.ts'
-import { command, type Given, type Kind } from '../../terminal/src/command.ts'
+import { command, type Given, type Kind, numberKind } from '../../terminal/src/command.ts'
 import { helpOf } from '../../terminal/src/help.ts'
 import { createTerminal } from '../../terminal/src/terminal.ts'
 import { readWords } from '../../terminal/src/words.ts'
@@ -109,7 +108,7 @@ async function showTour(config: Config, { movements, out, once: ends, stop }: To
     if (ends) return
     const commands = [
       commandOf(loginWords(config)),
-      'npx grandlivre whoami --profile demo',
+      'npx grandlivre doctor --profile demo',
       `npx grandlivre listen --profile demo --society ${credentials.societyId} http://localhost:3000/`,
       '',
       'And all commands above, after the login.',
@@ -131,7 +130,7 @@ async function showFirm(
   await withService(config, { movements, besides: firm.folders - 1, stop }, async (ownerUrl, credentials) => {
     const commands = [
       commandOf(loginWords(config)),
-      'npx grandlivre whoami --profile demo',
+      'npx grandlivre doctor --profile demo',
       `npx grandlivre folders --profile demo --to ${wordOf(pathOf(copy))}`,
       `${settingOf(config)}npm run cli -- status`,
       `${settingOf(config)}npm run cli -- folder list`,

@@ -8,6 +8,15 @@ export interface Kind<Value> {
   read(text: string): Value | undefined
 }
 
+/** @param what such as `a number` */
+export function numberKind(what: string, least: number, most: number): Kind<number> {
+  return {
+    takes: `${what} from ${least} to ${most}`,
+    read: (text) =>
+      /^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined,
+  }
+}
+
 /** A word that a command takes by its place. */
 export interface Argument {
   help: string

@@ -11,11 +11,14 @@ export function createQuestions(streams: { input: Input; err: Output; interrupt:
   // A pipe may deliver several answers at once, so its lines have one reader.
   let piped: AsyncIterator<string> | undefined
   const nextPiped = async (signal: AbortSignal | undefined) => {
-    const { input } = streams
+    const { input, err } = streams
     piped ??= createInterface({ input, ...(signal ? { signal } : {}) })[Symbol.asyncIterator]()
     const { value, done } = await piped.next()
     signal?.throwIfAborted()
-    if (done) throw noAnswer()
+    if (done) {
+      err.write('\n')
+      throw noAnswer()
+    }
     return value
   }
   return {

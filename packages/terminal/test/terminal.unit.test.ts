@@ -86,7 +86,7 @@ describe('questions', () => {
     expect(await terminal.ask('One?')).toBe('first')
     expect(await terminal.ask('Two?', { hidden: true })).toBe('second')
     await expect(terminal.ask('Three?')).rejects.toThrow('The input ended before an answer')
-    expect(err.taken()).toBe('One? \nTwo? \nThree? ')
+    expect(err.taken()).toBe('One? \nTwo? \nThree? \n')
     expect([terminal.isInteractive, terminal.keys]).toEqual([false, undefined])
   })
 

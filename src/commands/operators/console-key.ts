@@ -1,7 +1,7 @@
 import { command } from '../../../packages/terminal/src/command.ts'
+import { table } from '../../../packages/terminal/src/table.ts'
 import { listKeys, revokeKey } from '../../auth/console/keys.sql.ts'
 import { createConsoleKey } from '../../auth/console/keys.ts'
-import { table } from '../terminal/table.ts'
 import type { StaffTerminal } from '../terminal/terminal.ts'
 import { asOwner, recordAct } from '../with-database.ts'
 

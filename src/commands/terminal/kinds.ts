@@ -1,5 +1,5 @@
 /** What values of staff commands may be. */
-import type { Kind } from '../../../packages/terminal/src/command.ts'
+import { type Kind, numberKind } from '../../../packages/terminal/src/command.ts'
 import { readId } from '../../db/id.ts'
 
 /** The id without leading zeros, as rows and other programs have it. */
@@ -9,15 +9,6 @@ export const idKind: Kind<string> = {
     const id = readId(text)
     return id === '0' ? undefined : id
   },
-}
-
-/** @param what such as `a number` */
-export function numberKind(what: string, least: number, most: number): Kind<number> {
-  return {
-    takes: `${what} from ${least} to ${most}`,
-    read: (text) =>
-      /^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : undefined,
-  }
 }
 
 /** A time zone is required, since a moment without one depends on the machine. */

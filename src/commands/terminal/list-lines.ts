@@ -1,7 +1,8 @@
 /** Lists and facts of `src/lists/` as lines. */
+
+import { table } from '../../../packages/terminal/src/table.ts'
 import { type Facts, textOf } from '../../lists/cell.ts'
 import type { List } from '../../lists/list.ts'
-import { table } from './table.ts'
 
 export function listLines<Row>(
   { columns }: Pick<List<Row, never>, 'columns'>,

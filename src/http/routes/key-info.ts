@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { endOfToken, tokenGroups } from '../../auth/callers.sql.ts'
 import { type Principal, refusalOf } from '../../auth/principal.ts'
 import { oneOf, optional } from '../query.ts'
 import { inJson, type Route, tokenRoute } from '../route.ts'
@@ -24,6 +25,8 @@ const TokenDetails = z.object({
   version: z.object({ current: z.number(), latest: z.number(), beta: z.boolean() }).openapi('TokenVersion'),
   canBeActivated: z.boolean(),
   isActivated: z.boolean(),
+  groups: z.array(z.enum(tokenGroups)).openapi({ description: 'The groups of routes that the token opens' }),
+  expiresAt: z.iso.datetime().nullable().openapi({ description: 'When the token ends; null: it has no end' }),
   routes: z.array(OpenedRoute),
 })
 
@@ -43,7 +46,7 @@ export function keyInfo(routes: () => readonly Route[]): Route {
         z.union([z.array(OpenedRoute), TokenDetails]).openapi('TokenInformation'),
       ),
     },
-    answer: ({ c, principal, query }) => {
+    answer: async ({ c, services, principal, query }) => {
       const opened = routesOpenTo(principal, routes())
       if (query.mode === undefined) return c.json(opened)
       const details: z.infer<typeof TokenDetails> = {
@@ -57,6 +60,8 @@ export function keyInfo(routes: () => readonly Route[]): Route {
         // Always true: a disconnected caller is refused before this, and this request uses the token.
         canBeActivated: true,
         isActivated: true,
+        groups: [...(principal.groups ?? tokenGroups)],
+        expiresAt: await endOfToken(services.database, principal),
         routes: opened,
       }
       return c.json(details)

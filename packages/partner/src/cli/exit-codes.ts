@@ -6,37 +6,50 @@
 import { Failure, UsageError } from '../../../terminal/src/command-errors.ts'
 import { GrandlivreError } from '../client/errors.ts'
 
-export const exitCodes = {
-  done: 0,
-  failed: 1,
-  usage: 2,
-  differs: 3,
-  refused: 4,
-  unreachable: 5,
-  expired: 6,
-  local: 7,
-  interrupted: 130,
+const endings = {
+  done: [0, 'done'],
+  failed: [
+    1,
+    'another failure: rows not proven or not copied, a fault of a receiver, an error of the service',
+  ],
+  usage: [2, 'wrong usage: an option, an argument or an answer'],
+  differs: [3, 'verify: rows differed, and are those of the ledgers now'],
+  refused: [4, 'the service refuses it: the token, its groups, a value, or there is no such thing'],
+  unreachable: [5, 'the service does not answer, is busy, or is not what answers: try again later'],
+  expired: [6, 'what was asked for existed, and is gone: a file, a cursor, an event'],
+  local: [
+    7,
+    'this machine: no access kept, a full disk, a file or copy in use, there already or not writable, a closed output',
+  ],
+  interrupted: [130, 'interrupted: Ctrl-C, SIGTERM, SIGHUP'],
 } as const
 
-type Ending = keyof typeof exitCodes
+type Ending = keyof typeof endings
 
-const meanings: Readonly<Record<Ending, string>> = {
-  done: 'done',
-  failed:
-    'another failure: rows not proven or not copied, a fault of a receiver, an error of the service or of this program',
-  usage: 'wrong usage: an option, an argument or an answer',
-  differs: 'verify: rows differed, and are those of the ledgers now',
-  refused: 'the service refuses it: the token, its groups, a value, or there is no such thing',
-  unreachable: 'the service does not answer, is busy, or is not what answers: try again later',
-  expired: 'what was asked for existed, and is gone: a file, a cursor, an event',
-  local:
-    'this machine: no access kept, a full disk, a file or copy that is in use, there already or not writable, a closed output',
-  interrupted: 'interrupted: Ctrl-C, SIGTERM, SIGHUP',
+const entries = Object.entries(endings) as [Ending, readonly [code: number, means: string]][]
+export const exitCodes = Object.fromEntries(entries.map(([ending, [code]]) => [ending, code])) as Record<
+  Ending,
+  number
+>
+export const exitCodeTable = entries.map(([, [code, means]]) => [String(code), means] as const)
+
+/** Codes of the library, and statuses of the service, whose other codes in 400 to 499 are refusals. */
+const causes: Partial<Record<Ending, readonly (string | number)[]>> = {
+  usage: ['INVALID-OPTION'],
+  refused: ['FILE-REFUSED'],
+  unreachable: [
+    'CONNECTION-FAILED',
+    'CONNECTION-LOST',
+    'ANSWER-LOST',
+    'UNEXPECTED-ANSWER',
+    429,
+    502,
+    503,
+    504,
+  ],
+  expired: ['EVENTS-MISSING', 410],
+  local: ['FILE-NOT-WRITTEN', 'COPY-LOCKED', 'COPY-REFUSED'],
 }
-
-export const exitCodeTable = Object.entries(exitCodes).map(
-  ([ending, code]) => [String(code), meanings[ending as Ending]] as const,
-)
 
 /**
  * An error as an object.
@@ -54,32 +67,7 @@ export function objectOf(error: unknown) {
   }
 }
 
-const nameOf = (code: number) =>
-  Object.entries(exitCodes)
-    .find(([, each]) => each === code)![0]
-    .toUpperCase()
-
-/** Codes of the library. Those of the service say it by their status. */
-const endingsOfLibrary: Readonly<Record<string, Ending>> = {
-  'INVALID-OPTION': 'usage',
-  'CONNECTION-FAILED': 'unreachable',
-  'CONNECTION-LOST': 'unreachable',
-  'ANSWER-LOST': 'unreachable',
-  'UNEXPECTED-ANSWER': 'unreachable',
-  'FILE-REFUSED': 'refused',
-  'EVENTS-MISSING': 'expired',
-  'FILE-NOT-WRITTEN': 'local',
-  'COPY-LOCKED': 'local',
-  'COPY-REFUSED': 'local',
-}
-
-const endingsByStatus: Readonly<Record<number, Ending>> = {
-  410: 'expired',
-  429: 'unreachable',
-  502: 'unreachable',
-  503: 'unreachable',
-  504: 'unreachable',
-}
+const nameOf = (code: number) => entries.find(([, [each]]) => each === code)![0].toUpperCase()
 
 /** The user of this machine can do something about it. */
 export const localFailure = (
@@ -101,8 +89,8 @@ export function exitCodeOf(error: unknown): number {
 function endingOf(error: unknown): Ending {
   if (error instanceof GrandlivreError) {
     const { code, status } = error
-    const known = endingsOfLibrary[code] ?? endingsByStatus[status]
-    return known ?? (status >= 400 && status <= 499 ? 'refused' : 'failed')
+    const by = (cause: string | number) => entries.find(([ending]) => causes[ending]?.includes(cause))?.[0]
+    return by(code) ?? by(status) ?? (status >= 400 && status <= 499 ? 'refused' : 'failed')
   }
   // Errors of the system, of SQLite and of PostgreSQL.
   const isLocal = ['syscall', 'errcode', 'severity'].some((name) => name in Object(error))

@@ -31,13 +31,13 @@ export async function folderOf(
   throw new UsageError('The token opens several folders', [...listed(societies), howToChoose])
 }
 
-export const howToChoose =
+const howToChoose =
   'sync takes all. Choose one: set GRANDLIVRE_SOCIETY to its id, or give --society <id> to a command or login.'
 
 export function listed(societies: Society[]): string[] {
   const shown = societies.slice(0, shownMax).map((society) => `  ${societyText(society)}`)
   const more = societies.length - shown.length
-  return more > 0 ? [...shown, `  and ${more} more: grandlivre whoami --json lists all`] : shown
+  return more > 0 ? [...shown, `  and ${more} more: grandlivre folders lists all`] : shown
 }
 
 export function societyText({ id, name, reference }: Society): string {

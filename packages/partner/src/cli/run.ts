@@ -13,13 +13,13 @@ import { completion } from './about/completion.ts'
 import { versionCommand } from './about/version.ts'
 import { type Access, findAccess, profileKind } from './access.ts'
 import type { Call } from './command.ts'
+import { doctor } from './doctor/checks.ts'
 import { webhookDoctor } from './doctor/doctor.ts'
 import { webhookList } from './doctor/list.ts'
 import { exitCodeOf, exitCodes, exitCodeTable, objectOf } from './exit-codes.ts'
 import { listen } from './listen/listen.ts'
 import { login } from './login/login.ts'
 import { profiles } from './login/profiles.ts'
-import { whoami } from './login/whoami.ts'
 import { pull } from './pull/pull.ts'
 import { folders } from './sync/folders.ts'
 import { sync } from './sync/sync.ts'
@@ -37,7 +37,7 @@ export const partnerProgram: Program<Call> = {
   about: 'Pulls ledgers out of Grandlivre, verified to the last byte.',
   groups: { webhook: 'Subscriptions to events, and their receivers.' },
   commands: [
-    ...[login, ...profiles, whoami, folders, pull, sync, verify, listen, webhookList, webhookDoctor],
+    ...[login, ...profiles, doctor, folders, pull, sync, verify, listen, webhookList, webhookDoctor],
     ...[completion(() => partnerProgram), versionCommand],
   ],
   options: commonOptions,

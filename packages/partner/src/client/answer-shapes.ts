@@ -63,7 +63,6 @@ const ping = {
 const shapes: Readonly<Record<string, Shape>> = {
   'GET /key/info?mode=extended': {
     target: { type: 'text', societyId: 'id' },
-    routes: [{ method: 'text', path: 'text' }],
   },
   'GET /openapi.json': {
     components: {

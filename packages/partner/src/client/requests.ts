@@ -265,7 +265,10 @@ function nameOf(request: Request | ForeignRequest): string {
 export function failureOf(request: Request | ForeignRequest, cause: unknown, requestId?: string) {
   const { message, code } = cause as NodeJS.ErrnoException
   const why = message === '' ? code : message
-  return clientError('CONNECTION-FAILED', `${nameOf(request)}: ${why}`, { cause, requestId })
+  const remedy = isLost(cause)
+    ? undefined
+    : 'Check the address, its port and its certificate. NODE_EXTRA_CA_CERTS names a file with authorities of your own.'
+  return clientError('CONNECTION-FAILED', `${nameOf(request)}: ${why}`, { cause, requestId, remedy })
 }
 
 /**

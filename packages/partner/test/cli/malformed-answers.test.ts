@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ExportStage, setExportStage } from '../../../../test/support/stages/export-stage.ts'
-import { accessOf, grandlivre } from '../support/cli/command-line.ts'
+import { accessOf, grandlivre, writeCredentials } from '../support/cli/command-line.ts'
 import { type FaultyProxy, startFaultyProxy } from '../support/client/faulty-proxy.ts'
 
 /** Files, and home. */
@@ -17,6 +17,7 @@ beforeAll(async () => {
   proxy = await startFaultyProxy(stage.service.url)
   const access = accessOf(proxy.url, stage.company)
   env = { ...access, HOME: folder, XDG_CONFIG_HOME: folder, XDG_STATE_HOME: folder }
+  writeCredentials(join(folder, 'credentials.json'), access)
 })
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
@@ -29,7 +30,8 @@ const runtimeWords =
 
 const pull = ['pull', '--exercice', 'N', '--out', join(folder, 'year.ndjson')]
 const pullAll = ['pull', '--all', '--format', 'json', '--out', join(folder, 'all.json')]
-const listen = ['listen', 'http://localhost:9/hook', '--once']
+const whoAmI = ['login', '--from', join(folder, 'credentials.json')]
+const listen = ['listen', 'http://localhost:9/hook', '--count', '1']
 const doctor = ['webhook', 'doctor', '1000']
 const subscription = { id: 1000, postUrl: 'http://localhost/', onEvents: ['ledger'], accountingFolderId: [] }
 const attempt = { at: 0, status: 500, milliseconds: 1, answer: null, error: null }
@@ -64,22 +66,18 @@ const cases: [string[], Record<string, unknown>, string][] = [
     'GET /mad/ledgers was not answered as the service does: answer[0].employees is no boolean',
   ],
   [
-    ['whoami'],
+    whoAmI,
     { '/key/info': {} },
     'GET /key/info was not answered as the service does: answer.target is no object',
   ],
+  [whoAmI, { '/key/info': { target: { type: 'api', societyId: 'x' } } }, 'answer.target.societyId is no id'],
   [
-    ['whoami'],
-    { '/key/info': { target: { type: 'api', societyId: 1 }, routes: [{}] } },
-    'answer.routes[0].method is no text',
-  ],
-  [
-    ['whoami'],
-    { '/key/info': { target: { type: 'api', societyId: 1 }, routes: [] } },
+    whoAmI,
+    { '/key/info': { target: { type: 'api', societyId: 1 }, groups: 5, expiresAt: {} } },
     'The header x-rate-limit-total did not come',
   ],
-  [['whoami'], { '/society': {} }, 'GET /society was not answered as the service does: answer is no list'],
-  [['whoami'], { '/society': [{ id: '1', name: 5, reference: null }] }, 'answer[0].name is no text'],
+  [whoAmI, { '/society': {} }, 'GET /society was not answered as the service does: answer is no list'],
+  [whoAmI, { '/society': [{ id: '1', name: 5, reference: null }] }, 'answer[0].name is no text'],
   [pull, { '/society': [null] }, 'answer[0] is no object'],
   [
     pull,
@@ -131,7 +129,7 @@ const cases: [string[], Record<string, unknown>, string][] = [
   [listen, { '/events': [{ sequence: '1', event: { data: null } }] }, 'answer[0].event.data is no object'],
   [listen, { '/events': [] }, 'The header x-latest-sequence did not come'],
   [
-    ['whoami'],
+    whoAmI,
     { '/society': { error: { code: 'X', message: 'Refused', details: { issues: [null, 5, {}] } } } },
     'answer is no list',
   ],
@@ -156,7 +154,7 @@ test.each([null, 'x', [], [null, 5, {}], { parameter: 'x' }])(
       error: { code: 'ERR-VALIDATION', message: 'Refused', details: { issues } },
     })
     proxy.fault = () => ({ kind: 'answer', status: 400, body })
-    const { code, error } = await grandlivre(env, ['whoami'])
+    const { code, error } = await grandlivre(env, whoAmI)
     expect([code, error]).toEqual([4, expect.stringMatching(/^Refused \(ERR-VALIDATION\)\n/)])
   },
 )

@@ -15,7 +15,7 @@ values. It completes the word grandlivre, so the package has to be installed
 globally (npm install --global), or grandlivre has to be an alias.`,
     arguments: { shell: { choices: ['bash', 'zsh'], help: 'whose script it is' } },
     examples: [
-      'grandlivre completion bash > ~/.local/share/bash-completion/completions/grandlivre',
+      "echo 'source <(grandlivre completion bash)' >> ~/.bashrc",
       "echo 'source <(grandlivre completion zsh)' >> ~/.zshrc",
     ],
     async run({ terminal }: Call, { shell }) {

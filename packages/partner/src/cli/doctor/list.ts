@@ -1,5 +1,6 @@
 /** `grandlivre webhook list`: the subscriptions of the caller. */
 import { command } from '../../../../terminal/src/command.ts'
+import { table } from '../../../../terminal/src/table.ts'
 import type { WebhookSubscription } from '../../client/api/items.ts'
 import type { Call } from '../command.ts'
 
@@ -11,16 +12,12 @@ export const webhookList = command({
     const subscriptions = await ledger().get('/webhook', { signal })
     if (!json && subscriptions.length === 0)
       terminal.note('There is no subscription yet. POST /api/v1/webhook creates one.')
-    for (const subscription of subscriptions)
-      if (json) terminal.json(subscription)
-      else terminal.print(linesOf(subscription))
+    else if (json) for (const subscription of subscriptions) terminal.json(subscription)
+    else terminal.print(table(['id', 'address', 'folders', 'events'], subscriptions.map(cellsOf)))
   },
 })
 
-function linesOf({ id, postUrl, onEvents, accountingFolderId }: WebhookSubscription): string[] {
-  const folders = accountingFolderId.length === 0 ? 'all folders' : `folder ${accountingFolderId.join(', ')}`
-  return [
-    `${id}  ${postUrl ?? 'no address: its events are read'}`,
-    `  ${' '.repeat(String(id).length)}${onEvents.join(', ')}; ${folders}`,
-  ]
+function cellsOf({ id, postUrl, onEvents, accountingFolderId }: WebhookSubscription): string[] {
+  const folders = accountingFolderId.length === 0 ? 'all' : accountingFolderId.join(',')
+  return [String(id), postUrl ?? 'none: events are read', folders, onEvents.join(',')]
 }

@@ -1,6 +1,6 @@
 /** `grandlivre listen`: real events at a receiver on this machine, without an address that the internet can reach. */
 
-import { command, type Given } from '../../../../terminal/src/command.ts'
+import { command, type Given, numberKind } from '../../../../terminal/src/command.ts'
 import { UsageError } from '../../../../terminal/src/command-errors.ts'
 import type { Terminal } from '../../../../terminal/src/terminal.ts'
 import type { Notification } from '../../client/api/items.ts'
@@ -23,8 +23,11 @@ import { readTarget } from './target.ts'
 const options = {
   events: { value: 'kinds', help: 'only these, such as ledger,cloudDocument; all otherwise' },
   folders: { value: 'ids', help: 'with the token of a firm: only events of these folders' },
-  count: { value: 'n', help: 'end after n events were accepted' },
-  once: { help: 'end after the first one' },
+  count: {
+    value: 'n',
+    is: numberKind('a number of events', 1, 999_999_999),
+    help: 'end after n events were accepted',
+  },
   'allow-remote': { help: 'allow an address that is not this machine; the events leave it' },
 } as const
 
@@ -51,7 +54,6 @@ Keys: r sends the last delivery again, or tries at once what failed; q ends.`,
 async function runListen(call: Call, given: Listen): Promise<void> {
   const { terminal, signal } = call
   const target = readTarget(given.address, given['allow-remote'] === true)
-  const countMax = readCount(given.count, given.once === true)
   const kinds = readWords('events', given.events)
   const chosen = readWords('folders', given.folders)
   const access = call.access()
@@ -63,7 +65,7 @@ async function runListen(call: Call, given: Listen): Promise<void> {
   try {
     introduce(terminal, target, kinds, subscription)
     const receiver = { target, secret: access.secret, signingSecret: subscription.signingSecret, version }
-    await forwardUntilEnd(call, place.ledger, subscription.id, receiver, countMax)
+    await forwardUntilEnd(call, place.ledger, subscription.id, receiver, given.count)
   } finally {
     terminal.endProgress()
     await unsubscribe(place, subscription.id).catch((error: Error) => {
@@ -71,15 +73,6 @@ async function runListen(call: Call, given: Listen): Promise<void> {
       terminal.note(`The subscription ${subscription.id} could not be deleted: ${error.message}. ${next}`)
     })
   }
-}
-
-function readCount(text: string | undefined, isOnce: boolean): number | undefined {
-  if (isOnce && text !== undefined) throw new UsageError('--once and --count exclude each other')
-  if (isOnce) return 1
-  if (text === undefined) return undefined
-  if (!/^[1-9]\d{0,8}$/.test(text))
-    throw new UsageError('--count must be a whole number of events, 1 or more')
-  return Number(text)
 }
 
 /** @returns none without the option. An empty one is no wish for all: a variable of a script may be unset. */

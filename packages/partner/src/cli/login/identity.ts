@@ -3,7 +3,7 @@
 import { numberOf, Requests } from '../../client/requests.ts'
 import type { Access } from '../access.ts'
 import { refusedFailure } from '../exit-codes.ts'
-import { howToChoose, listed, type Society, societyText } from '../folder.ts'
+import { listed, type Society, societyText } from '../folder.ts'
 
 export interface Identity {
   baseUrl: string
@@ -14,14 +14,19 @@ export interface Identity {
   society: Society | null
   /** All that the token opens. */
   societies: Society[]
-  routes: { method: string; path: string }[]
+  /** Groups of routes, and the end of the token, ISO 8601: null if it has none. Not of an older service. */
+  groups?: string[] | undefined
+  expiresAt?: string | null | undefined
   /** Requests of the token in one window; `resetAt` is its end, ISO 8601. */
   rate: { total: number; remaining: number; resetAt: string }
+  /** How far the clock of this machine is ahead of the service's, give or take a second; null: it did not say. */
+  clockAheadMs: number | null
 }
 
 interface KeyInfo {
   target: { type: 'api' | 'firm'; societyId: number }
-  routes: Identity['routes']
+  groups?: string[]
+  expiresAt?: string | null
 }
 
 /** @throws {Failure} if the token does not open the folder that the access names */
@@ -32,7 +37,8 @@ export async function identify(
   // A request that names a folder is refused if the token does not open it.
   const requests = new Requests(access)
   const { answer, value } = await requests.json({ path: '/key/info', query: { mode: 'extended' }, signal })
-  const { target, routes } = value as KeyInfo
+  const clockAheadMs = Date.now() - Date.parse(answer.headers['date'] ?? '')
+  const { target, groups, expiresAt } = value as KeyInfo
   const societies = (await requests.json({ path: '/society', signal })).value as Society[]
   const wanted = chosen ?? (target.type === 'api' ? String(target.societyId) : undefined)
   const society = societies.find(({ id }) => id === wanted) ?? null
@@ -44,27 +50,26 @@ export async function identify(
     target: String(target.societyId),
     society,
     societies: societies.map(({ id, name, reference }) => ({ id, name, reference })),
-    routes,
+    groups,
+    expiresAt,
     rate: {
       total: numberOf(answer, 'x-rate-limit-total'),
       remaining: numberOf(answer, 'x-rate-limit-remaining'),
       resetAt: new Date(numberOf(answer, 'x-rate-limit-reset')).toISOString(),
     },
+    clockAheadMs: Number.isNaN(clockAheadMs) ? null : clockAheadMs,
   }
 }
 
-export function describe({ baseUrl, level, target, society, societies, rate }: Identity): string[] {
-  const lines = [
-    `Service: ${baseUrl}`,
-    `Token:   of a ${level}${level === 'firm' ? `, id ${target}` : ''}`,
-    ...(society === null ? [] : [`Folder:  ${societyText(society)}`]),
-    `Rate:    ${rate.total} requests a window, ${rate.remaining} left until ${rate.resetAt}`,
-  ]
-  if (society !== null) return lines
-  return [
-    ...lines,
-    societies.length === 0 ? 'The firm has no folder.' : 'The token opens these folders:',
-    ...listed(societies),
-    howToChoose,
-  ]
+/** In words: what `login` and `doctor` show. */
+export function factsOf({ level, target, groups, expiresAt, society, societies, rate }: Identity) {
+  const end = expiresAt === undefined ? [] : [expiresAt === null ? 'without end' : `ends ${expiresAt}`]
+  const opened = groups ? [[groups].flat().join(', ')] : []
+  return {
+    token: [`of a ${level}${level === 'firm' ? `, id ${target}` : ''}`, ...opened, ...end].join('; '),
+    folder: society
+      ? societyText(society)
+      : `all ${societies.length} of the firm; grandlivre folders lists them`,
+    rate: `${rate.total} requests a window, ${rate.remaining} left until ${rate.resetAt}`,
+  }
 }

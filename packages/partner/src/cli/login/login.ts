@@ -15,7 +15,7 @@ import {
 } from '../access.ts'
 import type { Call } from '../command.ts'
 import { localFailure } from '../exit-codes.ts'
-import { describe, identify } from './identity.ts'
+import { factsOf, identify } from './identity.ts'
 
 const options = {
   from: { value: 'file', help: 'take them from a credentials.json, such as the demo writes' },
@@ -65,7 +65,9 @@ async function runLogin(
   const path = await writeAccess(env, access, profile)
   if (json) terminal.json({ ...identity, file: path })
   else {
-    terminal.print(describe(identity))
+    terminal.print(`Service: ${identity.baseUrl}`)
+    for (const [name, text] of Object.entries(factsOf(identity)))
+      terminal.print(`${name[0]!.toUpperCase()}${`${name.slice(1)}:`.padEnd(8)}${text}`)
     terminal.print(`Kept in ${path}${call.profile === undefined ? '' : `, profile ${profile}`}`)
   }
   const set = variablesSet(env)

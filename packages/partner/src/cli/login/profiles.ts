@@ -1,9 +1,8 @@
 /** `grandlivre profiles`: the accesses that login kept, and removing one. */
 import { command } from '../../../../terminal/src/command.ts'
+import { table } from '../../../../terminal/src/table.ts'
 import { loginFile, profileKind, readProfiles, removeAccess, variablesSet } from '../access.ts'
 import type { Call } from '../command.ts'
-
-const levels = { glv_firm_: 'firm', glv_api_: 'company' } as const
 
 const list = command({
   name: 'profiles',
@@ -11,13 +10,21 @@ const list = command({
   about: `Lists the profiles of the file that grandlivre login wrote: name, address, level
 of the token, and folder. Tokens and secrets are not shown.`,
   async run({ terminal, env, json }: Call) {
-    for (const [profile, { baseUrl, token, society }] of readProfiles(loginFile(env))) {
-      const [, level = null] = Object.entries(levels).find(([start]) => token.startsWith(start)) ?? []
-      if (json) terminal.json({ profile, baseUrl, level, society: society ?? null })
-      else
-        terminal.print(
-          [profile, baseUrl, ...(level ? [level] : []), ...(society ? [`folder ${society}`] : [])].join('  '),
-        )
+    const profiles = [...readProfiles(loginFile(env))].map(([profile, { baseUrl, token, society }]) => ({
+      profile,
+      baseUrl,
+      level: token.startsWith('glv_firm_') ? 'firm' : 'company',
+      society: society ?? null,
+    }))
+    if (json) for (const profile of profiles) terminal.json(profile)
+    else {
+      const lines = profiles.map(({ profile, baseUrl, level, society }) => [
+        profile,
+        baseUrl,
+        level,
+        society ?? '',
+      ])
+      terminal.print(table(['profile', 'address', 'level', 'folder'], lines))
     }
     const set = variablesSet(env)
     if (set.length > 0) terminal.note(`${set.join(', ')} of this environment win over the default profile.`)

@@ -1,6 +1,5 @@
 /** `grandlivre pull --all`: a full export, made by the service and downloaded. */
 import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { countText, rateText, secondsText, sizeText } from '../../../../terminal/src/amounts.ts'
 import type { Given } from '../../../../terminal/src/command.ts'
 import { UsageError } from '../../../../terminal/src/command-errors.ts'
@@ -15,7 +14,7 @@ import { compressionNamed } from './compression.ts'
 import { explained } from './failures.ts'
 import { isStateOfPull } from './part-file.ts'
 import { findExercice, selectionOptions } from './selection.ts'
-import { isOutput, writeFile } from './to-output.ts'
+import { isOutput, shownPath, writeFile } from './to-output.ts'
 
 const valuesOf = queryValues['/mad/all']
 /** As people write them. */
@@ -93,7 +92,7 @@ export async function pullAll(call: Call, { year, ...wanted }: Wanted, out: stri
       return terminal.json({
         ...made.status,
         ...downloaded,
-        file: isOutput(out) ? out : resolve(out),
+        file: shownPath(out),
         seconds: ms / 1000,
         society,
       })

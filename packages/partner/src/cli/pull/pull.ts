@@ -1,7 +1,7 @@
 /** `grandlivre pull`: movements of a year or period, or a full export, into a file. */
 
 import { stat } from 'node:fs/promises'
-import { dirname, resolve } from 'node:path'
+import { dirname } from 'node:path'
 import { countText, rateText, secondsText, sizeText } from '../../../../terminal/src/amounts.ts'
 import { command, type Given } from '../../../../terminal/src/command.ts'
 import { UsageError } from '../../../../terminal/src/command-errors.ts'
@@ -14,7 +14,7 @@ import { explained } from './failures.ts'
 import { exportOptions, pullAll, wantedExport } from './pull-all.ts'
 import { type Order, type Pulled, pullMovements } from './pull-movements.ts'
 import { type Exercice, selectionOf, selectionOptions, type Wanted, wantedOf } from './selection.ts'
-import { besideOutput, isOutput, writeMovements } from './to-output.ts'
+import { besideOutput, isOutput, shownPath, writeMovements } from './to-output.ts'
 
 const options = {
   ...selectionOptions,
@@ -104,7 +104,7 @@ async function pullSelection(
   if (json) {
     const { period } = exercice ?? {}
     return terminal.json({
-      file: isOutput(out) ? out : resolve(out),
+      file: shownPath(out),
       ...pulled,
       seconds: ms / 1000,
       society,

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { countText, sizeText } from '../../../../terminal/src/amounts.ts'
 import { UsageError } from '../../../../terminal/src/command-errors.ts'
 import { printableJson } from '../../../../terminal/src/printable.ts'
@@ -16,6 +16,8 @@ import { localFailure } from '../exit-codes.ts'
 import type { Order, Pulled, Surroundings } from './pull-movements.ts'
 
 export const isOutput = (out: string) => out === '-'
+/** As results name it. */
+export const shownPath = (out: string) => (isOutput(out) ? out : resolve(out))
 
 /** @throws {UsageError} if standard output is a terminal */
 export function besideOutput(terminal: Terminal): Terminal {

@@ -1,5 +1,6 @@
 /** `grandlivre folders`: the folders that the access opens, with the state of their copies. */
 import { command } from '../../../../terminal/src/command.ts'
+import { table } from '../../../../terminal/src/table.ts'
 import type { Grandlivre } from '../../client/grandlivre.ts'
 import type { Ledger } from '../../client/ledgers/parts.ts'
 import type { CopiedFolder } from '../../sync/copy.ts'
@@ -29,7 +30,15 @@ A folder that failed in the last run is shown with the reason.`,
       const listed = ledgers.map((each) => rowOf(each, copied))
       const rows = [...listed, ...(society === undefined ? goneOf(ledgers, copied) : [])]
       if (json) for (const row of rows) terminal.json(row)
-      else terminal.print(aligned(rows))
+      else {
+        const lines = rows.map((row) => [
+          row.society,
+          row.name,
+          row.reference ?? '',
+          row.copy ?? row.cursor ?? '',
+        ])
+        terminal.print(table(['id', 'name', 'reference', copied ? 'copy' : 'cursor'], lines))
+      }
     } finally {
       ledger.close()
     }
@@ -70,20 +79,4 @@ function goneOf(ledgers: readonly Ledger[], copied = new Map<string, CopiedFolde
   return [...copied.values()]
     .filter(({ society, firm_id, gone_at }) => gone_at !== null && !listed.has(society) && firms.has(firm_id))
     .map(({ society, cursor }) => ({ society, name: '', reference: null, cursor, copy: 'gone' }))
-}
-
-function aligned(rows: readonly Row[]): string[] {
-  const cells = rows.map(({ society, name, reference, cursor, copy }) => [
-    society,
-    name,
-    reference ?? '',
-    copy ?? cursor ?? '',
-  ])
-  const widths = [0, 1, 2].map((column) => Math.max(0, ...cells.map((row) => row[column]!.length)))
-  return cells.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
 }

@@ -286,7 +286,8 @@ test('an id that is none, or not the own one, is refused', async () => {
 test('the list shows ids, addresses and kinds', async () => {
   const id = await strict.subscribe('https://moved.example/hook')
   const { out } = await grandlivre(strict.env, ['webhook', 'list'])
-  expect(out).toContain(`${id}  https://moved.example/hook\n`)
+  expect(out).toMatch(/^id +address +folders +events$/m)
+  expect(out).toMatch(new RegExp(`^${id} +https://moved.example/hook +111 +document$`, 'm'))
   const { out: lines } = await grandlivre(strict.env, ['webhook', 'list', '--json'])
   const listed = lines
     .trimEnd()

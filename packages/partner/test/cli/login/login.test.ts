@@ -1,9 +1,8 @@
-/** `login`, `whoami` and `profiles` as their users meet them. */
+/** `login`, `doctor` and `profiles` as their users meet them. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { folders } from '../../../../../test/support/ledgers/tenants.ts'
 import {
   type ExportStage,
   folderReference,
@@ -29,17 +28,19 @@ beforeEach(() => {
 const file = () => join(home, '.config/grandlivre/access.json')
 const folder = `111  Folder 111 (${folderReference})`
 
-test('login checks what it is given before it keeps it, and whoami reads it', async () => {
+test('login checks what it is given before it keeps it, and doctor reads it', async () => {
   const { GRANDLIVRE_URL: url, GRANDLIVRE_TOKEN: token, GRANDLIVRE_SECRET: secret } = company
   const done = await logIn({ HOME: home }, company)
   expect(done.code).toBe(0)
   expect(done.out).toContain(`Folder:  ${folder}`)
   expect(done.out).toContain(`Kept in ${file()}`)
   expect(JSON.parse(readFileSync(file(), 'utf8'))).toEqual({ baseUrl: url, token, secret })
-  const seen = await grandlivre({ HOME: home }, ['whoami'])
-  expect(seen.out).toContain('Token:   of a company')
-  expect(seen.out).toContain('GET    /api/v1/mad/movements')
-  expect(seen.out).toContain(`Access:  from ${file()}`)
+  const seen = await grandlivre({ HOME: home }, ['doctor'])
+  expect(seen).toMatchObject({ code: 0, error: '' })
+  expect(seen.out).toContain(
+    'token: of a company; movements, exports, webhooks, resources, employees; without end',
+  )
+  expect(seen.out).toContain(`access: from ${file()}`)
   expect(seen.out + done.out).not.toContain(token)
 })
 
@@ -81,17 +82,13 @@ test('a token that the service refuses is not kept, and the refusal says what to
 })
 
 describe('a firm token', () => {
-  test('without a folder: whoami lists the folders, and a pull says how to choose one', async () => {
-    const seen = await grandlivre(firm, ['whoami'])
+  test('without a folder: folders lists them, and a pull says how to choose one', async () => {
+    const seen = await grandlivre(firm, ['doctor'])
     expect(seen.code).toBe(0)
-    for (const line of [
-      'Token:   of a firm, id 110',
-      `  ${folder}`,
-      '  112  Folder 112',
-      'set GRANDLIVRE_SOCIETY',
-    ])
-      expect(seen.out).toContain(line)
-    expect(seen.out).not.toContain('Folder:')
+    expect(seen.out).toContain('token: of a firm, id 110; ')
+    expect(seen.out).toContain('folder: all 2 of the firm; grandlivre folders lists them')
+    const listed = await grandlivre(firm, ['folders'])
+    expect(listed.out).toMatch(/^id +name +reference +cursor\n111 +Folder 111 .*\n112 +Folder 112 .*\n$/)
     const pulled = await grandlivre(firm, ['pull', '--exercice', '11', '--out', join(home, 'a.ndjson')])
     expect(pulled.code).toBe(2)
     for (const line of [
@@ -102,28 +99,23 @@ describe('a firm token', () => {
       expect(pulled.error).toContain(line)
   })
 
-  test('with a folder, by option or environment: whoami names it', async () => {
-    expect((await grandlivre(firm, ['whoami', '--society', '112'])).out).toContain('Folder:  112  Folder 112')
-    const env = { ...firm, GRANDLIVRE_SOCIETY: '111' }
-    const { out } = await grandlivre(env, ['whoami', '--json'])
-    expect(JSON.parse(out)).toMatchObject({
-      level: 'firm',
-      target: folders.first.firmId,
-      society: { id: '111' },
-      from: 'environment',
-      rate: { total: 100_000 },
-    })
+  test('with a folder, by option or environment: doctor names it', async () => {
+    expect((await grandlivre(firm, ['doctor', '--society', '112'])).out).toContain('folder: 112  Folder 112')
+    const { out } = await grandlivre({ ...firm, GRANDLIVRE_SOCIETY: '111' }, ['doctor'])
+    expect(out).toContain(`folder: ${folder}`)
+    expect(out).toContain('access: from environment')
+    expect(out).toMatch(/rate: 100000 requests a window, \d+ left until /)
   })
 
   test('with a folder of another firm: an error lists those that it opens', async () => {
-    const { code, error } = await grandlivre(firm, ['whoami', '--society', '121'])
+    const { code, out } = await grandlivre(firm, ['doctor', '--society', '121'])
     expect(code).toBe(4)
-    expect(error).toContain('The token does not open the folder 121\nIt opens:\n  111')
+    expect(out).toMatch(/^FAULT {2}token: The token does not open the folder 121\n +It opens:\n +111 /m)
   })
 })
 
 test('without an access, commands say how to get one', async () => {
-  expect(await grandlivre({ HOME: home }, ['whoami'])).toEqual({
+  expect(await grandlivre({ HOME: home }, ['folders'])).toEqual({
     code: 7,
     out: '',
     error:
@@ -144,11 +136,11 @@ test('profiles are kept beside each other, and none is overwritten unless it is 
   const run = (...all: string[]) => grandlivre({ HOME: home }, all)
   await logIn({ HOME: home }, company)
   expect((await logIn({ HOME: home }, firm, '--profile', 'firm')).out).toContain(`${file()}, profile firm`)
-  expect((await run('whoami')).out).toContain('Token:   of a company')
-  expect((await run('whoami', '--profile', 'firm')).out).toContain('Token:   of a firm')
+  expect((await run('doctor')).out).toContain('token: of a company')
+  expect((await run('doctor', '--profile', 'firm')).out).toContain('token: of a firm')
   // What is named wins over the environment.
-  const { out } = await grandlivre({ HOME: home, ...company }, ['whoami', '--profile', 'firm'])
-  expect(out).toContain('Token:   of a firm')
+  const { out } = await grandlivre({ HOME: home, ...company }, ['doctor', '--profile', 'firm'])
+  expect(out).toContain('token: of a firm')
   const before = readFileSync(file(), 'utf8')
   const refused = await logIn({ HOME: home }, firm)
   expect(refused).toMatchObject({
@@ -157,10 +149,10 @@ test('profiles are kept beside each other, and none is overwritten unless it is 
   })
   expect(readFileSync(file(), 'utf8')).toBe(before)
   expect((await logIn({ HOME: home }, company, '--profile', 'firm', '--replace')).code).toBe(0)
-  expect((await run('whoami', '--profile', 'firm')).out).toContain('Token:   of a company')
-  const unknown = await run('whoami', '--profile', 'other')
+  expect((await run('doctor', '--profile', 'firm')).out).toContain('token: of a company')
+  const unknown = await run('folders', '--profile', 'other')
   expect(unknown.error).toContain('has no profile other\nIt has: default, firm\n')
-  expect((await run('whoami', '--profile', 'a b')).code).toBe(2)
+  expect((await run('doctor', '--profile', 'a b')).code).toBe(2)
 })
 
 test('profiles lists them without their secrets, and removes the one that is named', async () => {
@@ -171,7 +163,9 @@ test('profiles lists them without their secrets, and removes the one that is nam
   const listed = await run('profiles')
   expect(listed).toEqual({
     code: 0,
-    out: `default  ${url}  company\nfirm  ${url}  firm  folder 112\n`,
+    out: expect.stringMatching(
+      /^profile +address +level +folder\ndefault +http.* +company\nfirm +http.* +firm +112\n$/,
+    ),
     error: '',
   })
   const { out: lines } = await run('profiles', '--json')
@@ -187,8 +181,8 @@ test('profiles lists them without their secrets, and removes the one that is nam
     error: expect.stringContaining('has no profile other\nIt has: default, firm\n'),
   })
   expect((await run('profiles', 'remove', 'default')).out).toBe(`Removed profile default from ${file()}\n`)
-  expect((await run('whoami')).error).toContain('has no profile default')
-  expect((await run('whoami', '--profile', 'firm')).code).toBe(0)
+  expect((await run('folders')).error).toContain('has no profile default')
+  expect((await run('doctor', '--profile', 'firm')).code).toBe(0)
   expect((await run('profiles', 'remove', 'firm')).code).toBe(0)
   expect(() => readFileSync(file())).toThrow(expect.objectContaining({ code: 'ENOENT' }))
   expect((await run('profiles', '--help')).out).toContain('Usage: grandlivre profiles\n')

@@ -203,7 +203,7 @@ test('the overview lists the commands, and each has a help of at most 80 columns
   const overview = await grandlivre({}, ['--help'])
   expect(overview.code).toBe(0)
   const names = [...overview.out.matchAll(/^ {2}([a-z]+( [a-z]+)?) {2}/gm)].map(([, name]) => name!)
-  expect(names).toEqual(expect.arrayContaining(['login', 'profiles', 'whoami', 'pull']))
+  expect(names).toEqual(expect.arrayContaining(['login', 'profiles', 'doctor', 'pull']))
   for (const name of names) {
     const { code, out: help, error } = await grandlivre({}, [...name.split(' '), '--help'])
     expect([code, error]).toEqual([0, ''])

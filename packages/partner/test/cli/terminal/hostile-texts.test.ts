@@ -1,6 +1,6 @@
 /** What servers, folders and receivers write reaches no terminal of a partner as it is. */
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ import { expectHarmless, hostile } from '../../../../../test/support/fixtures/ho
 import { environment } from '../../../../../test/support/process.ts'
 import { type ExportStage, setExportStage } from '../../../../../test/support/stages/export-stage.ts'
 import { partnerProgram } from '../../../src/cli/run.ts'
-import { accessOf, grandlivre } from '../../support/cli/command-line.ts'
+import { accessOf, grandlivre, writeCredentials } from '../../support/cli/command-line.ts'
 import { type FaultyProxy, startFaultyProxy } from '../../support/client/faulty-proxy.ts'
 
 const isScriptThere = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux')
@@ -30,10 +30,7 @@ beforeAll(async () => {
   const home = { HOME: folder, XDG_CONFIG_HOME: folder, XDG_STATE_HOME: folder }
   company = { ...accessOf(proxy.url, stage.company), ...home }
   firm = { ...accessOf(proxy.url, stage.firm), ...home }
-  const { GRANDLIVRE_TOKEN: firmToken, GRANDLIVRE_SECRET: thirdPartySecret } = firm
-  const companyToken = company['GRANDLIVRE_TOKEN']
-  const credentials = { baseUrl: proxy.url, companyToken, firmToken, thirdPartySecret }
-  writeFileSync(join(folder, 'credentials.json'), JSON.stringify(credentials))
+  writeCredentials(join(folder, 'credentials.json'), company, firm)
 })
 afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
@@ -51,17 +48,19 @@ const words: Record<string, () => string[]> = {
   login: () => ['login', '--from', at('credentials.json'), '--firm', '--replace'],
   profiles: () => ['profiles'],
   'profiles remove': () => ['profiles', 'remove', 'none'],
-  whoami: () => ['whoami'],
+  doctor: () => ['doctor'],
   folders: () => ['folders'],
   pull: () => ['pull', ...year],
   sync: () => ['sync', '--to', at('copy.sqlite')],
   verify: () => ['verify', '--to', at('copy.sqlite')],
-  listen: () => ['listen', 'http://localhost:9/hook', '--once'],
+  listen: () => ['listen', 'http://localhost:9/hook', '--count', '1'],
+  completion: () => ['completion', 'bash'],
+  version: () => ['version'],
   'webhook list': () => ['webhook', 'list'],
   'webhook doctor': () => ['webhook', 'doctor', '1000'],
 }
 /** Those that name folders of the service. A copy has their names, too. */
-const naming = ['login', 'whoami', 'folders', 'pull']
+const naming = ['folders', 'pull']
 const copying = ['sync', 'verify']
 
 test('no command is missing here', () => {
@@ -90,8 +89,9 @@ describe.each(Object.keys(words))('%s', (name) => {
   test('with messages, ids and headers of a server', async () => {
     proxy.fault = () => json({ error: { code: `ERR-${hostile}`, message: hostile, details: {} } }, 400)
     const { code, out, error } = await grandlivre(company, words[name]!())
-    expect(code).toBe({ profiles: 0, 'profiles remove': 7 }[name] ?? 4)
-    if (code === 4) {
+    expect(code).toBe({ profiles: 0, 'profiles remove': 7, completion: 0, version: 0 }[name] ?? 4)
+    if (name === 'doctor') expect(out).toContain('Ab\\x1b[31mc\\x9b2Jd\\x07e')
+    else if (code === 4) {
       expect(error).toContain('Ab\\x1b[31mc\\x9b2Jd\\x07e')
       expect(error).toContain('r\\x9b31m\\x85')
     }
@@ -162,7 +162,7 @@ describe.skipIf(!isScriptThere)('in a terminal', () => {
   }
 
   test('names of folders, in a result and in an error', async () => {
-    for (const command of [['whoami'], ['pull', ...year]]) {
+    for (const command of [['folders'], ['pull', ...year]]) {
       const text = await shown(firm, command)
       expect(text).toContain('Ab\\x1b[31mc\\x9b2Jd\\x07e')
       expectHarmless(text)

@@ -1,6 +1,7 @@
 /** The partner's command line, in this process or in its own. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { environment } from '../../../../../test/support/process.ts'
@@ -112,4 +113,17 @@ export function logIn(
 ): Promise<CommandResult> {
   const input = `${access['GRANDLIVRE_TOKEN']}\n${access['GRANDLIVRE_SECRET']}\n`
   return grandlivre(env, ['login', '--url', access['GRANDLIVRE_URL']!, ...more], { input })
+}
+
+/** A file for `login --from`, as the demo writes it. */
+export function writeCredentials(
+  path: string,
+  {
+    GRANDLIVRE_URL: baseUrl,
+    GRANDLIVRE_TOKEN: companyToken,
+    GRANDLIVRE_SECRET: thirdPartySecret,
+  }: Record<string, string>,
+  { GRANDLIVRE_TOKEN: firmToken }: Record<string, string> = {},
+): void {
+  writeFileSync(path, JSON.stringify({ baseUrl, companyToken, firmToken, thirdPartySecret }))
 }

@@ -1,4 +1,4 @@
-import { printable } from '../../../packages/terminal/src/printable.ts'
+import { printable } from './printable.ts'
 
 /**
  * Rows under a heading, in columns as wide as their longest value.

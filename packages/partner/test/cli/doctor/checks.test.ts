@@ -1,0 +1,115 @@
+/** `grandlivre doctor`: what it finds in order, and each fault with its exit code. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { credentials, folders } from '../../../../../test/support/ledgers/tenants.ts'
+import { type ExportStage, setExportStage } from '../../../../../test/support/stages/export-stage.ts'
+import { openCopy } from '../../../src/sync/sync.ts'
+import { accessOf, grandlivre } from '../../support/cli/command-line.ts'
+import { type FaultyProxy, startFaultyProxy } from '../../support/client/faulty-proxy.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'grandlivre-doctor-'))
+const to = join(folder, 'copy.sqlite')
+let stage: ExportStage
+let proxy: FaultyProxy
+let firm: Record<string, string>
+beforeAll(async () => {
+  stage = await setExportStage()
+  proxy = await startFaultyProxy(stage.service.url)
+  firm = { HOME: folder, XDG_CONFIG_HOME: folder, ...accessOf(proxy.url, stage.firm) }
+  expect((await grandlivre(firm, ['sync', '--to', to])).code).toBe(0)
+})
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true })
+  await proxy?.close()
+  await stage?.close()
+})
+beforeEach(() => {
+  proxy.fault = () => undefined
+})
+
+/** @returns the exit code, and the faults with their messages */
+async function examine(env: Record<string, string>, ...more: string[]) {
+  const { code, out, error } = await grandlivre(env, ['doctor', '--json', ...more])
+  const { healthy, checks } = JSON.parse(out)
+  const found: Record<string, string> = {}
+  const faults: Record<string, string> = {}
+  for (const { check, ok, message } of checks) (ok ? found : faults)[check] = message
+  expect(healthy).toBe(code === 0)
+  if (code !== 0) expect(JSON.parse(error).message).toBe(`Not in order: ${Object.keys(faults).join(', ')}`)
+  return { code, found, faults }
+}
+
+test('all is in order: access, service, token, folder, rate, clock, disk and copy', async () => {
+  const { code, found, faults } = await examine(firm, '--to', to)
+  expect([code, faults]).toEqual([0, {}])
+  expect(found).toEqual({
+    package: expect.stringMatching(/^grandlivre \d+\.\d+\.\d+, Node \d+/),
+    access: 'from environment',
+    service: `${proxy.url} answers, without TLS`,
+    token: 'of a firm, id 110; movements, exports, webhooks, resources, employees; without end',
+    folder: 'all 2 of the firm; grandlivre folders lists them',
+    rate: expect.stringMatching(/^100000 requests a window, \d+ left until 20/),
+    clock: 'as that of the service',
+    disk: expect.stringMatching(new RegExp(`^[\\d.]+ .B free in ${folder}$`)),
+    copy: `${to} has 2 folders, and no other process holds it`,
+  })
+})
+
+test('a token with groups and an end shows both', async () => {
+  const expiresAt = new Date('2031-03-01T00:00:00Z')
+  const token = await stage.staff.token('PARTNER', 'api', folders.first, { groups: ['exports'], expiresAt })
+  const access = accessOf(stage.service.url, credentials(token, stage.company['X-Third-Party-Secret']!))
+  const { code, found } = await examine({ HOME: folder, ...access })
+  expect([code, found['token']]).toEqual([
+    0,
+    expect.stringMatching(/^of a company; exports; ends 2031-03-01T00:00:00/),
+  ])
+})
+
+test('no access is a fault of this machine, and the rest is not checked but the disk', async () => {
+  const { code, found, faults } = await examine({ HOME: folder })
+  expect([code, Object.keys(faults), Object.keys(found)]).toEqual([7, ['access'], ['package', 'disk']])
+})
+
+test('an address that does not answer, one without TLS, and a refused token', async () => {
+  const away = await examine({ ...firm, GRANDLIVRE_URL: 'http://127.0.0.1:1' })
+  expect([away.code, away.faults]).toEqual([5, { service: expect.stringContaining('ECONNREFUSED') }])
+  const plain = await grandlivre({ ...firm, GRANDLIVRE_URL: proxy.url.replace('http:', 'https:') }, [
+    'doctor',
+  ])
+  expect(plain.code).toBe(5)
+  expect(plain.out).toMatch(/^FAULT {2}service: GET .*\n +Check the address, its port and its certificate\./m)
+  const refused = await examine({ ...firm, GRANDLIVRE_TOKEN: 'glv_firm_wrong' })
+  expect(refused).toMatchObject({ code: 4, found: { service: expect.stringContaining(' answers') } })
+  expect(Object.keys(refused.faults)).toEqual(['token'])
+})
+
+test('a clock that differs by ten minutes', async () => {
+  const headers = {
+    'Content-Type': 'application/json',
+    Date: new Date(Date.now() - 600_000).toUTCString(),
+    ...Object.fromEntries(['total', 'remaining', 'reset'].map((name) => [`X-Rate-Limit-${name}`, '1'])),
+  }
+  const body = JSON.stringify({ target: { type: 'firm', societyId: 110 } })
+  proxy.fault = (path) =>
+    path.includes('/key/info') ? { kind: 'answer', status: 200, headers, body } : undefined
+  const { code, found, faults } = await examine(firm)
+  expect([code, faults['clock']]).toEqual([
+    7,
+    'The clock of this machine is 10 minutes ahead of that of the service',
+  ])
+  // An older service says no more.
+  expect(found['token']).toBe('of a firm, id 110')
+})
+
+test('a copy that another process holds, one that is not there, and a disk that is not', async () => {
+  const held = await openCopy(to)
+  await held.lock([folders.first.firmId])
+  const locked = await examine(firm, '--to', to)
+  await held.close()
+  expect([locked.code, Object.keys(locked.faults)]).toEqual([7, ['copy']])
+  const none = await examine(firm, '--to', join(folder, 'none/copy.sqlite'))
+  expect([none.code, Object.keys(none.faults)]).toEqual([7, ['disk', 'copy']])
+})
