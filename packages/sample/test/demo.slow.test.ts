@@ -129,8 +129,8 @@ test('a copy of a firm follows its bookkeeper, each command can be pasted, and o
   expect(pasted).toHaveLength(5)
   const printed: string[] = []
   for (const line of pasted) printed.push(await paste(line))
-  const [, whoami, folders, status, list] = printed
-  expect(whoami).toContain('DEMO')
+  const [, doctor, folders, status, list] = printed
+  expect(doctor).toContain('DEMO')
   expect(folders!.match(/^\d+ .* DEMO(-\d+)? /gm)).toHaveLength(30)
   expect(status).toContain('All is well.')
   expect(list!.match(/^\d+ .* DEMO(-\d+)? /gm)).toHaveLength(30)

@@ -7,6 +7,14 @@ export type TokenInformation =
       version: TokenVersion
       canBeActivated: boolean
       isActivated: boolean
+      /**
+       * The groups of routes that the token opens
+       */
+      groups: ('movements' | 'exports' | 'webhooks' | 'resources' | 'employees')[]
+      /**
+       * When the token ends; null: it has no end
+       */
+      expiresAt: string | null
       routes: OpenedRoute[]
     }
 export type RouteMethod = 'get' | 'post' | 'put' | 'delete'
