@@ -18,6 +18,17 @@ const others = globSync('**/*.md', {
   exclude: (path) => /(?:^|\/)(?:node_modules|dist|\..*)$/.test(String(path)),
 })
 
+/** Have a word of everything in a few sections, so searches would find these first, whatever is asked. */
+const wordyPages = ['CHANGELOG.md', 'src/README.md']
+
+/** The headings, and what is above the second without its tables. */
+function outlineOf(markdown: string): string {
+  const [introduction = '', ...sections] = markdown.split(/^(?=##)/m)
+  return [introduction.replaceAll(/^\|.*$/gm, ''), ...sections.map((text) => text.split('\n', 1)[0])].join(
+    '\n\n',
+  )
+}
+
 const siteLinks = {
   name: 'links-on-the-site',
   enforce: 'pre' as const,
@@ -40,6 +51,8 @@ export const config: UserConfig<DefaultTheme.Config> = {
   cleanUrls: false,
   ignoreDeadLinks: 'localhostLinks',
   metaChunk: true,
+  // A page loads what it shows, not also the pages that it links to.
+  router: { prefetchLinks: false },
   markdown: { anchor: { slugify: anchorOf } },
   vite: { plugins: [siteLinks], logLevel: 'warn', build: { chunkSizeWarningLimit: 2_000 } },
   transformHead: ({ siteData }) => [
@@ -53,7 +66,13 @@ export const config: UserConfig<DefaultTheme.Config> = {
     ],
   ],
   themeConfig: {
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      options: {
+        _render: (markdown, env, md) =>
+          md.render(wordyPages.includes(env.relativePath) ? outlineOf(markdown) : markdown, env),
+      },
+    },
     outline: [2, 3],
     nav: [
       { text: 'Partners', link: startOf('For partners') },

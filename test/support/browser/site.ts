@@ -1,7 +1,10 @@
 /** The site of the documentation, as `npm ci` leaves it. */
 import { execFile } from 'node:child_process'
-import { globSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { once } from 'node:events'
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { extname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { ownFolder } from '../../../docs/site/build.ts'
 import { root } from '../../../docs/site/pages.ts'
@@ -22,4 +25,32 @@ export async function currentSite(): Promise<string> {
   const madeAt = statSync(join(ownFolder, 'llms.txt'), { throwIfNoEntry: false })?.mtimeMs ?? 0
   if (madeAt < changedAt) await runBuild()
   return ownFolder
+}
+
+/** Makes the site below `base`, and serves it as any web server would: files by their paths, and no more. */
+export async function serveSite(out: string, base: string): Promise<{ url: string; close(): void }> {
+  await runBuild('--out', out, '--base', base)
+  const types: Record<string, string> = {
+    '.html': 'text/html',
+    '.js': 'text/javascript',
+    '.css': 'text/css',
+    '.svg': 'image/svg+xml',
+  }
+  const server = createServer((request, response) => {
+    const path = new URL(request.url!, 'http://any').pathname
+    const file = join(out, path.slice(base.length))
+    const isThere = path.startsWith(base) && existsSync(file)
+    response.writeHead(isThere ? 200 : 404, { 'Content-Type': types[extname(file)] ?? 'text/plain' })
+    response.end(isThere ? readFileSync(file) : undefined)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    close: () => {
+      server.closeAllConnections()
+      server.close()
+    },
+  }
 }
