@@ -43,7 +43,7 @@ class Ledger(Firm):
 
     def movements(self, **selection: str | Sequence[str]) -> Iterator[dict[str, Any]]:
         """The movements of a selection, by the names of its parameters: `idExercice="1115", classAccount=["60", "61"]`
-        (docs/spec/exports.md#movements). Numbers are Decimal. They come by blocks of some thousand, each once its lines have
+        (docs/spec/exports.md#movements). Amounts are Decimal, or int where they are whole. They come by blocks of some thousand, each once its lines have
         the SHA-256 that the service has for them. Raises LEDGER-CHANGED where the ledger changes between two connections."""
         for attempt in range(self._service.attempts):
             has_begun = False
@@ -66,7 +66,7 @@ class Ledger(Firm):
                     raise answer.error("LEDGER-CHANGED", "The ledger changed while its movements were read")
                 block, sum_ = list[dict[str, Any]](), hashlib.sha256()
                 for line in itertools.chain(answer.lines(_LINE_MAX), [None]):
-                    movement = json.loads(line, parse_float=Decimal, parse_int=Decimal) if line else {}
+                    movement = json.loads(line, parse_float=Decimal) if line else {}
                     entry = int(movement["entry"]["producerId"]) if line else LAST_ENTRY + 1
                     while left and entry > left[0][1]:
                         if not line and len(block) < left[0][2]:
