@@ -26,7 +26,7 @@ const hasPackages = (example: string) => isWithPython && existsSync(resolve(pack
 export const isInstalled = {
   standardwebhooks: isPythonInstalled,
   python: hasPackages('python'),
-  dlt: hasPackages('dlt'),
+  package: hasPackages('package'),
   airbyte: hasPackages('airbyte'),
   /** With its standard library alone. */
   python3: isWithPython,
@@ -38,8 +38,8 @@ export function warnOfMissingTools(project: string): void {
   if (missingPrograms.length > 0)
     console.warn(`Guides are left out that use ${missingPrograms.join(', ')}: not installed, see .ci/run`)
   if (project !== 'pipeline' && !isInstalled.go) console.warn('No test of examples/go: Go is not installed')
-  const used = project === 'pipeline' ? (['dlt', 'airbyte'] as const) : (['python'] as const)
+  const used = project === 'pipeline' ? (['package', 'airbyte'] as const) : (['python', 'package'] as const)
   const examples = used.filter((name) => !isInstalled[name])
   if (examples.length > 0)
-    console.warn(`No tests of examples/${examples.join(', examples/')}: not in .cache/examples, see .ci/run`)
+    console.warn(`No tests in Python that need ${examples.join(', ')}: not in .cache/examples, see .ci/run`)
 }
