@@ -33,7 +33,7 @@ export interface ReleasedApi {
   declarations: Record<string, string>
 }
 
-export interface Manifest {
+interface Manifest {
   version: string
   exports: Record<string, string>
 }

@@ -4,7 +4,6 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import {
-  apiExtractor,
   apiReport,
   declarationsIn,
   files,
@@ -13,6 +12,7 @@ import {
   unnamedChanges,
 } from '../../package/api-report.ts'
 import { checkout } from '../support/package/copy.ts'
+import { tools } from '../support/package/runtimes.ts'
 
 const textOf = (path: string) => readFile(path, 'utf8')
 const released = async (): Promise<ReleasedApi> => JSON.parse(await textOf(files.released))
@@ -25,7 +25,7 @@ async function changelog(): Promise<{ unreleased: string; newest: string }> {
   return { unreleased: unreleased!, newest: newest! }
 }
 
-test.skipIf(!existsSync(apiExtractor))(
+test.skipIf(!existsSync(tools.apiExtractor))(
   'the report is that of the sources: npm run docs:package',
   async () => {
     expect(await apiReport()).toBe(await textOf(files.report))

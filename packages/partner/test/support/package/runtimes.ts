@@ -4,6 +4,7 @@
  */
 import { existsSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
+import { apiExtractor } from '../../../package/api-report.ts'
 import { checkout } from './copy.ts'
 
 const installed = join(checkout, '.cache/runtimes/node_modules')
@@ -74,6 +75,7 @@ export const runtimes: Runtime[] = [
 
 /** Programs for Node. The compiler is the one that most partners still have. */
 export const tools = {
+  apiExtractor,
   compiler: join(installed, 'typescript/bin/tsc'),
   publint: join(installed, 'publint/src/cli.js'),
   attw: join(installed, '@arethetypeswrong/cli/dist/index.js'),
