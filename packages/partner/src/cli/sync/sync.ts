@@ -20,7 +20,7 @@ Copies:
   postgres://...           the schema grandlivre_ledger of a database, or with
                            ?schema=<name> another one. Needs the package pg. Its
                            password is in PGPASSWORD or ~/.pgpass
-<address of the service>/docs/ describes the service.`,
+Tables and views: <address of the service>/docs/guides/sql.html`,
   options: {
     ...copyOptions,
     follow: { help: 'go on: wait for changes and copy each at once, until Ctrl-C' },
