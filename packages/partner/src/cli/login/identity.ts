@@ -1,6 +1,6 @@
 /** What an access opens, as the service says. */
 
-import { numberOf, Requests } from '../../client/requests.ts'
+import { numberOf, Requests, type RequestsOptions } from '../../client/requests.ts'
 import type { Access } from '../access.ts'
 import { refusedFailure } from '../exit-codes.ts'
 import { listed, type Society, societyText } from '../folder.ts'
@@ -31,11 +31,11 @@ interface KeyInfo {
 
 /** @throws {Failure} if the token does not open the folder that the access names */
 export async function identify(
-  { society: chosen, ...access }: Access,
+  { society: chosen, ...options }: Access & Pick<RequestsOptions, 'attemptsMax'>,
   signal: AbortSignal,
 ): Promise<Identity> {
   // A request that names a folder is refused if the token does not open it.
-  const requests = new Requests(access)
+  const requests = new Requests(options)
   const { answer, value } = await requests.json({ path: '/key/info', query: { mode: 'extended' }, signal })
   const clockAheadMs = Date.now() - Date.parse(answer.headers['date'] ?? '')
   const { target, groups, expiresAt } = value as KeyInfo

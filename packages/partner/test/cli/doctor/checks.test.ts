@@ -1,13 +1,22 @@
 /** `grandlivre doctor`: what it finds in order, and each fault with its exit code. */
-import { mkdtempSync, rmSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { credentials, folders } from '../../../../../test/support/ledgers/tenants.ts'
+import { selfSigned } from '../../../../../test/support/ops/certificate.ts'
 import { type ExportStage, setExportStage } from '../../../../../test/support/stages/export-stage.ts'
 import { openCopy } from '../../../src/sync/sync.ts'
-import { accessOf, grandlivre } from '../../support/cli/command-line.ts'
+import { accessOf, grandlivre, startGrandlivre } from '../../support/cli/command-line.ts'
 import { type FaultyProxy, startFaultyProxy } from '../../support/client/faulty-proxy.ts'
+
+const isOpensslThere = spawnSync('openssl', ['version']).status === 0
+if (!isOpensslThere) console.warn('No test of doctor over TLS: openssl is not there')
 
 const folder = mkdtempSync(join(tmpdir(), 'grandlivre-doctor-'))
 const to = join(folder, 'copy.sqlite')
@@ -84,6 +93,55 @@ test('an address that does not answer, one without TLS, and a refused token', as
   const refused = await examine({ ...firm, GRANDLIVRE_TOKEN: 'glv_firm_wrong' })
   expect(refused).toMatchObject({ code: 4, found: { service: expect.stringContaining(' answers') } })
   expect(Object.keys(refused.faults)).toEqual(['token'])
+})
+
+/** The service behind TLS with a certificate of its own. */
+async function throughTls(until: Date, work: (url: string, certificate: string) => Promise<void>) {
+  const { key, cert } = await selfSigned(until)
+  const server = createServer({ key, cert }, (near, answer) => {
+    const far = request(stage.service.url + near.url, { headers: near.headers }, (response) => {
+      answer.writeHead(response.statusCode ?? 502, response.headers)
+      response.pipe(answer)
+    })
+    near.pipe(far)
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  writeFileSync(join(folder, 'certificate.pem'), cert)
+  try {
+    const { port } = server.address() as AddressInfo
+    await work(`https://localhost:${port}`, join(folder, 'certificate.pem'))
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+}
+
+test.skipIf(!isOpensslThere)(
+  'TLS: an authority that is not known, one that is, and an expired certificate',
+  async () => {
+    const day = 86_400_000
+    await throughTls(new Date(Date.now() + 30 * day), async (url, certificate) => {
+      const env = { ...firm, GRANDLIVRE_URL: url }
+      const unknown = await startGrandlivre(env, ['doctor']).ended
+      expect(unknown.code).toBe(5)
+      expect(unknown.out).toMatch(/^FAULT {2}service: .*self-signed certificate.*\n +.*NODE_EXTRA_CA_CERTS/m)
+      const known = await startGrandlivre({ ...env, NODE_EXTRA_CA_CERTS: certificate }, ['doctor']).ended
+      expect([known.code, known.error]).toEqual([0, ''])
+      expect(known.out).toContain(`service: ${url} answers over TLS`)
+    })
+    await throughTls(new Date(Date.now() - day), async (url, certificate) => {
+      const env = { ...firm, GRANDLIVRE_URL: url, NODE_EXTRA_CA_CERTS: certificate }
+      const ended = await startGrandlivre(env, ['doctor']).ended
+      expect([ended.code, ended.out]).toEqual([5, expect.stringContaining('certificate has expired')])
+    })
+  },
+)
+
+test('a service that is busy is a finding, and not waited for', async () => {
+  const body = JSON.stringify({ error: { code: 'ERR-TOO-MANY-REQUEST', message: 'Busy', details: {} } })
+  proxy.fault = () => ({ kind: 'answer', status: 429, headers: { 'Retry-After': '500' }, body })
+  const { code, faults } = await examine(firm)
+  expect([code, faults]).toEqual([5, { service: 'Busy' }])
 })
 
 test('a clock that differs by ten minutes', async () => {

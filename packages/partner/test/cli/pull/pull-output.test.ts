@@ -72,6 +72,15 @@ describe('movements', () => {
     })
   })
 
+  test('with one wrong bit after a cut are not proven, although their number is right', async () => {
+    spoil(
+      { kind: 'cut', afterBytes: 1_000_000 },
+      { kind: 'trailers', dropped: ['x-content-sha256'], at: 300_000 },
+    )
+    const { code, error } = await pulled(movements())
+    expect([code, error]).toEqual([1, expect.stringContaining('(NOT-PROVEN)')])
+  })
+
   test('of a ledger that changes in between cannot be continued: exit code 1', async () => {
     stage.proxy.fault = async (path) => {
       if (!path.includes('/mad/movements?')) return undefined
