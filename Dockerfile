@@ -1,6 +1,16 @@
 # The service alone. `npm ci` installs its runtime as a locked package, so the image only provides npm and the libraries
 # of that runtime: images of Node 24 and older lack libatomic, which Node has needed since 25.
 ARG BASE=node:26-bookworm-slim
+
+# The pages at /docs/, which take development dependencies to make. Nothing else of this stage is in the image.
+FROM ${BASE} AS site
+WORKDIR /app
+COPY package.json package-lock.json ./
+COPY packages/partner/package.json packages/partner/
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY . .
+RUN npm run docs:site
+
 FROM ${BASE}
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -9,6 +19,7 @@ COPY packages/partner/package.json packages/partner/
 RUN npm ci --omit=dev --no-audit --no-fund && node_modules/.bin/node --version
 COPY src ./src
 COPY packages ./packages
+COPY --from=site /app/site ./site
 # Without MALLOC_ARENA_MAX the C library keeps freed buffers apart for each thread (docs/operators.md).
 ENV HOST=0.0.0.0 DATA_DIR=/tmp/grandlivre NODE_COMPILE_CACHE=/tmp/grandlivre/compile MALLOC_ARENA_MAX=1
 USER node

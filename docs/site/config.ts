@@ -29,6 +29,13 @@ function outlineOf(markdown: string): string {
   )
 }
 
+/** A hit shows the title of its page, and guides and specification have pages of the same title. */
+function searchedOf(markdown: string, source: string): string {
+  if (wordyPages.includes(source)) return outlineOf(markdown)
+  if (!source.startsWith('docs/spec/')) return markdown
+  return markdown.replace(/^# (.+)$/m, (_, title) => `# ${title} (specification) {#${anchorOf(title)}}`)
+}
+
 const siteLinks = {
   name: 'links-on-the-site',
   enforce: 'pre' as const,
@@ -69,8 +76,7 @@ export const config: UserConfig<DefaultTheme.Config> = {
     search: {
       provider: 'local',
       options: {
-        _render: (markdown, env, md) =>
-          md.render(wordyPages.includes(env.relativePath) ? outlineOf(markdown) : markdown, env),
+        _render: (markdown, env, md) => md.render(searchedOf(markdown, env.relativePath), env),
       },
     },
     outline: [2, 3],

@@ -4,10 +4,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join, matchesGlob } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { readHome, readSections } from '../../docs/site/pages.ts'
 import { readConfig } from '../../src/config.ts'
 import { defaultTiming } from '../../src/timing.ts'
 
@@ -114,9 +115,32 @@ test('the balancer has the file of ops/haproxy/, and every variable that it read
 })
 
 test('the base image is an argument of the build, with the same default everywhere', () => {
-  const [, base] = /^ARG BASE=(\S+)\nFROM \$\{BASE\}$/m.exec(dockerfile)!
+  const [, base] = /^ARG BASE=(\S+)$/m.exec(dockerfile)!
+  expect(dockerfile.match(/^FROM \S+/gm)).toEqual(Array(2).fill(`FROM \${BASE}`))
   expect(services['service']!.build!.args['BASE']).toBe(`\${BASE_IMAGE:-${base}}`)
   expect(docs).toContain(`docker buildx imagetools inspect ${base} --format`)
+})
+
+test('the image is built with every page of the documentation', () => {
+  const copied = read('.dockerignore')
+    .split('\n')
+    .filter((line) => line.startsWith('!'))
+    .map((line) => line.slice(1))
+  const isCopied = (path: string) =>
+    copied.some((line) => path.startsWith(`${line}/`) || matchesGlob(path, line))
+  const pages = [readHome(), ...readSections().flatMap((section) => section.pages)]
+  const pictures = pages.flatMap(({ source }) =>
+    [...read(source).matchAll(/!\[[^\]]*\]\(([^)]+)\)/g)].map(([, path]) => join(dirname(source), path!)),
+  )
+  expect(pictures.length).toBeGreaterThan(3)
+  const needed = [
+    ...pages.map(({ source }) => source),
+    ...pictures,
+    'docs/site/build.ts',
+    'docs/.vitepress/config.ts',
+  ]
+  expect(needed.filter((path) => !isCopied(path))).toEqual([])
+  expect(dockerfile).toMatch(/^COPY --from=site \/app\/site \.\/site$/m)
 })
 
 test('the health of a container is that its process lives', async (context) => {
