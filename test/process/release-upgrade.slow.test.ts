@@ -88,7 +88,7 @@ async function record(load: UpgradeLoad, seconds: Record<string, number>, first:
     movements,
     folders: smalls + 1,
     secondsUntil: seconds,
-    secondsWithoutAnAnswer: load.gap.ms / 1000,
+    secondsWithoutAnAnswer: load.longestMs() / 1000,
     slowestSteps: slowest.map(({ file, ms }) => `${file} ${ms} ms`),
     outcomes: Object.fromEntries(Object.entries(load.findings).map(([work, { notes }]) => [work, notes])),
     faults: faultsOf(load),
