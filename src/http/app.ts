@@ -164,14 +164,12 @@ const noticeMs = 184 * 24 * 3_600_000
 function announceEnd({ path, deprecated }: Route): MiddlewareHandler<Edge> {
   const { since, sunset, parameter } = deprecated!
   assert(sunset === undefined || Date.parse(sunset) - Date.parse(since) >= noticeMs, `${path} goes too soon`)
-  const links = ['deprecation', ...(sunset ? ['sunset'] : [])].map(
-    (rel) => `</docs/versions.html>; rel="${rel}"; type="text/html"`,
-  )
+  const link = (relation: string) => `</docs/versions.html>; rel="${relation}"; type="text/html"`
   return (c, next) => {
     if (parameter === undefined || c.req.query(parameter) !== undefined) {
       c.header('Deprecation', `@${Date.parse(since) / 1000}`)
       if (sunset) c.header('Sunset', new Date(sunset).toUTCString())
-      c.header('Link', links.join(', '))
+      c.header('Link', [link('deprecation'), sunset && link('sunset')].filter(Boolean).join(', '))
     }
     return next()
   }

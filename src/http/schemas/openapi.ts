@@ -107,18 +107,12 @@ export function describeRoute(route: Route): RouteConfig & { path: string } {
 
 const markDeprecated = (schema: z.ZodType) => schema.openapi({ param: { deprecated: true } })
 
-function descriptionOf({ description = '', scope, groups, deprecated }: Route): string {
-  const { since, sunset, parameter } = deprecated ?? {}
-  const of = parameter === undefined ? 'Deprecated' : `The parameter ${parameter} is deprecated`
+function descriptionOf({ description, scope, groups, deprecated }: Route): string {
   const open =
     groups.length === 0 ? 'Open to every token.' : `Needs a token of the group \`${groups.join('` and `')}\`.`
-  return [
-    description,
-    scope === 'open' ? '' : open,
-    deprecated ? `${of} since ${since}${sunset ? `, until ${sunset}` : ''}.` : '',
-  ]
-    .filter((sentence) => sentence !== '')
-    .join(' ')
+  const { since, sunset, parameter } = deprecated ?? {}
+  const end = `Deprecated${parameter ? ` (${parameter})` : ''} since ${since}${sunset ? `, until ${sunset}` : ''}.`
+  return [description, scope !== 'open' && open, deprecated && end].filter(Boolean).join(' ')
 }
 
 function bodyOf({ body }: Route): RouteConfig['request'] {

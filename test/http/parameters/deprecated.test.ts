@@ -75,7 +75,7 @@ test('the document marks them, and says since when', () => {
   expect([kept, old, part].map((operation) => [operation?.deprecated, operation?.description])).toEqual([
     [undefined, ''],
     [true, 'Deprecated since 2027-03-01, until 2027-09-30.'],
-    [undefined, 'The parameter old is deprecated since 2027-03-01.'],
+    [undefined, 'Deprecated (old) since 2027-03-01.'],
   ])
   expect(part!.parameters).toEqual([
     expect.objectContaining({ name: 'old', deprecated: true }),
