@@ -298,9 +298,12 @@ const day = 24 * 3_600_000
 /** For requests one after the other, within the rate limit. */
 const secondsOfRequests = (count: number) => (count / rateLimit.requests) * (rateLimit.windowMs / 1000)
 
+/** Of a recorded run. */
+const resultOf = (name: string) => JSON.parse(read(`bench/results/${name}.json`))
+
 /** Of all recorded failovers. */
 function secondsWithoutWrites(): string {
-  const { failovers } = JSON.parse(read('bench/results/failovers.json'))
+  const { failovers } = resultOf('failovers')
   const seconds = failovers.map((each: { secondsWithoutWrites: number }) => each.secondsWithoutWrites)
   return `${Math.min(...seconds)} to ${Math.max(...seconds)}`
 }
@@ -356,6 +359,8 @@ test.each([
   ['docs/guides/consent.md', /kept for (\d+) months/, auditRetentionMonths],
   ['docs/guides/availability.md', /good for \[(\d+) days\]/, changesRetentionDays],
   ['docs/guides/availability.md', /events are kept for (\d+)\./, limits.eventRetentionDays],
+  ['docs/guides/availability.md', /(\d+) restarts under/, resultOf('restarts').restarts],
+  ['docs/guides/availability.md', /(\d+) failovers of eight/, resultOf('failovers').count],
   ['docs/guides/availability.md', /changed for ([\d.]+ to [\d.]+) seconds/, secondsWithoutWrites()],
   [
     'docs/spec/webhooks.md',
