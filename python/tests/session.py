@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import sys
+import traceback
 
 import grandlivre
 from grandlivre.tables import SCHEMAS, lines_of
@@ -31,4 +32,6 @@ for line in sys.stdin:
     except grandlivre.GrandlivreError as error:
         answer["error"] = {"code": error.code, "message": error.args[0], "remedy": error.remedy, "status": error.status}
         answer["error"] |= {"requestId": error.request_id, "issues": error.issues}
+    except Exception:
+        answer["crash"] = traceback.format_exc()
     print(json.dumps({**answer, "result": names["result"]}, default=str), flush=True)

@@ -37,7 +37,9 @@ export function startSession(
       child.stdin!.write(`${JSON.stringify(code)}\n`)
       await until(() => output.out.endsWith('\n') || child.exitCode !== null)
       if (!output.out.endsWith('\n')) throw new Error(output.error)
-      return JSON.parse(output.out)
+      const answer = JSON.parse(output.out)
+      if (answer.crash) throw new Error(answer.crash)
+      return answer
     },
     async close() {
       child.stdin!.end()

@@ -41,7 +41,9 @@ class GrandlivreError(Exception):
         details: Mapping[str, Any] | None = None,
         refusals: Sequence[GrandlivreError] = (),
     ) -> None:
-        super().__init__(message)
+        issues = details.get("issues") if details else None
+        self.issues = [each for each in issues if isinstance(each, dict)] if isinstance(issues, list) else []
+        super().__init__("; ".join([message, *(f"{each.get('parameter')}: {each.get('message')}" for each in self.issues)]))
         self.code = code
         self.status = status
         self.request_id = request_id
@@ -55,11 +57,5 @@ class GrandlivreError(Exception):
         remedies: Mapping[str, str] = {**CONTRACT["remedies"], **_OWN_REMEDIES}
         return remedies.get(self.code, "This version does not know the code: see the documentation of the service.")
 
-    @property
-    def issues(self) -> list[dict[str, str]]:
-        issues = self.details.get("issues")
-        return [issue for issue in issues if isinstance(issue, dict)] if isinstance(issues, list) else []
-
     def __str__(self) -> str:
-        named = "; ".join(f"{issue.get('parameter')}: {issue.get('message')}" for issue in self.issues)
-        return f"{self.code}: {self.args[0]}{': ' if named else ''}{named}"
+        return f"{self.code}: {self.args[0]}"

@@ -66,8 +66,11 @@ class Ledger(Firm):
                     raise answer.error("LEDGER-CHANGED", "The ledger changed while its movements were read")
                 block, sum_ = list[dict[str, Any]](), hashlib.sha256()
                 for line in itertools.chain(answer.lines(_LINE_MAX), [None]):
-                    movement = json.loads(line, parse_float=Decimal) if line else {}
-                    entry = int(movement["entry"]["producerId"]) if line else LAST_ENTRY + 1
+                    try:
+                        movement = json.loads(line, parse_float=Decimal) if line else {}
+                        entry = int(movement["entry"]["producerId"]) if line else LAST_ENTRY + 1
+                    except (ValueError, KeyError, TypeError, RecursionError):
+                        raise answer.error("NOT-PROVEN", "A line is no movement") from None
                     while left and entry > left[0][1]:
                         if not line and len(block) < left[0][2]:
                             raise ConnectionError("the body ended before the last movement")
@@ -135,6 +138,7 @@ class Ledger(Firm):
             have = part.stat().st_size
             if have == job["size"]:
                 return
+            have = have if have < job["size"] else 0
             # Addresses are valid for an hour.
             address = addresses.pop() if addresses else self._status(job["id"])["url"]
             sent = {"Accept-Encoding": "identity", **({"Range": f"bytes={have}-"} if have else {})}

@@ -86,7 +86,7 @@ class Wanted:
             return {"society": self.society}
         entries = [[str(place) for place in each] for each in self.entries()]
         since = {"since": self.known["cursor"], "tables": self.known.get("tables", {})}
-        return {"society": self.society, **since, "entries": entries}
+        return {"society": self.society, **since, **({"entries": entries} if entries else {})}
 
     def entries(self) -> Ranges:
         """The last of too many ranges holds what lies between, too."""

@@ -10,24 +10,25 @@ import { exercices } from '../support/ledgers/ledger.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
 import { until } from '../support/until.ts'
+import { pythonPackage } from './session.ts'
 
-/** Runs the example in one process as often as a line arrives, since its start takes seconds, and prints its table. */
+/** Runs the source in one process as often as a line arrives, since its start takes seconds, and prints its table. */
 const program = `
 import json, sys
 import dlt, duckdb
-from grandlivre import grandlivre
+from grandlivre.dlt import grandlivre
 for line in sys.stdin:
     pipeline = dlt.pipeline("grandlivre", destination=dlt.destinations.duckdb("ledger.duckdb"), dataset_name="books")
     pipeline.run(grandlivre())
     with duckdb.connect("ledger.duckdb") as database:
         rows = database.sql("""select society_id::varchar, movement_id::varchar, entry_id::varchar, account_number, debit::varchar, credit::varchar,
-            movement->>'$.entry.additionalProducerProperties.comment' from books.movements order by society_id, entry_id, movement_id""")
+            entry_comment from books.movements order by society_id, entry_id, movement_id""")
         accounts = database.sql("select society_id::varchar from books.accounts group by all order by all")
         loads = database.sql("select society_id::varchar, _dlt_load_id, count(*) from books.movements group by all order by all")
         print(json.dumps({"rows": rows.fetchall(), "accounts": accounts.fetchall(), "loads": loads.fetchall()}), flush=True)
 `
 
-describe.skipIf(!isInstalled.dlt)('examples/dlt/grandlivre.py', () => {
+describe.skipIf(!isInstalled.package)('grandlivre.dlt', () => {
   let stage: ExportStage
 
   beforeAll(async () => {
@@ -38,12 +39,15 @@ describe.skipIf(!isInstalled.dlt)('examples/dlt/grandlivre.py', () => {
 
   const firmFolders = [folders.first, folders.sameFirm].map(({ folderId }) => folderId)
 
-  /** The rows that the ledgers have now, of all years. Ids of one folder are those of the other, too. */
+  /** The rows that the ledgers have now, of all years, drafts among them. Ids of one folder are those of the other, too. */
   async function ledgers() {
     const rows: string[][] = []
     for (const society of firmFolders)
-      for (const { id } of exercices) {
-        const url = movementsUrl(stage.service.url, { idExercice: id })
+      for (const query of exercices.flatMap(({ id }) => [
+        { idExercice: id },
+        { idExercice: id, draft: 'true' },
+      ])) {
+        const url = movementsUrl(stage.service.url, query)
         const { json } = await download(url, { ...stage.firm, 'society-id': society })
         for (const { producerId, entry, account, value } of json) {
           const { comment } = entry.additionalProducerProperties
@@ -74,7 +78,7 @@ describe.skipIf(!isInstalled.dlt)('examples/dlt/grandlivre.py', () => {
     const { child, output, ended } = startProgram(['python3', '-c', program], access, {
       cwd: folder,
       env: {
-        PYTHONPATH: [packagesOf('dlt'), resolve(import.meta.dirname, '../../examples/dlt')].join(':'),
+        PYTHONPATH: [resolve(pythonPackage, 'src'), packagesOf('package')].join(':'),
         HOME: folder,
         DLT_DATA_DIR: join(folder, 'dlt'),
         RUNTIME__DLTHUB_TELEMETRY: 'false',
