@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { getRefId } from '@asteasolutions/zod-to-openapi'
 import { z } from '@hono/zod-openapi'
 import { expect, test } from 'vitest'
+import { pythonContract, pythonContractFile } from '../docs/python-contract.ts'
 import { ledgerTables } from '../packages/contract/src/ledger-tables.ts'
 import { limits, readConfig } from '../src/config.ts'
 import { kinds } from '../src/events/kinds.ts'
@@ -370,4 +371,8 @@ test.each([
 ])('%s: the number in %s is that of the code', (page, pattern, number) => {
   const [, found] = pattern.exec(read(page).replaceAll('\n', ' ')) ?? []
   expect(found).toBe(String(number))
+})
+
+test('the package for Python has the remedies and tables of the service (npm run docs:python)', () => {
+  expect(readFileSync(pythonContractFile, 'utf8')).toBe(pythonContract())
 })

@@ -8,7 +8,7 @@ import { askParquet } from '../support/fixtures/parquet.ts'
 import { ended, trigger } from '../support/full-export.ts'
 import { isOutput, type Step, stepsOf } from '../support/guides/blocks.ts'
 import { type Shell, startShell } from '../support/guides/shell.ts'
-import { isInstalled, missingFor } from '../support/guides/tools.ts'
+import { isInstalled, missingFor, packagesOf } from '../support/guides/tools.ts'
 import { environment } from '../support/process.ts'
 import { freePort } from '../support/servers/pgbouncer.ts'
 import { request } from '../support/service.ts'
@@ -58,7 +58,9 @@ beforeEach(async () => {
     ...environment,
     PATH: `${bin}:${environment.PATH}`,
     HOME: folder,
-    PYTHONPATH: resolve(root, '.cache/python'),
+    PYTHONPATH: [resolve(root, '.cache/python'), resolve(root, 'python/src'), packagesOf('package')].join(
+      ':',
+    ),
   })
 })
 

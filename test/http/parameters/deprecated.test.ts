@@ -54,7 +54,10 @@ async function announced(path: string) {
   return [status, ...['deprecation', 'sunset', 'link'].map((name) => headers.get(name))]
 }
 
-const links = ['</docs/versions.html>; rel="deprecation"; type="text/html"', '</docs/versions.html>; rel="sunset"; type="text/html"']
+const links = [
+  '</docs/versions.html>; rel="deprecation"; type="text/html"',
+  '</docs/versions.html>; rel="sunset"; type="text/html"',
+]
 
 test('a deprecated route says since when, and when it goes, in errors too', async () => {
   const headers = ['@1803859200', 'Thu, 30 Sep 2027 00:00:00 GMT', links.join(', ')]
