@@ -1,13 +1,11 @@
 """Ledgers of Grandlivre: proven row by row, as tables of Arrow. `Firm` is where to start."""
 
-from .errors import GrandlivreError
-from .firm import Digests, Firm, Folder, Proof
-from .ledger import Exported, Ledger
+from .firm import Digests, Firm, Proof
+from .ledger import Ledger
 from .ledgers import Change, Known
+from .service import GrandlivreError
 from .tables import joined
-from .webhooks import Delivery, WebhookRefused, verify_webhook
+from .webhooks import WebhookRefused, verify_webhook
 
-__all__ = [
-    "Change", "Delivery", "Digests", "Exported", "Firm", "Folder", "GrandlivreError", "Known", "Ledger", "Proof",
-    "WebhookRefused", "joined", "verify_webhook",
-]  # fmt: skip
+__all__ = ["Change", "Digests", "Firm", "GrandlivreError", "Known", "Ledger", "Proof"]
+__all__ += ["WebhookRefused", "joined", "verify_webhook"]

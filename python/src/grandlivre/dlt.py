@@ -13,9 +13,9 @@ from typing import Any
 
 import dlt
 
-from .errors import CONTRACT
 from .firm import Firm
 from .ledgers import Change
+from .service import CONTRACT
 
 _TYPES = {
     "timestamptz": {"data_type": "timestamp"},
@@ -41,12 +41,12 @@ def grandlivre(
             had = known.get(change.society)
             for table in change.tables:
                 yield from _replaced(table, change, had is not None)
-            known[change.society] = dict(change.known)
+            known[change.society] = {**change.known}
             changed.append(change.society)
         for digests in firm.digests(changed):
             # With those of another state, what differs would be passed over once the cursor is refused.
             if digests.cursor == known[digests.society]["cursor"]:
-                known[digests.society]["blocks"] = digests.by_name()
+                known[digests.society]["blocks"] = digests.named()
 
     return ledgers
 

@@ -7,31 +7,21 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypedDict, cast
+from typing import Any, Literal
 
 import pyarrow as pa
 
-from .errors import GrandlivreError
 from .ledgers import WHOLE_TABLES, Change, Known, LedgersAnswer, Wanted, frames, read_ranges, rest_of
-from .service import CURSOR, ID, LOST, SHA256, Answer, Service, misfit
+from .service import CURSOR, ID, LOST, SHA256, Answer, GrandlivreError, Service, misfit
 from .tables import EVERY_ID, Ranges, lines_of
 
 # What the service takes in one request.
 _LEDGERS_MAX = 10_000
-_LINE_MAX = 1 << 24
 _NOTHING = (0, hashlib.sha256().hexdigest())
+_FOLDER = {"society": ID, "firm": dict, "name": str, "cursor": CURSOR, "employees": bool}
 _DIGESTS = {"society": ID, "cursor": CURSOR, "rows": int, "digest": SHA256, "tables": dict, "blocks": list}
-
-
-class Folder(TypedDict):
-    """A folder that the token opens. Another cursor is a ledger that changed."""
-
-    society: str
-    firm: Mapping[str, str]
-    name: str
-    reference: str | None
-    cursor: str
-    employees: bool
+_BLOCK = {"from": ID, "to": ID, "rows": int, "sha256": SHA256}
+Blocks = Mapping[tuple[int, int], tuple[int, str]]
 
 
 @dataclass(frozen=True)
@@ -42,10 +32,10 @@ class Digests:
     society: str
     cursor: str
     tables: Mapping[str, str]
-    blocks: Mapping[tuple[int, int], tuple[int, str]]
+    blocks: Blocks
 
-    def by_name(self) -> dict[str, str]:
-        """The SHA-256 of blocks as `Known` has them."""
+    def named(self) -> dict[str, str]:
+        """The blocks as `Known` has them."""
         return {f"{first}-{last}": sha256 for (first, last), (_, sha256) in self.blocks.items()}
 
 
@@ -73,28 +63,21 @@ class Firm:
     """
 
     def __init__(
-        self,
-        url: str,
-        token: str,
-        secret: str,
-        society: str | None = None,
-        *,
-        encoding: Literal["gzip", "identity"] = "gzip",
-        attempts: int = 10,
-        timeout: float = 60,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
+        self, url: str, token: str, secret: str, society: str | None = None, *, encoding: Literal["gzip", "identity"] = "gzip",
+        attempts: int = 10, timeout: float = 60, sleep: Callable[[float], None] = time.sleep,
+    ) -> None:  # fmt: skip
         credentials = {"token": token, "secret": secret, "society": society}
         self._service = Service(url, credentials, encoding=encoding, attempts=attempts, timeout=timeout, sleep=sleep)
 
-    def ledgers(self) -> list[Folder]:
-        """The folders, ascending by id, with the cursors of their ledgers."""
+    def ledgers(self) -> list[dict[str, Any]]:
+        """The folders, ascending by id: `society`, `firm`, `name`, `reference`, `cursor` and `employees` of each
+        (docs/spec/ledgers.md#the-list). Another cursor is a ledger that changed."""
         folders = self._service.whole("mad/ledgers", {})
-        shape = {"society": ID, "firm": dict, "name": str, "cursor": CURSOR, "employees": bool}
-        places = [int(each["society"]) for each in folders if not misfit(each, shape)] if isinstance(folders, list) else []
-        if not isinstance(folders, list) or len(places) < len(folders) or places != sorted(set(places)):
+        is_list = isinstance(folders, list) and not any(misfit(each, _FOLDER) for each in folders)
+        places = [int(each["society"]) for each in folders] if is_list else [0, 0]
+        if places != sorted(set(places)):
             raise GrandlivreError("NOT-PROVEN", "The list of ledgers is not ascending, or says too little of one")
-        return cast("list[Folder]", folders)
+        return list(folders)
 
     def changes(self, known: Mapping[str, Known] | None = None) -> Iterator[Change]:
         """What changed in each ledger since the copy of it that `known` names by folder; of any other folder, everything. A
@@ -103,23 +86,23 @@ class Firm:
         A cursor that is refused, as after a failover, costs what differs from its `blocks`, or the ledger once more. Raises
         at the end if ledgers were refused, with an error for each in `refusals`.
         """
-        had, wanted = dict(known or {}), []
+        wanted, had = [], dict(known or {})
         for folder in self.ledgers():
-            copy = had.get(folder["society"], {})
+            copy = had.setdefault(folder["society"], {})
             is_same = (copy.get("cursor"), copy.get("employees")) == (folder["cursor"], folder["employees"])
             if not is_same or "entries" in copy:
                 wanted.append(Wanted(folder["society"], {**copy, "employees": folder["employees"]}))
         refusals: list[tuple[Wanted, GrandlivreError]] = []
         yield from self._read(wanted, refusals)
         refused = [error for _, error in refusals if error.code != "ERR-CURSOR-EXPIRED"]
-        expired = {asked.society: asked for asked, error in refusals if error.code == "ERR-CURSOR-EXPIRED"}
+        expired = {asked.society: asked.known["employees"] for asked, error in refusals if error.code == "ERR-CURSOR-EXPIRED"}
         wanted, refusals = [], []
         for digests in self._digests(list(expired), refused):
-            copy = had.get(digests.society, {})
+            copy, society = had[digests.society], digests.society
             kept = copy.get("blocks", {}).items()
-            right = [place for place, name in zip(digests.blocks, digests.by_name().items(), strict=True) if name in kept]
-            copy = {"tables": copy.get("tables", {}), "employees": expired[digests.society].known["employees"]}
-            wanted.append(Wanted(digests.society, {**copy, "cursor": digests.cursor, "entries": rest_of(right)}))
+            right = [place for place, named in zip(digests.blocks, digests.named().items(), strict=True) if named in kept]
+            level: Known = {"cursor": digests.cursor, "entries": rest_of(right), "employees": expired[society]}
+            wanted.append(Wanted(society, {"tables": copy.get("tables", {}), **level}))
         yield from self._read(wanted, refusals)
         _raise_refused([*refused, *(error for _, error in refusals)])
 
@@ -133,13 +116,12 @@ class Firm:
         """Compares copies, by folder and table, with the ledgers as they are now. Each row is written as the line that it
         came as, and hashed: a value that was changed, a row that was added or is missing shows."""
         for digests in self.digests(list(books)):
-            book = books[digests.society]
+            book, blocks = books[digests.society], digests.blocks
             tables = {name: _by_places(lines_of(name, book[name]), [EVERY_ID])[EVERY_ID][1] for name in WHOLE_TABLES}
-            places = sorted([*digests.blocks, *rest_of(list(digests.blocks))])
-            found = _by_places(lines_of("movements", book["movements"]), places)
-            entries = [place for place in places if found[place] != digests.blocks.get(place, _NOTHING)]
+            found = _by_places(lines_of("movements", book["movements"]), sorted([*blocks, *rest_of(list(blocks))]))
+            entries = [place for place in found if found[place] != blocks.get(place, _NOTHING)]
             differing = [name for name in WHOLE_TABLES if tables[name] != digests.tables[name]]
-            known: Known = {"cursor": digests.cursor, "tables": tables, "blocks": digests.by_name()}
+            known: Known = {"cursor": digests.cursor, "tables": tables, "blocks": digests.named()}
             if entries or differing:
                 known["entries"] = entries
             yield Proof(digests.society, differing, entries, known)
@@ -148,11 +130,10 @@ class Firm:
         left = list(wanted)
 
         def connection() -> Iterator[Change | None]:
-            while left:
-                asked = left[:_LEDGERS_MAX]
+            while asked := left[:_LEDGERS_MAX]:
                 body = {"ledgers": [each.request() for each in asked]}
                 with self._service.ask("mad/ledgers/changes", {}, "application/vnd.grandlivre.ledgers", body) as answer:
-                    reader = LedgersAnswer(asked, answer.request_id)
+                    reader = LedgersAnswer(asked, answer)
                     try:
                         for rows, line in frames(answer.pieces(), reader.fail):
                             if change := reader.take(rows, line):
@@ -162,35 +143,32 @@ class Firm:
                     except LOST:
                         if begun := reader.begun():
                             left[reader.answered] = begun
-                            yield None
+                            yield None  # It is further than before.
                         raise
                     finally:
                         refusals.extend(reader.refusals)
                         del left[: reader.answered]
 
-        yield from (change for change in self._service.through_losses(connection, "The ledgers") if change)
+        yield from filter(None, self._service.through_losses(connection, "The ledgers"))
 
     def _digests(self, societies: Sequence[str], refused: list[GrandlivreError]) -> Iterator[Digests]:
         left = list(societies)
 
         def connection() -> Iterator[Digests | None]:
-            while left:
-                asked = left[:_LEDGERS_MAX]
+            while asked := left[:_LEDGERS_MAX]:
                 body = {"ledgers": [{"society": society} for society in asked]}
                 with self._service.ask("mad/ledgers/blocks", {}, "application/x-ndjson", body) as answer:
-                    for text in answer.lines(_LINE_MAX):
-                        digests = _read_digests(text, left[0] if left else "", answer)
+                    for text, society in zip(answer.lines(), asked, strict=False):
+                        digests = _read_digests(text, society, answer, refused)
                         del left[0]
-                        if isinstance(digests, GrandlivreError):
-                            refused.append(digests)
-                        yield None if isinstance(digests, GrandlivreError) else digests
+                        yield digests
                     if len(left) > len(societies) - len(asked):
                         raise ConnectionError("the answer ended before the last ledger")
 
-        yield from (digests for digests in self._service.through_losses(connection, "The digests") if digests)
+        yield from filter(None, self._service.through_losses(connection, "The digests"))
 
 
-def _read_digests(text: bytes, society: str, answer: Answer) -> Digests | GrandlivreError:
+def _read_digests(text: bytes, society: str, answer: Answer, refused: list[GrandlivreError]) -> Digests | None:
     def fail(what: str) -> GrandlivreError:
         return answer.error("NOT-PROVEN", f"The digests of ledger {society}: {what}")
 
@@ -199,24 +177,30 @@ def _read_digests(text: bytes, society: str, answer: Answer) -> Digests | Grandl
     except (ValueError, RecursionError):
         raise fail("a line is no JSON") from None
     if not misfit(line, {"refused": ID, "code": str, "message": str}) and line["refused"] == society:
-        return answer.error(line["code"], f"Ledger {society}: {line['message']}")
-    if (wrong := misfit(line, _DIGESTS)) or line["society"] != society:
+        refused.append(answer.error(line["code"], f"Ledger {society}: {line['message']}"))
+        return None
+    wrong = misfit(line, _DIGESTS) or misfit(line["tables"], dict.fromkeys(WHOLE_TABLES, SHA256))
+    if wrong or line["society"] != society:
         raise fail(f"{wrong or 'society'} is not what it has to be")
-    blocks, sums = line["blocks"], [line["tables"].get(name) for name in WHOLE_TABLES]
-    if any(misfit(block, {"from": ID, "to": ID, "rows": int, "sha256": SHA256}) for block in blocks) or None in sums:
-        raise fail("a block or a table has no digest")
+    blocks = read_blocks(line["blocks"], line["digest"], fail)
+    if sum(rows for rows, _ in blocks.values()) != line["rows"]:
+        raise fail("the blocks have other rows than the ledger")
+    return Digests(society, line["cursor"], line["tables"], blocks)
+
+
+def read_blocks(blocks: Sequence[Any], digest: str, fail: Callable[[str], Exception]) -> Blocks:
+    """Number and SHA-256 of movements by ranges of entries. `digest` is that of all their digests."""
+    if not isinstance(blocks, list) or any(misfit(block, _BLOCK) for block in blocks):
+        raise fail("a block is none")
     ranges = read_ranges([[block["from"], block["to"]] for block in blocks], fail)
-    whole = hashlib.sha256(b"".join(bytes.fromhex(block["sha256"]) for block in blocks)).hexdigest()
-    if whole != line["digest"] or sum(block["rows"] for block in blocks) != line["rows"]:
-        raise fail("the blocks are not those of their digest, or of their rows")
-    found = {each: (block["rows"], block["sha256"]) for each, block in zip(ranges, blocks, strict=True)}
-    return Digests(society, line["cursor"], dict(zip(WHOLE_TABLES, sums, strict=True)), found)
+    if hashlib.sha256(b"".join(bytes.fromhex(block["sha256"]) for block in blocks)).hexdigest() != digest:
+        raise fail("the blocks are not those of their digest")
+    return {place: (block["rows"], block["sha256"]) for place, block in zip(ranges, blocks, strict=True)}
 
 
-def _by_places(lines: Iterator[tuple[int, bytes]], places: Ranges) -> dict[tuple[int, int], tuple[int, str]]:
+def _by_places(lines: Iterator[tuple[int, bytes]], places: Ranges) -> Blocks:
     """Number and SHA-256 of the lines in each of these ranges, which lie side by side."""
-    found: dict[tuple[int, int], tuple[int, str]] = {}
-    line = next(lines, None)
+    found, line = dict[tuple[int, int], tuple[int, str]](), next(lines, None)
     for place in places:
         count, sum_ = 0, hashlib.sha256()
         while line and (line[0] <= place[1] or place == places[-1]):

@@ -10,11 +10,11 @@ from typing import Any, TypedDict
 
 import pyarrow as pa
 
-from .errors import GrandlivreError
-from .service import CURSOR, ID, SHA256, misfit
-from .tables import EVERY_ID, LAST_ENTRY, SCHEMAS, Ranges, TableCheck, merged, tuples_of
+from .service import CURSOR, ID, SHA256, Answer, GrandlivreError, misfit
+from .tables import EVERY_ID, LAST_ENTRY, SCHEMAS, Ranges, TableCheck, merged
 
-WHOLE_TABLES = tuple(name for name in SCHEMAS if name != "movements")
+TABLES = list(SCHEMAS)
+WHOLE_TABLES = TABLES[:-1]
 _MEBIBYTE = 1 << 20
 _ROW_MAX = 16 * _MEBIBYTE
 _RANGES_MAX = 1000
@@ -60,11 +60,11 @@ class Change:
 
     def rows(self, table: str) -> Iterator[tuple[Any, ...]]:
         """The rows of a table that came, as tuples in the order of its columns."""
-        return tuples_of(self.tables[table])
+        return zip(*(column.to_pylist() for column in self.tables[table].columns), strict=True)
 
     def dicts(self, table: str) -> Iterator[dict[str, Any]]:
         """The rows of a table that came, by the names of its columns."""
-        return (dict(zip(self.tables[table].column_names, row, strict=True)) for row in self.rows(table))
+        return (row for batch in self.tables[table].to_batches(10_000) for row in batch.to_pylist())
 
     def onto(self, tables: Mapping[str, pa.Table] | None) -> dict[str, pa.Table]:
         """The copy after this change. `tables` is the one before it, None if there is none."""
@@ -81,26 +81,24 @@ class Wanted:
     known: Known
     begun: Change | None = None
 
-    def request(self) -> dict[str, object]:
-        if "cursor" not in self.known:
-            return {"society": self.society}
-        entries = [[str(place) for place in each] for each in self.entries()]
-        since = {"since": self.known["cursor"], "tables": self.known.get("tables", {})}
-        return {"society": self.society, **since, **({"entries": entries} if entries else {})}
-
     def entries(self) -> Ranges:
         """The last of too many ranges holds what lies between, too."""
-        ranges = [(first, last) for first, last in self.known.get("entries", ())]
-        return ranges if len(ranges) <= _RANGES_MAX else [*ranges[: _RANGES_MAX - 1], (ranges[_RANGES_MAX - 1][0], ranges[-1][1])]
+        *ranges, last = [(first, last) for first, last in self.known.get("entries", ())] or [(0, -1)]
+        wanted = [*ranges[: _RANGES_MAX - 1], ((ranges[_RANGES_MAX - 1 :] or [last])[0][0], last[1])]
+        return wanted if last != (0, -1) else []
+
+    def request(self) -> dict[str, object]:
+        entries = [[str(first), str(last)] for first, last in self.entries()]
+        given = {"since": self.known.get("cursor"), "tables": self.known.get("tables"), "entries": entries}
+        return {"society": self.society, **{name: value for name, value in given.items() if value and given["since"]}}
 
 
 def union(ranges: Ranges) -> list[tuple[int, int]]:
     joined: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
-        if joined and first <= joined[-1][1] + 1:
-            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
-        else:
-            joined.append((first, last))
+        is_next = joined and first <= joined[-1][1] + 1
+        before = joined.pop() if is_next else (first, last)
+        joined.append((before[0], max(last, before[1])))
     return joined
 
 
@@ -112,14 +110,12 @@ def rest_of(ranges: Ranges) -> list[tuple[int, int]]:
 
 def read_ranges(pairs: Sequence[Any], fail: Callable[[str], Exception]) -> list[tuple[int, int]]:
     """Pairs of ids as texts, ascending and disjoint."""
-    ranges, before = [], -1
-    for pair in pairs:
-        texts = pair if isinstance(pair, list) and len(pair) == 2 else [None, None]
-        first, last = (int(each) if isinstance(each, str) and ID.fullmatch(each) else -1 for each in texts)
-        if not before < first <= last <= LAST_ENTRY:
-            raise fail(f"the ranges of entries are not ascending and disjoint at {str(pair)[:99]}")
-        ranges.append((first, last))
-        before = last
+    is_pair = all(isinstance(pair, list) and [misfit({"": each}, {"": ID}) for each in pair] == [None, None] for pair in pairs)
+    ranges = [(int(first), int(last)) for first, last in pairs] if is_pair else [(0, -1)]
+    ends = [-1, *(place for each in ranges for place in each), LAST_ENTRY + 1]
+    is_ascending = all(first <= last for first, last in ranges)
+    if not is_ascending or any(last >= first for last, first in zip(ends[::2], ends[1::2], strict=True)):
+        raise fail("the ranges of entries are not ascending and disjoint")
     return ranges
 
 
@@ -127,8 +123,8 @@ def frames(pieces: Iterator[bytes], fail: Callable[[str], Exception]) -> Iterato
     """Each line of JSON, and before it the rows since the one before. Raises where more comes than either may hold."""
     held, scanned = b"", 0
     for piece in pieces:
-        held, start = held + piece, 0
-        while True:
+        held, start, end = held + piece, 0, 1
+        while end:
             is_json = held.startswith(b"{", start)
             at = start if is_json else held.find(b"\n{", max(start, scanned - 1)) + 1 or len(held)
             end = held.find(b"\n", at) + 1
@@ -136,10 +132,9 @@ def frames(pieces: Iterator[bytes], fail: Callable[[str], Exception]) -> Iterato
                 raise fail("more than 1 MiB of rows came without a proof, or a row of more than 16 MiB")
             if (end or len(held)) - at > _MEBIBYTE + 1:
                 raise fail("a line of JSON has more than 1 MiB")
-            if not end:
-                break
-            yield held[start:at], held[at:end]
-            start = scanned = end
+            if end:
+                yield held[start:at], held[at:end]
+                start = scanned = end
         held, scanned = held[start:], at - start
     if held:
         raise ConnectionError("the body ended within a line, or before the proof of its rows")
@@ -148,17 +143,14 @@ def frames(pieces: Iterator[bytes], fail: Callable[[str], Exception]) -> Iterato
 class LedgersAnswer:
     """Takes the frames of one answer. `answered` counts the ledgers that ended or are refused."""
 
-    def __init__(self, asked: Sequence[Wanted], request_id: str | None) -> None:
-        self._asked, self._request_id = asked, request_id
-        self.answered = 0
+    def __init__(self, asked: Sequence[Wanted], answer: Answer) -> None:
+        self._asked, self._answer = asked, answer
+        self.answered, self.is_whole = 0, False
         self.refusals: list[tuple[Wanted, GrandlivreError]] = []
-        self.is_whole = False
         self._ledger: Wanted | None = None
-        self._table = ""
 
-    def fail(self, what: str) -> GrandlivreError:
-        where = f"Ledger {self._ledger.society}" if self._ledger else "The ledgers"
-        return GrandlivreError("NOT-PROVEN", f"{where}: {what}", request_id=self._request_id)
+    def fail(self, what: str, code: str = "NOT-PROVEN") -> GrandlivreError:
+        return self._answer.error(code, f"{f'Ledger {self._ledger.society}' if self._ledger else 'The ledgers'}: {what}")
 
     def _require(self, holds: object, what: str) -> None:
         if not holds:
@@ -170,24 +162,23 @@ class LedgersAnswer:
             line = json.loads(text)
         except (ValueError, RecursionError):
             raise self.fail("a line that begins as JSON is none") from None
-        kind = next((each for each in _LINES if each in line), None)
+        kind = next((each for each in _LINES if each in line), "")
         due = ("table", "rows", "end", "refused") if self._ledger else ("ledger", "refused", "whole")
-        if kind is None or kind not in due or self.is_whole:
-            raise self.fail(f"no line was due that is {text[:99]!r}")
+        self._require(kind in due and not self.is_whole, f"no line was due that is {text[:99]!r}")
         self._require(not rows or kind == "rows" or (kind == "refused" and self._ledger), f'rows came before the line "{kind}"')
         self._require((wrong := misfit(line, _LINES[kind])) is None, f'{wrong} of the line "{kind}" is not what it has to be')
+        if kind == "end":
+            return self._end(self._next(line["end"]), line)
         if kind == "ledger":
-            self._begin(line)
+            self._begin(self._next(line["ledger"]), line)
         elif kind == "table":
             self._begin_table(line["table"], line["columns"])
         elif kind == "rows":
             self._prove(rows, line["rows"], line["sha256"])
-        elif kind == "end":
-            return self._end(line)
         elif kind == "refused":
             asked = self._next(line["refused"])
-            message = f"Ledger {asked.society}: {line['message']}"
-            self.refusals.append((asked, GrandlivreError(line["code"], message, request_id=self._request_id)))
+            error = self._answer.error(line["code"], f"Ledger {asked.society}: {line['message']}")
+            self.refusals.append((asked, error))
             self.answered, self._ledger = self.answered + 1, None
         else:
             ended = {"whole": self.answered - len(self.refusals), "refusals": len(self.refusals)}
@@ -201,38 +192,31 @@ class LedgersAnswer:
             raise self.fail(f"ledger {society} came where {asked.society if asked else 'none'} was asked for")
         return asked
 
-    def _begin(self, line: Mapping[str, Any]) -> None:
-        self._ledger = asked = self._next(line["ledger"])
-        since = asked.known.get("cursor")
+    def _begin(self, asked: Wanted, line: Mapping[str, Any]) -> None:
+        self._ledger, self._cursor, since = asked, line["cursor"], asked.known.get("cursor")
         self._require(line.get("since", "") == since, f"it came since {str(line.get('since'))[:99]}, not since {since}")
-        self._cursor: str = line["cursor"]
         self._ranges = read_ranges(line["entries"], self.fail)
         wanted = asked.entries() if since else [EVERY_ID]
-        all_ = union(self._ranges)
-        self._require(union([*all_, *wanted]) == all_, "entries that were asked for are in none of its ranges")
+        is_in = union([*self._ranges, *wanted]) == union(self._ranges)
+        self._require(is_in, "entries that were asked for are in none of its ranges")
         self._table, self._tables, self._digests = "", dict[str, Any](), dict(asked.known.get("tables", {}))
 
     def _begin_table(self, name: str, columns: list[object]) -> None:
-        asked, names = self._next(self._ledger.society if self._ledger else ""), list(SCHEMAS)
         if name not in SCHEMAS or columns != SCHEMAS[name].names:
-            message = f"Ledger {asked.society}: the table {name[:99]} has other columns than this version of the package knows"
-            raise GrandlivreError("UNEXPECTED-ANSWER", message, request_id=self._request_id)
+            raise self.fail(f"the table {name[:99]} has other columns than this version knows", "UNEXPECTED-ANSWER")
         self._close_table()
-        place, before = names.index(name), names.index(self._table) if self._table else -1
-        self._require(place > before, f"the table {name} came after {self._table}")
-        missing = [each for each in names[before + 1 : place] if each not in asked.known.get("tables", {})]
-        self._require(not missing, f"the tables {', '.join(missing)} did not come")
-        self._check = TableCheck(name, asked.society, self._ranges, self.fail)
+        place, before = TABLES.index(name), TABLES.index(self._table) if self._table else -1
+        missing = [each for each in TABLES[before + 1 : place] if each not in self._digests]
+        self._require(place > before and not missing, f"the table {name} came after {self._table}, and {missing} did not")
+        self._check = TableCheck(name, self._ledger.society if self._ledger else "", self._ranges, self.fail)
         self._table, self._hash, self._proofs = name, hashlib.sha256(), list[int]()
 
     def _close_table(self) -> None:
-        if not self._table:
-            return
-        self._require(self._proofs, f"the table {self._table} ended without a proof")
-        self._require(self._table != "folders" or self._check.count == 1, "the table folders has more or less than a row")
-        self._tables[self._table] = self._check.result()
-        if self._table != "movements":
-            self._digests[self._table] = self._hash.hexdigest()
+        if self._table:
+            self._require(self._proofs, f"the table {self._table} ended without a proof")
+            self._require(self._table != "folders" or self._check.count == 1, "the table folders has more or less than a row")
+            self._tables[self._table] = self._check.result()
+            self._digests |= {self._table: self._hash.hexdigest()} if self._table != "movements" else {}
 
     def _prove(self, rows: bytes, count: int, sha256: str) -> None:
         self._require(self._table, "rows came before a table")
@@ -243,21 +227,20 @@ class LedgersAnswer:
         self._proofs.append(came)
         self._hash.update(rows if self._table != "movements" else b"")
 
-    def _end(self, line: Mapping[str, Any]) -> Change:
-        asked = self._next(line["end"])
+    def _end(self, asked: Wanted, line: Mapping[str, Any]) -> Change:
         self._require(self._table == "movements", "it ended before its movements")
         self._close_table()
-        sums = {"rows": self._check.count, "debit": f"{self._check.debit:.2f}", "credit": f"{self._check.credit:.2f}"}
-        for name, came in sums.items():
-            self._require(line[name] == came, f"{name} of its movements are {came}, and its end says {str(line[name])[:99]}")
-        for name in WHOLE_TABLES:
-            is_same = name in line["tables"] and line["tables"][name] == self._digests.get(name)
-            self._require(is_same, f"the table {name} differs from its SHA-256 at the end")
+        came = {"rows": self._check.count, "debit": f"{self._check.debit:.2f}", "credit": f"{self._check.credit:.2f}"}
+        came |= {name: self._digests.get(name, "") for name in WHOLE_TABLES}
+        for name, value in came.items():
+            said = {**line["tables"], **line}.get(name)
+            self._require(said == value, f"{name} is {value}, and its end says {str(said)[:99]}")
         self.answered, self._ledger = self.answered + 1, None
         return self._change(asked, {})
 
     def _change(self, asked: Wanted, more: Known) -> Change:
-        known: Known = {"cursor": self._cursor, "tables": self._digests, "employees": asked.known.get("employees", False), **more}
+        employees = asked.known.get("employees", False)
+        known: Known = {"cursor": self._cursor, "tables": self._digests, "employees": employees, **more}
         change = Change(asked.society, asked.known.get("cursor"), self._ranges, self._tables, known)
         if begun := asked.begun:
             ranges = union([*begun.ranges, *self._ranges])
@@ -269,8 +252,8 @@ class LedgersAnswer:
         asked = self._ledger
         if asked is None or self._table != "movements" or not self._check.count:
             return None
-        if asked.begun and self._check.last[0] <= asked.entries()[0][0]:
-            return None  # It is no further than before.
         self._tables["movements"], entry = self._check.result(), self._check.last[0]
+        if asked.begun and entry <= asked.entries()[0][0]:
+            return None  # It is no further than before.
         change = self._change(asked, {"entries": [(max(first, entry), last) for first, last in self._ranges if last >= entry]})
         return Wanted(asked.society, change.known, change)

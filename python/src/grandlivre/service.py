@@ -1,4 +1,4 @@
-"""Requests to the service: credentials, retries with polite waits, and bodies that are read as they arrive."""
+"""Requests to the service: credentials, retries with polite waits, errors with a remedy, bodies read as they arrive."""
 
 from __future__ import annotations
 
@@ -8,23 +8,46 @@ import random
 import re
 import urllib.request
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.resources import files
 from typing import Any, TypeVar
 from urllib.error import URLError
 from urllib.parse import urlencode, urlsplit
 
-from .errors import GrandlivreError
-
 T = TypeVar("T")
+# Written by `npm run docs:python` from the tables of the service.
+CONTRACT: Mapping[str, Any] = json.loads(files("grandlivre").joinpath("contract.json").read_text("utf-8"))
 # What a transfer that breaks off raises.
 LOST = (OSError, http.client.HTTPException, zlib.error)
 _PIECE = 1 << 20
-_WHOLE_MAX = 1 << 26
+_LINE_MAX = _WHOLE_MAX = 1 << 26
 _RETRY_AFTER_MAX = 600
 # Until the service has answered once, its address is more likely wrong than the service away.
 _FIRST_ATTEMPTS_MAX = 3
-
 CURSOR, ID, SHA256 = re.compile(r"[A-Za-z0-9._-]{1,64}"), re.compile(r"[0-9]{1,16}"), re.compile(r"[0-9a-f]{64}")
+
+
+class GrandlivreError(Exception):
+    """Every error of this package.
+
+    `code` is one of the service (`ERR-...`, docs/errors.md) or of this package: compare it, not the message. `remedy` says what
+    to do. `status` is that of the answer, 0 without one; `retry_after` is in seconds. `details` are those of the service.
+    `refusals` has an error for each ledger that was asked for and not given.
+    """
+
+    def __init__(self, code: str, message: str, **facts: Any) -> None:
+        self.details: Mapping[str, Any] = facts.get("details") or {}
+        self.issues: Sequence[Mapping[str, str]] = self.details.get("issues") or []
+        super().__init__("; ".join([message, *(f"{each['parameter']}: {each['message']}" for each in self.issues)]))
+        self.code, self.status = code, int(facts.get("status", 0))
+        self.request_id: str | None = facts.get("request_id")
+        self.retry_after: int | None = facts.get("retry_after")
+        self.refusals: Sequence[GrandlivreError] = facts.get("refusals", ())
+        unknown = "This version does not know the code: see the documentation of the service."
+        self.remedy: str = CONTRACT["remedies"].get(code, unknown)
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.args[0]}"
 
 
 def misfit(item: object, shape: Mapping[str, Any]) -> str | None:
@@ -40,9 +63,7 @@ class Answer:
     """An answer of status 200 or 206. Used in a `with`, so that its connection ends with it."""
 
     def __init__(self, response: http.client.HTTPResponse) -> None:
-        self._response = response
-        self.status = response.status
-        self.request_id = self.header("X-Request-Id") or None
+        self._response, self.status = response, response.status
 
     def header(self, name: str) -> str:
         return self._response.headers.get(name, "") or ""
@@ -53,27 +74,28 @@ class Answer:
     def __exit__(self, *_: object) -> None:
         self._response.close()
 
+    def error(self, code: str, message: str, **facts: Any) -> GrandlivreError:
+        request_id = self.header("X-Request-Id") or None
+        return GrandlivreError(code, message, status=self.status, request_id=request_id, **facts)
+
     def pieces(self) -> Iterator[bytes]:
         """The body without its compression. Raises one of LOST if it is cut."""
         unpack = zlib.decompressobj(31) if self.header("Content-Encoding").lower() == "gzip" else None
-        # Packed pieces are smaller, since each of them may become a thousand times as long.
-        while piece := self._response.read(_PIECE >> 3 if unpack else _PIECE):
+        # Packed pieces are smaller, since each may become a thousand times as long.
+        while piece := self._response.read(_PIECE >> 5 if unpack else _PIECE):
             yield unpack.decompress(piece) if unpack else piece
         if self._response.length or (unpack and not unpack.eof):
             raise ConnectionError("the body was cut")
 
-    def lines(self, most: int) -> Iterator[bytes]:
-        """Whole lines with their line feeds, of at most so many bytes."""
-        rest: list[bytes] = []
+    def lines(self) -> Iterator[bytes]:
+        """Whole lines with their line feeds."""
+        rest = b""
         for piece in self.pieces():
-            *whole, last = piece.split(b"\n")
-            for line in whole:
-                yield b"".join([*rest, line, b"\n"])
-                rest = []
-            rest.append(last)
-            if sum(map(len, rest)) > most:
-                raise self.error("NOT-PROVEN", f"A line has more than {most} bytes")
-        if any(rest):
+            *whole, rest = (rest + piece).split(b"\n")
+            yield from (line + b"\n" for line in whole)
+            if len(rest) > _LINE_MAX:
+                raise self.error("NOT-PROVEN", f"A line has more than {_LINE_MAX} bytes")
+        if rest:
             raise ConnectionError("the body ended within a line")
 
     def json(self) -> Any:
@@ -88,66 +110,40 @@ class Answer:
         except (ValueError, RecursionError):
             raise ConnectionError("the body is no JSON: it was cut") from None
 
-    def error(self, code: str, message: str, **facts: Any) -> GrandlivreError:
-        return GrandlivreError(code, message, status=self.status, request_id=self.request_id, **facts)
-
 
 class Service:
     """The service at an address. It follows no redirect: the secret would go with it."""
 
     def __init__(self, url: str, credentials: Mapping[str, str | None], **options: Any) -> None:
-        for name, value in credentials.items():
-            if value is not None and not re.fullmatch(r"[\x21-\x7e]+", value):
-                raise GrandlivreError("INVALID-OPTION", f"{name} is empty, or has a character that no header can hold")
         parsed = urlsplit(url)
-        if parsed.scheme not in ("http", "https") or not parsed.hostname or parsed.query or "@" in parsed.netloc:
-            raise GrandlivreError("INVALID-OPTION", "url is not an address such as https://ledger.example.com")
-        if options["encoding"] not in ("gzip", "identity") or options["attempts"] < 1 or options["timeout"] <= 0:
-            raise GrandlivreError("INVALID-OPTION", "encoding is gzip or identity, attempts and timeout are above 0")
-        self.url = re.sub(r"/+(api/v1/*)?$", "", url + "/")
+        is_address = parsed.scheme in ("http", "https") and parsed.hostname and not parsed.query and "@" not in parsed.netloc
+        right = {name: value is None or re.fullmatch(r"[\x21-\x7e]+", value) for name, value in credentials.items()}
+        right |= {"url": is_address, "encoding": options["encoding"] in ("gzip", "identity")}
+        right |= {name: options[name] > 0 for name in ("attempts", "timeout")}
+        if wrong := [name for name, holds in right.items() if not holds]:
+            raise GrandlivreError("INVALID-OPTION", f"{', '.join(wrong)}: not what it has to be (see Firm)")
+        self._url = re.sub(r"/+(api/v1/*)?$", "", url + "/")
         headers = {"Authorization": f"Bearer {credentials['token']}", "X-Third-Party-Secret": credentials["secret"]}
-        headers["society-id"] = credentials["society"]
+        headers |= {"society-id": credentials["society"], "Accept-Encoding": options["encoding"]}
         self._headers = {name: value for name, value in headers.items() if value is not None}
         self.attempts: int = options["attempts"]
         self.sleep: Callable[[float], None] = options["sleep"]
-        self._options = options
-        self._has_answered = False
+        self._timeout, self._has_answered = options["timeout"], False
         self._opener = urllib.request.OpenerDirector()
         for handler in (urllib.request.ProxyHandler, urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
             self._opener.add_handler(handler())
 
-    def ask(
-        self, path: str, query: Mapping[str, object], accept: str, body: object = None, headers: Mapping[str, str] | None = None
-    ) -> Answer:
-        """A request that only reads: it is sent again where an answer is lost. An empty list in `query` is sent as such."""
-        given = {name: value for name, value in query.items() if value not in (None, False)}
-        words = {n: ",".join(map(str, v)) if isinstance(v, (list, tuple)) else v for n, v in given.items()}
-        sent = {"Accept": accept, "Accept-Encoding": self._options["encoding"], **self._headers, **(headers or {})}
-        if body is not None:
-            sent["Content-Type"] = "application/json"
-        address = f"{self.url}/api/v1/{path}?{urlencode({'version': '1.0.0', **words})}"
-        answer = self.fetch(address, sent, None if body is None else json.dumps(body).encode())
+    def ask(self, path: str, query: Mapping[str, object], accept: str, body: object = None) -> Answer:
+        """A request that only reads: it is sent again where an answer is lost."""
+        words = {name: ",".join(map(str, v)) if isinstance(v, (list, tuple)) else v for name, v in query.items() if v is not None}
+        address = f"{self._url}/api/v1/{path}?{urlencode({'version': '1.0.0', **words})}"
+        headers = {"Accept": accept, "Content-Type": "application/json", **self._headers}
+        answer = self.fetch(address, headers, None if body is None else json.dumps(body).encode())
         media_type = answer.header("Content-Type").partition(";")[0].strip().lower()
         if media_type != accept:
             with answer:
                 raise answer.error("UNEXPECTED-ANSWER", f"{path} came as {media_type or 'no media type'}, and not {accept}")
         return answer
-
-    def fetch(self, address: str, headers: Mapping[str, str], body: bytes | None = None) -> Answer:
-        """Whatever is at an address: without credentials in `headers`, it gets none."""
-        request = urllib.request.Request(address, body, {"User-Agent": "grandlivre-python", **headers})
-        attempt = 1
-        while True:
-            try:
-                return self._fetch_once(request)
-            except GrandlivreError as error:
-                most = self.attempts if self._has_answered else min(_FIRST_ATTEMPTS_MAX, self.attempts)
-                wait = error.retry_after or 0
-                may_pass = error.code == "CONNECTION-FAILED" or error.status in (429, 502, 503, 504)
-                if not may_pass or attempt >= most or wait > _RETRY_AFTER_MAX:
-                    raise
-                self._pause(attempt, wait)
-                attempt += 1
 
     def whole(self, path: str, query: Mapping[str, object]) -> Any:
         """A short answer in JSON."""
@@ -157,6 +153,21 @@ class Service:
                 yield answer.json()
 
         return next(self.through_losses(connection, path))
+
+    def fetch(self, address: str, headers: Mapping[str, str], body: bytes | None = None) -> Answer:
+        """Whatever is at an address. It gets no credentials but those in `headers`."""
+        request = urllib.request.Request(address, body, {"User-Agent": "grandlivre-python", **headers})
+        for attempt in range(1, self.attempts + 1):
+            try:
+                return self._fetch_once(request)
+            except GrandlivreError as error:
+                most = self.attempts if self._has_answered else min(_FIRST_ATTEMPTS_MAX, self.attempts)
+                wait = error.retry_after or 0
+                may_pass = error.code == "CONNECTION-FAILED" or error.status in (429, 502, 503, 504)
+                if not may_pass or attempt >= most or wait > _RETRY_AFTER_MAX:
+                    raise
+                self._pause(attempt, wait)
+        raise AssertionError("the last attempt returns or raises")
 
     def through_losses(self, connection: Callable[[], Iterator[T]], what: str) -> Iterator[T]:
         """What comes over as many connections as it takes. Each goes on where the one before was lost; one that returns has
@@ -181,7 +192,7 @@ class Service:
     def _fetch_once(self, request: urllib.request.Request) -> Answer:
         named = f"{request.get_method()} {request.type}://{request.host}{urlsplit(request.full_url).path}"
         try:
-            answer = Answer(self._opener.open(request, timeout=self._options["timeout"]))
+            answer = Answer(self._opener.open(request, timeout=self._timeout))
         except LOST as error:
             why = error.reason if isinstance(error, URLError) else error or type(error).__name__
             raise GrandlivreError("CONNECTION-FAILED", f"{named}: {why}") from error
@@ -193,9 +204,6 @@ class Service:
         with answer:
             try:
                 said = answer.json()["error"]
-                details = said.get("details")
-                facts["details"] = details if isinstance(details, dict) else {}
-                raise answer.error(str(said["code"]), str(said["message"]), **facts)
+                raise answer.error(str(said["code"]), str(said["message"]), details=said.get("details"), **facts)
             except (*LOST, KeyError, TypeError, AttributeError):
-                message = f"{named} was answered with status {answer.status}"
-                raise answer.error("UNEXPECTED-ANSWER", message, **facts) from None
+                raise answer.error("UNEXPECTED-ANSWER", f"{named} was answered with status {answer.status}", **facts) from None

@@ -13,22 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from .errors import CONTRACT, GrandlivreError
+from .service import CONTRACT, GrandlivreError
 
 LAST_ENTRY = 9007199254740991
 EVERY_ID = (0, LAST_ENTRY)
 # Ids of entries, both ends included, ascending and disjoint.
 Ranges = Sequence[tuple[int, int]]
-_TYPES = {
-    "bigint": pa.int64(),
-    "date": pa.date32(),
-    "timestamptz": pa.timestamp("us", "UTC"),
-    "boolean": pa.bool_(),
-    "numeric(18,2)": pa.decimal128(18, 2),
-    "numeric(18,6)": pa.decimal128(18, 6),
-    "text": pa.string(),
-    "json": pa.string(),
-}
+_TYPES = {"bigint": pa.int64(), "date": pa.date32(), "timestamptz": pa.timestamp("us", "UTC"), "boolean": pa.bool_()}
+_TYPES |= {"text": pa.string(), "json": pa.string()}
+_TYPES |= {"numeric(18,2)": pa.decimal128(18, 2), "numeric(18,6)": pa.decimal128(18, 6)}
 # Of each table, in the order of the service.
 SCHEMAS: Mapping[str, Any] = {
     table: pa.schema([(name, _TYPES[kind]) for name, kind in columns.items()]) for table, columns in CONTRACT["tables"].items()
@@ -37,7 +30,7 @@ SCHEMAS: Mapping[str, Any] = {
 _ESCAPES = {"\\": "\\", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 # None comes as it is. The parser would end a row at a carriage return.
 _NEVER = (b"\0", b"\b", b"\v", b"\f", b"\r")
-# In one mebibyte at a time, two fifths of the time would go into calls.
+# Of one mebibyte at a time, two fifths of the time would go into calls.
 _PARSED_AT_ONCE = 4 << 20
 _PARSING = csv.ParseOptions(delimiter="\t", quote_char=False, escape_char=False, ignore_empty_lines=False)
 
@@ -47,13 +40,9 @@ class TableCheck:
 
     def __init__(self, table: str, society: str, ranges: Ranges, fail: Callable[[str], Exception]) -> None:
         self._table, self._society, self._ranges, self._fail = table, society, ranges, fail
-        self._held: list[bytes] = []
-        self._batches: list[Any] = []
-        self._parsed = 0
-        names = SCHEMAS[table].names
-        self._keys = [names[0], "movement_id"] if table == "movements" else [names[0]]
-        texts = dict.fromkeys(names, pa.string())
-        self._converting = csv.ConvertOptions(column_types=texts, null_values=[r"\N"], strings_can_be_null=True)
+        self._schema = SCHEMAS[table]
+        self._keys = ["entry_id", "movement_id"] if table == "movements" else self._schema.names[:1]
+        self._held, self._batches, self._parsed = list[bytes](), list[Any](), 0
         self.count = 0
         # The ids of the last row: entry and movement, or its own.
         self.last: tuple[int, ...] = (-1,)
@@ -62,8 +51,7 @@ class TableCheck:
     def take(self, block: bytes) -> int:
         """Whole lines. Returns how many. Raises, maybe later, if one is not what COPY writes, or not in its place."""
         self._held.append(block)
-        rows = block.count(b"\n")
-        self.count += rows
+        self.count += (rows := block.count(b"\n"))
         if sum(map(len, self._held)) >= _PARSED_AT_ONCE:
             self._parse()
         return rows
@@ -71,72 +59,61 @@ class TableCheck:
     def result(self) -> pa.Table:
         """All rows, every one of them checked."""
         self._parse()
-        return pa.Table.from_batches(self._batches, SCHEMAS[self._table])
+        return pa.Table.from_batches(self._batches, self._schema)
 
     def _parse(self) -> None:
         block, self._held = b"".join(self._held), []
         if not block:
             return
-        names = SCHEMAS[self._table].names
+        names = self._schema.names
         reading = csv.ReadOptions(use_threads=False, column_names=names, block_size=len(block) + 1)
+        texts = dict.fromkeys(names, pa.string())
+        converting = csv.ConvertOptions(column_types=texts, null_values=[r"\N"], strings_can_be_null=True)
         try:
-            if any(sign in block for sign in _NEVER):
-                raise pa.ArrowInvalid("a character came that COPY escapes")
-            texts = csv.read_csv(pa.BufferReader(block), reading, _PARSING, self._converting)
+            read = csv.read_csv(pa.BufferReader(block), reading, _PARSING, converting)
         except pa.ArrowInvalid as error:
             raise self._wrong(f"or one after it is no row: {error}") from None
-        columns = [self._column(field, texts[field.name].combine_chunks()) for field in SCHEMAS[self._table]]
-        batch = pa.RecordBatch.from_arrays(columns, schema=SCHEMAS[self._table])
+        self._require(not any(sign in block for sign in _NEVER), "or one after it has a character that COPY escapes")
+        columns = [self._column(field, read[field.name].combine_chunks()) for field in self._schema]
+        batch = pa.RecordBatch.from_arrays(columns, schema=self._schema)
+        self._require(self._parsed + batch.num_rows == self.count, "or one after it is an empty line")
         self._take_ids([_integers(batch[key]) for key in self._keys])
         if self._table == "movements":
             self.debit += pc.sum(batch["debit"]).as_py()
             self.credit += pc.sum(batch["credit"]).as_py()
         self._batches.append(batch)
-        self._parsed += batch.num_rows
-        if self._parsed != self.count:
-            raise self._wrong("or one before it is an empty line")
+        self._parsed = self.count
 
-    def _wrong(self, what: str, row: int = 0) -> Exception:
-        return self._fail(f"row {self._parsed + row + 1} of {self._table} {what}")
+    def _wrong(self, what: str) -> Exception:
+        return self._fail(f"row {self._parsed + 1} of {self._table} {what}")
+
+    def _require(self, holds: bool, what: str) -> None:
+        if not holds:
+            raise self._wrong(what)
 
     def _column(self, field: Any, texts: Any) -> Any:
         """The values of a column. Written back they have to be the same texts: a copy would give other lines otherwise."""
-        if field.type == pa.string():
-            return self._unescaped(field.name, texts)
         try:
+            if field.type == pa.string():
+                return _unescaped(texts) if _has(texts, "\\") else texts
             values = pc.equal(texts, "t") if field.type == pa.bool_() else texts.cast(field.type)
-        except pa.ArrowInvalid as error:
-            raise self._wrong(f"or one after it has as {field.name} what COPY does not write: {error}") from None
-        is_needed = field.name in (*self._keys, "debit", "credit")
-        if not (written := _written(values)).equals(texts) or (texts.null_count and is_needed):
-            row = pc.index(pc.coalesce(pc.equal(written, texts), texts.is_null() if texts.null_count else False), False)
-            raise self._wrong(f"has as {field.name} what COPY does not write", row.as_py())
-        return values
-
-    def _unescaped(self, name: str, texts: Any) -> Any:
-        if not _has(texts, "\\"):
-            return texts
-        is_escaped = pc.match_substring(texts, "\\")
-        try:
-            # No text has a NUL, which joins them: one pass costs a third of one for each.
-            plain = re.sub(r"\\(.?)", lambda sign: _ESCAPES[sign[1]], "\0".join(texts.filter(is_escaped).to_pylist()))
-        except KeyError as error:
-            raise self._wrong(f"or one after it has as {name} what COPY does not write: an escaped {error}") from None
-        return pc.replace_with_mask(texts, is_escaped, pa.array(plain.split("\0"), pa.string()))
+            is_there = texts.null_count == 0 or field.name not in (*self._keys, "debit", "credit")
+            if is_there and _written(values).equals(texts):
+                return values
+        except (pa.ArrowInvalid, KeyError):
+            pass
+        raise self._wrong(f"or one after it has as {field.name} what COPY does not write, or Arrow not hold")
 
     def _take_ids(self, columns: Sequence[Sequence[int]]) -> None:
         places = list(zip(*columns, strict=True))
         before = [self.last, *places[:-1]]
-        if not all(map(lt, before, places)):
-            row = next(row for row, place in enumerate(places) if place <= before[row])
-            raise self._wrong(f"has the id {places[row]} after {before[row]}", row)
-        if min(map(min, columns)) < 0 or max(map(max, columns)) > LAST_ENTRY:
-            raise self._wrong("or one after it has an id beyond all")
-        is_part = self._table == "movements" and list(self._ranges) != [EVERY_ID]
-        if outside := [entry for entry in set(columns[0]) if is_part and not holds(self._ranges, entry)]:
-            raise self._wrong(f"or one after it is of entry {outside[0]}, which was not announced")
-        if self._table == "folders" and columns[0] != [int(self._society)]:
-            raise self._wrong("is not the row of the folder")
+        self._require(all(map(lt, before, places)), "or one after it has an id that is not after the one before")
+        is_id = min(map(min, columns)) >= 0 and max(map(max, columns)) <= LAST_ENTRY
+        self._require(is_id, "or one after it has an id beyond all")
+        is_all = self._table != "movements" or list(self._ranges) == [EVERY_ID]
+        is_announced = is_all or all(holds(self._ranges, entry) for entry in set(columns[0]))
+        self._require(is_announced, "or one after it is of an entry that was not announced")
+        self._require(self._table != "folders" or columns[0] == [int(self._society)], "is not that of the folder")
         self.last = places[-1]
 
 
@@ -160,9 +137,9 @@ def merged(before: pa.Table, ranges: Ranges, new: pa.Table) -> pa.Table:
     """Movements without those of entries in the ranges, and with the new ones in their places."""
     before, pieces, place = _ordered("movements", before), [], 0
     for first, last in ranges:
-        pieces += [_between(before, place, first - 1), _between(new, first, last)]
+        pieces += [_between(before, place, first), _between(new, first, last + 1)]
         place = last + 1
-    return pa.concat_tables([*pieces, _between(before, place, LAST_ENTRY)])
+    return pa.concat_tables([*pieces, _between(before, place, LAST_ENTRY + 1)])
 
 
 def joined(books: Mapping[str, Mapping[str, pa.Table]], name: str) -> pa.Table:
@@ -172,12 +149,6 @@ def joined(books: Mapping[str, Mapping[str, pa.Table]], name: str) -> pa.Table:
         ids = pa.repeat(pa.scalar(int(society), pa.int64()), book[name].num_rows)
         tables.append(book[name] if name == "folders" else book[name].add_column(0, "society_id", ids))
     return pa.concat_tables(tables)
-
-
-def tuples_of(table: pa.Table) -> Iterator[tuple[Any, ...]]:
-    """The rows in the order of the columns: int, Decimal, date, datetime, bool, str, or None."""
-    for batch in table.to_batches(max_chunksize=10_000):
-        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def _written(column: Any) -> Any:
@@ -199,23 +170,29 @@ def _has(texts: Any, sign: str) -> bool:
     return data is not None and re.search(re.escape(sign.encode()), data) is not None
 
 
+def _unescaped(texts: Any) -> Any:
+    """Raises KeyError for what is no escape of COPY. No text has a NUL, which joins those that have one."""
+    is_escaped = pc.match_substring(texts, "\\")
+    plain = re.sub(r"\\(.?)", lambda sign: _ESCAPES[sign[1]], "\0".join(texts.filter(is_escaped).to_pylist()))
+    return pc.replace_with_mask(texts, is_escaped, pa.array(plain.split("\0"), pa.string()))
+
+
 def _integers(column: Any) -> list[int]:
     """Of a column without nulls: ten times as fast as its `to_pylist`."""
     return memoryview(column.buffers()[1]).cast("q")[column.offset : column.offset + len(column)].tolist()
 
 
-def _between(movements: pa.Table, first: int, last: int) -> pa.Table:
-    entries = movements["entry_id"]
-    start = bisect_left(entries, first, key=lambda entry: entry.as_py())
-    return movements.slice(start, bisect_left(entries, last + 1, lo=start, key=lambda entry: entry.as_py()) - start)
+def _between(movements: pa.Table, first: int, end: int) -> pa.Table:
+    start, stop = (bisect_left(movements["entry_id"], entry, key=lambda each: each.as_py()) for entry in (first, end))
+    return movements.slice(start, stop - start)
 
 
 def _ordered(name: str, table: pa.Table) -> pa.Table:
     """By entry and movement, or by the id in the first column."""
-    keys = ["entry_id", "movement_id"] if name == "movements" else SCHEMAS[name].names[:1]
     try:
         table = table.select(SCHEMAS[name].names).cast(SCHEMAS[name])
     except (KeyError, pa.ArrowException) as error:
         raise GrandlivreError("INVALID-OPTION", f"The table {name} is not one of a ledger: {error}") from error
+    keys = ["entry_id", "movement_id"] if name == "movements" else SCHEMAS[name].names[:1]
     places = list(zip(*(table[key].to_pylist() for key in keys), strict=True))
     return table if places == sorted(places) else table.sort_by([(key, "ascending") for key in keys])

@@ -49,7 +49,7 @@ export interface WebhookRequest {
   lastSequence?: number
 }
 
-const reasons = {
+export const refusalReasons = {
   'signature-missing': 'The header signature is missing, or is not 64 hexadecimal digits',
   'date-missing': 'The header date is missing, or is not a number of milliseconds',
   'webhook-headers-missing':
@@ -61,7 +61,7 @@ const reasons = {
   'body-without-events': 'The body is signed, but is not a JSON array of events',
 } as const
 
-export type WebhookRefusal = keyof typeof reasons
+export type WebhookRefusal = keyof typeof refusalReasons
 
 export type VerifiedWebhook =
   | {
@@ -208,7 +208,7 @@ function epochOf(headers: WebhookRequest['headers']): number | null {
 }
 
 function refused(reason: WebhookRefusal): VerifiedWebhook {
-  const message = reasons[reason]
+  const message = refusalReasons[reason]
   return { valid: false, reason, message, body: JSON.stringify({ reason, message }) }
 }
 
