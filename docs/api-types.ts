@@ -1,7 +1,8 @@
 /**
  * Writes packages/partner/src/client/api/routes.ts from the OpenAPI document: the types of the routes and of what they
  * return, and the values of parameters. `npm run docs:api`. The document becomes one JSON schema, because the
- * library turns schemas into types, not routes.
+ * library turns schemas into types, not routes. One that does, openapi-typescript, writes 281 KB for these 46, needs
+ * TypeScript 5 beside ours, and would leave what a call takes and answers to conditional types.
  */
 import { writeFileSync } from 'node:fs'
 import { compile, type JSONSchema } from 'json-schema-to-typescript'

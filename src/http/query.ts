@@ -36,7 +36,7 @@ export const version = text()
     else if (!versions.includes(value))
       context.addIssue({ code: 'custom', message: 'is not supported', params: { kind: unsupportedVersion } })
   })
-  .openapi({ type: 'string', enum: versions, description: 'Version of the format', example: '1.0.0' })
+  .meta({ type: 'string', const: versions[0], description: 'Version of the format', example: '1.0.0' })
 
 /** An id in the OpenAPI document, for schemas that the library cannot describe by itself. */
 export const idSchema = { type: 'string', pattern: idPattern.source } as const

@@ -16,8 +16,10 @@ import { type SampleStage, setSampleStage } from '../support/stages/sample-stage
 import { until } from '../support/until.ts'
 
 const root = resolve(import.meta.dirname, '../..')
-/** The queries of sql.md have a test of their own. */
-const guides = (await readdir(join(root, 'docs/guides'))).filter((name) => /(?<!^sql)\.md$/.test(name))
+/** The queries of sql.md and the programs of generated-clients.md have tests of their own. */
+const guides = (await readdir(join(root, 'docs/guides'))).filter((name) =>
+  /(?<!^sql|^generated-clients)\.md$/.test(name),
+)
 const textOf = (guide: string) => readFileSync(join(root, 'docs/guides', guide), 'utf8')
 
 let stage: SampleStage

@@ -32,4 +32,4 @@ export const Block = z
       .regex(/^[0-9a-f]{64}$/)
       .openapi({ description: 'Of their lines in NDJSON, each with its line feed, in the usual order' }),
   })
-  .openapi('Block')
+  .meta({ id: 'Block' })

@@ -7,6 +7,7 @@ interface Schema {
   $ref?: string
   type?: string | string[]
   enum?: unknown[]
+  const?: unknown
   pattern?: string
   format?: string
   minLength?: number
@@ -52,6 +53,7 @@ function fits(given: Schema, value: unknown): boolean {
     return Number.isInteger(value) && Number(value) >= schema.minimum! && Number(value) <= schema.maximum!
   if (typeof value !== 'string') return false
   if (schema.enum && !schema.enum.includes(value)) return false
+  if (schema.const !== undefined && schema.const !== value) return false
   if (schema.pattern !== undefined && !new RegExp(schema.pattern, 'u').test(value)) return false
   if (value.length < (schema.minLength ?? 0) || value.length > (schema.maxLength ?? Infinity)) return false
   if (schema.format === 'date') return !Number.isNaN(Date.parse(value)) && !value.includes('02-30')

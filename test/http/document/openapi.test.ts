@@ -70,6 +70,7 @@ describe('the OpenAPI document', () => {
       name: string
       schema: {
         enum?: unknown
+        const?: unknown
         pattern?: unknown
         format?: unknown
         maximum?: unknown
@@ -80,8 +81,15 @@ describe('the OpenAPI document', () => {
       .flatMap((methods) => Object.values(methods as Record<string, { parameters?: Parameter[] }>))
       .flatMap((route) => route.parameters ?? [])
     expect(parameters.length).toBeGreaterThan(20)
-    const isStated = ({ enum: words, pattern, format, maximum, items }: Parameter['schema']): boolean =>
-      Boolean(words ?? pattern ?? format ?? maximum) || (items !== undefined && isStated(items))
+    const isStated = ({
+      enum: words,
+      const: word,
+      pattern,
+      format,
+      maximum,
+      items,
+    }: Parameter['schema']): boolean =>
+      Boolean(words ?? word ?? pattern ?? format ?? maximum) || (items !== undefined && isStated(items))
     // `draft` accepts any text; ETags are copied; unknown preferences have no effect; an invalid export id gets 404.
     const free = ['draft', 'if-match', 'if-none-match', 'want-content-digest', 'exportId']
     const unstated = parameters.filter(({ schema }) => !isStated(schema)).map(({ name }) => name)

@@ -1,0 +1,90 @@
+/** Every command and program of the guide on generated clients, run as it stands there against a service. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { clientTools, missingTools } from '../../support/clients.ts'
+import { isOutput, stepsOf } from '../../support/guides/blocks.ts'
+import { startShell } from '../../support/guides/shell.ts'
+import { type SampleStage, setSampleStage } from '../../support/stages/sample-stage.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+const page = readFileSync(join(root, 'docs/guides/generated-clients.md'), 'utf8')
+const [introduction = '', ...parts] = page.split(/^## /m)
+
+/** What each part needs on the path, by its heading. */
+const needs: Record<string, string[]> = {
+  'TypeScript: openapi-typescript': ['openapi-typescript', 'tsc'],
+  'Python: openapi-python-client': ['python3', 'openapi-python-client'],
+  'Python: datamodel-code-generator': ['python3', 'datamodel-codegen'],
+  'Go: oapi-codegen': ['go', 'oapi-codegen'],
+  'Java: openapi-generator': ['java', 'javac', 'mvn'],
+}
+
+let stage: SampleStage
+
+beforeAll(async () => {
+  stage = await setSampleStage(4_000)
+})
+
+afterAll(() => stage?.close())
+
+const filled = (text: string) =>
+  text
+    .replace('https://ledger.example.com', stage.url)
+    .replace('glv_api_...', stage.credentials.companyToken)
+    .replace('glv_secret_...', stage.credentials.thirdPartySecret)
+
+/** As after the command that installs the packages of npm. */
+const linkPackages = (folder: string) =>
+  symlink(join(root, '.cache/clients/npm/node_modules'), join(folder, 'node_modules'))
+
+test('each part of the guide is tried', () => {
+  expect(parts.map((part) => part.split('\n', 1)[0])).toEqual(Object.keys(needs))
+})
+
+test('the guide names the versions that are tried', () => {
+  const pinned = (name: string) =>
+    readFileSync(join(import.meta.dirname, 'clients', name), 'utf8')
+      .split('\n')
+      .filter(Boolean)
+  const { dependencies } = JSON.parse(pinned('package.json').join('\n'))
+  const named = [
+    `openapi-typescript@${dependencies['openapi-typescript']}`,
+    `typescript@${dependencies.typescript}`,
+    ...pinned('requirements.txt'),
+    ...pinned('go.txt').filter((tool) => tool.includes('oapi-codegen')),
+  ]
+  expect(named.length).toBe(5)
+  for (const tool of named) expect(page).toContain(tool)
+})
+
+for (const part of parts) {
+  const [heading = ''] = part.split('\n', 1)
+  const missing = missingTools(...(needs[heading] ?? []))
+  test.skipIf(missing.length > 0)(heading, async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'grandlivre-client-'))
+    await linkPackages(folder)
+    await writeFile(join(folder, 'package.json'), '{}')
+    const shell = startShell(folder, clientTools)
+    let printed = () => ''
+    let outputs = 0
+    try {
+      for (const step of [...stepsOf(introduction), ...stepsOf(part)])
+        if (step.kind === 'file') writeFileSync(join(folder, step.name), step.text)
+        else if (step.kind === 'run') printed = await shell.run(filled(step.text))
+        else if (step.kind === 'output') {
+          outputs += 1
+          // Maven colours even what it does not print.
+          const shown = stripVTControlCharacters(printed())
+          expect(isOutput(shown, step.text), `${shown}\n--- instead of\n${step.text}`).toBe(true)
+        }
+      expect(outputs).toBe(1)
+    } finally {
+      await shell.close()
+      await rm(folder, { recursive: true, force: true })
+    }
+  })
+}
