@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { delimiter, join, resolve } from 'node:path'
 
-const installed = resolve(import.meta.dirname, '../../.cache/clients')
+const installed = resolve(import.meta.dirname, '../../../.cache/clients')
 
 /** With the tools on the path. */
 export const clientTools: NodeJS.ProcessEnv = {
