@@ -36,14 +36,24 @@ export async function buildSite(out: string, base: string): Promise<void> {
   if (existsSync(out) && readdirSync(out).length > 0 && !existsSync(join(out, 'llms.txt')))
     throw new Error(`--out ${out} holds something else: name a folder that is empty or not there`)
   const { build } = await import('vitepress')
-  const draft = `${out}.new`
-  rmSync(draft, { recursive: true, force: true })
-  await build(join(root, 'docs'), { outDir: draft, base })
-  for (const page of globSync('**/*.html', { cwd: draft })) takeScriptsOut(draft, page, base)
-  copyFileSync(join(root, 'src/http/reference/page/icon.svg'), join(draft, 'favicon.svg'))
-  writeMarkdown(draft, base)
-  rmSync(out, { recursive: true, force: true })
-  renameSync(draft, out)
+  const draft = `${out}.new-${process.pid}`
+  try {
+    await build(join(root, 'docs'), {
+      outDir: draft,
+      base,
+      // Another build may run at the same time.
+      onAfterConfigResolve: (config) => {
+        config.tempDir += `-${process.pid}`
+      },
+    })
+    for (const page of globSync('**/*.html', { cwd: draft })) takeScriptsOut(draft, page, base)
+    copyFileSync(join(root, 'src/http/reference/page/icon.svg'), join(draft, 'favicon.svg'))
+    writeMarkdown(draft, base)
+    rmSync(out, { recursive: true, force: true })
+    renameSync(draft, out)
+  } finally {
+    rmSync(draft, { recursive: true, force: true })
+  }
 }
 
 /** Of all pages they are the same: dark or light, which keys a Mac has. The file runs before the page is drawn, as they did. */

@@ -4,7 +4,7 @@
  * the file is read again for it, as pictures are for everyone.
  */
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
@@ -44,12 +44,16 @@ const types: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
 }
 
-/** @param cacheControl for files whose name changes with their content; any other is asked for again each time */
+/**
+ * @param cacheControl for files whose name changes with their content; any other is asked for again each time
+ * @throws ENOENT or ENOTDIR if there is no such file
+ */
 export async function answerAsset(c: Context<Edge>, file: URL, cacheControl = 'no-cache'): Promise<Response> {
+  const { mtimeMs } = await stat(file)
   const ending = extname(file.pathname)
   const isCompressed =
     ending !== '.png' && new Negotiator(c.env.incoming).encodings(['gzip', 'identity'])[0] === 'gzip'
-  const { hash, compressed } = await keptOf(file)
+  const { hash, compressed } = await keptOf(file, mtimeMs)
   const etag = isCompressed ? `"${hash}-gzip"` : `"${hash}"`
   const headers: Record<string, string> = {
     ...headersOfAll,
@@ -72,12 +76,14 @@ interface Kept {
   compressed: Uint8Array<ArrayBuffer>
 }
 
-const kept = new Map<string, Promise<Kept>>()
+const kept = new Map<string, { mtimeMs: number; loaded: Promise<Kept> }>()
 
-function keptOf(file: URL): Promise<Kept> {
-  const loaded = kept.get(file.href) ?? load(file)
-  kept.set(file.href, loaded)
-  // A file that could not be read is tried again.
+/** Read again when the file has changed, and when it could not be read. */
+function keptOf(file: URL, mtimeMs: number): Promise<Kept> {
+  const before = kept.get(file.href)
+  if (before?.mtimeMs === mtimeMs) return before.loaded
+  const loaded = load(file)
+  kept.set(file.href, { mtimeMs, loaded })
   loaded.catch(() => kept.delete(file.href))
   return loaded
 }

@@ -1,5 +1,14 @@
 /** The site of the documentation, its files and what `/docs/` answers; site-in-browser.slow.test.ts has what a reader sees. */
-import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  globSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -162,6 +171,8 @@ test('no path leads out of the folder', async () => {
     '/docs/guides',
     '/docs/nothing.html',
     '/docs/index.html%00',
+    '/docs/index.html/x.html',
+    '/docs/.vitepress/config.ts',
   ])
     expect([path, await statusOf(path)]).toEqual([path, 404])
 })
@@ -186,7 +197,12 @@ test('an installation without the site says what makes it, and has it from then 
     for (const path of ['/docs/', '/docs/errors.html', '/llms.txt'])
       expect((await request(url + path)).body).toMatch(/npm run docs:site.*\/docs\/api\//)
     cpSync(folder, join(empty, 'site'), { recursive: true })
+    const errors = join(empty, 'site/errors.html')
     expect((await request(`${url}/docs/errors.html`)).body).toBe(html.get('errors.html'))
+    // A site that is made again is there at once.
+    writeFileSync(errors, '<title>Other</title>')
+    utimesSync(errors, 0, 0)
+    expect((await request(`${url}/docs/errors.html`)).body).toBe('<title>Other</title>')
   } finally {
     server.close()
     rmSync(empty, { recursive: true })
