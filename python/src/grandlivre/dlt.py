@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, cast
 
 import dlt
 
@@ -17,7 +17,7 @@ from .firm import Firm
 from .ledgers import Change
 from .service import CONTRACT
 
-_TYPES = {
+_TYPES: dict[str, dict[str, object]] = {
     "timestamptz": {"data_type": "timestamp"},
     "boolean": {"data_type": "bool"},
     "numeric(18,2)": {"data_type": "decimal", "precision": 18, "scale": 2},
@@ -41,7 +41,7 @@ def grandlivre(
             had = known.get(change.society)
             for table in change.tables:
                 yield from _replaced(table, change, had is not None)
-            known[change.society] = {**change.known}
+            known[change.society] = cast("dict[str, Any]", change.known).copy()
             changed.append(change.society)
         for digests in firm.digests(changed):
             # With those of another state, what differs would be passed over once the cursor is refused.

@@ -117,8 +117,8 @@ class Service:
     def __init__(self, url: str, credentials: Mapping[str, str | None], **options: Any) -> None:
         parsed = urlsplit(url)
         is_address = parsed.scheme in ("http", "https") and parsed.hostname and not parsed.query and "@" not in parsed.netloc
-        right = {name: value is None or re.fullmatch(r"[\x21-\x7e]+", value) for name, value in credentials.items()}
-        right |= {"url": is_address, "encoding": options["encoding"] in ("gzip", "identity")}
+        right: dict[str, object] = {"url": is_address, "encoding": options["encoding"] in ("gzip", "identity")}
+        right |= {name: value is None or re.fullmatch(r"[\x21-\x7e]+", value) for name, value in credentials.items()}
         right |= {name: options[name] > 0 for name in ("attempts", "timeout")}
         if wrong := [name for name, holds in right.items() if not holds]:
             raise GrandlivreError("INVALID-OPTION", f"{', '.join(wrong)}: not what it has to be (see Firm)")

@@ -27,10 +27,11 @@ def verify_webhook(
     headers: Mapping[str, str], body: bytes, *, secret: str | Sequence[str] | None = None,
     signing_secret: str | Sequence[str] | None = None, now: float | None = None, tolerance: float = 300,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """The events of a delivery. Checks `signature` with the partner secret, and `webhook-signature` (Standard Webhooks) with the signing secret of
-    the subscription, `whsec_...`. Of several secrets one has to fit; of both kinds, both. Compares in constant time.
+    """The events of a delivery. Checks `signature` with the partner secret, and `webhook-signature` (Standard Webhooks) with
+    the signing secret of the subscription, `whsec_...`. Of several secrets one has to fit; of both kinds, both.
 
-    `body` is the raw one; what the headers say of numbers and epoch is not signed. `now` and `tolerance` are in seconds. Raises WebhookRefused, or ValueError without a secret.
+    `body` is the raw one. `now` and `tolerance` are in seconds. Compares in constant time. Raises WebhookRefused, or ValueError
+    without a secret.
     """
     given = {name.lower(): value for name, value in headers.items()}
     kinds = [(check, secrets) for check, secrets in ((_partner, secret), (_standard, signing_secret)) if secrets is not None]
