@@ -1,4 +1,4 @@
-/** The scripts of `grandlivre completion`, in shells that somebody types into. */
+/** The scripts of `grandlivre completion`, in shells that somebody types into, and `version`. */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,6 +7,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { runInTerminal } from '../../../../../docs/terminal-run.ts'
 import { environment } from '../../../../../test/support/process.ts'
+import { version } from '../../../src/version.ts'
 import { grandlivre } from '../../support/cli/command-line.ts'
 
 const isThere = (program: string) => spawnSync(program, ['--version']).status === 0
@@ -58,6 +59,15 @@ describe.each([
       rmSync(folder, { recursive: true })
     }
   })
+})
+
+test('version names the package, its API, Node and the platform', async () => {
+  const { out } = await grandlivre({}, ['version', '--json'])
+  const { version: node } = process
+  const platform = `${process.platform}-${process.arch}`
+  expect(JSON.parse(out)).toEqual({ grandlivre: version, api: '1.0.0', node: node.slice(1), platform })
+  const lines = `grandlivre ${version}\napi        1.0.0\nnode       ${node.slice(1)}\nplatform   ${platform}\n`
+  expect(await grandlivre({}, ['version'])).toEqual({ code: 0, out: lines, error: '' })
 })
 
 test('a shell that is not known is wrong usage', async () => {
