@@ -15,7 +15,7 @@ export interface Page {
   path: string
   /** Its first heading. */
   title: string
-  /** The first sentence below it. */
+  /** The first sentence below it, and its sections. */
   summary: string
 }
 
@@ -97,6 +97,7 @@ export function readSections(): Section[] {
   }))
 }
 
+/** The page above all sections. */
 export const readHome = (): Page => readPage(home)
 
 function othersIn(folder: string, named: ReadonlySet<string>): string[] {
@@ -115,19 +116,22 @@ function readPage(source: string): Page {
     source,
     path: paths[source] ?? posix.relative('docs', source),
     title,
-    summary: firstSentence(rest),
+    summary: summaryOf(rest),
   }
 }
 
 /** Without lists, tables, code and links. */
-function firstSentence(markdown: string): string {
-  const prose = markdown.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '').split(/\n{2,}/)
-  const paragraph = prose.find((text) => /^\s*[\p{L}*`[]/u.test(text) && text.length > 60) ?? ''
+function summaryOf(markdown: string): string {
+  const prose = markdown.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '')
+  const headings = [...prose.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading)
+  const paragraph =
+    prose.split(/\n{2,}/).find((text) => /^\s*[\p{L}*`[]/u.test(text) && text.length > 60) ?? ''
   const plain = paragraph
     .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replaceAll(/\s+/g, ' ')
     .trim()
-  return /^.{20,}?\.(?= |$)/.exec(plain)?.[0] ?? plain.replace(/:$/, '.')
+  const sentence = /^.{20,}?\.(?= |$)/.exec(plain)?.[0] ?? plain.replace(/:$/, '.')
+  return headings.length === 0 ? sentence : `${sentence} Sections: ${headings.join(', ')}.`
 }
 
 /** The anchor of a heading, as GitHub makes it, so that links work in a checkout and on the site. */

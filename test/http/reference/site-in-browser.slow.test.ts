@@ -144,6 +144,7 @@ describe.skipIf(!isChromiumInstalled)('the site in a browser', () => {
     await api.goto(`${stage.service.url}/docs#/Ledger/get-mad-movements`)
     await api.locator('#operations-Ledger-get-mad-movements.is-open').waitFor()
     expect(new URL(api.url()).pathname).toBe('/docs/api/')
+    expect(await api.getByRole('link', { name: 'Documentation' }).getAttribute('href')).toMatch(/\/docs\/$/)
     await api.close()
   })
 

@@ -21,6 +21,7 @@ async function draw() {
     read('/docs/api/demo-credentials.json'),
   ])
   spec.servers = [{ url: location.origin }]
+  spec.externalDocs = { description: 'Documentation', url: '/docs/' }
   prepareOperations(spec, demo)
   listContents(spec)
   const ui = globalThis.SwaggerUIBundle({
