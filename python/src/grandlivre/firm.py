@@ -117,6 +117,8 @@ class Firm:
         came as, and hashed: a value that was changed, a row that was added or is missing shows."""
         for digests in self.digests(list(books)):
             book, blocks = books[digests.society], digests.blocks
+            if missing := [name for name in (*WHOLE_TABLES, "movements") if name not in book]:
+                raise GrandlivreError("INVALID-OPTION", f"The copy of {digests.society} lacks the tables {', '.join(missing)}")
             tables = {name: _by_places(lines_of(name, book[name]), [EVERY_ID])[EVERY_ID][1] for name in WHOLE_TABLES}
             found = _by_places(lines_of("movements", book["movements"]), sorted([*blocks, *rest_of(list(blocks))]))
             entries = [place for place in found if found[place] != blocks.get(place, _NOTHING)]

@@ -83,9 +83,8 @@ class Wanted:
 
     def entries(self) -> Ranges:
         """The last of too many ranges holds what lies between, too."""
-        *ranges, last = [(first, last) for first, last in self.known.get("entries", ())] or [(0, -1)]
-        wanted = [*ranges[: _RANGES_MAX - 1], ((ranges[_RANGES_MAX - 1 :] or [last])[0][0], last[1])]
-        return wanted if last != (0, -1) else []
+        ranges = [(first, last) for first, last in self.known.get("entries", ())]
+        return ranges if len(ranges) <= _RANGES_MAX else [*ranges[: _RANGES_MAX - 1], (ranges[_RANGES_MAX - 1][0], ranges[-1][1])]
 
     def request(self) -> dict[str, object]:
         entries = [[str(first), str(last)] for first, last in self.entries()]
@@ -110,13 +109,13 @@ def rest_of(ranges: Ranges) -> list[tuple[int, int]]:
 
 def read_ranges(pairs: Sequence[Any], fail: Callable[[str], Exception]) -> list[tuple[int, int]]:
     """Pairs of ids as texts, ascending and disjoint."""
-    is_pair = all(isinstance(pair, list) and [misfit({"": each}, {"": ID}) for each in pair] == [None, None] for pair in pairs)
-    ranges = [(int(first), int(last)) for first, last in pairs] if is_pair else [(0, -1)]
-    ends = [-1, *(place for each in ranges for place in each), LAST_ENTRY + 1]
-    is_ascending = all(first <= last for first, last in ranges)
-    if not is_ascending or any(last >= first for last, first in zip(ends[::2], ends[1::2], strict=True)):
+    places = [place for pair in pairs for place in (pair if isinstance(pair, list) and len(pair) == 2 else [None])]
+    ids = [int(place) if isinstance(place, str) and ID.fullmatch(place) else -1 for place in places]
+    ends = [-1, *ids, LAST_ENTRY + 1]
+    is_right = -1 not in ids and all(first <= last for first, last in zip(ids[::2], ids[1::2], strict=True))
+    if not is_right or any(last >= first for last, first in zip(ends[::2], ends[1::2], strict=True)):
         raise fail("the ranges of entries are not ascending and disjoint")
-    return ranges
+    return list(zip(ids[::2], ids[1::2], strict=True))
 
 
 def frames(pieces: Iterator[bytes], fail: Callable[[str], Exception]) -> Iterator[tuple[bytes, bytes]]:

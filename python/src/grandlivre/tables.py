@@ -32,8 +32,6 @@ _ESCAPES = {"\\": "\\", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "
 _NEVER = (b"\0", b"\b", b"\v", b"\f", b"\r")
 # Of one mebibyte at a time, two fifths of the time would go into calls.
 _PARSED_AT_ONCE = 4 << 20
-# The usual pool gives memory back between two blocks, and takes it again: an eighth of the time.
-_POOL = pa.system_memory_pool()
 _PARSING = csv.ParseOptions(delimiter="\t", quote_char=False, escape_char=False, ignore_empty_lines=False)
 
 
@@ -72,7 +70,7 @@ class TableCheck:
         texts = dict.fromkeys(names, pa.string())
         converting = csv.ConvertOptions(column_types=texts, null_values=[r"\N"], strings_can_be_null=True)
         try:
-            read = csv.read_csv(pa.BufferReader(block), reading, _PARSING, converting, memory_pool=_POOL)
+            read = csv.read_csv(pa.BufferReader(block), reading, _PARSING, converting)
         except pa.ArrowInvalid as error:
             raise self._wrong(f"or one after it is no row: {error}") from None
         self._require(not any(sign in block for sign in _NEVER), "or one after it has a character that COPY escapes")
