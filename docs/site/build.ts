@@ -33,7 +33,7 @@ export const ownFolder = join(root, 'site')
 export async function buildSite(out: string, base: string): Promise<void> {
   if (!/^\/(?:[\w.~-]+\/)*$/.test(base))
     throw new Error(`--base ${base} is not a path with a slash at both ends, such as /docs/`)
-  if (existsSync(out) && readdirSync(out).length > 0 && !existsSync(join(out, 'llms.txt')))
+  if (existsSync(out) && readdirSync(out).length > 0 && !existsSync(join(out, 'vp-icons.css')))
     throw new Error(`--out ${out} holds something else: name a folder that is empty or not there`)
   const { build } = await import('vitepress')
   const draft = `${out}.new-${process.pid}`

@@ -11,14 +11,14 @@ const pages = [readHome(), ...sections.flatMap((section) => section.pages)]
 const linkTo = ({ path }: Page) => `/${path.replace(/(?:index)?\.md$/, '')}`
 const startOf = (title: string) => linkTo(sections.find((section) => section.title === title)!.pages[0]!)
 
-/** Markdown is otherwise read from these folders, too. */
 const isPage = new Set(pages.map(({ source }) => source))
+/** Every other Markdown file of the checkout, which would become a page. */
 const others = globSync('**/*.md', {
   cwd: root,
   exclude: (path) => /(?:^|\/)(?:node_modules|dist|\..*)$/.test(String(path)),
 })
 
-/** Have a word of everything in a few sections, so searches would find these first, whatever is asked. */
+/** They have a word of everything in a few sections: a search would find them first, whatever it asks for. */
 const wordyPages = ['CHANGELOG.md', 'src/README.md']
 
 /** The headings, and what is above the second without its tables. */
@@ -52,7 +52,7 @@ export const config: UserConfig<DefaultTheme.Config> = {
   lang: 'en',
   base: '/docs/',
   srcDir: '..',
-  srcExclude: others.filter((path) => !isPage.has(path)),
+  srcExclude: ['site*/**', ...others.filter((path) => !isPage.has(path))],
   rewrites: Object.fromEntries(pages.map(({ source, path }) => [source, path])),
   // Addresses end in .html, so that any web server finds the files.
   cleanUrls: false,

@@ -62,9 +62,9 @@ const synonyms = new Map(
 
 /** Those who use the service come before those who build it. */
 const weights = [
-  [/^\/docs\/guides\//, 1.3],
-  [/^\/docs\/developers\//, 0.5],
-  [/^\/docs\/commands/, 0.7],
+  [/\/guides\//, 1.3],
+  [/\/developers\//, 0.5],
+  [/\/commands\.html/, 0.7],
 ]
 
 export const searchOptions = {

@@ -1,6 +1,6 @@
 /**
  * Files for browsers: the reference of the API and the site. Nothing is read before the first request, so that the start does
- * not pay. The compressed bytes of texts are kept, two megabytes if every page was read; a client without gzip is rare, so
+ * not pay. The compressed bytes of texts are kept, 1.5 MB if every page was read; a client without gzip is rare, so
  * the file is read again for it, as pictures are for everyone.
  */
 import { createHash } from 'node:crypto'

@@ -1,4 +1,5 @@
 /** The site of the documentation, its files and what `/docs/` answers; site-in-browser.slow.test.ts has what a reader sees. */
+import { execFile } from 'node:child_process'
 import {
   cpSync,
   existsSync,
@@ -12,8 +13,9 @@ import {
 import { request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join, posix } from 'node:path'
+import { dirname, join, posix } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 import { serve } from '@hono/node-server'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -223,6 +225,24 @@ test('a folder that holds something else stays as it is, and wrong options are n
         stderr: expect.stringContaining(message),
       })
     expect(readFileSync(join(other, 'letter.txt'), 'utf8')).toBe('Dear Sir')
+  } finally {
+    rmSync(other, { recursive: true })
+  }
+})
+
+test('an installation without development dependencies says why it has no site, and succeeds', async () => {
+  const other = mkdtempSync(join(tmpdir(), 'grandlivre-no-site-'))
+  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env['PATH']}` }
+  const install = () => promisify(execFile)('sh', ['-c', scripts.postinstall], { cwd: other, env })
+  try {
+    // As in the stage of the image that has only package.json by then.
+    expect(await install()).toEqual({ stdout: '', stderr: '' })
+    cpSync(join(root, 'docs/site'), join(other, 'docs/site'), { recursive: true })
+    writeFileSync(join(other, 'package.json'), '{"type":"module"}')
+    expect((await install()).stderr).toMatch(
+      /^The documentation .* VitePress is a development dependency, .*\n$/,
+    )
   } finally {
     rmSync(other, { recursive: true })
   }

@@ -1,7 +1,7 @@
 /** The site of the documentation, as `npm ci` leaves it. */
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { extname, join } from 'node:path'
@@ -16,14 +16,27 @@ export const runBuild = (...options: string[]): Promise<{ stdout: string; stderr
 /** Made again if what it is made of has changed since. */
 export async function currentSite(): Promise<string> {
   const sources = globSync(
-    ['*.md', '{bench,fixtures,src}/README.md', 'docs/**/*.md', 'docs/{site,.vitepress}/*.ts'],
-    {
-      cwd: root,
-    },
+    [
+      '*.md',
+      '{bench,fixtures,src}/README.md',
+      'docs/**/*.md',
+      'docs/{site,.vitepress}/*.ts',
+      'docs/.vitepress/theme/*.js',
+    ],
+    { cwd: root },
   )
   const changedAt = Math.max(...sources.map((source) => statSync(join(root, source)).mtimeMs))
-  const madeAt = statSync(join(ownFolder, 'llms.txt'), { throwIfNoEntry: false })?.mtimeMs ?? 0
-  if (madeAt < changedAt) await runBuild()
+  const isCurrent = () =>
+    (statSync(join(ownFolder, 'llms.txt'), { throwIfNoEntry: false })?.mtimeMs ?? 0) > changedAt
+  if (isCurrent()) return ownFolder
+  const made = `${ownFolder}.new-${process.pid}-of-tests`
+  await runBuild('--out', made)
+  // Tests of another file may use theirs by now.
+  if (isCurrent()) rmSync(made, { recursive: true })
+  else {
+    rmSync(ownFolder, { recursive: true, force: true })
+    renameSync(made, ownFolder)
+  }
   return ownFolder
 }
 
