@@ -1,8 +1,14 @@
 /** A Python with the package of this checkout, which runs what tests send it. */
 import { resolve } from 'node:path'
+import {
+  type Fault,
+  type FaultyProxy,
+  startFaultyProxy,
+} from '../../packages/partner/test/support/client/faulty-proxy.ts'
 import type { Credentials } from '../../src/http/reference/demo-credentials.ts'
-import { startProgram } from '../support/guides/run-program.ts'
+import { firmAccess, startProgram } from '../support/guides/run-program.ts'
 import { packagesOf } from '../support/guides/tools.ts'
+import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
 import { until } from '../support/until.ts'
 
 export const pythonPackage = resolve(import.meta.dirname, '../../python')
@@ -44,6 +50,46 @@ export function startSession(
     async close() {
       child.stdin!.end()
       await ended
+    },
+  }
+}
+
+/** What goes wrong with the nth request. */
+export type FaultOf = (nth: number) => Fault | undefined | Promise<Fault | undefined>
+
+/** A service without limits, a Python that reaches it through a proxy, and what goes wrong on the way. */
+export interface PythonStage {
+  stage: ExportStage
+  proxy: FaultyProxy
+  session: PythonSession
+  /** Of requests whose path below `/api/v1` begins so. */
+  spoil(path: string, fault: FaultOf): void
+  asked(path: string): FaultyProxy['asked']
+  close(): Promise<void>
+}
+
+export async function setPythonStage(): Promise<PythonStage> {
+  const rateLimit = { requests: 1_000_000, windowMs: 10_000, concurrent: 200 }
+  const stage = await setExportStage({ rateLimit })
+  const proxy = await startFaultyProxy(stage.service.url)
+  const session = startSession({ ...firmAccess(stage), baseUrl: proxy.url })
+  return {
+    stage,
+    proxy,
+    session,
+    spoil(path, fault) {
+      let nth = 0
+      proxy.fault = (asked) => {
+        if (!asked.startsWith(`/api/v1/${path}`)) return undefined
+        nth += 1
+        return fault(nth)
+      }
+    },
+    asked: (path) => proxy.asked.filter((each) => each.path.startsWith(`/api/v1/${path}`)),
+    async close() {
+      await session.close()
+      await proxy.close()
+      await stage.close()
     },
   }
 }

@@ -1,0 +1,279 @@
+/** Copies by the package for Python, and movements: what it gives is what the service has, through cuts and failovers. */
+import { createHash } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type { Fault } from '../../packages/partner/test/support/client/faulty-proxy.ts'
+import { readLedgers } from '../support/changes/ledger-stream.ts'
+import { download, movementsUrl } from '../support/download.ts'
+import { isInstalled } from '../support/guides/tools.ts'
+import { addLargeExercice, largeExercice } from '../support/ledgers/large-exercice.ts'
+import { folders } from '../support/ledgers/tenants.ts'
+import { type FaultOf, type PythonStage, setPythonStage } from './session.ts'
+
+const { first, sameFirm } = folders
+
+describe.skipIf(!isInstalled.package)('the package for Python', () => {
+  let python: PythonStage
+
+  beforeAll(async () => {
+    python = await setPythonStage()
+    await addLargeExercice(python.stage.staff.client, 3_000)
+    await change(`update movements set description = E'tab\\t line\\n back\\\\slash \\\\N é' where id % 7 = 0;
+      update entries set created_at = created_at + interval '0.25 seconds' where id % 3 = 0`)
+    await python.session.run(`
+import decimal, pyarrow, pandas
+def follow(books, known, **options):
+    for change in ledger(**options).changes(known):
+        books[change.society] = change.onto(books.get(change.society))
+        known[change.society] = json.loads(json.dumps(change.known))
+    return {society: digest(book) for society, book in books.items()}
+books, known = {}, {}`)
+  })
+
+  afterEach(() => {
+    python.proxy.fault = () => undefined
+    python.proxy.asked = []
+  })
+
+  afterAll(() => python?.close())
+
+  const change = (sql: string) => python.stage.staff.client.query(`set search_path = grandlivre; ${sql}`)
+  const correct = (comment: string) =>
+    change(`update entries set comment = '${comment}' where folder_id = ${sameFirm.folderId} and id % 5 = 0`)
+  /** The SHA-256 of the rows of each ledger, as the service has them now. */
+  async function truth(): Promise<Record<string, string>> {
+    const url = `${python.stage.service.url}/api/v1/mad/ledgers/changes?version=1.0.0`
+    const headers = { ...python.stage.firm, 'Content-Type': 'application/json' }
+    const { ledgers } = readLedgers(await (await fetch(url, { method: 'POST', headers, body: '{}' })).text())
+    return Object.fromEntries(
+      ledgers.map(({ society, tables }) => {
+        const rows = Object.values(tables).flat()
+        return [
+          society,
+          createHash('sha256')
+            .update(`${rows.join('\n')}\n`)
+            .digest('hex'),
+        ]
+      }),
+    )
+  }
+
+  /** Brings the copy up to date. @returns the requests for changes */
+  async function follow(): Promise<{ society: string; since?: string; entries?: unknown[] }[][]> {
+    python.proxy.asked = []
+    const { result, error } = await python.session.run('result = follow(books, known)')
+    expect(error).toBeUndefined()
+    expect(result).toEqual(await truth())
+    return python.asked('mad/ledgers/changes').map(({ body }) => JSON.parse(body()).ledgers)
+  }
+
+  test('a copy is the ledgers, first, after changes, and after its cursors were refused', async () => {
+    const society = [first.folderId, sameFirm.folderId]
+    expect(await follow()).toEqual([society.map((id) => ({ society: id }))])
+    expect(await follow()).toEqual([])
+    expect(python.asked('').map(({ path }) => path)).toEqual(['/api/v1/mad/ledgers?version=1.0.0'])
+    await correct('corrected')
+    await change(`delete from entries where folder_id = ${sameFirm.folderId} and id = (select max(id) from entries
+      where folder_id = ${sameFirm.folderId})`)
+    expect(await follow()).toMatchObject([[{ society: sameFirm.folderId, since: expect.any(String) }]])
+    await python.session.run('for proof in ledger().verify(books): known[proof.society] = proof.known')
+    await change('select begin_epoch(true)')
+    await correct('in another epoch')
+    const [refused, again, ...others] = await follow()
+    expect([refused!.length, again!.length, others]).toEqual([2, 2, []])
+    const everything = [['0', '9007199254740991']]
+    // Nothing of the first has changed; the other is one block.
+    expect(again!.map(({ entries }) => entries)).toEqual([undefined, everything])
+    await change('select begin_epoch(true)')
+    // The digests were not brought up to date, so nothing says what differs.
+    expect((await follow())[1]!.map(({ entries }) => entries)).toEqual([everything, everything])
+  })
+
+  test('verify finds what was changed in a copy, also once it was in files, and changes mends it', async () => {
+    await follow()
+    const { result } = await python.session.run(`
+def verdicts(books): return {proof.society: [list(proof.tables), bool(proof.entries), proof.is_equal] for proof in ledger().verify(books)}
+def through_pandas(table): return pyarrow.Table.from_pandas(table.to_pandas())
+result = [verdicts(books), verdicts({society: {name: through_pandas(table) for name, table in book.items()} for society, book in books.items()})]
+for name, column, value in (("movements", "description", "x"), ("movements", "debit", decimal.Decimal("0.01")), ("accounts", "account_name", "x")):
+    wrong = {society: dict(book) for society, book in books.items()}
+    table = wrong["112"][name]
+    values = [*table[column].to_pylist()[:-1], value]
+    field = table.schema.field(column)
+    at = table.schema.get_field_index(column)
+    wrong["112"][name] = table.set_column(at, field, pyarrow.array(values).cast(field.type))
+    result.append(verdicts(wrong))
+    proofs = {proof.society: proof.known for proof in ledger().verify(wrong)}
+    result.append([follow(wrong, proofs) == {society: digest(book) for society, book in books.items()}, "entries" in proofs["112"]])
+lost = {"112": {**books["112"], "movements": books["112"]["movements"].slice(1)}}
+result.append(verdicts(lost))
+joined = grandlivre.joined(books, "movements")
+result.append([joined.column_names[0], joined.num_rows == sum(book["movements"].num_rows for book in books.values())])`)
+    const right = [[], false, true]
+    const wrong = (...tables: string[]) => ({
+      [first.folderId]: right,
+      [sameFirm.folderId]: [tables, tables.length === 0, false],
+    })
+    const both = { [first.folderId]: right, [sameFirm.folderId]: right }
+    const mended = [true, false]
+    expect(result).toEqual([
+      both,
+      both,
+      wrong(),
+      mended,
+      wrong(),
+      mended,
+      wrong('accounts'),
+      mended,
+      { [sameFirm.folderId]: [[], true, false] },
+      ['society_id', true],
+    ])
+  })
+
+  test('rows come as tuples and dicts, too, with values of Python', async () => {
+    const { result } = await python.session.run(`
+change = next(ledger().changes())
+row, values = next(change.dicts("movements")), next(change.rows("movements"))
+result = [list(row.values()) == list(values), {name: type(value).__name__ for name, value in row.items()}]
+result.append([each["description"] for each in change.dicts("movements") if "tab" in (each["description"] or "")][0])`)
+    expect(result[0]).toBe(true)
+    expect(result[1]).toMatchObject({
+      entry_id: 'int',
+      entry_date: 'date',
+      created_at: 'datetime',
+      draft: 'bool',
+      debit: 'Decimal',
+      account_name: 'str',
+    })
+    expect(result[2]).toBe('tab\t line\n back\\slash \\N é')
+  })
+
+  test('changes go on where a stream broke off, in the middle of a ledger, too', async () => {
+    for (const encoding of ['identity', 'gzip']) {
+      // Several blocks of the large ledger arrive before each cut.
+      python.spoil('mad/ledgers/changes', (nth) =>
+        nth < 3 ? { kind: 'cut', afterBytes: nth === 1 ? 1_500_000 : 150_000 } : undefined,
+      )
+      if (encoding === 'gzip')
+        python.spoil('mad/ledgers/changes', (nth) =>
+          nth === 1 ? { kind: 'end', afterBytes: 5_000 } : undefined,
+        )
+      python.proxy.asked = []
+      const { result, error } = await python.session.run(
+        `result = follow({}, {}, encoding="${encoding}", attempts=4)`,
+      )
+      expect([error, result]).toEqual([undefined, await truth()])
+      const bodies = python.asked('mad/ledgers/changes').map(({ body }) => JSON.parse(body()).ledgers)
+      expect(bodies.length).toBeGreaterThan(1)
+      if (encoding === 'identity')
+        expect(bodies[1][0]).toMatchObject({
+          society: first.folderId,
+          since: expect.any(String),
+          entries: [[expect.any(String), '9007199254740991']],
+        })
+    }
+    python.spoil('mad/ledgers/changes', () => ({ kind: 'cut', afterBytes: 1_000 }))
+    const { error } = await python.session.run('follow({}, {})')
+    expect(error).toMatchObject({
+      code: 'CONNECTION-FAILED',
+      message: expect.stringContaining('The ledgers stopped coming'),
+    })
+  })
+
+  describe('movements', () => {
+    const read = (more = '') =>
+      python.session.run(`
+movements = list(ledger(grandlivre.Ledger, "${first.folderId}", attempts=4).movements(idExercice="${largeExercice}"${more}))
+result = [[each["producerId"], each["entry"]["producerId"], str(each["value"]["debit"])] for each in movements]`)
+
+    async function expectMovements(more = '', query = {}): Promise<void> {
+      const { result, error } = await read(more)
+      const url = movementsUrl(python.stage.service.url, { idExercice: largeExercice, ...query })
+      const { json } = await download(url, { ...python.stage.firm, 'society-id': first.folderId })
+      expect(error).toBeUndefined()
+      expect(result).toEqual(
+        json.map((each: { producerId: string; entry: { producerId: string }; value: { debit: number } }) => [
+          each.producerId,
+          each.entry.producerId,
+          String(each.value.debit),
+        ]),
+      )
+    }
+
+    test('are those of the selection, also over several connections', async () => {
+      await expectMovements()
+      await expectMovements(', classAccount=["60", "61"]', { classAccount: '60,61' })
+      for (const kind of ['cut', 'end'] as const) {
+        python.proxy.asked = []
+        python.spoil('mad/movements?', (nth) => (nth === 1 ? { kind, afterBytes: 2_000_000 } : undefined))
+        await expectMovements()
+        expect(python.asked('mad/movements?')).toHaveLength(2)
+      }
+    })
+
+    test.each<[string, string, Fault, string]>([
+      ['one bit of a line that is another', 'mad/movements?', { kind: 'flip', at: 1_500_000 }, 'NOT-PROVEN'],
+      [
+        'an end before the last line, again and again',
+        'mad/movements?',
+        { kind: 'end', afterBytes: 0 },
+        'CONNECTION-FAILED',
+      ],
+      [
+        'a line that comes twice',
+        'mad/movements?',
+        {
+          kind: 'rewrite',
+          body: (whole) => Buffer.concat([whole.subarray(0, whole.indexOf(10) + 1), whole]),
+        },
+        'NOT-PROVEN',
+      ],
+      [
+        'lines that are no JSON',
+        'mad/movements?',
+        { kind: 'rewrite', body: () => Buffer.from('[\n') },
+        'NOT-PROVEN',
+      ],
+      [
+        'digests that are others',
+        'mad/movements/blocks',
+        {
+          kind: 'rewrite',
+          body: (whole) => Buffer.from(String(whole).replace(/"sha256":"./, '"sha256":"g')),
+        },
+        'NOT-PROVEN',
+      ],
+      [
+        'digests that leave entries out',
+        'mad/movements/blocks',
+        { kind: 'rewrite', body: (whole) => Buffer.from(JSON.stringify(JSON.parse(String(whole)).slice(1))) },
+        'NOT-PROVEN',
+      ],
+      [
+        'digests of another number of rows',
+        'mad/movements/blocks',
+        { kind: 'rewrite', body: (whole) => Buffer.from(String(whole).replace('"rows":', '"rows":9')) },
+        'NOT-PROVEN',
+      ],
+    ])('are not believed with %s', async (_, path, fault, code) => {
+      python.spoil(path, () => fault)
+      expect((await read()).error?.code).toBe(code)
+    })
+
+    test('come in one state: a ledger that changes before the first is read again, later it is an error', async () => {
+      const touch = () => change(`update entries set comment = clock_timestamp()::text where id = 1000000`)
+      const changing: FaultOf = async (nth) => {
+        if (nth === 1) await touch()
+        return undefined
+      }
+      python.spoil('mad/movements?', changing)
+      await expectMovements()
+      expect(python.asked('mad/movements?')).toHaveLength(2)
+      python.spoil('mad/movements?', async (nth) => {
+        if (nth === 1) return { kind: 'cut', afterBytes: 2_000_000 }
+        await touch()
+        return undefined
+      })
+      expect((await read()).error?.code).toBe('LEDGER-CHANGED')
+    })
+  })
+})
