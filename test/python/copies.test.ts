@@ -171,12 +171,17 @@ result.append([each["description"] for each in change.dicts("movements") if "tab
           entries: [[expect.any(String), '9007199254740991']],
         })
     }
-    python.spoil('mad/ledgers/changes', () => ({ kind: 'cut', afterBytes: 1_000 }))
-    const { error } = await python.session.run('follow({}, {})')
-    expect(error).toMatchObject({
-      code: 'CONNECTION-FAILED',
-      message: expect.stringContaining('The ledgers stopped coming'),
-    })
+    for (const fault of [
+      { kind: 'cut', afterBytes: 1_000 },
+      { kind: 'rewrite', body: () => Buffer.alloc(0) },
+    ] as const) {
+      python.spoil('mad/ledgers/changes', () => fault)
+      const { error } = await python.session.run('follow({}, {})')
+      expect(error).toMatchObject({
+        code: 'CONNECTION-FAILED',
+        message: expect.stringContaining('The ledgers stopped coming'),
+      })
+    }
   })
 
   describe('movements', () => {
