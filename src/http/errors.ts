@@ -4,42 +4,35 @@ import type { Context } from 'hono'
 import { type ErrorStatus, errorCodes } from '../../packages/contract/src/error-codes.ts'
 import { unavailableIfMissing } from '../db/outage.ts'
 import { AppError } from '../errors.ts'
+import { named } from '../formats/items/values.ts'
 import { withoutSecrets } from '../log.ts'
 import type { Edge } from './route.ts'
 import type { Services } from './services.ts'
 
-export const ErrorBody = z
-  .object({
-    error: z
-      .object({
-        code: z.string().openapi({
-          description: `One of ${Object.keys(errorCodes).join(', ')}`,
-          example: 'ERR-VALIDATION',
-        }),
-        message: z.string(),
-        details: z
-          .object({
-            url: z.string(),
-            method: z.string(),
-            requestedAt: z.iso.datetime(),
-            requestId: z.string(),
-            issues: z
-              .array(z.object({ parameter: z.string(), message: z.string() }).openapi('Issue'))
-              .optional(),
-            producerIds: z
-              .array(z.string())
-              .optional()
-              .openapi({ description: 'With ERR-AMBIGUOUS-ENTRY: the entries, ascending, at most 100' }),
-            oldest: z
-              .string()
-              .optional()
-              .openapi({ description: 'With ERR-EVENTS-EXPIRED: the first number that is kept' }),
-          })
-          .openapi('ErrorDetails'),
-      })
-      .openapi('ApiError'),
-  })
-  .openapi('ErrorAnswer')
+export const ErrorBody = named('ErrorAnswer', {
+  error: named('ApiError', {
+    code: z.string().openapi({
+      description: `One of ${Object.keys(errorCodes).join(', ')}`,
+      example: 'ERR-VALIDATION',
+    }),
+    message: z.string(),
+    details: named('ErrorDetails', {
+      url: z.string(),
+      method: z.string(),
+      requestedAt: z.iso.datetime(),
+      requestId: z.string(),
+      issues: z.array(named('Issue', { parameter: z.string(), message: z.string() })).optional(),
+      producerIds: z
+        .array(z.string())
+        .optional()
+        .openapi({ description: 'With ERR-AMBIGUOUS-ENTRY: the entries, ascending, at most 100' }),
+      oldest: z
+        .string()
+        .optional()
+        .openapi({ description: 'With ERR-EVENTS-EXPIRED: the first number that is kept' }),
+    }),
+  }),
+})
 
 /** Longer URLs are cut in errors: the caller knows what it sent, and an answer need not repeat kilobytes of it. */
 const quotedUrlMax = 2048

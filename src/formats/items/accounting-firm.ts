@@ -1,7 +1,7 @@
 /** The accounting firm that keeps a folder (docs/spec/resources.md#accountingfirm). */
 import type { z } from 'zod'
 import { AddressItem } from './accounts/address.ts'
-import { id, object, siren, text, textOrNull } from './values.ts'
+import { id, named, siren, text, textOrNull } from './values.ts'
 
 export interface FirmView {
   id: string
@@ -9,15 +9,15 @@ export interface FirmView {
   siret: string | null
 }
 
-export const AccountingFirm = object({
+export const AccountingFirm = named('AccountingFirm', {
   producerId: id,
   name: text,
   siret: siren,
   webSite: textOrNull,
   logo: textOrNull,
   address: AddressItem.nullable(),
-  contact: object({ mail: textOrNull, tel: textOrNull, fax: textOrNull }).meta({ id: 'FirmContact' }),
-}).meta({ id: 'AccountingFirm' })
+  contact: named('FirmContact', { mail: textOrNull, tel: textOrNull, fax: textOrNull }),
+})
 
 /** The database has its name and its SIRET alone. */
 export const accountingFirmItem = ({ id, name, siret }: FirmView): z.input<typeof AccountingFirm> => ({

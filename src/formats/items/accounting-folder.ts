@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { decimal } from '../minor-units.ts'
 import { type Address, AddressItem, addressItem } from './accounts/address.ts'
-import { amount, object, siren, sparse, text, textOrNull } from './values.ts'
+import { amount, named, object, siren, sparse, text, textOrNull } from './values.ts'
 
 export interface FolderView {
   name: string
@@ -34,7 +34,7 @@ export const AccountingFolder = sparse(
         mail: textOrNull,
       }),
     ).meta({ id: 'FolderContact' }),
-    RCS: object({ producerId: text, name: text }).meta({ id: 'TradeRegister' }),
+    RCS: named('TradeRegister', { producerId: text, name: text }),
     SIRET: siren,
     capital: amount,
   }),

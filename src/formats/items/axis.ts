@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import type { FolderKey } from '../rows.ts'
 import * as column from './table.ts'
-import { boolean, code, id, idOrNull, list, object, text, textOrNull } from './values.ts'
+import { boolean, code, id, idOrNull, list, named, text, textOrNull } from './values.ts'
 
 export const axisTable = column.table('axes', {
   id: column.id,
@@ -28,21 +28,21 @@ export interface AxisView extends column.ShownRow<typeof axisTable> {
   sections: column.ShownRow<typeof sectionTable>[]
 }
 
-const Section = object({
+const Section = named('Section', {
   producerId: id,
   code,
   name: text,
   account: textOrNull.meta({ description: 'Roots of account numbers', example: '60;61' }),
-  additionalProducerProperties: object({ closed: boolean }).meta({ id: 'SectionProperties' }),
-}).meta({ id: 'Section' })
+  additionalProducerProperties: named('SectionProperties', { closed: boolean }),
+})
 
-export const AnalyticalAxe = object({
+export const AnalyticalAxe = named('AnalyticalAxe', {
   producerId: id,
   code,
   name: text,
   sections: list(Section),
-  additionalProducerProperties: object({ defaultSectionId: idOrNull }).meta({ id: 'AxisProperties' }),
-}).meta({ id: 'AnalyticalAxe' })
+  additionalProducerProperties: named('AxisProperties', { defaultSectionId: idOrNull }),
+})
 export type FileAxis = z.output<typeof AnalyticalAxe>
 
 export function axisItem(axis: AxisView): z.input<typeof AnalyticalAxe> {

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import type { FolderKey } from '../rows.ts'
 import * as column from './table.ts'
-import { boolean, id, NamedAccount, object, type SimplifiedAccount, text, textOrNull } from './values.ts'
+import { boolean, id, NamedAccount, named, type SimplifiedAccount, text, textOrNull } from './values.ts'
 
 export const bankTable = column.table('banks', {
   id: column.id,
@@ -21,20 +21,20 @@ export interface BankView extends column.ShownRow<typeof bankTable> {
   journalCode: string
 }
 
-export const Bank = object({
+export const Bank = named('Bank', {
   producerId: id,
   RIB: textOrNull,
   IBAN: text,
   BIC: text,
   account: NamedAccount.nullable(),
-  journal: object({
+  journal: named('BankJournal', {
     producerId: id,
     name: text,
     type: z.literal('BANQUE', 'BANQUE is expected'),
     customerReferenceCode: text,
-  }).meta({ id: 'BankJournal' }),
-  additionalProducerProperties: object({ isDefault: boolean }).meta({ id: 'BankProperties' }),
-}).meta({ id: 'Bank' })
+  }),
+  additionalProducerProperties: named('BankProperties', { isDefault: boolean }),
+})
 export type FileBank = z.output<typeof Bank>
 
 export function bankItem(bank: BankView): z.input<typeof Bank> {

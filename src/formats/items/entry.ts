@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { anyJson } from './any-json.ts'
 import { Attachments, attachments, MadMovement } from './movement.ts'
 import * as column from './table.ts'
-import { day, dayOrNull, decimal, id, list, object, oneOf, text, textOrNull } from './values.ts'
+import { day, dayOrNull, decimal, id, list, named, object, oneOf, text, textOrNull } from './values.ts'
 
 /** Source codes of entries (docs/spec/resources.md#source-codes). */
 // biome-ignore format: a table
@@ -38,11 +38,11 @@ export const entryTable = column.table('entries', {
 export type EntryRow = column.RowOf<typeof entryTable>
 
 const properties = object({
-  source: object({
+  source: named('EntrySource', {
     name: oneOf(sourceCodes).meta({ type: 'string' }),
-    thirdParty: object({ name: text, code: text }).meta({ id: 'SourceThirdParty' }).nullable(),
-  }).meta({ id: 'EntrySource' }),
-  partnerMetadata: object({ partnerId: text, json: anyJson }).meta({ id: 'PartnerMetadata' }).nullable(),
+    thirdParty: named('SourceThirdParty', { name: text, code: text }).nullable(),
+  }),
+  partnerMetadata: named('PartnerMetadata', { partnerId: text, json: anyJson }).nullable(),
   comment: textOrNull,
   createdAt: decimal(0, 'a whole number of seconds', 'integer')
     .refine(
@@ -60,10 +60,8 @@ export const MadEntry = object({
   attachments: Attachments,
   date: day,
   dueDate: dayOrNull,
-  journal: object({ producerId: id, customerReferenceCode: text, name: text, type: text }).meta({
-    id: 'NamedJournal',
-  }),
-  currency: object({
+  journal: named('NamedJournal', { producerId: id, customerReferenceCode: text, name: text, type: text }),
+  currency: named('EntryCurrency', {
     code: z
       .string()
       .regex(/^[A-Z]{3}$/, 'a currency of three capitals is expected')
@@ -72,7 +70,7 @@ export const MadEntry = object({
       .refine((rate) => rate < 10n ** 18n && rate > -(10n ** 18n), 'a rate below 10^12 is expected')
       .meta({ description: 'Only if the currency is not that of the folder' })
       .optional(),
-  }).meta({ id: 'EntryCurrency' }),
+  }),
   movements: list(MadMovement),
   additionalProducerProperties: properties,
 })
@@ -81,17 +79,17 @@ export type FileEntry = z.output<typeof MadEntry>
 const { producerId, date, dueDate, currency, journal } = MadEntry.shape
 const { attachments: files, account, payment, analytics, lettering, ...beforeEntry } = MadMovement.shape
 
-export const Movement = object({
+export const Movement = named('Movement', {
   ...beforeEntry,
-  entry: object({
+  entry: named('MovementEntry', {
     ...{ producerId, date, dueDate, currency, journal },
     additionalProducerProperties: properties
       .omit({ validationDate: true })
       .meta({ id: 'MovementEntryProperties' }),
     attachments: Attachments,
-  }).meta({ id: 'MovementEntry' }),
+  }),
   ...{ attachments: files, account, payment, analytics, lettering },
-}).meta({ id: 'Movement' })
+})
 
 const Filed = object({
   pieceDate: dayOrNull,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { JsonNumber } from '../minor-units.ts'
 import type { FolderKey } from '../rows.ts'
 import * as column from './table.ts'
-import { day, id, idOrNull, object, oneOf, text, textOrNull } from './values.ts'
+import { day, id, idOrNull, named, oneOf, text, textOrNull } from './values.ts'
 
 export const exerciceTable = column.table('exercices', {
   id: column.id,
@@ -25,31 +25,25 @@ export interface ExerciceView
   closedOn: string | null
 }
 
-export const Exercice = object({
+export const Exercice = named('Exercice', {
   producerId: id,
   name: text.meta({ description: 'N, N-1, N+1…', example: 'N' }),
-  period: object({
+  period: named('ExercicePeriod', {
     start: day,
     end: day,
     duration: z
       .instanceof(JsonNumber, { error: 'a number of months is expected' })
       .meta({ type: 'integer', description: 'Months' }),
-    closed: object({
+    closed: named('Closing', {
       at: day,
-      by: object({ producerId: idOrNull, firstName: textOrNull, lastName: textOrNull }).meta({
-        id: 'Closer',
-      }),
-    })
-      .meta({ id: 'Closing' })
-      .nullable(),
-  }).meta({ id: 'ExercicePeriod' }),
-  state: oneOf(['open', 'closed']).meta({ id: 'ExerciceState' }),
-  additionalProducerProperties: object({
-    lettering: oneOf(['MONO', 'MULTI']).meta({ id: 'LetteringSpan' }),
-  }).meta({
-    id: 'ExerciceProperties',
+      by: named('Closer', { producerId: idOrNull, firstName: textOrNull, lastName: textOrNull }),
+    }).nullable(),
   }),
-}).meta({ id: 'Exercice' })
+  state: oneOf(['open', 'closed']).meta({ id: 'ExerciceState' }),
+  additionalProducerProperties: named('ExerciceProperties', {
+    lettering: oneOf(['MONO', 'MULTI']).meta({ id: 'LetteringSpan' }),
+  }),
+})
 export type FileExercice = z.output<typeof Exercice>
 
 /**

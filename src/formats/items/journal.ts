@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import type { FolderKey } from '../rows.ts'
 import * as column from './table.ts'
-import { boolean, code, id, NamedAccount, object, oneOf, type SimplifiedAccount, text } from './values.ts'
+import { boolean, code, id, NamedAccount, named, oneOf, type SimplifiedAccount, text } from './values.ts'
 
 /** Labels of journal types that partners see, by the code in the database. */
 export const journalTypeLabels = {
@@ -39,17 +39,17 @@ export interface JournalView extends column.ShownRow<typeof journalTable> {
 
 const types = Object.keys(journalTypeLabels) as JournalType[]
 
-export const Journal = object({
+export const Journal = named('Journal', {
   producerId: id,
   name: text,
   customerReferenceCode: code,
   type: text.meta({ example: 'Achat' }),
   counterpartAccount: NamedAccount.nullable(),
-  additionalProducerProperties: object({
+  additionalProducerProperties: named('JournalProperties', {
     type: oneOf(types).meta({ type: 'string', example: 'ACH' }),
     locked: boolean,
-  }).meta({ id: 'JournalProperties' }),
-}).meta({ id: 'Journal' })
+  }),
+})
 export type FileJournal = z.output<typeof Journal>
 
 export function journalItem(journal: JournalView): z.input<typeof Journal> {

@@ -9,6 +9,7 @@ import {
   list,
   money,
   NamedAccount,
+  named,
   object,
   oneOf,
   text,
@@ -49,7 +50,7 @@ export type MovementRow = column.RowOf<typeof movementTable>
 export const Attachments = z
   .record(
     text,
-    object({ type: z.literal('URL', 'URL is expected'), value: text }).meta({ id: 'Attachment' }),
+    named('Attachment', { type: z.literal('URL', 'URL is expected'), value: text }),
     'an object of files is expected',
   )
   .meta({ id: 'Attachments', description: 'File name to address' })
@@ -61,21 +62,21 @@ export const MadMovement = object({
   dueDate: dayOrNull,
   freeNumber: textOrNull,
   invoiceNumber: text,
-  value: object({
+  value: named('MovementValue', {
     credit: money,
     debit: money,
     amount: money.meta({ description: 'Credit minus debit' }),
-  }).meta({ id: 'MovementValue' }),
+  }),
   attachments: Attachments,
   account: NamedAccount,
-  payment: object({ producerId: id, name: text, code: text }).meta({ id: 'MovementPayment' }).nullable(),
+  payment: named('MovementPayment', { producerId: id, name: text, code: text }).nullable(),
   analytics: list(
-    object({
+    named('MovementAxis', {
       producerId: id,
       code: text,
       name: text,
       sections: filledList(
-        object({
+        named('MovementSection', {
           producerId: id,
           amount: money,
           rate: decimal(4, 'a percentage with at most four decimals').meta({
@@ -84,9 +85,9 @@ export const MadMovement = object({
           }),
           code: text,
           name: text,
-        }).meta({ id: 'MovementSection' }),
+        }),
       ),
-    }).meta({ id: 'MovementAxis' }),
+    }),
   ),
   lettering: object({ state: oneOf(letteringStates).meta({ id: 'LetteringState' }), value: textOrNull }).meta(
     { id: 'Lettering' },

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { paymentMode, paymentModes, shownPaymentCode } from '../payment.ts'
 import type { FolderKey } from '../rows.ts'
 import * as column from './table.ts'
-import { id, object, oneOf, text } from './values.ts'
+import { id, named, oneOf, text } from './values.ts'
 
 export const paymentTable = column.table('payments', {
   id: column.id,
@@ -15,12 +15,12 @@ export type PaymentView = column.ShownRow<typeof paymentTable>
 
 const internalCode = oneOf(Object.keys(paymentModes)).meta({ type: 'string', example: 'VIRT' })
 
-export const Payment = object({
+export const Payment = named('Payment', {
   producerId: id,
   name: text.meta({ example: 'Virement' }),
   code: text.meta({ example: 'VIR' }),
-  additionalProducerProperties: object({ code: internalCode }).meta({ id: 'PaymentProperties' }),
-}).meta({ id: 'Payment' })
+  additionalProducerProperties: named('PaymentProperties', { code: internalCode }),
+})
 export type FilePayment = z.output<typeof Payment>
 
 export function paymentItem({ id, code }: PaymentView): z.input<typeof Payment> {
@@ -32,7 +32,7 @@ export function paymentItem({ id, code }: PaymentView): z.input<typeof Payment> 
 }
 
 /** The mode of payment that an account or a movement names. */
-export const NamedPayment = object({ producerId: id, code: text }).meta({ id: 'NamedPayment' })
+export const NamedPayment = named('NamedPayment', { producerId: id, code: text })
 
 export const namedPayment = ({ id, code }: PaymentView): z.input<typeof NamedPayment> => ({
   producerId: id,

@@ -70,6 +70,9 @@ export const money = amount.meta({ example: 264.44 })
 
 export const object = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
   z.object(shape, 'an object is expected')
+/** @param id its name in the document of the API, of which generators make a class */
+export const named = <Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) =>
+  object(shape).meta({ id })
 export const list = <Item extends z.ZodType>(item: Item) => z.array(item, 'a list is expected')
 export const filledList = <Item extends z.ZodType>(item: Item) =>
   list(item).refine((items) => items.length > 0, 'at least one item is expected')
@@ -94,7 +97,5 @@ export function sparse<Schema extends z.ZodObject>(
 }
 
 /** An account that another item names. */
-export const NamedAccount = object({ producerId: id, number: text, name: text }).meta({
-  id: 'SimplifiedAccount',
-})
+export const NamedAccount = named('SimplifiedAccount', { producerId: id, number: text, name: text })
 export type SimplifiedAccount = z.output<typeof NamedAccount>

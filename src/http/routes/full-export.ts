@@ -7,6 +7,7 @@ import { limits } from '../../config.ts'
 import { inTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
 import { fecFileStem } from '../../formats/fec/lines/file-stem.ts'
+import { named } from '../../formats/items/values.ts'
 import { decimal } from '../../formats/minor-units.ts'
 import { endingOfKey } from '../../jobs/file-key.ts'
 import { identityOf, reasonWithExpiry, setOfIds, statusOf } from '../../jobs/job.ts'
@@ -16,50 +17,48 @@ import { type FolderCall, folderRoute, inJson } from '../route.ts'
 import { findSelected } from './find-selected.ts'
 import { type FullExportQuery, fullExportQuery, statusQuery } from './full-export-query.ts'
 
-const ExportJob = z
-  .object({
-    id: z.string().openapi({ example: `export_${'0'.repeat(32)}` }),
-    status: z.enum(['INIT', 'DONE', 'FAILED']).openapi('ExportStatus'),
-    progress: z
-      .object({
-        rows: z.number().openapi({ description: 'Movements so far' }),
-        rowsTotal: z.number().nullable().openapi({ description: 'null until they are counted' }),
-        bytes: z.number().openapi({ description: 'Content so far, before compression' }),
-      })
-      .openapi('ExportProgress')
-      .optional()
-      .openapi({ description: 'While INIT' }),
-    url: z
-      .url()
-      .optional()
-      .openapi({
-        description:
-          'While DONE: the address of the file, new in each answer and valid for an hour. It supports GET, with Range. ' +
-          'If files are in S3, the signature covers GET only: to read the headers alone, send Range: bytes=0-0. size ' +
-          'and fileSha256 are given here',
-      }),
-    size: z.number().optional().openapi({ description: 'Bytes of the file, as downloaded' }),
-    fileSha256: z.string().optional().openapi({ description: 'Of the file, as downloaded; hexadecimal' }),
-    contentSize: z.number().optional().openapi({
+const ExportJob = named('ExportJob', {
+  id: z.string().openapi({ example: `export_${'0'.repeat(32)}` }),
+  status: z.enum(['INIT', 'DONE', 'FAILED']).openapi('ExportStatus'),
+  progress: z
+    .object({
+      rows: z.number().openapi({ description: 'Movements so far' }),
+      rowsTotal: z.number().nullable().openapi({ description: 'null until they are counted' }),
+      bytes: z.number().openapi({ description: 'Content so far, before compression' }),
+    })
+    .openapi('ExportProgress')
+    .optional()
+    .openapi({ description: 'While INIT' }),
+  url: z
+    .url()
+    .optional()
+    .openapi({
       description:
-        'Bytes of the content: the file after decompression, or the file itself if it is not compressed',
+        'While DONE: the address of the file, new in each answer and valid for an hour. It supports GET, with Range. ' +
+        'If files are in S3, the signature covers GET only: to read the headers alone, send Range: bytes=0-0. size ' +
+        'and fileSha256 are given here',
     }),
-    rows: z.number().optional().openapi({ description: 'Movements' }),
-    sha256: z.string().optional().openapi({ description: 'Of the content, hexadecimal' }),
-    totals: z.object({ debit: z.number(), credit: z.number() }).openapi('ExportTotals').optional(),
-    notes: z
-      .record(z.string(), z.number())
-      .optional()
-      .openapi({
-        description:
-          'While DONE, if the format has notes: how much it left out or altered, by kind. FEC: drafts, ' +
-          'outsideBooks, blankValidDates, blankFields, replacedCharacters, columnsLeftOut, earlierImports',
-      }),
-    reason: z.string().optional().openapi({
-      description: 'While FAILED: what happened, and when the same parameters will start a new export',
+  size: z.number().optional().openapi({ description: 'Bytes of the file, as downloaded' }),
+  fileSha256: z.string().optional().openapi({ description: 'Of the file, as downloaded; hexadecimal' }),
+  contentSize: z.number().optional().openapi({
+    description:
+      'Bytes of the content: the file after decompression, or the file itself if it is not compressed',
+  }),
+  rows: z.number().optional().openapi({ description: 'Movements' }),
+  sha256: z.string().optional().openapi({ description: 'Of the content, hexadecimal' }),
+  totals: named('ExportTotals', { debit: z.number(), credit: z.number() }).optional(),
+  notes: z
+    .record(z.string(), z.number())
+    .optional()
+    .openapi({
+      description:
+        'While DONE, if the format has notes: how much it left out or altered, by kind. FEC: drafts, ' +
+        'outsideBooks, blankValidDates, blankFields, replacedCharacters, columnsLeftOut, earlierImports',
     }),
-  })
-  .openapi('ExportJob')
+  reason: z.string().optional().openapi({
+    description: 'While FAILED: what happened, and when the same parameters will start a new export',
+  }),
+})
 
 const answers = { 200: inJson('The export job', ExportJob) }
 

@@ -1,28 +1,23 @@
 import { z } from '@hono/zod-openapi'
 import { endOfToken, tokenGroups } from '../../auth/callers.sql.ts'
 import { type Principal, refusalOf } from '../../auth/principal.ts'
+import { named } from '../../formats/items/values.ts'
 import { oneOf, optional } from '../query.ts'
 import { inJson, type Route, tokenRoute } from '../route.ts'
 
-const OpenedRoute = z
-  .object({
-    path: z.string().openapi({ example: '/api/v1/mad/movements' }),
-    method: z.enum(['get', 'post', 'put', 'delete']).openapi('RouteMethod'),
-  })
-  .openapi('OpenedRoute')
+const OpenedRoute = named('OpenedRoute', {
+  path: z.string().openapi({ example: '/api/v1/mad/movements' }),
+  method: z.enum(['get', 'post', 'put', 'delete']).openapi('RouteMethod'),
+})
 
 const TokenDetails = z.object({
-  target: z
-    .object({
-      type: z.enum(['api', 'firm']).openapi('TokenLevel'),
-      schemaId: z.number(),
-      thirdPartyId: z.number(),
-      societyId: z
-        .number()
-        .openapi({ description: 'The folder of a company token, the firm of a firm token' }),
-    })
-    .openapi('TokenTarget'),
-  version: z.object({ current: z.number(), latest: z.number(), beta: z.boolean() }).openapi('TokenVersion'),
+  target: named('TokenTarget', {
+    type: z.enum(['api', 'firm']).openapi('TokenLevel'),
+    schemaId: z.number(),
+    thirdPartyId: z.number(),
+    societyId: z.number().openapi({ description: 'The folder of a company token, the firm of a firm token' }),
+  }),
+  version: named('TokenVersion', { current: z.number(), latest: z.number(), beta: z.boolean() }),
   canBeActivated: z.boolean(),
   isActivated: z.boolean(),
   groups: z.array(z.enum(tokenGroups)).openapi({ description: 'The groups of routes that the token opens' }),

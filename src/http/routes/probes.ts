@@ -1,6 +1,7 @@
 /** The operator's probes: whether the process is alive, and whether it can accept requests. Both need no caller. */
 import { z } from '@hono/zod-openapi'
 import { AppError } from '../../errors.ts'
+import { named } from '../../formats/items/values.ts'
 import { inJson, openRoute } from '../route.ts'
 
 export const healthz = openRoute({
@@ -10,7 +11,7 @@ export const healthz = openRoute({
   summary: 'The process is up',
   description: 'Also while it starts.',
   query: z.strictObject({}),
-  answers: { 200: inJson('Up', z.object({ status: z.literal('up') }).openapi('Health')) },
+  answers: { 200: inJson('Up', named('Health', { status: z.literal('up') })) },
   answer: ({ c }) => c.json({ status: 'up' }),
 })
 
@@ -24,22 +25,20 @@ export const readyz = openRoute({
   answers: {
     200: inJson(
       'Ready; otherwise the answer is 503 and its error names what is missing',
-      z
-        .object({
-          status: z.literal('ready'),
-          degraded: z
-            .array(z.string())
-            .optional()
-            .openapi({ description: 'What is missing, while something else takes its place' }),
-          epoch: z
-            .object({ number: z.int(), began: z.iso.datetime(), ageSeconds: z.number() })
-            .openapi('Epoch')
-            .optional()
-            .openapi({
-              description: 'Another one begins when a server takes the place of another: cursors are refused',
-            }),
-        })
-        .openapi('Readiness'),
+      named('Readiness', {
+        status: z.literal('ready'),
+        degraded: z
+          .array(z.string())
+          .optional()
+          .openapi({ description: 'What is missing, while something else takes its place' }),
+        epoch: z
+          .object({ number: z.int(), began: z.iso.datetime(), ageSeconds: z.number() })
+          .openapi('Epoch')
+          .optional()
+          .openapi({
+            description: 'Another one begins when a server takes the place of another: cursors are refused',
+          }),
+      }),
     ),
   },
   answer: async ({ c, services }) => {

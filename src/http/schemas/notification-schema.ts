@@ -1,18 +1,17 @@
 /** What subscribers receive, for the OpenAPI document (docs/spec/webhooks.md#notification). */
 import { type RouteConfig, z } from '@hono/zod-openapi'
 import { type EventKind, eventKinds, kinds, type Operation } from '../../events/kinds.ts'
+import { named } from '../../formats/items/values.ts'
 
-const scope = z
-  .object({
-    schemaId: z.number().int(),
-    firmId: z.number().int().optional(),
-    firmSIRET: z.string().optional(),
-    accountingFolderId: z.number().int().optional(),
-    accountingFolderRef: z.string().optional(),
-    accountingFolderSIRET: z.string().optional(),
-    persPhysiqueId: z.number().int().optional().openapi({ description: 'The person who caused it' }),
-  })
-  .openapi('EventScope')
+const scope = named('EventScope', {
+  schemaId: z.number().int(),
+  firmId: z.number().int().optional(),
+  firmSIRET: z.string().optional(),
+  accountingFolderId: z.number().int().optional(),
+  accountingFolderRef: z.string().optional(),
+  accountingFolderSIRET: z.string().optional(),
+  persPhysiqueId: z.number().int().optional().openapi({ description: 'The person who caused it' }),
+})
 
 const webhookId = z
   .uuid()

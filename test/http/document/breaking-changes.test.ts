@@ -7,8 +7,8 @@ import { resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { routes } from '../../../src/http/app.ts'
 import { openApiDocument } from '../../../src/http/schemas/openapi.ts'
-import { breakingChanges, unaccounted } from './breaking-changes.ts'
-import { missingTools } from './clients.ts'
+import { breakingChanges, unaccounted } from '../../support/document/breaking-changes.ts'
+import { missingTools } from '../../support/document/clients.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
 const files = readdirSync(resolve(root, 'fixtures/api'))

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { clientTools, missingTools } from '../../support/document/clients.ts'
 import { isOutput, stepsOf } from '../../support/guides/blocks.ts'
 import { startShell } from '../../support/guides/shell.ts'
 import { type SampleStage, setSampleStage } from '../../support/stages/sample-stage.ts'
-import { clientTools, missingTools } from './clients.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
 const page = readFileSync(join(root, 'docs/guides/generated-clients.md'), 'utf8')

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { routes } from '../../../src/http/app.ts'
 import { openApiDocument } from '../../../src/http/schemas/openapi.ts'
-import { clientTools, missingTools } from './clients.ts'
+import { clientTools, missingTools } from '../../support/document/clients.ts'
 
 const configured = (name: string) => join(import.meta.dirname, 'clients', name)
 

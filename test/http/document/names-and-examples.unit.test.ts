@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { routes } from '../../../src/http/app.ts'
 import { openApiDocument } from '../../../src/http/schemas/openapi.ts'
-import { nodesOf, schemaCheck } from './open-api.ts'
+import { nodesOf, schemaCheck } from '../../support/document/open-api.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a JSON document
 const document: any = JSON.parse(JSON.stringify(openApiDocument(routes)))

@@ -1,7 +1,7 @@
 /** The sums of an account (docs/spec/resources.md#accountbalance): no part of a full export. */
 import type { z } from 'zod'
 import { decimal } from '../../minor-units.ts'
-import { money, NamedAccount, object } from '../values.ts'
+import { money, NamedAccount, named } from '../values.ts'
 import type { AccountRow } from './account.ts'
 
 /** Sums are digits of minor units. */
@@ -12,12 +12,12 @@ export interface BalanceView extends Pick<AccountRow, 'id' | 'number' | 'name'> 
   balance: string
 }
 
-export const AccountBalance = object({
+export const AccountBalance = named('AccountBalance', {
   account: NamedAccount,
   debit: money,
   credit: money,
   balance: money.meta({ description: 'Debit minus credit' }),
-}).meta({ id: 'AccountBalance' })
+})
 
 export function balanceItem(row: BalanceView): z.input<typeof AccountBalance> {
   const { id, number, name, debit, credit, balance } = row

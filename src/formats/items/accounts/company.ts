@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import type { FolderKey } from '../../rows.ts'
 import * as column from '../table.ts'
-import { object, siren, text, textOrNull } from '../values.ts'
+import { named, siren, text, textOrNull } from '../values.ts'
 import {
   Miscellaneous,
   miscellaneousItem,
@@ -29,12 +29,10 @@ export type CompanyRow = column.RowOf<typeof companyTable>
 export type CompanyView = PartyView &
   Omit<column.ShownRow<typeof companyTable>, keyof PartyView> & { vat: VatCodeView | null }
 
-const Activity = object({ producerId: textOrNull, code: textOrNull, name: textOrNull }).meta({
-  id: 'Activity',
-})
+const Activity = named('Activity', { producerId: textOrNull, code: textOrNull, name: textOrNull })
 
 const { payment, address, ...furtherMembers } = partyMembers
-export const Company = object({
+export const Company = named('Company', {
   name: text,
   SIREN: siren,
   CEO: textOrNull,
@@ -44,7 +42,7 @@ export const Company = object({
   vat: NamedVat.nullable(),
   ...furtherMembers,
   miscellaneous: Miscellaneous.nullable(),
-}).meta({ id: 'Company' })
+})
 type FileCompany = z.output<typeof Company>
 
 export function companyItem(company: CompanyView): z.input<typeof Company> {

@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import type { FolderKey } from '../../rows.ts'
 import * as column from '../table.ts'
-import { NamedAccount, object, type SimplifiedAccount, textOrNull } from '../values.ts'
+import { NamedAccount, named, type SimplifiedAccount, textOrNull } from '../values.ts'
 import {
   Miscellaneous,
   miscellaneousItem,
@@ -29,7 +29,7 @@ export type EmployeeRow = column.RowOf<typeof employeeTable>
 export type EmployeeView = PartyView &
   Omit<column.ShownRow<typeof employeeTable>, keyof PartyView> & { doubtfulAccount: SimplifiedAccount | null }
 
-export const Employee = object({
+export const Employee = named('Employee', {
   firstName: textOrNull,
   lastName: textOrNull,
   email: textOrNull,
@@ -38,10 +38,11 @@ export const Employee = object({
   NIR: textOrNull,
   profession: textOrNull,
   ...partyMembers,
-  miscellaneous: object({ ...Miscellaneous.shape, doubtfulAccount: NamedAccount.nullable() })
-    .meta({ id: 'EmployeeMiscellaneous' })
-    .nullable(),
-}).meta({ id: 'Employee' })
+  miscellaneous: named('EmployeeMiscellaneous', {
+    ...Miscellaneous.shape,
+    doubtfulAccount: NamedAccount.nullable(),
+  }).nullable(),
+})
 type FileEmployee = z.output<typeof Employee>
 
 export function employeeItem(employee: EmployeeView): z.input<typeof Employee> {

@@ -2,24 +2,24 @@
 import type { z } from 'zod'
 import { NamedPayment, namedPayment, type PaymentView } from '../payment.ts'
 import * as column from '../table.ts'
-import { boolean, list, object, text, textOrNull } from '../values.ts'
+import { boolean, list, named, type object, text, textOrNull } from '../values.ts'
 import { type Address, AddressItem, addressItem, addressOf } from './address.ts'
 
-const Contact = object({
+const Contact = named('Contact', {
   firstname: textOrNull,
   lastname: textOrNull,
   phoneNumber: textOrNull,
   role: textOrNull,
   email: textOrNull,
-}).meta({ id: 'Contact' })
+})
 export type Contact = z.output<typeof Contact>
 
-export const Miscellaneous = object({
+export const Miscellaneous = named('CompanyMiscellaneous', {
   referent: textOrNull,
   language: textOrNull,
   group: textOrNull,
   archived: boolean,
-}).meta({ id: 'CompanyMiscellaneous' })
+})
 export type Miscellaneous = z.output<typeof Miscellaneous>
 
 export const partyColumns = {

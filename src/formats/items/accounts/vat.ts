@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import { decimal as digits } from '../../minor-units.ts'
 import type { FolderKey } from '../../rows.ts'
 import * as column from '../table.ts'
-import { code, decimal, id, NamedAccount, object, textOrNull } from '../values.ts'
+import { code, decimal, id, NamedAccount, named, textOrNull } from '../values.ts'
 
 export const vatTable = column.table('vat_codes', {
   id: column.id,
@@ -19,11 +19,11 @@ const rate = decimal(2, 'a rate with at most two decimals').refine(
   'a rate from 0 to 100 is expected',
 )
 
-export const NamedVat = object({
+export const NamedVat = named('NamedVat', {
   producerId: id,
   customerReferenceCode: code,
   rate: rate.meta({ type: 'number', description: 'Percentage' }),
-}).meta({ id: 'NamedVat' })
+})
 export type FileVat = z.output<typeof NamedVat>
 
 export const namedVat = ({ id, code, rate }: VatCodeView): z.input<typeof NamedVat> => ({
@@ -32,17 +32,13 @@ export const namedVat = ({ id, code, rate }: VatCodeView): z.input<typeof NamedV
   rate: digits(String(rate), 2),
 })
 
-export const Vat = object({
+export const Vat = named('Vat', {
   ...NamedVat.shape,
-  account: object({ deductible: NamedAccount.nullable(), collected: NamedAccount.nullable() }).meta({
-    id: 'VatAccounts',
-  }),
+  account: named('VatAccounts', { deductible: NamedAccount.nullable(), collected: NamedAccount.nullable() }),
   type: textOrNull,
   exigibility: textOrNull,
-  additionalProducerProperties: object({ typeCode: textOrNull, exigibilityCode: textOrNull }).meta({
-    id: 'VatProperties',
-  }),
-}).meta({ id: 'Vat' })
+  additionalProducerProperties: named('VatProperties', { typeCode: textOrNull, exigibilityCode: textOrNull }),
+})
 
 /** The ledger has its code and its rate alone. */
 export const vatItem = (vat: VatCodeView): z.input<typeof Vat> => ({

@@ -6,6 +6,7 @@ import { opensEmployees } from '../../../auth/principal.ts'
 import { askForBlocks } from '../../../exports/blocks/kept-blocks.sql.ts'
 import { blocksLine } from '../../../exports/run/ledgers/lines.ts'
 import { wholeFolder } from '../../../exports/selection.ts'
+import { named } from '../../../formats/items/values.ts'
 import { idSchema } from '../../query.ts'
 import { Block } from '../../schemas/changes-schema.ts'
 import { ledgersRoute } from './answer-ledgers.ts'
@@ -13,41 +14,37 @@ import { blocksBody } from './changes-body.ts'
 
 const sha256 = Block.shape.sha256
 
-const LedgerBlocks = z
-  .object({
-    society: z.string().openapi({ ...idSchema, example: '26002' }),
-    cursor: z.string().openapi({
-      description: 'The state of the ledger that the digests are of',
-      example: '4711.1.jWShZ-gx.EeSGmSmtIuJfr19E1z0hHo',
+const LedgerBlocks = named('LedgerBlocks', {
+  society: z.string().openapi({ ...idSchema, example: '26002' }),
+  cursor: z.string().openapi({
+    description: 'The state of the ledger that the digests are of',
+    example: '4711.1.jWShZ-gx.EeSGmSmtIuJfr19E1z0hHo',
+  }),
+  rows: z.int().min(0).openapi({ description: 'Movements of the ledger, drafts included' }),
+  digest: sha256.openapi({ description: 'Of the digests of the blocks, as bytes, in their order' }),
+  tables: z
+    .object(
+      Object.fromEntries(
+        wholeTables.map((name) => [name, sha256.openapi({ description: `Of all rows of ${name}` })]),
+      ),
+    )
+    .openapi('TableDigests', {
+      description: 'Of the other tables, rows as in ledgers/changes, each with its line feed',
     }),
-    rows: z.int().min(0).openapi({ description: 'Movements of the ledger, drafts included' }),
-    digest: sha256.openapi({ description: 'Of the digests of the blocks, as bytes, in their order' }),
-    tables: z
-      .object(
-        Object.fromEntries(
-          wholeTables.map((name) => [name, sha256.openapi({ description: `Of all rows of ${name}` })]),
-        ),
-      )
-      .openapi('TableDigests', {
-        description: 'Of the other tables, rows as in ledgers/changes, each with its line feed',
-      }),
-    blocks: z.array(Block).openapi({
-      description:
-        'Ranges of entry ids, disjoint and ascending, with the digest of their movements as rows of ledgers/changes. ' +
-        'Rows of a copy outside every block differ, too',
-    }),
-  })
-  .openapi('LedgerBlocks')
+  blocks: z.array(Block).openapi({
+    description:
+      'Ranges of entry ids, disjoint and ascending, with the digest of their movements as rows of ledgers/changes. ' +
+      'Rows of a copy outside every block differ, too',
+  }),
+})
 
-const RefusedLedger = z
-  .object({
-    refused: z.string().openapi({ ...idSchema, description: 'Id of the folder', example: '26003' }),
-    code: z
-      .enum(Object.keys(errorCodes) as [string, ...string[]])
-      .openapi('ErrorCode', { example: 'ERR-FOLDER-NOT-FOUND' }),
-    message: z.string().openapi({ example: 'There is no such folder' }),
-  })
-  .openapi('RefusedLedger')
+const RefusedLedger = named('RefusedLedger', {
+  refused: z.string().openapi({ ...idSchema, description: 'Id of the folder', example: '26003' }),
+  code: z
+    .enum(Object.keys(errorCodes) as [string, ...string[]])
+    .openapi('ErrorCode', { example: 'ERR-FOLDER-NOT-FOUND' }),
+  message: z.string().openapi({ example: 'There is no such folder' }),
+})
 
 export const ledgerBlocks = ledgersRoute({
   operationId: 'listLedgerBlocks',

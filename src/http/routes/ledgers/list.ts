@@ -5,6 +5,7 @@ import { opensEmployees } from '../../../auth/principal.ts'
 import { compressWhole } from '../../../exports/compressor.ts'
 import { framings } from '../../../exports/render/framing.ts'
 import { type JsonForm, mediaTypes } from '../../../formats/file-formats.ts'
+import { named } from '../../../formats/items/values.ts'
 import { type Listed, readLedgerList } from '../../../ledger/ledger-list.sql.ts'
 import { takeBackFromRate } from '../../authenticate.ts'
 import { accountingFolderId, idSchema, version, wait } from '../../query.ts'
@@ -18,28 +19,24 @@ const query = z.strictObject({ version, accountingFolderId, wait })
 
 const id = z.string().openapi({ ...idSchema, example: '26002' })
 
-const Ledger = z
-  .object({
-    society: id.openapi({ description: 'Id of the folder, for the header society-id' }),
-    firm: z
-      .object({
-        id: id.openapi({ example: '26001' }),
-        name: z.string().openapi({ example: 'Cabinet Roussel' }),
-      })
-      .openapi('LedgerFirm'),
-    name: z.string().openapi({ example: 'Boulangerie Martin' }),
-    reference: z.string().nullable().openapi({ example: 'MARTIN' }),
-    cursor: z.string().openapi({
-      description: 'The state of its ledger, as X-Ledger-Cursor on the routes of the folder',
-      example: '4711.1.jWShZ-gx.EeSGmSmtIuJfr19E1z0hHo',
-    }),
-    employees: z.boolean().openapi({
-      description:
-        'Whether accounts of employees come with their personal data. A copy that was made with the other value differs ' +
-        'in accounts, though its cursor is the same',
-    }),
-  })
-  .openapi('Ledger')
+const Ledger = named('Ledger', {
+  society: id.openapi({ description: 'Id of the folder, for the header society-id' }),
+  firm: named('LedgerFirm', {
+    id: id.openapi({ example: '26001' }),
+    name: z.string().openapi({ example: 'Cabinet Roussel' }),
+  }),
+  name: z.string().openapi({ example: 'Boulangerie Martin' }),
+  reference: z.string().nullable().openapi({ example: 'MARTIN' }),
+  cursor: z.string().openapi({
+    description: 'The state of its ledger, as X-Ledger-Cursor on the routes of the folder',
+    example: '4711.1.jWShZ-gx.EeSGmSmtIuJfr19E1z0hHo',
+  }),
+  employees: z.boolean().openapi({
+    description:
+      'Whether accounts of employees come with their personal data. A copy that was made with the other value differs ' +
+      'in accounts, though its cursor is the same',
+  }),
+})
 
 type Call = TokenCall<z.output<typeof query>>
 

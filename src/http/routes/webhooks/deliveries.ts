@@ -3,6 +3,7 @@ import { z } from '@hono/zod-openapi'
 import { limits } from '../../../config.ts'
 import { idPattern } from '../../../db/id.ts'
 import { inTenant } from '../../../db/pool.ts'
+import { named } from '../../../formats/items/values.ts'
 import { deliveryStates } from '../../../webhooks/dispatch/delivery.ts'
 import {
   listOwnAttempts,
@@ -27,24 +28,22 @@ import {
 
 const time = z.number().int()
 
-const WebhookDelivery = z
-  .object({
-    id: z.string().openapi({ description: 'The header webhook-id', example: '4711' }),
-    sequence: z.string().nullable().openapi({
-      description: 'The header webhook-sequence. Null: from before events had numbers',
-      example: '1042-1061',
-    }),
-    events: z.number().int(),
-    state: z.enum(deliveryStates).openapi('DeliveryState'),
-    replay: z.boolean().openapi({ description: 'Whether it was replayed' }),
-    createdAt: time.openapi({ description: 'Epoch milliseconds, as the other times' }),
-    nextAttemptAt: time.nullable().openapi({ description: 'Null: it has ended' }),
-    finishedAt: time.nullable().openapi({ description: 'Null: it is pending' }),
-    attempts: z
-      .array(Attempt.extend({ number: z.number().int() }).openapi('WebhookDeliveryAttempt'))
-      .openapi({ description: `In order; the newest ${limits.shownAttemptsMax} of them` }),
-  })
-  .openapi('WebhookDelivery')
+const WebhookDelivery = named('WebhookDelivery', {
+  id: z.string().openapi({ description: 'The header webhook-id', example: '4711' }),
+  sequence: z.string().nullable().openapi({
+    description: 'The header webhook-sequence. Null: from before events had numbers',
+    example: '1042-1061',
+  }),
+  events: z.number().int(),
+  state: z.enum(deliveryStates).openapi('DeliveryState'),
+  replay: z.boolean().openapi({ description: 'Whether it was replayed' }),
+  createdAt: time.openapi({ description: 'Epoch milliseconds, as the other times' }),
+  nextAttemptAt: time.nullable().openapi({ description: 'Null: it has ended' }),
+  finishedAt: time.nullable().openapi({ description: 'Null: it is pending' }),
+  attempts: z
+    .array(Attempt.extend({ number: z.number().int() }).openapi('WebhookDeliveryAttempt'))
+    .openapi({ description: `In order; the newest ${limits.shownAttemptsMax} of them` }),
+})
 
 const list = tokenRoute({
   method: 'get',
@@ -128,10 +127,7 @@ const replay = tokenRoute({
     `a disabled one: 409 ERR-WEBHOOK-DISABLED. While ${limits.pendingReplaysMax} replayed deliveries wait: 429.`,
   body: { schema: replayedDocument, mediaTypes: ['application/json'] },
   answers: {
-    202: inJson(
-      'How many deliveries will be sent',
-      z.object({ deliveries: z.number().int() }).openapi('Replayed'),
-    ),
+    202: inJson('How many deliveries will be sent', named('Replayed', { deliveries: z.number().int() })),
   },
   answer: async ({ c, services, principal, body }) => {
     const own = readSubscriptionId(c.req.param('id'))

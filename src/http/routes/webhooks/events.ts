@@ -1,5 +1,6 @@
 /** The events of a subscription, read by number (docs/spec/webhooks.md#reading-events). */
 import { z } from '@hono/zod-openapi'
+import { named } from '../../../formats/items/values.ts'
 import { type EventPage, readEvents } from '../../../webhooks/sequence/events.ts'
 import { optional, wait, wholeNumber } from '../../query.ts'
 import { inJson, type TokenCall, tokenRoute } from '../../route.ts'
@@ -17,12 +18,10 @@ const query = z.strictObject({
   wait,
 })
 
-const NumberedNotification = z
-  .object({
-    sequence: z.string().openapi({ description: 'The number, decimal digits', example: '1042' }),
-    event: Notification,
-  })
-  .openapi('NumberedNotification')
+const NumberedNotification = named('NumberedNotification', {
+  sequence: z.string().openapi({ description: 'The number, decimal digits', example: '1042' }),
+  event: Notification,
+})
 
 export const subscriptionEvents = tokenRoute({
   method: 'get',

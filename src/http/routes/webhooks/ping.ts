@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { named } from '../../../formats/items/values.ts'
 import { noResponseFaults } from '../../../webhooks/dispatch/fault.ts'
 import { type Pinged, ping } from '../../../webhooks/owner/ping.ts'
 import { inJson, tokenRoute } from '../../route.ts'
@@ -12,13 +13,9 @@ const Ping = Attempt.extend({
   receiverDate: z.number().int().nullable().openapi({
     description: "The receiver's clock, epoch milliseconds: its header date. Null: it sent none",
   }),
-  disabled: z
-    .object({ since: z.number().int(), reason: z.string() })
-    .openapi('WebhookDisabled')
-    .nullable()
-    .openapi({
-      description: 'Since when, epoch milliseconds, and why no delivery is sent. Null: deliveries are sent',
-    }),
+  disabled: named('WebhookDisabled', { since: z.number().int(), reason: z.string() }).nullable().openapi({
+    description: 'Since when, epoch milliseconds, and why no delivery is sent. Null: deliveries are sent',
+  }),
 }).openapi('WebhookPing')
 
 export const pingRoute = tokenRoute({

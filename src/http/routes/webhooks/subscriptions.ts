@@ -8,6 +8,7 @@ import { readId } from '../../../db/id.ts'
 import { inTenant } from '../../../db/pool.ts'
 import { AppError, invalid } from '../../../errors.ts'
 import { eventKinds } from '../../../events/kinds.ts'
+import { named } from '../../../formats/items/values.ts'
 import { applyChange, needsNumbers } from '../../../webhooks/change.ts'
 import { numberInParts } from '../../../webhooks/sequence/number-in-parts.ts'
 import { addSigningSecret, rotateSigningSecret } from '../../../webhooks/signing/signing-secrets.ts'
@@ -39,17 +40,15 @@ import { idSchema, wordOf } from '../../query.ts'
 import { inJson, type Route, type TokenCall, tokenRoute } from '../../route.ts'
 import { notFound, ofOne, readSubscriptionId, routeAccess, uncached } from './own-subscription.ts'
 
-const WebhookSubscription = z
-  .object({
-    id: z.number(),
-    postUrl: z.url().nullable().openapi({ description: 'Null: nothing is posted' }),
-    onEvents: z.array(z.enum(eventKinds).openapi('EventKind')),
-    accountingFolderId: z
-      .array(z.string())
-      .openapi({ description: 'Folders; empty: the firm, with folders that come later' }),
-    thirdPartyId: z.number(),
-  })
-  .openapi('WebhookSubscription')
+const WebhookSubscription = named('WebhookSubscription', {
+  id: z.number(),
+  postUrl: z.url().nullable().openapi({ description: 'Null: nothing is posted' }),
+  onEvents: z.array(z.enum(eventKinds).openapi('EventKind')),
+  accountingFolderId: z
+    .array(z.string())
+    .openapi({ description: 'Folders; empty: the firm, with folders that come later' }),
+  thirdPartyId: z.number(),
+})
 
 /** Only the answers of a creation and of a rotation show the secret. */
 const WithSecret = WebhookSubscription.extend({ signingSecret: z.string().regex(/^whsec_/) }).openapi(

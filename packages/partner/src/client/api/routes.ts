@@ -73,9 +73,6 @@ export type WebhookDeliveryAttempt = WebhookAttempt & {
  */
 export type EntryRange = string[]
 export type FolderId = string | number
-export type WebhookSubscriptionWithSecret = WebhookSubscription & {
-  signingSecret: string
-}
 export type Replay = ReplayedNumbers | ReplayedFailures
 export type WebhookPing = WebhookAttempt & {
   fault: PingFault | null
@@ -1707,6 +1704,20 @@ export interface SubscriptionFields {
    * Folders. If empty: the firm for a firm token, with folders that come later; its own folder for a company token
    */
   accountingFolderId?: FolderId[]
+}
+export interface WebhookSubscriptionWithSecret {
+  id: number
+  /**
+   * Null: nothing is posted
+   */
+  postUrl: string | null
+  onEvents: EventKind[]
+  /**
+   * Folders; empty: the firm, with folders that come later
+   */
+  accountingFolderId: string[]
+  thirdPartyId: number
+  signingSecret: string
 }
 export interface ReplayedNumbers {
   from: number
