@@ -64,11 +64,7 @@ const shapes: Readonly<Record<string, Shape>> = {
   'GET /key/info?mode=extended': {
     target: { type: 'text', societyId: 'id' },
   },
-  'GET /openapi.json': {
-    components: {
-      schemas: { WebhookSubscription: { properties: { onEvents: { items: { enum: ['text'] } } } } },
-    },
-  },
+  'GET /openapi.json': { components: { schemas: { EventKind: { enum: ['text'] } } } },
   'GET /society': [{ id: 'id', name: 'text', reference: new OrNull('text') }],
   'GET /mad/exercices': [{ producerId: 'id', name: 'text', period: { start: 'text', end: 'text' } }],
   'GET /mad/ledgers': [

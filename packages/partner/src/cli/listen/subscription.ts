@@ -80,11 +80,9 @@ async function writeNote(folder: string, id: number, { baseUrl, token }: Access)
 /** All kinds of events that the service has. */
 async function kindsOf(ledger: Grandlivre, signal: AbortSignal): Promise<string[]> {
   const { components } = (await ledger.get('/openapi.json', { signal })) as {
-    components: {
-      schemas: { WebhookSubscription: { properties: { onEvents: { items: { enum: string[] } } } } }
-    }
+    components: { schemas: { EventKind: { enum: string[] } } }
   }
-  return components.schemas.WebhookSubscription.properties.onEvents.items.enum
+  return components.schemas.EventKind.enum
 }
 
 /** Deletes the subscription, also when the command was interrupted. */
