@@ -1,6 +1,7 @@
 /** What a command of the partner's command line works with. */
 import type { Terminal } from '../../../terminal/src/terminal.ts'
 import type { Grandlivre } from '../client/grandlivre.ts'
+import type { RequestsOptions } from '../client/requests.ts'
 import type { Access, FoundAccess } from './access.ts'
 
 export interface Call {
@@ -11,7 +12,7 @@ export interface Call {
    */
   ledger(society?: string): Grandlivre
   /** The library, with an access that a command has found itself. */
-  library(access: Access): Grandlivre
+  library(access: Access & Pick<RequestsOptions, 'attemptsMax'>): Grandlivre
   /** @throws {Failure} if there is no access */
   access(): FoundAccess
   /** The profile of the login file that `--profile` names. */

@@ -71,7 +71,7 @@ function finders(call: Call, to: string | undefined): Record<string, Finder> {
     service: async () => {
       if (!access) return undefined
       // Once, so that an answer is not waited for: a service that is busy is a finding, too.
-      identity = await identify({ ...access, attemptsMax: 1 }, call.signal).catch((error) => {
+      identity = await identify(call, { ...access, attemptsMax: 1 }).catch((error) => {
         if (exitCodeOf(error) !== exitCodes.refused) throw error
         refusal = error
         return undefined

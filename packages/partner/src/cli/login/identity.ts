@@ -1,7 +1,7 @@
 /** What an access opens, as the service says. */
 
-import { numberOf, Requests, type RequestsOptions } from '../../client/requests.ts'
-import type { Access } from '../access.ts'
+import { numberOf } from '../../client/requests.ts'
+import type { Call } from '../command.ts'
 import { refusedFailure } from '../exit-codes.ts'
 import { listed, type Society, societyText } from '../folder.ts'
 
@@ -31,11 +31,11 @@ interface KeyInfo {
 
 /** @throws {Failure} if the token does not open the folder that the access names */
 export async function identify(
-  { society: chosen, ...options }: Access & Pick<RequestsOptions, 'attemptsMax'>,
-  signal: AbortSignal,
+  { library, signal }: Pick<Call, 'library' | 'signal'>,
+  { society: chosen, ...access }: Parameters<Call['library']>[0],
 ): Promise<Identity> {
   // A request that names a folder is refused if the token does not open it.
-  const requests = new Requests(options)
+  const { requests } = library(access)
   const { answer, value } = await requests.json({ path: '/key/info', query: { mode: 'extended' }, signal })
   const clockAheadMs = Date.now() - Date.parse(answer.headers['date'] ?? '')
   const { target, groups, expiresAt } = value as KeyInfo

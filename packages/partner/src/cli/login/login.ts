@@ -51,7 +51,7 @@ async function runLogin(
   call: Call,
   { replace: replaces, ...given }: Login & { replace?: true },
 ): Promise<void> {
-  const { terminal, env, json, signal, profile = defaultProfile } = call
+  const { terminal, env, json, profile = defaultProfile } = call
   const access = await accessFrom(call, given)
   const kept = readProfiles(loginFile(env)).get(profile)
   // The demo writes new credentials each time that its data is made anew.
@@ -61,7 +61,7 @@ async function runLogin(
     throw localFailure(`The profile ${profile} holds another access, to ${kept.baseUrl}`, [
       'Keep this one beside it with --profile <name>, or give --replace.',
     ])
-  const identity = await identify(access, signal)
+  const identity = await identify(call, access)
   const path = await writeAccess(env, access, profile)
   if (json) terminal.json({ ...identity, file: path })
   else {

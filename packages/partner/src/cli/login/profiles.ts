@@ -27,7 +27,7 @@ of the token, and folder. Tokens and secrets are not shown.`,
       terminal.print(table(['profile', 'address', 'level', 'folder'], lines))
     }
     const set = variablesSet(env)
-    if (set.length > 0) terminal.note(`${set.join(', ')} of this environment win over the default profile.`)
+    if (set.length > 0) terminal.note(`The environment wins over the default profile: ${set.join(', ')}.`)
   },
 })
 
