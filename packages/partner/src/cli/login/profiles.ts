@@ -18,12 +18,7 @@ of the token, and folder. Tokens and secrets are not shown.`,
     }))
     if (json) for (const profile of profiles) terminal.json(profile)
     else {
-      const lines = profiles.map(({ profile, baseUrl, level, society }) => [
-        profile,
-        baseUrl,
-        level,
-        society ?? '',
-      ])
+      const lines = profiles.map((profile) => Object.values(profile).map((cell) => cell ?? ''))
       terminal.print(table(['profile', 'address', 'level', 'folder'], lines))
     }
     const set = variablesSet(env)
