@@ -130,7 +130,7 @@ test('a copy of a firm follows its bookkeeper, each command can be pasted, and o
   const printed: string[] = []
   for (const line of pasted) printed.push(await paste(line))
   const [, doctor, folders, status, list] = printed
-  expect(doctor).toContain('DEMO')
+  expect(doctor).toContain('folder: all 30 of the firm;')
   expect(folders!.match(/^\d+ .* DEMO(-\d+)? /gm)).toHaveLength(30)
   expect(status).toContain('All is well.')
   expect(list!.match(/^\d+ .* DEMO(-\d+)? /gm)).toHaveLength(30)
