@@ -29,11 +29,18 @@ function outlineOf(markdown: string): string {
   )
 }
 
-/** A hit shows the title of its page, and guides and specification have pages of the same title. */
+/**
+ * What is added to titles, which hits show: guides and specification have pages of the same title, and readers have other
+ * words for a changelog.
+ */
+function additionTo(source: string): string {
+  if (source === 'CHANGELOG.md') return ' (release notes: what changed in each version)'
+  return source.startsWith('docs/spec/') ? ' (specification)' : ''
+}
+
 function searchedOf(markdown: string, source: string): string {
-  if (wordyPages.includes(source)) return outlineOf(markdown)
-  if (!source.startsWith('docs/spec/')) return markdown
-  return markdown.replace(/^# (.+)$/m, (_, title) => `# ${title} (specification) {#${anchorOf(title)}}`)
+  const searched = wordyPages.includes(source) ? outlineOf(markdown) : markdown
+  return searched.replace(/^# (.+)$/m, (_, title) => `# ${title}${additionTo(source)} {#${anchorOf(title)}}`)
 }
 
 const siteLinks = {

@@ -124,8 +124,8 @@ function readPage(source: string): Page {
 function summaryOf(markdown: string): string {
   const prose = markdown.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '')
   const headings = [...prose.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading)
-  const paragraph =
-    prose.split(/\n{2,}/).find((text) => /^\s*[\p{L}*`[]/u.test(text) && text.length > 60) ?? ''
+  const paragraphs = prose.split(/\n{2,}/).filter((text) => /^\s*[\p{L}*`[]/u.test(text))
+  const paragraph = paragraphs.find((text) => text.length > 60) ?? paragraphs[0] ?? ''
   const plain = paragraph
     .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replaceAll(/\s+/g, ' ')

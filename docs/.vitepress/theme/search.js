@@ -17,7 +17,6 @@ const synonyms = new Map(
   backup dump sauvegarde
   balancer haproxy nginx proxy
   cabinet firm
-  changelog notes release
   client javascript library sdk typescript
   clé key
   company dossier folder society

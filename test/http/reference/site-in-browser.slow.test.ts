@@ -81,10 +81,11 @@ describe.skipIf(!isChromiumInstalled)('the site in a browser', () => {
     ['cursor too old', 'guides/staying-in-step.html'],
     ['deleted entries', 'spec/changes.html'],
     ['import a FEC', 'spec/imports.html'],
-    ['disk full', 'operators.html'],
+    ['prometheus alerts', 'operators/metrics.html'],
     ['restore a backup', 'operators/restore.html'],
     ['erase a company', 'operators/erasure.html'],
     ['what changed in version', 'changelog.html'],
+    ['release notes', 'changelog.html'],
   ])('a search for "%s" finds %s among the first five', async (question, wanted) => {
     const links = await search(question)
     expect(links.map((link) => (wanted.includes('#') ? link : link.split('#')[0]))).toContain(wanted)

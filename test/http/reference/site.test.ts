@@ -85,7 +85,7 @@ test('every page of docs/ is in the navigation, once, with its summary in llms.t
   for (const { path, title, summary } of pages.slice(1)) {
     const address = `/docs/${path.replace(/(?:index)?\.md$/, '')}`
     expect(navigation, path).toMatch(new RegExp(` href="${address}(?:\\.html)?"`))
-    expect(summary.length, path).toBeGreaterThan(20)
+    expect(summary, path).not.toBe('')
     expect(read('llms.txt')).toContain(`- [${title}](/docs/${path}): ${summary}\n`)
   }
 })
