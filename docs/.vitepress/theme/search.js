@@ -17,7 +17,12 @@ const synonyms = new Map(
   backup dump sauvegarde
   balancer haproxy nginx proxy
   cabinet firm
-  client javascript library sdk typescript
+  availability away downtime outage uptime sla
+  bandwidth bytes
+  brouillard brouillon draft drafts
+  consent consentement
+  javascript library sdk typescript
+  machine machines scale scaling
   clé key
   company dossier folder society
   compte account
@@ -41,6 +46,7 @@ const synonyms = new Map(
   mouvement movement
   partenaire partner
   pgbouncer pooler
+  page pages pagination paging
   polling waiting
   postgres postgresql
   query sql
