@@ -188,7 +188,7 @@ type NamedSchema = { type?: unknown; anyOf?: ({ $ref?: string } & object)[] }
 
 /**
  * A choice of an array and an object becomes one schema with the words of both: of a choice, generators for Java make
- * classes that do not compile. For Go the type has to be named.
+ * classes that do not compile. Those for Go know no schema of two types, and take `x-go-type`.
  */
 function uniteArrays(schemas: Record<string, NamedSchema>): void {
   const resolved = ({ $ref, ...own }: { $ref?: string }): NamedSchema =>
