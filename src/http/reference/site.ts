@@ -6,6 +6,7 @@
 import { existsSync } from 'node:fs'
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { Context } from 'hono'
+import Negotiator from 'negotiator'
 import { AppError } from '../../errors.ts'
 import type { Edge } from '../route.ts'
 import { answerAsset } from './asset.ts'
@@ -21,10 +22,22 @@ export function addSite(app: Pick<OpenAPIHono<Edge>, 'get' | 'all'>, folder = ow
     const name = path === '' || path.endsWith('/') ? `${path}index.html` : path
     // VitePress names these by their content.
     const cacheControl = name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache'
-    const isName = fileName.test(name)
-    const answered = isName && (await answerAsset(c, new URL(name, folder), cacheControl).catch(noSuchFile))
+    const fileOf = (named: string) => (fileName.test(named) ? new URL(named, folder) : undefined)
+    const file = fileOf(name)
+    const answered = file && (await answerAsset(c, file, cacheControl).catch(noSuchFile))
     if (answered) return answered
-    if (existsSync(new URL('index.html', folder))) throw new AppError('ERR-NOT-FOUND')
+    // As people type addresses: without `.html`, and folders without their slash.
+    for (const ending of ['.html', '/index.html']) {
+      const meant = fileOf(path.replace(/\/$/, '') + ending)
+      if (meant && existsSync(meant))
+        return c.redirect(`/docs/${path.replace(/\/$/, '')}${ending.replace('index.html', '')}`)
+    }
+    if (existsSync(new URL('index.html', folder))) {
+      if (!new Negotiator(c.env.incoming).mediaType(['application/json', 'text/html'])?.endsWith('html'))
+        throw new AppError('ERR-NOT-FOUND')
+      const { body, headers } = await answerAsset(c, new URL('404.html', folder))
+      return c.newResponse(body, 404, Object.fromEntries(headers))
+    }
     throw new AppError('ERR-NOT-FOUND', {
       message:
         'The documentation is not installed here: `npm ci && npm run docs:site` makes it. The reference of the API is at /docs/api/',

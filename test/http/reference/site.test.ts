@@ -102,6 +102,21 @@ test('no page has a script of its own', () => {
   for (const text of html.values()) expect(text).toMatch(/<script src="\/docs\/assets\/first\.\w+\.js">/)
 })
 
+test('an address without its ending leads to the page, and an unknown one shows a page to people alone', async () => {
+  for (const [path, page] of [
+    ['versions', 'versions.html'],
+    ['guides/webhooks/', 'guides/webhooks.html'],
+    ['spec', 'spec/'],
+  ]) {
+    const { status, headers } = await fetch(`${stage.service.url}/docs/${path}`, { redirect: 'manual' })
+    expect([status, headers.get('location')]).toEqual([302, `/docs/${page}`])
+  }
+  const shown = await ask('/docs/nowhere', { accept: 'text/html,*/*;q=0.8' })
+  expect([shown.status, shown.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
+  const refused = await ask('/docs/nowhere', { accept: '*/*' })
+  expect([refused.status, refused.body.error.code]).toEqual([404, 'ERR-NOT-FOUND'])
+})
+
 test('every file is answered with its type', async () => {
   const types: Record<string, string> = {
     '.html': 'text/html; charset=utf-8',
