@@ -31,6 +31,7 @@ const contents: { title: string; sources: string[] }[] = [
     title: 'For partners',
     sources: [
       'docs/partners.md',
+      'docs/questions.md',
       'docs/guides/first-call.md',
       'docs/guides/year-every-night.md',
       'docs/guides/whole-firm.md',
