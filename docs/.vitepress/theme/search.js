@@ -68,6 +68,8 @@ const synonyms = new Map(
 /** Those who use the service come before those who build it. */
 const weights = [
   [/\/guides\//, 1.3],
+  // A code is asked for by its name; guides only mention it.
+  [/\/errors\.html/, 1.5],
   [/\/developers\//, 0.5],
   [/\/commands\.html/, 0.7],
 ]
