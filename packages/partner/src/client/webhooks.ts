@@ -49,6 +49,7 @@ export interface WebhookRequest {
   lastSequence?: number
 }
 
+/** Why a delivery is refused, by the codes that `verifyWebhook` gives. */
 export const refusalReasons = {
   'signature-missing': 'The header signature is missing, or is not 64 hexadecimal digits',
   'date-missing': 'The header date is missing, or is not a number of milliseconds',
