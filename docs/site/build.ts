@@ -25,6 +25,7 @@ import { type Page, readHome, readSections, root } from './pages.ts'
 
 /** Where the service looks for it (src/http/reference/site.ts). */
 export const ownFolder = join(root, 'site')
+const ownBase = '/docs/'
 
 /**
  * Replaces what the folder had, if that was a site.
@@ -37,6 +38,7 @@ export async function buildSite(out: string, base: string): Promise<void> {
     throw new Error(`--out ${out} holds something else: name a folder that is empty or not there`)
   const { build } = await import('vitepress')
   const draft = `${out}.new-${process.pid}`
+  const former = `${out}.old-${process.pid}`
   try {
     await build(join(root, 'docs'), {
       outDir: draft,
@@ -44,15 +46,20 @@ export async function buildSite(out: string, base: string): Promise<void> {
       // Another build may run at the same time.
       onAfterConfigResolve: (config) => {
         config.tempDir += `-${process.pid}`
+        // Only a service has the reference of the API.
+        const { themeConfig } = config.site
+        if (base !== ownBase)
+          themeConfig.nav = themeConfig.nav.filter(({ text }: { text: string }) => text !== 'API')
       },
     })
     for (const page of globSync('**/*.html', { cwd: draft })) takeScriptsOut(draft, page, base)
     copyFileSync(join(root, 'src/http/reference/page/icon.svg'), join(draft, 'favicon.svg'))
     writeMarkdown(draft, base)
-    rmSync(out, { recursive: true, force: true })
+    // A service that runs is without its pages for a moment only.
+    if (existsSync(out)) renameSync(out, former)
     renameSync(draft, out)
   } finally {
-    rmSync(draft, { recursive: true, force: true })
+    for (const left of [draft, former]) rmSync(left, { recursive: true, force: true })
   }
 }
 
@@ -91,13 +98,13 @@ function writeMarkdown(folder: string, base: string): void {
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
-    options: { out: { type: 'string', default: ownFolder }, base: { type: 'string', default: '/docs/' } },
+    options: { out: { type: 'string', default: ownFolder }, base: { type: 'string', default: ownBase } },
   })
   const began = performance.now()
   await buildSite(resolve(values.out), values.base)
   const seconds = ((performance.now() - began) / 1000).toFixed(1)
   process.stdout.write(
-    `The documentation is in ${values.out}, made in ${seconds} s; the service shows it at /docs/.\n`,
+    `The documentation is in ${values.out}, made in ${seconds} s; ${resolve(values.out) === ownFolder ? 'the service shows it at' : 'let your web server show it at'} ${values.base}.\n`,
   )
 }
 
