@@ -4,7 +4,7 @@
  * The state is written after each piece of the file, and replaced whole, so that a kill at any moment leaves a file that
  * is at least as long as its state says. What is longer is cut off. The finished file appears by a rename.
  */
-import { open, readFile, stat } from 'node:fs/promises'
+import { open, readFile, rm, stat } from 'node:fs/promises'
 import { createPart, namePart, partOf, replaceState, stateFileOf } from '../../client/files/part-file.ts'
 import { localFailure } from '../exit-codes.ts'
 import { isRunning } from '../running-process.ts'
@@ -60,7 +60,11 @@ export async function openPart(out: string, source: Source, force: boolean) {
   await writeState(out, source, start)
   const file = goesOn ? await open(path, 'r+') : await createPart(out)
   await file.truncate(start.fileBytes)
-  const record = (marks: Marks) => writeState(out, source, marks)
+  let { etag } = start
+  const record = (marks: Marks) => {
+    etag = marks.etag
+    return writeState(out, source, marks)
+  }
   return {
     path,
     file,
@@ -72,6 +76,11 @@ export async function openPart(out: string, source: Source, force: boolean) {
     async restart(): Promise<void> {
       await record(nothingYet)
       await file.truncate(0)
+    },
+
+    /** Leaves nothing of a pull that the service refused, or that wrote nothing yet for another reason. */
+    async removeEmpty(): Promise<void> {
+      if (etag === '') for (const each of [path, stateFileOf(out)]) await rm(each, { force: true })
     },
 
     /** Gives the whole file its name, once it is on the disk. @returns its bytes */
@@ -109,7 +118,8 @@ async function stateToContinue(out: string, source: Source, force: boolean): Pro
       `Another pull, process ${found.pid}, writes ${partOf(out)}`,
       `Wait for its end. If process ${found.pid} is something else, delete ${stateFileOf(out)} and ${partOf(out)}.`,
     )
-  if (textOf(found) === textOf(source)) return found
+  // Killed before its first piece: there is nothing to lose.
+  if (textOf(found) === textOf(source) || found.etag === '') return found
   if (force) return undefined
   throw localFailure(
     `${partOf(out)} is an unfinished pull of ${textOf(found)}, and this one is of ${textOf(source)}`,

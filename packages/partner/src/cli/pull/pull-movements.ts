@@ -74,6 +74,10 @@ export async function pullMovements(order: Order, surroundings: Surroundings): P
           'The lines above say why. If the ledger changed each time, pull when it changes less.',
         )
     }
+  } catch (error) {
+    // What is interrupted goes on with its part, however short that is.
+    if (!surroundings.signal.aborted) await part.removeEmpty()
+    throw error
   } finally {
     await part.file.close()
   }

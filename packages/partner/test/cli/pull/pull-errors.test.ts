@@ -1,6 +1,6 @@
 /** What `grandlivre pull` says when something is wrong, and with which exit code it ends. */
 
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -118,6 +118,19 @@ describe('an exit code, and what to do, for', () => {
       'endDate',
       '(ERR-VALIDATION)\nCorrect what `details.issues` names',
     ))
+
+  test('a period that was mistyped, which leaves nothing that stops the mended command', async () => {
+    await fails(4, pull(['--from', '2026-01-01', '--to', '2025-01-01']), '(ERR-VALIDATION)')
+    expect(readdirSync(folder)).toEqual([])
+    // As a kill before the first answer leaves them.
+    writeFileSync(`${out}.part`, '')
+    const about = 'An unfinished pull by grandlivre. The same command goes on with it.'
+    const source = { baseUrl: proxy.url, society: '1', selection: { exercice: '1' } }
+    const state = { about, ...source, etag: '', after: null, rows: 0, contentBytes: 0, fileBytes: 0 }
+    writeFileSync(`${out}.part.json`, JSON.stringify({ ...state, pid: process.pid }))
+    expect(await pull(['--from', '2025-01-01', '--to', '2025-03-31'])).toMatchObject({ code: 0 })
+    expect(readdirSync(folder)).toEqual(['out.ndjson'])
+  })
 
   test('a folder that is not there, and one in place of the file', async () => {
     const missing = join(folder, 'none')
