@@ -15,11 +15,14 @@ export interface Terminal {
   /**
    * Bytes of a result as they are, on standard output; resolves when they are taken. Absent where that is a terminal, which
    * would obey what is in them.
-   * @throws {Error} of the system, EPIPE if the reader has closed the pipe
+   * @param signal ends the wait for a reader that takes no more
+   * @throws {Error} of the system, EPIPE if the reader has closed the pipe; the reason of the signal
    */
-  bytes?: (chunk: Uint8Array) => Promise<void>
+  bytes?: (chunk: Uint8Array, signal: AbortSignal) => Promise<void>
   /** About the run, on standard error: what is being done, waited for, or begun again. */
   note(lines: string | readonly string[]): void
+  /** On standard error what is read also by those who want no notes: errors, losses, and results beside bytes. */
+  warn(lines: string | readonly string[]): void
   /**
    * How far the command is, on standard error: one line that is redrawn on a terminal, a plain line every ten seconds
    * elsewhere, until it ends or something else is printed. Cheap enough to be called for every chunk.
@@ -68,8 +71,9 @@ export function createTerminal({ input, out, err, interrupt = () => {} }: Stream
   return {
     print: (lines) => write(out, lines),
     json: (value) => write(out, printableJson(value)),
-    ...(out.isTTY ? {} : { bytes: (chunk: Uint8Array) => taken(out, chunk) }),
+    ...(out.isTTY ? {} : { bytes: (chunk: Uint8Array, signal: AbortSignal) => taken(out, chunk, signal) }),
     note: (lines) => write(err, lines),
+    warn: (lines) => write(err, lines),
     progress: progress.show,
     endProgress: progress.clear,
     isInteractive,
@@ -81,8 +85,14 @@ export function createTerminal({ input, out, err, interrupt = () => {} }: Stream
   }
 }
 
-function taken(out: Output, chunk: Uint8Array): Promise<void> {
+function taken(out: Output, chunk: Uint8Array, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    out.write(chunk, (error) => (error ? reject(error) : resolve()))
+    const stop = () => reject(signal.reason)
+    signal.addEventListener('abort', stop)
+    out.write(chunk, (error) => {
+      signal.removeEventListener('abort', stop)
+      if (error) reject(error)
+      else resolve()
+    })
   })
 }

@@ -15,6 +15,15 @@ function setOutput(more: { isTTY?: boolean; columns?: number } = {}) {
   return { output, taken }
 }
 
+test('a wait for a reader that takes no more ends with the signal', async () => {
+  const stop = new AbortController()
+  const out = { write: () => true }
+  const { bytes } = createTerminal({ input: new PassThrough(), out, err: out })
+  const written = bytes!(new Uint8Array(1), stop.signal)
+  stop.abort(new Error('Interrupted'))
+  await expect(written).rejects.toThrow('Interrupted')
+})
+
 describe('progress', () => {
   beforeEach(() => {
     vi.useFakeTimers()

@@ -13,8 +13,13 @@ export interface Call {
   ledger(society?: string): Grandlivre
   /** The library, with an access that a command has found itself. */
   library(access: Access & Pick<RequestsOptions, 'attemptsMax'>): Grandlivre
-  /** @throws {Failure} if there is no access */
-  access(): FoundAccess
+  /**
+   * @param profile of several that the command takes
+   * @throws {Failure} if there is no access
+   */
+  access(profile?: string): FoundAccess
+  /** Prints an error that does not end the command, as one that does. */
+  tell(error: unknown): void
   /** The profile of the login file that `--profile` names. */
   profile?: string
   /** The folder that `--society` names. */

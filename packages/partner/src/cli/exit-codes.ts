@@ -51,17 +51,23 @@ const causes: Partial<Record<Ending, readonly (string | number)[]>> = {
   local: ['FILE-NOT-WRITTEN', 'COPY-LOCKED', 'COPY-REFUSED'],
 }
 
+/** An error where a command takes several profiles. */
+export interface OfProfile {
+  profile?: string
+}
+
 /**
  * An error as an object.
  * @returns `code` of the service, the library or the system; `FAILED`, `USAGE` ... of the command, by its exit code.
  *   Null: not known. `remedy`: what to do, in lines
  */
 export function objectOf(error: unknown) {
-  const { code, message, remedy = [], requestId } = error as Partial<GrandlivreError & NodeJS.ErrnoException>
+  const { code, remedy = [], requestId } = error as Partial<GrandlivreError & NodeJS.ErrnoException>
+  const { profile, message = String(error) } = error as Partial<Error & OfProfile>
   const isOurs = error instanceof UsageError || error instanceof Failure
   return {
     code: isOurs ? nameOf(exitCodeOf(error)) : (code ?? null),
-    message: message ?? String(error),
+    message: profile === undefined ? message : `Profile ${profile}: ${message}`,
     remedy: [remedy].flat().filter(Boolean),
     requestId: requestId ?? null,
   }

@@ -16,7 +16,7 @@ import type { Call } from './command.ts'
 import { doctor } from './doctor/checks.ts'
 import { webhookDoctor } from './doctor/doctor.ts'
 import { webhookList } from './doctor/list.ts'
-import { exitCodeOf, exitCodes, exitCodeTable, objectOf } from './exit-codes.ts'
+import { exitCodeOf, exitCodes, exitCodeTable, type OfProfile, objectOf } from './exit-codes.ts'
 import { listen } from './listen/listen.ts'
 import { login } from './login/login.ts'
 import { profiles } from './login/profiles.ts'
@@ -66,7 +66,7 @@ export async function run(words: string[], surroundings: Surroundings): Promise<
       terminal.print(read.help)
       return read.isAsked ? exitCodes.done : exitCodes.usage
     }
-    call = callOf(read.given, surroundings)
+    call = callOf(read.given, surroundings, words)
     await read.command.run(call, read.given)
     return exitCodes.done
   } catch (error) {
@@ -98,16 +98,20 @@ export function tell(terminal: Terminal, error: unknown, words: string[], call?:
     ...(requestId === null ? [] : [`Request id: ${requestId}`]),
   ]
   const object = { ...told, remedy: remedy.join('\n') || null }
-  terminal.note(words.includes('--json') ? printableJson(object) : lines)
+  terminal.warn(words.includes('--json') ? printableJson(object) : lines)
 }
 
-function callOf(given: Record<string, unknown>, { env, signal, ...surroundings }: Surroundings): Call {
+function callOf(
+  given: Record<string, unknown>,
+  { env, signal, ...surroundings }: Surroundings,
+  words: string[],
+): Call {
   // Commands that take several find their accesses themselves: here the first stands for all.
   const [profile, society] = [given['profile'], given['society']].map((each) => [each].flat()[0])
   const chosen = { ...given, profile, society } as Given<unknown, typeof commonOptions>
   const silent = { note: () => {}, progress: () => {} }
   const terminal = { ...surroundings.terminal, ...(chosen.quiet ? silent : {}) }
-  const access = () => findAccess(env, chosen.society, chosen.profile)
+  const access = (name = chosen.profile) => findAccess(env, chosen.society, name)
   const library = (found: Access) =>
     new Grandlivre({
       ...found,
@@ -116,8 +120,8 @@ function callOf(given: Record<string, unknown>, { env, signal, ...surroundings }
         setTimeout(terminal.endProgress, ms).unref()
       },
     })
-  return {
-    ...{ access, library },
+  const call: Call = {
+    ...{ access, library, tell: (error) => tell(terminal, error, words, call) },
     ...(chosen.profile === undefined ? {} : { profile: chosen.profile }),
     ...(chosen.society === undefined ? {} : { society: chosen.society }),
     ledger: (society = access().society) =>
@@ -127,6 +131,7 @@ function callOf(given: Record<string, unknown>, { env, signal, ...surroundings }
     json: chosen.json === true,
     env,
   }
+  return call
 }
 
 /** The address in use, where it may be the wrong one. */
@@ -134,7 +139,7 @@ function addressIf(error: unknown, call: Call | undefined): string[] {
   const code = error instanceof GrandlivreError ? error.code : ''
   if (call === undefined || !['CONNECTION-FAILED', 'UNEXPECTED-ANSWER'].includes(code)) return []
   try {
-    const { baseUrl, from } = call.access()
+    const { baseUrl, from } = call.access((error as OfProfile).profile)
     return [`Address: ${baseUrl}, from ${from === 'environment' ? 'the environment' : from}`]
   } catch {
     // Given to login.

@@ -41,8 +41,9 @@ async function bring(run: Run, listed: readonly Ledger[], again: boolean): Promi
     { synced_at: now() },
   )
   run.onEvent?.({ kind: 'listed', ledgers: wanted.length, differing: differing.length })
-  const summary: Summary = { ledgers: wanted.length, copied: 0, rows: 0, failed: [] }
-  for (const society of notOpened(run, listed)) {
+  const missing = notOpened(run, listed)
+  const summary: Summary = { ledgers: wanted.length + missing.length, copied: 0, rows: 0, failed: [] }
+  for (const society of missing) {
     summary.failed.push(society)
     const [code, message] = ['ERR-FOLDER-NOT-FOUND', 'The access opens no such folder']
     run.onEvent?.({ kind: 'failed', society, code, message })

@@ -70,7 +70,7 @@ async function runListen(call: Call, given: Listen): Promise<void> {
     terminal.endProgress()
     await unsubscribe(place, subscription.id).catch((error: Error) => {
       const next = subscription.isNoted ? 'The next listen deletes it.' : 'Delete it later.'
-      terminal.note(`The subscription ${subscription.id} could not be deleted: ${error.message}. ${next}`)
+      terminal.warn(`The subscription ${subscription.id} could not be deleted: ${error.message}. ${next}`)
     })
   }
 }
@@ -105,7 +105,7 @@ async function forwardUntilEnd(
   const shown = {
     attempted: (attempted: Attempted) => show(terminal, json, receiver.target, attempted),
     jumped: ({ from, to, epoch }: EventGap) =>
-      terminal.note(
+      terminal.warn(
         `Numbers ${from} to ${to} are left out${epoch === undefined ? ': lost, or erased with their folder' : `: epoch ${epoch} began on another server, and events may be lost. Ask each ledger for what changed (since)`}.`,
       ),
     nothingToReplay: () => terminal.note('There is no delivery yet to send again.'),

@@ -25,7 +25,7 @@ export function besideOutput(terminal: Terminal): Terminal {
     throw new UsageError(
       '--out - writes bytes, and a terminal would obey what is in them: pipe them on, or name a file',
     )
-  return { ...terminal, print: terminal.note, json: (value) => terminal.note(printableJson(value)) }
+  return { ...terminal, print: terminal.warn, json: (value) => terminal.warn(printableJson(value)) }
 }
 
 const unproven =
@@ -42,7 +42,7 @@ export async function writeMovements(
   try {
     for await (const chunk of stream.chunks()) {
       hash.update(chunk)
-      await write(terminal, chunk)
+      await write(terminal, chunk, signal)
       terminal.progress(`${countText(progress.rows)} movements, ${sizeText(progress.bytes)}`)
     }
   } catch (error) {
@@ -64,15 +64,16 @@ export async function writeFile<Result>(
   try {
     const file = join(folder, 'export')
     const result = await download(file)
-    for await (const chunk of createReadStream(file, { signal })) await write(terminal, chunk)
+    for await (const chunk of createReadStream(file, { signal })) await write(terminal, chunk, signal)
     return result
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
 }
 
-async function write({ bytes }: Terminal, chunk: Uint8Array): Promise<void> {
-  await bytes!(chunk).catch((cause: Error) => {
+async function write({ bytes }: Terminal, chunk: Uint8Array, signal: AbortSignal): Promise<void> {
+  await bytes!(chunk, signal).catch((cause: Error) => {
+    signal.throwIfAborted()
     throw localFailure(`Standard output takes no more: ${cause.message}`, unproven, { cause })
   })
 }

@@ -5,6 +5,7 @@ import type { Run } from '../../sync/events.ts'
 import { openCopy } from '../../sync/sync.ts'
 import { findAccess, isOnThisMachine, profileKind } from '../access.ts'
 import type { Call } from '../command.ts'
+import type { OfProfile } from '../exit-codes.ts'
 import { reportOf } from './report.ts'
 
 export const copyOptions = {
@@ -37,6 +38,9 @@ export function openAt(to: string, options: OpenOptions): Promise<Copy> {
   return openCopy(to, options)
 }
 
+/** A run, and its profile where there are several. */
+export type ProfileRun = Run & OfProfile
+
 /**
  * Opens the copy once for each access, because each firm has transactions of its own, and closes all at the end.
  * @throws {UsageError} for options that do not go together
@@ -45,18 +49,23 @@ export async function withCopies(
   call: Call,
   given: Given,
   options: OpenOptions & { isFollowing?: boolean },
-  work: (runs: Run[]) => Promise<void>,
+  work: (runs: ProfileRun[]) => Promise<void>,
 ): Promise<void> {
   const { to, society, profile = [undefined] } = given
   if (society && profile.length > 1)
     throw new UsageError('--society chooses folders of one access: give it with one --profile')
-  const runs: Run[] = []
+  for (const option of ['society', 'profile'] as const) {
+    const double = given[option]?.find((value, at, values) => values.indexOf(value) < at)
+    if (double !== undefined) throw new UsageError(`--${option} ${double} is given twice`)
+  }
+  const runs: ProfileRun[] = []
   const locked = new Set<string>()
   try {
     for (const name of profile) {
       const { society: usual, ...access } = findAccess(call.env, undefined, name)
       const copy = await openAt(to, { ...options, locked, signal: call.signal })
       runs.push({
+        ...(profile.length > 1 && name !== undefined ? { profile: name } : {}),
         copy,
         ledger: call.library(access),
         societies: society ?? (usual === undefined ? undefined : [usual]),
@@ -72,24 +81,30 @@ export async function withCopies(
   }
 }
 
+/** An error of the work names the profile. */
+export async function named<Result>({ profile }: ProfileRun, work: Promise<Result>): Promise<Result> {
+  return work.catch((error: Error) => {
+    throw profile === undefined ? error : Object.assign(error, { profile })
+  })
+}
+
 /**
  * One access after the other: what fails with one keeps nobody from the others.
- * @returns what each that did not fail led to, and the first error
+ * @returns what each that did not fail led to, and the first error, with which the command ends; later ones are told
  */
 export async function eachRun<Result>(
-  { terminal, signal }: Call,
-  runs: readonly Run[],
+  { tell, signal }: Call,
+  runs: readonly ProfileRun[],
   work: (run: Run) => Promise<Result>,
 ): Promise<{ results: Result[]; error: unknown }> {
   const results: Result[] = []
   const errors: unknown[] = []
   for (const run of runs)
     try {
-      results.push(await work(run))
+      results.push(await named(run, work(run)))
     } catch (error) {
       if (signal.aborted) throw new Failure('Interrupted', 'The same command goes on from here.')
-      errors.push(error)
-      if (runs.length > 1) terminal.note((error as Error).message)
+      if (errors.push(error) > 1) tell(error)
     }
   if (results.length === 0) throw errors[0]
   return { results, error: errors[0] }

@@ -21,7 +21,8 @@ export function reportOf({ terminal, json }: Call, isFollowing: boolean): Run['o
     } else if (event.kind === 'compared')
       terminal.progress(`Comparing ${event.society}: ${countText(event.rows)} movements are equal`)
     else if (json) terminal.json({ time: new Date().toISOString(), ...event })
-    else if (event.kind !== 'copied') terminal.note(noteOf(event))
+    else if (['gone', 'back', 'waiting'].includes(event.kind)) terminal.note(noteOf(event as Noted))
+    else if (event.kind !== 'copied') terminal.warn(noteOf(event))
     else if (isFollowing) terminal.print(`${event.at}  ${event.society} ${event.name}: ${changeText(event)}`)
   }
 }

@@ -2,10 +2,11 @@
 import { countText, secondsText } from '../../../../terminal/src/amounts.ts'
 import { command } from '../../../../terminal/src/command.ts'
 import { Failure } from '../../../../terminal/src/command-errors.ts'
-import type { Run } from '../../sync/events.ts'
+import type { SyncEvent } from '../../sync/events.ts'
 import { followLedgers, syncCopy } from '../../sync/sync.ts'
 import type { Call } from '../command.ts'
-import { copyOptions, eachRun, type Given, withCopies } from './copies.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { copyOptions, eachRun, type Given, named, type ProfileRun, withCopies } from './copies.ts'
 
 export const sync = command({
   name: 'sync',
@@ -44,11 +45,18 @@ Tables and views: <address of the service>/docs/guides/sql.html`,
   },
 })
 
-async function copyAll(call: Call, runs: Run[], again: boolean, isFollowing: boolean): Promise<void> {
+async function copyAll(call: Call, runs: ProfileRun[], again: boolean, isFollowing: boolean): Promise<void> {
   const { terminal, json } = call
   const started = performance.now()
   const total = { ledgers: 0, copied: 0, rows: 0, before: 0, failed: [] as string[] }
-  const { results, error } = await eachRun(call, runs, (run) => syncCopy(run, { again }))
+  const codes = new Set<string>()
+  const { results, error } = await eachRun(call, runs, (run) => {
+    const onEvent = (event: SyncEvent) => {
+      if (event.kind === 'failed') codes.add(event.code)
+      run.onEvent?.(event)
+    }
+    return syncCopy({ ...run, onEvent }, { again })
+  })
   for (const done of results) {
     total.ledgers += done.ledgers
     total.copied += done.copied
@@ -65,19 +73,22 @@ async function copyAll(call: Call, runs: Run[], again: boolean, isFollowing: boo
       `${name}: ${countText(total.copied)} of ${countText(total.ledgers)} ledgers copied, ${countText(total.rows)} movements; ${countText(total.before)} were level before this run; ${secondsText(seconds)}`,
     )
   if (error) throw error
-  if (total.failed.length > 0 && !isFollowing)
-    throw new Failure(
-      `Not copied: ${total.failed.join(', ')}`,
-      'The other ledgers are there. The next run asks for these last.',
-    )
+  if (total.failed.length === 0 || isFollowing) return
+  const others = total.failed.length < total.ledgers ? 'The other ledgers are there. ' : ''
+  const isUnknown = [...codes].every((code) => code === 'ERR-FOLDER-NOT-FOUND')
+  throw new Failure(
+    `Not copied: ${total.failed.join(', ')}`,
+    `${others}${isUnknown ? 'grandlivre folders lists those that the access opens.' : 'The next run asks for these last.'}`,
+    { exitCode: isUnknown ? exitCodes.refused : exitCodes.failed },
+  )
 }
 
 /** Ends with the first that fails. */
-async function followAll(runs: Run[]): Promise<void> {
+async function followAll(runs: ProfileRun[]): Promise<void> {
   const stop = new AbortController()
   const ends = runs.map(async (run) => {
     try {
-      await followLedgers({ ...run, signal: AbortSignal.any([run.signal!, stop.signal]) })
+      await named(run, followLedgers({ ...run, signal: AbortSignal.any([run.signal!, stop.signal]) }))
     } finally {
       stop.abort()
     }

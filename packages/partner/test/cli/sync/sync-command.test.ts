@@ -87,7 +87,10 @@ test('several accesses share a copy, each with the folders of its firm', async (
     await writeAccess(env, { baseUrl: baseUrl!, token: token!, secret }, name)
   }
   const call = (command: string, ...profiles: string[]) =>
-    grandlivre(env, [command, '--to', to, ...profiles.flatMap((name) => ['--profile', name])])
+    grandlivre(env, [
+      ...[command, '--to', to],
+      ...profiles.flatMap((name) => (name.startsWith('-') ? name : ['--profile', name])),
+    ])
   // Two of them are of one firm.
   expect(await call('sync', 'north', 'one', 'south')).toMatchObject({
     code: 0,
@@ -108,7 +111,28 @@ test('several accesses share a copy, each with the folders of its firm', async (
   expect(await call('sync', 'ended', 'south')).toMatchObject({
     code: 4,
     out: expect.stringContaining('0 of 1 ledgers copied'),
-    error: expect.stringContaining('ERR-FIRM-TOKEN-NOT-FOUND'),
+    error: expect.stringMatching(/^Profile ended: .*\(ERR-FIRM-TOKEN-NOT-FOUND\)\n.+\nRequest id: .+\n$/),
+  })
+  // Each of several errors is told whole, also where notes are not wanted, and the first at the end.
+  await writeAccess(env, { baseUrl: 'http://127.0.0.1:1', token, secret }, 'away')
+  for (const command of ['sync', 'verify']) {
+    const { code, error } = await call(command, 'ended', 'away', 'south', '--quiet')
+    expect([code, error]).toEqual([
+      4,
+      expect.stringMatching(
+        /^Profile away: .*\(CONNECTION-FAILED\)\n.+\nAddress: http:..127.0.0.1:1, .*\nProfile ended: .*\nRequest id: .+\n$/s,
+      ),
+    ])
+  }
+  const { error } = await call('sync', 'ended', 'away', '--json')
+  const told = error.trimEnd().split('\n')
+  expect(told.map((line) => JSON.parse(line))).toMatchObject([
+    { code: 'CONNECTION-FAILED', message: expect.stringMatching(/^Profile away: /) },
+    { code: 'ERR-FIRM-TOKEN-NOT-FOUND', message: expect.stringMatching(/^Profile ended: /) },
+  ])
+  expect(await call('sync', 'south', 'north', 'south')).toMatchObject({
+    code: 2,
+    error: expect.stringMatching(/^--profile south is given twice\n/),
   })
 })
 
@@ -128,13 +152,18 @@ test('--society chooses folders, and one that is not there is named at the end',
     '--society',
     '7',
   ])
-  expect([code, error]).toEqual([1, expect.stringContaining('Not copied: 7\n')])
+  const exit = [code, error]
+  expect(exit).toEqual([
+    4,
+    expect.stringMatching(/\nNot copied: 7\nThe other ledgers are there. grandlivre fol/),
+  ])
   expect(ask(to, 'select society_id from folders order by 1')).toEqual([111, 112])
   // The copy has it, and this access does not open it.
   const company = accessOf(stage.service.url, stage.company)
   expect(await grandlivre(company, ['sync', '--to', to, '--society', sameFirm.folderId])).toMatchObject({
-    code: 1,
-    error: expect.stringContaining(`Not copied: ${sameFirm.folderId}\n`),
+    code: 4,
+    out: expect.stringContaining('0 of 1 ledgers copied, 0 movements; 0 were level before this run;'),
+    error: expect.stringContaining(`Not copied: ${sameFirm.folderId}\ngrandlivre folders lists`),
   })
 })
 
