@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { createReadStream } from 'node:fs'
 import { mkdir, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { join, relative, resolve } from 'node:path'
+import { dirname, join, relative, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { findFolder } from '../../../src/auth/tokens.sql.ts'
@@ -72,11 +72,10 @@ async function runDemo(given: Given<unknown, typeof options>): Promise<void> {
   if (given.firm && (ends || given.out !== undefined))
     throw new Error('--out and --once are for the tour: leave them out with --firm')
   if (!given.firm && every !== undefined) throw new Error('--every is for a firm: give --firm, too')
+  // Before the settings are read, which ask for a key beside it.
+  if (process.env['DATABASE_URL'])
+    throw new Error('The demo runs on the embedded database: unset DATABASE_URL')
   const config = readConfig()
-  if (config.databaseUrl !== undefined)
-    throw new Error(
-      'The demo fills a folder of its own and runs on the embedded database: unset DATABASE_URL',
-    )
   // Closing the terminal sends SIGHUP.
   const stop = stopSignal(['SIGINT', 'SIGTERM', 'SIGHUP'])
   try {
@@ -97,7 +96,7 @@ interface Tour {
 
 async function showTour(config: Config, { movements, out, once: ends, stop }: Tour): Promise<void> {
   print(['Grandlivre: a ledger, exported to a partner over HTTP. Ctrl-C stops.', ''])
-  await mkdir(out, { recursive: true }).catch((error: Error) => {
+  await makeFolder(out).catch((error: Error) => {
     throw new Error(`The files cannot go to ${out}, choose another --out: ${error.message}`)
   })
   await withService(config, { movements, stop }, async (ownerUrl, credentials) => {
@@ -116,6 +115,13 @@ async function showTour(config: Config, { movements, out, once: ends, stop }: To
     print(['', ...invitation(config, credentials, commands)])
     if (!stop.aborted) await once(stop, 'abort')
   })
+}
+
+/** One after the other: a recursive mkdir of Node never ends where the system makes no folders, as in /proc. */
+async function makeFolder(path: string): Promise<void> {
+  if ((await stat(path).catch(() => undefined))?.isDirectory()) return
+  await makeFolder(dirname(path))
+  await mkdir(path)
 }
 
 /** A copy of a firm follows the corrections of its bookkeeper until Ctrl-C. */
@@ -139,7 +145,7 @@ async function showFirm(
     const ended = new AbortController()
     const signal = AbortSignal.any([stop, ended.signal])
     const sync = ['sync', '--profile', 'demo', '--to', pathOf(copy)]
-    await runCommand(loginWords(config), config, signal)
+    await runCommand([...loginWords(config), '--replace'], config, signal)
     // Corrections begin when the copy is there, so that each is seen as one.
     await runCommand(sync, config, signal)
     const both = [
@@ -254,7 +260,7 @@ async function tour(
   const pull = (...words: string[]) => grandlivre('pull', '--society', societyId, ...words, '--force')
   // Of an earlier run, perhaps on another database.
   await rm(join(out, files.copy), { force: true })
-  await runCommand(loginWords(config), config, stop)
+  await runCommand([...loginWords(config), '--replace'], config, stop)
   await pull('--exercice', exerciceId, '--out', to(files.year))
   await grandlivre('sync', '--to', to(files.copy))
   if (stop.aborted) return

@@ -12,6 +12,8 @@ import { until } from '../../../test/support/until.ts'
 let folder: string
 /** The folder of the database, in there. */
 let data: string
+/** Settings of one test. */
+let more: Record<string, string>
 let child: ChildProcess
 let output: { out: string; error: string }
 
@@ -22,6 +24,7 @@ beforeAll(async () => {
 
 beforeEach(() => {
   data = 'data'
+  more = {}
 })
 
 afterEach(async () => {
@@ -40,7 +43,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 function demo(...words: string[]): Promise<[number | null, string | null]> {
   // Its commands use the access and the folder of the demo, not those that the reader has chosen elsewhere.
   const chosen = { GRANDLIVRE_URL: 'http://127.0.0.1:1', GRANDLIVRE_SOCIETY: '1' }
-  const env = { ...environment, ...chosen, DATA_DIR: join(folder, data), PORT: '0' }
+  const env = { ...environment, ...chosen, DATA_DIR: join(folder, data), PORT: '0', ...more }
   const out = words.includes('--out') || words.includes('--firm') ? [] : ['--out', join(folder, 'out')]
   const argv = ['packages/sample/src/demo.ts', ...out, ...words]
   const run = runNode(argv, env)
@@ -147,9 +150,14 @@ test('a mistake is one line that says what to do', async () => {
     [['--every', '5'], /^--every is for a firm: give --firm, too\n$/],
     [['--firm', '--every', '0'], /^--every takes a number of seconds from 1 to 86400, not "0"\n$/],
     [['--out', '/dev/null'], /^The files cannot go to \/dev\/null, choose another --out: .*\n$/],
+    // Where a recursive mkdir of Node never ends.
+    [['--out', '/proc/none'], /^The files cannot go to \/proc\/none, choose another --out: .*\n$/],
   ] as const
   for (const [words, message] of wrong) {
     expect(await demo(...words)).toEqual([1, null])
     expect(output.error).toMatch(message)
   }
+  more = { DATABASE_URL: 'postgres://127.0.0.1:1/none' }
+  expect(await demo()).toEqual([1, null])
+  expect(output.error).toBe('The demo runs on the embedded database: unset DATABASE_URL\n')
 })

@@ -6,10 +6,12 @@
  */
 
 import { readFileSync, statSync } from 'node:fs'
-import { chmod, mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Kind } from '../../../terminal/src/command.ts'
+import { GrandlivreError } from '../client/errors.ts'
 import { localFailure } from './exit-codes.ts'
 
 export interface Access {
@@ -42,6 +44,9 @@ type Environment = Record<string, string | undefined>
 const variables = ['GRANDLIVRE_URL', 'GRANDLIVRE_TOKEN', 'GRANDLIVRE_SECRET'] as const
 const filePermissions = 0o600
 const folderPermissions = 0o700
+const lockPollMs = 20
+/** A change takes milliseconds. */
+const lockLeftMs = 5_000
 /** Group and others, reading and writing. */
 const permissionsOfOthers = 0o066
 
@@ -106,16 +111,23 @@ export function readProfiles(path: string): Map<string, Access> {
   let text: string
   try {
     const { mode } = statSync(path)
+    // A folder has other permissions.
+    text = readFileSync(path, 'utf8')
     // Windows has no such permissions.
     if (process.platform !== 'win32' && (mode & permissionsOfOthers) !== 0)
       throw localFailure(
         `Other users can read or write ${path}, which holds secrets`,
         `Run chmod 600 '${path}'.`,
       )
-    text = readFileSync(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    return new Map()
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException
+    if (code === 'ENOENT') return new Map()
+    if (code === undefined) throw cause
+    throw localFailure(
+      `${path} cannot be read: ${message}`,
+      'It is the file of grandlivre login: move what is there away, and log in again.',
+      { cause },
+    )
   }
   return profilesIn(text, path)
 }
@@ -147,16 +159,40 @@ export async function writeAccess(
   { baseUrl, token, secret, society }: Access,
   profile = defaultProfile,
 ): Promise<string> {
-  const path = loginFile(env)
   const access = { baseUrl, token, secret, ...(society === undefined ? {} : { society }) }
-  await writeProfiles(path, readProfiles(path).set(profile, access))
-  return path
+  return changeProfiles(env, async (path) => writeProfiles(path, readProfiles(path).set(profile, access)))
 }
 
-async function writeProfiles(path: string, profiles: Map<string, Access>): Promise<void> {
+/** One process changes the file at a time, so that none loses what another writes. @returns the path of the file */
+async function changeProfiles(env: Environment, change: (path: string) => Promise<void>): Promise<string> {
+  const path = loginFile(env)
   const folder = dirname(path)
   await mkdir(folder, { recursive: true, mode: folderPermissions })
   await chmod(folder, folderPermissions)
+  const lock = `${path}.lock`
+  while (!(await takeLock(lock))) await delay(lockPollMs)
+  try {
+    await change(path)
+  } finally {
+    await rm(lock, { force: true })
+  }
+  return path
+}
+
+/** @returns false if another process has the lock. One that a killed process left is removed. */
+async function takeLock(lock: string): Promise<boolean> {
+  try {
+    await writeFile(lock, '', { flag: 'wx' })
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    const { mtimeMs } = (await stat(lock).catch(() => undefined)) ?? {}
+    if (mtimeMs !== undefined && Date.now() - mtimeMs > lockLeftMs) await rm(lock, { force: true })
+    return false
+  }
+}
+
+async function writeProfiles(path: string, profiles: Map<string, Access>): Promise<void> {
   const draft = `${path}.${process.pid}`
   const { [defaultProfile]: outer, ...named } = Object.fromEntries(profiles)
   const content = { ...outer, ...(Object.keys(named).length > 0 ? { profiles: named } : {}) }
@@ -175,13 +211,26 @@ async function writeProfiles(path: string, profiles: Map<string, Access>): Promi
  * @throws {Failure} if there is no such profile
  */
 export async function removeAccess(env: Environment, profile: string): Promise<string> {
-  const path = loginFile(env)
-  const profiles = readProfiles(path)
-  if (!profiles.has(profile)) throw noProfile(path, profiles, profile)
-  profiles.delete(profile)
-  if (profiles.size > 0) await writeProfiles(path, profiles)
-  else await rm(path)
-  return path
+  return changeProfiles(env, async (path) => {
+    const profiles = readProfiles(path)
+    if (!profiles.delete(profile)) throw noProfile(path, profiles, profile)
+    if (profiles.size > 0) await writeProfiles(path, profiles)
+    else await rm(path)
+  })
+}
+
+/** An error of the library about an access, in the words in which it was given. @param from see FoundAccess */
+export function inGivenWords(error: unknown, from?: string): unknown {
+  if (!(error instanceof GrandlivreError) || error.code !== 'INVALID-OPTION') return error
+  const [name = ''] = error.message.split(' ')
+  const ofEnvironment = `GRANDLIVRE_${name.replace('baseUrl', 'url').toUpperCase()}`
+  const given =
+    from === undefined
+      ? name.replace('baseUrl', '--url')
+      : from === 'environment'
+        ? ofEnvironment
+        : `${name} in ${from}`
+  return new GrandlivreError(error.code, error.message.replace(name, given), { cause: error })
 }
 
 /** Compression takes longer than it saves where nothing crosses a network. */

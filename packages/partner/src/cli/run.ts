@@ -8,10 +8,11 @@ import type { Terminal } from '../../../terminal/src/terminal.ts'
 import { readCommandLine, usageHints } from '../../../terminal/src/words.ts'
 import { GrandlivreError } from '../client/errors.ts'
 import { Grandlivre } from '../client/grandlivre.ts'
+import type { Wait } from '../client/requests.ts'
 import { version } from '../version.ts'
 import { completion } from './about/completion.ts'
 import { versionCommand } from './about/version.ts'
-import { type Access, findAccess, profileKind } from './access.ts'
+import { type Access, findAccess, inGivenWords, profileKind } from './access.ts'
 import type { Call } from './command.ts'
 import { doctor } from './doctor/checks.ts'
 import { webhookDoctor } from './doctor/doctor.ts'
@@ -112,14 +113,17 @@ function callOf(
   const silent = { note: () => {}, progress: () => {} }
   const terminal = { ...surroundings.terminal, ...(chosen.quiet ? silent : {}) }
   const access = (name = chosen.profile) => findAccess(env, chosen.society, name)
-  const library = (found: Access) =>
-    new Grandlivre({
-      ...found,
-      onWait: ({ reason, ms }) => {
-        terminal.progress(`Waiting ${secondsText(ms)}: ${reason}`)
-        setTimeout(terminal.endProgress, ms).unref()
-      },
-    })
+  const onWait = ({ reason, ms }: Wait) => {
+    terminal.progress(`Waiting ${secondsText(ms)}: ${reason}`)
+    setTimeout(terminal.endProgress, ms).unref()
+  }
+  const library = (found: Access & { from?: string }) => {
+    try {
+      return new Grandlivre({ ...found, onWait })
+    } catch (error) {
+      throw inGivenWords(error, found.from)
+    }
+  }
   const call: Call = {
     ...{ access, library, tell: (error) => tell(terminal, error, words, call) },
     ...(chosen.profile === undefined ? {} : { profile: chosen.profile }),

@@ -326,7 +326,8 @@ export function retryAfterOf(header: string | undefined, now: number): number | 
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
 }
 
-function checkedBaseUrl(baseUrl: unknown): string {
+/** @throws {GrandlivreError} INVALID-OPTION */
+export function checkedBaseUrl(baseUrl: unknown): string {
   const url = typeof baseUrl === 'string' && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
   if (!url || !['http:', 'https:'].includes(url.protocol))
     throw clientError('INVALID-OPTION', 'baseUrl is not an address such as https://ledger.example.com')

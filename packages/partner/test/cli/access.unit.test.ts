@@ -1,8 +1,18 @@
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { findAccess, loginFile, removeAccess, writeAccess } from '../../src/cli/access.ts'
+import { findAccess, loginFile, readProfiles, removeAccess, writeAccess } from '../../src/cli/access.ts'
 
 let home: string
 beforeEach(() => {
@@ -93,6 +103,25 @@ test('an interrupted login leaves the file as it was', async () => {
   writeFileSync(`${path}.${process.pid}`, '')
   await expect(writeAccess({ HOME: home }, { ...access, token: 'other' })).rejects.toThrow('EEXIST')
   expect(JSON.parse(readFileSync(path, 'utf8')).token).toBe('glv_api_1')
+})
+
+test('logins at once all keep their profile, and a lock that was left stops none', async () => {
+  const env = { HOME: home }
+  const names = ['p1', 'p2', 'p3', 'p4', 'p5', 'p6']
+  const lock = `${await writeAccess(env, access)}.lock`
+  writeFileSync(lock, '')
+  utimesSync(lock, 0, 0)
+  await Promise.all(names.map((name) => writeAccess(env, access, name)))
+  expect([...readProfiles(loginFile(env)).keys()]).toEqual(expect.arrayContaining(['default', ...names]))
+  await Promise.all(names.map((name) => removeAccess(env, name)))
+  expect([...readProfiles(loginFile(env)).keys()]).toEqual(['default'])
+  expect(readdirSync(dirname(lock))).toEqual(['access.json'])
+})
+
+test('a folder in place of the file is named', () => {
+  const path = loginFile({ HOME: home })
+  mkdirSync(path, { recursive: true })
+  expect(() => findAccess({ HOME: home })).toThrow(`${path} cannot be read: EISDIR`)
 })
 
 test('the file goes with its last profile', async () => {

@@ -4,9 +4,11 @@ import { readFile } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { command, type Given } from '../../../../terminal/src/command.ts'
 import { UsageError } from '../../../../terminal/src/command-errors.ts'
+import { checkedBaseUrl } from '../../client/requests.ts'
 import {
   type Access,
   defaultProfile,
+  inGivenWords,
   isOnThisMachine,
   loginFile,
   readProfiles,
@@ -55,7 +57,8 @@ async function runLogin(
   const access = await accessFrom(call, given)
   const kept = readProfiles(loginFile(env)).get(profile)
   // The demo writes new credentials each time that its data is made anew.
-  const isOfDemo = kept && isOnThisMachine(kept.baseUrl) && given.from !== undefined
+  const isOfDemo =
+    kept && given.from !== undefined && isOnThisMachine(kept.baseUrl) && kept.baseUrl === access.baseUrl
   const isLost = kept && !isOfDemo && !isDeepStrictEqual(tokenOf(kept), tokenOf(access))
   if (isLost && !replaces)
     throw localFailure(`The profile ${profile} holds another access, to ${kept.baseUrl}`, [
@@ -85,6 +88,11 @@ async function accessFrom({ society, terminal, signal }: Call, { from, firm, url
   if (from !== undefined) return readCredentials(from, society, firm)
   if (firm) throw new UsageError('--firm chooses a token of --from: without it, the answer says which')
   const baseUrl = url ?? (await answerTo('Address of the service (https://...):'))
+  try {
+    checkedBaseUrl(baseUrl)
+  } catch (error) {
+    throw inGivenWords(error)
+  }
   const token = await answerTo('Access token (not shown):', true)
   const secret = await answerTo('Partner secret (not shown):', true)
   return { baseUrl, token, secret, ...(society === undefined ? {} : { society }) }
@@ -101,7 +109,7 @@ async function readCredentials(
   path: string,
   society: string | undefined,
   isOfFirm = society !== undefined,
-): Promise<Access> {
+): Promise<Access & { from: string }> {
   const text = await readFile(path, 'utf8').catch((cause: Error) => {
     throw localFailure(`--from: ${path} cannot be read: ${cause.message}`, undefined, { cause })
   })
@@ -117,6 +125,7 @@ async function readCredentials(
     baseUrl: baseUrl as string,
     token: token as string,
     secret: thirdPartySecret as string,
+    from: path,
     ...(society === undefined ? {} : { society }),
   }
 }

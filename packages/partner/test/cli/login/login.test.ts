@@ -8,7 +8,7 @@ import {
   folderReference,
   setExportStage,
 } from '../../../../../test/support/stages/export-stage.ts'
-import { accessOf, grandlivre, logIn } from '../../support/cli/command-line.ts'
+import { accessOf, grandlivre, logIn, writeCredentials } from '../../support/cli/command-line.ts'
 
 let stage: ExportStage
 let home: string
@@ -70,6 +70,31 @@ test('login takes the credentials of the demo, and says that the environment win
   expect([whole.token, whole.society]).toEqual([tokens.firmToken, undefined])
   const alone = await grandlivre({ HOME: home }, ['login', '--firm'])
   expect([alone.code, alone.error]).toEqual([2, expect.stringMatching(/^--firm chooses a token of --from/)])
+})
+
+test('a wrong address is refused in the words in which it was given, before token and secret are asked for', async () => {
+  const is = 'is not an address such as'
+  const url = await grandlivre({ HOME: home }, ['login', '--url', 'ledger.example'], { input: 'a\nb\n' })
+  expect(url).toMatchObject({ code: 2, error: expect.stringMatching(new RegExp(`^--url ${is}`)) })
+  const variable = await grandlivre({ ...company, GRANDLIVRE_URL: 'x' }, ['folders'])
+  expect(variable).toMatchObject({
+    code: 2,
+    error: expect.stringMatching(new RegExp(`^GRANDLIVRE_URL ${is}`)),
+  })
+  const from = join(home, 'credentials.json')
+  writeCredentials(from, { ...company, GRANDLIVRE_URL: 'x' })
+  const read = await grandlivre({ HOME: home }, ['login', '--from', from])
+  expect(read).toMatchObject({ code: 2, error: expect.stringContaining(`baseUrl in ${from} ${is}`) })
+})
+
+test('--from replaces without asking what is kept of the same demo, and of no other service here', async () => {
+  const from = join(home, 'credentials.json')
+  writeCredentials(from, company, firm)
+  await logIn({ HOME: home }, firm)
+  expect(await grandlivre({ HOME: home }, ['login', '--from', from])).toMatchObject({ code: 0 })
+  writeCredentials(from, { ...company, GRANDLIVRE_URL: 'http://127.0.0.1:1' })
+  const { code, error } = await grandlivre({ HOME: home }, ['login', '--from', from])
+  expect([code, error]).toEqual([7, expect.stringContaining('The profile default holds another access')])
 })
 
 test('a token that the service refuses is not kept, and the refusal says what to do', async () => {
