@@ -1,13 +1,18 @@
 /** Copies by the package for Python, and movements: what it gives is what the service has, through cuts and failovers. */
 import { createHash } from 'node:crypto'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Fault } from '../../packages/partner/test/support/client/faulty-proxy.ts'
 import { readLedgers } from '../support/changes/ledger-stream.ts'
 import { download, movementsUrl } from '../support/download.ts'
-import { isInstalled } from '../support/guides/tools.ts'
+import { stepsOf } from '../support/guides/blocks.ts'
+import { firmAccess, runProgram } from '../support/guides/run-program.ts'
+import { isInstalled, packagesOf } from '../support/guides/tools.ts'
 import { addLargeExercice, largeExercice } from '../support/ledgers/large-exercice.ts'
 import { folders } from '../support/ledgers/tenants.ts'
-import { type FaultOf, type PythonStage, setPythonStage } from './session.ts'
+import { type FaultOf, type PythonStage, pythonPackage, setPythonStage } from './session.ts'
 
 const { first, sameFirm } = folders
 
@@ -88,6 +93,70 @@ books, known = {}, {}`)
     expect((await follow())[1]!.map(({ entries }) => entries)).toEqual([everything, everything])
   })
 
+  test('what verify proves goes with all else that is known: changes then brings what a proof names, and nothing if all is equal', async () => {
+    await follow()
+    await python.session.run('known = {proof.society: proof.known for proof in ledger().verify(books)}')
+    expect(await follow()).toEqual([])
+    await python.session.run(`
+movements = books["${sameFirm.folderId}"]["movements"]
+wrong = {society: dict(book) for society, book in books.items()}
+wrong["${sameFirm.folderId}"]["movements"] = movements.slice(0, movements.num_rows - 1)
+proof = next(proof for proof in ledger().verify(wrong) if not proof.is_equal)
+books, known = wrong, {**known, proof.society: proof.known}`)
+    expect(await follow()).toMatchObject([[{ society: sameFirm.folderId }]])
+  })
+
+  test('a change since a cursor is no copy', async () => {
+    await follow()
+    await correct('since a cursor')
+    const { error } = await python.session.run('[change.onto(None) for change in ledger().changes(known)]')
+    expect(error).toMatchObject({
+      code: 'INVALID-OPTION',
+      message: expect.stringMatching(`^tables: ledger ${sameFirm.folderId} came since `),
+    })
+  })
+
+  test('the program of the guide keeps a whole copy when employees come, and drops a folder that left', async () => {
+    const guide = await readFile(join(pythonPackage, '../docs/guides/python.md'), 'utf8')
+    const [program] = stepsOf(guide).flatMap((step) =>
+      step.kind === 'file' && step.name === 'nightly.py' ? step.text : [],
+    )
+    const cwd = await mkdtemp(join(tmpdir(), 'grandlivre-nightly-'))
+    const env = { PYTHONPATH: [join(pythonPackage, 'src'), packagesOf('package')].join(':') }
+    const night = async () => {
+      const ran = await runProgram(['python3', '-c', program!], firmAccess(python.stage), { cwd, env })
+      expect(ran).toMatchObject({ code: 0, error: '' })
+      return ran.out.trim().split('\n').toSorted()
+    }
+    /** Files of the copy, all of which are there. */
+    const filesOf = async (society: string): Promise<string[]> => {
+      const { files } = JSON.parse(await readFile(join(cwd, `books/${society}.json`), 'utf8'))
+      const names = Object.values(files as Record<string, string>)
+      expect(await readdir(join(cwd, 'books'))).toEqual(
+        expect.arrayContaining(names.map((name) => name.replace('books/', ''))),
+      )
+      return names
+    }
+    try {
+      await change(`update tokens set groups = '{movements,exports,webhooks,resources}' where level = 'firm'`)
+      const both = [first.folderId, sameFirm.folderId].map((id) => `${id} changed`)
+      expect(await night()).toEqual(both)
+      const before = await filesOf(first.folderId)
+      expect(before).toHaveLength(10)
+      await change(`update tokens set groups = null where level = 'firm'`)
+      expect(await night()).toEqual(both)
+      const after = await filesOf(first.folderId)
+      expect(before.filter((name) => after.includes(name))).toEqual([])
+      await change(`update folders set firm_id = ${folders.otherFirm.firmId} where id = ${sameFirm.folderId}`)
+      expect(await night()).toEqual([`${sameFirm.folderId} left`])
+      const left = [`${first.folderId}.json`, ...(await filesOf(first.folderId)).map((name) => name.slice(6))]
+      expect((await readdir(join(cwd, 'books'))).toSorted()).toEqual(left.toSorted())
+    } finally {
+      await change(`update folders set firm_id = ${sameFirm.firmId} where id = ${sameFirm.folderId}`)
+      await rm(cwd, { recursive: true })
+    }
+  })
+
   test('verify finds what was changed in a copy, also once it was in files, and changes mends it', async () => {
     await follow()
     const { result } = await python.session.run(`
@@ -147,29 +216,18 @@ result.append([each["description"] for each in change.dicts("movements") if "tab
     expect(result[2]).toBe('tab\t line\n back\\slash \\N é')
   })
 
-  test('changes go on where a stream broke off, in the middle of a ledger, too', async () => {
-    for (const encoding of ['identity', 'gzip']) {
-      // Several blocks of the large ledger arrive before each cut.
-      python.spoil('mad/ledgers/changes', (nth) =>
-        nth < 3 ? { kind: 'cut', afterBytes: nth === 1 ? 1_500_000 : 150_000 } : undefined,
-      )
-      if (encoding === 'gzip')
-        python.spoil('mad/ledgers/changes', (nth) =>
-          nth === 1 ? { kind: 'end', afterBytes: 5_000 } : undefined,
-        )
+  test('changes ask again for the ledgers that were not whole when a stream broke off', async () => {
+    for (const [encoding, fault] of [
+      ['identity', { kind: 'cut', afterBytes: 1_500_000 }],
+      ['gzip', { kind: 'end', afterBytes: 5_000 }],
+    ] as const) {
+      python.spoil('mad/ledgers/changes', (nth) => (nth < 3 ? fault : undefined))
       python.proxy.asked = []
       const { result, error } = await python.session.run(
         `result = follow({}, {}, encoding="${encoding}", attempts=4)`,
       )
       expect([error, result]).toEqual([undefined, await truth()])
-      const bodies = python.asked('mad/ledgers/changes').map(({ body }) => JSON.parse(body()).ledgers)
-      expect(bodies.length).toBeGreaterThan(1)
-      if (encoding === 'identity')
-        expect(bodies[1][0]).toMatchObject({
-          society: first.folderId,
-          since: expect.any(String),
-          entries: [[expect.any(String), '9007199254740991']],
-        })
+      expect(python.asked('mad/ledgers/changes')).toHaveLength(3)
     }
     for (const fault of [
       { kind: 'cut', afterBytes: 1_000 },

@@ -20,6 +20,9 @@ from grandlivre.dlt import grandlivre
 for line in sys.stdin:
     pipeline = dlt.pipeline("grandlivre", destination=dlt.destinations.duckdb("ledger.duckdb"), dataset_name="books")
     pipeline.run(grandlivre())
+    if line == "empty\\n":
+        print(json.dumps({"rows": [], "accounts": [], "loads": []}), flush=True)
+        continue
     with duckdb.connect("ledger.duckdb") as database:
         rows = database.sql("""select society_id::varchar, movement_id::varchar, entry_id::varchar, account_number, debit::varchar, credit::varchar,
             entry_comment from books.movements order by society_id, entry_id, movement_id""")
@@ -71,7 +74,7 @@ describe.skipIf(!isInstalled.package)('grandlivre.dlt', () => {
   /** Runs it in a folder of its own, each time that `run` is called. */
   async function withPipeline(
     settings: Record<string, string>,
-    use: (run: () => Promise<{ rows: string[][]; accounts: string[][]; loads: unknown[] }>) => Promise<void>,
+    use: (run: (line?: string) => Promise<{ rows: string[][]; accounts: string[][]; loads: unknown[] }>) => Promise<void>,
   ): Promise<void> {
     const access = firmAccess(stage)
     const folder = await mkdtemp(join(tmpdir(), 'grandlivre-dlt-'))
@@ -89,9 +92,9 @@ describe.skipIf(!isInstalled.package)('grandlivre.dlt', () => {
       },
     })
     try {
-      await use(async () => {
+      await use(async (line = 'run') => {
         output.out = ''
-        child.stdin!.write('run\n')
+        child.stdin!.write(`${line}\n`)
         await until(() => output.out.endsWith('\n') || child.exitCode !== null)
         if (!output.out.endsWith('\n')) throw new Error(output.error)
         return JSON.parse(output.out)

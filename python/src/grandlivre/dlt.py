@@ -1,6 +1,6 @@
 """A source for dlt (https://dlthub.com): all ledgers of a token the first time, then only what has changed.
 
-Needs dlt: `pip install 'grandlivre[dlt]'`. Set SOURCES__GRANDLIVRE__URL, __TOKEN and __SECRET, or write them into
+Needs dlt: `pip install './grandlivre-0.2.0-py3-none-any.whl[dlt]'`. Set SOURCES__GRANDLIVRE__URL, __TOKEN and __SECRET, or write them into
 .dlt/secrets.toml. A firm token loads all folders of its firm, or the one that SOURCES__GRANDLIVRE__SOCIETY names; rows of a
 folder that it no longer opens stay.
 """
@@ -36,11 +36,13 @@ def grandlivre(
     def ledgers() -> Iterator[Any]:
         firm = Firm(url, token, secret, str(society) or None)
         known = dlt.current.resource_state().setdefault("known", {})
+        # Before the first row, since rows of this run enter the schema: the destination has the table once a run had rows of it.
+        has_movements = "movements" in dlt.current.source_schema().data_table_names(seen_data_only=True)
         changed = []
         for change in firm.changes(known):
-            had = known.get(change.society)
+            is_there = has_movements and change.society in known
             for table in change.tables:
-                yield from _replaced(table, change, had is not None)
+                yield from _replaced(table, change, is_there)
             known[change.society] = cast("dict[str, Any]", change.known).copy()
             changed.append(change.society)
         for digests in firm.digests(changed):
@@ -51,7 +53,7 @@ def grandlivre(
     return ledgers
 
 
-def _replaced(table: str, change: Change, is_known: bool) -> Iterator[Any]:
+def _replaced(table: str, change: Change, is_there: bool) -> Iterator[Any]:
     """Rows that replace those with the same entry of the folder, or all rows of the folder. Of `deleted` ones nothing stays."""
     folder, is_movements = {"society_id": int(change.society)}, table == "movements"
     kinds = {name: dict(_TYPES.get(kind, {"data_type": kind})) for name, kind in CONTRACT["tables"][table].items()}
@@ -61,7 +63,7 @@ def _replaced(table: str, change: Change, is_known: bool) -> Iterator[Any]:
         merge_key=["society_id", "entry_id"] if is_movements else "society_id",
         columns={**kinds, "society_id": {"data_type": "bigint"}, "deleted": {"data_type": "bool", "hard_delete": True}},
     )
-    gone = _entries_of(change) if is_known and is_movements else [] if is_movements else [{}]
+    gone = _entries_of(change) if is_there and is_movements else [] if is_movements else [{}]
     rows = ({**folder, **row} for row in (*({**each, "deleted": True} for each in gone), *change.dicts(table)))
     while page := list(islice(rows, 10_000)):
         yield dlt.mark.with_hints(page, hints, create_table_variant=True)

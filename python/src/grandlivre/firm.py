@@ -12,7 +12,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from .ledgers import WHOLE_TABLES, Change, Known, LedgersAnswer, Wanted, frames, read_ranges, rest_of
-from .service import CURSOR, ID, LOST, SHA256, Answer, GrandlivreError, Service, misfit
+from .service import CURSOR, ID, SHA256, Answer, GrandlivreError, Service, misfit
 from .tables import EVERY_ID, Ranges, lines_of
 
 # What the service takes in one request.
@@ -81,7 +81,7 @@ class Firm:
 
     def changes(self, known: Mapping[str, Known] | None = None) -> Iterator[Change]:
         """What changed in each ledger since the copy of it that `known` names by folder; of any other folder, everything. A
-        ledger comes once it is proven to its end; one that has not changed does not come.
+        ledger comes once it is proven to its end; one that has not changed, or that the token no longer opens, does not come.
 
         A cursor that is refused, as after a failover, costs what differs from its `blocks`, or the ledger once more. Raises
         at the end if ledgers were refused, with an error for each in `refusals`.
@@ -115,6 +115,8 @@ class Firm:
     def verify(self, books: Mapping[str, Mapping[str, pa.Table]]) -> Iterator[Proof]:
         """Compares copies, by folder and table, with the ledgers as they are now. Each row is written as the line that it
         came as, and hashed: a value that was changed, a row that was added or is missing shows."""
+        # Read before the digests: a token that gains or loses the group later differs from it at the next `changes`.
+        employees = {folder["society"]: folder["employees"] for folder in self.ledgers()}
         for digests in self.digests(list(books)):
             book, blocks = books[digests.society], digests.blocks
             if missing := [name for name in (*WHOLE_TABLES, "movements") if name not in book]:
@@ -124,6 +126,7 @@ class Firm:
             entries = [place for place in found if found[place] != blocks.get(place, _NOTHING)]
             differing = [name for name in WHOLE_TABLES if tables[name] != digests.tables[name]]
             known: Known = {"cursor": digests.cursor, "tables": tables, "blocks": digests.named()}
+            known["employees"] = employees.get(digests.society, False)
             if entries or differing:
                 known["entries"] = entries
             yield Proof(digests.society, differing, entries, known)
@@ -131,7 +134,7 @@ class Firm:
     def _read(self, wanted: Sequence[Wanted], refusals: list[tuple[Wanted, GrandlivreError]]) -> Iterator[Change]:
         left = list(wanted)
 
-        def connection() -> Iterator[Change | None]:
+        def connection() -> Iterator[Change]:
             while asked := left[:_LEDGERS_MAX]:
                 body = {"ledgers": [each.request() for each in asked]}
                 with self._service.ask("mad/ledgers/changes", {}, "application/vnd.grandlivre.ledgers", body) as answer:
@@ -142,16 +145,11 @@ class Firm:
                                 yield change
                         if not reader.is_whole:
                             raise ConnectionError("the answer ended before its last line")
-                    except LOST:
-                        if begun := reader.begun():
-                            left[reader.answered] = begun
-                            yield None  # It is further than before.
-                        raise
                     finally:
                         refusals.extend(reader.refusals)
                         del left[: reader.answered]
 
-        yield from filter(None, self._service.through_losses(connection, "The ledgers"))
+        yield from self._service.through_losses(connection, "The ledgers")
 
     def _digests(self, societies: Sequence[str], refused: list[GrandlivreError]) -> Iterator[Digests]:
         left = list(societies)

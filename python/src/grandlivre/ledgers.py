@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypedDict
 
 import pyarrow as pa
@@ -67,7 +67,9 @@ class Change:
         return (row for batch in self.tables[table].to_batches(10_000) for row in batch.to_pylist())
 
     def onto(self, tables: Mapping[str, pa.Table] | None) -> dict[str, pa.Table]:
-        """The copy after this change. `tables` is the one before it, None if there is none."""
+        """The copy after this change. `tables` is the one before it, None if there is none: a change since a cursor raises."""
+        if tables is None and self.since is not None:
+            raise GrandlivreError("INVALID-OPTION", f"tables: ledger {self.society} came since {self.since}, so its copy is needed")
         if tables is None:
             return dict(self.tables)
         return {**tables, **self.tables, "movements": merged(tables["movements"], self.ranges, self.tables["movements"])}
@@ -75,11 +77,10 @@ class Change:
 
 @dataclass
 class Wanted:
-    """A ledger to ask for. What of it has come before its stream broke off is in `begun`."""
+    """A ledger to ask for."""
 
     society: str
     known: Known
-    begun: Change | None = None
 
     def entries(self) -> Ranges:
         """The last of too many ranges holds what lies between, too."""
@@ -235,24 +236,6 @@ class LedgersAnswer:
             said = {**line["tables"], **line}.get(name)
             self._require(said == value, f"{name} is {value}, and its end says {str(said)[:99]}")
         self.answered, self._ledger = self.answered + 1, None
-        return self._change(asked, {})
-
-    def _change(self, asked: Wanted, more: Known) -> Change:
         employees = asked.known.get("employees", False)
-        known: Known = {"cursor": self._cursor, "tables": self._digests, "employees": employees, **more}
-        change = Change(asked.society, asked.known.get("cursor"), self._ranges, self._tables, known)
-        if begun := asked.begun:
-            ranges = union([*begun.ranges, *self._ranges])
-            return replace(change, since=begun.since, ranges=ranges, tables=change.onto(begun.tables))
-        return change
-
-    def begun(self) -> Wanted | None:
-        """After a break: the ledger under way, asked for from the last entry of which movements came."""
-        asked = self._ledger
-        if asked is None or self._table != "movements" or not self._check.count:
-            return None
-        self._tables["movements"], entry = self._check.result(), self._check.last[0]
-        if asked.begun and entry <= asked.entries()[0][0]:
-            return None  # It is no further than before.
-        change = self._change(asked, {"entries": [(max(first, entry), last) for first, last in self._ranges if last >= entry]})
-        return Wanted(asked.society, change.known, change)
+        known: Known = {"cursor": self._cursor, "tables": self._digests, "employees": employees}
+        return Change(asked.society, asked.known.get("cursor"), self._ranges, self._tables, known)
