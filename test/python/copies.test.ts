@@ -229,6 +229,15 @@ result.append([each["description"] for each in change.dicts("movements") if "tab
       expect([error, result]).toEqual([undefined, await truth()])
       expect(python.asked('mad/ledgers/changes')).toHaveLength(3)
     }
+    const begunSecond = (whole: Buffer) =>
+      whole.subarray(0, whole.indexOf(`{"ledger":"${sameFirm.folderId}"`) + 500)
+    python.spoil('mad/ledgers/changes', (nth) =>
+      nth === 1 ? { kind: 'rewrite', body: begunSecond } : undefined,
+    )
+    python.proxy.asked = []
+    expect((await python.session.run('result = follow({}, {})')).result).toEqual(await truth())
+    const bodies = python.asked('mad/ledgers/changes').map(({ body }) => JSON.parse(body()).ledgers)
+    expect(bodies[1]).toEqual([{ society: sameFirm.folderId }])
     for (const fault of [
       { kind: 'cut', afterBytes: 1_000 },
       { kind: 'rewrite', body: () => Buffer.alloc(0) },

@@ -74,7 +74,9 @@ describe.skipIf(!isInstalled.package)('grandlivre.dlt', () => {
   /** Runs it in a folder of its own, each time that `run` is called. */
   async function withPipeline(
     settings: Record<string, string>,
-    use: (run: (line?: string) => Promise<{ rows: string[][]; accounts: string[][]; loads: unknown[] }>) => Promise<void>,
+    use: (
+      run: (line?: string) => Promise<{ rows: string[][]; accounts: string[][]; loads: unknown[] }>,
+    ) => Promise<void>,
   ): Promise<void> {
     const access = firmAccess(stage)
     const folder = await mkdtemp(join(tmpdir(), 'grandlivre-dlt-'))
@@ -135,6 +137,21 @@ describe.skipIf(!isInstalled.package)('grandlivre.dlt', () => {
       expect(ofFirst(loads)).toEqual(ofFirst(first.loads))
       await correct('and on by changes')
       expect((await run()).rows).toEqual(await ledgers())
+    }))
+
+  test('a folder without movements gets a table once it has some', () =>
+    withPipeline({ SOURCES__GRANDLIVRE__SOCIETY: firmFolders[1]! }, async (run) => {
+      const of = `where folder_id = ${firmFolders[1]}`
+      await change(`create temporary table kept_entries as select * from entries ${of};
+        create temporary table kept_movements as select * from movements ${of};
+        delete from movements ${of}; delete from entries ${of}`)
+      await run('empty')
+      await change(
+        'insert into entries select * from kept_entries; insert into movements select * from kept_movements',
+      )
+      const { rows } = await run()
+      expect(rows.length).toBeGreaterThan(0)
+      expect(rows).toEqual((await ledgers()).filter(([society]) => society === firmFolders[1]))
     }))
 
   test('the table is the folder that is named', () =>
