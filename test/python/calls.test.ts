@@ -1,6 +1,6 @@
 /** Calls of the package for Python beside copies: full exports, refusals, and the verifier of webhooks. */
 import { createHash, createHmac } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -37,34 +37,97 @@ describe.skipIf(!isInstalled.package)('the package for Python', () => {
 export = ledger(grandlivre.Ledger, "${sameFirm.folderId}", attempts=4).export(${JSON.stringify(join(folder, file))}, ${options})
 result = [export["sha256"], export["fileSha256"]]`)
 
+    const parts = async () => (await readdir(folder)).filter((name) => name.endsWith('.part'))
+
     test.each(['', ', compression="gzip"', ', compression="zstd"'])(
       'have both hashes (format="CSV"%s)',
       async (more) => {
-        python.spoil('../files', () => undefined)
-        let nth = 0
-        python.proxy.fault = () => undefined
         const { result, error } = await exportTo('books.csv', `format="CSV"${more}`)
-        nth += 1
-        expect([error, nth]).toEqual([undefined, 1])
+        expect(error).toBeUndefined()
         const bytes = await readFile(join(folder, 'books.csv'))
         expect(createHash('sha256').update(bytes).digest('hex')).toBe(result[1])
         expect(result[0] === result[1]).toBe(more === '')
-        expect((await readdir(folder)).filter((name) => name.endsWith('.part'))).toEqual([])
+        expect(await parts()).toEqual([])
       },
     )
 
-    test('go on from a part, and begin again where its bytes are wrong', async () => {
-      await exportTo('whole.csv', 'format="CSV"')
-      const whole = await readFile(join(folder, 'whole.csv'))
-      const sha256 = createHash('sha256').update(whole).digest('hex')
-      const part = join(folder, `again.csv.${sha256.slice(0, 16)}.part`)
-      await writeFile(part, whole.subarray(0, 500))
-      expect((await exportTo('again.csv', 'format="CSV"')).result).toEqual([sha256, sha256])
-      await writeFile(part, Buffer.alloc(500, 'x'))
-      expect((await exportTo('again.csv', 'format="CSV"')).result).toEqual([sha256, sha256])
-      expect((await readFile(join(folder, 'again.csv'))).equals(whole)).toBe(true)
-      await writeFile(part, Buffer.alloc(whole.length + 1, 'x'))
-      expect((await exportTo('again.csv', 'format="CSV"')).result).toEqual([sha256, sha256])
+    test('go on where a download broke off', async () => {
+      python.spoil('mad/all', () => ({
+        kind: 'rewrite',
+        // Files come from the service itself, so that their addresses lead past the proxy.
+        body: (whole) => Buffer.from(String(whole).replaceAll(python.stage.service.url, python.proxy.url)),
+      }))
+      const spoilStatus = python.proxy.fault
+      let downloads = 0
+      python.proxy.fault = (path) => {
+        if (path.startsWith('/api/')) return spoilStatus(path)
+        downloads += 1
+        return downloads < 3 ? { kind: 'cut', afterBytes: 400 } : undefined
+      }
+      const { result, error } = await exportTo('again.csv', 'format="CSV"')
+      expect([error, downloads]).toEqual([undefined, 3])
+      const bytes = await readFile(join(folder, 'again.csv'))
+      expect(createHash('sha256').update(bytes).digest('hex')).toBe(result[1])
+    })
+
+    test('to one path at once each have a part of their own, and one whole file stays', async () => {
+      const { result } = await python.session.run(`
+import concurrent.futures
+def export(format): return ledger(grandlivre.Ledger, "${sameFirm.folderId}").export(${JSON.stringify(join(folder, 'race'))}, format=format)["sha256"]
+with concurrent.futures.ThreadPoolExecutor(6) as pool: result = list(pool.map(export, ["CSV"] * 6))`)
+      const bytes = await readFile(join(folder, 'race'))
+      expect(result).toEqual(Array(6).fill(createHash('sha256').update(bytes).digest('hex')))
+      expect(await parts()).toEqual([])
+    })
+
+    test('to a path that cannot be written fail before they ask', async () => {
+      for (const path of ['missing/books.csv', '.']) {
+        const { error } = await exportTo(path, 'format="CSV"')
+        expect(error).toMatchObject({ code: 'INVALID-OPTION', message: expect.stringMatching('^path: ') })
+      }
+      expect(python.asked('mad/all')).toEqual([])
+      expect(await parts()).toEqual([])
+    })
+
+    test('that the disk refuses are not tried again', async () => {
+      const { result } = await python.session.run(`
+import resource, signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+waits.clear()
+try:
+    ledger(grandlivre.Ledger, "${sameFirm.folderId}").export(${JSON.stringify(join(folder, 'full.csv'))}, format="CSV")
+except OSError as error:
+    result = [error.strerror, [wait for wait in waits if wait not in (0.1, 0.2, 0.4, 0.7, 1, 2)]]
+finally:
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)`)
+      expect(result).toEqual(['File too large', []])
+      expect(await parts()).toEqual([])
+    })
+
+    test.each(['null', '5', '[]', '{"id":"1"}'])('of a status that is %s are no file', async (body) => {
+      python.spoil('mad/all', () => ({
+        kind: 'rewrite',
+        body: (whole) => Buffer.from(body.padEnd(whole.length)),
+      }))
+      expect((await exportTo('odd.csv', 'format="CSV"')).error?.code).toBe('UNEXPECTED-ANSWER')
+    })
+
+    test('come by HTTP alone', async () => {
+      python.spoil('mad/all', () => ({
+        kind: 'rewrite',
+        body: (whole) =>
+          Buffer.from(
+            String(whole)
+              .replace(/"url":"[^"]*"/, '"url":"file:///etc/hostname"')
+              .padEnd(whole.length),
+          ),
+      }))
+      expect((await exportTo('local.csv', 'format="CSV"')).error).toMatchObject({
+        code: 'UNEXPECTED-ANSWER',
+        message: 'file:///etc/hostname is no address of HTTP',
+      })
     })
 
     test('are not believed where the status states another hash', async () => {
@@ -134,7 +197,31 @@ result = [export["sha256"], export["fileSha256"]]`)
         ['grandlivre.Firm("ledger.example.com", "t", "s")', 'url'],
         ['grandlivre.Firm("http://127.0.0.1", "t t", "s")', 'token'],
         ['grandlivre.Firm("http://127.0.0.1", "t", "")', 'secret'],
+        ...[
+          'http://[::1',
+          'http://é.fr',
+          'http://h:99999',
+          'http://h/#x',
+          'http://h?x',
+          'http://u@h',
+          'http://a..b',
+          'ftp://h',
+        ].map((url) => [`grandlivre.Firm("${url}", "t", "s")`, 'url']),
+        ['grandlivre.Firm(None, "t", "s")', 'url'],
+        ['grandlivre.Firm("http://h", None, "s")', 'token'],
+        ['grandlivre.Firm("http://h", "t", None)', 'secret'],
+        ['grandlivre.Ledger("http://h", "t", "s", 1002)', 'society'],
         ['ledger(attempts=0)', 'attempts'],
+        ['ledger(attempts="3")', 'attempts'],
+        ['ledger(timeout="60")', 'timeout'],
+        ['ledger(timeout=float("nan"))', 'timeout'],
+        ['grandlivre.joined({}, "movement")', 'name: movement'],
+        ['grandlivre.joined({"112": {}}, "movements")', 'the copy of 112 lacks the table movements'],
+        ['grandlivre.joined({"112": {"banks": {}}}, "banks")', 'table banks'],
+        ['grandlivre.verify_webhook({}, "[]", secret="s")', 'body'],
+        ['grandlivre.verify_webhook({}, b"[]", secret=b"s")', 'secret'],
+        ['grandlivre.verify_webhook({}, b"[]", signing_secret=b"s")', 'signing_secret'],
+        ['grandlivre.verify_webhook({}, b"[]")', 'secret, signing_secret'],
         ['list(ledger().verify({"112": {}}))', 'movements'],
       ])
         expect(await raised(code!)).toMatchObject({
@@ -144,6 +231,16 @@ result = [export["sha256"], export["fileSha256"]]`)
       expect(
         await raised('grandlivre.Firm("http://127.0.0.1:1", "t", "s", sleep=waits.append).ledgers()'),
       ).toMatchObject({ code: 'CONNECTION-FAILED' })
+    })
+
+    test('show characters that would steer a terminal as their numbers', async () => {
+      python.proxy.fault = () => ({
+        ...error(400, 'ERR-VALIDATION'),
+        body: JSON.stringify({ error: { code: 'ERR-\u0007', message: 'a\u001b[2J\u202eb\u009b\r\n' } }),
+      })
+      const { error: thrown } = await python.session.run('ledger().ledgers()')
+      expect(thrown!.code).toBe('ERR-\\u0007')
+      expect(thrown!.message).toBe('a\\u001b[2J\\u202eb\\u009b\\u000d\\u000a')
     })
 
     test('a redirect is not followed, since the secret would go with it', async () => {
@@ -158,6 +255,28 @@ result = [export["sha256"], export["fileSha256"]]`)
       })
       expect(python.proxy.asked).toHaveLength(1)
     })
+  })
+
+  test('tables of folders are joined, none of them, too', async () => {
+    const { result } = await python.session.run(`
+import pyarrow
+books = {change.society: dict(change.tables) for change in ledger().changes()}
+whole = grandlivre.joined(books, "accounts")
+books["112"]["accounts"] = pyarrow.Table.from_pandas(books["112"]["accounts"].to_pandas())
+empty = grandlivre.joined({}, "accounts")
+result = [whole.num_rows > 0, grandlivre.joined(books, "accounts").equals(whole), empty.schema.equals(whole.schema), empty.num_rows]`)
+    expect(result).toEqual([true, true, true, 0])
+  })
+
+  test('signed bodies that are no events are refused', async () => {
+    const { result } = await python.session.run(`
+import hashlib, hmac
+result = []
+for body in (b"[" * 200_000, b'[1,2,"x"]', b"{}", b"\\xff"):
+    headers = {"date": "1800000000000", "signature": hmac.new(b"s", body + b"1800000000000", hashlib.sha256).hexdigest()}
+    try: grandlivre.verify_webhook(headers, body, secret="s", now=1_800_000_000)
+    except grandlivre.WebhookRefused as refused: result.append(refused.reason)`)
+    expect(result).toEqual(Array(4).fill('body-without-events'))
   })
 
   test('webhooks are verified as the library for JavaScript verifies them', async () => {

@@ -87,16 +87,4 @@ describe.skipIf(!isInstalled.package)('the package for Python', () => {
     await run('python3', '-m', 'mypy', '--cache-dir', cache)
     await run('python3', '-m', 'ruff', 'check', '--no-cache')
   })
-
-  test('has at most 830 lines of code besides the source for dlt, without comments and blank lines', async () => {
-    const source = join(pythonPackage, 'src/grandlivre')
-    const files = (await readdir(source)).filter((name) => name.endsWith('.py') && name !== 'dlt.py')
-    let lines = 0
-    for (const file of files) {
-      const text = (await readFile(join(source, file), 'utf8')).replaceAll(/^ *""".*?"""$/gms, '')
-      lines += text.split('\n').filter((line) => !/^ *(#|$)/.test(line)).length
-    }
-    expect(files.length).toBeGreaterThan(5)
-    expect(lines).toBeLessThanOrEqual(830)
-  })
 })

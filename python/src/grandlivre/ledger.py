@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
@@ -18,7 +19,8 @@ from .ledgers import rest_of
 from .service import SHA256, GrandlivreError, misfit
 from .tables import LAST_ENTRY
 
-_JOB = {"id": str, "url": str, "size": int, "fileSha256": SHA256, "contentSize": int, "sha256": SHA256, "rows": int}
+_JOB: Mapping[str, Any] = {"id": str, "status": str}
+_FILE = {**_JOB, "url": str, "size": int, "fileSha256": SHA256, "contentSize": int, "sha256": SHA256, "rows": int}
 
 
 class Ledger(Firm):
@@ -78,55 +80,64 @@ class Ledger(Firm):
 
     def export(self, path: str | Path, **selection: str | Sequence[str]) -> dict[str, Any]:
         """A full export as a file, by the names of its parameters: `format="CSV", compression="zstd"`
-        (docs/spec/exports.md#full-exports). The file gets its name once both of its hashes are right. What an earlier
-        download of the same export has left, also of a killed program, is not read again: equal selections within an hour
-        share an export. Returns its status (docs/spec/exports.md#status)."""
-        path, job = Path(path), self._service.whole("mad/all", selection)
+        (docs/spec/exports.md#full-exports). The file gets its name once both of its hashes are right, and replaces one that had
+        it. Until then it is a `.part` beside it, of this call alone, which an error removes. Raises OSError where the disk
+        refuses to write. Returns the status of the export (docs/spec/exports.md#status)."""
+        path = Path(path)
+        if path.is_dir() or not path.parent.is_dir():
+            raise GrandlivreError("INVALID-OPTION", f"path: {path} is a folder, or lies in none")
+        part = path.with_name(f"{path.name}.{os.urandom(8).hex()}.part")
+        try:
+            with part.open("xb") as file:
+                job = self._ended(selection)
+                for piece in self._service.through_losses(lambda: self._rest(job, file.tell()), "The file"):
+                    file.write(piece)
+            compression = str(selection.get("compression") or "").lower() or None
+            stated = [(job["size"], job["fileSha256"]), (job["contentSize"], job["sha256"])]
+            if [_sums(part, None), _sums(part, compression)] != stated:
+                raise GrandlivreError("FILE-DIFFERS", f"The file of {job['id']} has other hashes than the service stated")
+            part.replace(path)
+            return job
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _ended(self, selection: Mapping[str, object]) -> dict[str, Any]:
+        """The status of an export once it has a file."""
+        job = _fitting(self._service.whole("mad/all", selection), _JOB)
         for wait in chain([0.1, 0.2, 0.4, 0.7, 1], repeat(2)):
-            if job.get("status") != "INIT":
+            if job["status"] != "INIT":
                 break
             self._service.sleep(wait)
-            job = self._status(job)
-        if job.get("status") == "FAILED":
+            job = self._status(job, _JOB)
+        if job["status"] == "FAILED":
             raise GrandlivreError("EXPORT-FAILED", f"The export {job['id']} failed: {job.get('reason')}")
-        if wrong := misfit(job, _JOB):
-            raise GrandlivreError("UNEXPECTED-ANSWER", f"{wrong} of the status is not that of a file")
-        part = path.with_name(f"{path.name}.{job['fileSha256'][:16]}.part")
-        compression = str(selection.get("compression") or "").lower() or None
-        stated = [(job["size"], job["fileSha256"]), (job["contentSize"], job["sha256"])]
-        for _ in range(2):  # What the disk kept may be at fault, once.
-            self._download(job, part)
-            if [_sums(part, None), _sums(part, compression)] == stated:
-                part.replace(path)
-                return dict(job)
-            part.unlink()
-        raise GrandlivreError("FILE-DIFFERS", f"The file of {job['id']} has other hashes than the service stated")
+        return _fitting(job, _FILE)
 
-    def _status(self, job: Mapping[str, Any]) -> dict[str, Any]:
-        return dict(self._service.whole("mad/all/status", {"exportId": job["id"]}))
+    def _status(self, job: Mapping[str, Any], shape: Mapping[str, Any]) -> dict[str, Any]:
+        return _fitting(self._service.whole("mad/all/status", {"exportId": job["id"]}), shape)
 
-    def _download(self, job: Mapping[str, Any], part: Path) -> None:
-        addresses = [job["url"]]
+    def _rest(self, job: Mapping[str, Any], have: int) -> Iterator[bytes]:
+        """The file without its first bytes, which have come."""
+        if have >= job["size"]:
+            return
+        # An address is valid for an hour. It needs no credentials.
+        address = (self._status(job, _FILE) if have else job)["url"]
+        sent = {"Accept-Encoding": "identity", **({"Range": f"bytes={have}-"} if have else {})}
+        with self._service.fetch(address, sent) as answer:
+            at = have if answer.header("Content-Range").startswith(f"bytes {have}-") else 0
+            for piece in answer.pieces():
+                if rest := piece[max(0, have - at) :]:
+                    yield rest
+                if (at := at + len(piece)) > job["size"]:
+                    return  # Its hashes will differ.
+        if at < job["size"]:
+            raise ConnectionError("the file ended early")
 
-        def connection() -> Iterator[int]:
-            part.touch()
-            have, size = part.stat().st_size, job["size"]
-            if have == size:
-                return
-            # An address is valid for an hour. It needs no credentials.
-            address = addresses.pop() if addresses else self._status(job)["url"]
-            sent = {"Accept-Encoding": "identity", **({"Range": f"bytes={have}-"} if 0 < have < size else {})}
-            with self._service.fetch(address, sent) as answer:
-                is_rest = "Range" in sent and answer.header("Content-Range").startswith(f"bytes {have}-")
-                with part.open("ab" if is_rest else "wb") as file:
-                    for piece in answer.pieces():
-                        file.write(piece[: max(0, size + 1 - file.tell())])
-                        yield file.tell()
-            if part.stat().st_size < size:
-                raise ConnectionError("the file ended early")
 
-        for _ in self._service.through_losses(connection, "The file"):
-            pass
+def _fitting(job: Any, shape: Mapping[str, Any]) -> dict[str, Any]:
+    if wrong := misfit(job, shape):
+        raise GrandlivreError("UNEXPECTED-ANSWER", f"{wrong} of the status of an export is not what it has to be")
+    return dict(job)
 
 
 def _sums(part: Path, compression: Any) -> tuple[int, str]:

@@ -69,7 +69,7 @@ class Change:
     def onto(self, tables: Mapping[str, pa.Table] | None) -> dict[str, pa.Table]:
         """The copy after this change. `tables` is the one before it, None if there is none: a change since a cursor raises."""
         if tables is None and self.since is not None:
-            raise GrandlivreError("INVALID-OPTION", f"tables: ledger {self.society} came since {self.since}, so its copy is needed")
+            raise GrandlivreError("INVALID-OPTION", f"tables: ledger {self.society} came since {self.since}: its copy is needed")
         if tables is None:
             return dict(self.tables)
         return {**tables, **self.tables, "movements": merged(tables["movements"], self.ranges, self.tables["movements"])}

@@ -24,11 +24,16 @@ _LINE_MAX = _WHOLE_MAX = 1 << 26
 _RETRY_AFTER_MAX = 600
 # Until the service has answered once, its address is more likely wrong than the service away.
 _FIRST_ATTEMPTS_MAX = 3
+# A host has labels of at most 63 characters: others raise what is no OSError.
+_LABEL = "[A-Za-z0-9_-]{1,63}"
+_ADDRESS = re.compile(rf"(?i:https?)://(\[[0-9a-fA-F:.]+\]|{_LABEL}(\.{_LABEL})*\.?)(:[0-9]{{1,5}})?([/?][!-~]*)?")
+# Characters that would steer a terminal, or turn the direction of a line.
+_STEERING = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
 CURSOR, ID, SHA256 = re.compile(r"[A-Za-z0-9._-]{1,64}"), re.compile(r"[0-9]{1,16}"), re.compile(r"[0-9a-f]{64}")
 
 
 class GrandlivreError(Exception):
-    """Every error of this package.
+    """Every error of this package but WebhookRefused, and OSError where `export` cannot write its file.
 
     `code` is one of the service (`ERR-...`, docs/errors.md) or of this package: compare it, not the message. `remedy` says what
     to do. `status` is that of the answer, 0 without one; `retry_after` is in seconds. `details` are those of the service.
@@ -38,9 +43,10 @@ class GrandlivreError(Exception):
     def __init__(self, code: str, message: str, **facts: Any) -> None:
         self.details: Mapping[str, Any] = facts.get("details") or {}
         self.issues: Sequence[Mapping[str, str]] = self.details.get("issues") or []
-        super().__init__("; ".join([message, *(f"{each['parameter']}: {each['message']}" for each in self.issues)]))
-        self.code, self.status = code, int(facts.get("status", 0))
-        self.request_id: str | None = facts.get("request_id")
+        named = (f"{each['parameter']}: {each['message']}" for each in self.issues)
+        super().__init__(_readable("; ".join([message, *named])))
+        self.code, self.status = _readable(code), int(facts.get("status", 0))
+        self.request_id: str | None = facts.get("request_id") and _readable(facts["request_id"])
         self.retry_after: int | None = facts.get("retry_after")
         self.refusals: Sequence[GrandlivreError] = facts.get("refusals", ())
         unknown = "This version does not know the code: see the documentation of the service."
@@ -48,6 +54,18 @@ class GrandlivreError(Exception):
 
     def __str__(self) -> str:
         return f"{self.code}: {self.args[0]}"
+
+
+def _readable(text: str) -> str:
+    """What others say, safe for a terminal."""
+    return _STEERING.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
+
+
+def is_address(url: object) -> bool:
+    try:
+        return isinstance(url, str) and _ADDRESS.fullmatch(url) is not None and urlsplit(url).port != 0
+    except ValueError:  # A port beyond 65535, or no IPv6 between the brackets.
+        return False
 
 
 def misfit(item: object, shape: Mapping[str, Any]) -> str | None:
@@ -115,20 +133,22 @@ class Service:
     """The service at an address. It follows no redirect: the secret would go with it."""
 
     def __init__(self, url: str, credentials: Mapping[str, str | None], **options: Any) -> None:
-        parsed = urlsplit(url)
-        is_address = parsed.scheme in ("http", "https") and parsed.hostname and not parsed.query and "@" not in parsed.netloc
-        right: dict[str, object] = {"url": is_address, "encoding": options["encoding"] in ("gzip", "identity")}
-        right |= {name: value is None or re.fullmatch(r"[\x21-\x7e]+", value) for name, value in credentials.items()}
-        right |= {name: options[name] > 0 for name in ("attempts", "timeout")}
+        attempts, timeout, encoding = (options[name] for name in ("attempts", "timeout", "encoding"))
+        is_right = is_address(url) and not re.search("[?#]", url)
+        right: dict[str, object] = {"url": is_right, "encoding": encoding in ("gzip", "identity")}
+        right |= {name: isinstance(value, str) and re.fullmatch("[!-~]+", value) for name, value in credentials.items()}
+        right["society"] = credentials["society"] is None or right["society"]
+        right["attempts"] = isinstance(attempts, int) and attempts > 0
+        right["timeout"] = isinstance(timeout, (int, float)) and 0 < timeout < 1e9
         if wrong := [name for name, holds in right.items() if not holds]:
             raise GrandlivreError("INVALID-OPTION", f"{', '.join(wrong)}: not what it has to be (see Firm)")
         self._url = re.sub(r"/+(api/v1/*)?$", "", url + "/")
         headers = {"Authorization": f"Bearer {credentials['token']}", "X-Third-Party-Secret": credentials["secret"]}
-        headers |= {"society-id": credentials["society"], "Accept-Encoding": options["encoding"]}
+        headers |= {"society-id": credentials["society"], "Accept-Encoding": encoding}
         self._headers = {name: value for name, value in headers.items() if value is not None}
-        self.attempts: int = options["attempts"]
+        self.attempts: int = attempts
         self.sleep: Callable[[float], None] = options["sleep"]
-        self._timeout, self._has_answered = options["timeout"], False
+        self._timeout, self._has_answered = timeout, False
         self._opener = urllib.request.OpenerDirector()
         for handler in (urllib.request.ProxyHandler, urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
             self._opener.add_handler(handler())
@@ -156,6 +176,8 @@ class Service:
 
     def fetch(self, address: str, headers: Mapping[str, str], body: bytes | None = None) -> Answer:
         """Whatever is at an address. It gets no credentials but those in `headers`."""
+        if not is_address(address):
+            raise GrandlivreError("UNEXPECTED-ANSWER", f"{address[:99]} is no address of HTTP")
         request = urllib.request.Request(address, body, {"User-Agent": "grandlivre-python", **headers})
         for attempt in range(1, self.attempts + 1):
             try:
@@ -182,7 +204,7 @@ class Service:
             except LOST as error:
                 attempt += 1
                 if attempt >= self.attempts:
-                    raise GrandlivreError("CONNECTION-FAILED", f"{what} stopped coming: {error}") from error
+                    raise GrandlivreError("CONNECTION-FAILED", f"{what} stopped coming: {error}") from None
                 self._pause(attempt, 0)
 
     def _pause(self, attempt: int, at_least: float) -> None:
@@ -195,7 +217,7 @@ class Service:
             answer = Answer(self._opener.open(request, timeout=self._timeout))
         except LOST as error:
             why = error.reason if isinstance(error, URLError) else error or type(error).__name__
-            raise GrandlivreError("CONNECTION-FAILED", f"{named}: {why}") from error
+            raise GrandlivreError("CONNECTION-FAILED", f"{named}: {why}") from None
         self._has_answered = True
         if answer.status in (200, 206):
             return answer

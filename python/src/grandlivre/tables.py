@@ -144,10 +144,15 @@ def merged(before: pa.Table, ranges: Ranges, new: pa.Table) -> pa.Table:
 
 def joined(books: Mapping[str, Mapping[str, pa.Table]], name: str) -> pa.Table:
     """The tables of this name of all folders as one, with the id of the folder in the first column, `society_id`."""
+    if name not in SCHEMAS:
+        raise GrandlivreError("INVALID-OPTION", f"name: {name} is none of the tables {', '.join(SCHEMAS)}")
     tables = []
-    for society, book in books.items():
-        ids = pa.repeat(pa.scalar(int(society), pa.int64()), book[name].num_rows)
-        tables.append(book[name] if name == "folders" else book[name].add_column(0, "society_id", ids))
+    for society, book in [("0", {name: SCHEMAS[name].empty_table()}), *books.items()]:
+        if name not in book:
+            raise GrandlivreError("INVALID-OPTION", f"books: the copy of {society} lacks the table {name}")
+        table = _fitting(name, book[name])
+        ids = pa.repeat(pa.scalar(int(society), pa.int64()), table.num_rows)
+        tables.append(table if name == "folders" else table.add_column(0, "society_id", ids))
     return pa.concat_tables(tables)
 
 
@@ -189,10 +194,15 @@ def _between(movements: pa.Table, first: int, end: int) -> pa.Table:
 
 def _ordered(name: str, table: pa.Table) -> pa.Table:
     """By entry and movement, or by the id in the first column."""
-    try:
-        table = table.select(SCHEMAS[name].names).cast(SCHEMAS[name])
-    except (KeyError, pa.ArrowException) as error:
-        raise GrandlivreError("INVALID-OPTION", f"The table {name} is not one of a ledger: {error}") from error
+    table = _fitting(name, table)
     keys = ["entry_id", "movement_id"] if name == "movements" else SCHEMAS[name].names[:1]
     places = list(zip(*(table[key].to_pylist() for key in keys), strict=True))
     return table if places == sorted(places) else table.sort_by([(key, "ascending") for key in keys])
+
+
+def _fitting(name: str, table: pa.Table) -> pa.Table:
+    """With the columns and types of a ledger: through a file or a DataFrame they may have become others."""
+    try:
+        return table.select(SCHEMAS[name].names).cast(SCHEMAS[name])
+    except (KeyError, AttributeError, TypeError, pa.ArrowException) as error:
+        raise GrandlivreError("INVALID-OPTION", f"The table {name} is not one of a ledger: {error}") from error

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from .service import CONTRACT
+from .service import CONTRACT, GrandlivreError
 
 
 class WebhookRefused(Exception):
@@ -30,26 +30,29 @@ def verify_webhook(
     """The events of a delivery. Checks `signature` with the partner secret, and `webhook-signature` (Standard Webhooks) with
     the signing secret of the subscription, `whsec_...`. Of several secrets one has to fit; of both kinds, both.
 
-    `body` is the raw one. `now` and `tolerance` are in seconds. Compares in constant time. Raises WebhookRefused, or ValueError
-    without a secret.
+    `body` is the raw one. `now` and `tolerance` are in seconds. Compares in constant time. Raises WebhookRefused, or
+    GrandlivreError where an argument is wrong.
     """
+    if not isinstance(body, bytes):
+        raise GrandlivreError("INVALID-OPTION", f"body: has to be the raw one, of type bytes, not {type(body).__name__}")
     given = {name.lower(): value for name, value in headers.items()}
     kinds = [(check, secrets) for check, secrets in ((_partner, secret), (_standard, signing_secret)) if secrets is not None]
     sent = [check(given, body, [secrets] if isinstance(secrets, str) else secrets) for check, secrets in kinds]
     if not sent:
-        raise ValueError("verify_webhook needs the partner secret or the signing secret of the subscription")
+        raise GrandlivreError("INVALID-OPTION", "secret, signing_secret: that of the partner or of the subscription is needed")
     late = (time.time() if now is None else now) - sent[0] / 1000
     if abs(late) > tolerance:
         raise WebhookRefused("date-too-old" if late > 0 else "date-in-future")
-    with suppress(ValueError):
-        if isinstance(events := json.loads(body), list):
+    with suppress(ValueError, RecursionError):
+        events = json.loads(body)
+        if isinstance(events, list) and all(isinstance(event, dict) for event in events):
             return events
     raise WebhookRefused("body-without-events")
 
 
 def _partner(given: Mapping[str, str], body: bytes, secrets: Sequence[str]) -> int:
-    if not secrets or "" in secrets:
-        raise ValueError("verify_webhook needs the partner secret")
+    if not secrets or not all(isinstance(each, str) and each for each in secrets):
+        raise GrandlivreError("INVALID-OPTION", "secret: has to be the secret of the partner, a str")
     signature, sent = given.get("signature", ""), given.get("date", "")
     if not re.fullmatch("[0-9a-fA-F]{64}", signature):
         raise WebhookRefused("signature-missing")
@@ -60,8 +63,8 @@ def _partner(given: Mapping[str, str], body: bytes, secrets: Sequence[str]) -> i
 
 
 def _standard(given: Mapping[str, str], body: bytes, secrets: Sequence[str]) -> int:
-    if not secrets or not all(re.fullmatch("whsec_[A-Za-z0-9+/]{22,}=*", each) for each in secrets):
-        raise ValueError("verify_webhook needs the signing secret of the subscription, which begins with whsec_")
+    if not secrets or not all(isinstance(each, str) and re.fullmatch("whsec_[A-Za-z0-9+/]{22,}=*", each) for each in secrets):
+        raise GrandlivreError("INVALID-OPTION", "signing_secret: has to be that of the subscription, which begins with whsec_")
     name, sent = given.get("webhook-id", ""), given.get("webhook-timestamp", "")
     signatures = re.findall(r"(?<!\S)v1,([A-Za-z0-9+/]{43}=)(?!\S)", given.get("webhook-signature", ""))
     if not name or not signatures or not re.fullmatch("[0-9]{1,12}", sent):
