@@ -62,6 +62,8 @@ function findCommand<Context>(
     words,
     commands.map(({ name }) => name.split(' ')),
   )
+  if (words[0]!.startsWith('-'))
+    throw new UsageError(`Options follow the command: ${call} <command> ${words[0]}`)
   const [typed, start] = [words.slice(0, meant.length).join(' '), meant.join(' ')]
   if (typed !== start) throw new UsageError(`There is no command "${typed}"; is "${start}" meant?`)
   if (meant.length === 0) throw new UsageError(`There is no command "${words[0]}"; ${call} --help lists all`)

@@ -5,6 +5,7 @@
  */
 import { Failure, UsageError } from '../../../terminal/src/command-errors.ts'
 import { GrandlivreError } from '../client/errors.ts'
+import { isLost } from '../client/http/connection.ts'
 
 const endings = {
   done: [0, 'done'],
@@ -59,7 +60,7 @@ export interface OfProfile {
 /**
  * An error as an object.
  * @returns `code` of the service, the library or the system; `FAILED`, `USAGE` ... of the command, by its exit code.
- *   Null: not known. `remedy`: what to do, in lines
+ *   Null: not known. `remedy`: what to do, in lines; null if there is nothing
  */
 export function objectOf(error: unknown) {
   const { code, remedy = [], requestId } = error as Partial<GrandlivreError & NodeJS.ErrnoException>
@@ -68,9 +69,14 @@ export function objectOf(error: unknown) {
   return {
     code: isOurs ? nameOf(exitCodeOf(error)) : (code ?? null),
     message: profile === undefined ? message : `Profile ${profile}: ${message}`,
-    remedy: [remedy].flat().filter(Boolean),
+    remedy: [remedy].flat().filter(Boolean).join('\n') || null,
     requestId: requestId ?? null,
   }
+}
+
+/** What to do, and the id by which the operators find the request. */
+export function linesBelow({ remedy, requestId }: Pick<ReturnType<typeof objectOf>, 'remedy' | 'requestId'>) {
+  return [...(remedy?.split('\n') ?? []), ...(requestId === null ? [] : [`Request id: ${requestId}`])]
 }
 
 const nameOf = (code: number) => entries.find(([, [each]]) => each === code)![0].toUpperCase()
@@ -95,6 +101,7 @@ export function exitCodeOf(error: unknown): number {
 function endingOf(error: unknown): Ending {
   if (error instanceof GrandlivreError) {
     const { code, status } = error
+    if (code === 'COPY-REFUSED' && isLost(error.cause)) return 'unreachable'
     const by = (cause: string | number) => entries.find(([ending]) => causes[ending]?.includes(cause))?.[0]
     return by(code) ?? by(status) ?? (status >= 400 && status <= 499 ? 'refused' : 'failed')
   }

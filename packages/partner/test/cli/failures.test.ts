@@ -167,6 +167,10 @@ const cases: Record<string, Failing> = {
     ...{ exit: local, code: 'LOCAL', words: ['login', '--from', at('there.ndjson')] },
   },
   'no kind of copy': { exit: local, code: 'COPY-REFUSED', words: ['sync', '--to', at('copy.txt')] },
+  'a database that does not answer': {
+    ...{ exit: unreachable, code: 'COPY-REFUSED', words: ['sync', '--to', 'postgres://127.0.0.1:1/books'] },
+  },
+  'an option before the command': { exit: usage, code: 'USAGE', words: ['--quiet', 'folders'] },
   'no copy': { exit: local, code: 'COPY-REFUSED', words: ['verify', '--to', at('none.sqlite')] },
 }
 

@@ -56,11 +56,18 @@ function completionLines({ call, commands, options: common }: Program<Call>): st
   ]
 }
 
-/** `typed`: the words before the one that is completed, with a blank around each. */
+/**
+ * `typed`: the words before the one that is completed, with a blank around each. `--wire=g` is three words for bash, and one
+ * for zsh, which keeps its `start`.
+ */
 const completionStart = (call: string) => [
   `_${call}() {`,
-  `  local word=\${COMP_WORDS[COMP_CWORD]} typed=' ' list='' at`,
-  `  for ((at = 1; at < COMP_CWORD; at++)); do typed+="\${COMP_WORDS[at]} "; done`,
+  `  local word=\${COMP_WORDS[COMP_CWORD]} typed=' ' list='' start='' at`,
+  `  for ((at = 1; at < COMP_CWORD; at++)); do [ "\${COMP_WORDS[at]}" = = ] || typed+="\${COMP_WORDS[at]} "; done`,
+  '  case "$word" in',
+  "    =) word='' ;;",
+  `    --*=*) start="\${word%%=*}=" typed+="\${word%%=*} " word="\${word#*=}" ;;`,
+  '  esac',
   `  case "\${typed/# help / }" in`,
 ]
 
@@ -70,9 +77,9 @@ const completionEnd = (call: string) => [
   '  COMPREPLY=()',
   '  if [ "$list" = / ]; then',
   '    type compopt > /dev/null 2>&1 && compopt -o filenames',
-  '    while IFS= read -r at; do COMPREPLY+=("$at"); done < <(compgen -f -- "$word")',
+  '    while IFS= read -r at; do COMPREPLY+=("$start$at"); done < <(compgen -f -- "$word")',
   '  else',
-  '    COMPREPLY=($(compgen -W "$list" -- "$word"))',
+  '    COMPREPLY=($(compgen -P "$start" -W "$list" -- "$word"))',
   '  fi',
   '}',
   `complete -F _${call} ${call}`,

@@ -8,7 +8,7 @@ import { checkService } from '../../sync/run.ts'
 import { version } from '../../version.ts'
 import type { FoundAccess } from '../access.ts'
 import type { Call } from '../command.ts'
-import { exitCodeOf, exitCodes, localFailure, objectOf } from '../exit-codes.ts'
+import { exitCodeOf, exitCodes, linesBelow, localFailure, objectOf } from '../exit-codes.ts'
 import { factsOf, type Identity, identify } from '../login/identity.ts'
 import { openAt } from '../sync/copies.ts'
 import { differenceText } from './remedies.ts'
@@ -43,7 +43,7 @@ async function runDoctor(call: Call, { to }: { to?: string }): Promise<void> {
     try {
       const message = await find()
       if (message !== undefined)
-        checks.push({ check, ok: true, code: null, message, remedy: [], requestId: null })
+        checks.push({ check, ok: true, code: null, message, remedy: null, requestId: null })
     } catch (error) {
       signal.throwIfAborted()
       errors.push(error)
@@ -90,12 +90,16 @@ function finders(call: Call, to: string | undefined): Record<string, Finder> {
   }
 }
 
-function linesOf({ check, ok, message, remedy }: Check): string[] {
-  return [`${ok ? 'ok   ' : 'FAULT'}  ${check}: ${message}`, ...remedy.map((line) => `       ${line}`)]
+function linesOf({ check, ok, message, ...more }: Check): string[] {
+  return [
+    `${ok ? 'ok   ' : 'FAULT'}  ${check}: ${message}`,
+    ...linesBelow(more).map((line) => `       ${line}`),
+  ]
 }
 
 function clockText({ clockAheadMs }: Identity): string {
-  const difference = clockAheadMs === null ? undefined : differenceText(clockAheadMs)
+  if (clockAheadMs === null) return 'not compared: the service does not tell its time (Date)'
+  const difference = differenceText(clockAheadMs)
   if (difference === undefined) return 'as that of the service'
   throw localFailure(
     `The clock of this machine is ${difference} that of the service`,
@@ -107,7 +111,13 @@ function clockText({ clockAheadMs }: Identity): string {
 const leastFreeBytes = 100_000_000
 
 async function diskText(folder: string): Promise<string> {
-  await checkAccess(folder, constants.W_OK)
+  await checkAccess(folder, constants.W_OK).catch((cause: Error) => {
+    throw localFailure(
+      `No file can be written in ${resolve(folder)}: ${cause.message}`,
+      'Make the folder, let this user write there, or choose another one.',
+      { cause },
+    )
+  })
   const { bavail, bsize } = await statfs(folder)
   const free = `${sizeText(bavail * bsize)} free in ${resolve(folder)}`
   if (bavail * bsize >= leastFreeBytes) return free

@@ -1,6 +1,7 @@
 /** What stops a pull, in the words of its user, and how to go on. */
 import { tmpdir } from 'node:os'
 import { Failure } from '../../../../terminal/src/command-errors.ts'
+import { GrandlivreError } from '../../client/errors.ts'
 import { partOf } from '../../client/files/part-file.ts'
 import { localFailure } from '../exit-codes.ts'
 import { isOutput } from './to-output.ts'
@@ -14,7 +15,7 @@ export function explained(error: unknown, out: string, signal: AbortSignal): unk
   if (signal.aborted)
     return new Failure('Interrupted', isKept ? `The same command goes on with ${partOf(out)}.` : [])
   const fromSystem = error instanceof Failure ? undefined : systemErrorIn(error)
-  if (fromSystem === undefined) return error
+  if (fromSystem === undefined) return inOptions(error)
   const { code = '', message } = fromSystem
   if (!isKept)
     return localFailure(
@@ -33,6 +34,30 @@ export function explained(error: unknown, out: string, signal: AbortSignal): unk
       cause: error,
     })
   return error
+}
+
+/** Options whose parameters have other names. */
+const optionOf: Record<string, string> = {
+  ...{ startDate: 'from', endDate: 'to', dateFilter: 'date-filter', classAccount: 'class-account' },
+  ...{ idExercice: 'exercice', journalIds: 'journals', 'society-id': 'society' },
+}
+
+/** A refusal of parameters names the options that gave them. */
+function inOptions(error: unknown): unknown {
+  if (!(error instanceof GrandlivreError) || error.issues.length === 0) return error
+  const { code, status, requestId, issues, details } = error
+  const typed = (name: string) => `--${optionOf[name] ?? name}`
+  const message = issues
+    .map(
+      (issue) =>
+        `${typed(issue.parameter)}: ${issue.message.replaceAll(new RegExp(Object.keys(optionOf).join('|'), 'g'), typed)}`,
+    )
+    .join('; ')
+  const remedy = `Correct ${[...new Set(issues.map(({ parameter }) => typed(parameter)))].join(' and ')}.`
+  return new GrandlivreError(code, message, {
+    ...{ status, requestId, details, remedy, cause: error },
+    issues: [...issues],
+  })
 }
 
 /** The library wraps errors of files. */

@@ -95,11 +95,11 @@ async function pullSelection(
     encoding: encoding ?? (isOnThisMachine(baseUrl) ? 'identity' : undefined),
   }
   const surroundings = { ledger, terminal, signal }
-  const pulled = isOutput(out)
-    ? await writeMovements(order, surroundings)
-    : await pullMovements(order, surroundings).catch((error) => {
-        throw explained(error, out, signal)
-      })
+  const pulled = await (isOutput(out) ? writeMovements : pullMovements)(order, surroundings).catch(
+    (error) => {
+      throw explained(error, out, signal)
+    },
+  )
   const ms = performance.now() - started
   if (json) {
     const { period } = exercice ?? {}

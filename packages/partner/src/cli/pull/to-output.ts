@@ -60,7 +60,13 @@ export async function writeFile<Result>(
   { terminal, signal }: Pick<Surroundings, 'terminal' | 'signal'>,
   download: (file: string) => Promise<Result>,
 ): Promise<Result> {
-  const folder = await mkdtemp(join(tmpdir(), 'grandlivre-'))
+  const folder = await mkdtemp(join(tmpdir(), 'grandlivre-')).catch((cause: Error) => {
+    throw localFailure(
+      `The folder for temporary files, ${tmpdir()}, cannot be used: ${cause.message}`,
+      'Set TMPDIR to a folder that is there and that you can write to, or name a file.',
+      { cause },
+    )
+  })
   try {
     const file = join(folder, 'export')
     const result = await download(file)

@@ -31,7 +31,8 @@ export interface Given {
  */
 export function openAt(to: string, options: OpenOptions): Promise<Copy> {
   const address = URL.canParse(to) ? new URL(to) : undefined
-  if (address?.password || address?.searchParams.has('password'))
+  // Also host=... password=..., which is no address.
+  if (address?.password || address?.searchParams.has('password') || /password\s*=/i.test(to))
     throw new UsageError('--to holds a password, which other users of this machine can see', [
       'Leave it out, and set PGPASSWORD, or write it to ~/.pgpass, which only you can read.',
     ])

@@ -24,7 +24,11 @@ export async function openPostgres(to: string, options: OpenOptions = {}): Promi
   // A lost connection also fails the statement that waits for it.
   client.on('error', () => {})
   await client.connect().catch((cause: Error) => {
-    throw refused(`The database of ${name} does not answer: ${cause.message}`, 'Check the address.', cause)
+    throw refused(
+      `The database of ${name} does not answer: ${cause.message || cause}`,
+      'Check the address.',
+      cause,
+    )
   })
   try {
     // What the bytes of rows depend on, whatever the role or the database has set.

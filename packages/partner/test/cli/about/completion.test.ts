@@ -20,6 +20,8 @@ const cases: Record<string, string> = {
   'grandlivre pul': 'grandlivre pull',
   'grandlivre pull --form': 'grandlivre pull --format',
   'grandlivre pull --format c': 'grandlivre pull --format csv',
+  'grandlivre pull --wire=g': 'grandlivre pull --wire=gzip',
+  'grandlivre pull --wire=gzip --let': 'grandlivre pull --wire=gzip --lettering',
   'grandlivre pull --force --let': 'grandlivre pull --force --lettering',
   'grandlivre webhook doc': 'grandlivre webhook doctor',
   'grandlivre webhook doctor 7 --en': 'grandlivre webhook doctor 7 --enable',

@@ -91,6 +91,8 @@ test('an address that does not answer, one without TLS, and a refused token', as
   expect(plain.code).toBe(5)
   expect(plain.out).toMatch(/^FAULT {2}service: GET .*\n +Check the address, its port and its certificate\./m)
   const refused = await examine({ ...firm, GRANDLIVRE_TOKEN: 'glv_firm_wrong' })
+  const shown = await grandlivre({ ...firm, GRANDLIVRE_TOKEN: 'glv_firm_wrong' }, ['doctor'])
+  expect(shown.out).toMatch(/^FAULT {2}token: .*\n +Check .*\n +Request id: \S+\n/m)
   expect(refused).toMatchObject({ code: 4, found: { service: expect.stringContaining(' answers') } })
   expect(Object.keys(refused.faults)).toEqual(['token'])
 })
@@ -158,6 +160,10 @@ test('a clock that differs by ten minutes', async () => {
     7,
     'The clock of this machine is 10 minutes ahead of that of the service',
   ])
+  const others = { ...headers, Date: 'unknown' }
+  proxy.fault = (path) =>
+    path.includes('/key/info') ? { kind: 'answer', status: 200, headers: others, body } : undefined
+  expect((await examine(firm)).found['clock']).toBe('not compared: the service does not tell its time (Date)')
   // An older service says no more.
   expect(found['token']).toBe('of a firm, id 110')
 })
@@ -170,4 +176,15 @@ test('a copy that another process holds, one that is not there, and a disk that 
   expect([locked.code, Object.keys(locked.faults)]).toEqual([7, ['copy']])
   const none = await examine(firm, '--to', join(folder, 'none/copy.sqlite'))
   expect([none.code, Object.keys(none.faults)]).toEqual([7, ['disk', 'copy']])
+  expect(none.faults['disk']).toMatch(`No file can be written in ${folder}/none: ENOENT`)
+  const { out, error } = await grandlivre(firm, [
+    'doctor',
+    '--json',
+    '--to',
+    join(folder, 'none/copy.sqlite'),
+  ])
+  // A remedy has one shape wherever --json shows it: lines, or null.
+  const remedies = JSON.parse(out).checks.map(({ remedy }: { remedy: unknown }) => remedy)
+  expect(remedies.filter(Boolean)).toEqual(Array(2).fill(expect.stringMatching(/^(Make|Create)/)))
+  expect([remedies[0], JSON.parse(error).remedy]).toEqual([null, null])
 })

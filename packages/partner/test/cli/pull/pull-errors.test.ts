@@ -115,9 +115,14 @@ describe('an exit code, and what to do, for', () => {
     fails(
       4,
       pull(['--from', '2025-01-01', '--to', '2026-01-01']),
-      'endDate',
-      '(ERR-VALIDATION)\nCorrect what `details.issues` names',
+      '--to: must be less than 12 months after --from (ERR-VALIDATION)\nCorrect --to.\nRequest id: ',
     ))
+
+  test('a source and days that are none, also on standard output', async () => {
+    const words = ['--from', '2025-13-01', '--to', 'x', '--source', '?']
+    await fails(4, pull(words), '--source: ', '\nCorrect --from and --to and --source.\n')
+    await fails(4, grandlivre(env, ['pull', ...words, '--out', '-']), '--from: ', '--to: ', '--source: ')
+  })
 
   test('a period that was mistyped, which leaves nothing that stops the mended command', async () => {
     await fails(4, pull(['--from', '2026-01-01', '--to', '2025-01-01']), '(ERR-VALIDATION)')
@@ -173,6 +178,14 @@ test('Ctrl-C ends a pull with exit code 130 and says how to go on', async () => 
 })
 
 describe('a full export', () => {
+  test('without a folder for temporary files ends with what to do', async () => {
+    const missing = { ...env, TMPDIR: join(folder, 'none'), NODE_DISABLE_COMPILE_CACHE: '1' }
+    const run = startGrandlivre(missing, ['pull', '--all', '--format', 'csv', '--out', '-'])
+    const { code, error } = await run.ended
+    expect([code, error]).toEqual([7, expect.stringContaining(`${missing.TMPDIR}, cannot be used: ENOENT`)])
+    expect(error).toContain('\nSet TMPDIR to a folder that is there')
+  })
+
   test('is made, downloaded and verified, compressed as the name of the file says', async () => {
     const path = join(folder, 'folder.csv.gz')
     const words = ['pull', '--all', '--format', 'csv', '--out', path]

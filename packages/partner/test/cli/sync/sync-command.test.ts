@@ -170,7 +170,8 @@ test('--society chooses folders, and one that is not there is named at the end',
 test('what does not fit ends with what to do', async () => {
   const lines = await grandlivre(firm(), ['sync', '--to', join(out, 'copy.ndjson')])
   expect(lines).toMatchObject({ code: 7, error: expect.stringContaining('grandlivre pull') })
-  for (const to of ['postgres://me:secret@localhost/books', 'postgres://localhost/books?password=secret'])
+  const addresses = ['postgres://me:secret@localhost/books', 'postgres://localhost/books?password=secret']
+  for (const to of [...addresses, 'host=localhost password=secret'])
     for (const command of ['sync', 'verify', 'folders']) {
       const { code, error } = await grandlivre(firm(), [command, '--to', to])
       expect([code, error]).toEqual([2, expect.stringMatching(/^--to holds a password.*\n.*PGPASSWORD/)])
