@@ -72,6 +72,7 @@ describe('what is given', () => {
     [['key', 'box', 'remove'], 'Which of these is meant: books key box add?'],
     [['webhok', 'list'], 'There is no command "webhok list"; is "webhook list" meant?'],
     [['frobnicate'], 'There is no command "frobnicate"; books --help lists all'],
+    [['--json', 'pull'], 'Options follow the command: books <command> --json'],
     [['pull', '--exercise', '2025'], 'There is no option --exercise; is --exercice meant?'],
     [['pull', '--verbose'], 'There is no option --verbose'],
     [['pull', '-x'], 'There is no option -x'],

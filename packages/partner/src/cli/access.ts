@@ -187,7 +187,7 @@ async function takeLock(lock: string): Promise<boolean> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
     const { mtimeMs } = (await stat(lock).catch(() => undefined)) ?? {}
-    if (mtimeMs !== undefined && Date.now() - mtimeMs > lockLeftMs) await rm(lock, { force: true })
+    if (mtimeMs !== undefined && Math.abs(Date.now() - mtimeMs) > lockLeftMs) await rm(lock, { force: true })
     return false
   }
 }
