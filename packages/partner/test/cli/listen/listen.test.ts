@@ -13,6 +13,7 @@ import { until } from '../../../../../test/support/until.ts'
 import { createTerminal } from '../../../../terminal/src/terminal.ts'
 import { run } from '../../../src/cli/run.ts'
 import { accessOf, grandlivre, startGrandlivre } from '../../support/cli/command-line.ts'
+import { startFaultyProxy } from '../../support/client/faulty-proxy.ts'
 
 let stage: ReceivingStage
 let home: string
@@ -145,6 +146,25 @@ describe('an event', () => {
     expect(requests.map(({ headers }) => headers['webhook-sequence'])).toEqual(['1-1', '1-1', '1-1', '2-2'])
     expect(new Set(requests.slice(0, 3).map(({ headers }) => headers['webhook-id'])).size).toBe(1)
     expect(namesOf(stage.receiver.accepted('/failing'))).toEqual(['a', 'b'])
+  })
+
+  test('that is lost is named, also where no notes are wanted', async () => {
+    const proxy = await startFaultyProxy(stage.service.url)
+    try {
+      // What a service that has lost the second event would answer.
+      const body = (whole: Uint8Array) =>
+        Buffer.from(String(whole).replaceAll('"sequence":"2"', '"sequence":"3"'))
+      proxy.fault = (path) => (path.includes('/events') ? { kind: 'rewrite', body } : undefined)
+      const address = `${stage.receiver.url}/losing`
+      const words = ['listen', address, '--events', 'document', '--count', '2', '--quiet']
+      const ended = grandlivre({ ...env, GRANDLIVRE_URL: proxy.url }, words)
+      await until(async () => (await pullOnly()).length === 1)
+      await publish('a', 'b')
+      const { code, error } = await ended
+      expect([code, error]).toEqual([0, 'Numbers 2 to 2 are left out: lost, or erased with their folder.\n'])
+    } finally {
+      await proxy.close()
+    }
   })
 
   test('is sent again by r, with the same body and another id of the delivery', async () => {
