@@ -59,8 +59,8 @@ result = [export["sha256"], export["fileSha256"]]`)
       }))
       const spoilStatus = python.proxy.fault
       let downloads = 0
-      python.proxy.fault = (path) => {
-        if (path.startsWith('/api/')) return spoilStatus(path)
+      python.proxy.fault = (path, headers) => {
+        if (path.startsWith('/api/')) return spoilStatus(path, headers)
         downloads += 1
         return downloads < 3 ? { kind: 'cut', afterBytes: 400 } : undefined
       }
