@@ -55,6 +55,9 @@ export const rateBounds = {
   concurrent: [1, 1_000],
 } as const
 
+/** Whether the settings name a database of the operator's own. */
+export const namesDatabase = (env = process.env): boolean => Boolean(env['DATABASE_URL'])
+
 /** @throws {ConfigError} naming every missing or malformed setting */
 export function readConfig(env: NodeJS.ProcessEnv = process.env) {
   const mistakes: string[] = []

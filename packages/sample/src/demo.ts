@@ -11,7 +11,7 @@ import { dirname, join, relative, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { findFolder } from '../../../src/auth/tokens.sql.ts'
-import { type Config, defaultPort, readConfig } from '../../../src/config.ts'
+import { type Config, defaultPort, namesDatabase, readConfig } from '../../../src/config.ts'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
 import { checkTra } from '../../../src/formats/tra/check/check.ts'
 import {
@@ -73,8 +73,7 @@ async function runDemo(given: Given<unknown, typeof options>): Promise<void> {
     throw new Error('--out and --once are for the tour: leave them out with --firm')
   if (!given.firm && every !== undefined) throw new Error('--every is for a firm: give --firm, too')
   // Before the settings are read, which ask for a key beside it.
-  if (process.env['DATABASE_URL'])
-    throw new Error('The demo runs on the embedded database: unset DATABASE_URL')
+  if (namesDatabase()) throw new Error('The demo runs on the embedded database: unset DATABASE_URL')
   const config = readConfig()
   // Closing the terminal sends SIGHUP.
   const stop = stopSignal(['SIGINT', 'SIGTERM', 'SIGHUP'])
