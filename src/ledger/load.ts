@@ -9,7 +9,7 @@
 import type { ClientBase } from 'pg'
 import { from } from 'pg-copy-streams'
 import { type Address, addressFields } from '../formats/items/accounts/address.ts'
-import { type Column, columnsOf, type Encoding, type TableOf } from '../formats/items/table.ts'
+import { type Column, columnName, type Encoding, type Given, type TableOf } from '../formats/items/table.ts'
 
 /** The temporary table, without foreign keys, in which a replacement compares a file with the ledger. */
 export const compared = <Row>(table: TableOf<Row>): TableOf<Row> => ({
@@ -26,35 +26,43 @@ const charactersPerChunk = 64 * 1024
 
 /**
  * Buffers rows of one table and loads them by COPY, in the client's transaction. Nothing is loaded before `flush`, and
- * a rollback removes everything.
+ * a rollback removes everything. Members that may be null may be absent.
  */
-export class TableWriter<Row> {
+export class TableWriter<Row, Shared extends Partial<Row> = object> {
   readonly #client: ClientBase
   readonly #table: TableOf<Row>
-  readonly #columns: [keyof Row & string, Written | 'plain'][]
+  readonly #columns: [member: string, Written | 'plain'][]
   readonly #copy: string
+  /** The fields that all rows share. */
+  readonly #beginning: string
   #text = ''
   #chunks: Buffer[] = []
   #chunkBytes = 0
   #rows = 0
 
-  constructor(client: ClientBase, table: TableOf<Row>) {
+  /** @param shared ids that all rows have, such as those of their folder */
+  constructor(client: ClientBase, table: TableOf<Row>, shared?: Shared) {
     this.#client = client
     this.#table = table
-    this.#columns = Object.entries<Column<unknown>>(table.columns).map(([member, { encoding }]) => [
-      member as keyof Row & string,
-      encoding === 'id' || encoding === 'reference' ? 'plain' : encoding,
-    ])
-    this.#copy = `copy ${table.schema ?? 'grandlivre'}.${table.name} (${columnsOf(table).join(', ')}) from stdin`
+    const first = Object.keys(shared ?? {})
+    this.#columns = Object.entries<Column<unknown>>(table.columns)
+      .filter(([member]) => !first.includes(member))
+      .map(([member, { encoding }]) => [
+        member,
+        encoding === 'id' || encoding === 'reference' ? 'plain' : encoding,
+      ])
+    const columns = [...first, ...this.#columns.map(([member]) => member)].map(columnName)
+    this.#copy = `copy ${table.schema ?? 'grandlivre'}.${table.name} (${columns.join(', ')}) from stdin`
+    this.#beginning = Object.values(shared ?? {}).join('\t')
   }
 
   /** @throws {Error} naming table and column if a text contains the character NUL, which PostgreSQL cannot store */
-  add(row: Row): void {
-    let line = ''
+  add(row: Given<Omit<Row, keyof Shared>>): void {
+    let line = this.#beginning
     for (const [member, encoding] of this.#columns) {
-      const value = row[member]
+      const value = (row as Partial<Record<string, unknown>>)[member]
       if (line !== '') line += '\t'
-      if (value === null) line += '\\N'
+      if (value === null || value === undefined) line += '\\N'
       else if (encoding === 'plain') line += value
       else {
         const text = encode(value, encoding)

@@ -1,6 +1,5 @@
 /** Analytical axes and their sections (docs/spec/resources.md#analyticalaxe). */
 import type { z } from 'zod'
-import type { FolderKey } from '../rows.ts'
 import * as column from './table.ts'
 import { boolean, code, id, idOrNull, list, named, text, textOrNull } from './values.ts'
 
@@ -9,13 +8,13 @@ export const axisTable = column.table('axes', {
   code: column.text,
   name: column.text,
   /** A foreign key that is checked at commit, because sections are loaded after their axis. */
-  defaultSectionId: column.orNull(column.reference),
+  defaultSectionId: column.orNull(column.referenceTo('sections')),
 })
 export type AxisRow = column.RowOf<typeof axisTable>
 
 export const sectionTable = column.table('sections', {
   id: column.id,
-  axisId: column.reference,
+  axisId: column.referenceTo('axes'),
   code: column.text,
   name: column.text,
   accountRoots: column.texts,
@@ -62,22 +61,17 @@ export function axisItem(axis: AxisView): z.input<typeof AnalyticalAxe> {
   }
 }
 
-export function axisRow(key: FolderKey, axis: FileAxis, idOf: column.IdOf): AxisRow {
-  const { defaultSectionId } = axis.additionalProducerProperties
-  return {
-    ...key,
-    id: idOf('axes', axis.producerId),
-    code: axis.code,
-    name: axis.name,
-    defaultSectionId: defaultSectionId && idOf('sections', defaultSectionId),
-  }
-}
+export const axisRow = (axis: FileAxis): column.FileRow<typeof axisTable> => ({
+  id: axis.producerId,
+  code: axis.code,
+  name: axis.name,
+  defaultSectionId: axis.additionalProducerProperties.defaultSectionId,
+})
 
-export const sectionRows = (key: FolderKey, axis: FileAxis, idOf: column.IdOf): SectionRow[] =>
+export const sectionRows = (axis: FileAxis): column.FileRow<typeof sectionTable>[] =>
   axis.sections.map((section) => ({
-    ...key,
-    id: idOf('sections', section.producerId),
-    axisId: idOf('axes', axis.producerId),
+    id: section.producerId,
+    axisId: axis.producerId,
     code: section.code,
     name: section.name,
     accountRoots: section.account === null ? [] : section.account.split(';'),

@@ -1,6 +1,5 @@
 /** Bank accounts of a folder (docs/spec/resources.md#bank). */
 import { z } from 'zod'
-import type { FolderKey } from '../rows.ts'
 import * as column from './table.ts'
 import { boolean, id, NamedAccount, named, type SimplifiedAccount, text, textOrNull } from './values.ts'
 
@@ -9,8 +8,8 @@ export const bankTable = column.table('banks', {
   rib: column.orNull(column.text),
   iban: column.text,
   bic: column.text,
-  accountId: column.orNull(column.reference),
-  journalId: column.reference,
+  accountId: column.orNull(column.referenceTo('accounts')),
+  journalId: column.referenceTo('journals'),
   isDefault: column.boolean,
 })
 export type BankRow = column.RowOf<typeof bankTable>
@@ -55,13 +54,12 @@ export function bankItem(bank: BankView): z.input<typeof Bank> {
   }
 }
 
-export const bankRow = (key: FolderKey, bank: FileBank, idOf: column.IdOf): BankRow => ({
-  ...key,
-  id: idOf('banks', bank.producerId),
+export const bankRow = (bank: FileBank): column.FileRow<typeof bankTable> => ({
+  id: bank.producerId,
   rib: bank.RIB,
   iban: bank.IBAN,
   bic: bank.BIC,
-  accountId: bank.account && idOf('accounts', bank.account.producerId),
-  journalId: idOf('journals', bank.journal.producerId),
+  accountId: bank.account?.producerId,
+  journalId: bank.journal.producerId,
   isDefault: bank.additionalProducerProperties.isDefault,
 })

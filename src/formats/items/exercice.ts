@@ -95,15 +95,12 @@ export function monthsOf(start: string, end: string): number {
 export const closedAtNoon = (day: string, timeZone: string) => `${day} 12:00:00 ${timeZone}`
 
 export function exerciceRow(
-  key: FolderKey,
   { producerId, period, additionalProducerProperties }: FileExercice,
-  idOf: column.IdOf,
   timeZone: string,
-): ExerciceRow {
+): column.FileRow<typeof exerciceTable> {
   const { start, end, closed } = period
   return {
-    ...key,
-    id: idOf('exercices', producerId),
+    id: producerId,
     startDate: start,
     endDate: end,
     lettering: additionalProducerProperties.lettering,

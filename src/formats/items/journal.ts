@@ -1,6 +1,5 @@
 /** Journals (docs/spec/resources.md#journal). */
 import type { z } from 'zod'
-import type { FolderKey } from '../rows.ts'
 import * as column from './table.ts'
 import { boolean, code, id, NamedAccount, named, oneOf, type SimplifiedAccount, text } from './values.ts'
 
@@ -29,7 +28,7 @@ export const journalTable = column.table('journals', {
   code: column.text,
   name: column.text,
   type: column.column<JournalType>('plain'),
-  counterpartAccountId: column.orNull(column.reference),
+  counterpartAccountId: column.orNull(column.referenceTo('accounts')),
   locked: column.boolean,
 })
 export type JournalRow = column.RowOf<typeof journalTable>
@@ -64,12 +63,11 @@ export function journalItem(journal: JournalView): z.input<typeof Journal> {
   }
 }
 
-export const journalRow = (key: FolderKey, journal: FileJournal, idOf: column.IdOf): JournalRow => ({
-  ...key,
-  id: idOf('journals', journal.producerId),
+export const journalRow = (journal: FileJournal): column.FileRow<typeof journalTable> => ({
+  id: journal.producerId,
   code: journal.customerReferenceCode,
   name: journal.name,
   type: journal.additionalProducerProperties.type,
-  counterpartAccountId: journal.counterpartAccount && idOf('accounts', journal.counterpartAccount.producerId),
+  counterpartAccountId: journal.counterpartAccount?.producerId,
   locked: journal.additionalProducerProperties.locked,
 })

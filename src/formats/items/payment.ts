@@ -1,7 +1,6 @@
 /** Modes of payment (docs/spec/resources.md#payment). */
 import type { z } from 'zod'
 import { paymentMode, paymentModes, shownPaymentCode } from '../payment.ts'
-import type { FolderKey } from '../rows.ts'
 import * as column from './table.ts'
 import { id, named, oneOf, text } from './values.ts'
 
@@ -39,8 +38,7 @@ export const namedPayment = ({ id, code }: PaymentView): z.input<typeof NamedPay
   code: paymentMode(code).code,
 })
 
-export const paymentRow = (key: FolderKey, payment: FilePayment, idOf: column.IdOf): PaymentRow => ({
-  ...key,
-  id: idOf('payments', payment.producerId),
+export const paymentRow = (payment: FilePayment): column.FileRow<typeof paymentTable> => ({
+  id: payment.producerId,
   code: payment.additionalProducerProperties.code,
 })

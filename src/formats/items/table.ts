@@ -24,6 +24,8 @@ export type Encoding =
 export interface Column<Value, Of extends Encoding = Encoding> {
   encoding: Of
   isNullable: boolean
+  /** Of a reference: the table of the row that it names; absent where files do not name it. */
+  to?: string
   /** Of the type alone: no column has it. */
   value?: Value
 }
@@ -38,6 +40,7 @@ export const orNull = <Value, Of extends Encoding>(given: Column<Value, Of>): Co
 })
 export const id = column<string, 'id'>('id')
 export const reference = column<string, 'reference'>('reference')
+export const referenceTo = (to: string): Column<string, 'reference'> => ({ ...reference, to })
 export const text = column<string>('text')
 export const plain = column<string>('plain')
 export const boolean = column<boolean>('boolean')
@@ -103,18 +106,17 @@ export const blank = <Of extends Table>({ columns }: Of) =>
     Object.entries(columns).flatMap(([member, { isNullable }]) => (isNullable ? [[member, null]] : [])),
   ) as { [Member in keyof RowOf<Of> as null extends RowOf<Of>[Member] ? Member : never]: null }
 
-/** What entries refer to: each kind before those that refer to it. */
-export const bookKinds = [
-  'payments',
-  'vatCodes',
-  'accounts',
-  'journals',
-  'banks',
-  'axes',
-  'sections',
-  'exercices',
-] as const
-export type BookKind = (typeof bookKinds)[number]
+/**
+ * A row as a file says it: its folder is not known yet, and ids are those of the file. Members that may be null may be
+ * absent.
+ */
+export type FileRow<Of extends Table> = Omit<Given<RowOf<Of>>, 'schemaId' | 'folderId'>
 
-/** The id in the database of an id in a file. */
-export type IdOf = (kind: BookKind, id: string) => string
+/** A row in which members that may be null may be absent. */
+export type Given<Row> = { [Member in NullableMember<Row>]?: Row[Member] | undefined } & Omit<
+  Row,
+  NullableMember<Row>
+>
+type NullableMember<Row> = {
+  [Member in keyof Row]: null extends Row[Member] ? Member : never
+}[keyof Row]

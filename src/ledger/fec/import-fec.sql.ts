@@ -1,5 +1,6 @@
 /** Single statements of an import; rows by the thousand go through load.ts. */
 import type { ClientBase } from 'pg'
+import { columnName } from '../../formats/items/table.ts'
 import type { FolderKey, Period } from '../../formats/rows.ts'
 import type { KnownAccount } from './survey/accounts.ts'
 
@@ -32,28 +33,24 @@ export async function knownAccounts(client: ClientBase, key: FolderKey): Promise
   return rows
 }
 
-/** Gives accounts that the folder has the identity and names that a FEC filed. */
-export async function fileAccounts(
+/** Gives rows that the folder has what a FEC filed of them. */
+export async function fileRows(
   client: ClientBase,
-  key: FolderKey,
-  filed: Pick<KnownAccount, 'id' | 'filedNumber' | 'filedName' | 'auxiliaryNumber' | 'auxiliaryName'>[],
+  { schemaId, folderId }: FolderKey,
+  table: 'accounts' | 'journals',
+  filed: { id: string }[],
 ): Promise<void> {
-  if (filed.length === 0) return
+  const [first] = filed
+  if (first === undefined) return
+  const columns = Object.keys(first).map(columnName)
+  const rows = filed.map((row) =>
+    Object.fromEntries(Object.values(row).map((value, i) => [columns[i], value])),
+  )
   await client.query(
-    `update grandlivre.accounts a set filed_number = f.filed_number, filed_name = f.filed_name,
-       auxiliary_number = f.auxiliary_number, auxiliary_name = f.auxiliary_name
-     from unnest($3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[])
-       as f (id, filed_number, filed_name, auxiliary_number, auxiliary_name)
-     where a.schema_id = $1 and a.folder_id = $2 and a.id = f.id`,
-    [
-      key.schemaId,
-      key.folderId,
-      filed.map(({ id }) => id),
-      filed.map(({ filedNumber }) => filedNumber),
-      filed.map(({ filedName }) => filedName),
-      filed.map(({ auxiliaryNumber }) => auxiliaryNumber),
-      filed.map(({ auxiliaryName }) => auxiliaryName),
-    ],
+    `update grandlivre.${table} t set ${columns.map((column) => `${column} = f.${column}`).join(', ')}
+     from json_populate_recordset(null::grandlivre.${table}, $3) f
+     where t.schema_id = $1 and t.folder_id = $2 and t.id = f.id`,
+    [schemaId, folderId, JSON.stringify(rows)],
   )
 }
 
@@ -65,20 +62,6 @@ export async function knownJournals(client: ClientBase, key: FolderKey) {
     [key.schemaId, key.folderId],
   )
   return new Map(rows.map((row) => [row.code, row]))
-}
-
-export async function fileJournals(
-  client: ClientBase,
-  key: FolderKey,
-  filed: { id: string; filedName: string }[],
-): Promise<void> {
-  if (filed.length === 0) return
-  await client.query(
-    `update grandlivre.journals j set filed_name = f.filed_name
-     from unnest($3::bigint[], $4::text[]) as f (id, filed_name)
-     where j.schema_id = $1 and j.folder_id = $2 and j.id = f.id`,
-    [key.schemaId, key.folderId, filed.map(({ id }) => id), filed.map(({ filedName }) => filedName)],
-  )
 }
 
 /** Remembers how an imported exercice was filed. Writes nothing if that is known already. */

@@ -24,16 +24,16 @@ import { FecFindings, type FecLine, parseFec } from '../../formats/fec/parse.ts'
 import { FecProblems } from '../../formats/fec/problem.ts'
 import type { Period } from '../../formats/rows.ts'
 import { rememberLetterings } from '../events.sql.ts'
-import { IdSource } from '../ids.ts'
-import type { WrittenCounts } from '../import/entry-writer.ts'
+import { countingIds, IdSource } from '../ids.ts'
+import { EntryWriter } from '../import/entry-writer.ts'
 import { type ImportOptions, type ImportProgress, inImportTransaction } from '../import/import-transaction.ts'
 import { fileSize } from '../import/source-file.ts'
 import { publishImport } from '../publish-import.ts'
 import { createFiledTables } from '../replace/replace.sql.ts'
 import { type FecReplacement, replaceExercice } from '../replace/replace.ts'
+import { type FecBooks, loadFecBooks } from './books.ts'
+import { type FecCounts, FecEntries } from './entries.ts'
 import { fileExercice, findEarlierImports } from './import-fec.sql.ts'
-import { type Dimensions, loadDimensions } from './load-dimensions.ts'
-import { EntryLoader, type LoadCounts } from './load-entries.ts'
 import { type FecFileName, readFileName } from './survey/file-name.ts'
 import { fiscalYear, LineDays } from './survey/fiscal-year.ts'
 import { FecSurvey } from './survey/survey.ts'
@@ -55,7 +55,7 @@ export interface FecImportOptions extends ImportOptions<FecImported> {
   drafts?: boolean
 }
 
-export interface FecImported extends LoadCounts, WrittenCounts {
+export interface FecImported extends FecCounts, Omit<EntryWriter['counts'], 'filled'> {
   schemaId: string
   firmId: string
   folderId: string
@@ -69,7 +69,7 @@ export interface FecImported extends LoadCounts, WrittenCounts {
   encodingExample: EncodingChoice['example']
   accounts: number
   journals: number
-  renumberedAccounts: Dimensions['renumberedAccounts']
+  renumberedAccounts: FecBooks['renumberedAccounts']
   /** Lines whose auxiliary stays with the movement, by the root of their account. */
   auxiliaryLines: ReadonlyMap<string, number>
   /** Columns beyond the 18 of the standard, in the order of the file. */
@@ -122,20 +122,28 @@ async function load(
   const folder = await findOrCreateFolder(client, ids, requested)
   const { schemaId, firmId, folderId, name: folderName, currency, created: folderCreated } = folder
   const { exerciceId, isNew, isReplaced } = await prepareExercice(client, ids, folder, survey.period, replace)
-  const dimensions = await loadDimensions(client, ids, folder, survey)
+  const books = await loadFecBooks(client, ids, folder, survey)
   const findings = new FecFindings()
-  const createdAt = new Date().toISOString()
-  const target = { schemaId, folderId, currency, exerciceId, createdAt, ...dimensions, findings, drafts }
   if (isReplaced) {
     await rememberLetterings(client, folder, exerciceId)
     await createFiledTables(client)
   }
-  const loader = new EntryLoader(client, isReplaced ? undefined : ids, survey, target)
-  const counts = await loader.load(read(findings))
+  // In the tables of a replacement ids count from 1.
+  const writer = new EntryWriter(client, {
+    key: folder,
+    ids: isReplaced ? countingIds() : ids,
+    isCompared: isReplaced,
+    isNumbered: false,
+  })
+  const entries = new FecEntries(survey, { books, exerciceId, currency, findings, drafts }, writer)
+  await entries.load(read(findings))
+  const { filled, ...counts } = writer.counts
   if (counts.movements !== survey.lines || counts.debit !== survey.debit || counts.credit !== survey.credit)
     throw new Error(fileChanged)
-  const replacement = isReplaced ? await replaceExercice(client, target, survey.lines) : undefined
-  const { isScattered } = replacement ?? counts
+  const replacement = isReplaced
+    ? await replaceExercice(client, { schemaId, folderId, exerciceId }, survey.lines)
+    : undefined
+  const { isScattered } = replacement ?? entries.counts
   const { columnsBeyondStandard: filedColumns } = findings
   await fileExercice(client, folder, exerciceId, { columns: filedColumns, isScattered })
   await publishImport(client, {
@@ -151,11 +159,12 @@ async function load(
   return {
     ...{ schemaId, firmId, folderId, folderName, folderCreated, exerciceId },
     ...counts,
+    ...entries.counts,
     isScattered,
     replacement,
     accounts: survey.accounts.size,
     journals: survey.journals.size,
-    renumberedAccounts: dimensions.renumberedAccounts,
+    renumberedAccounts: books.renumberedAccounts,
     auxiliaryLines: survey.auxiliaryLines,
     filedColumns,
     findings,

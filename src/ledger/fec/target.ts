@@ -1,12 +1,10 @@
 /** Finds or creates the folder of an import and the exercice in it. */
 
 import type { ClientBase } from 'pg'
-import { exerciceTable } from '../../formats/items/exercice.ts'
-import { blank } from '../../formats/items/table.ts'
 import type { Period } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
+import { keptIds, loadBooks, noBooks } from '../import/books.ts'
 import { checkSiren, createTenantOf, folderWithId } from '../import/folder-target.ts'
-import { TableWriter } from '../load.ts'
 import { type FolderTarget, findFoldersByReference } from '../tenants.sql.ts'
 import { findExercicesWithin, lockReference } from './import-fec.sql.ts'
 
@@ -94,11 +92,9 @@ export async function prepareExercice(
   if (same === undefined) {
     await ids.reserve(1)
     const id = ids.next()
-    const { schemaId, folderId } = folder
-    const writer = new TableWriter(client, exerciceTable)
     const { start: startDate, end: endDate } = period
-    writer.add({ ...blank(exerciceTable), schemaId, folderId, id, startDate, endDate, lettering: 'MONO' })
-    await writer.flush()
+    const rows = { ...noBooks(), exercices: [{ id, startDate, endDate, lettering: 'MONO' as const }] }
+    await loadBooks(client, folder, rows, keptIds, false)
     return { exerciceId: id, isNew: true, isReplaced: false }
   }
   const holder = `Folder ${folder.folderId} (${folder.name})`

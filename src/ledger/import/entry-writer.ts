@@ -1,20 +1,43 @@
 /** Loads entries and their movements in batches. */
 
 import type { ClientBase } from 'pg'
-import type { EntryRow } from '../../formats/items/entry.ts'
-import type { MovementRow } from '../../formats/items/movement.ts'
-import type { TableOf } from '../../formats/items/table.ts'
-import { analyzeWhileLoading, movementsBeforeAnalyze, TableWriter } from '../load.ts'
+import { entryTable } from '../../formats/items/entry.ts'
+import { movementTable } from '../../formats/items/movement.ts'
+import { type FileRow, orNull, text } from '../../formats/items/table.ts'
+import type { FolderKey } from '../../formats/rows.ts'
+import { EntryNumbers } from '../entry-numbers.ts'
+import type { IdSource } from '../ids.ts'
+import { analyzeWhileLoading, compared, movementsBeforeAnalyze, TableWriter } from '../load.ts'
 
 /** Movements (or entries) per COPY: foreign keys are checked once per batch, and a batch is some 2 MB. */
 export const batchRows = 10_000
 
-export type WrittenCounts = EntryWriter<EntryRow, MovementRow>['counts']
+/** With what a FEC filed of them (fec/filed.ts). */
+const filedEntries = { ...entryTable, columns: { ...entryTable.columns, filed: orNull(text) } }
+const filedMovements = { ...movementTable, columns: { ...movementTable.columns, filed: orNull(text) } }
 
-export class EntryWriter<Entry extends EntryRow, Movement extends MovementRow> {
+type WithoutId<Row extends { id: string }> = Omit<Row, 'id'> & { id?: string }
+type LoadedEntry = FileRow<typeof filedEntries>
+/** Ids of what they refer to are those of the database. One without an id gets the next. */
+export type NewEntry = WithoutId<LoadedEntry>
+export type NewMovement = Omit<WithoutId<FileRow<typeof filedMovements>>, 'exerciceId' | 'entryId'>
+
+export interface EntryLoad {
+  key: FolderKey
+  /** Absent if the file has all ids. */
+  ids?: Pick<IdSource, 'has' | 'reserve' | 'next'>
+  /** Whether they go into the tables of a replacement (replace/replace.sql.ts). */
+  isCompared: boolean
+  /** Whether validated entries get numbers here; otherwise the database numbers those that have none. */
+  isNumbered: boolean
+}
+
+export class EntryWriter {
   readonly #client: ClientBase
-  readonly #entries: TableWriter<Entry>
-  readonly #movements: TableWriter<Movement>
+  readonly #ids: EntryLoad['ids']
+  readonly #numbers: EntryNumbers | undefined
+  readonly #entries
+  readonly #movements
   #loading = Promise.resolve()
   #isAnalyzed: boolean
   /** What was handed over. */
@@ -28,72 +51,79 @@ export class EntryWriter<Entry extends EntryRow, Movement extends MovementRow> {
     filled: new Set<string>(),
   }
 
-  constructor(client: ClientBase, entries: TableOf<Entry>, movements: TableOf<Movement>) {
+  constructor(client: ClientBase, { key, ids, isCompared, isNumbered }: EntryLoad) {
+    const { schemaId, folderId } = key
     this.#client = client
-    this.#entries = new TableWriter(client, entries)
-    this.#movements = new TableWriter(client, movements)
+    this.#ids = ids
+    this.#numbers = isNumbered ? new EntryNumbers() : undefined
+    const tables = isCompared
+      ? { entries: compared(filedEntries), movements: compared(filedMovements) }
+      : { entries: filedEntries, movements: filedMovements }
+    this.#entries = new TableWriter(client, tables.entries, { schemaId, folderId })
+    this.#movements = new TableWriter(client, tables.movements, { schemaId, folderId })
     // Temporary tables have no foreign keys to look up.
-    this.#isAnalyzed = entries.schema === 'pg_temp'
+    this.#isAnalyzed = isCompared
   }
 
-  addEntry(row: Entry): void {
+  /** Ensures that there are ids for so many entries and movements. */
+  async reserve(count: number): Promise<void> {
+    if (this.#ids === undefined || this.#ids.has(count)) return
+    // A connection does one thing at a time.
+    await this.#loading
+    await this.#ids.reserve(count)
+  }
+
+  addEntry(entry: NewEntry): LoadedEntry {
+    const number = this.#numbers === undefined ? entry.number : this.#numbers.next(entry)
+    const row = { ...entry, number, id: entry.id ?? this.#ids!.next() }
     this.#entries.add(row)
     this.counts.entries += 1
-    if (row.validatedAt === null) this.counts.drafts += 1
+    if (!row.validatedAt) this.counts.drafts += 1
     this.counts.filled.add(row.exerciceId)
+    return row
   }
 
-  /** Its entry was added before. */
-  addMovement(row: Movement): void {
-    this.#movements.add(row)
+  addMovement({ exerciceId, id: entryId }: LoadedEntry, movement: NewMovement): void {
+    this.#movements.add({ ...movement, exerciceId, entryId, id: movement.id ?? this.#ids!.next() })
     this.counts.movements += 1
-    this.counts.debit += row.debit
-    this.counts.credit += row.credit
-  }
-
-  async flushIfFull(): Promise<void> {
-    await this.startIfFull()
-    await this.loaded
+    this.counts.debit += movement.debit
+    this.counts.credit += movement.credit
   }
 
   /**
-   * Hands the batch to the database if it is full, and does not wait, so that the next one is read meanwhile. Further
-   * statements on the connection must wait for `loaded`: it does one thing at a time.
-   * @param before runs before the COPY if there is one
+   * Hands the batch to the database if it is full, and does not wait, so that the next one is read meanwhile. Other
+   * statements on the connection come after `end` or `settled`.
    */
-  async startIfFull(before?: () => Promise<unknown>): Promise<void> {
+  async loadIfFull(): Promise<void> {
     // Not their sum: a file may have entries without movements.
     const pending = Math.max(this.#entries.pendingRows, this.#movements.pendingRows)
     if (pending < (this.#isAnalyzed ? batchRows : movementsBeforeAnalyze)) return
-    await this.loaded
-    await before?.()
-    this.#start()
+    await this.#loading
+    await this.#ids?.reserve(2 * batchRows)
+    this.#load()
     if (this.#isAnalyzed) return
-    await this.loaded
+    await this.#loading
     await analyzeWhileLoading(this.#client)
     this.#isAnalyzed = true
   }
 
-  async flush(): Promise<void> {
-    await this.loaded
-    this.#start()
-    await this.loaded
+  /** Loads the last batch. */
+  async end(): Promise<void> {
+    await this.#loading
+    this.#load()
+    await this.#loading
   }
 
-  /** Settles when the batch is loaded that was handed over last. */
-  get loaded(): Promise<void> {
+  /** Call after an error, too: no statement may come into the middle of a batch. @throws the error of the last batch */
+  settled(): Promise<void> {
     return this.#loading
   }
 
-  #start(): void {
-    this.#loading = this.#load(this.#entries.take(), this.#movements.take())
+  #load(): void {
+    const [loadEntries, loadMovements] = [this.#entries.take(), this.#movements.take()]
+    // Entries first: movements refer to them.
+    this.#loading = loadEntries().then(loadMovements)
     // Thrown where it is awaited.
     this.#loading.catch(() => {})
-  }
-
-  /** Entries first: movements refer to them. */
-  async #load(loadEntries: () => Promise<void>, loadMovements: () => Promise<void>): Promise<void> {
-    await loadEntries()
-    await loadMovements()
   }
 }

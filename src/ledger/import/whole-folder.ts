@@ -1,20 +1,24 @@
-/** The folder of an import that brings a whole ledger, with all its exercices. */
+/** An import that brings a whole ledger, with all its exercices: the folder that it fills, and its end. */
 import type { ClientBase } from 'pg'
 import { printable } from '../../../packages/terminal/src/printable.ts'
+import type { Period } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
 import { publishImport } from '../publish-import.ts'
 import { countLedger, exerciceIds, type Folder, type FolderTarget } from '../tenants.sql.ts'
-import type { WrittenCounts } from './entry-writer.ts'
+import type { Books, IdOf } from './books.ts'
+import type { EntryWriter } from './entry-writer.ts'
 import { checkSiren, createTenantOf, folderWithId } from './folder-target.ts'
 import type { ImportOptions } from './import-transaction.ts'
 
-export interface RequestedLedger {
-  /** Decimal digits. If absent: a new folder, in a tenant of its own. */
-  folderId: string | undefined
-  /** Replaces the ledger of the folder. */
-  replace: boolean
-  /** Of the file: a new folder is made of it, an existing one keeps what it has. */
-  firmName: string
+export interface WholeImportOptions<Imported> extends ImportOptions<Imported> {
+  /** IANA name, in which exercices were closed and entries created on their day. */
+  timeZone: string
+}
+
+/** What a new folder is made of; an existing one keeps what it has. */
+export interface NewFolder {
+  /** Of a new firm; if it is absent or empty, the name of the folder. */
+  firmName?: string
   folder: Omit<Folder, 'schemaId' | 'id' | 'firmId'>
 }
 
@@ -24,23 +28,12 @@ export interface PreparedFolder extends FolderTarget {
   former: string[] | undefined
 }
 
-export interface WholeImportOptions<Imported> extends ImportOptions<Imported> {
-  /** IANA name, in which exercices were closed and entries created on their day. */
-  timeZone: string
-}
-
 /** What every import of a whole ledger reports. */
-export interface LoadedLedger extends PreparedFolder, WrittenCounts {
+export interface LoadedLedger extends PreparedFolder, Omit<EntryWriter['counts'], 'filled'> {
   accounts: number
   journals: number
   /** Earliest first. */
-  exercices: LoadedExercice[]
-}
-
-export interface LoadedExercice {
-  id: string
-  start: string
-  end: string
+  exercices: (Period & { id: string })[]
 }
 
 /**
@@ -50,15 +43,19 @@ export interface LoadedExercice {
 export async function prepareFolder(
   client: ClientBase,
   ids: IdSource,
-  { folderId, replace, firmName, folder }: RequestedLedger,
+  { folderId, name, replace }: Pick<ImportOptions<never>, 'folderId' | 'name' | 'replace'>,
+  { firmName, folder: ofFile }: NewFolder,
 ): Promise<PreparedFolder> {
-  if (folderId === undefined)
-    return { ...(await createTenantOf(client, ids, firmName, folder)), created: true, former: undefined }
-  const found = await folderWithId(client, folderId)
-  checkSiren(found, folder.siret, 'omit --folder for a new one')
-  const { isEmpty, accounts, entries, closed } = await countLedger(client, found)
-  if (isEmpty) return { ...found, created: false, former: undefined }
-  const holder = `Folder ${folderId} (${printable(found.name)})`
+  if (folderId === undefined) {
+    const folder = { ...ofFile, name: name ?? ofFile.name }
+    const created = await createTenantOf(client, ids, firmName || folder.name, folder)
+    return { ...created, created: true, former: undefined }
+  }
+  const folder = { ...(await folderWithId(client, folderId)), created: false }
+  checkSiren(folder, ofFile.siret, 'omit --folder for a new one')
+  const { isEmpty, accounts, entries, closed } = await countLedger(client, folder)
+  if (isEmpty) return { ...folder, former: undefined }
+  const holder = `Folder ${folderId} (${printable(folder.name)})`
   if (closed !== null)
     throw new Error(
       `${holder} has closed the exercice ${closed.start} to ${closed.end}: a closed exercice cannot be changed. ` +
@@ -69,27 +66,38 @@ export async function prepareFolder(
       `${holder} already holds a ledger: ${entries.toLocaleString('en')} entries, ` +
         `${accounts.toLocaleString('en')} accounts. Import with --replace to replace all of it`,
     )
-  return { ...found, created: false, former: await exerciceIds(client, found) }
+  return { ...folder, former: await exerciceIds(client, folder) }
 }
 
-/** @param isByDifference whether what the folder had before stays where it does not differ */
-export async function publishLedger(
+/**
+ * Publishes the events of the import.
+ * @param isByDifference whether what the folder had before stays where it does not differ
+ */
+export async function endImport(
   client: ClientBase,
-  { schemaId, folderId, created: folderCreated, former }: PreparedFolder,
-  exercices: LoadedExercice[],
-  filled: ReadonlySet<string>,
+  folder: PreparedFolder,
+  { accounts, journals, exercices }: Books,
+  idOf: IdOf,
+  { filled, ...counts }: EntryWriter['counts'],
   isByDifference: boolean,
-): Promise<void> {
-  const before = former ?? []
-  const ids = exercices.map(({ id }) => id)
+): Promise<LoadedLedger> {
+  const { schemaId, folderId, created: folderCreated, former = [] } = folder
+  const periods = exercices.map(({ id, startDate, endDate }) => ({
+    ...{ id: idOf('exercices', id), start: startDate, end: endDate },
+  }))
+  const ids = periods.map(({ id }) => id)
   await publishImport(client, {
-    ...{ schemaId, folderId, folderCreated, replaced: former !== undefined },
-    deleted: before.filter((id) => !ids.includes(id)),
-    created: ids.filter((id) => !before.includes(id)),
+    ...{ schemaId, folderId, folderCreated, replaced: folder.former !== undefined },
+    deleted: former.filter((id) => !ids.includes(id)),
+    created: ids.filter((id) => !former.includes(id)),
     filled: isByDifference ? [] : [...filled],
     changed: isByDifference ? null : undefined,
   })
+  return {
+    ...folder,
+    ...counts,
+    accounts: accounts.length,
+    journals: journals.length,
+    exercices: periods.toSorted((one, other) => (one.start < other.start ? -1 : 1)),
+  }
 }
-
-export const earliestFirst = (exercices: LoadedExercice[]) =>
-  exercices.toSorted((one, other) => (one.start < other.start ? -1 : 1))

@@ -6,41 +6,32 @@
 
 import { z } from 'zod'
 import { AccountingFolder, type FileFolder } from '../../formats/items/accounting-folder.ts'
-import { accountShape, type FileAccount } from '../../formats/items/accounts/account.ts'
+import { accountRow, accountShape, type FileAccount } from '../../formats/items/accounts/account.ts'
 import { addressItem, addressOf, type FileAddress } from '../../formats/items/accounts/address.ts'
-import type { FileVat } from '../../formats/items/accounts/vat.ts'
-import { AnalyticalAxe, type FileAxis } from '../../formats/items/axis.ts'
-import { Bank, type FileBank } from '../../formats/items/bank.ts'
-import { Exercice, type FileExercice, monthsOf } from '../../formats/items/exercice.ts'
-import { type FileJournal, Journal, journalTypeLabels } from '../../formats/items/journal.ts'
-import { type FilePayment, Payment } from '../../formats/items/payment.ts'
+import { companyRow } from '../../formats/items/accounts/company.ts'
+import { employeeRow } from '../../formats/items/accounts/employee.ts'
+import { type FileVat, vatRow } from '../../formats/items/accounts/vat.ts'
+import { AnalyticalAxe, axisRow, type FileAxis, sectionRows } from '../../formats/items/axis.ts'
+import { Bank, bankRow, type FileBank } from '../../formats/items/bank.ts'
+import { Exercice, exerciceRow, type FileExercice, monthsOf } from '../../formats/items/exercice.ts'
+import { type FileJournal, Journal, journalRow, journalTypeLabels } from '../../formats/items/journal.ts'
+import { type FilePayment, Payment, paymentRow } from '../../formats/items/payment.ts'
 import { text } from '../../formats/items/values.ts'
 import { type FileItem, pathOf } from '../../formats/mad/read/json-items.ts'
-import type { FileProblems, Path } from '../../formats/mad/read/problems.ts'
+import { FileProblems } from '../../formats/mad/read/problems.ts'
 import { readItem } from '../../formats/mad/read/read-item.ts'
 import { paymentMode } from '../../formats/payment.ts'
+import type { Books, IdTable } from '../import/books.ts'
 
 /** The rest tells of the export, not of the ledger. */
 const Metadata = z.looseObject({ version: text }, 'an object is expected')
 
-export interface FileSection {
+interface FileSection {
   producerId: string
   code: string
   name: string
   axis: FileAxis
 }
-
-/** Where an item stands in the file. */
-export interface Place {
-  /** Such as `data.entries[12]`. */
-  item: string
-  path: Path
-}
-
-export const within = ({ item, path }: Place, ...further: Path): Place => ({
-  item,
-  path: [...path, ...further],
-})
 
 /** The lists of `data` but the entries. */
 const listPlaces = ['payments', 'banks', 'journals', 'accounts', 'exercices', 'analytics'].map(
@@ -49,279 +40,275 @@ const listPlaces = ['payments', 'banks', 'journals', 'accounts', 'exercices', 'a
 const folderPlace = 'data.accountingFolder'
 /** What has to be read before the entries can be. */
 export const booksPlaces: readonly string[] = ['metadata', folderPlace, ...listPlaces]
-/** What `Books` takes. The file itself and its data are items only where they are no objects, which is a problem. */
-export const takenPlaces: ReadonlySet<string> = new Set(['', 'data', ...booksPlaces])
-export const entriesPlace = 'data.entries'
+/** With the file itself and its data, which are items only where they are no objects: that is a problem. */
+export const placesBesideEntries: ReadonlySet<string> = new Set(['', 'data', ...booksPlaces])
 
-export class Books {
-  readonly problems: FileProblems
+export class MadBooks {
+  readonly problems = new FileProblems()
   folder: FileFolder | undefined
-  readonly payments = new Map<string, FilePayment>()
-  readonly banks = new Map<string, FileBank>()
-  readonly journals = new Map<string, FileJournal>()
-  readonly accounts = new Map<string, FileAccount>()
-  readonly exercices = new Map<string, FileExercice>()
-  readonly axes = new Map<string, FileAxis>()
-  readonly sections = new Map<string, FileSection>()
-  /** Of the companies: the file has no list of them. */
-  readonly vatCodes = new Map<string, FileVat>()
-  /** Addresses whose full name is not made of their parts. */
-  fullNames = 0
-  /** Employees without data, in a file that was made for a token without the group `employees`. */
-  hiddenEmployees = 0
-  /** Exercices whose duration is not that of their days. */
-  durations = 0
+  /** By their ids. */
+  readonly items = {
+    payments: new Map<string, FilePayment>(),
+    /** Of the companies: the file has no list of them. */
+    vat_codes: new Map<string, FileVat>(),
+    accounts: new Map<string, FileAccount>(),
+    journals: new Map<string, FileJournal>(),
+    banks: new Map<string, FileBank>(),
+    axes: new Map<string, FileAxis>(),
+    sections: new Map<string, FileSection>(),
+    exercices: new Map<string, FileExercice>(),
+  }
+  /** What the report counts, with what the entries add (import-mad.ts). */
+  readonly counts = { fullNames: 0, durations: 0 }
+  /** Accounts of employees without data, in a file that was made for a token without the group `employees`. */
+  readonly hiddenEmployees: string[] = []
   /** Items by their place, for messages. */
   readonly #placeOf = new Map<object, string>()
   readonly #checks: (() => void)[] = []
-  readonly #taken = new Map<string, string>()
+  readonly #codes = new Map<string, string>()
 
-  readonly #takers: Readonly<Record<string, (item: FileItem) => void>> = {
-    metadata: (item) => this.#takeMetadata(item),
-    [folderPlace]: (item) => this.#takeFolder(item),
-    'data.payments': (item) => this.#takePayment(item),
-    'data.banks': (item) => this.#takeBank(item),
-    'data.journals': (item) => this.#takeJournal(item),
-    'data.accounts': (item) => this.#takeAccount(item),
-    'data.exercices': (item) => this.#takeExercice(item),
-    'data.analytics': (item) => this.#takeAxis(item),
-    '': (item) => this.#refuseShape(item),
-    data: (item) => this.#refuseShape(item),
+  /** The path of an id, for messages. */
+  pathOfId(table: IdTable, id: string): string {
+    return `${this.#placeOf.get(this.items[table].get(id)!) ?? table}.producerId`
   }
 
-  constructor(problems: FileProblems) {
-    this.problems = problems
-  }
-
-  /** Where the file defines it. */
-  placeOf(item: object): string | undefined {
-    return this.#placeOf.get(item)
-  }
-
-  /** @param item of `takenPlaces` */
+  /** @param item of `placesBesideEntries` */
   take(item: FileItem): void {
     const { place, index, value } = item
+    const at = pathOf(item)
     const isList = listPlaces.includes(place)
-    if (isList === (index !== undefined)) this.#takers[place]!(item)
-    else this.problems.add(place, [], value, isList ? 'a list is expected' : 'an object is expected')
+    if (place === '' || place === 'data')
+      this.problems.add(at, value, 'a full export is expected: an object with metadata and data')
+    else if (isList !== (index !== undefined))
+      this.problems.add(place, value, isList ? 'a list is expected' : 'an object is expected')
+    else if (place === 'metadata') this.#takeMetadata(item)
+    else if (place === folderPlace) {
+      this.folder = readItem(AccountingFolder, item, this.problems)
+      this.#checkAddress(this.folder?.address)
+    } else if (place === 'data.payments') this.#takePayment(item, at)
+    else if (place === 'data.banks') this.#takeBank(item, at)
+    else if (place === 'data.journals') this.#takeJournal(item, at)
+    else if (place === 'data.accounts') this.#takeAccount(item, at)
+    else if (place === 'data.exercices') this.#takeExercice(item, at)
+    else this.#takeAxis(item, at)
   }
 
   /** Call after the last item: what items refer to may follow them. @param complete members that the file has */
   check(complete: ReadonlySet<string>): void {
     for (const place of booksPlaces)
-      if (!complete.has(place)) this.problems.add(place, [], undefined, 'missing: a full export has it')
+      if (!complete.has(place)) this.problems.add(place, undefined, 'missing: a full export has it')
     // An empty list in its place has no item that could be refused.
     if (this.folder === undefined && complete.has(folderPlace))
-      this.problems.add(folderPlace, [], [], 'an object is expected')
+      this.problems.add(folderPlace, [], 'an object is expected')
     for (const check of this.#checks) check()
     this.#checkPeriods()
   }
 
-  /** Adds a problem unless `given` names an account of the file, with its number and name. */
-  checkAccount(given: { producerId: string; number: string; name: string } | null, at: Place): void {
-    if (given !== null) this.checkSame(given, this.accounts.get(given.producerId), at, 'data.accounts')
+  /** @param timeZone in which exercices were closed on their day */
+  rows(timeZone: string): Books {
+    const { payments, vat_codes, accounts, journals, banks, axes, exercices } = this.items
+    const ofAccounts = [...accounts.values()]
+    const rows = {
+      payments: [...payments.values()].map(paymentRow),
+      vat_codes: [...vat_codes.values()].map(vatRow),
+      accounts: ofAccounts.map(accountRow),
+      journals: [...journals.values()].map(journalRow),
+      banks: [...banks.values()].map(bankRow),
+      axes: [...axes.values()].map(axisRow),
+      sections: [...axes.values()].flatMap(sectionRows),
+      exercices: [...exercices.values()].map((each) => exerciceRow(each, timeZone)),
+    }
+    // New ids ascend as those of the file do: exports have this order.
+    for (const table of Object.values(rows)) table.sort((one, other) => Number(one.id) - Number(other.id))
+    return {
+      ...rows,
+      companies: ofAccounts.flatMap((each) =>
+        'company' in each ? [companyRow(each.producerId, each.company)] : [],
+      ),
+      employees: ofAccounts.flatMap((each) =>
+        'employee' in each && each.employee ? [employeeRow(each.producerId, each.employee)] : [],
+      ),
+    }
   }
 
-  checkPayment(given: { producerId: string; name?: string; code: string } | null, at: Place): void {
-    if (given !== null) this.checkSame(given, this.payments.get(given.producerId), at, 'data.payments')
+  /** Adds a problem unless `given` names an account of the file, with its number and name. */
+  checkAccount(given: { producerId: string; number: string; name: string } | null, at: string): void {
+    if (given !== null) this.checkSame(given, this.items.accounts.get(given.producerId), at, 'data.accounts')
+  }
+
+  checkPayment(given: { producerId: string; name?: string; code: string } | null, at: string): void {
+    if (given !== null) this.checkSame(given, this.items.payments.get(given.producerId), at, 'data.payments')
   }
 
   /** Adds a problem unless `known` exists and has the members that `given` repeats of it. */
   checkSame<Item extends { producerId: string }>(
     given: Item,
     known: NoInfer<Item> | undefined,
-    at: Place,
+    at: string,
     list: string,
   ): void {
-    const { item, path } = at
     if (known === undefined) {
-      this.problems.add(item, [...path, 'producerId'], given.producerId, `${list} has no such id`)
+      this.problems.add(`${at}.producerId`, given.producerId, `${list} has no such id`)
       return
     }
     for (const name in given) {
       if (given[name] === known[name]) continue
       const value = typeof given[name] === 'bigint' ? String(given[name]) : given[name]
       const place = this.#placeOf.get(known) ?? list
-      this.problems.add(item, [...path, name], value, `${place} has the same id and another ${name}`)
+      this.problems.add(`${at}.${name}`, value, `${place} has the same id and another ${name}`)
     }
-  }
-
-  #refuseShape(item: FileItem): void {
-    const message = 'a full export is expected: an object with metadata and data'
-    this.problems.add(pathOf(item), [], item.value, message)
-  }
-
-  #takeFolder(item: FileItem): void {
-    this.folder = readItem(AccountingFolder, item, this.problems)
-    this.#checkAddress(this.folder?.address)
   }
 
   /** The full name is derived; a file of another program may have nothing else. */
   #checkAddress(address: FileAddress | null | undefined): void {
     if (!address) return
     const given = address.fullName ?? address.fullname
-    if (given !== null && given !== addressItem(addressOf(address)).fullName) this.fullNames += 1
-  }
-
-  #takePayment(item: FileItem): void {
-    const read = readItem(Payment, item, this.problems)
-    if (read === undefined) return
-    this.#keep(this.payments, read, item)
-    const { code } = paymentMode(read.additionalProducerProperties.code)
-    if (read.code !== code) this.problems.add(pathOf(item), ['code'], read.code, `${code} is expected`)
+    if (given !== null && given !== addressItem(addressOf(address)).fullName) this.counts.fullNames += 1
   }
 
   #takeMetadata(item: FileItem): void {
     const read = readItem(Metadata, item, this.problems)
     if (read !== undefined && !/^1\./.test(read.version))
-      this.problems.add('metadata', ['version'], read.version, 'version 1 of the format is expected')
+      this.problems.add('metadata.version', read.version, 'version 1 of the format is expected')
   }
 
-  #takeBank(item: FileItem): void {
-    const read = readItem(Bank, item, this.problems)
-    if (read === undefined) return
-    this.#keep(this.banks, read, item)
-    const at = { item: pathOf(item), path: [] }
+  #takePayment(item: FileItem, at: string): void {
+    const payment = this.#read(Payment, item, this.items.payments)
+    if (payment === undefined) return
+    const { code } = paymentMode(payment.additionalProducerProperties.code)
+    if (payment.code !== code) this.problems.add(`${at}.code`, payment.code, `${code} is expected`)
+  }
+
+  #takeBank(item: FileItem, at: string): void {
+    const bank = this.#read(Bank, item, this.items.banks)
+    if (bank === undefined) return
     this.#checks.push(() => {
-      this.checkAccount(read.account, within(at, 'account'))
-      const { producerId, name, customerReferenceCode } = read.journal
-      const given = { producerId, name, customerReferenceCode }
-      this.checkSame(given, this.journals.get(producerId), within(at, 'journal'), 'data.journals')
+      this.checkAccount(bank.account, `${at}.account`)
+      const { type, ...journal } = bank.journal
+      const known = this.items.journals.get(journal.producerId)
+      this.checkSame(journal, known, `${at}.journal`, 'data.journals')
     })
   }
 
-  #takeJournal(item: FileItem): void {
-    const read = readItem(Journal, item, this.problems)
-    if (read === undefined) return
-    this.#keep(this.journals, read, item)
-    const at = { item: pathOf(item), path: [] }
-    this.#checkUnique('journal', read.customerReferenceCode, within(at, 'customerReferenceCode'))
-    const label = journalTypeLabels[read.additionalProducerProperties.type]
-    if (read.type !== label) this.problems.add(at.item, ['type'], read.type, `${label} is expected`)
-    this.#checks.push(() => this.checkAccount(read.counterpartAccount, within(at, 'counterpartAccount')))
+  #takeJournal(item: FileItem, at: string): void {
+    const journal = this.#read(Journal, item, this.items.journals)
+    if (journal === undefined) return
+    this.#checkUnique('journal', journal.customerReferenceCode, at, 'customerReferenceCode')
+    const label = journalTypeLabels[journal.additionalProducerProperties.type]
+    if (journal.type !== label) this.problems.add(`${at}.type`, journal.type, `${label} is expected`)
+    this.#checks.push(() => this.checkAccount(journal.counterpartAccount, `${at}.counterpartAccount`))
   }
 
-  #takeAccount(item: FileItem): void {
+  #takeAccount(item: FileItem, at: string): void {
     const { value } = item
     const number = typeof value === 'object' && value !== null && 'number' in value ? value.number : undefined
     const shape = accountShape(typeof number === 'string' ? number : '')
-    const read: FileAccount | undefined = readItem(shape, item, this.problems)
-    if (read === undefined) return
-    this.#keep(this.accounts, read, item)
-    if ('company' in read) this.#checkAddress(read.company.address)
-    if ('employee' in read) {
-      if (read.employee) this.#checkAddress(read.employee.address)
-      else this.hiddenEmployees += 1
+    const account = this.#read<FileAccount>(shape, item, this.items.accounts)
+    if (account === undefined) return
+    if ('company' in account) this.#checkAddress(account.company.address)
+    if ('employee' in account) {
+      if (account.employee) this.#checkAddress(account.employee.address)
+      else this.hiddenEmployees.push(account.producerId)
     }
-    const at = { item: pathOf(item), path: [] }
-    this.#checkUnique('account', read.number, within(at, 'number'))
-    this.#checks.push(() => this.#checkAccountItem(read, at))
+    this.#checkUnique('account', account.number, at, 'number')
+    this.#checks.push(() => this.#checkAccountItem(account, at))
   }
 
-  #checkAccountItem(account: FileAccount, at: Place): void {
+  #checkAccountItem(account: FileAccount, at: string): void {
     if ('counterpartAccount' in account)
-      this.checkAccount(account.counterpartAccount, within(at, 'counterpartAccount'))
+      this.checkAccount(account.counterpartAccount, `${at}.counterpartAccount`)
     if ('correspondanceAccount' in account)
-      this.checkAccount(account.correspondanceAccount, within(at, 'correspondanceAccount'))
+      this.checkAccount(account.correspondanceAccount, `${at}.correspondanceAccount`)
     if ('employee' in account && account.employee) {
       const { payment, miscellaneous } = account.employee
-      this.checkPayment(payment, within(at, 'employee', 'payment'))
-      this.checkAccount(
-        miscellaneous?.doubtfulAccount ?? null,
-        within(at, 'employee', 'miscellaneous', 'doubtfulAccount'),
-      )
+      const doubtful = miscellaneous?.doubtfulAccount ?? null
+      this.checkPayment(payment, `${at}.employee.payment`)
+      this.checkAccount(doubtful, `${at}.employee.miscellaneous.doubtfulAccount`)
     }
     if (!('company' in account)) return
     const { payment, vat } = account.company
-    this.checkPayment(payment, within(at, 'company', 'payment'))
-    if (vat !== null) this.#takeVat(vat, within(at, 'company', 'vat'))
+    this.checkPayment(payment, `${at}.company.payment`)
+    if (vat !== null) this.#takeVat(vat, `${at}.company.vat`)
   }
 
   /** The first company that has it defines it. */
-  #takeVat(vat: FileVat, at: Place): void {
-    const known = this.vatCodes.get(vat.producerId)
+  #takeVat(vat: FileVat, at: string): void {
+    const known = this.items.vat_codes.get(vat.producerId)
     if (known !== undefined) this.checkSame(vat, known, at, 'data.accounts')
     else {
-      this.vatCodes.set(vat.producerId, vat)
-      this.#placeOf.set(vat, `${at.item}.${at.path.join('.')}`)
-      this.#checkUnique('VAT code', vat.customerReferenceCode, within(at, 'customerReferenceCode'))
+      this.items.vat_codes.set(vat.producerId, vat)
+      this.#placeOf.set(vat, at)
+      this.#checkUnique('VAT code', vat.customerReferenceCode, at, 'customerReferenceCode')
     }
   }
 
-  #takeExercice(item: FileItem): void {
-    const read = readItem(Exercice, item, this.problems)
-    if (read === undefined) return
-    this.#keep(this.exercices, read, item)
-    const { start, end, duration, closed } = read.period
-    const place = pathOf(item)
-    if (end <= start) this.problems.add(place, ['period', 'end'], end, `a day after ${start} is expected`)
-    if (duration.text !== String(monthsOf(start, end))) this.durations += 1
-    if ((read.state === 'closed') !== (closed !== null))
-      this.problems.add(place, ['state'], read.state, 'closed is expected exactly where period.closed is set')
+  #takeExercice(item: FileItem, at: string): void {
+    const exercice = this.#read(Exercice, item, this.items.exercices)
+    if (exercice === undefined) return
+    const { start, end, duration, closed } = exercice.period
+    if (end <= start) this.problems.add(`${at}.period.end`, end, `a day after ${start} is expected`)
+    if (duration.text !== String(monthsOf(start, end))) this.counts.durations += 1
+    if ((exercice.state === 'closed') !== (closed !== null)) {
+      const message = 'closed is expected exactly where period.closed is set'
+      this.problems.add(`${at}.state`, exercice.state, message)
+    }
   }
 
   /** An entry belongs to the exercice of its date. */
   #checkPeriods(): void {
-    const sorted = [...this.exercices.values()].toSorted((one, other) =>
+    const sorted = [...this.items.exercices.values()].toSorted((one, other) =>
       one.period.start < other.period.start ? -1 : 1,
     )
     for (const [i, later] of sorted.entries()) {
       const before = sorted[i - 1]
       if (before === undefined || before.period.end < later.period.start) continue
       const message = `a day after ${before.period.end} is expected, the end of ${this.#placeOf.get(before)}`
-      this.problems.add(this.#placeOf.get(later)!, ['period', 'start'], later.period.start, message)
+      this.problems.add(`${this.#placeOf.get(later)}.period.start`, later.period.start, message)
     }
   }
 
-  #takeAxis(item: FileItem): void {
-    const read = readItem(AnalyticalAxe, item, this.problems)
-    if (read === undefined) return
-    this.#keep(this.axes, read, item)
-    const at = { item: pathOf(item), path: [] }
-    this.#checkUnique('axis', read.code, within(at, 'code'))
-    for (const [i, section] of read.sections.entries()) {
-      const { producerId, code, name } = section
-      const place = within(at, 'sections', i)
-      this.#checkId(this.sections, producerId, place)
-      this.#checkUnique(`section of axis ${read.producerId}`, code, within(place, 'code'))
-      const known = { producerId, code, name, axis: read }
-      this.sections.set(producerId, known)
-      this.#placeOf.set(known, `${at.item}.sections[${i}]`)
+  #takeAxis(item: FileItem, at: string): void {
+    const axis = this.#read(AnalyticalAxe, item, this.items.axes)
+    if (axis === undefined) return
+    this.#checkUnique('axis', axis.code, at, 'code')
+    for (const [i, { producerId, code, name }] of axis.sections.entries()) {
+      const place = `${at}.sections[${i}]`
+      this.#keep(this.items.sections, { producerId, code, name, axis }, place)
+      this.#checkUnique(`section of axis ${axis.producerId}`, code, place, 'code')
     }
-    const { defaultSectionId } = read.additionalProducerProperties
-    if (defaultSectionId !== null && !read.sections.some(({ producerId }) => producerId === defaultSectionId))
-      this.problems.add(
-        at.item,
-        ['additionalProducerProperties', 'defaultSectionId'],
-        defaultSectionId,
-        'the axis has no such section',
-      )
+    const { defaultSectionId } = axis.additionalProducerProperties
+    if (defaultSectionId === null || axis.sections.some(({ producerId }) => producerId === defaultSectionId))
+      return
+    const path = `${at}.additionalProducerProperties.defaultSectionId`
+    this.problems.add(path, defaultSectionId, 'the axis has no such section')
   }
 
-  #keep<Item extends { producerId: string }>(known: Map<string, Item>, read: Item, item: FileItem): void {
-    const place = pathOf(item)
-    this.#checkId(known, read.producerId, { item: place, path: [] })
-    known.set(read.producerId, read)
-    this.#placeOf.set(read, place)
+  /** The item, which is kept by its id; undefined if it has problems. */
+  #read<Item extends { producerId: string }>(
+    schema: z.ZodType<Item>,
+    item: FileItem,
+    known: Map<string, NoInfer<Item>>,
+  ): Item | undefined {
+    const read = readItem(schema, item, this.problems)
+    if (read !== undefined) this.#keep(known, read, pathOf(item))
+    return read
   }
 
-  #checkId(known: ReadonlyMap<string, object>, producerId: string, at: Place): void {
+  #keep<Item extends { producerId: string }>(known: Map<string, Item>, item: Item, at: string): void {
+    const { producerId } = item
     const other = known.get(producerId)
     if (other !== undefined)
-      this.problems.add(
-        at.item,
-        [...at.path, 'producerId'],
-        producerId,
-        `${this.#placeOf.get(other)} has the same id`,
-      )
+      this.problems.add(`${at}.producerId`, producerId, `${this.#placeOf.get(other)} has the same id`)
+    known.set(producerId, item)
+    this.#placeOf.set(item, at)
   }
 
   /** Numbers and codes that the database keeps once in a folder. */
-  #checkUnique(what: string, code: string, at: Place): void {
+  #checkUnique(what: string, code: string, at: string, member: string): void {
     const key = JSON.stringify([what, code])
-    const other = this.#taken.get(key)
+    const other = this.#codes.get(key)
     if (other !== undefined)
-      this.problems.add(at.item, at.path, code, `${other} has the same: it must be unique`)
-    this.#taken.set(key, at.item)
+      this.problems.add(`${at}.${member}`, code, `${other} has the same: it must be unique`)
+    this.#codes.set(key, at)
   }
 }

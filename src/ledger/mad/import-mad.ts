@@ -10,40 +10,31 @@
 import type pg from 'pg'
 import { printable } from '../../../packages/terminal/src/printable.ts'
 import { addressOf } from '../../formats/items/accounts/address.ts'
-import { JsonItems, JsonTextError, pathOf } from '../../formats/mad/read/json-items.ts'
-import { FileProblems, problemsMax } from '../../formats/mad/read/problems.ts'
+import { JsonItems, pathOf } from '../../formats/mad/read/json-items.ts'
+import { type FileProblems, problemsMax } from '../../formats/mad/read/problems.ts'
+import type { FolderKey } from '../../formats/rows.ts'
 import { rememberLetterings } from '../events.sql.ts'
 import { IdSource } from '../ids.ts'
+import { type IdTable, identities, keptIds, loadBooks, newIds } from '../import/books.ts'
+import { EntryWriter } from '../import/entry-writer.ts'
 import { ImportRefused } from '../import/import-refused.ts'
 import { inImportTransaction } from '../import/import-transaction.ts'
 import { fileSize } from '../import/source-file.ts'
 import {
-  earliestFirst,
+  endImport,
   type LoadedLedger,
-  type PreparedFolder,
+  type NewFolder,
   prepareFolder,
-  publishLedger,
   type WholeImportOptions,
 } from '../import/whole-folder.ts'
 import { createFiledTables } from '../replace/replace.sql.ts'
 import { fillFolder, type Replacement, replaceFolder } from '../replace/replace.ts'
-import { Books, booksPlaces, entriesPlace, takenPlaces } from './books.ts'
+import { booksPlaces, MadBooks, placesBesideEntries } from './books.ts'
+import { MadEntries } from './entries.ts'
 import { setCurrency, thirdPartyIds } from './import-mad.sql.ts'
-import {
-  type BookTable,
-  bookTables,
-  type EntryTable,
-  entryTables,
-  findTakenId,
-  lastId,
-  lockKeptIds,
-  passIds,
-} from './kept-ids.sql.ts'
-import { keptIds, loadBooks, newIds } from './load-books.ts'
-import { type EntryCounts, MadEntryLoader } from './load-entries.ts'
-import { pathOfId, refusingTwice } from './places-of-ids.ts'
-import { readItems } from './read-file.ts'
-import { createFiledBooks, endBooks, knownBooks, writeBooks } from './replace-books.sql.ts'
+import { findTakenId, type IdOfTable, lastId, lockKeptIds, passIds } from './kept-ids.sql.ts'
+import { entriesPlace, pathOfId, readItems, refusing } from './read-file.ts'
+import { createFiledBooks, endBooks, keepEmployees, knownBooks, writeBooks } from './replace-books.sql.ts'
 
 /** A folder that is replaced keeps what does not differ. Without one: a new folder. */
 export interface MadImportOptions extends WholeImportOptions<MadImported> {
@@ -51,11 +42,15 @@ export interface MadImportOptions extends WholeImportOptions<MadImported> {
   renumber?: boolean
 }
 
-export interface MadImported extends EntryCounts, LoadedLedger {
+export interface MadImported extends LoadedLedger {
   /** What was written, if the folder held a ledger before. `books` counts rows of accounts, journals and so on. */
   replacement: (Replacement & { books: number }) | undefined
+  unbalancedEntries: number
+  /** Entries that name a partner which is not registered here. */
+  unknownSenders: number
   /** Addresses whose full name is not made of their parts. */
   fullNames: number
+  /** Employees without data, in a file that was made for a token without the group `employees`. */
   hiddenEmployees: number
   /** Exercices whose duration is not that of their days. */
   durations: number
@@ -70,50 +65,31 @@ export interface MadImported extends EntryCounts, LoadedLedger {
  */
 export async function importMad(pool: pg.Pool, options: MadImportOptions): Promise<MadImported> {
   const bytesTotal = await fileSize(options.file)
-  return refusing(async () => {
-    const problems = new FileProblems()
-    const books = await readBooks(options, bytesTotal, problems)
-    const unknown = new Map(problems.unknown)
-    return refusingTwice(options.file, () =>
-      inImportTransaction(pool, options, (client) => {
-        problems.unknown = new Map(unknown)
-        return load(client, options, bytesTotal, books)
-      }),
-    )
+  return refusing(options.file, async () => {
+    const books = await readBooks(options, bytesTotal)
+    const unknown = new Map(books.problems.unknown)
+    return inImportTransaction(pool, options, (client) => {
+      books.problems.unknown = new Map(unknown)
+      return load(client, options, bytesTotal, books)
+    })
   })
 }
 
-/** Problems of the text are reported as those of its items are. */
-async function refusing<Result>(run: () => Promise<Result>): Promise<Result> {
-  try {
-    return await run()
-  } catch (error) {
-    throw error instanceof JsonTextError ? new ImportRefused([error.message], 1, { cause: error }) : error
-  }
+function throwIfAny({ lines, isFull }: FileProblems): void {
+  const stopped = isFull ? [`... the check stopped after ${problemsMax}`] : []
+  if (lines.length > 0) throw new ImportRefused([...lines, ...stopped], lines.length)
 }
 
-const tablesOfBooks = Object.keys(bookTables) as BookTable[]
-const allTables = [...tablesOfBooks, ...entryTables]
-
-function throwIfAny({ found, isFull }: FileProblems): void {
-  if (found.length === 0) return
-  const lines = found.map(({ path, value, message }) => `${path}${value && ` "${value}"`}: ${message}`)
-  throw new ImportRefused(
-    isFull ? [...lines, `... the check stopped after ${problemsMax}`] : lines,
-    lines.length,
-  )
-}
-
-async function readBooks(options: MadImportOptions, bytesTotal: number, problems: FileProblems) {
-  const books = new Books(problems)
-  const items = new JsonItems((place) => takenPlaces.has(place))
-  const hasAll = () => problems.isFull || booksPlaces.every((place) => items.complete.has(place))
+async function readBooks(options: MadImportOptions, bytesTotal: number): Promise<MadBooks> {
+  const books = new MadBooks()
+  const items = new JsonItems((place) => placesBesideEntries.has(place))
+  const hasAll = () => books.problems.isFull || booksPlaces.every((place) => items.complete.has(place))
   const onRead = (bytes: number) => options.onProgress?.({ step: 'reading', bytes, bytesTotal, lines: 0 })
   for await (const batch of readItems(options.file, items, onRead, hasAll))
     for (const item of batch) books.take(item)
-  throwIfAny(problems)
+  throwIfAny(books.problems)
   books.check(items.complete)
-  throwIfAny(problems)
+  throwIfAny(books.problems)
   return books
 }
 
@@ -121,104 +97,97 @@ async function load(
   client: pg.ClientBase,
   options: MadImportOptions,
   bytesTotal: number,
-  books: Books,
+  books: MadBooks,
 ): Promise<MadImported> {
-  const { file, folderId, name, replace = false, renumber = false, timeZone } = options
+  const { file, renumber = false, timeZone } = options
   if (!renumber) await lockKeptIds(client)
   const ids = new IdSource(client)
-  const folder = await prepareFolder(client, ids, { folderId, replace, ...requestedFolder(books, name) })
-  const { former } = folder
-  const isReplaced = former !== undefined
+  const folder = await prepareFolder(client, ids, options, newFolder(books))
+  const isReplaced = folder.former !== undefined
   if (isReplaced) {
     await rememberLetterings(client, folder, null)
     await createFiledBooks(client)
   }
+  const rows = books.rows(timeZone)
   const known = renumber && isReplaced ? await knownBooks(client, folder) : []
-  const idOf = renumber ? await newIds(ids, books, known) : keptIds
-  await loadBooks(client, folder, books, idOf, timeZone, isReplaced)
-  let writtenBooks = isReplaced ? await writeBooks(client, folder) : 0
+  const idOf = renumber ? await newIds(ids, rows, known) : keptIds
+  await loadBooks(client, folder, rows, idOf, isReplaced)
+  let writtenBooks = 0
+  if (isReplaced) {
+    const hidden = books.hiddenEmployees.map((id) => idOf('accounts', id))
+    await keepEmployees(client, folder, hidden)
+    writtenBooks = await writeBooks(client, folder)
+  }
   if (!renumber) await refuseTaken(client, folder, file, books, tablesOfBooks)
   // New ids are given in the tables of a replacement, which also tell which id the file has twice.
   const isCompared = renumber || isReplaced
   if (isCompared) await createFiledTables(client)
-  const { schemaId, folderId: id } = folder
-  const target = { schemaId, folderId: id, books, idOf, isCompared, isNumbered: !isReplaced }
-  const loader = new MadEntryLoader(client, { ...target, thirdParties: await thirdPartyIds(client) })
-  await loadEntries(loader, options, bytesTotal, books)
-  const counts = await loader.end()
+  const writer = new EntryWriter(client, { key: folder, isCompared, isNumbered: !isReplaced })
+  const entries = new MadEntries(books, idOf, await thirdPartyIds(client), writer)
+  try {
+    await readEntries(entries, writer, options, bytesTotal, books)
+    await writer.end()
+  } finally {
+    await writer.settled()
+  }
   const written = isReplaced ? await replaceFolder(client, folder, renumber) : undefined
-  if (isCompared && !isReplaced) await fillFolder(client)
   if (isReplaced) writtenBooks += await endBooks(client, folder)
+  else if (isCompared) await fillFolder(client)
   if (!renumber) {
     const last = await lastId(client, folder, allTables)
     if (last !== undefined) await passIds(client, last.id, () => pathOfId(file, books, last))
     await refuseTaken(client, folder, file, books, allTables)
   }
-  const [currency] = counts.currencies
-  if (folder.created && currency !== undefined && counts.currencies.size === 1)
+  const [currency] = entries.currencies
+  if (folder.created && currency !== undefined && entries.currencies.size === 1)
     await setCurrency(client, folder, currency)
-  const periods = [...books.exercices.values()]
-  const exercices = earliestFirst(
-    periods.map(({ producerId, period: { start, end } }) => ({
-      id: idOf('exercices', producerId),
-      start,
-      end,
-    })),
-  )
-  await publishLedger(client, folder, exercices, counts.filled, isReplaced)
-  const { accounts, journals, problems, fullNames, hiddenEmployees, durations } = books
-  const sizes = { accounts: accounts.size, journals: journals.size, fullNames, hiddenEmployees, durations }
-  const replacement = written && { ...written, books: writtenBooks }
-  return { ...folder, ...counts, ...sizes, replacement, exercices, unknownMembers: problems.unknown }
-}
-
-function requestedFolder({ folder }: Books, name: string | undefined) {
-  const { address, contact, RCS, ...of } = folder!
   return {
-    firmName: name ?? of.name,
-    folder: {
-      name: name ?? of.name,
-      reference: of.reference,
-      siret: of.SIRET,
-      capital: of.capital,
-      address: addressOf(address),
-      contact,
-      rcs: RCS,
-    },
+    ...(await endImport(client, folder, rows, idOf, writer.counts, isReplaced)),
+    ...{ ...books.counts, ...entries.counts, hiddenEmployees: books.hiddenEmployees.length },
+    unknownMembers: books.problems.unknown,
+    replacement: written && { ...written, books: writtenBooks },
   }
 }
 
-async function loadEntries(
-  loader: MadEntryLoader,
+const tablesOfBooks = Object.keys(identities) as IdTable[]
+const allTables = [...tablesOfBooks, 'entries', 'movements'] as const
+
+function newFolder(books: MadBooks): NewFolder {
+  const { address, contact, RCS: rcs, SIRET: siret, ...others } = books.folder!
+  return { folder: { ...others, siret, address: addressOf(address), contact, rcs } }
+}
+
+async function readEntries(
+  entries: MadEntries,
+  writer: EntryWriter,
   { file, onProgress }: MadImportOptions,
   bytesTotal: number,
-  books: Books,
+  { problems }: MadBooks,
 ): Promise<void> {
-  const { problems } = books
   // With what is of neither reading, to be counted wherever it stands.
-  const items = new JsonItems((place) => !takenPlaces.has(place))
+  const items = new JsonItems((place) => !placesBesideEntries.has(place))
   const onRead = (bytes: number) =>
-    onProgress?.({ step: 'loading', bytes, bytesTotal, lines: loader.movements })
+    onProgress?.({ step: 'loading', bytes, bytesTotal, lines: writer.counts.movements })
   for await (const batch of readItems(file, items, onRead, () => problems.isFull))
     for (const item of batch) {
-      if (item.place !== entriesPlace) problems.addUnknown(pathOf(item), [])
-      else if (item.index === undefined) problems.add(entriesPlace, [], item.value, 'a list is expected')
-      else await loader.add(item)
+      if (item.place !== entriesPlace) problems.addUnknown(pathOf(item))
+      else if (item.index === undefined) problems.add(entriesPlace, item.value, 'a list is expected')
+      else await entries.add(item)
     }
   if (!items.complete.has(entriesPlace))
-    problems.add(entriesPlace, [], undefined, 'missing: a full export has it')
+    problems.add(entriesPlace, undefined, 'missing: a full export has it')
   throwIfAny(problems)
 }
 
 /** @throws {Error} naming the first id that a row of another folder has */
 async function refuseTaken(
   client: pg.ClientBase,
-  folder: PreparedFolder,
+  key: FolderKey,
   file: string,
-  books: Books,
-  tables: readonly (BookTable | EntryTable)[],
+  books: MadBooks,
+  tables: readonly IdOfTable['table'][],
 ): Promise<void> {
-  const taken = await findTakenId(client, folder, tables)
+  const taken = await findTakenId(client, key, tables)
   if (taken === undefined) return
   const { table, id, folderId, folderName } = taken
   throw new Error(

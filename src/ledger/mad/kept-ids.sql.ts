@@ -10,6 +10,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { ClientBase } from 'pg'
 import type { FolderKey } from '../../formats/rows.ts'
 import { idsPerBlock } from '../ids.ts'
+import type { IdTable } from '../import/books.ts'
 
 /** Values of the sequence that one import may pass over. */
 const blocksMax = 1_000_000
@@ -64,40 +65,20 @@ async function waitForDrawers(client: ClientBase): Promise<void> {
   }
 }
 
-/** The tables of what entries refer to, in the order in which they are checked, and the lists of Books. */
-export const bookTables = {
-  accounts: 'accounts',
-  payments: 'payments',
-  vat_codes: 'vatCodes',
-  journals: 'journals',
-  banks: 'banks',
-  axes: 'axes',
-  sections: 'sections',
-  exercices: 'exercices',
-} as const
-export type BookTable = keyof typeof bookTables
-export const entryTables = ['entries', 'movements'] as const
-export type EntryTable = (typeof entryTables)[number]
-
 export interface IdOfTable {
-  table: BookTable | EntryTable
+  table: IdTable | 'entries' | 'movements'
   id: string
-}
-
-export interface TakenId extends IdOfTable {
-  folderId: string
-  folderName: string
 }
 
 /** The first id of these rows of the folder that a row of the same table has in another folder. */
 export async function findTakenId(
   client: ClientBase,
   key: FolderKey,
-  tables: readonly (BookTable | EntryTable)[],
-): Promise<TakenId | undefined> {
+  tables: readonly IdOfTable['table'][],
+): Promise<(IdOfTable & { folderId: string; folderName: string }) | undefined> {
   for (const table of tables) {
     // Per folder: one look into its index where no id lies between the first and the last of these rows.
-    const { rows } = await client.query<TakenId>(
+    const { rows } = await client.query<IdOfTable & { folderId: string; folderName: string }>(
       `select '${table}' as table, taken.id, f.id as "folderId", f.name as "folderName"
        from (select min(id) as first, max(id) as last from grandlivre.${table}
              where schema_id = $1 and folder_id = $2) own
@@ -122,7 +103,7 @@ export async function findTakenId(
 export async function lastId(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,
-  tables: readonly (BookTable | EntryTable)[],
+  tables: readonly IdOfTable['table'][],
 ): Promise<IdOfTable | undefined> {
   const each = tables.map(
     (table) =>

@@ -1,11 +1,13 @@
-/** Reads the items of a MAD file. */
-import {
-  type FileItem,
-  findTextError,
-  type JsonItems,
-  JsonTextError,
-} from '../../formats/mad/read/json-items.ts'
+/** Reads the items of a MAD file, and finds those that have an id, for messages. */
+import pg from 'pg'
+import type { Json } from '../../formats/items/any-json.ts'
+import { type FileItem, findTextError, JsonItems, JsonTextError } from '../../formats/mad/read/json-items.ts'
+import { ImportRefused } from '../import/import-refused.ts'
 import { readSource } from '../import/source-file.ts'
+import type { MadBooks } from './books.ts'
+import type { IdOfTable } from './kept-ids.sql.ts'
+
+export const entriesPlace = 'data.entries'
 
 /**
  * The items of the wanted places, in batches of one chunk. Ends early when `isEnough`.
@@ -18,13 +20,13 @@ export async function* readItems(
   isEnough: () => boolean = () => false,
 ): AsyncGenerator<FileItem[]> {
   for await (const text of decoded(file, onRead)) {
-    yield await found(file, items, text)
+    yield await itemsIn(file, items, text)
     if (isEnough()) return
   }
   items.end()
 }
 
-async function found(file: string, items: JsonItems, text: string): Promise<FileItem[]> {
+async function itemsIn(file: string, items: JsonItems, text: string): Promise<FileItem[]> {
   try {
     return items.add(text)
   } catch (cause) {
@@ -50,4 +52,49 @@ async function* decoded(file: string, onRead: (bytes: number) => void): AsyncGen
     from += bytes.length
   }
   decode()
+}
+
+/** Such as `data.accounts[3].producerId`. Reads the file once more for an entry or a movement. */
+export async function pathOfId(file: string, books: MadBooks, { table, id }: IdOfTable): Promise<string> {
+  if (table !== 'entries' && table !== 'movements') return books.pathOfId(table, id)
+  return (await pathsOfId(file, table, id))[0]!
+}
+
+/** Problems of the text, and ids of entries or movements that the file has twice, are reported as those of items are. */
+export async function refusing<Result>(file: string, run: () => Promise<Result>): Promise<Result> {
+  try {
+    return await run()
+  } catch (cause) {
+    if (cause instanceof JsonTextError) throw new ImportRefused([cause.message], 1, { cause })
+    // Ids of what entries refer to are checked before they are loaded.
+    const { constraint = '', detail = '' } = cause instanceof pg.DatabaseError ? cause : {}
+    const [, table] =
+      /^(?:filed_)?(entries|movements)_(?:pkey|schema_id_folder_id_id_key)$/.exec(constraint) ?? []
+    const [, id] = /(\d+)\) already exists/.exec(detail) ?? []
+    if (table === undefined || id === undefined) throw cause
+    const [first, second] = await pathsOfId(file, table, id)
+    throw new ImportRefused([`${second} "${id}": ${first} is the same`], 1, { cause })
+  }
+}
+
+/** The first two at most: what follows them may be no entry. */
+async function pathsOfId(file: string, table: string, id: string): Promise<string[]> {
+  const paths: string[] = []
+  for await (const batch of readItems(file, new JsonItems((place) => place === entriesPlace), () => {}))
+    for (const { index, value } of batch) {
+      // An entry that was checked before.
+      const { producerId, movements } = value as unknown as FileIds
+      const path = `${entriesPlace}[${index}]`
+      if (table === 'entries' && producerId === id) paths.push(`${path}.producerId`)
+      if (table === 'movements')
+        for (const [i, movement] of movements.entries())
+          if (movement.producerId === id) paths.push(`${path}.movements[${i}].producerId`)
+      if (paths.length >= 2) return paths
+    }
+  return paths
+}
+
+interface FileIds {
+  producerId: Json
+  movements: { producerId: Json }[]
 }

@@ -4,56 +4,47 @@
  */
 
 import type { ClientBase } from 'pg'
-import { accountTable } from '../../formats/items/accounts/account.ts'
-import { companyTable } from '../../formats/items/accounts/company.ts'
-import { employeeTable } from '../../formats/items/accounts/employee.ts'
-import { vatTable } from '../../formats/items/accounts/vat.ts'
-import { axisTable, sectionTable } from '../../formats/items/axis.ts'
-import { bankTable } from '../../formats/items/bank.ts'
-import { exerciceTable } from '../../formats/items/exercice.ts'
-import { journalTable } from '../../formats/items/journal.ts'
-import { paymentTable } from '../../formats/items/payment.ts'
-import { columnsOf, type Table } from '../../formats/items/table.ts'
+import { columnName } from '../../formats/items/table.ts'
 import { paymentModes, shownPaymentCode } from '../../formats/payment.ts'
 import type { FolderKey } from '../../formats/rows.ts'
+import {
+  type BookTable,
+  bookTables,
+  type IdTable,
+  identities,
+  isFiled,
+  type KnownBook,
+} from '../import/books.ts'
 import { tablesOfLedger } from '../tenants.sql.ts'
 
-/** Each before those that refer to it. */
-const tables = [
-  paymentTable,
-  vatTable,
-  accountTable,
-  companyTable,
-  employeeTable,
-  journalTable,
-  bankTable,
-  axisTable,
-  sectionTable,
-  exerciceTable,
-]
-
-/** What is unique in a folder beside ids. The last column is a text. */
-const uniqueColumns: Readonly<Record<string, string[]>> = {
-  vat_codes: ['code'],
-  accounts: ['number'],
-  journals: ['code'],
-  axes: ['code'],
-  sections: ['axis_id', 'code'],
-}
-const filedColumns: Readonly<Record<string, string[]>> = {
-  accounts: ['filed_number', 'filed_name', 'auxiliary_number', 'auxiliary_name'],
-  journals: ['filed_name'],
-}
+const tables = Object.keys(bookTables) as BookTable[]
+/** What identifies their rows is unique in a folder, and ends in a text. */
+const uniqueTables: readonly string[] = [
+  'vat_codes',
+  'accounts',
+  'journals',
+  'axes',
+  'sections',
+] satisfies IdTable[]
 
 const ofFolder = '(t.schema_id, t.folder_id) = ($1, $2)'
 const columnsAt = (alias: string, columns: string[]) =>
   columns.map((column) => `${alias}.${column}`).join(', ')
+/** Without what a FEC filed. */
+const columnsOf = (table: BookTable) =>
+  Object.keys(bookTables[table].columns)
+    .filter((member) => !isFiled(table, member))
+    .map(columnName)
+const filedColumnsOf = (table: BookTable) =>
+  Object.keys(bookTables[table].columns)
+    .filter((member) => isFiled(table, member))
+    .map(columnName)
 const idOf = (table: string) => (/^(companies|employees)$/.test(table) ? 'account_id' : 'id')
 /** A number or code that makes room for that of the file until the row gets its own, or is deleted. */
 const parked = `lpad(t.id::text, 40, 'Z')`
 
 export async function createFiledBooks(client: ClientBase): Promise<void> {
-  for (const { name } of tables)
+  for (const name of tables)
     await client.query(
       `create temporary table filed_${name} (like grandlivre.${name} including defaults) on commit drop`,
     )
@@ -85,10 +76,9 @@ export async function writeBooks(client: ClientBase, { schemaId, folderId }: Fol
      where ${ofFolder} and t.id = f.id and t.code <> all ($3) and f.code = $4`,
     [...key, Object.keys(paymentModes), shownPaymentCode('')],
   )
-  for (const table of tables) {
-    const { name } = table
-    const columns = columnsOf(table)
-    const unique = uniqueColumns[name]
+  for (const name of tables) {
+    const columns = columnsOf(name)
+    const unique = uniqueTables.includes(name) ? identities[name as IdTable].map(columnName) : undefined
     if (unique !== undefined)
       await client.query(
         `update grandlivre.${name} t set ${unique.at(-1)} = ${parked} from pg_temp.filed_${name} f
@@ -102,9 +92,9 @@ export async function writeBooks(client: ClientBase, { schemaId, folderId }: Fol
       key,
     )
     written += inserted.rowCount!
-    if (table !== exerciceTable) written += await updateBooks(client, key, table)
+    if (name !== 'exercices') written += await updateBooks(client, key, name)
   }
-  const columns = columnsOf(exerciceTable)
+  const columns = columnsOf('exercices')
   // The others differ still, and are written and counted at the end.
   const lengthened = await client.query<{ isAsFiled: boolean }>(
     `update grandlivre.exercices t
@@ -124,8 +114,8 @@ export async function writeBooks(client: ClientBase, { schemaId, folderId }: Fol
  */
 export async function endBooks(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<number> {
   const key = [schemaId, folderId]
-  let written = await updateBooks(client, key, exerciceTable)
-  for (const name of tablesOfLedger.filter((each) => tables.some((table) => table.name === each))) {
+  let written = await updateBooks(client, key, 'exercices')
+  for (const name of tablesOfLedger.filter((table) => table in bookTables)) {
     const deleted = await client.query(
       `delete from grandlivre.${name} t where ${ofFolder}
          and not exists (select from pg_temp.filed_${name} f where f.${idOf(name)} = t.${idOf(name)})
@@ -137,10 +127,9 @@ export async function endBooks(client: ClientBase, { schemaId, folderId }: Folde
   return written
 }
 
-async function updateBooks(client: ClientBase, key: string[], table: Table): Promise<number> {
-  const { name } = table
-  const columns = columnsOf(table).filter((column) => !['schema_id', 'folder_id'].includes(column))
-  const written = [...columns, ...(filedColumns[name] ?? [])]
+async function updateBooks(client: ClientBase, key: string[], name: BookTable): Promise<number> {
+  const columns = columnsOf(name).filter((column) => !['schema_id', 'folder_id'].includes(column))
+  const written = [...columns, ...filedColumnsOf(name)]
   const { rowCount } = await client.query(
     `update grandlivre.${name} t set ${written.map((column) => `${column} = f.${column}`).join(', ')}
      from pg_temp.filed_${name} f
@@ -151,31 +140,19 @@ async function updateBooks(client: ClientBase, key: string[], table: Table): Pro
   return rowCount!
 }
 
-export interface KnownBook {
-  kind: string
-  id: string
-  identity: string
-  further: string | null
-}
-
-/** The rows of a folder, by kind and by what identifies them where ids do not. Of several the first comes first. */
-export async function knownBooks(client: ClientBase, { schemaId, folderId }: FolderKey) {
+/** The rows of a folder that have ids. Of several with one identity the first comes first. */
+export async function knownBooks(
+  client: ClientBase,
+  { schemaId, folderId }: FolderKey,
+): Promise<KnownBook[]> {
+  const rowsOf = (table: IdTable) =>
+    `select '${table}' as table, t.id, array[${identities[table].map((member) => `t.${columnName(member)}::text`).join(', ')}] as identity
+     from grandlivre.${table} t where ${ofFolder}`
   const { rows } = await client.query<KnownBook>(
-    `select kind, t.id, identity, further from (
-       select 'payments' as kind, schema_id, folder_id, id, code as identity, null as further from grandlivre.payments
-       union all select 'vatCodes', schema_id, folder_id, id, code, null from grandlivre.vat_codes
-       union all select 'accounts', schema_id, folder_id, id, number, null from grandlivre.accounts
-       union all select 'journals', schema_id, folder_id, id, code, null from grandlivre.journals
-       union all select 'banks', b.schema_id, b.folder_id, b.id, j.code, b.iban from grandlivre.banks b
-         join grandlivre.journals j on (j.schema_id, j.folder_id, j.id) = (b.schema_id, b.folder_id, b.journal_id)
-       union all select 'axes', schema_id, folder_id, id, code, null from grandlivre.axes
-       union all select 'sections', s.schema_id, s.folder_id, s.id, a.code, s.code from grandlivre.sections s
-         join grandlivre.axes a on (a.schema_id, a.folder_id, a.id) = (s.schema_id, s.folder_id, s.axis_id)
-       union all select 'exercices', schema_id, folder_id, id, start_date::text, null from grandlivre.exercices
-     ) as t where ${ofFolder} order by t.id`,
+    `${(Object.keys(identities) as IdTable[]).map(rowsOf).join(' union all ')} order by id`,
     [schemaId, folderId],
   )
   return rows.map((row) =>
-    row.kind === 'payments' ? { ...row, identity: shownPaymentCode(row.identity) } : row,
+    row.table === 'payments' ? { ...row, identity: row.identity.map(shownPaymentCode) } : row,
   )
 }

@@ -9,34 +9,34 @@
 import type pg from 'pg'
 import { printable } from '../../../packages/terminal/src/printable.ts'
 import { TraCheck } from '../../formats/tra/check/check.ts'
-import { parseTra, type TraLine } from '../../formats/tra/check/parse.ts'
+import { parseTra } from '../../formats/tra/check/parse.ts'
 import { TraProblems } from '../../formats/tra/check/problem.ts'
 import { layouts } from '../../formats/tra/layouts/layouts.ts'
 import { rememberLetterings } from '../events.sql.ts'
 import { IdSource } from '../ids.ts'
-import type { WrittenCounts } from '../import/entry-writer.ts'
+import { loadBooks, newIds } from '../import/books.ts'
+import { EntryWriter } from '../import/entry-writer.ts'
 import { ImportRefused } from '../import/import-refused.ts'
 import { inImportTransaction } from '../import/import-transaction.ts'
 import { fileSize, readSource } from '../import/source-file.ts'
 import {
-  earliestFirst,
+  endImport,
   type LoadedLedger,
-  type PreparedFolder,
   prepareFolder,
-  publishLedger,
   type WholeImportOptions,
 } from '../import/whole-folder.ts'
 import { deleteLedger } from '../tenants.sql.ts'
-import { type TraEntryCounts, TraEntryLoader } from './load-entries.ts'
-import { loadParameters, type TraIds } from './load-parameters.ts'
+import { type TraBooks, traBooks } from './books.ts'
+import { TraEntries } from './entries.ts'
 import { TraParameters } from './parameters.ts'
 
-export interface TraImported extends TraEntryCounts, LoadedLedger {
+export interface TraImported extends LoadedLedger, Pick<TraBooks, 'renumberedAccounts' | 'banksLeftOut'> {
   /** Entries and shares that do not add up. */
   wrongSums: number
-  banksLeftOut: number
-  /** Accounts that could not get the number of the file. */
-  renumberedAccounts: { filed: string; number: string }[]
+  /** Entries that are no drafts and have no day of validation. */
+  blankValidDates: number
+  /** Lines of third parties that have no account of their own. */
+  thirdPartyLines: number
   /** Lines with a value that is not read, or not as it is, by record and field. */
   unread: ReadonlyMap<string, number>
 }
@@ -54,123 +54,86 @@ export async function importTra(
   options: WholeImportOptions<TraImported>,
 ): Promise<TraImported> {
   const bytesTotal = await fileSize(options.file)
-  return inImportTransaction(pool, options, (client) => new TraImport(client, options, bytesTotal).run())
+  return inImportTransaction(pool, options, (client) => load(client, options, bytesTotal))
 }
 
-class TraImport {
-  readonly #client: pg.ClientBase
-  readonly #options: WholeImportOptions<TraImported>
-  readonly #bytesTotal: number
-  readonly #ids: IdSource
-  readonly #sums = new TraProblems()
-  readonly #check = new TraCheck(this.#sums)
-  readonly #parameters = new TraParameters(this.#check.problems)
-  #folder: PreparedFolder | undefined
-  #loadedIds: TraIds | undefined
-  #loader: TraEntryLoader | undefined
-
-  constructor(client: pg.ClientBase, options: WholeImportOptions<TraImported>, bytesTotal: number) {
-    this.#client = client
-    this.#options = options
-    this.#bytesTotal = bytesTotal
-    this.#ids = new IdSource(client)
-  }
-
-  async run(): Promise<TraImported> {
-    const { file, onProgress } = this.#options
-    const { problems } = this.#check
-    const onRead = (bytes: number) =>
-      onProgress?.({ step: 'loading', bytes, bytesTotal: this.#bytesTotal, lines: this.#check.lines })
-    for await (const lines of parseTra(readSource(file, onRead), problems)) await this.#take(lines)
-    this.#check.end()
-    if (problems.count === 0 && this.#loader === undefined) await this.#loadParameters()
-    if (problems.count > 0) throw refusal(problems)
-    return this.#publish(await this.#loader!.end())
-  }
-
-  async #take(lines: TraLine[]): Promise<void> {
-    const { problems } = this.#check
-    await this.#loader?.reserve(lines.length)
-    for (const line of lines) {
-      this.#check.add(line)
-      const isEntry = line.layout === layouts.ENTRY || line.layout === layouts.ANALYTIC
-      if (!isEntry && !line.isBare) this.#parameters.add(line)
-      if (!isEntry || problems.count > 0) continue
-      if (this.#loader === undefined) {
-        await this.#loadParameters()
-        await this.#loader!.reserve(lines.length)
+async function load(
+  client: pg.ClientBase,
+  options: WholeImportOptions<TraImported>,
+  bytesTotal: number,
+): Promise<TraImported> {
+  const { file, onProgress, timeZone } = options
+  const sums = new TraProblems()
+  const check = new TraCheck(sums)
+  const { problems } = check
+  const parameters = new TraParameters(problems, timeZone)
+  const onRead = (bytes: number) => onProgress?.({ step: 'loading', bytes, bytesTotal, lines: check.lines })
+  let ledger: Ledger | undefined
+  try {
+    for await (const lines of parseTra(readSource(file, onRead), problems)) {
+      await ledger?.writer.reserve(2 * lines.length)
+      for (const line of lines) {
+        check.add(line)
+        const isEntry = line.layout === layouts.ENTRY || line.layout === layouts.ANALYTIC
+        if (!isEntry && !line.isBare) parameters.add(line)
+        if (!isEntry || problems.count > 0) continue
+        if (ledger === undefined) {
+          // Parameters precede entries (p. 2), which the check makes sure of.
+          ledger = await openLedger(client, options, parameters, problems)
+          await ledger.writer.reserve(2 * lines.length)
+        }
+        ledger.entries.add(line)
       }
-      this.#loader!.add(line)
+      await ledger?.writer.loadIfFull()
     }
-    await this.#loader?.flushIfFull()
+    check.end()
+    if (problems.count > 0) throw refusal(problems)
+    ledger ??= await openLedger(client, options, parameters, problems)
+    ledger.entries.endMovement()
+    await ledger.writer.end()
+  } finally {
+    await ledger?.writer.settled()
   }
+  const { folder, books, idOf, writer, entries } = ledger
+  const { renumberedAccounts, banksLeftOut } = books
+  return {
+    ...(await endImport(client, folder, books.rows, idOf, writer.counts, false)),
+    ...{ ...entries.counts, wrongSums: sums.count, renumberedAccounts, banksLeftOut },
+    unread: parameters.unread.counts,
+  }
+}
 
-  /** Before the first entry: parameters precede entries (p. 2), which the check makes sure of. */
-  async #loadParameters(): Promise<void> {
-    const { folderId, name, replace = false, timeZone } = this.#options
-    const parameters = this.#parameters
-    const of = parameters.folder
-    const folderName = name ?? (of?.name || 'TRA')
-    this.#folder = await prepareFolder(this.#client, this.#ids, {
-      folderId,
-      replace,
-      firmName: parameters.firmName || folderName,
-      folder: {
-        name: folderName,
-        siret: of?.siret ?? null,
-        ...(of && {
-          capital: of.capital,
-          address: of.address,
-          contact: {
-            firstName: null,
-            lastName: null,
-            phoneNumber: of.phoneNumber,
-            mobilePhoneNumber: null,
-            mail: of.mail,
-          },
-          rcs: { producerId: '', name: of.rcsName },
-        }),
-      },
-    })
-    const { schemaId, folderId: id, currency, former } = this.#folder
-    if (currency !== 'EUR')
-      throw new Error(
-        `A TRA file holds books in euro, and folder ${id} (${printable(this.#folder.name)}) is kept in ${currency}: ` +
-          `omit --folder for a new one`,
-      )
-    const key = { schemaId, folderId: id }
-    if (former !== undefined) {
-      await rememberLetterings(this.#client, key, null)
-      await deleteLedger(this.#client, key)
-    }
-    const ids = await loadParameters(this.#client, this.#ids, key, parameters, timeZone)
-    this.#loadedIds = ids
-    const target = { ...key, ids, now: new Date().toISOString(), timeZone }
-    this.#loader = new TraEntryLoader(
-      this.#client,
-      this.#ids,
-      target,
-      this.#check.problems,
-      parameters.unread,
+type Ledger = Awaited<ReturnType<typeof openLedger>>
+
+/** Prepares the folder, and loads what entries refer to. */
+async function openLedger(
+  client: pg.ClientBase,
+  options: WholeImportOptions<TraImported>,
+  parameters: TraParameters,
+  problems: TraProblems,
+) {
+  const ids = new IdSource(client)
+  const ofFile = parameters.folder ?? { name: '' }
+  const folder = await prepareFolder(client, ids, options, {
+    firmName: parameters.firmName,
+    folder: { ...ofFile, name: ofFile.name || 'TRA' },
+  })
+  const { folderId, name, currency, former } = folder
+  if (currency !== 'EUR')
+    throw new Error(
+      `A TRA file holds books in euro, and folder ${folderId} (${printable(name)}) is kept in ${currency}: ` +
+        `omit --folder for a new one`,
     )
+  if (former !== undefined) {
+    await rememberLetterings(client, folder, null)
+    await deleteLedger(client, folder)
   }
-
-  async #publish(counts: TraEntryCounts & WrittenCounts): Promise<TraImported> {
-    const folder = this.#folder!
-    const { accounts, journals, exercices, banksLeftOut } = this.#loadedIds!
-    await publishLedger(this.#client, folder, exercices, counts.filled, false)
-    return {
-      ...folder,
-      ...counts,
-      accounts: new Set([...accounts.general.values(), ...accounts.thirdParties.values()]).size,
-      journals: journals.size,
-      exercices: earliestFirst(exercices),
-      wrongSums: this.#sums.count,
-      banksLeftOut,
-      renumberedAccounts: accounts.renumbered,
-      unread: this.#parameters.unread.counts,
-    }
-  }
+  const books = traBooks(parameters)
+  const idOf = await newIds(ids, books.rows)
+  await loadBooks(client, folder, books.rows, idOf, false)
+  const writer = new EntryWriter(client, { key: folder, ids, isCompared: false, isNumbered: true })
+  const entries = new TraEntries(books, idOf, writer, problems, parameters.unread, options.timeZone)
+  return { folder, books, idOf, writer, entries }
 }
 
 function refusal({ kept, count }: TraProblems): ImportRefused {

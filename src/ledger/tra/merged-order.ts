@@ -3,14 +3,14 @@
  * CRR, CGN and CAE records, each ascending by id, and an account may be in several: ids given in the merged order come
  * out in the order of the file.
  */
-export function mergedOrder(lists: readonly (readonly string[])[]): string[] {
+export function mergedOrder<Item>(lists: readonly (readonly Item[])[]): Item[] {
   const waiting = lists.map((list) => ({ list, at: 0 }))
   /** In how many lists each item is. */
-  const uses = new Map<string, number>()
+  const uses = new Map<Item, number>()
   for (const list of lists) for (const item of list) uses.set(item, (uses.get(item) ?? 0) + 1)
-  const order: string[] = []
-  const done = new Set<string>()
-  const take = (item: string) => {
+  const order: Item[] = []
+  const done = new Set<Item>()
+  const take = (item: Item) => {
     order.push(item)
     done.add(item)
   }

@@ -1,12 +1,13 @@
-/** What the parameter records of a TRA file define, in memory: its folder, accounts, journals, exercices, sections. */
+/**
+ * What the parameter records of a TRA file define: its folder, and rows for its payments, VAT codes, journals, banks,
+ * sections and exercices, whose ids are the codes of the file. accounts.ts has its accounts.
+ */
 
 import type { Address } from '../../formats/items/accounts/address.ts'
-import type { BankRow } from '../../formats/items/bank.ts'
-import type { JournalRow } from '../../formats/items/journal.ts'
+import { closedAtNoon } from '../../formats/items/exercice.ts'
 import { unitsMax } from '../../formats/minor-units.ts'
 import { accountNumber, partyKind } from '../../formats/party-kind.ts'
 import { paymentModes } from '../../formats/payment.ts'
-import type { Period } from '../../formats/rows.ts'
 import { journalTypeOf } from '../../formats/tra/accounts/nature.ts'
 import { isoDay } from '../../formats/tra/check/entry-check.ts'
 import { isDay } from '../../formats/tra/check/line-form.ts'
@@ -14,19 +15,10 @@ import type { TraLine } from '../../formats/tra/check/parse.ts'
 import type { TraProblems } from '../../formats/tra/check/problem.ts'
 import { noDay } from '../../formats/tra/layouts/fixed-width.ts'
 import { fieldOf, layouts, type TraField, type TraRecord } from '../../formats/tra/layouts/layouts.ts'
+import type { Books } from '../import/books.ts'
+import type { NewFolder } from '../import/whole-folder.ts'
 import { streetParts } from './street-parts.ts'
 import { UnreadFields } from './unread-fields.ts'
-
-export interface TraFolderOf {
-  name: string
-  siret: string | null
-  /** Minor units. */
-  capital: bigint
-  address: Address
-  phoneNumber: string | null
-  mail: string | null
-  rcsName: string
-}
 
 export interface TraGeneralAccount {
   number: string
@@ -50,42 +42,40 @@ export interface TraThirdParty {
   ibans: string[]
 }
 
-type TraJournal = Pick<JournalRow, 'code' | 'name' | 'type' | 'locked'> & { account: string | null }
-type TraBank = Pick<BankRow, 'rib' | 'iban' | 'bic' | 'isDefault'> & { account: string | null }
-
-interface TraExercice extends Period {
-  lettering: 'MONO' | 'MULTI'
-  /** Day. */
-  closedOn: string | null
-}
+type WithAccount<Row> = Row & { account: string | null }
 
 /** Internal codes of modes of payment by those that files show. */
 const internalCodes = new Map(Object.entries(paymentModes).map(([internal, { code }]) => [code, internal]))
 
+const ranks = [1, 2, 3, 4, 5]
+
+/** The id of a section. @param axis such as `A1` @param code blanks around it do not count */
+export const sectionKey = (axis: string, code: string) => `${axis} ${code.trim()}`
+
 export class TraParameters {
   readonly unread = new UnreadFields()
   firmName = ''
-  folder: TraFolderOf | undefined
-  readonly exercices: TraExercice[] = []
-  /** Internal codes by the codes of the file. */
-  readonly payments = new Map<string, string>()
+  folder: (NewFolder['folder'] & { address: Address }) | undefined
+  readonly exercices: Books['exercices'] = []
+  readonly payments: Books['payments'] = []
   /** Codes of payments by those of conditions. */
   readonly conditions = new Map<string, string>()
-  /** Hundredths of a percent, by code. */
-  readonly vatRates = new Map<string, number>()
-  /** By the rank of their axis, from 1; in the order of the file. */
-  readonly sections = new Map<number, { code: string; name: string }[]>()
+  readonly vatCodes: Books['vat_codes'] = []
+  readonly sections: Books['sections'] = []
   /** Codes by the rank of their axis. */
   readonly defaultSections = new Map<number, string>()
   /** The highest rank that anything in the file names. */
   axes = 0
+  /** Names by number. */
   readonly correspondences = new Map<string, string>()
+  /** By their numbers, and by their codes. */
   readonly general = new Map<string, TraGeneralAccount>()
   readonly thirdParties = new Map<string, TraThirdParty>()
-  readonly journals = new Map<string, TraJournal>()
+  readonly journals: WithAccount<Books['journals'][number]>[] = []
   /** Of the folder. */
-  readonly banks: TraBank[] = []
+  readonly banks: WithAccount<Omit<Books['banks'][number], 'journalId'>>[] = []
   readonly #problems: TraProblems
+  readonly #timeZone: string
   #hasEstablishment = false
   readonly #readers: Partial<Record<TraRecord, (line: TraLine) => void>> = {
     HEADER: (line) => this.#addHeader(line),
@@ -95,7 +85,7 @@ export class TraParameters {
     EXO: (line) => this.#addExercice(line),
     ETB: (line) => this.#addEstablishment(line),
     MDP: (line) => this.#addPayment(line),
-    MDR: (line) => this.conditions.set(keyOf(line, 'CODE'), codeOf(line, 'MP1')),
+    MDR: (line) => this.conditions.set(line.text('CODE'), line.code('MP1')),
     TVA: (line) => this.#addVat(line),
     SAT: (line) => this.#addSection(line),
     CRR: (line) => this.#addCorrespondence(line),
@@ -105,9 +95,10 @@ export class TraParameters {
     RIB: (line) => this.#addBank(line),
   }
 
-  /** @param problems receives values that the ledger cannot hold */
-  constructor(problems: TraProblems) {
+  /** @param problems receives values that the ledger cannot hold @param timeZone in which exercices were closed */
+  constructor(problems: TraProblems, timeZone: string) {
     this.#problems = problems
+    this.#timeZone = timeZone
   }
 
   /** Takes a parameter that is not bare. */
@@ -117,8 +108,8 @@ export class TraParameters {
   }
 
   #addHeader(line: TraLine): void {
-    this.firmName = contentOf(line, 'RAISON SOCIALE')
-    const type = codeOf(line, 'TYPE FICHIER')
+    this.firmName = line.value('RAISON SOCIALE')
+    const type = line.code('TYPE FICHIER')
     if (type !== 'DOS' && type !== 'JRL')
       this.#refuse(line, 'TYPE FICHIER', 'DOS or JRL is expected: a file of entries')
   }
@@ -127,15 +118,17 @@ export class TraParameters {
     const siret = textOf(line, 'SIRET')
     if (siret !== null && !isSiren(siret))
       this.#refuse(line, 'SIRET', 'a SIREN of 9 or a SIRET of 14 digits is expected')
-    const capital = this.#amountOf(line, 'CAPITAL') ?? 0n
     this.folder = {
-      name: contentOf(line, 'NOM'),
+      name: line.value('NOM'),
       siret,
-      capital,
+      capital: this.#amountOf(line, 'CAPITAL') ?? 0n,
       address: addressOf(line, 'ADRESSE1', 'ADRESSE2', 'CODEPOSTAL'),
-      phoneNumber: textOf(line, 'TELEPHONE'),
-      mail: textOf(line, 'EMAIL'),
-      rcsName: contentOf(line, 'RCS'),
+      contact: {
+        ...{ firstName: null, lastName: null, mobilePhoneNumber: null },
+        phoneNumber: textOf(line, 'TELEPHONE'),
+        mail: textOf(line, 'EMAIL'),
+      },
+      rcs: { producerId: '', name: line.value('RCS') },
     }
   }
 
@@ -147,103 +140,103 @@ export class TraParameters {
     }
     this.#hasEstablishment = true
     const { address } = this.folder
-    const whole = contentOf(line, 'ADRESSE1')
-    const parts = streetParts(whole, address.streetName ?? '', fieldOf(layouts.ETB, 'ADRESSE1').length)
-    if (parts === undefined) this.unread.add(layouts.ETB, 'ADRESSE1')
-    else Object.assign(address, parts)
+    const street = line.value('ADRESSE1')
+    const found = streetParts(street, address.streetName ?? '', fieldOf(layouts.ETB, 'ADRESSE1').length)
+    if (found === undefined) this.unread.add(layouts.ETB, 'ADRESSE1')
+    else Object.assign(address, found)
   }
 
   #addDefaultSections(line: TraLine): void {
-    for (const rank of [1, 2, 3, 4, 5]) {
-      const code = keyOf(line, `SECT${rank}ATTEND`)
+    for (const rank of ranks) {
+      const code = line.text(`SECT${rank}ATTEND`)
       if (code !== '') this.defaultSections.set(rank, code)
     }
   }
 
   #addSettings(line: TraLine): void {
-    if (codeOf(line, 'DEVISE') !== 'EUR')
+    if (line.code('DEVISE') !== 'EUR')
       this.#refuse(line, 'DEVISE', 'EUR is expected: books in another currency cannot be imported')
-    if (codeOf(line, 'GEREANA') === 'X') this.axes = Math.max(this.axes, 1)
+    if (line.code('GEREANA') === 'X') this.axes = Math.max(this.axes, 1)
   }
 
   #addExercice(line: TraLine): void {
-    const state = codeOf(line, 'ETATCPTA')
-    const day = (name: string) => dayOf(line, fieldOf(layouts.EXO, name))
-    const [start, end] = [day('DATEDEBUT') ?? '', day('DATEFIN') ?? '']
+    const state = line.code('ETATCPTA')
+    const [start, end] = [dayOf(line, 'DATEDEBUT') ?? '', dayOf(line, 'DATEFIN') ?? '']
     // Not a day by the descriptor, so the check of the form does not read it.
-    const createdOn = codeOf(line, 'DATECREATION')
+    const createdOn = line.code('DATECREATION')
     if (createdOn !== '' && !isDay(createdOn))
       this.#refuse(line, 'DATECREATION', 'a day written DDMMYYYY is expected')
-    const closedOn = state === 'CDE' ? (day('DATECREATION') ?? end) : null
+    const closedOn = state === 'CDE' ? (dayOf(line, 'DATECREATION') ?? end) : null
     if (state !== 'OUV' && state !== 'CDE') this.unread.add(layouts.EXO, 'ETATCPTA')
     if (end <= start) this.#refuse(line, 'DATEFIN', `a day after ${start} is expected`)
-    const other = this.exercices.find((each) => each.start <= end && start <= each.end)
+    const other = this.exercices.find((each) => each.startDate <= end && start <= each.endDate)
     if (other !== undefined)
-      this.#refuse(line, 'DATEDEBUT', `the exercice overlaps that of ${other.start} to ${other.end}`)
+      this.#refuse(line, 'DATEDEBUT', `the exercice overlaps that of ${other.startDate} to ${other.endDate}`)
     this.exercices.push({
-      start,
-      end,
-      lettering: codeOf(line, 'ETATANO') === 'H' ? 'MONO' : 'MULTI',
-      closedOn,
+      id: start,
+      startDate: start,
+      endDate: end,
+      lettering: line.code('ETATANO') === 'H' ? 'MONO' : 'MULTI',
+      closedAt: closedOn && closedAtNoon(closedOn, this.#timeZone),
     })
   }
 
   #addPayment(line: TraLine): void {
-    const code = codeOf(line, 'CODE')
+    const code = line.code('CODE')
     const internal = internalCodes.get(code)
     // Shown as a cheque.
     if (internal === undefined) this.unread.add(layouts.MDP, 'CODE')
-    this.payments.set(code, internal ?? code)
+    this.payments.push({ id: code, code: internal ?? code })
   }
 
   #addVat(line: TraLine): void {
     const [rate, other] = [this.#amountOf(line, 'TAUXVENTE') ?? 0n, this.#amountOf(line, 'TAUXACHAT')]
     if (other !== undefined && other !== rate) this.unread.add(layouts.TVA, 'TAUXACHAT')
     if (rate < 0n || rate > 10_000n) this.#refuse(line, 'TAUXVENTE', 'a rate from 0 to 100 is expected')
-    this.vatRates.set(contentOf(line, 'CODE'), Number(rate))
+    const code = line.value('CODE')
+    this.vatCodes.push({ id: code, code, rate: Number(rate) })
   }
 
   #addSection(line: TraLine): void {
-    const rank = Number(codeOf(line, 'AXE').slice(1))
-    this.axes = Math.max(this.axes, rank)
-    const known = this.sections.get(rank) ?? []
-    this.sections.set(rank, known)
-    known.push({ code: contentOf(line, 'CODE'), name: contentOf(line, 'LIBELLE') })
+    const [axisId, code] = [line.code('AXE'), line.value('CODE')]
+    this.axes = Math.max(this.axes, Number(axisId.slice(1)))
+    const name = line.value('LIBELLE')
+    this.sections.push({ id: sectionKey(axisId, code), axisId, code, name, accountRoots: [], closed: false })
   }
 
   /** Those of third parties and sections are no accounts. */
   #addCorrespondence(line: TraLine): void {
-    if (codeOf(line, 'TYPE').startsWith('GE'))
-      this.correspondences.set(this.#accountNumberOf(line), contentOf(line, 'LIBELLE'))
+    if (line.code('TYPE').startsWith('GE'))
+      this.correspondences.set(this.#accountNumberOf(line), line.value('LIBELLE'))
     else this.unread.add(layouts.CRR, 'TYPE')
   }
 
   #addGeneralAccount(line: TraLine): void {
     const number = this.#accountNumberOf(line)
-    for (const rank of [1, 2, 3, 4, 5])
-      if (codeOf(line, `VENTILABLE AXE ${rank}`) === 'X') this.axes = Math.max(this.axes, rank)
+    for (const rank of ranks)
+      if (line.code(`VENTILABLE AXE ${rank}`) === 'X') this.axes = Math.max(this.axes, rank)
     this.general.set(number, {
       number,
-      name: contentOf(line, 'LIBELLE'),
-      closed: codeOf(line, 'FERME') === 'X',
-      isCollective: codeOf(line, 'COLLECTIF') === 'X',
-      correspondence: keyOf(line, 'CORRESP1') || null,
+      name: line.value('LIBELLE'),
+      closed: line.code('FERME') === 'X',
+      isCollective: line.code('COLLECTIF') === 'X',
+      correspondence: line.text('CORRESP1') || null,
     })
   }
 
   #addThirdParty(line: TraLine): void {
-    const code = keyOf(line, 'CODE')
+    const code = line.text('CODE')
     const siret = textOf(line, 'SIRET')
     if (siret !== null && !isSiren(siret)) this.unread.add(layouts.CAE, 'SIRET')
     const address = addressOf(line, 'ADRESSE 1', 'ADRESSE 2', 'CODE POSTAL')
     this.thirdParties.set(code, {
       code,
-      name: contentOf(line, 'LIBELLE'),
-      collective: keyOf(line, 'COLLECTIF'),
+      name: line.value('LIBELLE'),
+      collective: line.text('COLLECTIF'),
       address: Object.values(address).every((part) => part === null) ? null : address,
       phoneNumber: textOf(line, 'TELEPHONE'),
       firstName: textOf(line, 'PRENOM'),
-      condition: keyOf(line, 'MODE REGLEMENT') || null,
+      condition: line.text('MODE REGLEMENT') || null,
       siret: siret !== null && isSiren(siret) ? siret : null,
       ape: textOf(line, 'APE'),
       ibans: [],
@@ -251,31 +244,31 @@ export class TraParameters {
   }
 
   #addJournal(line: TraLine): void {
-    const nature = codeOf(line, 'NATURE')
-    const type = journalTypeOf(nature)
+    const type = journalTypeOf(line.code('NATURE'))
     if (type === undefined) this.unread.add(layouts.JAL, 'NATURE')
-    const isReversed = codeOf(line, 'AEXTOURNER') === 'X'
+    const isReversed = line.code('AEXTOURNER') === 'X'
     if (isReversed && type !== 'OD') this.unread.add(layouts.JAL, 'AEXTOURNER')
-    const code = keyOf(line, 'CODE')
-    this.journals.set(code, {
+    const code = line.text('CODE')
+    this.journals.push({
+      id: code,
       code,
-      name: contentOf(line, 'LIBELLE'),
+      name: line.value('LIBELLE'),
       type: isReversed && type === 'OD' ? 'A_EXT' : (type ?? 'OD'),
-      account: keyOf(line, 'COMPTE') || null,
-      locked: codeOf(line, 'FERME') === 'X',
+      locked: line.code('FERME') === 'X',
+      account: line.text('COMPTE') || null,
     })
   }
 
   #addBank(line: TraLine): void {
-    const parts = ['ETABBQ_31', 'GUICHET', 'NUMEROCOMPTE_41', 'CLERIB'].map((name) => codeOf(line, name))
-    const rib = parts.join('')
-    const [iban, bic] = [contentOf(line, 'CODEIBAN'), contentOf(line, 'CODEBIC')]
-    const account = keyOf(line, 'AUXILIAIRE') || null
+    const rib = ['ETABBQ_31', 'GUICHET', 'NUMEROCOMPTE_41', 'CLERIB'].map((name) => line.code(name)).join('')
+    const [iban, bic] = [line.value('CODEIBAN'), line.value('CODEBIC')]
+    const account = line.text('AUXILIAIRE') || null
     const owner = this.thirdParties.get(account ?? '')
     if (rib !== '' && (rib.length !== 23 || owner)) this.unread.add(layouts.RIB, 'NUMEROCOMPTE_41')
     if (owner === undefined) {
-      const isDefault = codeOf(line, 'PRINCIPAL') === 'X'
-      this.banks.push({ account, rib: rib.length === 23 ? rib : null, iban, bic, isDefault })
+      const isDefault = line.code('PRINCIPAL') === 'X'
+      const id = String(this.banks.length)
+      this.banks.push({ id, account, rib: rib.length === 23 ? rib : null, iban, bic, isDefault })
       return
     }
     // A third party has nothing but IBANs, and only as a company or an employee.
@@ -286,24 +279,23 @@ export class TraParameters {
 
   /** Numbers of accounts consist of digits and capitals. */
   #accountNumberOf(line: TraLine): string {
-    const number = keyOf(line, 'CODE')
+    const number = line.text('CODE')
     if (accountNumber(number) === '') this.#refuse(line, 'CODE', 'a code with a digit or letter is expected')
     return number
   }
 
   /** Hundredths; undefined if the field is blank, or no number, which the check of the form reports. */
   #amountOf(line: TraLine, name: string): bigint | undefined {
-    const number = codeOf(line, name)
-    const [, whole, fraction = ''] = /^(-?\d+)(?:,(\d+))?$/.exec(number) ?? []
+    const [, whole, fraction = ''] = /^(-?\d+)(?:,(\d+))?$/.exec(line.code(name)) ?? []
     if (whole === undefined) return undefined
-    const found = BigInt(whole + fraction.slice(0, 2).padEnd(2, '0'))
-    if (/[1-9]/.test(fraction.slice(2)) || found > unitsMax || found < -unitsMax)
+    const amount = BigInt(whole + fraction.slice(0, 2).padEnd(2, '0'))
+    if (/[1-9]/.test(fraction.slice(2)) || amount > unitsMax || amount < -unitsMax)
       this.#refuse(line, name, 'at most two decimals and 92233720368547758,07 are expected')
-    return found
+    return amount
   }
 
   #refuse(line: TraLine, field: string, message: string): void {
-    line.refuse(this.#problems, fieldOf(line.layout, field), message)
+    line.refuse(this.#problems, field, message)
   }
 }
 
@@ -311,21 +303,8 @@ function isSiren(text: string): boolean {
   return /^(?:\d{9}|\d{14})$/.test(text)
 }
 
-function codeOf(line: TraLine, name: string): string {
-  return line.code(fieldOf(line.layout, name))
-}
-
-/** The decoded code without blanks around it: a citation may be aligned otherwise than the definition. */
-function keyOf(line: TraLine, name: string): string {
-  return line.text(fieldOf(line.layout, name))
-}
-
-function contentOf(line: TraLine, name: string): string {
-  return line.value(fieldOf(line.layout, name))
-}
-
 function textOf(line: TraLine, name: string): string | null {
-  return contentOf(line, name) || null
+  return line.value(name) || null
 }
 
 /** The names of three fields differ between records. */
@@ -341,7 +320,7 @@ function addressOf(line: TraLine, street: string, complement: string, postalCode
 }
 
 /** `YYYY-MM-DD`; null if there is none. */
-export function dayOf(line: TraLine, field: TraField): string | null {
+export function dayOf(line: TraLine, field: TraField | string): string | null {
   const columns = line.code(field)
   return columns === '' || columns === noDay ? null : isoDay(columns)
 }

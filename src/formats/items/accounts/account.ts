@@ -5,7 +5,6 @@
  */
 import type { z } from 'zod'
 import { partyKind } from '../../party-kind.ts'
-import type { FolderKey } from '../../rows.ts'
 import * as column from '../table.ts'
 import { boolean, id, NamedAccount, object, type SimplifiedAccount, text } from '../values.ts'
 import { Company, type CompanyView, companyItem, companyNamed } from './company.ts'
@@ -18,8 +17,8 @@ export const accountTable = column.table('accounts', {
   number: column.text,
   name: column.text,
   closed: column.boolean,
-  counterpartAccountId: column.orNull(column.reference),
-  correspondanceAccountId: column.orNull(column.reference),
+  counterpartAccountId: column.orNull(column.referenceTo('accounts')),
+  correspondanceAccountId: column.orNull(column.referenceTo('accounts')),
 })
 export type AccountRow = column.RowOf<typeof accountTable>
 export interface AccountView extends column.ShownRow<typeof accountTable> {
@@ -74,13 +73,12 @@ export function accountItem(account: AccountView): z.input<typeof Account> {
   return { ...head, counterpartAccount, company: companyItem(company ?? companyNamed(name)) }
 }
 
-export function accountRow(key: FolderKey, account: FileAccount, idOf: column.IdOf): AccountRow {
+export function accountRow(account: FileAccount): column.FileRow<typeof accountTable> {
   const { producerId, number, name, closed } = account
-  const idOrNull = (named: SimplifiedAccount | null) => named && idOf('accounts', named.producerId)
+  const idOf = (named: SimplifiedAccount | null) => named?.producerId
   return {
-    ...{ ...key, id: idOf('accounts', producerId), number, name, closed },
-    counterpartAccountId: 'counterpartAccount' in account ? idOrNull(account.counterpartAccount) : null,
-    correspondanceAccountId:
-      'correspondanceAccount' in account ? idOrNull(account.correspondanceAccount) : null,
+    ...{ id: producerId, number, name, closed },
+    counterpartAccountId: 'counterpartAccount' in account ? idOf(account.counterpartAccount) : null,
+    correspondanceAccountId: 'correspondanceAccount' in account ? idOf(account.correspondanceAccount) : null,
   }
 }

@@ -1,6 +1,5 @@
 /** The company of an account with root 401 or 411 (docs/spec/resources.md#account). */
 import type { z } from 'zod'
-import type { FolderKey } from '../../rows.ts'
 import * as column from '../table.ts'
 import { named, siren, text, textOrNull } from '../values.ts'
 import {
@@ -15,11 +14,11 @@ import {
 import { NamedVat, namedVat, type VatCodeView } from './vat.ts'
 
 export const companyTable = column.table('companies', {
-  accountId: column.reference,
+  accountId: column.referenceTo('accounts'),
   name: column.text,
   siren: column.orNull(column.text),
   ceo: column.orNull(column.text),
-  vatId: column.orNull(column.reference),
+  vatId: column.orNull(column.referenceTo('vat_codes')),
   apeProducerId: column.orNull(column.text),
   apeCode: column.orNull(column.text),
   apeName: column.orNull(column.text),
@@ -43,7 +42,6 @@ export const Company = named('Company', {
   ...furtherMembers,
   miscellaneous: Miscellaneous.nullable(),
 })
-type FileCompany = z.output<typeof Company>
 
 export function companyItem(company: CompanyView): z.input<typeof Company> {
   const { name, siren, ceo, apeProducerId, apeCode, apeName, vat, miscellaneous } = company
@@ -63,29 +61,19 @@ export function companyItem(company: CompanyView): z.input<typeof Company> {
 }
 
 export const companyRow = (
-  key: FolderKey,
-  { producerId, company }: { producerId: string; company: FileCompany },
-  idOf: column.IdOf,
-): CompanyRow => ({
-  ...key,
-  accountId: idOf('accounts', producerId),
+  accountId: string,
+  company: z.output<typeof Company>,
+): column.FileRow<typeof companyTable> => ({
+  accountId,
   name: company.name,
   siren: company.SIREN,
   ceo: company.CEO,
-  vatId: company.vat && idOf('vatCodes', company.vat.producerId),
+  vatId: company.vat?.producerId,
   apeProducerId: company.ape?.producerId ?? null,
   apeCode: company.ape?.code ?? null,
   apeName: company.ape?.name ?? null,
-  ...partyRow(company, idOf),
+  ...partyRow(company),
   miscellaneous: company.miscellaneous,
-})
-
-/** One of which the name alone is known. */
-export const namedCompany = (key: FolderKey, accountId: string, name: string): CompanyRow => ({
-  ...key,
-  accountId,
-  name,
-  ...unknown,
 })
 
 const unknown = { ...column.blank(companyTable), ibans: [], contacts: [] }

@@ -1,6 +1,5 @@
 /** The employee of an account with root 421 (docs/spec/resources.md#account). */
 import type { z } from 'zod'
-import type { FolderKey } from '../../rows.ts'
 import * as column from '../table.ts'
 import { NamedAccount, named, type SimplifiedAccount, textOrNull } from '../values.ts'
 import {
@@ -14,7 +13,7 @@ import {
 } from './party.ts'
 
 export const employeeTable = column.table('employees', {
-  accountId: column.reference,
+  accountId: column.referenceTo('accounts'),
   firstName: column.orNull(column.text),
   lastName: column.orNull(column.text),
   email: column.orNull(column.text),
@@ -23,7 +22,7 @@ export const employeeTable = column.table('employees', {
   nir: column.orNull(column.text),
   profession: column.orNull(column.text),
   ...partyColumns,
-  doubtfulAccountId: column.orNull(column.reference),
+  doubtfulAccountId: column.orNull(column.referenceTo('accounts')),
 })
 export type EmployeeRow = column.RowOf<typeof employeeTable>
 export type EmployeeView = PartyView &
@@ -43,7 +42,6 @@ export const Employee = named('Employee', {
     doubtfulAccount: NamedAccount.nullable(),
   }).nullable(),
 })
-type FileEmployee = z.output<typeof Employee>
 
 export function employeeItem(employee: EmployeeView): z.input<typeof Employee> {
   const { firstName, lastName, email, phoneNumber, phoneNumberBis, nir, profession } = employee
@@ -60,28 +58,18 @@ export function employeeItem(employee: EmployeeView): z.input<typeof Employee> {
 }
 
 export function employeeRow(
-  key: FolderKey,
-  { producerId, employee }: { producerId: string; employee: FileEmployee },
-  idOf: column.IdOf,
-): EmployeeRow {
-  const accountId = idOf('accounts', producerId)
+  accountId: string,
+  employee: z.output<typeof Employee>,
+): column.FileRow<typeof employeeTable> {
   const { firstName, lastName, email, phoneNumber, phoneNumberBis, NIR, profession } = employee
   const { doubtfulAccount = null, ...miscellaneous } = employee.miscellaneous ?? {}
   return {
-    ...{ ...key, accountId, firstName, lastName, email, phoneNumber, phoneNumberBis, nir: NIR, profession },
-    ...partyRow(employee, idOf),
+    ...{ accountId, firstName, lastName, email, phoneNumber, phoneNumberBis, nir: NIR, profession },
+    ...partyRow(employee),
     miscellaneous: employee.miscellaneous && (miscellaneous as Miscellaneous),
-    doubtfulAccountId: doubtfulAccount && idOf('accounts', doubtfulAccount.producerId),
+    doubtfulAccountId: doubtfulAccount?.producerId,
   }
 }
-
-/** One of which the label of its account alone is known: it becomes the last name, as nothing marks the first name. */
-export const namedEmployee = (key: FolderKey, accountId: string, name: string): EmployeeRow => ({
-  ...key,
-  accountId,
-  ...unknown,
-  lastName: name,
-})
 
 const unknown = { ...column.blank(employeeTable), ibans: [], contacts: [] }
 

@@ -23,7 +23,7 @@ export const Miscellaneous = named('CompanyMiscellaneous', {
 export type Miscellaneous = z.output<typeof Miscellaneous>
 
 export const partyColumns = {
-  paymentId: column.orNull(column.reference),
+  paymentId: column.orNull(column.referenceTo('payments')),
   address: column.orNull(column.column<Address>('address')),
   ibans: column.texts,
   contacts: column.column<Contact[]>('json'),
@@ -66,8 +66,8 @@ export function miscellaneousItem(known: Partial<Miscellaneous>): Miscellaneous 
 
 type FileParty = z.output<ReturnType<typeof object<typeof partyMembers>>>
 
-export const partyRow = ({ payment, address, IBANs, contacts }: FileParty, idOf: column.IdOf) => ({
-  paymentId: payment && idOf('payments', payment.producerId),
+export const partyRow = ({ payment, address, IBANs, contacts }: FileParty) => ({
+  paymentId: payment?.producerId,
   address: address && addressOf(address),
   ibans: IBANs,
   contacts,

@@ -1,7 +1,6 @@
 /** VAT codes (docs/spec/resources.md#vat), which companies name. */
 import type { z } from 'zod'
 import { decimal as digits } from '../../minor-units.ts'
-import type { FolderKey } from '../../rows.ts'
 import * as column from '../table.ts'
 import { code, decimal, id, NamedAccount, named, textOrNull } from '../values.ts'
 
@@ -49,9 +48,8 @@ export const vatItem = (vat: VatCodeView): z.input<typeof Vat> => ({
   additionalProducerProperties: { typeCode: null, exigibilityCode: null },
 })
 
-export const vatRow = (key: FolderKey, vat: FileVat, idOf: column.IdOf): VatCodeRow => ({
-  ...key,
-  id: idOf('vatCodes', vat.producerId),
+export const vatRow = (vat: FileVat): column.FileRow<typeof vatTable> => ({
+  id: vat.producerId,
   code: vat.customerReferenceCode,
   rate: Number(vat.rate),
 })

@@ -11,32 +11,32 @@ const valueCharactersMax = 60
 const unknownMax = 1000
 const unknownCharactersMax = 300
 
-export type Path = readonly PropertyKey[]
-
 export class FileProblems {
-  readonly found: { path: string; value: string; message: string }[] = []
+  /** Such as `data.accounts[3].number "x": an account number is expected`. */
+  readonly lines: string[] = []
   /** How often members occur that are not of the format, by their path without positions. */
   unknown = new Map<string, number>()
 
   get isFull(): boolean {
-    return this.found.length >= problemsMax
+    return this.lines.length >= problemsMax
   }
 
-  /** @param item such as `data.entries[12]` @param value as it is in the file */
-  add(item: string, path: Path, value: unknown, message: string): void {
-    if (!this.isFull) this.found.push({ path: joined(item, path), value: shown(value), message })
+  /** @param path such as `data.entries[12].date` @param value as it is in the file */
+  add(path: string, value: unknown, message: string): void {
+    if (this.isFull) return
+    const text = shown(value)
+    this.lines.push(`${path}${text && ` "${text}"`}: ${message}`)
   }
 
-  addUnknown(item: string, path: Path): void {
-    const kind = joined(item, path)
-      .replaceAll(/\[\d+\]/g, '[]')
-      .slice(0, unknownCharactersMax)
+  addUnknown(path: string): void {
+    const kind = path.replaceAll(/\[\d+\]/g, '[]').slice(0, unknownCharactersMax)
     if (this.unknown.has(kind) || this.unknown.size < unknownMax)
       this.unknown.set(kind, (this.unknown.get(kind) ?? 0) + 1)
   }
 }
 
-function joined(item: string, path: Path): string {
+/** The path of a member within an item. */
+export function pathWithin(item: string, path: readonly PropertyKey[]): string {
   return path.reduce<string>((before, part) => {
     if (typeof part === 'number') return `${before}[${part}]`
     return memberPath(before, shortened(String(part)))

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { Json, JsonObject } from '../../items/any-json.ts'
 import { JsonNumber } from '../../minor-units.ts'
 import { type FileItem, pathOf } from './json-items.ts'
-import type { FileProblems } from './problems.ts'
+import { type FileProblems, pathWithin } from './problems.ts'
 
 /**
  * The item; undefined if it has problems, which are added. Members that the schema does not have are counted and left
@@ -21,7 +21,7 @@ export function readItem<Schema extends z.ZodType>(
     return data
   }
   for (const { path: within, input, message } of error.issues)
-    problems.add(path, within, input, input === undefined ? `missing: ${message}` : message)
+    problems.add(pathWithin(path, within), input, input === undefined ? `missing: ${message}` : message)
   return undefined
 }
 
@@ -45,7 +45,7 @@ function countUnknown(
   } else if (isObject(given))
     for (const name of Object.keys(given)) {
       path.push(name)
-      if (!Object.hasOwn(read as object, name)) problems.addUnknown(item, path)
+      if (!Object.hasOwn(read as object, name)) problems.addUnknown(pathWithin(item, path))
       else countUnknown(given[name]!, (read as JsonObject)[name], item, path, problems)
       path.pop()
     }

@@ -21,7 +21,7 @@ const byIdentifier = new Map<string, TraLayout>(
 )
 const windows1252 = new TextDecoder('windows-1252')
 
-/** One line without its line end. Columns beyond its end count as blank. */
+/** One line without its line end. Columns beyond its end count as blank. Fields go by their names in its record. */
 export class TraLine {
   readonly number: number
   readonly layout: TraLayout
@@ -37,28 +37,32 @@ export class TraLine {
   }
 
   /** The columns of a field that the line has, one character per byte. */
-  columns({ at, length }: TraField): string {
+  columns(field: TraField | string): string {
+    const { at, length } = this.#field(field)
     return this.bytes.toString('latin1', at - 1, Math.min(at - 1 + length, this.bytes.length))
   }
 
   /** The field without padding on either side. For comparisons: characters above 0x7f are not decoded. */
-  code(field: TraField): string {
+  code(field: TraField | string): string {
     return this.columns(field).trim()
   }
 
   /** The decoded field, without padding. */
-  text({ at, length }: TraField): string {
+  text(field: TraField | string): string {
+    const { at, length } = this.#field(field)
     return windows1252.decode(this.bytes.subarray(at - 1, at - 1 + length)).trim()
   }
 
   /** The decoded field without the blanks after it: blanks at the beginning belong to the value. */
-  value({ at, length }: TraField): string {
+  value(field: TraField | string): string {
+    const { at, length } = this.#field(field)
     let end = Math.min(at - 1 + length, this.bytes.length)
     while (end > at - 1 && this.bytes[end - 1] === blank) end -= 1
     return windows1252.decode(this.bytes.subarray(at - 1, end))
   }
 
-  isBlank({ at, length }: TraField): boolean {
+  isBlank(field: TraField | string): boolean {
+    const { at, length } = this.#field(field)
     const end = Math.min(at - 1 + length, this.bytes.length)
     for (let i = at - 1; i < end; i++) if (this.bytes[i] !== blank) return false
     return true
@@ -70,14 +74,19 @@ export class TraLine {
   }
 
   /** Adds a problem of one field. */
-  refuse(problems: TraProblems, field: TraField, message: string): void {
+  refuse(problems: TraProblems, field: TraField | string, message: string): void {
+    const { at, name } = this.#field(field)
     problems.add({
       line: this.number,
-      column: field.at,
-      field: `${this.layout.record}.${field.name}`,
+      column: at,
+      field: `${this.layout.record}.${name}`,
       value: this.text(field),
       message,
     })
+  }
+
+  #field(field: TraField | string): TraField {
+    return typeof field === 'string' ? fieldOf(this.layout, field) : field
   }
 }
 

@@ -3,7 +3,6 @@
  * first column, length, kind, `M` if it is mandatory, and the source of its value where exports fill it; if a record has a
  * name twice, both are followed by their column. Each record has its page and the length of its line.
  */
-import { strict as assert } from 'node:assert'
 import columns from '../columns.json' with { type: 'json' }
 
 /** `a` text, left-aligned; `n` number, right-aligned; `d` day, DDMMYYYY; `b` boolean, `X` or `-`. */
@@ -72,6 +71,6 @@ const fieldsByName = new Map(
 
 export function fieldOf(layout: TraLayout, name: string): TraField {
   const field = fieldsByName.get(layout)?.get(name)
-  assert(field !== undefined, `${layout.record} has no field ${name}`)
+  if (field === undefined) throw new Error(`${layout.record} has no field ${name}`)
   return field
 }

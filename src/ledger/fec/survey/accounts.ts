@@ -22,7 +22,6 @@ export interface FecAccount {
   /** Null unless the account is a third party's. */
   auxiliaryNumber: string | null
   auxiliaryName: string | null
-  party: 'company' | 'employee' | undefined
 }
 
 /** An account that the folder has. */
@@ -57,14 +56,12 @@ function hasOwnAccount({ thirdPartyNumber }: FecLine, number: string): boolean {
 
 export function fecAccount(key: string, line: FecLine): FecAccount {
   const isParty = key.includes('\n')
-  const kind = isParty ? partyKind(accountNumber(line.accountNumber)) : undefined
   const account: FecAccount = {
     key: copyOf(key),
     filedNumber: copyOf(line.accountNumber),
     filedName: '',
     auxiliaryNumber: isParty ? copyOf(line.thirdPartyNumber) : null,
     auxiliaryName: isParty ? '' : null,
-    party: kind && (kind === 'employee' ? 'employee' : 'company'),
   }
   nameAccount(account, line)
   return account

@@ -4,16 +4,10 @@
  */
 
 import { strict as assert } from 'node:assert'
-import type { ClientBase } from 'pg'
 import type { FecLine } from '../../formats/fec/parse.ts'
-import { entryTable } from '../../formats/items/entry.ts'
-import { movementTable } from '../../formats/items/movement.ts'
-import { blank, orNull, type RowOf, text } from '../../formats/items/table.ts'
-import type { FolderKey } from '../../formats/rows.ts'
-import type { IdSource } from '../ids.ts'
-import { batchRows, EntryWriter, type WrittenCounts } from '../import/entry-writer.ts'
-import { compared } from '../load.ts'
+import type { EntryWriter, NewEntry, NewMovement } from '../import/entry-writer.ts'
 import { attachmentsIn, isAttachmentColumn } from './attachments.ts'
+import type { FecBooks } from './books.ts'
 import {
   asJson,
   type Field,
@@ -23,32 +17,22 @@ import {
   type SharedFields,
   sharedFields,
 } from './filed.ts'
-import type { Dimensions } from './load-dimensions.ts'
 import { accountKey } from './survey/accounts.ts'
 import { type DatedLine, EntryFinder, type EntryPiece } from './survey/entries.ts'
 import { paymentCode } from './survey/payments.ts'
 import type { FecSurvey } from './survey/survey.ts'
 
 /** Where lines go. */
-interface LoadTarget extends FolderKey, Pick<Dimensions, 'accounts' | 'journals' | 'payments'> {
+interface FecTarget {
+  books: FecBooks
   exerciceId: string
   /** The folder's own currency. */
   currency: string
-  /** Time of the import, ISO 8601. */
-  createdAt: string
   /** Names of the file's further columns, known from its first line on. */
   findings: { readonly furtherColumns: readonly string[] }
   /** Whether entries without a validation date await validation. */
   drafts: boolean
 }
-
-/** Entries and movements with what the FEC filed. */
-const filedEntries = { ...entryTable, columns: { ...entryTable.columns, filed: orNull(text) } }
-const filedMovements = { ...movementTable, columns: { ...movementTable.columns, filed: orNull(text) } }
-type FiledEntryRow = RowOf<typeof filedEntries>
-type FiledMovementRow = RowOf<typeof filedMovements>
-const blankEntry = blank(filedEntries)
-const blankMovement = blank(filedMovements)
 
 const unlettered = { letteringState: 'none', letteringCode: null } as const
 
@@ -67,15 +51,16 @@ const nothingCounted = () => ({
   /** Whether the order of entry and movement ids is another than that of the file. */
   isScattered: false,
 })
-export type LoadCounts = ReturnType<typeof nothingCounted>
+export type FecCounts = ReturnType<typeof nothingCounted>
+
+type LoadedEntry = ReturnType<EntryWriter['addEntry']>
 
 /** What later pieces of an entry need of its first. */
 interface OpenEntry {
-  id: string
+  row: LoadedEntry
   fields: LedgerFields['entry']
   shared: SharedFields
   balance: bigint
-  currency: string
   /** Whether it is among the `mixedCurrencyEntries`. */
   isMixed: boolean
 }
@@ -85,33 +70,29 @@ interface BookedLine {
   line: DatedLine
   /** Key of its account. */
   account: string
-  entryId: string
+  entry: LoadedEntry
   filed: Field[]
 }
 
-export class EntryLoader {
-  readonly #target: LoadTarget
+export class FecEntries {
+  readonly #target: FecTarget
   readonly #survey: FecSurvey
-  readonly #ids: Pick<IdSource, 'has' | 'reserve' | 'next'>
   readonly #finder: EntryFinder
-  readonly #writer: EntryWriter<FiledEntryRow, FiledMovementRow>
+  readonly #writer: EntryWriter
+  readonly #createdAt = new Date().toISOString()
   /** Entries that may get more pieces. */
   readonly #open = new Map<string, OpenEntry>()
   #lastEntryId = 0
-  readonly #counts = nothingCounted()
+  readonly counts = nothingCounted()
 
-  /** @param ids undefined to load into the tables that a replacement compares, where ids count from 1 */
-  constructor(client: ClientBase, ids: IdSource | undefined, survey: FecSurvey, target: LoadTarget) {
+  constructor(survey: FecSurvey, target: FecTarget, writer: EntryWriter) {
     this.#target = target
     this.#survey = survey
-    this.#ids = ids ?? new Count()
     this.#finder = new EntryFinder(survey.groups)
-    this.#writer = ids
-      ? new EntryWriter(client, filedEntries, filedMovements)
-      : new EntryWriter(client, compared(filedEntries), compared(filedMovements))
+    this.#writer = writer
   }
 
-  async load(batches: AsyncIterable<FecLine[]>): Promise<LoadCounts & WrittenCounts> {
+  async load(batches: AsyncIterable<FecLine[]>): Promise<void> {
     try {
       for await (const lines of batches) {
         for (const line of lines) {
@@ -120,37 +101,27 @@ export class EntryLoader {
           if (pieces.length > 0) await this.#addPieces(pieces)
         }
       }
-      const pieces = this.#finder.end()
-      if (pieces.length > 0) await this.#addPieces(pieces)
-      await this.#writer.flush()
+      await this.#addPieces(this.#finder.end())
+      await this.#writer.end()
     } finally {
-      // After an error too: the caller's next statement must not come into the middle of a COPY.
-      await this.#writer.loaded
+      await this.#writer.settled()
     }
-    for (const { balance } of this.#open.values()) if (balance !== 0n) this.#counts.unbalancedEntries += 1
-    return { ...this.#writer.counts, ...this.#counts }
+    for (const { balance } of this.#open.values()) if (balance !== 0n) this.counts.unbalancedEntries += 1
   }
 
   /** @param pieces together, consecutive lines of the file */
   async #addPieces(pieces: EntryPiece[]): Promise<void> {
-    let count = 0
-    for (const { lines } of pieces) count += lines.length
-    const ids = count + pieces.length
-    if (!this.#ids.has(ids)) {
-      await this.#writer.loaded
-      await this.#ids.reserve(ids)
-    }
+    await this.#writer.reserve(pieces.reduce((sum, { lines }) => sum + lines.length, pieces.length))
     const booked = pieces.flatMap((piece) => this.#book(piece))
     // An unbalanced run comes in pieces by entry number, each with lines from all over the run.
     if (pieces.length > 1) booked.sort((one, other) => one.line.number - other.line.number)
     for (const line of booked) {
-      this.#writer.addMovement(this.#movementRow(line))
-      const entryId = Number(line.entryId)
-      if (entryId < this.#lastEntryId) this.#counts.isScattered = true
+      this.#writer.addMovement(line.entry, this.#movementRow(line))
+      const entryId = Number(line.entry.id)
+      if (entryId < this.#lastEntryId) this.counts.isScattered = true
       this.#lastEntryId = entryId
     }
-    // Ids come before the COPY: a connection does one thing at a time.
-    await this.#writer.startIfFull(() => this.#ids.reserve(2 * batchRows))
+    await this.#writer.loadIfFull()
   }
 
   #book({ key, lines }: EntryPiece): BookedLine[] {
@@ -159,37 +130,36 @@ export class EntryLoader {
     if (open !== undefined) {
       open.balance += balance
       this.#countIfMixed(open, lines)
-      const { id, fields, shared } = open
+      const { row, fields, shared } = open
       return lines.map((line) => {
         const account = accountKey(line)!
-        return { line, account, entryId: id, filed: this.#fieldsApart(line, account, fields, shared) }
+        return { line, account, entry: row, filed: this.#fieldsApart(line, account, fields, shared) }
       })
     }
-    const id = this.#ids.next()
     const first = lines[0]!
-    if (first.validatedOn === undefined) this.#counts.entriesWithoutValidDate += 1
+    if (first.validatedOn === undefined) this.counts.entriesWithoutValidDate += 1
     const validatedAt = first.validatedOn ?? (this.#target.drafts ? null : first.date)
     const fields = { number: first.entryNumber || null, date: first.date, validatedAt }
     const keys = lines.map((line) => accountKey(line)!)
     const apart = lines.map((line, at) => this.#fieldsApart(line, keys[at]!, fields, nothing))
     const shared = sharedFields(apart, key === undefined)
-    const row = this.#entryRow(lines, id, fields, shared)
-    this.#writer.addEntry(row)
-    const entry = { id, fields, shared, balance, currency: row.currency, isMixed: false }
+    const row = this.#writer.addEntry(this.#entryRow(lines, fields, shared))
+    const entry = { row, fields, shared, balance, isMixed: false }
     this.#countIfMixed(entry, lines)
     if (key !== undefined) this.#open.set(key, entry)
     else assert(balance === 0n, 'a whole entry balances')
     return lines.map((line, at) => ({
       line,
       account: keys[at]!,
-      entryId: id,
+      entry: row,
       filed:
         shared.size === 0 ? apart[at]! : apart[at]!.filter(([column, value]) => shared.get(column) !== value),
     }))
   }
 
   #fieldsApart(line: DatedLine, key: string, entry: LedgerFields['entry'], shared: SharedFields): Field[] {
-    const { accounts, journals, findings } = this.#target
+    const { findings, books } = this.#target
+    const { accounts, journals } = books
     const account = accounts.get(key)!
     const journal = journals.get(line.journalCode)!
     return fieldsApart(line, { entry, account, journal }, findings.furtherColumns, shared)
@@ -198,30 +168,25 @@ export class EntryLoader {
   #countIfMixed(entry: OpenEntry, lines: DatedLine[]): void {
     if (entry.isMixed) return
     const others = foreignCurrencies(lines, this.#target.currency)
-    others.delete(entry.currency)
+    others.delete(entry.row.currency)
     if (others.size === 0) return
     entry.isMixed = true
-    this.#counts.mixedCurrencyEntries += 1
+    this.counts.mixedCurrencyEntries += 1
   }
 
   /** @param lines of the entry, or of its first piece */
   #entryRow(
     lines: DatedLine[],
-    id: string,
     { number, date, validatedAt }: LedgerFields['entry'],
     shared: SharedFields,
-  ): FiledEntryRow {
-    const { schemaId, folderId, exerciceId, createdAt, currency } = this.#target
+  ): NewEntry {
+    const { books, exerciceId, currency } = this.#target
     return {
-      ...blankEntry,
-      schemaId,
-      folderId,
-      id,
       exerciceId,
-      journalId: this.#target.journals.get(lines[0]!.journalCode)!.id,
+      journalId: books.journals.get(lines[0]!.journalCode)!.id,
       date,
       accountedAt: date,
-      createdAt,
+      createdAt: this.#createdAt,
       validatedAt,
       source: 'FEC',
       ...currencyAndRate(lines, currency),
@@ -230,59 +195,38 @@ export class EntryLoader {
     }
   }
 
-  #movementRow({ line, account, entryId, filed }: BookedLine): FiledMovementRow {
-    const { schemaId, folderId, exerciceId } = this.#target
+  #movementRow({ line, account, filed }: BookedLine): NewMovement {
+    const { books } = this.#target
     const payment = paymentCode(line.paymentMode)
-    if (payment === undefined && line.paymentMode !== '') this.#counts.unknownPaymentLines += 1
-    if (line.originalDate !== undefined) this.#counts.movedOpeningLines += 1
+    if (payment === undefined && line.paymentMode !== '') this.counts.unknownPaymentLines += 1
+    if (line.originalDate !== undefined) this.counts.movedOpeningLines += 1
     return {
-      ...blankMovement,
-      schemaId,
-      folderId,
-      exerciceId,
-      entryId,
-      id: this.#ids.next(),
-      accountId: this.#target.accounts.get(account)!.id,
+      accountId: books.accounts.get(account)!.id,
       description: line.description,
       freeNumber: line.originalDate ?? null,
       invoiceNumber: line.pieceReference,
       debit: line.debit,
       credit: line.credit,
-      paymentId: payment === undefined ? null : this.#target.payments.get(payment)!,
+      paymentId: payment === undefined ? null : books.payments.get(payment)!,
       ...this.#lettering(line, account),
       attachments: this.#attachments(line),
       filed: asJson(filed),
     }
   }
 
-  #attachments({ further }: DatedLine): FiledMovementRow['attachments'] {
+  #attachments({ further }: DatedLine): Record<string, string> | null {
     const { furtherColumns } = this.#target.findings
     const values = further.filter((value, at) => value !== '' && isAttachmentColumn(furtherColumns[at]!))
     const found = values.length === 0 ? null : attachmentsIn(values)
-    if (found !== null) this.#counts.attachments += Object.keys(found).length
+    if (found !== null) this.counts.attachments += Object.keys(found).length
     return found
   }
 
-  #lettering(line: DatedLine, account: string): Pick<FiledMovementRow, 'letteringState' | 'letteringCode'> {
+  #lettering(line: DatedLine, account: string): Pick<NewMovement, 'letteringState' | 'letteringCode'> {
     if (line.letteringCode === '') return unlettered
     const state = this.#survey.isLetteringComplete(account, line.letteringCode) ? 'complete' : 'partial'
-    this.#counts.letteredLines[state] += 1
+    this.counts.letteredLines[state] += 1
     return { letteringState: state, letteringCode: line.letteringCode }
-  }
-}
-
-class Count {
-  #last = 0
-
-  has(): boolean {
-    return true
-  }
-
-  async reserve(): Promise<void> {}
-
-  next(): string {
-    this.#last += 1
-    return String(this.#last)
   }
 }
 
@@ -290,7 +234,7 @@ class Count {
  * The first foreign currency that lines of an entry name. The rate is the price of one unit of it in the folder's own
  * currency, computed from all lines together so that the cents of small lines do not distort it; six decimals, rounded.
  */
-function currencyAndRate(lines: DatedLine[], own: string): Pick<FiledEntryRow, 'currency' | 'rate'> {
+function currencyAndRate(lines: DatedLine[], own: string): Pick<NewEntry, 'currency' | 'rate'> {
   const [currency] = foreignCurrencies(lines, own)
   if (currency === undefined) return { currency: own, rate: null }
   let minorUnits = 0n

@@ -1,0 +1,110 @@
+/** Loads what movements refer to and the folder lacks: accounts, journals, payment modes. */
+
+import type { ClientBase } from 'pg'
+import { partyKind } from '../../formats/party-kind.ts'
+import type { FolderKey } from '../../formats/rows.ts'
+import type { IdSource } from '../ids.ts'
+import { type Books, keptIds, loadBooks, noBooks } from '../import/books.ts'
+import type { LedgerFields } from './filed.ts'
+import { fileRows, knownAccounts, knownJournals, paymentIds } from './import-fec.sql.ts'
+import { isRenumbered, nameOf, numberAccounts } from './survey/accounts.ts'
+import { journalTypeByUse } from './survey/journals.ts'
+import type { FecSurvey } from './survey/survey.ts'
+
+export interface FecBooks {
+  /** By the key of FecAccount. */
+  accounts: Map<string, LedgerFields['account'] & { id: string }>
+  /** By code. */
+  journals: Map<string, LedgerFields['journal'] & { id: string }>
+  /** Ids by internal code. */
+  payments: Map<string, string>
+  /** New accounts that could not get the number of the file, and CompteNum and CompAuxNum of each. */
+  renumberedAccounts: { filed: string; number: string }[]
+}
+
+/** Existing accounts, journals and payment modes keep the names their users gave them. */
+export async function loadFecBooks(
+  client: ClientBase,
+  ids: IdSource,
+  key: FolderKey,
+  survey: FecSurvey,
+): Promise<FecBooks> {
+  await ids.reserve(survey.accounts.size + survey.journals.size + survey.paymentCodes.size)
+  const rows = noBooks()
+  const payments = await paymentIds(client, key)
+  for (const code of survey.paymentCodes) {
+    if (payments.has(code)) continue
+    const id = ids.next()
+    payments.set(code, id)
+    rows.payments.push({ id, code })
+  }
+  const { accounts, renumberedAccounts } = await addAccounts(client, ids, key, survey, rows)
+  const journals = await addJournals(client, ids, key, survey, rows, accounts)
+  await loadBooks(client, key, rows, keptIds, false)
+  return { accounts, journals, payments, renumberedAccounts }
+}
+
+async function addAccounts(
+  client: ClientBase,
+  ids: IdSource,
+  key: FolderKey,
+  survey: FecSurvey,
+  rows: Books,
+): Promise<Pick<FecBooks, 'accounts' | 'renumberedAccounts'>> {
+  const numbered = numberAccounts(survey.accounts.values(), await knownAccounts(client, key))
+  const accounts: FecBooks['accounts'] = new Map()
+  const newlyFiled = []
+  for (const { account, number, known } of numbered) {
+    const { filedNumber, filedName, auxiliaryNumber, auxiliaryName } = account
+    const id = known?.id ?? ids.next()
+    const filed = { id, filedNumber, filedName, auxiliaryNumber, auxiliaryName }
+    const isFiled = known !== undefined && known.filedNumber !== null
+    accounts.set(account.key, isFiled ? { ...known, filedName: known.filedName ?? '' } : filed)
+    if (known !== undefined) {
+      if (!isFiled) newlyFiled.push(filed)
+      continue
+    }
+    const name = nameOf(account)
+    rows.accounts.push({ ...filed, number, name, closed: false })
+    if (auxiliaryNumber === null) continue
+    const party = { accountId: id, ibans: [], contacts: [] }
+    // Nothing marks the first name in the label of an employee's account.
+    if (partyKind(number) === 'employee') rows.employees.push({ ...party, lastName: name })
+    else rows.companies.push({ ...party, name })
+  }
+  await fileRows(client, key, 'accounts', newlyFiled)
+  const renumberedAccounts = numbered
+    .filter(isRenumbered)
+    .map(({ account, number }) => ({ filed: account.key.replace('\n', ' '), number }))
+  return { accounts, renumberedAccounts }
+}
+
+async function addJournals(
+  client: ClientBase,
+  ids: IdSource,
+  key: FolderKey,
+  survey: FecSurvey,
+  rows: Books,
+  accounts: FecBooks['accounts'],
+): Promise<FecBooks['journals']> {
+  const known = await knownJournals(client, key)
+  const journals: FecBooks['journals'] = new Map()
+  const newlyFiled = []
+  for (const { code, label, type: typeByName, use, treasury } of survey.journals.values()) {
+    const existing = known.get(code)
+    const id = existing?.id ?? ids.next()
+    journals.set(code, { id, label: existing?.filedName ?? label })
+    if (existing !== undefined) {
+      if (existing.filedName === null) newlyFiled.push({ id, filedName: label })
+      continue
+    }
+    const type = typeByName ?? journalTypeByUse(use)
+    const [mostUsed] = [...treasury].toSorted(([, one], [, other]) => other - one)
+    const hasCounterpart = (type === 'BQ' || type === 'CAISSE') && mostUsed !== undefined
+    const counterpartAccountId = hasCounterpart ? accounts.get(mostUsed[0])!.id : null
+    const name = label || code
+    rows.journals.push({ id, code, name, type, counterpartAccountId, locked: false, filedName: label })
+  }
+  await fileRows(client, key, 'journals', newlyFiled)
+  return journals
+}

@@ -1,0 +1,131 @@
+/** What entries refer to, as the rows of a file, with the ids of the file; and their load, with ids of the database. */
+import type { ClientBase } from 'pg'
+import { accountTable } from '../../formats/items/accounts/account.ts'
+import { companyTable } from '../../formats/items/accounts/company.ts'
+import { employeeTable } from '../../formats/items/accounts/employee.ts'
+import { vatTable } from '../../formats/items/accounts/vat.ts'
+import { axisTable, sectionTable } from '../../formats/items/axis.ts'
+import { bankTable } from '../../formats/items/bank.ts'
+import { exerciceTable } from '../../formats/items/exercice.ts'
+import { journalTable } from '../../formats/items/journal.ts'
+import { paymentTable } from '../../formats/items/payment.ts'
+import * as column from '../../formats/items/table.ts'
+import type { FolderKey } from '../../formats/rows.ts'
+import type { IdSource } from '../ids.ts'
+import { compared, TableWriter } from '../load.ts'
+
+/** What a FEC filed of an account and of a journal. */
+const filedColumns = {
+  accounts: {
+    filedNumber: column.orNull(column.text),
+    filedName: column.orNull(column.text),
+    auxiliaryNumber: column.orNull(column.text),
+    auxiliaryName: column.orNull(column.text),
+  },
+  journals: { filedName: column.orNull(column.text) },
+}
+
+/** Each before those that refer to it. */
+export const bookTables = {
+  payments: paymentTable,
+  vat_codes: vatTable,
+  accounts: { ...accountTable, columns: { ...accountTable.columns, ...filedColumns.accounts } },
+  companies: companyTable,
+  employees: employeeTable,
+  journals: { ...journalTable, columns: { ...journalTable.columns, ...filedColumns.journals } },
+  banks: bankTable,
+  axes: axisTable,
+  sections: sectionTable,
+  exercices: exerciceTable,
+}
+export type BookTable = keyof typeof bookTables
+
+export const isFiled = (table: BookTable, member: string) =>
+  (table === 'accounts' || table === 'journals') && member in filedColumns[table]
+
+export type Books = { [Name in BookTable]: column.FileRow<(typeof bookTables)[Name]>[] }
+
+export const noBooks = (): Books => ({
+  ...{ payments: [], vat_codes: [], accounts: [], companies: [], employees: [] },
+  ...{ journals: [], banks: [], axes: [], sections: [], exercices: [] },
+})
+
+/** The id in the database of an id in a file. */
+export type IdOf = (table: string, id: string) => string
+
+/** The ids of the file. */
+export const keptIds: IdOf = (_table, id) => id
+
+/**
+ * The tables that have ids, in the order in which these are given out and refused, and what identifies a row in its folder
+ * where ids do not.
+ */
+export const identities = {
+  accounts: ['number'],
+  payments: ['code'],
+  vat_codes: ['code'],
+  journals: ['code'],
+  banks: ['journalId', 'iban'],
+  axes: ['code'],
+  sections: ['axisId', 'code'],
+  exercices: ['startDate'],
+} as const satisfies Partial<Record<BookTable, string[]>>
+export type IdTable = keyof typeof identities
+
+export interface KnownBook {
+  table: string
+  id: string
+  /** The values of `identities`. */
+  identity: string[]
+}
+
+/** Rows of any table, by their members. */
+type AnyRow = Readonly<Record<string, unknown>>
+
+/** @param known rows of the folder, each of which gives its id once; the others get new ones, in their order */
+export async function newIds(ids: IdSource, books: Books, known: readonly KnownBook[] = []): Promise<IdOf> {
+  const given = new Map<string, Map<string, string>>()
+  const idOf: IdOf = (table, id) => given.get(table)!.get(id)!
+  const knownRows = Map.groupBy(known, ({ table, identity }) => JSON.stringify([table, identity]))
+  for (const table of Object.keys(identities) as IdTable[]) {
+    await ids.reserve(books[table].length)
+    const idsOfTable = new Map<string, string>()
+    given.set(table, idsOfTable)
+    const { columns }: column.Table = bookTables[table]
+    for (const row of books[table]) {
+      const identity = identities[table].map((member) => {
+        const value = (row as unknown as Record<string, string>)[member]!
+        const to = columns[member]!.to
+        return to === undefined ? value : idOf(to, value)
+      })
+      const same = knownRows.get(JSON.stringify([table, identity]))
+      idsOfTable.set(row.id, same?.shift()?.id ?? ids.next())
+    }
+  }
+  return idOf
+}
+
+/** @param isCompared loads them into the tables of a replacement */
+export async function loadBooks(
+  client: ClientBase,
+  { schemaId, folderId }: FolderKey,
+  books: Books,
+  idOf: IdOf,
+  isCompared: boolean,
+): Promise<void> {
+  for (const [name, table] of Object.entries<column.TableOf<AnyRow>>(bookTables as never)) {
+    const writer = new TableWriter(client, isCompared ? compared(table) : table, { schemaId, folderId })
+    for (const row of books[name as BookTable] as AnyRow[]) writer.add(inLedger(table, row, idOf))
+    await writer.flush()
+  }
+}
+
+function inLedger({ name, columns }: column.TableOf<AnyRow>, row: AnyRow, idOf: IdOf): AnyRow {
+  const loaded = { ...row }
+  for (const [member, { encoding, to }] of Object.entries(columns)) {
+    const table = encoding === 'id' ? name : to
+    const id = row[member]
+    if (table !== undefined && typeof id === 'string') loaded[member] = idOf(table, id)
+  }
+  return loaded
+}

@@ -1,0 +1,156 @@
+/** Checks the entries of a MAD file against its books, and hands them over to be loaded. */
+import { type FileEntry, MadEntry } from '../../formats/items/entry.ts'
+import type { FileExercice } from '../../formats/items/exercice.ts'
+import type { FileMovement } from '../../formats/items/movement.ts'
+import { type FileItem, pathOf } from '../../formats/mad/read/json-items.ts'
+import { readItem } from '../../formats/mad/read/read-item.ts'
+import { inUnits } from '../../formats/minor-units.ts'
+import type { IdOf } from '../import/books.ts'
+import type { EntryWriter, NewEntry, NewMovement } from '../import/entry-writer.ts'
+import type { MadBooks } from './books.ts'
+
+export class MadEntries {
+  readonly #books: MadBooks
+  readonly #idOf: IdOf
+  readonly #thirdParties: ReadonlyMap<string, string>
+  readonly #writer: EntryWriter
+  /** What the report counts. */
+  readonly counts = { unbalancedEntries: 0, unknownSenders: 0 }
+  /** Of entries without a rate. */
+  readonly currencies = new Set<string>()
+
+  /** @param thirdParties ids of registered third parties by their code */
+  constructor(books: MadBooks, idOf: IdOf, thirdParties: ReadonlyMap<string, string>, writer: EntryWriter) {
+    this.#books = books
+    this.#idOf = idOf
+    this.#thirdParties = thirdParties
+    this.#writer = writer
+  }
+
+  /** Once there are problems, entries are only checked: nothing will be kept. */
+  async add(item: FileItem): Promise<void> {
+    const { problems } = this.#books
+    const entry = readItem(MadEntry, item, problems)
+    if (entry === undefined) return
+    const exercice = this.#check(entry, pathOf(item))
+    if (exercice === undefined || problems.lines.length > 0) return
+    const loaded = this.#writer.addEntry(this.#entryRow(entry, exercice))
+    let balance = 0n
+    for (const movement of entry.movements) {
+      this.#writer.addMovement(loaded, this.#movementRow(movement))
+      balance += movement.value.debit - movement.value.credit
+    }
+    if (balance !== 0n) this.counts.unbalancedEntries += 1
+    await this.#writer.loadIfFull()
+  }
+
+  /** The exercice of the entry; undefined if it has none, which is a problem. */
+  #check(entry: FileEntry, at: string): FileExercice | undefined {
+    const { problems, items } = this.#books
+    const { journal, date, movements } = entry
+    this.#books.checkSame(journal, items.journals.get(journal.producerId), `${at}.journal`, 'data.journals')
+    for (const [i, movement] of movements.entries()) this.#checkMovement(movement, `${at}.movements[${i}]`)
+    const exercice = items.exercices
+      .values()
+      .find(({ period: { start, end } }) => start <= date && date <= end)
+    if (exercice === undefined)
+      problems.add(`${at}.date`, date, 'no exercice of data.exercices contains this day')
+    return exercice
+  }
+
+  #checkMovement({ account, payment, value, lettering, analytics }: FileMovement, at: string): void {
+    const { problems } = this.#books
+    this.#books.checkAccount(account, `${at}.account`)
+    this.#books.checkPayment(payment, `${at}.payment`)
+    if (value.debit !== 0n && value.credit !== 0n)
+      problems.add(`${at}.value.debit`, inUnits(value.debit), 'debit or credit must be zero')
+    else if (value.amount !== value.credit - value.debit)
+      problems.add(`${at}.value.amount`, inUnits(value.amount), 'credit minus debit is expected')
+    const { state, value: code } = lettering
+    if ((state === 'none') !== (code === null))
+      problems.add(`${at}.lettering.value`, code, 'a code is expected exactly where the state is not none')
+    else if (state === 'partial' && !code!.startsWith('*'))
+      problems.add(`${at}.lettering.value`, code, 'the code of a partial lettering has * in front')
+    if (analytics.length > 0) this.#checkAnalytics(analytics, `${at}.analytics`)
+  }
+
+  #checkAnalytics(analytics: FileMovement['analytics'], at: string): void {
+    const { problems, items } = this.#books
+    const axes = new Set<string>()
+    for (const [i, { sections, ...axis }] of analytics.entries()) {
+      const { producerId } = axis
+      this.#books.checkSame(axis, items.axes.get(producerId), `${at}[${i}]`, 'data.analytics')
+      if (axes.has(producerId))
+        problems.add(`${at}[${i}].producerId`, producerId, 'each axis is expected once')
+      axes.add(producerId)
+      for (const [k, { amount, rate, ...section }] of sections.entries()) {
+        const known = items.sections.get(section.producerId)
+        // A section of another axis is none of this one.
+        const ofAxis = known?.axis.producerId === producerId ? known : undefined
+        const list = `axis ${axis.code} of data.analytics`
+        this.#books.checkSame(section, ofAxis, `${at}[${i}].sections[${k}]`, list)
+      }
+    }
+  }
+
+  #entryRow(entry: FileEntry, exercice: FileExercice): NewEntry {
+    const { source, partnerMetadata, comment, createdAt, accountedAt, validationDate } =
+      entry.additionalProducerProperties
+    const { code: currency, rate } = entry.currency
+    const thirdPartyId = source.thirdParty && (this.#thirdParties.get(source.thirdParty.code) ?? null)
+    if (source.thirdParty !== null && thirdPartyId === null) this.counts.unknownSenders += 1
+    if (rate === undefined) this.currencies.add(currency)
+    return {
+      id: entry.producerId,
+      exerciceId: this.#idOf('exercices', exercice.producerId),
+      journalId: this.#idOf('journals', entry.journal.producerId),
+      date: entry.date,
+      dueDate: entry.dueDate,
+      accountedAt,
+      createdAt: new Date(Number(createdAt) * 1000).toISOString(),
+      validatedAt: validationDate,
+      source: source.name,
+      thirdPartyId,
+      currency,
+      rate: rate === undefined ? null : inMillionths(rate),
+      comment,
+      partnerMetadata,
+      attachments: addresses(entry.attachments),
+    }
+  }
+
+  #movementRow(movement: FileMovement): NewMovement {
+    const { producerId, account, value, payment, analytics, lettering, attachments, ...own } = movement
+    const { state, value: code } = lettering
+    const shares = analytics.flatMap(({ sections }) =>
+      sections.flatMap((share) => [
+        BigInt(this.#idOf('sections', share.producerId)),
+        share.amount,
+        share.rate,
+      ]),
+    )
+    return {
+      ...own,
+      id: producerId,
+      accountId: this.#idOf('accounts', account.producerId),
+      debit: value.debit,
+      credit: value.credit,
+      paymentId: payment && this.#idOf('payments', payment.producerId),
+      letteringState: state,
+      letteringCode: state === 'partial' ? code!.slice(1) : code,
+      shares: analytics.length === 0 ? null : shares,
+      attachments: addresses(attachments),
+    }
+  }
+}
+
+function addresses(files: FileEntry['attachments']): NewEntry['attachments'] {
+  const all = Object.entries(files)
+  return all.length === 0 ? null : Object.fromEntries(all.map(([name, { value }]) => [name, value]))
+}
+
+function inMillionths(rate: bigint): string {
+  const sign = rate < 0n ? '-' : ''
+  const digits = String(rate < 0n ? -rate : rate).padStart(7, '0')
+  return `${sign}${digits.slice(0, -6)}.${digits.slice(-6)}`
+}

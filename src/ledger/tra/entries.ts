@@ -1,0 +1,183 @@
+/** Turns the entry lines of a TRA file, which the check has found good, into entries and movements to be loaded. */
+import { strict as assert } from 'node:assert'
+import type { LetteringState } from '../../formats/items/movement.ts'
+import { unitsMax } from '../../formats/minor-units.ts'
+import { partyKind } from '../../formats/party-kind.ts'
+import { isoDay } from '../../formats/tra/check/entry-check.ts'
+import type { TraLine } from '../../formats/tra/check/parse.ts'
+import type { TraProblems } from '../../formats/tra/check/problem.ts'
+import { layouts } from '../../formats/tra/layouts/layouts.ts'
+import type { IdOf } from '../import/books.ts'
+import type { EntryWriter, NewEntry, NewMovement } from '../import/entry-writer.ts'
+import type { TraBooks } from './books.ts'
+import { dayOf, sectionKey } from './parameters.ts'
+import type { UnreadFields } from './unread-fields.ts'
+
+/** CODEMONTANT names the currency of each. */
+const amounts = ['MONTANT1', 'MONTANT2', 'MONTANT3']
+/** What the entry has, and its first line tells. */
+const entryFields = ['TYPE ECRITURE', 'DEVISE', 'TAUXDEV', 'VALIDDATE']
+
+const letteringStates: Record<string, LetteringState> = { TL: 'complete', PL: 'partial' }
+
+export class TraEntries {
+  readonly #books: TraBooks
+  readonly #idOf: IdOf
+  readonly #writer: EntryWriter
+  readonly #problems: TraProblems
+  readonly #unread: UnreadFields
+  readonly #timeZone: string
+  readonly #payments: ReadonlySet<string>
+  readonly #now = new Date().toISOString()
+  /** The first line of the current entry. */
+  #first: TraLine | undefined
+  #entry: ReturnType<EntryWriter['addEntry']> | undefined
+  /** The movement whose shares may follow. */
+  #movement: NewMovement | undefined
+  /** Shares by axis, as amounts in euro. */
+  readonly #shares = new Map<string, [section: string, amount: bigint][]>()
+  /** What the report counts. */
+  readonly counts = { blankValidDates: 0, thirdPartyLines: 0 }
+
+  /**
+   * @param problems receives what the ledger cannot hold
+   * @param timeZone in which entries were created on their day
+   */
+  constructor(
+    books: TraBooks,
+    idOf: IdOf,
+    writer: EntryWriter,
+    problems: TraProblems,
+    unread: UnreadFields,
+    timeZone: string,
+  ) {
+    this.#books = books
+    this.#idOf = idOf
+    this.#writer = writer
+    this.#problems = problems
+    this.#unread = unread
+    this.#timeZone = timeZone
+    this.#payments = new Set(books.rows.payments.map(({ id }) => id))
+  }
+
+  /** Each line needs an id, and so does each entry. */
+  add(line: TraLine): void {
+    this.#unread.addLine(line)
+    if (line.layout === layouts.ANALYTIC) {
+      const axis = line.code('AXE')
+      const section = this.#idOf('sections', sectionKey(axis, line.value('AUXILIAIRE OU SECTION')))
+      const shares = this.#shares.get(axis) ?? []
+      this.#shares.set(axis, shares)
+      shares.push([section, this.#euros(line)])
+      return
+    }
+    this.endMovement()
+    if (this.#first === undefined || line.code('NUMEROPIECE') !== this.#first.code('NUMEROPIECE')) {
+      this.#first = line.kept()
+      this.#entry = this.#writer.addEntry(this.#entryRow(line))
+    } else
+      for (const field of entryFields)
+        if (line.columns(field) !== this.#first.columns(field))
+          this.#refuse(line, field, `the first line of the entry has "${this.#first.value(field)}"`)
+    this.#movement = this.#movementRow(line)
+  }
+
+  /** Call after the last line, too. */
+  endMovement(): void {
+    const movement = this.#movement
+    if (movement === undefined) return
+    this.#movement = undefined
+    if (this.#shares.size > 0) {
+      const whole = movement.debit + movement.credit
+      movement.shares = [...this.#shares.values()].flatMap((ofAxis) =>
+        ofAxis.flatMap(([section, amount]) => [BigInt(section), amount, rateOf(amount, whole)]),
+      )
+      this.#shares.clear()
+    }
+    this.#writer.addMovement(this.#entry!, movement)
+  }
+
+  #entryRow(line: TraLine): NewEntry {
+    const date = isoDay(line.columns('DATECOMPTABLE'))
+    const exercice = this.#books.rows.exercices.find((each) => each.startDate <= date && date <= each.endDate)
+    assert(exercice !== undefined, 'the check has found the exercice')
+    const type = line.code('TYPE ECRITURE')
+    // S is a simulation. U and R, situations and revisions, are not of the ledger either.
+    const isDraft = type !== 'N'
+    if (isDraft && type !== 'S') this.#unread.add(layouts.ENTRY, 'TYPE ECRITURE')
+    const validatedOn = dayOf(line, 'VALIDDATE')
+    if (isDraft && validatedOn !== null) this.#unread.add(layouts.ENTRY, 'VALIDDATE')
+    if (!isDraft && validatedOn === null) this.counts.blankValidDates += 1
+    const createdOn = dayOf(line, 'DATECREATION')
+    const currency = line.code('DEVISE') || 'EUR'
+    return {
+      exerciceId: this.#idOf('exercices', exercice.id),
+      journalId: this.#idOf('journals', line.text('JOURNAL')),
+      date,
+      accountedAt: date,
+      createdAt: createdOn === null ? this.#now : `${createdOn} 12:00:00 ${this.#timeZone}`,
+      validatedAt: isDraft ? null : (validatedOn ?? date),
+      source: 'CEGID',
+      currency,
+      rate: currency === 'EUR' ? null : this.#rate(line),
+    }
+  }
+
+  #movementRow(line: TraLine): NewMovement {
+    const general = line.text('GENERAL')
+    const isThirdParty = line.code('TYPE CPTE') === 'X'
+    const account = isThirdParty ? this.#books.accountOf.get(line.text('AUXILIAIRE OU SECTION')) : general
+    assert(account !== undefined, 'the check has found the account')
+    if (isThirdParty && partyKind(general) === undefined) this.counts.thirdPartyLines += 1
+    const euros = this.#euros(line)
+    const isDebit = line.code('SENS') === 'D'
+    const payment = line.code('MODEPAIE')
+    const letteringState = letteringStates[line.code('ETATLETTRAGE')] ?? 'none'
+    return {
+      accountId: this.#idOf('accounts', account),
+      description: line.value('LIBELLE'),
+      dueDate: dayOf(line, 'ECHEANCE'),
+      freeNumber: line.value('REFLIBRE') || null,
+      invoiceNumber: line.value('REFINTERNE'),
+      debit: isDebit ? euros : 0n,
+      credit: isDebit ? 0n : euros,
+      paymentId: this.#payments.has(payment) ? this.#idOf('payments', payment) : null,
+      letteringState,
+      // The letter case of a code tells its state.
+      letteringCode: letteringState === 'none' ? null : line.text('LETTRAGE').toUpperCase(),
+    }
+  }
+
+  /** Minor units. */
+  #euros(line: TraLine): bigint {
+    const amount = amounts[line.columns('CODEMONTANT').indexOf('E')]
+    if (amount === undefined) {
+      this.#refuse(line, 'CODEMONTANT', 'an amount in euro is expected')
+      return 0n
+    }
+    const minor = BigInt(line.code(amount).replace(',', '') || '0')
+    if (minor > unitsMax || minor < -unitsMax)
+      this.#refuse(line, amount, 'an amount up to 92233720368547758,07 is expected')
+    return minor
+  }
+
+  #rate(line: TraLine): string | null {
+    const rate = line.code('TAUXDEV')
+    if (rate === '') return null
+    if (!/^\d+(?:,\d{1,6}0*)?$/.test(rate))
+      this.#refuse(line, 'TAUXDEV', 'a rate with at most six decimals is expected')
+    return rate.replace(',', '.')
+  }
+
+  #refuse(line: TraLine, field: string, message: string): void {
+    line.refuse(this.#problems, field, message)
+  }
+}
+
+/** Ten-thousandths of a percent, rounded; 0 where there is nothing to divide. */
+function rateOf(amount: bigint, whole: bigint): bigint {
+  if (whole === 0n) return 0n
+  const [part, all] = whole < 0n ? [-amount, -whole] : [amount, whole]
+  const doubled = 2n * 1_000_000n * part + (part < 0n ? -all : all)
+  return doubled / (2n * all)
+}
