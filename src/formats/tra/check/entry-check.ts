@@ -2,40 +2,19 @@
 
 import { inUnits } from '../../minor-units.ts'
 import { noDay } from '../layouts/fixed-width.ts'
-import { fieldOf, layouts, type TraField } from '../layouts/layouts.ts'
+import { layouts } from '../layouts/layouts.ts'
 import type { Definitions } from './definitions.ts'
 import type { TraLine } from './parse.ts'
 import type { TraProblems } from './problem.ts'
-
-const field = (name: string) => fieldOf(layouts.ENTRY, name)
-const journal = field('JOURNAL')
-const date = field('DATECOMPTABLE')
-const pieceType = field('TYPE PIECE')
-const general = field('GENERAL')
-const accountType = field('TYPE CPTE')
-const auxiliary = field('AUXILIAIRE OU SECTION')
-const payment = field('MODEPAIE')
-const side = field('SENS')
-const amount = field('MONTANT1')
-const pieceNumber = field('NUMEROPIECE')
-const currency = field('DEVISE')
-const amountCode = field('CODEMONTANT')
-const euroAmount = field('MONTANT2')
-const establishment = field('ETABLISSEMENT')
-const axis = field('AXE')
-const letteringCode = field('LETTRAGE')
-const letteringState = field('ETATLETTRAGE')
-const validated = field('VALIDE')
-const validatedOn = field('VALIDDATE')
 
 /** Minor units of euro. */
 const emptyBalance = { movements: 0, debit: 0n, credit: 0n }
 export type EntryTotals = EntryCheck['totals']
 
 /** Fields that are equal on all lines of an entry; the first line counts. */
-const ofEntry = [journal, date, pieceType] as const
+const ofEntry = ['JOURNAL', 'DATECOMPTABLE', 'TYPE PIECE']
 /** Fields that are equal on an analytic line and the line that it divides. */
-const ofMovement = [journal, date, pieceType, general, side, pieceNumber] as const
+const ofMovement = ['JOURNAL', 'DATECOMPTABLE', 'TYPE PIECE', 'GENERAL', 'SENS', 'NUMEROPIECE']
 
 export class EntryCheck {
   readonly totals = {
@@ -92,13 +71,13 @@ export class EntryCheck {
 
   #addMovement(line: TraLine): void {
     this.#endMovement()
-    const number = line.code(pieceNumber)
+    const number = line.code('NUMEROPIECE')
     if (this.#first === undefined || number !== this.#number) {
       this.#endEntry()
       this.#beginEntry(line, number)
     } else this.#compare(line, this.#first, ofEntry, 'the first line of the entry')
     this.#divided = line
-    const euro = amountIn(line, line.columns(amountCode).startsWith('E') ? amount : euroAmount)
+    const euro = amountIn(line, line.columns('CODEMONTANT').startsWith('E') ? 'MONTANT1' : 'MONTANT2')
     this.#count(line, euro)
     this.#checkCitations(line)
     this.#checkLettering(line)
@@ -110,24 +89,24 @@ export class EntryCheck {
     totals.entries += 1
     // Numbers must ascend, so repeated ones are found without remembering all of them.
     if (this.#first !== undefined && Number(number) <= Number(this.#number))
-      line.refuse(
-        this.#problems,
-        pieceNumber,
+      this.#refuse(
+        line,
+        'NUMEROPIECE',
         `the numbers of entries must ascend, the previous one is ${this.#number}`,
       )
     this.#first = line
     this.#number = number
     this.#balance = 0n
-    const day = isoDay(line.columns(date))
+    const day = isoDay(line.columns('DATECOMPTABLE'))
     if (totals.firstDate === null || day < totals.firstDate) totals.firstDate = day
     if (totals.lastDate === null || day > totals.lastDate) totals.lastDate = day
     if (!this.#exercices.some(({ start, end }) => start <= day && day <= end))
-      line.refuse(this.#problems, date, 'no EXO record of the file contains this day')
+      this.#refuse(line, 'DATECOMPTABLE', 'no EXO record of the file contains this day')
   }
 
   #count(line: TraLine, euro: bigint): void {
-    const isDebit = line.code(side) === 'D'
-    const code = line.code(journal)
+    const isDebit = line.code('SENS') === 'D'
+    const code = line.code('JOURNAL')
     const known = this.totals.journals.get(code) ?? { ...emptyBalance }
     this.totals.journals.set(code, known)
     for (const totals of [this.totals, known]) {
@@ -136,7 +115,7 @@ export class EntryCheck {
       else totals.credit += euro
     }
     this.#balance += isDebit ? euro : -euro
-    const state = line.code(letteringState)
+    const state = line.code('ETATLETTRAGE')
     this.totals.lettering.set(state, (this.totals.lettering.get(state) ?? 0) + 1)
   }
 
@@ -144,78 +123,82 @@ export class EntryCheck {
     if (this.#first !== undefined && this.#balance !== 0n) {
       const [debit, less] = this.#balance > 0n ? ['debits', 'credits'] : ['credits', 'debits']
       const by = inUnits(this.#balance < 0n ? -this.#balance : this.#balance, ',')
-      this.#first.refuse(this.#sums, pieceNumber, `the ${debit} of this entry exceed its ${less} by ${by}`)
+      this.#first.refuse(this.#sums, 'NUMEROPIECE', `the ${debit} of this entry exceed its ${less} by ${by}`)
     }
   }
 
   #addShare(line: TraLine): void {
     this.totals.shares += 1
     const divided = this.#divided
-    const section = line.code(auxiliary)
-    const rank = line.code(axis)
+    const section = line.code('AUXILIAIRE OU SECTION')
+    const rank = line.code('AXE')
     if (!this.#definitions.hasSection(rank, section))
-      line.refuse(this.#problems, auxiliary, `no SAT record of the file defines it on axis ${rank}`)
+      this.#refuse(line, 'AUXILIAIRE OU SECTION', `no SAT record of the file defines it on axis ${rank}`)
     if (divided === undefined) {
-      line.refuse(this.#problems, accountType, 'an analytic line must follow the line that it divides')
+      this.#refuse(line, 'TYPE CPTE', 'an analytic line must follow the line that it divides')
       return
     }
     this.#compare(line, divided, ofMovement, 'the line that it divides')
-    this.#shares.set(rank, (this.#shares.get(rank) ?? 0n) + amountIn(line, amount))
+    this.#shares.set(rank, (this.#shares.get(rank) ?? 0n) + amountIn(line, 'MONTANT1'))
   }
 
   #endMovement(): void {
     if (this.#divided === undefined) return
     for (const [rank, shares] of this.#shares) {
-      if (shares === amountIn(this.#divided, amount)) continue
+      if (shares === amountIn(this.#divided, 'MONTANT1')) continue
       const message = `its shares on axis ${rank} add up to ${inUnits(shares, ',')}`
-      this.#divided.refuse(this.#sums, amount, message)
+      this.#divided.refuse(this.#sums, 'MONTANT1', message)
     }
     this.#shares.clear()
     this.#divided = undefined
   }
 
-  #compare(line: TraLine, other: TraLine, fields: readonly TraField[], name: string): void {
+  #refuse(line: TraLine, field: string, message: string): void {
+    line.refuse(this.#problems, field, message)
+  }
+
+  #compare(line: TraLine, other: TraLine, fields: readonly string[], name: string): void {
     for (const each of fields)
       if (line.columns(each) !== other.columns(each))
-        line.refuse(this.#problems, each, `${name} has "${other.text(each)}"`)
+        this.#refuse(line, each, `${name} has "${other.text(each)}"`)
   }
 
   #checkCitations(line: TraLine): void {
     const definitions = this.#definitions
-    const cite = (record: Parameters<Definitions['has']>[0], cited: TraField) => {
+    const cite = (record: string, cited: string) => {
       const code = line.code(cited)
       if (code !== '' && !definitions.has(record, code))
-        line.refuse(this.#problems, cited, `no ${record} record of the file defines it`)
+        this.#refuse(line, cited, `no ${record} record of the file defines it`)
     }
-    cite('JAL', journal)
-    cite('CGN', general)
-    cite('MDP', payment)
-    cite('DEV', currency)
-    cite('ETB', establishment)
-    const thirdParty = line.code(auxiliary)
-    if (line.code(accountType) !== 'X') {
+    cite('JAL', 'JOURNAL')
+    cite('CGN', 'GENERAL')
+    cite('MDP', 'MODEPAIE')
+    cite('DEV', 'DEVISE')
+    cite('ETB', 'ETABLISSEMENT')
+    const thirdParty = line.code('AUXILIAIRE OU SECTION')
+    if (line.code('TYPE CPTE') !== 'X') {
       if (thirdParty !== '')
-        line.refuse(this.#problems, auxiliary, 'only lines of TYPE CPTE X have a third party')
-      if (definitions.isCollective(line.code(general)))
-        line.refuse(this.#problems, accountType, 'a collective account has only lines of TYPE CPTE X')
+        this.#refuse(line, 'AUXILIAIRE OU SECTION', 'only lines of TYPE CPTE X have a third party')
+      if (definitions.isCollective(line.code('GENERAL')))
+        this.#refuse(line, 'TYPE CPTE', 'a collective account has only lines of TYPE CPTE X')
       return
     }
     if (thirdParty === '')
-      line.refuse(this.#problems, auxiliary, 'a line of TYPE CPTE X must name a third party')
-    cite('CAE', auxiliary)
+      this.#refuse(line, 'AUXILIAIRE OU SECTION', 'a line of TYPE CPTE X must name a third party')
+    cite('CAE', 'AUXILIAIRE OU SECTION')
     const collective = definitions.collectiveOf(thirdParty)
-    if (collective !== undefined && collective !== line.code(general))
-      line.refuse(
-        this.#problems,
-        general,
+    if (collective !== undefined && collective !== line.code('GENERAL'))
+      this.#refuse(
+        line,
+        'GENERAL',
         `the CAE record of ${thirdParty} has the collective account ${collective}`,
       )
   }
 
   #checkLettering(line: TraLine): void {
-    const code = line.code(letteringCode)
-    const state = line.code(letteringState)
-    const refuse = (message: string) => line.refuse(this.#problems, letteringCode, message)
+    const code = line.code('LETTRAGE')
+    const state = line.code('ETATLETTRAGE')
+    const refuse = (message: string) => this.#refuse(line, 'LETTRAGE', message)
     if (state === 'AL' || state === 'RI') {
       if (code !== '') refuse(`ETATLETTRAGE ${state} takes no code`)
     } else if (code === '' || code.length > 4) refuse('a code of at most four characters is expected')
@@ -226,25 +209,25 @@ export class EntryCheck {
   }
 
   #checkValidation(line: TraLine): void {
-    const hasDay = line.columns(validatedOn) !== noDay && !line.isBlank(validatedOn)
-    if (hasDay !== (line.code(validated) === 'X'))
-      line.refuse(
-        this.#problems,
-        validatedOn,
+    const hasDay = line.columns('VALIDDATE') !== noDay && !line.isBlank('VALIDDATE')
+    if (hasDay !== (line.code('VALIDE') === 'X'))
+      this.#refuse(
+        line,
+        'VALIDDATE',
         'a day of validation is required with VALIDE X, and not allowed otherwise',
       )
-    const hasEuro = line.columns(amountCode).startsWith('DE')
-    if (hasEuro === line.isBlank(euroAmount))
-      line.refuse(
-        this.#problems,
-        euroAmount,
+    const hasEuro = line.columns('CODEMONTANT').startsWith('DE')
+    if (hasEuro === line.isBlank('MONTANT2'))
+      this.#refuse(
+        line,
+        'MONTANT2',
         'an amount in euro is required with CODEMONTANT DE-, and not allowed otherwise',
       )
   }
 }
 
 /** Minor units; 0 for a malformed amount, which the check of the form reports. */
-function amountIn(line: TraLine, field: TraField): bigint {
+function amountIn(line: TraLine, field: string): bigint {
   const text = line.code(field)
   return /^-?\d+,\d\d$/.test(text) ? BigInt(text.replace(',', '')) : 0n
 }

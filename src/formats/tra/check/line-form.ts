@@ -3,69 +3,26 @@
  */
 import { ascii } from '../../ascii.ts'
 import { noDay } from '../layouts/fixed-width.ts'
-import { layouts, type TraField, type TraLayout, type TraRecord } from '../layouts/layouts.ts'
+import { layouts, type TraField, type TraLayout } from '../layouts/layouts.ts'
 import type { TraLine } from './parse.ts'
 import type { TraProblems } from './problem.ts'
+import rules from './rules.json' with { type: 'json' }
 
 const { blank } = ascii
 
-/** Mandatory in the descriptor, but blank if there is no value (docs/spec/tra.md#checks). */
-const mayBeBlank: Partial<Record<TraRecord, readonly string[]>> = {
-  HEADER: ['N° DOSSIER CAB', 'SO_NEWANALYTIQUE'],
-  PS5: ['JALECC', 'CPTECCD', 'CPTECCC'],
-  EXO: ['DATECREATION'],
-  CAE: [
-    'ADRESSE 1',
-    'ADRESSE 2',
-    'DOMICILIATION',
-    'ETABLISSEMENT',
-    'GUICHET',
-    'COMPTE',
-    'CLE',
-    'PAYS',
-    'REGIME TVA',
-    'MODE REGLEMENT',
-  ],
-  RIB: ['AUXILIAIRE'],
-  ENTRY: ['TYPE CPTE', 'AXE', 'REGIMETVA', 'TVA', 'TPF', 'REFGUID'],
-  ANALYTIC: ['REGIMETVA', 'TVA', 'TPF', 'REFGUID'],
+interface RecordRules {
+  /** Fields that are mandatory in the descriptor, but blank if there is no value (docs/spec/tra.md#checks). */
+  mayBeBlank?: readonly string[]
+  /** Patterns of the values of fields that take only some. */
+  values?: Readonly<Record<string, string>>
+  /** Fields that cite a code, with the records that may define it. */
+  cites?: Readonly<Record<string, readonly string[]>>
 }
+
+export const rulesOf = (record: string): RecordRules =>
+  (rules as Readonly<Record<string, RecordRules>>)[record] ?? {}
 
 const yesOrNo = /^[X-]$/
-
-/** Fields with a fixed set of values. */
-const expectedValues: Partial<Record<TraRecord, Readonly<Record<string, RegExp>>>> = {
-  HEADER: {
-    IDENTIFIANT: /^(?:S1|S3|S5|SI|QU|WS|WT)$/,
-    'ORIGINE FICHIER': /^(?:CLI|EXP)$/,
-    'TYPE FICHIER': /^(?:JRL|DOS|BAL|SYN|EXO)$/,
-    FORMAT: /^ETE$/,
-    VERSION: /^011$/,
-    SO_READYGUID: yesOrNo,
-  },
-  PS5: { DEVISE: /^[A-Z]{3}$/, TENUEEURO: yesOrNo, GEREANA: yesOrNo },
-  EXO: { ETATCPTA: /^(?:OUV|CDE|CPR|NON)$/, ETATANO: /^(?:OAN|H)$/ },
-  DEV: { CODE: /^[A-Z]{3}$/ },
-  SAT: { AXE: /^A[1-5]$/ },
-  CRR: { TYPE: /^(?:GE|AU|A)\d/ },
-  CGN: { NATURE: /^(?:BQE|CAI|CHA|CO[CDFS]|DIV|EXT|IMO|PRO|TIC|TID)$/ },
-  CAE: { NATURE: /^(?:AUC|AUD|CLI|DIV|FOU|SAL)$/ },
-  JAL: { NATURE: /^(?:ACH|ANA|BQE|CAI|CLO|ECC|EXT|OD|ODA|REG|VTE|ANO)$/, MODESAISIE: /^(?:-|BOR|LIB)$/ },
-  ENTRY: entryValues({ 'TYPE CPTE': /^X?$/, AXE: /^$/, ETATLETTRAGE: /^(?:RI|AL|PL|TL)$/ }),
-  ANALYTIC: entryValues({ AXE: /^A[1-5]$/ }),
-}
-
-function entryValues(own: Record<string, RegExp>): Record<string, RegExp> {
-  return {
-    'TYPE PIECE': /^(?:FC|AC|RC|FF|AF|RF|OD|OC|OF)$/,
-    SENS: /^[DC]$/,
-    'TYPE ECRITURE': /^[NSUR]$/,
-    CODEMONTANT: /^[ED][ED-][ED-]$/,
-    ECRANOUVEAU: /^(?:N|OAN|H)$/,
-    VALIDE: /^[X-]?$/,
-    ...own,
-  }
-}
 
 const amountFields = new Set(['MONTANT1', 'MONTANT2', 'MONTANT3', 'CAPITAL'])
 const undefinedBytes = new Set([0x7f, 0x81, 0x8d, 0x8f, 0x90, 0x9d])
@@ -74,21 +31,24 @@ const undefinedBytes = new Set([0x7f, 0x81, 0x8d, 0x8f, 0x90, 0x9d])
 interface FieldRule {
   field: TraField
   isRequired: boolean
+  /** The pattern of its values. */
+  pattern: string | undefined
   values: RegExp | undefined
-  isAmount: boolean
 }
 
 const rulesByLayout = new Map<TraLayout, FieldRule[]>(
   Object.entries(layouts).map(([record, layout]) => {
-    const free = mayBeBlank[record as TraRecord] ?? []
-    const values = expectedValues[record as TraRecord] ?? {}
-    const rules = layout.fields.map((field) => ({
-      field,
-      isRequired: field.mandatory && !free.includes(field.name),
-      values: values[field.name],
-      isAmount: amountFields.has(field.name),
-    }))
-    return [layout, rules.filter((rule) => rule.isRequired || rule.values || rule.field.kind !== 'a')]
+    const { mayBeBlank = [], values = {} } = rulesOf(record)
+    const fields = layout.fields.map((field) => {
+      const pattern = values[field.name]
+      return {
+        field,
+        isRequired: field.mandatory && !mayBeBlank.includes(field.name),
+        pattern,
+        values: pattern === undefined ? undefined : new RegExp(`^(?:${pattern})$`),
+      }
+    })
+    return [layout, fields.filter((rule) => rule.isRequired || rule.values || rule.field.kind !== 'a')]
   }),
 )
 
@@ -120,26 +80,22 @@ export function checkForm(line: TraLine, problems: TraProblems): void {
   }
 }
 
-function problemOfBlank({ isRequired, values }: FieldRule): string | undefined {
+function problemOfBlank({ isRequired, pattern, values }: FieldRule): string | undefined {
   if (isRequired) return 'a value is required'
-  return values !== undefined && !values.test('') ? `one of ${listOf(values)} is expected` : undefined
+  return values?.test('') === false ? `one of ${pattern} is expected` : undefined
 }
 
-function problemOfValue(line: TraLine, { field, values, isAmount }: FieldRule): string | undefined {
-  if (values !== undefined && !values.test(line.code(field))) return `one of ${listOf(values)} is expected`
+function problemOfValue(line: TraLine, { field, pattern, values }: FieldRule): string | undefined {
+  if (values?.test(line.code(field)) === false) return `one of ${pattern} is expected`
   const columns = line.columns(field)
   if (field.kind === 'b') return yesOrNo.test(columns) ? undefined : 'X or - is expected'
   if (field.kind === 'd') return isDay(columns) ? undefined : 'a day written DDMMYYYY is expected'
   if (field.kind !== 'n') return undefined
   if (columns.length < field.length || !/^ *-?\d+(?:,\d+)?$/.test(columns))
     return 'a right-aligned number is expected'
-  return !isAmount || /,\d\d$/.test(columns)
+  return !amountFields.has(field.name) || /,\d\d$/.test(columns)
     ? undefined
     : 'an amount with a comma and two decimals is expected'
-}
-
-function listOf(values: RegExp): string {
-  return values.source.replace(/^\^\(?(?:\?:)?/, '').replace(/\)?\$$/, '')
 }
 
 /** Cache: a ledger has a few hundred days in millions of fields. */
