@@ -12,16 +12,13 @@ export const inspectTraCommand = command({
   summary: 'a TRA file: its records, journals and dates, and the problems that prevent an import',
   arguments: { file: { help: 'plain, or compressed by gzip or zstd' } },
   run: async (terminal: StaffTerminal, { file }) => {
-    const found = statSync(file, { throwIfNoEntry: false })
-    if (!found?.isFile()) throw new Error(`There is no file ${file}`)
+    if (!statSync(file, { throwIfNoEntry: false })?.isFile()) throw new Error(`There is no file ${file}`)
     const show = showFileProgress(terminal)
-    let bytes = 0
-    const content = readSource(file, (read) => {
-      bytes = read
+    let lines = 0
+    const content = readSource(file, (read) => show({ step: 'reading', ...read, lines }))
+    const summary = await checkTra(content, (_, checked) => {
+      lines = checked
     })
-    const summary = await checkTra(content, (_, lines) =>
-      show({ step: 'reading', bytes, bytesTotal: found.size, lines }),
-    )
     terminal.print(summary.lines === 0 ? problems(summary) : report(summary))
     if (summary.problemCount > 0) throw new Error('The file has problems')
   },

@@ -7,9 +7,7 @@ import { auditCommands, lostCode } from './audit/audit-commands.ts'
 import { eventCommands } from './event.ts'
 import { exportCommands } from './export.ts'
 import { failoverCommand } from './failover/failover-command.ts'
-import { importFecCommand } from './import/import-fec.ts'
-import { importMadCommand } from './import/import-mad.ts'
-import { importTraCommand } from './import/import-tra.ts'
+import { importCommands } from './import/import-commands.ts'
 import { inspectTraCommand } from './inspect.ts'
 import { maintenanceCommand } from './maintenance.ts'
 import { migrateCommand } from './migrate.ts'
@@ -45,9 +43,7 @@ export function staffProgram(more: Command<StaffTerminal>[]): Program<StaffTermi
     },
     commands: [
       migrateCommand,
-      importFecCommand,
-      importMadCommand,
-      importTraCommand,
+      ...importCommands,
       ...more,
       ...tenantCommands,
       ...partnerCommands,

@@ -57,6 +57,9 @@ test('an import prints folder, exercice, counts and sums, and applies its option
     'Lines whose auxiliary stays with the movement, since only 401, 411 and 421 have accounts of third parties: 1 on 404',
     '1 account could not get the number of the file: 401000 F.IT is 401000FIT',
   ])
+  expect((await importFec(file, '--folder', rows[0].id, '--name', 'X')).error).toBe(
+    '--folder names an existing folder, --name a new one: give only one of them\n',
+  )
   const again = await importFec(file, '--folder', rows[0].id)
   expect(again).toMatchObject({ code: 1, out: '', error: expect.stringMatching(/Import with --replace to/) })
   await client.query(`update grandlivre.folders set name = 'Ca' || chr(27) || '[31mfé'`)

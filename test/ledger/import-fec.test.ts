@@ -1,5 +1,6 @@
 /** import fec: a ledger is loaded completely and unchanged, whatever the form of its file. */
 import { randomInt } from 'node:crypto'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { importFec } from '../../src/ledger/fec/import-fec.ts'
 import { batchRows } from '../../src/ledger/import/entry-writer.ts'
@@ -17,8 +18,8 @@ const rounds = Number(process.env['RANDOM_ROUNDS'] ?? 5)
 test('a ledger becomes a folder, an exercice, accounts, journals, entries and movements', async () => {
   const imported = await importRows(ledger)
   expect(imported).toMatchObject({
-    folderName: '123456789FEC20231231',
-    folderCreated: true,
+    name: '123456789FEC20231231',
+    created: true,
     period: { start: '2023-01-01', end: '2023-12-31' },
     movements: 27,
     entries: 11,
@@ -161,6 +162,20 @@ test('every form of a ledger file gives the same content', async () => {
     expect(await ledgerContent(pool(), first.folderId), name).toEqual(expected)
     expect(imported).toMatchObject({ movements: 27, entries: 11, letteredLines: { complete: 4, partial: 2 } })
   }
+})
+
+test.each<[string, string, (bytes: Buffer) => Buffer]>([
+  ['gzip', 'gz', gzipSync],
+  ['zstd', 'zst', zstdCompressSync],
+])('a file compressed by %s is the same ledger, and named as the plain one', async (_, ending, compress) => {
+  const plain = await importRows(ledger)
+  const expected = await ledgerContent(pool(), plain.folderId)
+  const file = `987654321FEC20231231.txt.${ending}`
+  const imported = await importFile(compress(fecFile(ledger)), { file })
+  expect(imported).toMatchObject({ name: '987654321FEC20231231', siret: '987654321', movements: 27 })
+  expect(await ledgerContent(pool(), imported.folderId)).toEqual(expected)
+  const cut = compress(fecFile(ledger)).subarray(0, -20)
+  await expect(importFile(cut, { file, replace: true })).rejects.toThrow('is not a whole')
 })
 
 test('lines in any order give the same entries if numbers identify them', async () => {

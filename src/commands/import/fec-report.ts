@@ -2,6 +2,7 @@
 import type { Config } from '../../config.ts'
 import { inUnits } from '../../formats/minor-units.ts'
 import type { FecImported } from '../../ledger/fec/import-fec.ts'
+import type { ImportedFolder } from '../../ledger/import/import-transaction.ts'
 import type { RowCounts } from '../../ledger/replace/replace.sql.ts'
 import type { Replacement } from '../../ledger/replace/replace.ts'
 import { nextSteps } from '../terminal/next-steps.ts'
@@ -9,7 +10,6 @@ import { nextSteps } from '../terminal/next-steps.ts'
 export function fecReport(imported: FecImported, seconds: number, config: Config): string[] {
   const { period, letteredLines } = imported
   const lettered = letteredLines.complete + letteredLines.partial
-  const folder = `${imported.folderName}${imported.folderCreated ? ', new' : ''}`
   const byDates = imported.isPeriodInferred ? ', by the dates of its lines' : ''
   const loaded = [
     `${counted(imported.movements, 'line')} in ${counted(imported.entries, 'entry', 'entries')}`,
@@ -18,15 +18,23 @@ export function fecReport(imported: FecImported, seconds: number, config: Config
     `read as ${imported.encoding} in ${seconds.toFixed(1)} s`,
   ]
   return [
-    `Folder ${imported.folderId} (${folder}), firm ${imported.firmId}`,
+    folderLine(imported),
     `Exercice ${imported.exerciceId}, ${period.start} to ${period.end}${byDates}`,
     loaded.join(', '),
-    `Debit ${inUnits(imported.debit)}, credit ${inUnits(imported.credit)}`,
+    sums(imported),
     `${counted(lettered, 'lettered line')}: ${letteredLines.complete} complete, ${letteredLines.partial} partial`,
     ...replaced(imported),
     ...departures(imported),
     ...nextSteps(config, imported.folderId, imported.exerciceId),
   ]
+}
+
+export function folderLine({ folderId, name, created, firmId }: ImportedFolder): string {
+  return `Folder ${folderId} (${name}${created ? ', new' : ''}), firm ${firmId}`
+}
+
+export function sums({ debit, credit }: ImportedFolder): string {
+  return `Debit ${inUnits(debit)}, credit ${inUnits(credit)}`
 }
 
 export function differences({ inserted, updated, deleted }: Replacement): string {
@@ -52,7 +60,7 @@ type CountedSentence = [count: number, sentence: string]
 /** One sentence for each kind of departure from the file, in the order in which they matter to its reader. */
 function departures(imported: FecImported): string[] {
   const { period, unbalancedEntries, movedOpeningLines, entriesWithoutValidDate: undated } = imported
-  const { renumberedAccounts: renumbered, auxiliaryLines, filedColumns, attachments } = imported
+  const { renumberedAccounts: accounts, auxiliaryLines, filedColumns, attachments } = imported
   const { mixedCurrencyEntries: mixed, unknownPaymentLines: payments } = imported
   const [their, them] = undated === 1 ? ['its', 'it'] : ['their', 'them']
   const sentences: CountedSentence[] = [
@@ -76,10 +84,8 @@ function departures(imported: FecImported): string[] {
           .join(', '),
     ],
     [
-      renumbered.length,
-      `${counted(renumbered.length, 'account')} could not get the number of the file: ${someOf(
-        renumbered.map(({ filed, number }) => `${filed} is ${number}`),
-      )}`,
+      accounts.length,
+      `${counted(accounts.length, 'account')} could not get the number of the file: ${renumbered(accounts)}`,
     ],
     [filedColumns.length, `Columns beyond the 18 of the standard, kept by name: ${filedColumns.join(', ')}`],
     [
@@ -137,7 +143,9 @@ export function counted(number: number, one: string, many = `${one}s`): string {
 
 const shownMax = 10
 
-export function someOf(texts: string[]): string {
-  const more = texts.length - shownMax
-  return texts.slice(0, shownMax).join(', ') + (more > 0 ? ` and ${more.toLocaleString('en')} more` : '')
+/** The first of them, each with the number it got. */
+export function renumbered(accounts: FecImported['renumberedAccounts']): string {
+  const more = accounts.length - shownMax
+  const shown = accounts.slice(0, shownMax).map(({ filed, number }) => `${filed} is ${number}`)
+  return shown.join(', ') + (more > 0 ? ` and ${more.toLocaleString('en')} more` : '')
 }

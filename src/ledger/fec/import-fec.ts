@@ -11,8 +11,6 @@
  * year on one day long after its end.
  */
 
-import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
 import type pg from 'pg'
 import {
   checkEncoding,
@@ -26,8 +24,13 @@ import type { Period } from '../../formats/rows.ts'
 import { rememberLetterings } from '../events.sql.ts'
 import { countingIds, IdSource } from '../ids.ts'
 import { EntryWriter } from '../import/entry-writer.ts'
-import { type ImportOptions, type ImportProgress, inImportTransaction } from '../import/import-transaction.ts'
-import { fileSize } from '../import/source-file.ts'
+import {
+  type ImportedFolder,
+  type ImportOptions,
+  type ImportProgress,
+  inImportTransaction,
+} from '../import/import-transaction.ts'
+import { readSource, statSource } from '../import/source-file.ts'
 import { publishImport } from '../publish-import.ts'
 import { createFiledTables } from '../replace/replace.sql.ts'
 import { type FecReplacement, replaceExercice } from '../replace/replace.ts'
@@ -45,30 +48,23 @@ import { findOrCreateFolder, prepareExercice, type RequestedFolder } from './tar
  */
 export interface FecImportOptions extends ImportOptions<FecImported> {
   /** 9 or 14 digits. Default: taken from the file's name. */
-  siren?: string
+  siren?: string | undefined
   /** Fiscal year, `YYYY-MM-DD`. Default: from the file's name, else from the dates of its lines. */
-  start?: string
-  end?: string
+  start?: string | undefined
+  end?: string | undefined
   /** Default: detected. */
-  encoding?: FecEncoding
+  encoding?: FecEncoding | undefined
   /** Entries without a validation date await validation; otherwise they are validated on their own date. */
   drafts?: boolean
 }
 
-export interface FecImported extends FecCounts, Omit<EntryWriter['counts'], 'filled'> {
-  schemaId: string
-  firmId: string
-  folderId: string
-  folderName: string
-  folderCreated: boolean
+export interface FecImported extends ImportedFolder, FecCounts {
   exerciceId: string
   period: Period
   /** Whether the period was inferred from the dates of the lines. */
   isPeriodInferred: boolean
   encoding: FecEncoding
   encodingExample: EncodingChoice['example']
-  accounts: number
-  journals: number
   renumberedAccounts: FecBooks['renumberedAccounts']
   /** Lines whose auxiliary stays with the movement, by the root of their account. */
   auxiliaryLines: ReadonlyMap<string, number>
@@ -91,13 +87,11 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
   const name = readFileName(options.file)
   const knownPeriod = fiscalYear(name.end, options)
   const requested = requestedFolder(name, options)
-  const bytesTotal = await fileSize(options.file)
-  const { mtimeMs } = await stat(options.file)
-
+  const { mtimeMs } = await statSource(options.file)
   const { encoding, example: encodingExample } = await encodingOf(options)
   const problems = new FecProblems()
   const read = (step: ImportProgress['step'], findings?: FecFindings) =>
-    readLines(options, { encoding, bytesTotal, mtimeMs }, step, problems, findings)
+    readLines(options, encoding, mtimeMs, step, problems, findings)
   const period = knownPeriod ?? (await fiscalYearOf(read('dating')))
   const survey = new FecSurvey(period, problems)
   for await (const lines of read('checking')) for (const line of lines) survey.add(line)
@@ -120,7 +114,7 @@ async function load(
 ): Promise<Omit<FecImported, 'encoding' | 'encodingExample' | 'period' | 'isPeriodInferred'>> {
   const ids = new IdSource(client)
   const folder = await findOrCreateFolder(client, ids, requested)
-  const { schemaId, firmId, folderId, name: folderName, currency, created: folderCreated } = folder
+  const { schemaId, folderId, currency, created: folderCreated } = folder
   const { exerciceId, isNew, isReplaced } = await prepareExercice(client, ids, folder, survey.period, replace)
   const books = await loadFecBooks(client, ids, folder, survey)
   const findings = new FecFindings()
@@ -157,11 +151,7 @@ async function load(
     changed: isReplaced ? exerciceId : undefined,
   })
   return {
-    ...{ schemaId, firmId, folderId, folderName, folderCreated, exerciceId },
-    ...counts,
-    ...entries.counts,
-    isScattered,
-    replacement,
+    ...{ ...folder, exerciceId, ...counts, ...entries.counts, isScattered, replacement },
     accounts: survey.accounts.size,
     journals: survey.journals.size,
     renumberedAccounts: books.renumberedAccounts,
@@ -176,8 +166,6 @@ function requestedFolder(name: FecFileName, options: FecImportOptions): Requeste
   const siren = options.siren ?? name.siren
   if (siren !== undefined && !/^(\d{9}|\d{14})$/.test(siren))
     throw new Error(`--siren must be 9 digits (or 14, a SIRET), not "${siren}"`)
-  if (options.folderId !== undefined && options.name !== undefined)
-    throw new Error('--folder names an existing folder, --name a new one: give only one of them')
   // A SIRET names an establishment of the company whose SIREN it begins with, and a FEC belongs to a company.
   const identity = siren?.slice(0, 9) ?? name.reference ?? options.name
   return {
@@ -191,11 +179,10 @@ function requestedFolder(name: FecFileName, options: FecImportOptions): Requeste
 }
 
 async function encodingOf({ file, encoding }: FecImportOptions): Promise<EncodingChoice> {
-  const bytes = () => createReadStream(file, { highWaterMark: readBytes })
-  const choice = encoding === undefined ? await detectEncoding(bytes()) : { encoding }
+  const choice = encoding === undefined ? await detectEncoding(readSource(file)) : { encoding }
   // Words may choose one that does not have every byte of the file. UTF-8 is chosen with other bytes on purpose.
   if (encoding !== undefined || choice.encoding !== 'utf-8')
-    await checkEncoding(bytes(), choice.encoding, encoding !== undefined)
+    await checkEncoding(readSource(file), choice.encoding, encoding !== undefined)
   return choice
 }
 
@@ -205,25 +192,22 @@ async function fiscalYearOf(batches: AsyncIterable<FecLine[]>): Promise<Period> 
   return days.fiscalYear()
 }
 
-/** Bytes per read, which also sets the size of the batches. */
-const readBytes = 256 * 1024
-
 const fileChanged = 'The file changed while it was imported: nothing was loaded, import it again'
 
 /** @throws {Error} if the file was modified after `mtimeMs`: an earlier pass may have read something else */
 async function* readLines(
-  options: FecImportOptions,
-  { encoding, bytesTotal, mtimeMs }: { encoding: FecEncoding; bytesTotal: number; mtimeMs: number },
+  { file, onProgress }: FecImportOptions,
+  encoding: FecEncoding,
+  mtimeMs: number,
   step: ImportProgress['step'],
   problems: FecProblems,
   findings?: FecFindings,
 ): AsyncGenerator<FecLine[]> {
-  const file = createReadStream(options.file, { highWaterMark: readBytes })
   let lines = 0
-  for await (const batch of parseFec(file, encoding, problems, findings)) {
-    if ((await stat(options.file)).mtimeMs !== mtimeMs) throw new Error(fileChanged)
-    yield batch
+  const bytes = readSource(file, (read) => onProgress?.({ step, ...read, lines }))
+  for await (const batch of parseFec(bytes, encoding, problems, findings)) {
+    if ((await statSource(file)).mtimeMs !== mtimeMs) throw new Error(fileChanged)
     lines += batch.length
-    options.onProgress?.({ step, bytes: file.bytesRead, bytesTotal, lines })
+    yield batch
   }
 }

@@ -17,7 +17,10 @@ import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
 import { inTransaction } from '../../db/pool.ts'
 import { analyzeLedger } from '../load.ts'
+import type { FolderTarget } from '../tenants.sql.ts'
+import type { EntryWriter } from './entry-writer.ts'
 import { applicationNames } from './other-writers.sql.ts'
+import type { ReadBytes } from './source-file.ts'
 
 /** Deadlocks after which an import begins again. */
 const repetitionsMax = 3
@@ -28,9 +31,9 @@ export interface ImportOptions<Imported> {
   /** Path of a regular file. */
   file: string
   /** Decimal digits; of an existing folder. */
-  folderId?: string
+  folderId?: string | undefined
   /** Name of a new folder. Default: that of the file. */
-  name?: string
+  name?: string | undefined
   /** Replaces what the folder, or the exercice of a FEC, holds. */
   replace?: boolean
   onProgress?: (progress: ImportProgress) => void
@@ -40,11 +43,18 @@ export interface ImportOptions<Imported> {
   onLoaded?: (imported: Imported) => void
 }
 
-export interface ImportProgress {
+/** What every import reports. */
+export interface ImportedFolder extends FolderTarget, Omit<EntryWriter['counts'], 'filled'> {
+  /** Whether the folder is new. */
+  created: boolean
+  /** Of the file. */
+  accounts: number
+  journals: number
+}
+
+export interface ImportProgress extends ReadBytes {
   /** `dating` only if the dates of the lines of a FEC determine the fiscal year. */
   step: 'dating' | 'checking' | 'reading' | 'loading'
-  bytes: number
-  bytesTotal: number
   /** Of the file; of a MAD file, its movements. */
   lines: number
 }

@@ -1,19 +1,25 @@
 /** Files that imports read. */
-import { createReadStream } from 'node:fs'
+import { createReadStream, type Stats } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { pipeline, type Readable } from 'node:stream'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
 
 /** @throws {Error} it is not there, not readable, or not a regular file */
-export async function fileSize(file: string): Promise<number> {
-  const found = await stat(file).catch((cause: unknown) => {
+export async function statSource(file: string): Promise<Stats> {
+  const stats = await stat(file).catch((cause: unknown) => {
     throw new Error(`The file ${file} cannot be read: check its path and permissions`, { cause })
   })
-  if (!found.isFile()) throw new Error(`${file} is not a regular file: save the ledger to one first`)
-  return found.size
+  if (!stats.isFile()) throw new Error(`${file} is not a regular file: save the ledger to one first`)
+  return stats
 }
 
-/** Bytes per read. */
+/** Bytes of the file, as it is stored. */
+export interface ReadBytes {
+  bytes: number
+  bytesTotal: number
+}
+
+/** Bytes per read, which also sets the size of batches. */
 const readBytes = 256 * 1024
 
 const compressions = [
@@ -23,13 +29,14 @@ const compressions = [
 
 /**
  * The bytes of a file, decompressed if it begins as gzip or zstd do; its name does not matter.
- * @param onRead called after each chunk with the bytes of the file read so far
- * @throws {Error} if a compressed file is damaged or cut
+ * @param onRead called after each chunk
+ * @throws {Error} if it cannot be read, or is compressed and damaged or cut
  */
 export async function* readSource(
   file: string,
-  onRead: (bytes: number) => void = () => {},
+  onRead: (read: ReadBytes) => void = () => {},
 ): AsyncGenerator<Buffer> {
+  const { size: bytesTotal } = await statSource(file)
   const compression = await compressionOf(file)
   const bytes = createReadStream(file, { highWaterMark: readBytes })
   const decompressor = compression?.decompress()
@@ -38,10 +45,10 @@ export async function* readSource(
   try {
     for await (const chunk of content) {
       yield chunk
-      onRead(bytes.bytesRead)
+      onRead({ bytes: bytes.bytesRead, bytesTotal })
     }
     // The zstd decompressor ignores what is no frame of its own, also a damaged frame after others.
-    const rest = compression?.name === 'zstd' ? (await fileSize(file)) - decompressor!.bytesWritten : 0
+    const rest = compression?.name === 'zstd' ? bytesTotal - decompressor!.bytesWritten : 0
     if (rest > 0)
       throw new Error(`The file ${file} is not a whole zstd file: its last ${rest} bytes are not zstd`)
   } catch (cause) {

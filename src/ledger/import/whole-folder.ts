@@ -8,7 +8,7 @@ import { countLedger, exerciceIds, type Folder, type FolderTarget } from '../ten
 import type { Books, IdOf } from './books.ts'
 import type { EntryWriter } from './entry-writer.ts'
 import { checkSiren, createTenantOf, folderWithId } from './folder-target.ts'
-import type { ImportOptions } from './import-transaction.ts'
+import type { ImportedFolder, ImportOptions } from './import-transaction.ts'
 
 export interface WholeImportOptions<Imported> extends ImportOptions<Imported> {
   /** IANA name, in which exercices were closed and entries created on their day. */
@@ -28,10 +28,7 @@ export interface PreparedFolder extends FolderTarget {
   former: string[] | undefined
 }
 
-/** What every import of a whole ledger reports. */
-export interface LoadedLedger extends PreparedFolder, Omit<EntryWriter['counts'], 'filled'> {
-  accounts: number
-  journals: number
+export interface LoadedLedger extends ImportedFolder {
   /** Earliest first. */
   exercices: (Period & { id: string })[]
 }
@@ -81,7 +78,8 @@ export async function endImport(
   { filled, ...counts }: EntryWriter['counts'],
   isByDifference: boolean,
 ): Promise<LoadedLedger> {
-  const { schemaId, folderId, created: folderCreated, former = [] } = folder
+  const { former = [], ...imported } = folder
+  const { schemaId, folderId, created: folderCreated } = folder
   const periods = exercices.map(({ id, startDate, endDate }) => ({
     ...{ id: idOf('exercices', id), start: startDate, end: endDate },
   }))
@@ -94,7 +92,7 @@ export async function endImport(
     changed: isByDifference ? null : undefined,
   })
   return {
-    ...folder,
+    ...imported,
     ...counts,
     accounts: accounts.length,
     journals: journals.length,

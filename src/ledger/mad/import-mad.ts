@@ -19,7 +19,7 @@ import { type IdTable, identities, keptIds, loadBooks, newIds } from '../import/
 import { EntryWriter } from '../import/entry-writer.ts'
 import { ImportRefused } from '../import/import-refused.ts'
 import { inImportTransaction } from '../import/import-transaction.ts'
-import { fileSize } from '../import/source-file.ts'
+import type { ReadBytes } from '../import/source-file.ts'
 import {
   endImport,
   type LoadedLedger,
@@ -64,13 +64,12 @@ export interface MadImported extends LoadedLedger {
  * @throws {Error} for unsuitable options and folders, and ids that are taken; says what to do; nothing is loaded
  */
 export async function importMad(pool: pg.Pool, options: MadImportOptions): Promise<MadImported> {
-  const bytesTotal = await fileSize(options.file)
   return refusing(options.file, async () => {
-    const books = await readBooks(options, bytesTotal)
+    const books = await readBooks(options)
     const unknown = new Map(books.problems.unknown)
     return inImportTransaction(pool, options, (client) => {
       books.problems.unknown = new Map(unknown)
-      return load(client, options, bytesTotal, books)
+      return load(client, options, books)
     })
   })
 }
@@ -80,25 +79,19 @@ function throwIfAny({ lines, isFull }: FileProblems): void {
   if (lines.length > 0) throw new ImportRefused([...lines, ...stopped], lines.length)
 }
 
-async function readBooks(options: MadImportOptions, bytesTotal: number): Promise<MadBooks> {
+async function readBooks({ file, onProgress }: MadImportOptions): Promise<MadBooks> {
   const books = new MadBooks()
   const items = new JsonItems((place) => placesBesideEntries.has(place))
   const hasAll = () => books.problems.isFull || booksPlaces.every((place) => items.complete.has(place))
-  const onRead = (bytes: number) => options.onProgress?.({ step: 'reading', bytes, bytesTotal, lines: 0 })
-  for await (const batch of readItems(options.file, items, onRead, hasAll))
-    for (const item of batch) books.take(item)
+  const onRead = (read: ReadBytes) => onProgress?.({ step: 'reading', ...read, lines: 0 })
+  for await (const batch of readItems(file, items, onRead, hasAll)) for (const item of batch) books.take(item)
   throwIfAny(books.problems)
   books.check(items.complete)
   throwIfAny(books.problems)
   return books
 }
 
-async function load(
-  client: pg.ClientBase,
-  options: MadImportOptions,
-  bytesTotal: number,
-  books: MadBooks,
-): Promise<MadImported> {
+async function load(client: pg.ClientBase, options: MadImportOptions, books: MadBooks): Promise<MadImported> {
   const { file, renumber = false, timeZone } = options
   if (!renumber) await lockKeptIds(client)
   const ids = new IdSource(client)
@@ -125,7 +118,7 @@ async function load(
   const writer = new EntryWriter(client, { key: folder, isCompared, isNumbered: !isReplaced })
   const entries = new MadEntries(books, idOf, await thirdPartyIds(client), writer)
   try {
-    await readEntries(entries, writer, options, bytesTotal, books)
+    await readEntries(entries, writer, options, books)
     await writer.end()
   } finally {
     await writer.settled()
@@ -161,13 +154,12 @@ async function readEntries(
   entries: MadEntries,
   writer: EntryWriter,
   { file, onProgress }: MadImportOptions,
-  bytesTotal: number,
   { problems }: MadBooks,
 ): Promise<void> {
   // With what is of neither reading, to be counted wherever it stands.
   const items = new JsonItems((place) => !placesBesideEntries.has(place))
-  const onRead = (bytes: number) =>
-    onProgress?.({ step: 'loading', bytes, bytesTotal, lines: writer.counts.movements })
+  const onRead = (read: ReadBytes) =>
+    onProgress?.({ step: 'loading', ...read, lines: writer.counts.movements })
   for await (const batch of readItems(file, items, onRead, () => problems.isFull))
     for (const item of batch) {
       if (item.place !== entriesPlace) problems.addUnknown(pathOf(item))

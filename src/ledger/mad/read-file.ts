@@ -3,7 +3,7 @@ import pg from 'pg'
 import type { Json } from '../../formats/items/any-json.ts'
 import { type FileItem, findTextError, JsonItems, JsonTextError } from '../../formats/mad/read/json-items.ts'
 import { ImportRefused } from '../import/import-refused.ts'
-import { readSource } from '../import/source-file.ts'
+import { type ReadBytes, readSource } from '../import/source-file.ts'
 import type { MadBooks } from './books.ts'
 import type { IdOfTable } from './kept-ids.sql.ts'
 
@@ -16,7 +16,7 @@ export const entriesPlace = 'data.entries'
 export async function* readItems(
   file: string,
   items: JsonItems,
-  onRead: (bytes: number) => void,
+  onRead: (read: ReadBytes) => void,
   isEnough: () => boolean = () => false,
 ): AsyncGenerator<FileItem[]> {
   for await (const text of decoded(file, onRead)) {
@@ -36,7 +36,7 @@ async function itemsIn(file: string, items: JsonItems, text: string): Promise<Fi
   }
 }
 
-async function* decoded(file: string, onRead: (bytes: number) => void): AsyncGenerator<string> {
+async function* decoded(file: string, onRead: (read: ReadBytes) => void): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let from = 0
   const decode = (bytes?: Uint8Array) => {

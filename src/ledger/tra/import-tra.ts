@@ -18,7 +18,7 @@ import { loadBooks, newIds } from '../import/books.ts'
 import { EntryWriter } from '../import/entry-writer.ts'
 import { ImportRefused } from '../import/import-refused.ts'
 import { inImportTransaction } from '../import/import-transaction.ts'
-import { fileSize, readSource } from '../import/source-file.ts'
+import { type ReadBytes, readSource } from '../import/source-file.ts'
 import {
   endImport,
   type LoadedLedger,
@@ -49,25 +49,17 @@ const problemsShown = 20
  * @throws {ImportRefused} problems in the file, with lines, columns and values; nothing is loaded
  * @throws {Error} for unsuitable options and folders; says what to do; nothing is loaded
  */
-export async function importTra(
-  pool: pg.Pool,
-  options: WholeImportOptions<TraImported>,
-): Promise<TraImported> {
-  const bytesTotal = await fileSize(options.file)
-  return inImportTransaction(pool, options, (client) => load(client, options, bytesTotal))
+export function importTra(pool: pg.Pool, options: WholeImportOptions<TraImported>): Promise<TraImported> {
+  return inImportTransaction(pool, options, (client) => load(client, options))
 }
 
-async function load(
-  client: pg.ClientBase,
-  options: WholeImportOptions<TraImported>,
-  bytesTotal: number,
-): Promise<TraImported> {
+async function load(client: pg.ClientBase, options: WholeImportOptions<TraImported>): Promise<TraImported> {
   const { file, onProgress, timeZone } = options
   const sums = new TraProblems()
   const check = new TraCheck(sums)
   const { problems } = check
   const parameters = new TraParameters(problems, timeZone)
-  const onRead = (bytes: number) => onProgress?.({ step: 'loading', bytes, bytesTotal, lines: check.lines })
+  const onRead = (read: ReadBytes) => onProgress?.({ step: 'loading', ...read, lines: check.lines })
   let ledger: Ledger | undefined
   try {
     for await (const lines of parseTra(readSource(file, onRead), problems)) {

@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import { parseDay } from '../../../formats/fec/fields.ts'
 
 export interface FecFileName {
-  /** Without folder and extension. */
+  /** Without folder and extensions. */
   stem: string
   /** Nine digits, not all zero. */
   siren: string | undefined
@@ -19,7 +19,7 @@ export interface FecFileName {
 
 /** The regulation prescribes `<SIREN>FEC<last day of the year, YYYYMMDD>.txt`. */
 export function readFileName(path: string): FecFileName {
-  const stem = basename(path).replace(/\.[^.]*$/, '')
+  const stem = basename(path).replace(/\.[^.]*(?:\.(?:gz|zst))?$/i, '')
   const [, digits, day = ''] = /^(\d+)FEC(\d{8})/i.exec(stem) ?? []
   const isUnknown = digits !== undefined && /^0+$/.test(digits)
   const siren = digits !== undefined && /^\d{9}$/.test(digits) && !isUnknown ? digits : undefined

@@ -10,7 +10,10 @@ import { isOpening, journalTypeByName } from './journals.ts'
  * @returns undefined if nothing determines the year
  * @throws {Error} that names the wrong option
  */
-export function fiscalYear(namedEnd: string | undefined, options: Partial<Period>): Period | undefined {
+export function fiscalYear(
+  namedEnd: string | undefined,
+  options: { [Option in keyof Period]?: string | undefined },
+): Period | undefined {
   for (const option of ['start', 'end'] as const)
     if (options[option] !== undefined && !isDay(options[option]))
       throw new Error(`--${option} must be a day such as 2023-12-31, not "${options[option]}"`)

@@ -1,0 +1,146 @@
+/** The commands `import fec`, `import mad` and `import tra`: their options, and one way to run them. */
+import { statSync } from 'node:fs'
+import type { Pool } from 'pg'
+import { command } from '../../../packages/terminal/src/command.ts'
+import type { Config } from '../../config.ts'
+import { fecEncodings } from '../../formats/fec/encoding.ts'
+import { importFec } from '../../ledger/fec/import-fec.ts'
+import type { ImportedFolder, ImportOptions } from '../../ledger/import/import-transaction.ts'
+import { importMad } from '../../ledger/mad/import-mad.ts'
+import { importTra } from '../../ledger/tra/import-tra.ts'
+import { checkLine } from '../terminal/check-line.ts'
+import { showFileProgress } from '../terminal/file-progress.ts'
+import type { StaffTerminal } from '../terminal/terminal.ts'
+import { recordAct, withDatabase } from '../with-database.ts'
+import { fecReport } from './fec-report.ts'
+import { madReport, traReport } from './ledger-reports.ts'
+
+const file = { help: 'plain, or compressed by gzip or zstd' }
+
+const ledgerOptions = {
+  folder: { value: 'id', help: 'an existing folder; otherwise a new one, in a firm and schema of its own' },
+  name: { value: 'name', help: 'of a new folder; that of the file otherwise' },
+  replace: { help: 'replace the whole ledger that the folder already holds' },
+} as const
+
+const importFecCommand = command({
+  name: 'import fec',
+  summary: 'load a fichier des écritures comptables into one folder and exercice, in one transaction',
+  arguments: {
+    file: { help: 'named as the regulation says (123456789FEC20231231.txt), or use the options below' },
+  },
+  options: {
+    folder: {
+      value: 'id',
+      help: 'an existing folder; otherwise the one with the same SIREN or number in the file name, or a new one',
+    },
+    name: { value: 'name', help: 'of a new folder' },
+    siren: { value: 'digits', help: 'of a new folder, 9 digits or a SIRET of 14' },
+    start: {
+      value: 'day',
+      help: 'first day of the fiscal year, YYYY-MM-DD; twelve months before its end otherwise',
+    },
+    end: {
+      value: 'day',
+      help: 'last day of the fiscal year; from the file name otherwise, or from the dates of its lines',
+    },
+    encoding: {
+      value: 'name',
+      choices: fecEncodings,
+      help: 'of the file; detected from its words otherwise',
+    },
+    replace: {
+      help: 'make the entries that the exercice holds those of the file, and write only what differs',
+    },
+    drafts: { help: 'entries without a validation date await validation' },
+  },
+  run: (terminal: StaffTerminal, { file, folder, ...options }) =>
+    importFile(
+      terminal,
+      file,
+      { folder, ...options },
+      {
+        act: 'import fec',
+        unit: 'lines',
+        load: (pool, given) => importFec(pool, { ...options, ...given }),
+        report: fecReport,
+        details: ({ exerciceId, movements }) => ({ exerciceId, lines: movements }),
+      },
+    ),
+})
+
+const importMadCommand = command({
+  name: 'import mad',
+  summary: 'load a full export in JSON (MAD) back into a folder, in one transaction',
+  arguments: { file },
+  options: {
+    ...ledgerOptions,
+    renumber: { help: 'give new ids to everything; otherwise the ids of the file are kept' },
+  },
+  run: (terminal: StaffTerminal, { file, renumber = false, ...options }) =>
+    importFile(terminal, file, options, {
+      act: 'import mad',
+      unit: 'movements',
+      load: (pool, given, { timeZone }) => importMad(pool, { ...given, renumber, timeZone }),
+      report: madReport,
+      details: ({ movements }) => ({ movements }),
+    }),
+})
+
+const importTraCommand = command({
+  name: 'import tra',
+  summary: 'load a TRA file into a folder, in one transaction, with new ids',
+  arguments: { file },
+  options: ledgerOptions,
+  run: (terminal: StaffTerminal, { file, ...options }) =>
+    importFile(terminal, file, options, {
+      act: 'import tra',
+      unit: 'lines',
+      load: (pool, given, { timeZone }) => importTra(pool, { ...given, timeZone }),
+      report: traReport,
+      details: ({ movements }) => ({ movements }),
+    }),
+})
+
+export const importCommands = [importFecCommand, importMadCommand, importTraCommand]
+
+interface Import<Imported> {
+  act: `import ${'fec' | 'mad' | 'tra'}`
+  /** What progress counts. */
+  unit: string
+  load(pool: Pool, given: ImportOptions<Imported>, config: Config): Promise<Imported>
+  report(imported: Imported, seconds: number, config: Config): string[]
+  /** For the audit. */
+  details(imported: Imported): object
+}
+
+async function importFile<Imported extends ImportedFolder>(
+  terminal: StaffTerminal,
+  file: string,
+  options: { folder?: string | undefined; name?: string | undefined; replace?: true | undefined },
+  { act, unit, load, report, details }: Import<Imported>,
+): Promise<void> {
+  const { folder, name, replace = false } = options
+  // Checked before a database is started.
+  if (name !== undefined) checkLine('--name', name)
+  if (folder !== undefined && name !== undefined)
+    throw new Error('--folder names an existing folder, --name a new one: give only one of them')
+  if (replace && folder === undefined && act !== 'import fec')
+    throw new Error('--replace replaces the ledger of a folder: name it by --folder')
+  if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`There is no file ${file}`)
+  await withDatabase(terminal, async ({ pool, config }) => {
+    const started = performance.now()
+    const given: ImportOptions<Imported> = {
+      ...{ file, folderId: folder, name, replace },
+      onProgress: showFileProgress(terminal, unit),
+      record: (client, imported) => {
+        const { schemaId, folderId } = imported
+        return recordAct(client, { act, schemaId, folderId, details: { ...details(imported), replace } })
+      },
+      onLoaded: (imported) => {
+        terminal.print(report(imported, (performance.now() - started) / 1000, config))
+      },
+    }
+    await load(pool, given, config)
+  })
+}
