@@ -1,6 +1,5 @@
 /** What the commands `import mad` and `import tra` print. */
 import type { Config } from '../../config.ts'
-import type { LoadedLedger } from '../../ledger/import/whole-folder.ts'
 import type { MadImported } from '../../ledger/mad/import-mad.ts'
 import type { TraImported } from '../../ledger/tra/import-tra.ts'
 import { nextSteps } from '../terminal/next-steps.ts'
@@ -57,7 +56,12 @@ const byName = (counts: ReadonlyMap<string, number>, what: string) =>
 const remarks = (all: Remark[]) =>
   all.filter(([count]) => count > 0).map(([count, what]) => `${what}: ${count.toLocaleString('en')}`)
 
-function report(imported: LoadedLedger, seconds: number, config: Config, further: string[]): string[] {
+function report(
+  imported: MadImported | TraImported,
+  seconds: number,
+  config: Config,
+  further: string[],
+): string[] {
   const { folderId, created, currency, exercices } = imported
   const loaded = [
     `${counted(imported.movements, 'movement')} in ${counted(imported.entries, 'entry', 'entries')}`,

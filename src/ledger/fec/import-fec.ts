@@ -24,23 +24,17 @@ import type { Period } from '../../formats/rows.ts'
 import { rememberLetterings } from '../events.sql.ts'
 import { countingIds, IdSource } from '../ids.ts'
 import { EntryWriter } from '../import/entry-writer.ts'
-import {
-  type ImportedFolder,
-  type ImportOptions,
-  type ImportProgress,
-  inImportTransaction,
-} from '../import/import-transaction.ts'
+import { type ImportOptions, type ImportProgress, inImportTransaction } from '../import/import-transaction.ts'
 import { readSource, statSource } from '../import/source-file.ts'
 import { publishImport } from '../publish-import.ts'
 import { createFiledTables } from '../replace/replace.sql.ts'
-import { type FecReplacement, replaceExercice } from '../replace/replace.ts'
-import { type FecBooks, loadFecBooks } from './books.ts'
-import { type FecCounts, FecEntries } from './entries.ts'
+import { replaceExercice } from '../replace/replace.ts'
+import { loadFecBooks } from './books.ts'
+import { FecEntries } from './entries.ts'
 import { fileExercice, findEarlierImports } from './import-fec.sql.ts'
-import { type FecFileName, readFileName } from './survey/file-name.ts'
 import { fiscalYear, LineDays } from './survey/fiscal-year.ts'
 import { FecSurvey } from './survey/survey.ts'
-import { findOrCreateFolder, prepareExercice, type RequestedFolder } from './target.ts'
+import { findOrCreateFolder, type NamedFolder, nameFolder, prepareExercice } from './target.ts'
 
 /**
  * The file is read more than once. Without a folder: the one with the same reference (SIREN, else the digits in the
@@ -58,24 +52,12 @@ export interface FecImportOptions extends ImportOptions<FecImported> {
   drafts?: boolean
 }
 
-export interface FecImported extends ImportedFolder, FecCounts {
-  exerciceId: string
+export type FecImported = Awaited<ReturnType<typeof load>> & {
   period: Period
   /** Whether the period was inferred from the dates of the lines. */
   isPeriodInferred: boolean
   encoding: FecEncoding
   encodingExample: EncodingChoice['example']
-  renumberedAccounts: FecBooks['renumberedAccounts']
-  /** Lines whose auxiliary stays with the movement, by the root of their account. */
-  auxiliaryLines: ReadonlyMap<string, number>
-  /** Columns beyond the 18 of the standard, in the order of the file. */
-  filedColumns: readonly string[]
-  /** Counts of what was read in another form than the standard's. */
-  findings: FecFindings
-  /** What was written, if the exercice held a ledger before. */
-  replacement: FecReplacement | undefined
-  /** Exercices of the folder that an earlier version imported, which kept less. */
-  earlierImports: Period[]
 }
 
 /**
@@ -84,9 +66,9 @@ export interface FecImported extends ImportedFolder, FecCounts {
  * @throws {Error} for unsuitable options, folders and exercices; says what to do; nothing is loaded
  */
 export async function importFec(pool: pg.Pool, options: FecImportOptions): Promise<FecImported> {
-  const name = readFileName(options.file)
-  const knownPeriod = fiscalYear(name.end, options)
-  const requested = requestedFolder(name, options)
+  const { replace = false, drafts = false } = options
+  const named = nameFolder(options.file, options)
+  const knownPeriod = fiscalYear(named.end, options)
   const { mtimeMs } = await statSource(options.file)
   const { encoding, example: encodingExample } = await encodingOf(options)
   const problems = new FecProblems()
@@ -99,7 +81,8 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
 
   const isPeriodInferred = knownPeriod === undefined
   return inImportTransaction(pool, options, async (client) => {
-    const loaded = await load(client, survey, requested, options, (findings) => read('loading', findings))
+    const findings = new FecFindings()
+    const loaded = await load(client, survey, named, replace, drafts, findings, read('loading', findings))
     return { ...loaded, encoding, encodingExample, period, isPeriodInferred }
   })
 }
@@ -108,16 +91,17 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
 async function load(
   client: pg.ClientBase,
   survey: FecSurvey,
-  requested: RequestedFolder,
-  { replace = false, drafts = false }: FecImportOptions,
-  read: (findings: FecFindings) => AsyncIterable<FecLine[]>,
-): Promise<Omit<FecImported, 'encoding' | 'encodingExample' | 'period' | 'isPeriodInferred'>> {
+  named: NamedFolder,
+  replace: boolean,
+  drafts: boolean,
+  findings: FecFindings,
+  batches: AsyncIterable<FecLine[]>,
+) {
   const ids = new IdSource(client)
-  const folder = await findOrCreateFolder(client, ids, requested)
+  const folder = await findOrCreateFolder(client, ids, named)
   const { schemaId, folderId, currency, created: folderCreated } = folder
   const { exerciceId, isNew, isReplaced } = await prepareExercice(client, ids, folder, survey.period, replace)
   const books = await loadFecBooks(client, ids, folder, survey)
-  const findings = new FecFindings()
   if (isReplaced) {
     await rememberLetterings(client, folder, exerciceId)
     await createFiledTables(client)
@@ -130,7 +114,7 @@ async function load(
     isNumbered: false,
   })
   const entries = new FecEntries(survey, { books, exerciceId, currency, findings, drafts }, writer)
-  await entries.load(read(findings))
+  await entries.load(batches)
   const { filled, ...counts } = writer.counts
   if (counts.movements !== survey.lines || counts.debit !== survey.debit || counts.credit !== survey.credit)
     throw new Error(fileChanged)
@@ -151,30 +135,19 @@ async function load(
     changed: isReplaced ? exerciceId : undefined,
   })
   return {
-    ...{ ...folder, exerciceId, ...counts, ...entries.counts, isScattered, replacement },
+    ...{ ...folder, exerciceId, ...counts, ...entries.counts, isScattered },
     accounts: survey.accounts.size,
     journals: survey.journals.size,
     renumberedAccounts: books.renumberedAccounts,
     auxiliaryLines: survey.auxiliaryLines,
+    /** Columns beyond the 18 of the standard, in the order of the file. */
     filedColumns,
+    /** Counts of what was read in another form than the standard's. */
     findings,
+    /** What was written, if the exercice held a ledger before. */
+    replacement,
+    /** Exercices of the folder that an earlier version imported, which kept less. */
     earlierImports: await findEarlierImports(client, folder),
-  }
-}
-
-function requestedFolder(name: FecFileName, options: FecImportOptions): RequestedFolder {
-  const siren = options.siren ?? name.siren
-  if (siren !== undefined && !/^(\d{9}|\d{14})$/.test(siren))
-    throw new Error(`--siren must be 9 digits (or 14, a SIRET), not "${siren}"`)
-  // A SIRET names an establishment of the company whose SIREN it begins with, and a FEC belongs to a company.
-  const identity = siren?.slice(0, 9) ?? name.reference ?? options.name
-  return {
-    id: options.folderId,
-    reference: identity ?? name.stem,
-    isIdentified: identity !== undefined,
-    name: options.name,
-    fallbackName: name.stem,
-    siren,
   }
 }
 

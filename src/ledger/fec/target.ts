@@ -1,6 +1,8 @@
-/** Finds or creates the folder of an import and the exercice in it. */
+/** The folder of an import, which its options or the name of the file tell, and the exercice in it. */
 
+import { basename } from 'node:path'
 import type { ClientBase } from 'pg'
+import { parseDay } from '../../formats/fec/fields.ts'
 import type { Period } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
 import { keptIds, loadBooks, noBooks } from '../import/books.ts'
@@ -8,18 +10,42 @@ import { checkSiren, createTenantOf, folderWithId } from '../import/folder-targe
 import { type FolderTarget, findFoldersByReference } from '../tenants.sql.ts'
 import { findExercicesWithin, lockReference } from './import-fec.sql.ts'
 
-export interface RequestedFolder {
+export interface NamedFolder {
   /** Absent: the folder with the reference, or a new one. */
   id: string | undefined
   reference: string
   /** Whether the reference identifies the company. A file name such as ledger.txt does not. */
   isIdentified: boolean
-  /** Name of a new folder, its firm and its schema. */
+  /** Name of a new folder, its firm and its schema. Default: that of the file, without its endings. */
   name: string | undefined
-  /** Used if no name is given. */
-  fallbackName: string
+  stem: string
   /** 9 or 14 digits. */
   siren: string | undefined
+  /** Last day of the fiscal year by the name of the file, `YYYY-MM-DD`. */
+  end: string | undefined
+}
+
+/**
+ * The regulation prescribes `<SIREN>FEC<last day of the year, YYYYMMDD>.txt`. The digits before `FEC` identify the ledger
+ * again or, if they are all zero (an anonymized company), the whole name, which contains the year too.
+ * @throws {Error} if the SIREN of the options is none
+ */
+export function nameFolder(
+  file: string,
+  options: { siren?: string | undefined; folderId?: string | undefined; name?: string | undefined },
+): NamedFolder {
+  const stem = basename(file).replace(/\.[^.]*(?:\.(?:gz|zst))?$/i, '')
+  const [, digits, day = ''] = /^(\d+)FEC(\d{8})/i.exec(stem) ?? []
+  const isUnknown = digits !== undefined && /^0+$/.test(digits)
+  const siren = options.siren ?? (/^\d{9}$/.test(digits ?? '') && !isUnknown ? digits : undefined)
+  if (siren !== undefined && !/^(\d{9}|\d{14})$/.test(siren))
+    throw new Error(`--siren must be 9 digits (or 14, a SIRET), not "${siren}"`)
+  // A SIRET names an establishment of the company whose SIREN it begins with, and a FEC belongs to a company.
+  const identity = siren?.slice(0, 9) ?? (isUnknown ? stem : digits) ?? options.name
+  return {
+    ...{ id: options.folderId, reference: identity ?? stem, isIdentified: identity !== undefined },
+    ...{ name: options.name, stem, siren, end: parseDay(day)?.day },
+  }
 }
 
 /**
@@ -27,42 +53,45 @@ export interface RequestedFolder {
  * next year's file joins this year's. A new folder gets its own firm and schema.
  * @throws {Error} if no folder has this id, several have this reference, or the folder may belong to another company
  */
-export async function findOrCreateFolder(client: ClientBase, ids: IdSource, requested: RequestedFolder) {
-  const folder = await findFolder(client, requested)
-  if (folder !== undefined) {
-    refuseOtherCompany(folder, requested)
-    return { ...folder, created: false }
+export async function findOrCreateFolder(
+  client: ClientBase,
+  ids: IdSource,
+  named: NamedFolder,
+): Promise<FolderTarget & { created: boolean }> {
+  const { reference, siren = null } = named
+  let { id } = named
+  if (id === undefined) {
+    await lockReference(client, reference)
+    const [first, ...others] = await findFoldersByReference(client, reference)
+    if (first === undefined) {
+      const name = named.name ?? named.stem
+      return {
+        ...(await createTenantOf(client, ids, name, { name, reference, siret: siren })),
+        created: true,
+      }
+    }
+    if (others.length > 0) {
+      const list = [first, ...others].map((folder) => `${folder.id} (${folder.name})`).join(', ')
+      throw new Error(`Several folders have the reference ${reference}: choose one with --folder: ${list}`)
+    }
+    id = first.id
   }
-  const { name = requested.fallbackName, reference, siren = null } = requested
-  return { ...(await createTenantOf(client, ids, name, { name, reference, siret: siren })), created: true }
-}
-
-async function findFolder(client: ClientBase, requested: RequestedFolder): Promise<FolderTarget | undefined> {
-  if (requested.id !== undefined) return folderWithId(client, requested.id)
-  await lockReference(client, requested.reference)
-  const found = await findFoldersByReference(client, requested.reference)
-  if (found.length > 1) {
-    const list = found.map((folder) => `${folder.id} (${folder.name})`).join(', ')
-    throw new Error(
-      `Several folders have the reference ${requested.reference}: choose one with --folder: ${list}`,
-    )
-  }
-  return found[0] && folderWithId(client, found[0].id)
+  const folder = await folderWithId(client, id)
+  checkSiren(folder, siren, `--siren ${folder.siret} if it does belong to that company`)
+  // Naming the folder by id is a decision.
+  if (named.id === undefined) refuseUnknownCompany(folder, named)
+  return { ...folder, created: false }
 }
 
 /** The books of two companies in one folder could not be separated again. */
-function refuseOtherCompany(folder: FolderTarget, requested: RequestedFolder): void {
-  const { folderId, name, siret } = folder
-  checkSiren(folder, requested.siren, `--siren ${siret} if it does belong to that company`)
-  // Naming the folder by id is a decision.
-  if (requested.id !== undefined) return
-  const isNamedOtherwise =
-    requested.siren === undefined && requested.name !== undefined && requested.name !== name
-  if (requested.isIdentified && !isNamedOtherwise) return
+function refuseUnknownCompany({ folderId, name }: FolderTarget, named: NamedFolder): void {
+  const { reference, isIdentified } = named
+  const isNamedOtherwise = named.siren === undefined && named.name !== undefined && named.name !== name
+  if (isIdentified && !isNamedOtherwise) return
   throw new Error(
-    `A folder with the reference ${requested.reference} exists: ${folderId} (${name}), but nothing shows ` +
+    `A folder with the reference ${reference} exists: ${folderId} (${name}), but nothing shows ` +
       `that this ledger belongs to the same company. If it does, give --folder ${folderId}; if not, give the --siren ` +
-      `of its company${requested.isIdentified ? '' : ', or a --name for a folder of its own'}`,
+      `of its company${isIdentified ? '' : ', or a --name for a folder of its own'}`,
   )
 }
 
@@ -76,26 +105,23 @@ export async function prepareExercice(
   client: ClientBase,
   ids: IdSource,
   folder: FolderTarget,
-  period: Period,
+  { start, end }: Period,
   replace: boolean,
 ): Promise<{ exerciceId: string; isNew: boolean; isReplaced: boolean }> {
-  const within = await findExercicesWithin(client, folder, period.start, period.end)
-  const other = within.find(({ start, end }) => start !== period.start || end !== period.end)
-  const days = `${period.start} to ${period.end}`
-  if (other !== undefined) {
-    const exists = `folder ${folder.folderId} already has the exercice ${other.start} to ${other.end}`
+  const within = await findExercicesWithin(client, folder, start, end)
+  const other = within.find((exercice) => exercice.start !== start || exercice.end !== end)
+  const days = `${start} to ${end}`
+  if (other !== undefined)
     throw new Error(
-      `The fiscal year ${days} overlaps: ${exists}. Give --start and --end, or another --folder`,
+      `The fiscal year ${days} overlaps: folder ${folder.folderId} already has the exercice ` +
+        `${other.start} to ${other.end}. Give --start and --end, or another --folder`,
     )
-  }
-  const same = within[0]
+  const [same] = within
   if (same === undefined) {
     await ids.reserve(1)
-    const id = ids.next()
-    const { start: startDate, end: endDate } = period
-    const rows = { ...noBooks(), exercices: [{ id, startDate, endDate, lettering: 'MONO' as const }] }
-    await loadBooks(client, folder, rows, keptIds, false)
-    return { exerciceId: id, isNew: true, isReplaced: false }
+    const exercice = { id: ids.next(), startDate: start, endDate: end, lettering: 'MONO' as const }
+    await loadBooks(client, folder, { ...noBooks(), exercices: [exercice] }, keptIds, false)
+    return { exerciceId: exercice.id, isNew: true, isReplaced: false }
   }
   const holder = `Folder ${folder.folderId} (${folder.name})`
   if (same.closed)

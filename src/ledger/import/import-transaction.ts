@@ -27,7 +27,8 @@ const repetitionsMax = 3
 /** The other writer wakes up meanwhile and locks the folder: an import that began at once could be there before it again. */
 const pauseMs = 500
 
-export interface ImportOptions<Imported> {
+/** What is to be imported, and where. */
+export interface ImportRequest {
   /** Path of a regular file. */
   file: string
   /** Decimal digits; of an existing folder. */
@@ -37,6 +38,9 @@ export interface ImportOptions<Imported> {
   /** Replaces what the folder, or the exercice of a FEC, holds. */
   replace?: boolean
   onProgress?: (progress: ImportProgress) => void
+}
+
+export interface ImportOptions<Imported> extends ImportRequest {
   /** The last statements of the transaction: what else belongs to the import. */
   record?: (client: pg.ClientBase, imported: Imported) => Promise<void>
   /** Called after the commit. Only statistics follow, which may fail or be interrupted without harm. */

@@ -8,9 +8,9 @@ import { countLedger, exerciceIds, type Folder, type FolderTarget } from '../ten
 import type { Books, IdOf } from './books.ts'
 import type { EntryWriter } from './entry-writer.ts'
 import { checkSiren, createTenantOf, folderWithId } from './folder-target.ts'
-import type { ImportedFolder, ImportOptions } from './import-transaction.ts'
+import type { ImportedFolder, ImportRequest } from './import-transaction.ts'
 
-export interface WholeImportOptions<Imported> extends ImportOptions<Imported> {
+export interface LedgerRequest extends ImportRequest {
   /** IANA name, in which exercices were closed and entries created on their day. */
   timeZone: string
 }
@@ -28,7 +28,7 @@ export interface PreparedFolder extends FolderTarget {
   former: string[] | undefined
 }
 
-export interface LoadedLedger extends ImportedFolder {
+interface ImportedLedger extends ImportedFolder {
   /** Earliest first. */
   exercices: (Period & { id: string })[]
 }
@@ -40,7 +40,7 @@ export interface LoadedLedger extends ImportedFolder {
 export async function prepareFolder(
   client: ClientBase,
   ids: IdSource,
-  { folderId, name, replace }: Pick<ImportOptions<never>, 'folderId' | 'name' | 'replace'>,
+  { folderId, name, replace }: ImportRequest,
   { firmName, folder: ofFile }: NewFolder,
 ): Promise<PreparedFolder> {
   if (folderId === undefined) {
@@ -77,7 +77,7 @@ export async function endImport(
   idOf: IdOf,
   { filled, ...counts }: EntryWriter['counts'],
   isByDifference: boolean,
-): Promise<LoadedLedger> {
+): Promise<ImportedLedger> {
   const { former = [], ...imported } = folder
   const { schemaId, folderId, created: folderCreated } = folder
   const periods = exercices.map(({ id, startDate, endDate }) => ({

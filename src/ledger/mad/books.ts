@@ -58,7 +58,7 @@ export class MadBooks {
     sections: new Map<string, FileSection>(),
     exercices: new Map<string, FileExercice>(),
   }
-  /** What the report counts, with what the entries add (import-mad.ts). */
+  /** Addresses whose full name is not made of their parts, and exercices whose duration is not that of their days. */
   readonly counts = { fullNames: 0, durations: 0 }
   /** Accounts of employees without data, in a file that was made for a token without the group `employees`. */
   readonly hiddenEmployees: string[] = []

@@ -14,7 +14,7 @@ export class MadEntries {
   readonly #idOf: IdOf
   readonly #thirdParties: ReadonlyMap<string, string>
   readonly #writer: EntryWriter
-  /** What the report counts. */
+  /** Entries that do not balance, and those that name a partner which is not registered here. */
   readonly counts = { unbalancedEntries: 0, unknownSenders: 0 }
   /** Of entries without a rate. */
   readonly currencies = new Set<string>()

@@ -18,17 +18,11 @@ import { IdSource } from '../ids.ts'
 import { type IdTable, identities, keptIds, loadBooks, newIds } from '../import/books.ts'
 import { EntryWriter } from '../import/entry-writer.ts'
 import { ImportRefused } from '../import/import-refused.ts'
-import { inImportTransaction } from '../import/import-transaction.ts'
+import { type ImportOptions, inImportTransaction } from '../import/import-transaction.ts'
 import type { ReadBytes } from '../import/source-file.ts'
-import {
-  endImport,
-  type LoadedLedger,
-  type NewFolder,
-  prepareFolder,
-  type WholeImportOptions,
-} from '../import/whole-folder.ts'
+import { endImport, type LedgerRequest, type NewFolder, prepareFolder } from '../import/whole-folder.ts'
 import { createFiledTables } from '../replace/replace.sql.ts'
-import { fillFolder, type Replacement, replaceFolder } from '../replace/replace.ts'
+import { fillFolder, replaceFolder } from '../replace/replace.ts'
 import { booksPlaces, MadBooks, placesBesideEntries } from './books.ts'
 import { MadEntries } from './entries.ts'
 import { setCurrency, thirdPartyIds } from './import-mad.sql.ts'
@@ -37,26 +31,13 @@ import { entriesPlace, pathOfId, readItems, refusing } from './read-file.ts'
 import { createFiledBooks, endBooks, keepEmployees, knownBooks, writeBooks } from './replace-books.sql.ts'
 
 /** A folder that is replaced keeps what does not differ. Without one: a new folder. */
-export interface MadImportOptions extends WholeImportOptions<MadImported> {
+interface MadRequest extends LedgerRequest {
   /** Gives new ids to everything that the folder does not have. Otherwise the ids of the file are kept. */
   renumber?: boolean
 }
 
-export interface MadImported extends LoadedLedger {
-  /** What was written, if the folder held a ledger before. `books` counts rows of accounts, journals and so on. */
-  replacement: (Replacement & { books: number }) | undefined
-  unbalancedEntries: number
-  /** Entries that name a partner which is not registered here. */
-  unknownSenders: number
-  /** Addresses whose full name is not made of their parts. */
-  fullNames: number
-  /** Employees without data, in a file that was made for a token without the group `employees`. */
-  hiddenEmployees: number
-  /** Exercices whose duration is not that of their days. */
-  durations: number
-  /** How often members occur that are not of the format, by their path. */
-  unknownMembers: ReadonlyMap<string, number>
-}
+export type MadImported = Awaited<ReturnType<typeof load>>
+export type MadImportOptions = MadRequest & ImportOptions<MadImported>
 
 /**
  * @param pool connects as the owner of the tables
@@ -79,7 +60,7 @@ function throwIfAny({ lines, isFull }: FileProblems): void {
   if (lines.length > 0) throw new ImportRefused([...lines, ...stopped], lines.length)
 }
 
-async function readBooks({ file, onProgress }: MadImportOptions): Promise<MadBooks> {
+async function readBooks({ file, onProgress }: MadRequest): Promise<MadBooks> {
   const books = new MadBooks()
   const items = new JsonItems((place) => placesBesideEntries.has(place))
   const hasAll = () => books.problems.isFull || booksPlaces.every((place) => items.complete.has(place))
@@ -91,7 +72,7 @@ async function readBooks({ file, onProgress }: MadImportOptions): Promise<MadBoo
   return books
 }
 
-async function load(client: pg.ClientBase, options: MadImportOptions, books: MadBooks): Promise<MadImported> {
+async function load(client: pg.ClientBase, options: MadRequest, books: MadBooks) {
   const { file, renumber = false, timeZone } = options
   if (!renumber) await lockKeptIds(client)
   const ids = new IdSource(client)
@@ -137,7 +118,9 @@ async function load(client: pg.ClientBase, options: MadImportOptions, books: Mad
   return {
     ...(await endImport(client, folder, rows, idOf, writer.counts, isReplaced)),
     ...{ ...books.counts, ...entries.counts, hiddenEmployees: books.hiddenEmployees.length },
+    /** How often members occur that are not of the format, by their path. */
     unknownMembers: books.problems.unknown,
+    /** What was written, if the folder held a ledger before. `books` counts rows of accounts, journals and so on. */
     replacement: written && { ...written, books: writtenBooks },
   }
 }
@@ -153,7 +136,7 @@ function newFolder(books: MadBooks): NewFolder {
 async function readEntries(
   entries: MadEntries,
   writer: EntryWriter,
-  { file, onProgress }: MadImportOptions,
+  { file, onProgress }: MadRequest,
   { problems }: MadBooks,
 ): Promise<void> {
   // With what is of neither reading, to be counted wherever it stands.

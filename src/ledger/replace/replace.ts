@@ -40,8 +40,6 @@ export interface Replacement {
   inserted: RowCounts
 }
 
-export type FecReplacement = Awaited<ReturnType<typeof replaceExercice>>
-
 /** To be called once the loader has filled the tables of `createFiledTables`. @param lines of the file */
 export async function replaceExercice(client: ClientBase, exercice: Replaced, lines: number) {
   await createMatches(client)

@@ -36,7 +36,10 @@ export class TraEntries {
   #movement: NewMovement | undefined
   /** Shares by axis, as amounts in euro. */
   readonly #shares = new Map<string, [section: string, amount: bigint][]>()
-  /** What the report counts. */
+  /**
+   * Entries that are no drafts and have no day of validation, and lines of third parties that have no account of their
+   * own.
+   */
   readonly counts = { blankValidDates: 0, thirdPartyLines: 0 }
 
   /**

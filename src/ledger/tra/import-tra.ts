@@ -17,29 +17,15 @@ import { IdSource } from '../ids.ts'
 import { loadBooks, newIds } from '../import/books.ts'
 import { EntryWriter } from '../import/entry-writer.ts'
 import { ImportRefused } from '../import/import-refused.ts'
-import { inImportTransaction } from '../import/import-transaction.ts'
+import { type ImportOptions, inImportTransaction } from '../import/import-transaction.ts'
 import { type ReadBytes, readSource } from '../import/source-file.ts'
-import {
-  endImport,
-  type LoadedLedger,
-  prepareFolder,
-  type WholeImportOptions,
-} from '../import/whole-folder.ts'
+import { endImport, type LedgerRequest, prepareFolder } from '../import/whole-folder.ts'
 import { deleteLedger } from '../tenants.sql.ts'
-import { type TraBooks, traBooks } from './books.ts'
+import { traBooks } from './books.ts'
 import { TraEntries } from './entries.ts'
 import { TraParameters } from './parameters.ts'
 
-export interface TraImported extends LoadedLedger, Pick<TraBooks, 'renumberedAccounts' | 'banksLeftOut'> {
-  /** Entries and shares that do not add up. */
-  wrongSums: number
-  /** Entries that are no drafts and have no day of validation. */
-  blankValidDates: number
-  /** Lines of third parties that have no account of their own. */
-  thirdPartyLines: number
-  /** Lines with a value that is not read, or not as it is, by record and field. */
-  unread: ReadonlyMap<string, number>
-}
+export type TraImported = Awaited<ReturnType<typeof load>>
 
 /** Problems named in a refusal. */
 const problemsShown = 20
@@ -49,11 +35,14 @@ const problemsShown = 20
  * @throws {ImportRefused} problems in the file, with lines, columns and values; nothing is loaded
  * @throws {Error} for unsuitable options and folders; says what to do; nothing is loaded
  */
-export function importTra(pool: pg.Pool, options: WholeImportOptions<TraImported>): Promise<TraImported> {
+export function importTra(
+  pool: pg.Pool,
+  options: LedgerRequest & ImportOptions<TraImported>,
+): Promise<TraImported> {
   return inImportTransaction(pool, options, (client) => load(client, options))
 }
 
-async function load(client: pg.ClientBase, options: WholeImportOptions<TraImported>): Promise<TraImported> {
+async function load(client: pg.ClientBase, options: LedgerRequest) {
   const { file, onProgress, timeZone } = options
   const sums = new TraProblems()
   const check = new TraCheck(sums)
@@ -90,7 +79,10 @@ async function load(client: pg.ClientBase, options: WholeImportOptions<TraImport
   const { renumberedAccounts, banksLeftOut } = books
   return {
     ...(await endImport(client, folder, books.rows, idOf, writer.counts, false)),
-    ...{ ...entries.counts, wrongSums: sums.count, renumberedAccounts, banksLeftOut },
+    ...{ ...entries.counts, renumberedAccounts, banksLeftOut },
+    /** Entries and shares that do not add up. */
+    wrongSums: sums.count,
+    /** Lines with a value that is not read, or not as it is, by record and field. */
     unread: parameters.unread.counts,
   }
 }
@@ -100,7 +92,7 @@ type Ledger = Awaited<ReturnType<typeof openLedger>>
 /** Prepares the folder, and loads what entries refer to. */
 async function openLedger(
   client: pg.ClientBase,
-  options: WholeImportOptions<TraImported>,
+  options: LedgerRequest,
   parameters: TraParameters,
   problems: TraProblems,
 ) {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { createOwnerPool, createPool } from '../../../src/db/pool.ts'
-import type { WholeImportOptions } from '../../../src/ledger/import/whole-folder.ts'
+import type { LedgerRequest } from '../../../src/ledger/import/whole-folder.ts'
 import { importMad, type MadImported, type MadImportOptions } from '../../../src/ledger/mad/import-mad.ts'
 import { importTra, type TraImported } from '../../../src/ledger/tra/import-tra.ts'
 import { createTestDatabase, type TestDatabase } from '../servers/database.ts'
@@ -17,10 +17,7 @@ export interface ImportStage {
   /** Writes a file. @returns its path */
   written(bytes: Uint8Array | string, name?: string): Promise<string>
   importMad(bytes: Uint8Array | string, options?: Partial<MadImportOptions>): Promise<MadImported>
-  importTra(
-    bytes: Uint8Array | string,
-    options?: Partial<WholeImportOptions<TraImported>>,
-  ): Promise<TraImported>
+  importTra(bytes: Uint8Array | string, options?: Partial<LedgerRequest>): Promise<TraImported>
   close(): Promise<void>
 }
 
