@@ -1,78 +1,39 @@
 /** The columns of a FEC, and the first line, which names, separates and orders them. */
+import described from './columns.json' with { type: 'json' }
 import { quotedFields } from './fields.ts'
 import { type StandardColumn, standardColumns } from './lines/standard-columns.ts'
 import { FecError, FecProblems } from './problem.ts'
 
+/** The first pair, or the second. */
 const amountColumns = ['Debit', 'Credit', 'Montant', 'Sens'] as const
 /** For ledgers kept on a cash basis, beyond the 18 of the standard; any file may have any of them. */
 const optional = ['DateRglt', 'ModeRglt', 'NatOp', 'IdClient'] as const
 
-export type FecColumn = StandardColumn | (typeof amountColumns)[number] | (typeof optional)[number]
+export type FecColumn = StandardColumn | keyof typeof described.further
+
+/**
+ * Characters that a field may have, without surrounding blanks: numbers of accounts 32, the others about ten times the
+ * longest value in two real ledgers (40, a name of an account), and labels what programs put into them: a whole comment.
+ * The pattern that parses amounts takes time with the square of their length: seconds for 60,000 zeros.
+ *
+ * Other names that programs write are in lower case, as letter case is ignored. In a file that also has the column under
+ * its own name, such a name is that of a further column; of several here the first names the column.
+ */
+const ruleOf: Readonly<Record<string, { characters: number; otherNames?: string[] }>> = {
+  ...described.standard,
+  ...described.further,
+}
+const columns = Object.keys(ruleOf) as FecColumn[]
 
 /** Those of the standard but for its two of amounts, for which a file may have others. */
 const alwaysThere = standardColumns.filter((column) => column !== 'Debit' && column !== 'Credit')
-const columns: readonly FecColumn[] = [...alwaysThere, ...amountColumns, ...optional]
 
-/**
- * Characters that a field may have, without surrounding blanks. As docs/spec/imports.md#columns says: numbers of
- * accounts 32, the others about ten times the longest value in two real ledgers (40, a name of an account), and labels
- * what programs put into them: a whole comment. The pattern that parses amounts takes time with the square of their
- * length: seconds for 60,000 zeros.
- */
-export const charactersMax: Readonly<Record<FecColumn, number>> = {
-  JournalCode: 32,
-  JournalLib: 255,
-  EcritureNum: 64,
-  EcritureDate: 32,
-  CompteNum: 32,
-  CompteLib: 255,
-  CompAuxNum: 32,
-  CompAuxLib: 255,
-  PieceRef: 255,
-  PieceDate: 32,
-  EcritureLib: 5000,
-  EcritureLet: 32,
-  DateLet: 32,
-  ValidDate: 32,
-  Montantdevise: 64,
-  Idevise: 32,
-  Debit: 64,
-  Credit: 64,
-  Montant: 64,
-  Sens: 32,
-  DateRglt: 32,
-  ModeRglt: 255,
-  NatOp: 255,
-  IdClient: 255,
-}
+export const charactersMax = (column: FecColumn) => ruleOf[column]!.characters
 
 /** Columns of a file, and characters of the name of a column beyond those above and of its values (an address is long). */
 export const columnsMax = 64
 const nameCharactersMax = 64
 export const furtherCharactersMax = 2000
-
-/**
- * Other names that programs write, in lower case, as letter case is ignored. In a file that also has the column under
- * its own name, such a name is that of a further column; of several here the first names the column.
- */
-const misspellings: ReadonlyMap<string, FecColumn> = new Map([
-  ['ecrturelet', 'EcritureLet'],
-  ['ecriturelettrage', 'EcritureLet'],
-  ['datelettrage', 'DateLet'],
-  ['lettragepiece', 'EcritureLet'],
-  ['journallibelle', 'JournalLib'],
-  ['comptelibelle', 'CompteLib'],
-  ['compteauxnum', 'CompAuxNum'],
-  ['compteauxlib', 'CompAuxLib'],
-  ['compauxlibelle', 'CompAuxLib'],
-  ['libelle', 'EcritureLib'],
-  ['montantdevises', 'Montantdevise'],
-  ['devise', 'Idevise'],
-  ['iddevise', 'Idevise'],
-  ['codedevise', 'Idevise'],
-  ['datereglement', 'DateRglt'],
-  ['modereglement', 'ModeRglt'],
-])
 
 const columnNamed = new Map<string, FecColumn>(columns.map((column) => [column.toLowerCase(), column]))
 
@@ -138,10 +99,9 @@ function placeColumns(
   const keys = names.map((name) => name.toLowerCase())
   const placed = new Set(keys.map((key) => columnNamed.get(key)))
   const otherNames = new Map<string, FecColumn>()
-  for (const [key, column] of misspellings) {
-    if (!keys.includes(key) || placed.has(column)) continue
-    placed.add(column)
-    otherNames.set(key, column)
+  for (const column of columns) {
+    const key = ruleOf[column]!.otherNames?.find((name) => keys.includes(name))
+    if (key !== undefined && !placed.has(column)) otherNames.set(key, column)
   }
   for (const [index, name] of names.entries()) {
     const key = keys[index]!

@@ -182,7 +182,7 @@ class LineReader {
     this.#bounds = [
       ...(Object.entries(header.position) as [FecColumn, number][])
         .filter(([, position]) => position >= 0)
-        .map(([column, position]) => ({ column, position, max: charactersMax[column] })),
+        .map(([column, position]) => ({ column, position, max: charactersMax(column) })),
       ...header.further.map(({ name, position }) => ({ column: name, position, max: furtherCharactersMax })),
     ]
     this.#problems = problems
