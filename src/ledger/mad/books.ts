@@ -26,8 +26,22 @@ import type { Books, IdTable } from '../import/books.ts'
 /** The rest tells of the export, not of the ledger. */
 const Metadata = z.looseObject({ version: text }, 'an object is expected')
 
-interface FileSection {
+interface Named {
   producerId: string
+}
+
+/** The lists with what members of items name, by the names of these members. */
+const namedBy = {
+  account: 'accounts',
+  counterpartAccount: 'accounts',
+  correspondanceAccount: 'accounts',
+  doubtfulAccount: 'accounts',
+  payment: 'payments',
+  journal: 'journals',
+} as const
+type NamedTable = (typeof namedBy)[keyof typeof namedBy]
+
+interface FileSection extends Named {
   code: string
   name: string
   axis: FileAxis
@@ -131,31 +145,33 @@ export class MadBooks {
     }
   }
 
-  /** Adds a problem unless `given` names an account of the file, with its number and name. */
-  checkAccount(given: { producerId: string; number: string; name: string } | null, at: string): void {
-    if (given !== null) this.checkSame(given, this.items.accounts.get(given.producerId), at, 'data.accounts')
-  }
-
-  checkPayment(given: { producerId: string; name?: string; code: string } | null, at: string): void {
-    if (given !== null) this.checkSame(given, this.items.payments.get(given.producerId), at, 'data.payments')
+  /** Adds a problem unless the file has the item that `given` names, with the members that it repeats. */
+  checkNamed(table: NamedTable, given: Named | null, at: string): void {
+    if (given !== null) this.checkSame(given, this.items[table].get(given.producerId), at, `data.${table}`)
   }
 
   /** Adds a problem unless `known` exists and has the members that `given` repeats of it. */
-  checkSame<Item extends { producerId: string }>(
-    given: Item,
-    known: NoInfer<Item> | undefined,
-    at: string,
-    list: string,
-  ): void {
+  checkSame(given: Named, known: Named | undefined, at: string, list: string): void {
     if (known === undefined) {
       this.problems.add(`${at}.producerId`, given.producerId, `${list} has no such id`)
       return
     }
-    for (const name in given) {
-      if (given[name] === known[name]) continue
-      const value = typeof given[name] === 'bigint' ? String(given[name]) : given[name]
+    for (const [name, value] of Object.entries(given)) {
+      if (value === known[name as keyof Named]) continue
       const place = this.#placeOf.get(known) ?? list
-      this.problems.add(`${at}.${name}`, value, `${place} has the same id and another ${name}`)
+      const shown = typeof value === 'bigint' ? String(value) : value
+      this.problems.add(`${at}.${name}`, shown, `${place} has the same id and another ${name}`)
+    }
+  }
+
+  /** Checks what an item, or a part of it, names of others. */
+  #checkMembers(item: object, at: string): void {
+    for (const [name, value] of Object.entries(item)) {
+      const path = `${at}.${name}`
+      if (typeof value !== 'object' || value === null) continue
+      if (name in namedBy) this.checkNamed(namedBy[name as keyof typeof namedBy], value, path)
+      else if (name === 'vat') this.#takeVat(value, path)
+      else this.#checkMembers(value, path)
     }
   }
 
@@ -182,12 +198,8 @@ export class MadBooks {
   #takeBank(item: FileItem, at: string): void {
     const bank = this.#read(Bank, item, this.items.banks)
     if (bank === undefined) return
-    this.#checks.push(() => {
-      this.checkAccount(bank.account, `${at}.account`)
-      const { type, ...journal } = bank.journal
-      const known = this.items.journals.get(journal.producerId)
-      this.checkSame(journal, known, `${at}.journal`, 'data.journals')
-    })
+    const { type, ...journal } = bank.journal
+    this.#checks.push(() => this.#checkMembers({ account: bank.account, journal }, at))
   }
 
   #takeJournal(item: FileItem, at: string): void {
@@ -196,7 +208,7 @@ export class MadBooks {
     this.#checkUnique('journal', journal.customerReferenceCode, at, 'customerReferenceCode')
     const label = journalTypeLabels[journal.additionalProducerProperties.type]
     if (journal.type !== label) this.problems.add(`${at}.type`, journal.type, `${label} is expected`)
-    this.#checks.push(() => this.checkAccount(journal.counterpartAccount, `${at}.counterpartAccount`))
+    this.#checks.push(() => this.#checkMembers(journal, at))
   }
 
   #takeAccount(item: FileItem, at: string): void {
@@ -211,24 +223,7 @@ export class MadBooks {
       else this.hiddenEmployees.push(account.producerId)
     }
     this.#checkUnique('account', account.number, at, 'number')
-    this.#checks.push(() => this.#checkAccountItem(account, at))
-  }
-
-  #checkAccountItem(account: FileAccount, at: string): void {
-    if ('counterpartAccount' in account)
-      this.checkAccount(account.counterpartAccount, `${at}.counterpartAccount`)
-    if ('correspondanceAccount' in account)
-      this.checkAccount(account.correspondanceAccount, `${at}.correspondanceAccount`)
-    if ('employee' in account && account.employee) {
-      const { payment, miscellaneous } = account.employee
-      const doubtful = miscellaneous?.doubtfulAccount ?? null
-      this.checkPayment(payment, `${at}.employee.payment`)
-      this.checkAccount(doubtful, `${at}.employee.miscellaneous.doubtfulAccount`)
-    }
-    if (!('company' in account)) return
-    const { payment, vat } = account.company
-    this.checkPayment(payment, `${at}.company.payment`)
-    if (vat !== null) this.#takeVat(vat, `${at}.company.vat`)
+    this.#checks.push(() => this.#checkMembers(account, at))
   }
 
   /** The first company that has it defines it. */
@@ -284,7 +279,7 @@ export class MadBooks {
   }
 
   /** The item, which is kept by its id; undefined if it has problems. */
-  #read<Item extends { producerId: string }>(
+  #read<Item extends Named>(
     schema: z.ZodType<Item>,
     item: FileItem,
     known: Map<string, NoInfer<Item>>,
@@ -294,7 +289,7 @@ export class MadBooks {
     return read
   }
 
-  #keep<Item extends { producerId: string }>(known: Map<string, Item>, item: Item, at: string): void {
+  #keep<Item extends Named>(known: Map<string, Item>, item: Item, at: string): void {
     const { producerId } = item
     const other = known.get(producerId)
     if (other !== undefined)

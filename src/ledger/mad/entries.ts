@@ -48,7 +48,7 @@ export class MadEntries {
   #check(entry: FileEntry, at: string): FileExercice | undefined {
     const { problems, items } = this.#books
     const { journal, date, movements } = entry
-    this.#books.checkSame(journal, items.journals.get(journal.producerId), `${at}.journal`, 'data.journals')
+    this.#books.checkNamed('journals', journal, `${at}.journal`)
     for (const [i, movement] of movements.entries()) this.#checkMovement(movement, `${at}.movements[${i}]`)
     const exercice = items.exercices
       .values()
@@ -60,8 +60,8 @@ export class MadEntries {
 
   #checkMovement({ account, payment, value, lettering, analytics }: FileMovement, at: string): void {
     const { problems } = this.#books
-    this.#books.checkAccount(account, `${at}.account`)
-    this.#books.checkPayment(payment, `${at}.payment`)
+    this.#books.checkNamed('accounts', account, `${at}.account`)
+    this.#books.checkNamed('payments', payment, `${at}.payment`)
     if (value.debit !== 0n && value.credit !== 0n)
       problems.add(`${at}.value.debit`, inUnits(value.debit), 'debit or credit must be zero')
     else if (value.amount !== value.credit - value.debit)

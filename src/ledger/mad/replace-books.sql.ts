@@ -19,25 +19,15 @@ import { tablesOfLedger } from '../tenants.sql.ts'
 
 const tables = Object.keys(bookTables) as BookTable[]
 /** What identifies their rows is unique in a folder, and ends in a text. */
-const uniqueTables: readonly string[] = [
-  'vat_codes',
-  'accounts',
-  'journals',
-  'axes',
-  'sections',
-] satisfies IdTable[]
+const uniqueTables = new Set<string>(['vat_codes', 'accounts', 'journals', 'axes', 'sections'])
 
 const ofFolder = '(t.schema_id, t.folder_id) = ($1, $2)'
 const columnsAt = (alias: string, columns: string[]) =>
   columns.map((column) => `${alias}.${column}`).join(', ')
-/** Without what a FEC filed. */
-const columnsOf = (table: BookTable) =>
+/** What a FEC filed of a row, or all else. */
+const columnsOf = (table: BookTable, ofFec = false) =>
   Object.keys(bookTables[table].columns)
-    .filter((member) => !isFiled(table, member))
-    .map(columnName)
-const filedColumnsOf = (table: BookTable) =>
-  Object.keys(bookTables[table].columns)
-    .filter((member) => isFiled(table, member))
+    .filter((member) => isFiled(table, member) === ofFec)
     .map(columnName)
 const idOf = (table: string) => (/^(companies|employees)$/.test(table) ? 'account_id' : 'id')
 /** A number or code that makes room for that of the file until the row gets its own, or is deleted. */
@@ -78,7 +68,7 @@ export async function writeBooks(client: ClientBase, { schemaId, folderId }: Fol
   )
   for (const name of tables) {
     const columns = columnsOf(name)
-    const unique = uniqueTables.includes(name) ? identities[name as IdTable].map(columnName) : undefined
+    const unique = uniqueTables.has(name) ? identities[name as IdTable].map(columnName) : undefined
     if (unique !== undefined)
       await client.query(
         `update grandlivre.${name} t set ${unique.at(-1)} = ${parked} from pg_temp.filed_${name} f
@@ -129,7 +119,7 @@ export async function endBooks(client: ClientBase, { schemaId, folderId }: Folde
 
 async function updateBooks(client: ClientBase, key: string[], name: BookTable): Promise<number> {
   const columns = columnsOf(name).filter((column) => !['schema_id', 'folder_id'].includes(column))
-  const written = [...columns, ...filedColumnsOf(name)]
+  const written = [...columns, ...columnsOf(name, true)]
   const { rowCount } = await client.query(
     `update grandlivre.${name} t set ${written.map((column) => `${column} = f.${column}`).join(', ')}
      from pg_temp.filed_${name} f

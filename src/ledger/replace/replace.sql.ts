@@ -121,21 +121,34 @@ export async function matchEntries(
 
 /** Entries of the file that have no match are new. */
 export async function addNewEntries(client: ClientBase): Promise<void> {
-  await client.query(
-    `with fresh as materialized (
-       select e.id as filed_id, row_number() over (order by e.id) - 1 as rank from pg_temp.filed_entries e
-       where not exists (select from pg_temp.entry_matches m where m.filed_id = e.id)
-     ), ${blocksFor('fresh')}
-     insert into pg_temp.entry_matches
-     select f.filed_id, b.first + f.rank % 1000, true from fresh f join blocks b on b.rank = f.rank / 1000`,
-  )
-  await client.query('analyze pg_temp.entry_matches')
+  await addNew(client, 'entry_matches', 'filed_id', 'select id as filed_id from pg_temp.filed_entries')
 }
 
-/** Blocks of ids for the rows of a table expression, ascending (see IdSource). */
-const blocksFor = (table: string) => `blocks as materialized (
-  select rank - 1 as rank, first from grandlivre.draw_several('grandlivre.ids',
-    (select (count(*) + 999) / 1000 from ${table})) with ordinality as s (first, rank))`
+/** Lines of the file that have no match are new. */
+export async function addNewLines(client: ClientBase): Promise<void> {
+  await addNew(
+    client,
+    'line_matches',
+    'filed_id, entry_id',
+    `select l.id as filed_id, e.id as entry_id
+     from pg_temp.filed_movements l join pg_temp.entry_matches e on e.filed_id = l.entry_id`,
+  )
+}
+
+/** Gives ids, ascending (see IdSource), to those of the rows that have no match. */
+async function addNew(client: ClientBase, matches: string, columns: string, rows: string): Promise<void> {
+  await client.query(
+    `with fresh as materialized (
+       select *, row_number() over (order by filed_id) - 1 as rank from (${rows}) r
+       where not exists (select from pg_temp.${matches} m where m.filed_id = r.filed_id)
+     ), blocks as materialized (
+       select rank - 1 as rank, first from grandlivre.draw_several('grandlivre.ids',
+         (select (count(*) + 999) / 1000 from fresh)) with ordinality as s (first, rank))
+     insert into pg_temp.${matches} (${columns}, id, is_new)
+     select ${columns}, b.first + f.rank % 1000, true from fresh f join blocks b on b.rank = f.rank / 1000`,
+  )
+  await client.query(`analyze pg_temp.${matches}`)
+}
 
 /** Matches equal lines of matched entries, in their order, and then those that book the same amount on one account. */
 export async function matchLines(client: ClientBase): Promise<void> {
@@ -152,20 +165,6 @@ export async function matchLines(client: ClientBase): Promise<void> {
     )
     await client.query('analyze pg_temp.line_matches')
   }
-}
-
-/** Lines of the file that have no match are new. */
-export async function addNewLines(client: ClientBase): Promise<void> {
-  await client.query(
-    `with fresh as materialized (
-       select l.id as filed_id, e.id as entry_id, row_number() over (order by l.id) - 1 as rank
-       from pg_temp.filed_movements l join pg_temp.entry_matches e on e.filed_id = l.entry_id
-       where not exists (select from pg_temp.line_matches m where m.filed_id = l.id)
-     ), ${blocksFor('fresh')}
-     insert into pg_temp.line_matches
-     select f.filed_id, f.entry_id, b.first + f.rank % 1000, true from fresh f join blocks b on b.rank = f.rank / 1000`,
-  )
-  await client.query('analyze pg_temp.line_matches')
 }
 
 /** Matches entries and lines that keep the ids of the file. One that moved to another exercice, journal or entry is new. */
