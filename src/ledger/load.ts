@@ -197,8 +197,8 @@ function textArrayLiteral(texts: string[]): string {
   return `{${texts.map(quoted).join(',')}}`
 }
 
-/** The text form of the composite type `address`, for COPY and for `$1::grandlivre.address`. */
-export function addressLiteral(address: Address): string {
+/** The text form of the composite type `address`. */
+function addressLiteral(address: Address): string {
   const fields = addressFields.map((field) => address[field])
   return `(${fields.map((field) => (field === null ? '' : quoted(field))).join(',')})`
 }

@@ -4,9 +4,10 @@
  */
 
 import type { ClientBase } from 'pg'
-import type { Address } from '../formats/items/accounts/address.ts'
+import { type FolderContent, folderTable } from '../formats/items/accounting-folder.ts'
+import { noAddress } from '../formats/items/accounts/address.ts'
 import type { FolderKey } from '../formats/rows.ts'
-import { addressLiteral } from './load.ts'
+import { TableWriter } from './load.ts'
 
 export async function createSchema(client: ClientBase, schema: { id: string; name: string }): Promise<void> {
   const { id, name } = schema
@@ -29,65 +30,14 @@ export async function createFirm(client: ClientBase, firm: Firm): Promise<void> 
   )
 }
 
-export interface Folder {
-  schemaId: string
-  id: string
-  firmId: string
-  name: string
-  reference?: string | null
-  /** SIREN or SIRET: 9 or 14 digits. */
-  siret?: string | null
-  /** Minor units. */
-  capital?: bigint
-  /** Default: EUR. */
-  currency?: string
-  address?: Address
-  contact?: {
-    firstName: string | null
-    lastName: string | null
-    phoneNumber: string | null
-    mobilePhoneNumber: string | null
-    mail: string | null
-  }
-  rcs?: { producerId: string; name: string }
-}
-
-const noAddress: Address = {
-  number: null,
-  locatingIndex: null,
-  streetType: null,
-  streetName: null,
-  complement: null,
-  postalCode: null,
-  city: null,
-  country: null,
-}
-
-export async function createFolder(client: ClientBase, folder: Folder): Promise<void> {
-  await client.query(
-    `insert into grandlivre.folders (schema_id, id, firm_id, name, reference, siret, capital, currency, address,
-       contact_first_name, contact_last_name, contact_phone_number, contact_mobile_phone_number, contact_mail,
-       rcs_producer_id, rcs_name)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9::text::grandlivre.address, $10, $11, $12, $13, $14, $15, $16)`,
-    [
-      folder.schemaId,
-      folder.id,
-      folder.firmId,
-      folder.name,
-      folder.reference ?? null,
-      folder.siret ?? null,
-      String(folder.capital ?? 0n),
-      folder.currency ?? 'EUR',
-      addressLiteral(folder.address ?? noAddress),
-      folder.contact?.firstName ?? null,
-      folder.contact?.lastName ?? null,
-      folder.contact?.phoneNumber ?? null,
-      folder.contact?.mobilePhoneNumber ?? null,
-      folder.contact?.mail ?? null,
-      folder.rcs?.producerId ?? '',
-      folder.rcs?.name ?? '',
-    ],
-  )
+export async function createFolder(
+  client: ClientBase,
+  folder: FolderContent & { schemaId: string; id: string; firmId: string },
+): Promise<void> {
+  const nothing = { capital: 0n, currency: 'EUR', address: noAddress, rcsProducerId: '', rcsName: '' }
+  const writer = new TableWriter(client, folderTable)
+  writer.add({ ...nothing, ...folder })
+  await writer.flush()
 }
 
 /** Folders of any tenant with this reference, oldest first. There may be several: references are not unique. */

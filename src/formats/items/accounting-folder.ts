@@ -1,21 +1,32 @@
 /** The folder of the books (docs/spec/resources.md#accountingfolder), and what lists of folders have of it. */
 import { z } from 'zod'
 import { decimal } from '../minor-units.ts'
-import { type Address, AddressItem, addressItem } from './accounts/address.ts'
+import { type Address, AddressItem, addressItem, addressOf } from './accounts/address.ts'
 import { amount, named, object, siren, sparse, text, textOrNull } from './values.ts'
+import * as column from './table.ts'
 
-export interface FolderView {
-  name: string
-  reference: string | null
-  address: Address
-  contactFirstName: string | null
-  contactLastName: string | null
-  contactPhoneNumber: string | null
-  contactMobilePhoneNumber: string | null
-  contactMail: string | null
-  rcsProducerId: string
-  rcsName: string
-  siret: string | null
+const textOrNone = column.orNull(column.text)
+export const folderTable = {
+  name: 'folders',
+  columns: {
+    ...{ schemaId: column.reference, id: column.id, firmId: column.reference },
+    ...{ name: column.text, reference: textOrNone, siret: textOrNone, currency: column.text },
+    /** Minor units. */
+    capital: column.column<bigint>('plain'),
+    address: column.column<Address>('address'),
+    contactFirstName: textOrNone,
+    contactLastName: textOrNone,
+    contactPhoneNumber: textOrNone,
+    contactMobilePhoneNumber: textOrNone,
+    contactMail: textOrNone,
+    ...{ rcsProducerId: column.text, rcsName: column.text },
+  },
+}
+type FolderRow = column.RowOf<typeof folderTable>
+/** What a new folder may have; by default it is kept in euro. */
+export type FolderContent = Pick<FolderRow, 'name'> & Partial<Omit<FolderRow, 'schemaId' | 'id' | 'firmId'>>
+
+export type FolderView = Omit<FolderRow, 'schemaId' | 'id' | 'firmId' | 'currency' | 'capital'> & {
   /** Digits of minor units. */
   capital: string
 }
@@ -56,6 +67,27 @@ export function accountingFolderItem(folder: FolderView): z.input<typeof Account
     RCS: { producerId: folder.rcsProducerId, name: folder.rcsName },
     SIRET: folder.siret,
     capital: decimal(folder.capital, 2),
+  }
+}
+
+export function folderContent({
+  name,
+  reference,
+  address,
+  contact,
+  RCS,
+  SIRET,
+  capital,
+}: FileFolder): FolderContent {
+  return {
+    ...{ name, reference, siret: SIRET, capital, address: addressOf(address) },
+    contactFirstName: contact.firstName,
+    contactLastName: contact.lastName,
+    contactPhoneNumber: contact.phoneNumber,
+    contactMobilePhoneNumber: contact.mobilePhoneNumber,
+    contactMail: contact.mail,
+    rcsProducerId: RCS.producerId,
+    rcsName: RCS.name,
   }
 }
 

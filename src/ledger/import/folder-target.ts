@@ -2,15 +2,9 @@
 import type { ClientBase } from 'pg'
 import { printable } from '../../../packages/terminal/src/printable.ts'
 import { isId } from '../../db/id.ts'
+import type { FolderContent } from '../../formats/items/accounting-folder.ts'
 import type { IdSource } from '../ids.ts'
-import {
-  createFirm,
-  createFolder,
-  createSchema,
-  type Folder,
-  type FolderTarget,
-  lockFolder,
-} from '../tenants.sql.ts'
+import { createFirm, createFolder, createSchema, type FolderTarget, lockFolder } from '../tenants.sql.ts'
 
 /** Locks the folder, as `lockFolder` does. @throws {Error} there is none with this id */
 export async function folderWithId(client: ClientBase, id: string): Promise<FolderTarget> {
@@ -27,7 +21,7 @@ export async function createTenantOf(
   client: ClientBase,
   ids: IdSource,
   firmName: string,
-  folder: Omit<Folder, 'schemaId' | 'id' | 'firmId'>,
+  folder: FolderContent,
 ): Promise<FolderTarget> {
   await ids.reserve(3)
   const [schemaId, firmId, folderId] = [ids.next(), ids.next(), ids.next()]

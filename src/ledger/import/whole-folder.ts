@@ -1,10 +1,11 @@
 /** An import that brings a whole ledger, with all its exercices: the folder that it fills, and its end. */
 import type { ClientBase } from 'pg'
 import { printable } from '../../../packages/terminal/src/printable.ts'
+import type { FolderContent } from '../../formats/items/accounting-folder.ts'
 import type { Period } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
 import { publishImport } from '../publish-import.ts'
-import { countLedger, exerciceIds, type Folder, type FolderTarget } from '../tenants.sql.ts'
+import { countLedger, exerciceIds, type FolderTarget } from '../tenants.sql.ts'
 import type { Books, IdOf } from './books.ts'
 import type { EntryWriter } from './entry-writer.ts'
 import { checkSiren, createTenantOf, folderWithId } from './folder-target.ts'
@@ -13,13 +14,6 @@ import type { ImportedFolder, ImportRequest } from './import-transaction.ts'
 export interface LedgerRequest extends ImportRequest {
   /** IANA name, in which exercices were closed and entries created on their day. */
   timeZone: string
-}
-
-/** What a new folder is made of; an existing one keeps what it has. */
-export interface NewFolder {
-  /** Of a new firm; if it is absent or empty, the name of the folder. */
-  firmName?: string
-  folder: Omit<Folder, 'schemaId' | 'id' | 'firmId'>
 }
 
 export interface PreparedFolder extends FolderTarget {
@@ -35,13 +29,16 @@ interface ImportedLedger extends ImportedFolder {
 
 /**
  * Creates the folder, or locks it.
+ * @param ofFile what a new folder is made of; an existing one keeps what it has
+ * @param firmName of a new firm; if it is empty, that of the folder
  * @throws {Error} if it has a ledger and `replace` is not set, has a closed exercice, or belongs to another company
  */
 export async function prepareFolder(
   client: ClientBase,
   ids: IdSource,
   { folderId, name, replace }: ImportRequest,
-  { firmName, folder: ofFile }: NewFolder,
+  ofFile: FolderContent,
+  firmName = '',
 ): Promise<PreparedFolder> {
   if (folderId === undefined) {
     const folder = { ...ofFile, name: name ?? ofFile.name }

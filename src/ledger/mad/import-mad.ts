@@ -9,7 +9,7 @@
 
 import type pg from 'pg'
 import { printable } from '../../../packages/terminal/src/printable.ts'
-import { addressOf } from '../../formats/items/accounts/address.ts'
+import { folderContent } from '../../formats/items/accounting-folder.ts'
 import { JsonItems, pathOf } from '../../formats/mad/read/json-items.ts'
 import { type FileProblems, problemsMax } from '../../formats/mad/read/problems.ts'
 import type { FolderKey } from '../../formats/rows.ts'
@@ -20,7 +20,7 @@ import { EntryWriter } from '../import/entry-writer.ts'
 import { ImportRefused } from '../import/import-refused.ts'
 import { type ImportOptions, inImportTransaction } from '../import/import-transaction.ts'
 import type { ReadBytes } from '../import/source-file.ts'
-import { endImport, type LedgerRequest, type NewFolder, prepareFolder } from '../import/whole-folder.ts'
+import { endImport, type LedgerRequest, prepareFolder } from '../import/whole-folder.ts'
 import { createFiledTables } from '../replace/replace.sql.ts'
 import { fillFolder, replaceFolder } from '../replace/replace.ts'
 import { booksPlaces, MadBooks, placesBesideEntries } from './books.ts'
@@ -76,7 +76,7 @@ async function load(client: pg.ClientBase, options: MadRequest, books: MadBooks)
   const { file, renumber = false, timeZone } = options
   if (!renumber) await lockKeptIds(client)
   const ids = new IdSource(client)
-  const folder = await prepareFolder(client, ids, options, newFolder(books))
+  const folder = await prepareFolder(client, ids, options, folderContent(books.folder!))
   const isReplaced = folder.former !== undefined
   if (isReplaced) {
     await rememberLetterings(client, folder, null)
@@ -127,11 +127,6 @@ async function load(client: pg.ClientBase, options: MadRequest, books: MadBooks)
 
 const tablesOfBooks = Object.keys(identities) as IdTable[]
 const allTables = [...tablesOfBooks, 'entries', 'movements'] as const
-
-function newFolder(books: MadBooks): NewFolder {
-  const { address, contact, RCS: rcs, SIRET: siret, ...others } = books.folder!
-  return { folder: { ...others, siret, address: addressOf(address), contact, rcs } }
-}
 
 async function readEntries(
   entries: MadEntries,

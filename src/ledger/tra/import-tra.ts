@@ -97,11 +97,8 @@ async function openLedger(
   problems: TraProblems,
 ) {
   const ids = new IdSource(client)
-  const ofFile = parameters.folder ?? { name: '' }
-  const folder = await prepareFolder(client, ids, options, {
-    firmName: parameters.firmName,
-    folder: { ...ofFile, name: ofFile.name || 'TRA' },
-  })
+  const ofFile = { ...parameters.folder, name: parameters.folder?.name || 'TRA' }
+  const folder = await prepareFolder(client, ids, options, ofFile, parameters.firmName)
   const { folderId, name, currency, former } = folder
   if (currency !== 'EUR')
     throw new Error(

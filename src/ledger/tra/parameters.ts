@@ -3,6 +3,7 @@
  * sections and exercices, whose ids are the codes of the file. accounts.ts has its accounts.
  */
 
+import type { FolderContent } from '../../formats/items/accounting-folder.ts'
 import type { Address } from '../../formats/items/accounts/address.ts'
 import { closedAtNoon } from '../../formats/items/exercice.ts'
 import { unitsMax } from '../../formats/minor-units.ts'
@@ -16,7 +17,6 @@ import type { TraProblems } from '../../formats/tra/check/problem.ts'
 import { noDay } from '../../formats/tra/layouts/fixed-width.ts'
 import { fieldOf, layouts, type TraField, type TraRecord } from '../../formats/tra/layouts/layouts.ts'
 import type { Books } from '../import/books.ts'
-import type { NewFolder } from '../import/whole-folder.ts'
 import { streetParts } from './street-parts.ts'
 import { UnreadFields } from './unread-fields.ts'
 
@@ -55,7 +55,7 @@ export const sectionKey = (axis: string, code: string) => `${axis} ${code.trim()
 export class TraParameters {
   readonly unread = new UnreadFields()
   firmName = ''
-  folder: (NewFolder['folder'] & { address: Address }) | undefined
+  folder: (FolderContent & { address: Address }) | undefined
   readonly exercices: Books['exercices'] = []
   readonly payments: Books['payments'] = []
   /** Codes of payments by those of conditions. */
@@ -123,12 +123,9 @@ export class TraParameters {
       siret,
       capital: this.#amountOf(line, 'CAPITAL') ?? 0n,
       address: addressOf(line, 'ADRESSE1', 'ADRESSE2', 'CODEPOSTAL'),
-      contact: {
-        ...{ firstName: null, lastName: null, mobilePhoneNumber: null },
-        phoneNumber: textOf(line, 'TELEPHONE'),
-        mail: textOf(line, 'EMAIL'),
-      },
-      rcs: { producerId: '', name: line.value('RCS') },
+      contactPhoneNumber: textOf(line, 'TELEPHONE'),
+      contactMail: textOf(line, 'EMAIL'),
+      rcsName: line.value('RCS'),
     }
   }
 

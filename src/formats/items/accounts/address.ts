@@ -15,6 +15,8 @@ export const addressFields = [
 ] as const
 export type Address = Record<(typeof addressFields)[number], string | null>
 
+export const noAddress = Object.fromEntries(addressFields.map((field) => [field, null])) as Address
+
 const members = object({
   addressNumber: textOrNull,
   addressComplement: textOrNull,
