@@ -1,10 +1,13 @@
 /** What the entries of a TRA file refer to, as rows whose ids are codes of the file. */
 
-import { partyKind } from '../../formats/party-kind.ts'
+import { accountNumber, partyKind } from '../../formats/party-kind.ts'
+import { paymentModes } from '../../formats/payment.ts'
+import { journalTypeOf } from '../../formats/tra/accounts/nature.ts'
+import type { TraLine } from '../../formats/tra/check/parse.ts'
 import { type FecAccount, isRenumbered, numberAccounts } from '../fec/survey/accounts.ts'
-import { type Books, noBooks } from '../import/books.ts'
+import type { Books } from '../import/books.ts'
 import { mergedOrder } from './merged-order.ts'
-import { sectionKey, type TraGeneralAccount, type TraParameters, type TraThirdParty } from './parameters.ts'
+import { addressOf, axesOf, exercicesOf, isSiren, type TraParameters, textOf } from './parameters.ts'
 
 export interface TraBooks {
   rows: Books
@@ -19,153 +22,219 @@ export interface TraBooks {
   banksLeftOut: number
 }
 
-/** What the file says of an account of the ledger. */
+/** An account of the ledger, and its records. */
 interface TraAccount extends FecAccount {
-  name: string
-  cgn: TraGeneralAccount | undefined
-  cae: TraThirdParty | undefined
+  cgn?: TraLine | undefined
+  cae?: TraLine | undefined
 }
 
-export function traBooks(parameters: TraParameters): TraBooks {
-  const { general, thirdParties } = accountsOf(parameters)
-  const order = mergedOrder(
-    [
-      [...parameters.correspondences.keys()].map((code) => general.get(code) ?? thirdParties.get(code)),
-      [...parameters.general.keys()].map((code) => general.get(code)),
-      [...parameters.thirdParties.keys()].map((code) => thirdParties.get(code)),
-    ].map((accounts) => accounts.filter((account) => account !== undefined)),
-  )
+/** Internal codes of modes of payment by those that files show. */
+const internalCodes = new Map(Object.entries(paymentModes).map(([internal, { code }]) => [code, internal]))
+
+/** @param timeZone in which exercices were closed on their day */
+export function traBooks(parameters: TraParameters, timeZone: string): TraBooks {
+  const { general, thirdParties, order } = accountsOf(parameters)
   const numbered = numberAccounts(order, [])
   const numbers = new Map(numbered.map(({ account, number }) => [account, number]))
-  const idOf = (number: string | null) => general.get(number ?? '')?.key ?? null
-  const accountOf = new Map(
-    [...parameters.thirdParties.values()].flatMap(({ code, collective }) => {
-      const id = thirdParties.get(code)?.key ?? idOf(collective)
-      return id === null ? [] : [[code, id]]
-    }),
-  )
-  const rows = {
-    ...noBooks(),
-    ...{ payments: parameters.payments, vat_codes: parameters.vatCodes, exercices: parameters.exercices },
-    journals: parameters.journals.map(({ account, ...journal }) => ({
-      ...journal,
-      counterpartAccountId: idOf(account),
-    })),
-    banks: banksOf(parameters, idOf),
-    ...axesOf(parameters),
+  const idOf = (number: string) => general.get(number)?.key ?? null
+  const accountOf = new Map<string, string>()
+  for (const line of parameters.lines('CAE')) {
+    const id = thirdParties.get(line.text('CODE'))?.key ?? idOf(line.text('COLLECTIF'))
+    if (id !== null) accountOf.set(line.text('CODE'), id)
+    const siret = textOf(line, 'SIRET')
+    if (siret !== null && !isSiren(siret)) parameters.unread.add(line, 'SIRET')
+  }
+  const payments = paymentsOf(parameters)
+  const journals = journalsOf(parameters, idOf)
+  const { banks, banksLeftOut, ibans } = banksOf(parameters, journals, idOf)
+  const conditions = new Map(parameters.lines('MDR').map((line) => [line.text('CODE'), line.code('MP1')]))
+  const paymentOf = (cae: TraLine | undefined) => {
+    const payment = conditions.get(cae?.text('MODE REGLEMENT') ?? '')
+    return payments.some(({ id }) => id === payment) ? payment : null
+  }
+  const rows: Books = {
+    ...{ payments, vat_codes: vatCodesOf(parameters), accounts: [], companies: [], employees: [] },
+    ...{ journals, banks, ...axesOf(parameters), exercices: exercicesOf(parameters, timeZone) },
   }
   for (const account of order) {
-    const { key, name, cgn, filedNumber, filedName, auxiliaryNumber, auxiliaryName } = account
+    const { key: id, cgn, cae, filedNumber, filedName, auxiliaryNumber, auxiliaryName } = account
     const number = numbers.get(account)!
-    const correspondence = cgn?.correspondence ?? null
+    const name = auxiliaryName ?? filedName
+    const correspondence = cgn?.text('CORRESP1') ?? ''
     rows.accounts.push({
-      ...{ id: key, number, name, closed: cgn?.closed ?? false },
-      correspondanceAccountId: idOf(correspondence) ?? accountOf.get(correspondence ?? '') ?? null,
+      ...{ id, number, name, closed: cgn?.code('FERME') === 'X' },
+      correspondanceAccountId: idOf(correspondence) ?? accountOf.get(correspondence) ?? null,
       ...{ filedNumber, filedName, auxiliaryNumber, auxiliaryName },
     })
-    addParty(rows, parameters, number, account)
+    const ofParty = { paymentId: paymentOf(cae), ibans: ibans.get(cae?.text('CODE') ?? '') ?? [] }
+    if (partyKind(number) === 'employee') rows.employees.push({ ...employeeOf(id, name, cae), ...ofParty })
+    else if (partyKind(number)) rows.companies.push({ ...companyOf(id, name, cae), ...ofParty })
   }
-  return {
-    rows,
-    accountOf,
-    renumberedAccounts: numbered.filter(isRenumbered).map(({ account, number }) => ({
-      filed: account.auxiliaryNumber ?? account.filedNumber,
-      number,
-    })),
-    banksLeftOut: parameters.banks.length - rows.banks.length,
-  }
+  const renumberedAccounts = numbered.filter(isRenumbered).map(({ account, number }) => ({
+    filed: account.auxiliaryNumber ?? account.filedNumber,
+    number,
+  }))
+  return { rows, accountOf, renumberedAccounts, banksLeftOut }
 }
 
 /**
- * General accounts by their number, and accounts of third parties by their code. Left out are collective accounts of
- * suppliers, customers and employees that nothing but their third parties names: exports define them even where the
- * folder has none. A third party called as its collective account is that account.
+ * General accounts by their number, accounts of third parties by their code, and all in the order of the file. Left out
+ * are collective accounts of suppliers, customers and employees that nothing but their third parties names: exports define
+ * them even where the folder has none. A third party called as its collective account is that account.
  */
 function accountsOf(parameters: TraParameters) {
+  const numberOf = (line: TraLine) => {
+    const number = line.text('CODE')
+    if (accountNumber(number) === '')
+      parameters.refuse(line, 'CODE', 'a code with a digit or letter is expected')
+    return number
+  }
+  const generalLines = new Map(parameters.lines('CGN').map((line) => [numberOf(line), line]))
+  const partyLines = new Map(parameters.lines('CAE').map((line) => [line.text('CODE'), line]))
+  /** Names by number. Those of third parties and sections are no accounts. */
+  const correspondences = new Map<string, string>()
+  for (const line of parameters.lines('CRR'))
+    if (line.code('TYPE').startsWith('GE')) correspondences.set(numberOf(line), line.value('LIBELLE'))
+    else parameters.unread.add(line, 'TYPE')
+  const cited = new Set([
+    ...parameters.lines('JAL').map((line) => line.text('COMPTE')),
+    ...parameters.lines('RIB').map((line) => line.text('AUXILIAIRE')),
+    ...correspondences.keys(),
+  ])
   const general = new Map<string, TraAccount>()
   const thirdParties = new Map<string, TraAccount>()
-  const cited = new Set([
-    ...[...parameters.journals, ...parameters.banks].map(({ account }) => account),
-    ...parameters.correspondences.keys(),
-  ])
   const ownParty = (number: string) => {
-    const party = parameters.thirdParties.get(number)
-    return party?.collective === number ? party : undefined
+    const line = partyLines.get(number)
+    return line?.text('COLLECTIF') === number ? line : undefined
   }
-  const addGeneral = (number: string, name: string, cgn?: TraGeneralAccount) => {
-    const cae = ownParty(number)
-    const filed = { key: number, filedNumber: number, filedName: name }
-    const account = { ...filed, auxiliaryNumber: null, auxiliaryName: null, name, cgn, cae }
+  const addGeneral = (number: string, filedName: string, cgn?: TraLine) => {
+    const filed = { key: number, filedNumber: number, filedName, auxiliaryNumber: null, auxiliaryName: null }
+    const account = { ...filed, cgn, cae: ownParty(number) }
     general.set(number, account)
-    if (cae !== undefined) thirdParties.set(number, account)
+    if (account.cae !== undefined) thirdParties.set(number, account)
   }
-  for (const cgn of parameters.general.values()) {
-    const isOnlyCollective = cgn.isCollective && partyKind(cgn.number) !== undefined
-    if (!isOnlyCollective || cited.has(cgn.number) || ownParty(cgn.number))
-      addGeneral(cgn.number, cgn.name, cgn)
+  for (const [number, cgn] of generalLines) {
+    const isOnlyCollective = cgn.code('COLLECTIF') === 'X' && partyKind(number) !== undefined
+    if (!isOnlyCollective || cited.has(number) || ownParty(number))
+      addGeneral(number, cgn.value('LIBELLE'), cgn)
   }
-  for (const [number, name] of parameters.correspondences)
-    if (!parameters.general.has(number) && !parameters.thirdParties.has(number)) addGeneral(number, name)
-  for (const cae of parameters.thirdParties.values()) {
-    const { code, name, collective } = cae
+  for (const [number, name] of correspondences)
+    if (!generalLines.has(number) && !partyLines.has(number)) addGeneral(number, name)
+  for (const [code, cae] of partyLines) {
+    const collective = cae.text('COLLECTIF')
     if (code === collective || partyKind(collective) === undefined) continue
-    const filedName = parameters.general.get(collective)?.name ?? ''
-    const filed = { filedNumber: collective, filedName, auxiliaryNumber: code, auxiliaryName: name }
-    thirdParties.set(code, { ...filed, key: `${collective}\t${code}`, name, cgn: undefined, cae })
+    const filedName = generalLines.get(collective)?.value('LIBELLE') ?? ''
+    const filed = {
+      filedNumber: collective,
+      filedName,
+      auxiliaryNumber: code,
+      auxiliaryName: cae.value('LIBELLE'),
+    }
+    thirdParties.set(code, { ...filed, key: `${collective}\t${code}`, cae })
   }
-  return { general, thirdParties }
+  const order = mergedOrder(
+    [
+      [...correspondences.keys()].map((code) => general.get(code) ?? thirdParties.get(code)),
+      [...generalLines.keys()].map((code) => general.get(code)),
+      [...partyLines.keys()].map((code) => thirdParties.get(code)),
+    ].map((accounts) => accounts.filter((account) => account !== undefined)),
+  )
+  return { general, thirdParties, order }
 }
 
-/** The company or the employee of an account. */
-function addParty(
-  rows: Books,
-  parameters: TraParameters,
-  number: string,
-  { key, name, cae }: TraAccount,
-): void {
-  const party = partyKind(number)
-  if (party === undefined) return
-  const { firstName = null, phoneNumber = null, address, ibans = [] } = cae ?? {}
-  const paymentId = parameters.conditions.get(cae?.condition ?? '')
-  const isKnown = parameters.payments.some(({ id }) => id === paymentId)
-  const shared = { accountId: key, address, ibans, paymentId: isKnown ? paymentId : null }
-  if (party === 'employee')
-    rows.employees.push({ ...shared, firstName, lastName: name, phoneNumber, contacts: [] })
-  else {
-    const contact = { firstname: firstName, lastname: null, phoneNumber, role: null, email: null }
-    const contacts = firstName !== null || phoneNumber !== null ? [contact] : []
-    rows.companies.push({ ...shared, name, siren: cae?.siret, apeCode: cae?.ape, contacts })
+function companyOf(accountId: string, name: string, cae: TraLine | undefined) {
+  const [firstname, phoneNumber] = cae ? [textOf(cae, 'PRENOM'), textOf(cae, 'TELEPHONE')] : [null, null]
+  const siren = cae?.value('SIRET') ?? ''
+  const contact = { firstname, lastname: null, phoneNumber, role: null, email: null }
+  return {
+    ...{ accountId, name, siren: isSiren(siren) ? siren : null, apeCode: cae && textOf(cae, 'APE') },
+    address: addressOfParty(cae),
+    contacts: firstname !== null || phoneNumber !== null ? [contact] : [],
   }
 }
 
-/**
- * A record names no journal: it is the bank journal with the same account, else the first one. Without one there are no
- * banks.
- */
-function banksOf(
-  { journals, banks }: TraParameters,
-  idOf: (account: string | null) => string | null,
-): Books['banks'] {
-  const [first, ...others] = journals.filter(({ type }) => type === 'BQ')
-  if (first === undefined) return []
-  return banks.map(({ account, ...bank }) => {
-    const journal = account === null ? first : [first, ...others].find((each) => each.account === account)
-    return { ...bank, accountId: idOf(account), journalId: (journal ?? first).id }
+function employeeOf(accountId: string, lastName: string, cae: TraLine | undefined) {
+  const details = cae && { firstName: textOf(cae, 'PRENOM'), phoneNumber: textOf(cae, 'TELEPHONE') }
+  return { accountId, lastName, ...details, address: addressOfParty(cae), contacts: [] }
+}
+
+function addressOfParty(cae: TraLine | undefined) {
+  const address = cae && addressOf(cae, 'ADRESSE 1', 'ADRESSE 2', 'CODE POSTAL')
+  return address && Object.values(address).some((part) => part !== null) ? address : null
+}
+
+function paymentsOf(parameters: TraParameters): Books['payments'] {
+  return parameters.lines('MDP').map((line) => {
+    const id = line.code('CODE')
+    const code = internalCodes.get(id)
+    // Shown as a cheque.
+    if (code === undefined) parameters.unread.add(line, 'CODE')
+    return { id, code: code ?? id }
   })
 }
 
-/** The file has the rank of an axis, and neither code nor name. Sections come by axis, in the order of the file. */
-function axesOf({ axes, sections, defaultSections }: TraParameters): Pick<Books, 'axes' | 'sections'> {
-  const ids = new Set(sections.map(({ id }) => id))
-  const ranks = Array.from({ length: axes }, (_, i) => i + 1)
-  return {
-    axes: ranks.map((rank) => {
-      const section = sectionKey(`A${rank}`, defaultSections.get(rank) ?? '')
-      const defaultSectionId = ids.has(section) ? section : null
-      return { id: `A${rank}`, code: `A${rank}`, name: `Axe ${rank}`, defaultSectionId }
-    }),
-    sections: sections.toSorted((one, other) =>
-      one.axisId < other.axisId ? -1 : one.axisId > other.axisId ? 1 : 0,
-    ),
+function vatCodesOf(parameters: TraParameters): Books['vat_codes'] {
+  return parameters.lines('TVA').map((line) => {
+    const rate = parameters.amount(line, 'TAUXVENTE') ?? 0n
+    const other = parameters.amount(line, 'TAUXACHAT')
+    if (other !== undefined && other !== rate) parameters.unread.add(line, 'TAUXACHAT')
+    if (rate < 0n || rate > 10_000n) parameters.refuse(line, 'TAUXVENTE', 'a rate from 0 to 100 is expected')
+    const code = line.value('CODE')
+    return { id: code, code, rate: Number(rate) }
+  })
+}
+
+function journalsOf(parameters: TraParameters, idOf: (number: string) => string | null): Books['journals'] {
+  return parameters.lines('JAL').map((line) => {
+    const type = journalTypeOf(line.code('NATURE'))
+    if (type === undefined) parameters.unread.add(line, 'NATURE')
+    const isReversed = line.code('AEXTOURNER') === 'X'
+    if (isReversed && type !== 'OD') parameters.unread.add(line, 'AEXTOURNER')
+    const code = line.text('CODE')
+    return {
+      ...{ id: code, code, name: line.value('LIBELLE'), locked: line.code('FERME') === 'X' },
+      type: isReversed && type === 'OD' ? 'A_EXT' : (type ?? 'OD'),
+      counterpartAccountId: idOf(line.text('COMPTE')),
+    }
+  })
+}
+
+/**
+ * A record names no journal: it is the bank journal with the same account, else the first one. A third party has nothing
+ * but IBANs, and only as a company or an employee.
+ */
+function banksOf(
+  parameters: TraParameters,
+  journals: Books['journals'],
+  idOf: (number: string) => string | null,
+) {
+  const owners = new Map(parameters.lines('CAE').map((line) => [line.text('CODE'), line.text('COLLECTIF')]))
+  const bankJournals = journals.filter(({ type }) => type === 'BQ')
+  const banks: Books['banks'] = []
+  const ibans = new Map<string, string[]>()
+  let banksLeftOut = 0
+  for (const [i, line] of parameters.lines('RIB').entries()) {
+    const rib = ['ETABBQ_31', 'GUICHET', 'NUMEROCOMPTE_41', 'CLERIB']
+      .map((field) => line.code(field))
+      .join('')
+    const [iban, bic, account] = [line.value('CODEIBAN'), line.value('CODEBIC'), line.text('AUXILIAIRE')]
+    const collective = owners.get(account)
+    if (rib !== '' && (rib.length !== 23 || collective !== undefined))
+      parameters.unread.add(line, 'NUMEROCOMPTE_41')
+    if (collective !== undefined) {
+      if (bic !== '') parameters.unread.add(line, 'CODEBIC')
+      if (iban !== '' && partyKind(collective) === undefined) parameters.unread.add(line, 'CODEIBAN')
+      else if (iban !== '') ibans.set(account, [...(ibans.get(account) ?? []), iban])
+      continue
+    }
+    const accountId = idOf(account)
+    const journal =
+      bankJournals.find((each) => accountId !== null && each.counterpartAccountId === accountId) ??
+      bankJournals[0]
+    const isDefault = line.code('PRINCIPAL') === 'X'
+    const numbers = { rib: rib.length === 23 ? rib : null, iban, bic }
+    if (journal === undefined) banksLeftOut += 1
+    else banks.push({ id: String(i), ...numbers, accountId, journalId: journal.id, isDefault })
   }
+  return { banks, banksLeftOut, ibans }
 }

@@ -107,9 +107,9 @@ export class TraEntries {
     const type = line.code('TYPE ECRITURE')
     // S is a simulation. U and R, situations and revisions, are not of the ledger either.
     const isDraft = type !== 'N'
-    if (isDraft && type !== 'S') this.#unread.add(layouts.ENTRY, 'TYPE ECRITURE')
+    if (isDraft && type !== 'S') this.#unread.add(line, 'TYPE ECRITURE')
     const validatedOn = dayOf(line, 'VALIDDATE')
-    if (isDraft && validatedOn !== null) this.#unread.add(layouts.ENTRY, 'VALIDDATE')
+    if (isDraft && validatedOn !== null) this.#unread.add(line, 'VALIDDATE')
     if (!isDraft && validatedOn === null) this.counts.blankValidDates += 1
     const createdOn = dayOf(line, 'DATECREATION')
     const currency = line.code('DEVISE') || 'EUR'

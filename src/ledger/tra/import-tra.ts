@@ -21,9 +21,10 @@ import { type ImportOptions, inImportTransaction } from '../import/import-transa
 import { type ReadBytes, readSource } from '../import/source-file.ts'
 import { endImport, type LedgerRequest, prepareFolder } from '../import/whole-folder.ts'
 import { deleteLedger } from '../tenants.sql.ts'
-import { traBooks } from './books.ts'
+import { type TraBooks, traBooks } from './books.ts'
 import { TraEntries } from './entries.ts'
-import { TraParameters } from './parameters.ts'
+import { folderOf, TraParameters } from './parameters.ts'
+import type { UnreadFields } from './unread-fields.ts'
 
 export type TraImported = Awaited<ReturnType<typeof load>>
 
@@ -47,8 +48,10 @@ async function load(client: pg.ClientBase, options: LedgerRequest) {
   const sums = new TraProblems()
   const check = new TraCheck(sums)
   const { problems } = check
-  const parameters = new TraParameters(problems, timeZone)
+  const parameters = new TraParameters(problems)
   const onRead = (read: ReadBytes) => onProgress?.({ step: 'loading', ...read, lines: check.lines })
+  const readBooks = () => ({ ...folderOf(parameters), books: traBooks(parameters, timeZone) })
+  let read: ReturnType<typeof readBooks> | undefined
   let ledger: Ledger | undefined
   try {
     for await (const lines of parseTra(readSource(file, onRead), problems)) {
@@ -57,10 +60,11 @@ async function load(client: pg.ClientBase, options: LedgerRequest) {
         check.add(line)
         const isEntry = line.layout === layouts.ENTRY || line.layout === layouts.ANALYTIC
         if (!isEntry && !line.isBare) parameters.add(line)
-        if (!isEntry || problems.count > 0) continue
+        // Parameters precede entries (p. 2), which the check makes sure of.
+        if (isEntry) read ??= readBooks()
+        if (read === undefined || !isEntry || problems.count > 0) continue
         if (ledger === undefined) {
-          // Parameters precede entries (p. 2), which the check makes sure of.
-          ledger = await openLedger(client, options, parameters, problems)
+          ledger = await openLedger(client, options, read, parameters.unread, problems)
           await ledger.writer.reserve(2 * lines.length)
         }
         ledger.entries.add(line)
@@ -68,17 +72,18 @@ async function load(client: pg.ClientBase, options: LedgerRequest) {
       await ledger?.writer.loadIfFull()
     }
     check.end()
+    read ??= readBooks()
     if (problems.count > 0) throw refusal(problems)
-    ledger ??= await openLedger(client, options, parameters, problems)
+    ledger ??= await openLedger(client, options, read, parameters.unread, problems)
     ledger.entries.endMovement()
     await ledger.writer.end()
   } finally {
     await ledger?.writer.settled()
   }
-  const { folder, books, idOf, writer, entries } = ledger
-  const { renumberedAccounts, banksLeftOut } = books
+  const { folder, idOf, writer, entries } = ledger
+  const { rows, renumberedAccounts, banksLeftOut } = read.books
   return {
-    ...(await endImport(client, folder, books.rows, idOf, writer.counts, false)),
+    ...(await endImport(client, folder, rows, idOf, writer.counts, false)),
     ...{ ...entries.counts, renumberedAccounts, banksLeftOut },
     /** Entries and shares that do not add up. */
     wrongSums: sums.count,
@@ -93,12 +98,12 @@ type Ledger = Awaited<ReturnType<typeof openLedger>>
 async function openLedger(
   client: pg.ClientBase,
   options: LedgerRequest,
-  parameters: TraParameters,
+  { firmName, folder: ofFile, books }: ReturnType<typeof folderOf> & { books: TraBooks },
+  unread: UnreadFields,
   problems: TraProblems,
 ) {
   const ids = new IdSource(client)
-  const ofFile = { ...parameters.folder, name: parameters.folder?.name || 'TRA' }
-  const folder = await prepareFolder(client, ids, options, ofFile, parameters.firmName)
+  const folder = await prepareFolder(client, ids, options, ofFile, firmName)
   const { folderId, name, currency, former } = folder
   if (currency !== 'EUR')
     throw new Error(
@@ -109,12 +114,11 @@ async function openLedger(
     await rememberLetterings(client, folder, null)
     await deleteLedger(client, folder)
   }
-  const books = traBooks(parameters)
   const idOf = await newIds(ids, books.rows)
   await loadBooks(client, folder, books.rows, idOf, false)
   const writer = new EntryWriter(client, { key: folder, ids, isCompared: false, isNumbered: true })
-  const entries = new TraEntries(books, idOf, writer, problems, parameters.unread, options.timeZone)
-  return { folder, books, idOf, writer, entries }
+  const entries = new TraEntries(books, idOf, writer, problems, unread, options.timeZone)
+  return { folder, idOf, writer, entries }
 }
 
 function refusal({ kept, count }: TraProblems): ImportRefused {

@@ -17,13 +17,12 @@ export class UnreadFields {
 
   /** Counts the fields of a line that are not read. */
   addLine(line: TraLine): void {
-    for (const field of unreadFields.get(line.layout)!)
-      if (!isEmpty(line, field)) this.add(line.layout, field.name)
+    for (const field of unreadFields.get(line.layout)!) if (!isEmpty(line, field)) this.add(line, field.name)
   }
 
   /** Counts a value that is not taken as it is. */
-  add({ record }: TraLayout, field: string): void {
-    const name = `${record}.${field}`
+  add({ layout }: TraLine, field: string): void {
+    const name = `${layout.record}.${field}`
     this.counts.set(name, (this.counts.get(name) ?? 0) + 1)
   }
 }
