@@ -20,52 +20,60 @@ export async function rememberLetterings(client: ClientBase, key: FolderKey, exe
   await client.query(`insert into pg_temp.removed_letterings ${letterings}`, parameters(key, exerciceId))
 }
 
+const rowsOf = (letterings: string) => ({
+  all: letterings,
+  new: `${letterings} except select * from pg_temp.removed_letterings`,
+  removed: `select * from pg_temp.removed_letterings except ${letterings}`,
+})
+
 /**
- * Inserts the events of the saved letterings that are no longer there.
+ * Inserts the events of letterings: of all that there are, of those that are not among the saved ones, or of the saved
+ * ones that are no longer there.
  * @param exerciceId null: of the whole folder
  */
-export async function insertRemovedLetterings(client: ClientBase, key: FolderKey, exerciceId: string | null) {
+export async function insertLetterings(
+  client: ClientBase,
+  key: FolderKey,
+  exerciceId: string | null,
+  which: 'all' | 'new' | 'removed',
+): Promise<void> {
   await client.query(
-    letteringEvents('DELETE', `select * from pg_temp.removed_letterings except ${letterings}`),
+    `with ${origin} insert into grandlivre.events (schema_id, folder_id, firm_id, name, operation, scope, data)
+     select $1::bigint, $2::bigint, origin.firm_id, 'accountingEntryLettering',
+       '${which === 'removed' ? 'DELETE' : 'CREATE'}', origin.scope,
+       case when l.piece = '' then json_build_object('id', l.id::text, 'paymentType', l.payment_type)
+         else json_build_object('id', l.id::text, 'paymentType', l.payment_type, 'piece1', l.piece) end
+     from (${rowsOf(letterings)[which]}) as l cross join origin
+     order by l.id`,
     parameters(key, exerciceId),
   )
 }
 
-/** Inserts the events of the letterings that are not among the saved ones. */
-export async function insertNewLetterings(client: ClientBase, key: FolderKey, exerciceId: string | null) {
+/**
+ * Inserts the events of entries, in the order of their ids.
+ * @param exerciceId null: of those that a replacement added (see replace/replace.sql.ts)
+ */
+export async function insertEntries(
+  client: ClientBase,
+  { schemaId, folderId }: FolderKey,
+  exerciceId: string | null,
+) {
+  const ids =
+    exerciceId === null
+      ? 'select id from pg_temp.entry_matches where is_new and $3::bigint is null'
+      : 'select id from grandlivre.entries where schema_id = $1 and folder_id = $2 and exercice_id = $3'
   await client.query(
-    letteringEvents('CREATE', `${letterings} except select * from pg_temp.removed_letterings`),
-    parameters(key, exerciceId),
+    `with ${origin} insert into grandlivre.events (schema_id, folder_id, firm_id, name, operation, scope, data)
+     select $1::bigint, $2::bigint, origin.firm_id, 'accountingLineEntry', 'CREATE', origin.scope, json_build_object('id', e.id::text)
+     from (${ids}) as e cross join origin
+     order by e.id`,
+    [schemaId, folderId, exerciceId],
   )
-}
-
-export async function insertLetterings(client: ClientBase, key: FolderKey, exerciceId: string) {
-  await client.query(letteringEvents('CREATE', letterings), parameters(key, exerciceId))
-}
-
-/** Inserts the events of an exercice's entries, in the order of their ids. */
-export async function insertEntries(client: ClientBase, key: FolderKey, exerciceId: string): Promise<void> {
-  const entries = `select e.id from grandlivre.entries e
-    where e.schema_id = $1 and e.folder_id = $2 and e.exercice_id = $3`
-  await client.query(entryEvents(entries), [key.schemaId, key.folderId, exerciceId])
-}
-
-/** Inserts the events of the entries that a replacement added (see replace/replace.sql.ts). */
-export async function insertNewEntries(client: ClientBase, key: FolderKey): Promise<void> {
-  const entries = 'select id from pg_temp.entry_matches where is_new'
-  await client.query(entryEvents(entries), [key.schemaId, key.folderId])
 }
 
 /** Where the events of $1 schema and $2 folder happen. The firm is read once, not by the trigger of each. */
 const origin = `origin as materialized (
   select scope, (scope ->> 'firmId')::bigint as firm_id from grandlivre.event_scope($1::bigint, null, $2::bigint) as scope)`
-
-function entryEvents(ids: string): string {
-  return `with ${origin} insert into grandlivre.events (schema_id, folder_id, firm_id, name, operation, scope, data)
-    select $1::bigint, $2::bigint, origin.firm_id, 'accountingLineEntry', 'CREATE', origin.scope, json_build_object('id', e.id::text)
-    from (${ids}) as e cross join origin
-    order by e.id`
-}
 
 /** Payment codes as stored, as shown to partners, and the code shown for any other. */
 const shownPayments = [
@@ -91,12 +99,3 @@ const letterings = `select min(m.id) as id,
     left join unnest($4::text[], $5::text[]) as shown (internal, code) on shown.internal = p.code
     where m.schema_id = $1 and m.folder_id = $2 and ($3::bigint is null or m.exercice_id = $3) and m.lettering_state <> 'none'
     group by m.exercice_id, m.account_id, m.lettering_code`
-
-function letteringEvents(operation: 'CREATE' | 'DELETE', rows: string): string {
-  return `with ${origin} insert into grandlivre.events (schema_id, folder_id, firm_id, name, operation, scope, data)
-    select $1::bigint, $2::bigint, origin.firm_id, 'accountingEntryLettering', '${operation}', origin.scope,
-           case when l.piece = '' then json_build_object('id', l.id::text, 'paymentType', l.payment_type)
-             else json_build_object('id', l.id::text, 'paymentType', l.payment_type, 'piece1', l.piece) end
-    from (${rows}) as l cross join origin
-    order by l.id`
-}

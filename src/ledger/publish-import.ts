@@ -2,13 +2,7 @@ import type { ClientBase } from 'pg'
 import type { NewEvent } from '../events/events.sql.ts'
 import { publishRows, writeEvents } from '../events/publish.ts'
 import type { FolderKey } from '../formats/rows.ts'
-import {
-  insertEntries,
-  insertLetterings,
-  insertNewEntries,
-  insertNewLetterings,
-  insertRemovedLetterings,
-} from './events.sql.ts'
+import { insertEntries, insertLetterings } from './events.sql.ts'
 
 /** What an import or a seed changed in a folder. Ids of exercices. */
 export interface ImportedLedger extends FolderKey {
@@ -34,15 +28,15 @@ export async function publishImport(client: ClientBase, imported: ImportedLedger
   events.push(...imported.created.map(exercice('CREATE')))
   await publishRows(client, schemaId, async () => {
     const { changed } = imported
-    if (imported.replaced) await insertRemovedLetterings(client, imported, changed ?? null)
+    if (imported.replaced) await insertLetterings(client, imported, changed ?? null, 'removed')
     await writeEvents(client, schemaId, events)
     for (const exerciceId of imported.filled) {
       await insertEntries(client, imported, exerciceId)
-      await insertLetterings(client, imported, exerciceId)
+      await insertLetterings(client, imported, exerciceId, 'all')
     }
     if (changed !== undefined) {
-      await insertNewEntries(client, imported)
-      await insertNewLetterings(client, imported, changed)
+      await insertEntries(client, imported, null)
+      await insertLetterings(client, imported, changed, 'new')
     }
   })
 }

@@ -8,7 +8,7 @@ import type { Replacement } from '../../ledger/replace/replace.ts'
 import { nextSteps } from '../terminal/next-steps.ts'
 
 export function fecReport(imported: FecImported, seconds: number, config: Config): string[] {
-  const { period, letteredLines } = imported
+  const { period, letteredLines, replacement } = imported
   const lettered = letteredLines.complete + letteredLines.partial
   const byDates = imported.isPeriodInferred ? ', by the dates of its lines' : ''
   const loaded = [
@@ -23,7 +23,7 @@ export function fecReport(imported: FecImported, seconds: number, config: Config
     loaded.join(', '),
     sums(imported),
     `${counted(lettered, 'lettered line')}: ${letteredLines.complete} complete, ${letteredLines.partial} partial`,
-    ...replaced(imported),
+    ...(replacement === undefined ? [] : replaced(replacement)),
     ...departures(imported),
     ...nextSteps(config, imported.folderId, imported.exerciceId),
   ]
@@ -43,98 +43,73 @@ export function differences({ inserted, updated, deleted }: Replacement): string
   return `Replaced what differs: ${rows(inserted)} new, ${rows(updated)} changed, ${rows(deleted)} deleted`
 }
 
-function replaced({ replacement }: FecImported): string[] {
-  if (replacement === undefined) return []
+function replaced(replacement: NonNullable<FecImported['replacement']>): string[] {
   const sentence = differences(replacement)
   const { overwritten, removed } = replacement.otherSources
   if (overwritten + removed === 0) return [sentence]
   const [gone, others] = [removed, overwritten].map((count) => count.toLocaleString('en'))
-  return [
-    sentence,
-    `Entries that did not come from a FEC: ${gone} deleted, ${others} overwritten by those of the file`,
-  ]
+  const entries = `Entries that did not come from a FEC: ${gone} deleted, ${others} overwritten by those of the file`
+  return [sentence, entries]
 }
-
-type CountedSentence = [count: number, sentence: string]
 
 /** One sentence for each kind of departure from the file, in the order in which they matter to its reader. */
 function departures(imported: FecImported): string[] {
-  const { period, unbalancedEntries, movedOpeningLines, entriesWithoutValidDate: undated } = imported
-  const { renumberedAccounts: accounts, auxiliaryLines, filedColumns, attachments } = imported
-  const { mixedCurrencyEntries: mixed, unknownPaymentLines: payments } = imported
+  const { period, encoding, encodingExample: example, filedColumns, findings } = imported
+  const sentences: string[] = []
+  const say = (count: number, sentence: string) => {
+    if (count > 0) sentences.push(sentence)
+  }
+  if (example !== undefined) {
+    const other = `which as ${example.otherEncoding} would be "${example.otherText}"`
+    const place = `line ${example.line} has "${example.text}"`
+    say(1, `Read as ${encoding}: ${place}, ${other}; --encoding decides otherwise`)
+  }
+  const { unbalancedEntries, movedOpeningLines: moved, entriesWithoutValidDate: undated } = imported
+  say(unbalancedEntries, `Entries that do not balance on their own, as in the file: ${unbalancedEntries}`)
+  say(moved, `Opening lines from before ${period.start}, dated on that day: ${moved}`)
   const [their, them] = undated === 1 ? ['its', 'it'] : ['their', 'them']
-  const sentences: CountedSentence[] = [
-    ...encodingSentence(imported),
-    [unbalancedEntries, `Entries that do not balance on their own, as in the file: ${unbalancedEntries}`],
-    [movedOpeningLines, `Opening lines from before ${period.start}, dated on that day: ${movedOpeningLines}`],
-    [
-      undated,
-      `${counted(undated, 'entry', 'entries')} without a validation date: ${
-        imported.drafts > 0
-          ? 'awaiting validation'
-          : `taken as validated on ${their} own date; --drafts keeps ${them} apart`
-      }`,
-    ],
-    [
-      auxiliaryLines.size,
-      'Lines whose auxiliary stays with the movement, since only 401, 411 and 421 have accounts of third parties: ' +
-        [...auxiliaryLines]
-          .toSorted()
-          .map(([root, lines]) => `${lines.toLocaleString('en')} on ${root}`)
-          .join(', '),
-    ],
-    [
-      accounts.length,
-      `${counted(accounts.length, 'account')} could not get the number of the file: ${renumbered(accounts)}`,
-    ],
-    [filedColumns.length, `Columns beyond the 18 of the standard, kept by name: ${filedColumns.join(', ')}`],
-    [
-      mixed,
-      `${counted(mixed, 'entry', 'entries')} with a line in a foreign currency that is not shown: kept as filed`,
-    ],
-    [
-      payments,
-      `${counted(payments, 'line')} with a ModeRglt that is none of the six modes of payment: kept as filed, not shown`,
-    ],
-    [attachments, `Attachments of movements: ${attachments.toLocaleString('en')}`],
-    ...formSentences(imported),
-    ...imported.earlierImports.map(
-      ({ start, end }): CountedSentence => [
-        1,
-        `The ledger of ${start} to ${end} was imported by an earlier version, which kept less of its file. ` +
-          'To bring it up, import that file again with --replace',
-      ],
-    ),
-  ]
-  return sentences.filter(([count]) => count > 0).map(([, sentence]) => sentence)
-}
-
-function encodingSentence({ encoding, encodingExample: example }: FecImported): CountedSentence[] {
-  if (example === undefined) return []
-  const { line, text, otherEncoding, otherText } = example
-  const other = `which as ${otherEncoding} would be "${otherText}"`
-  return [[1, `Read as ${encoding}: line ${line} has "${text}", ${other}; --encoding decides otherwise`]]
+  const taken = `taken as validated on ${their} own date; --drafts keeps ${them} apart`
+  const outcome = imported.drafts > 0 ? 'awaiting validation' : taken
+  say(undated, `${counted(undated, 'entry', 'entries')} without a validation date: ${outcome}`)
+  const auxiliaries = [...imported.auxiliaryLines].toSorted()
+  const ofRoots = auxiliaries.map(([root, lines]) => `${lines.toLocaleString('en')} on ${root}`).join(', ')
+  const only = 'since only 401, 411 and 421 have accounts of third parties'
+  say(auxiliaries.length, `Lines whose auxiliary stays with the movement, ${only}: ${ofRoots}`)
+  const { renumberedAccounts: accounts } = imported
+  const many = counted(accounts.length, 'account')
+  say(accounts.length, `${many} could not get the number of the file: ${renumbered(accounts)}`)
+  const names = filedColumns.join(', ')
+  say(filedColumns.length, `Columns beyond the 18 of the standard, kept by name: ${names}`)
+  const mixed = counted(imported.mixedCurrencyEntries, 'entry', 'entries')
+  const foreign = `${mixed} with a line in a foreign currency that is not shown: kept as filed`
+  say(imported.mixedCurrencyEntries, foreign)
+  const payments = counted(imported.unknownPaymentLines, 'line')
+  const unknown = `${payments} with a ModeRglt that is none of the six modes of payment: kept as filed, not shown`
+  say(imported.unknownPaymentLines, unknown)
+  say(imported.attachments, `Attachments of movements: ${imported.attachments.toLocaleString('en')}`)
+  sayForms(findings, say)
+  for (const { start, end } of imported.earlierImports)
+    sentences.push(
+      `The ledger of ${start} to ${end} was imported by an earlier version, which kept less of its file. ` +
+        'To bring it up, import that file again with --replace',
+    )
+  return sentences
 }
 
 /** What other programs write in another form than the standard, and the import takes. */
-function formSentences({ findings }: FecImported): CountedSentence[] {
-  const { renamedColumns: renamed, quotedLines, groupedAmounts, trailingMinuses, dayColumns } = findings
-  return [
-    [
-      renamed.length,
-      `Columns under another name: ${renamed.map(({ name, column }) => `${name} is ${column}`).join(', ')}`,
-    ],
-    [quotedLines, `${counted(quotedLines, 'line')} with all fields in quotes, read without them`],
-    [groupedAmounts, `${counted(groupedAmounts, 'amount')} with blanks between thousands, such as 1 500,00`],
-    [trailingMinuses, `${counted(trailingMinuses, 'amount')} with the minus at the end, such as 1,00-`],
-    ...[...dayColumns].flatMap(([column, { shortDays, droppedTimes }]): CountedSentence[] => [
-      [
-        shortDays,
-        `${counted(shortDays, 'date')} in ${column} with a day or month of one digit, such as 5/1/2025`,
-      ],
-      [droppedTimes, `${counted(droppedTimes, 'time')} of day in ${column} dropped`],
-    ]),
-  ]
+function sayForms(findings: FecImported['findings'], say: (count: number, sentence: string) => void): void {
+  const { renamedColumns, quotedLines, groupedAmounts, trailingMinuses, dayColumns } = findings
+  const renamed = renamedColumns.map(({ name, column }) => `${name} is ${column}`).join(', ')
+  say(renamedColumns.length, `Columns under another name: ${renamed}`)
+  say(quotedLines, `${counted(quotedLines, 'line')} with all fields in quotes, read without them`)
+  const grouped = counted(groupedAmounts, 'amount')
+  say(groupedAmounts, `${grouped} with blanks between thousands, such as 1 500,00`)
+  say(trailingMinuses, `${counted(trailingMinuses, 'amount')} with the minus at the end, such as 1,00-`)
+  for (const [column, { shortDays, droppedTimes }] of dayColumns) {
+    const short = `${counted(shortDays, 'date')} in ${column} with a day or month of one digit, such as 5/1/2025`
+    say(shortDays, short)
+    say(droppedTimes, `${counted(droppedTimes, 'time')} of day in ${column} dropped`)
+  }
 }
 
 export function counted(number: number, one: string, many = `${one}s`): string {

@@ -23,14 +23,37 @@ export async function findExercicesWithin(client: ClientBase, key: FolderKey, st
   return rows
 }
 
-export async function knownAccounts(client: ClientBase, key: FolderKey): Promise<KnownAccount[]> {
-  const { rows } = await client.query<KnownAccount>(
-    `select id, number, name, filed_number as "filedNumber", filed_name as "filedName",
-            auxiliary_number as "auxiliaryNumber", auxiliary_name as "auxiliaryName"
-     from grandlivre.accounts where schema_id = $1 and folder_id = $2`,
-    [key.schemaId, key.folderId],
+/** The rows of a folder, oldest first. */
+async function rowsOf<Row>(
+  client: ClientBase,
+  { schemaId, folderId }: FolderKey,
+  table: 'accounts' | 'journals' | 'payments',
+  members: (keyof Row & string)[],
+): Promise<Row[]> {
+  const columns = members.map((member) => `${columnName(member)} as "${member}"`)
+  const { rows } = await client.query(
+    `select ${columns.join(', ')} from grandlivre.${table} where schema_id = $1 and folder_id = $2 order by id`,
+    [schemaId, folderId],
   )
   return rows
+}
+
+export function knownAccounts(client: ClientBase, key: FolderKey): Promise<KnownAccount[]> {
+  const filed = ['filedNumber', 'filedName', 'auxiliaryNumber', 'auxiliaryName'] as const
+  return rowsOf<KnownAccount>(client, key, 'accounts', ['id', 'number', 'name', ...filed])
+}
+
+/** A folder's journals by code, with the label that a FEC gave them. */
+export async function knownJournals(client: ClientBase, key: FolderKey) {
+  type Known = { code: string; id: string; filedName: string | null }
+  const rows = await rowsOf<Known>(client, key, 'journals', ['code', 'id', 'filedName'])
+  return new Map(rows.map((row) => [row.code, row]))
+}
+
+/** Ids of a folder's payment modes by internal code; the oldest of several with one code. */
+export async function paymentIds(client: ClientBase, key: FolderKey): Promise<Map<string, string>> {
+  const rows = await rowsOf<{ code: string; id: string }>(client, key, 'payments', ['code', 'id'])
+  return new Map(rows.toReversed().map(({ code, id }) => [code, id]))
 }
 
 /** Gives rows that the folder has what a FEC filed of them. */
@@ -52,16 +75,6 @@ export async function fileRows(
      where t.schema_id = $1 and t.folder_id = $2 and t.id = f.id`,
     [schemaId, folderId, JSON.stringify(rows)],
   )
-}
-
-/** A folder's journals by code, with the label that a FEC gave them. */
-export async function knownJournals(client: ClientBase, key: FolderKey) {
-  const { rows } = await client.query<{ code: string; id: string; filedName: string | null }>(
-    `select code, id, filed_name as "filedName" from grandlivre.journals
-     where schema_id = $1 and folder_id = $2`,
-    [key.schemaId, key.folderId],
-  )
-  return new Map(rows.map((row) => [row.code, row]))
 }
 
 /** Remembers how an imported exercice was filed. Writes nothing if that is known already. */
@@ -91,13 +104,4 @@ export async function findEarlierImports(client: ClientBase, { schemaId, folderI
     [schemaId, folderId],
   )
   return rows
-}
-
-/** Ids of a folder's payment modes by internal code; the oldest of several with one code. */
-export async function paymentIds(client: ClientBase, key: FolderKey): Promise<Map<string, string>> {
-  const { rows } = await client.query<{ code: string; id: string }>(
-    `select code, min(id) as id from grandlivre.payments where schema_id = $1 and folder_id = $2 group by code`,
-    [key.schemaId, key.folderId],
-  )
-  return new Map(rows.map(({ code, id }) => [code, id]))
 }

@@ -25,8 +25,15 @@ import { createFiledTables } from '../replace/replace.sql.ts'
 import { fillFolder, replaceFolder } from '../replace/replace.ts'
 import { booksPlaces, MadBooks, placesBesideEntries } from './books.ts'
 import { MadEntries } from './entries.ts'
-import { setCurrency, thirdPartyIds } from './import-mad.sql.ts'
-import { findTakenId, type IdOfTable, lastId, lockKeptIds, passIds } from './kept-ids.sql.ts'
+import {
+  findTakenId,
+  type IdOfTable,
+  lastId,
+  lockKeptIds,
+  passIds,
+  setCurrency,
+  thirdPartyIds,
+} from './import-mad.sql.ts'
 import { entriesPlace, pathOfId, readItems, refusing } from './read-file.ts'
 import { createFiledBooks, endBooks, keepEmployees, knownBooks, writeBooks } from './replace-books.sql.ts'
 

@@ -5,7 +5,7 @@ import { type FileItem, findTextError, JsonItems, JsonTextError } from '../../fo
 import { ImportRefused } from '../import/import-refused.ts'
 import { type ReadBytes, readSource } from '../import/source-file.ts'
 import type { MadBooks } from './books.ts'
-import type { IdOfTable } from './kept-ids.sql.ts'
+import type { IdOfTable } from './import-mad.sql.ts'
 
 export const entriesPlace = 'data.entries'
 

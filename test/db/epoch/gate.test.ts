@@ -22,7 +22,7 @@ import {
 import { publish } from '../../../src/events/publish.ts'
 import { claimExport, insertExport } from '../../../src/jobs/jobs.sql.ts'
 import { IdSource } from '../../../src/ledger/ids.ts'
-import { passIds } from '../../../src/ledger/mad/kept-ids.sql.ts'
+import { passIds } from '../../../src/ledger/mad/import-mad.sql.ts'
 import { addNewEntries } from '../../../src/ledger/replace/replace.sql.ts'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
 import { storeBatch } from '../../../src/webhooks/dispatch/deliveries.sql.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { mergedOrder } from '../../../src/ledger/tra/merged-order.ts'
-import { streetParts } from '../../../src/ledger/tra/street-parts.ts'
+import { mergedOrder } from '../../../src/ledger/tra/books.ts'
+import { streetParts } from '../../../src/ledger/tra/parameters.ts'
 
 test.each([
   ['12 bis rue des Érables', 'des Érables', ['12', 'bis', 'rue']],

@@ -4,7 +4,7 @@
  * with its entries.
  */
 
-import { fieldOf, layouts, type TraRecord } from '../layouts/layouts.ts'
+import { layouts, type TraRecord } from '../layouts/layouts.ts'
 import { Definitions } from './definitions.ts'
 import { EntryCheck, type EntryTotals, isoDay } from './entry-check.ts'
 import { checkForm } from './line-form.ts'
@@ -48,8 +48,6 @@ export async function checkTra(
 }
 
 const order = Object.keys(layouts) as TraRecord[]
-const journalCode = fieldOf(layouts.JAL, 'CODE')
-const journalName = fieldOf(layouts.JAL, 'LIBELLE')
 
 export class TraCheck {
   readonly problems = new TraProblems()
@@ -89,12 +87,11 @@ export class TraCheck {
     }
     this.#furthest = Math.max(this.#furthest, position)
     if (line.isBare) return
-    const text = (name: string) => line.text(fieldOf(line.layout, name))
     if (record === 'HEADER') this.#header = headerOf(line)
-    else if (record === 'PS1') this.#folder = text('NOM')
+    else if (record === 'PS1') this.#folder = line.text('NOM')
     else if (record === 'EXO')
-      this.#exercices.push({ start: isoDay(text('DATEDEBUT')), end: isoDay(text('DATEFIN')) })
-    else if (record === 'JAL') this.#journalNames.set(line.code(journalCode), line.text(journalName))
+      this.#exercices.push({ start: isoDay(line.text('DATEDEBUT')), end: isoDay(line.text('DATEFIN')) })
+    else if (record === 'JAL') this.#journalNames.set(line.code('CODE'), line.text('LIBELLE'))
     this.#definitions.add(line)
   }
 
@@ -124,14 +121,13 @@ export class TraCheck {
 }
 
 function headerOf(line: TraLine): typeof noHeader {
-  const text = (name: string) => line.text(fieldOf(layouts.HEADER, name))
-  const moment = text('DATE/HEURE')
+  const moment = line.text('DATE/HEURE')
   return {
-    type: text('TYPE FICHIER'),
-    format: text('FORMAT'),
-    version: text('VERSION'),
+    type: line.text('TYPE FICHIER'),
+    format: line.text('FORMAT'),
+    version: line.text('VERSION'),
     generatedAt: moment === '' ? '' : `${isoDay(moment)} ${moment.slice(8, 10)}:${moment.slice(10, 12)}`,
-    user: text('UTILISATEUR'),
-    firm: text('RAISON SOCIALE'),
+    user: line.text('UTILISATEUR'),
+    firm: line.text('RAISON SOCIALE'),
   }
 }
