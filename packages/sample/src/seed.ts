@@ -2,22 +2,14 @@
 
 import type { ClientBase } from 'pg'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
-import { accountTable } from '../../../src/formats/items/accounts/account.ts'
-import { companyTable } from '../../../src/formats/items/accounts/company.ts'
-import { employeeTable } from '../../../src/formats/items/accounts/employee.ts'
-import { vatTable } from '../../../src/formats/items/accounts/vat.ts'
-import { axisTable, sectionTable } from '../../../src/formats/items/axis.ts'
-import { bankTable } from '../../../src/formats/items/bank.ts'
 import { entryTable } from '../../../src/formats/items/entry.ts'
-import { exerciceTable } from '../../../src/formats/items/exercice.ts'
-import { journalTable } from '../../../src/formats/items/journal.ts'
 import { movementTable } from '../../../src/formats/items/movement.ts'
-import { paymentTable } from '../../../src/formats/items/payment.ts'
-import { blank, type TableOf } from '../../../src/formats/items/table.ts'
+import type { TableOf } from '../../../src/formats/items/table.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
 import { EntryNumbers } from '../../../src/ledger/entry-numbers.ts'
 import { rememberLetterings } from '../../../src/ledger/events.sql.ts'
 import type { IdSource } from '../../../src/ledger/ids.ts'
+import { type Books, type BookTable, bookTables } from '../../../src/ledger/import/books.ts'
 import { publishImport } from '../../../src/ledger/publish-import.ts'
 import {
   createFirm,
@@ -133,7 +125,7 @@ export async function addLedger(
   { movements, year, thirdPartyId }: { movements: number; year: number; thirdPartyId: string },
 ): Promise<Pick<SeededFolder, 'exercices' | 'counts'>> {
   await loading.ids.reserve(idsOfChart)
-  const chart = buildChart(key, movements, random, () => loading.ids.next())
+  const chart = buildChart(movements, random, () => loading.ids.next())
   const exercices = [year - 1, year].map((calendarYear) => ({
     id: loading.ids.next(),
     start: `${calendarYear}-01-01`,
@@ -193,19 +185,6 @@ function addChart(
   chart: Chart,
   exercices: SeededFolder['exercices'],
 ): void {
-  const add = <Row>(table: TableOf<Row>, rows: NoInfer<Row>[]) => {
-    const writer = loading.writer(table)
-    for (const row of rows) writer.add(row)
-  }
-  add(paymentTable, chart.payments)
-  add(vatTable, chart.vatCodes)
-  add(accountTable, chart.accounts)
-  add(companyTable, chart.companies)
-  add(employeeTable, chart.employees)
-  add(journalTable, chart.journals)
-  add(bankTable, chart.banks)
-  add(axisTable, chart.axes)
-  add(sectionTable, chart.sections)
   const [before, current] = exercices as [SeededFolder['exercices'][0], SeededFolder['exercices'][0]]
   const closed = {
     closedAt: `${current.start.slice(0, 4)}-03-31T16:45:00Z`,
@@ -213,11 +192,18 @@ function addChart(
     closedByFirstName: 'Anaïs',
     closedByLastName: 'Lefèvre',
   }
-  const row = ({ id, start, end }: typeof before) => ({ ...key, id, startDate: start, endDate: end })
-  add(exerciceTable, [
-    { ...row(before), lettering: 'MONO', ...closed },
-    { ...row(current), lettering: 'MULTI', ...blank(exerciceTable) },
-  ])
+  const row = ({ id, start, end }: typeof before) => ({ id, startDate: start, endDate: end })
+  const books: Books = {
+    ...chart,
+    exercices: [
+      { ...row(before), lettering: 'MONO', ...closed },
+      { ...row(current), lettering: 'MULTI' },
+    ],
+  }
+  for (const [name, table] of Object.entries<TableOf<Record<string, unknown>>>(bookTables as never)) {
+    const writer = loading.writer(table)
+    for (const row of books[name as BookTable]) writer.add({ ...key, ...row })
+  }
 }
 
 /** Returns how many entries and movements there are. The last of them are not loaded yet. */

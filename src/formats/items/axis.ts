@@ -10,7 +10,6 @@ export const axisTable = column.table('axes', {
   /** A foreign key that is checked at commit, because sections are loaded after their axis. */
   defaultSectionId: column.orNull(column.referenceTo('sections')),
 })
-export type AxisRow = column.RowOf<typeof axisTable>
 
 export const sectionTable = column.table('sections', {
   id: column.id,
@@ -20,7 +19,6 @@ export const sectionTable = column.table('sections', {
   accountRoots: column.texts,
   closed: column.boolean,
 })
-export type SectionRow = column.RowOf<typeof sectionTable>
 
 export interface AxisView extends column.ShownRow<typeof axisTable> {
   defaultSectionId: string | null

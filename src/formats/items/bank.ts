@@ -12,7 +12,6 @@ export const bankTable = column.table('banks', {
   journalId: column.referenceTo('journals'),
   isDefault: column.boolean,
 })
-export type BankRow = column.RowOf<typeof bankTable>
 export interface BankView extends column.ShownRow<typeof bankTable> {
   account: SimplifiedAccount | null
   journalId: string

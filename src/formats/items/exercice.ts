@@ -15,7 +15,7 @@ export const exerciceTable = column.table('exercices', {
   closedByFirstName: column.orNull(column.text),
   closedByLastName: column.orNull(column.text),
 })
-export type ExerciceRow = column.RowOf<typeof exerciceTable>
+type ExerciceRow = column.RowOf<typeof exerciceTable>
 export interface ExerciceView
   extends Omit<ExerciceRow, keyof FolderKey | 'startDate' | 'endDate' | 'closedAt'> {
   /** Both days inclusive, `YYYY-MM-DD`. */

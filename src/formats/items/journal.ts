@@ -31,7 +31,6 @@ export const journalTable = column.table('journals', {
   counterpartAccountId: column.orNull(column.referenceTo('accounts')),
   locked: column.boolean,
 })
-export type JournalRow = column.RowOf<typeof journalTable>
 export interface JournalView extends column.ShownRow<typeof journalTable> {
   counterpartAccount: SimplifiedAccount | null
 }

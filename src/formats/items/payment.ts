@@ -9,7 +9,6 @@ export const paymentTable = column.table('payments', {
   /** CB, VIRT, ESP, CHQ, PRLV or LCR; partners see any other code as CHQ. */
   code: column.text,
 })
-export type PaymentRow = column.RowOf<typeof paymentTable>
 export type PaymentView = column.ShownRow<typeof paymentTable>
 
 const internalCode = oneOf(Object.keys(paymentModes)).meta({ type: 'string', example: 'VIRT' })

@@ -5,16 +5,8 @@
  */
 
 import { strict as assert } from 'node:assert'
-import { type AccountRow, accountTable } from '../../../../src/formats/items/accounts/account.ts'
-import type { CompanyRow } from '../../../../src/formats/items/accounts/company.ts'
-import type { EmployeeRow } from '../../../../src/formats/items/accounts/employee.ts'
-import type { VatCodeRow } from '../../../../src/formats/items/accounts/vat.ts'
-import type { AxisRow, SectionRow } from '../../../../src/formats/items/axis.ts'
-import type { BankRow } from '../../../../src/formats/items/bank.ts'
-import type { JournalRow, JournalType } from '../../../../src/formats/items/journal.ts'
-import type { PaymentRow } from '../../../../src/formats/items/payment.ts'
-import { blank } from '../../../../src/formats/items/table.ts'
-import type { FolderKey } from '../../../../src/formats/rows.ts'
+import type { JournalType } from '../../../../src/formats/items/journal.ts'
+import type { Books } from '../../../../src/ledger/import/books.ts'
 import tables from './chart.json' with { type: 'json' }
 import { bankDetails, companyOf, employeeOf, thirdPartyName } from './parties.ts'
 import type { Random } from './random.ts'
@@ -35,16 +27,7 @@ export interface ThirdParty {
   currency: 'EUR' | 'USD' | 'CHF'
 }
 
-export interface Chart {
-  payments: PaymentRow[]
-  vatCodes: VatCodeRow[]
-  accounts: AccountRow[]
-  companies: CompanyRow[]
-  employees: EmployeeRow[]
-  journals: JournalRow[]
-  banks: BankRow[]
-  axes: AxisRow[]
-  sections: SectionRow[]
+export interface Chart extends Omit<Books, 'exercices'> {
   suppliers: ThirdParty[]
   customers: ThirdParty[]
   staff: ThirdParty[]
@@ -59,17 +42,16 @@ export interface Chart {
  * @param movements of the ledger, which say how many third parties it has
  * @param nextId returns ascending ids; the chart gets the folder's lowest
  */
-export function buildChart(key: FolderKey, movements: number, random: Random, nextId: () => string): Chart {
+export function buildChart(movements: number, random: Random, nextId: () => string): Chart {
   const between = (least: number, most: number, count: number) =>
     Math.min(most, Math.max(least, Math.floor(count)))
-  const payments = paymentCodes.map((code) => ({ ...key, id: nextId(), code }))
-  const vatCodes = Object.entries(vatRates).map(([code, rate]) => ({ ...key, id: nextId(), code, rate }))
-  const accounts = buildGeneralAccounts(key, nextId)
+  const payments = paymentCodes.map((code) => ({ id: nextId(), code }))
+  const vat_codes = Object.entries(vatRates).map(([code, rate]) => ({ id: nextId(), code, rate }))
+  const accounts = buildGeneralAccounts(nextId)
   const accountIds = new Map(accounts.map((account) => [account.number, account.id]))
   const accountId = (number: string) => lookUp(accountIds, number)
   const paymentIds = new Map(payments.map((payment) => [payment.code, payment.id]))
   const journals = tables.journals.map(({ code, name, type, counterpart, locked = false }) => ({
-    ...key,
     id: nextId(),
     code,
     name,
@@ -84,19 +66,19 @@ export function buildChart(key: FolderKey, movements: number, random: Random, ne
     const { rib, iban } = bankDetails(random)
     const [ofAccount, ofJournal] = [accountId(account), journalId(journal)]
     return {
-      ...{ ...key, id: nextId(), rib: hasRib ? rib : null, iban, bic, isDefault },
+      ...{ id: nextId(), rib: hasRib ? rib : null, iban, bic, isDefault },
       ...{ accountId: ofAccount, journalId: ofJournal },
     }
   })
   const chart: Chart = {
     payments,
-    vatCodes,
+    vat_codes,
     accounts,
     companies: [],
     employees: [],
     journals,
     banks,
-    ...buildAxes(key, nextId),
+    ...buildAxes(nextId),
     suppliers: [],
     customers: [],
     staff: [],
@@ -106,11 +88,11 @@ export function buildChart(key: FolderKey, movements: number, random: Random, ne
     paymentId: (code) => lookUp(paymentIds, code),
   }
   for (let index = 1; index <= between(6, 300, movements / 3_000); index++)
-    addCompany(chart, key, { root: '401', index, id: nextId() }, random)
+    addCompany(chart, { root: '401', index, id: nextId() }, random)
   for (let index = 1; index <= between(8, 1_000, movements / 1_500); index++)
-    addCompany(chart, key, { root: '411', index, id: nextId() }, random)
+    addCompany(chart, { root: '411', index, id: nextId() }, random)
   for (let index = 1; index <= between(2, 40, movements / 15_000); index++)
-    chart.staff.push(addEmployee(chart, key, index, random, nextId()))
+    chart.staff.push(addEmployee(chart, index, random, nextId()))
   for (const account of accounts) if (account.number < '6') chart.carriedOver.add(account.id)
   return chart
 }
@@ -121,10 +103,9 @@ function lookUp(ids: Map<string, string>, name: string): string {
   return id
 }
 
-function buildGeneralAccounts(key: FolderKey, nextId: () => string): AccountRow[] {
+function buildGeneralAccounts(nextId: () => string): Books['accounts'] {
   const ids = new Map(tables.generalAccounts.map(({ number }) => [number, nextId()]))
   return tables.generalAccounts.map(({ number, name, closed = false, correspondance, counterpart }) => ({
-    ...key,
     id: lookUp(ids, number),
     number,
     name,
@@ -134,21 +115,20 @@ function buildGeneralAccounts(key: FolderKey, nextId: () => string): AccountRow[
   }))
 }
 
-function buildAxes(key: FolderKey, nextId: () => string): { axes: AxisRow[]; sections: SectionRow[] } {
-  const axes: AxisRow[] = []
-  const sections: SectionRow[] = []
+function buildAxes(nextId: () => string): Pick<Books, 'axes' | 'sections'> {
+  const axes: Books['axes'] = []
+  const sections: Books['sections'] = []
   for (const { code, name, sections: ofAxis } of tables.axes) {
     const axisId = nextId()
     const first = sections.length
-    for (const section of ofAxis) sections.push({ ...key, id: nextId(), axisId, ...section, closed: false })
-    axes.push({ ...key, id: axisId, code, name, defaultSectionId: sections[first]!.id })
+    for (const section of ofAxis) sections.push({ id: nextId(), axisId, ...section, closed: false })
+    axes.push({ id: axisId, code, name, defaultSectionId: sections[first]!.id })
   }
   return { axes, sections }
 }
 
 function addCompany(
   chart: Chart,
-  key: FolderKey,
   { root, index, id }: { root: '401' | '411'; index: number; id: string },
   random: Random,
 ): void {
@@ -163,11 +143,11 @@ function addCompany(
   const counterpart = root === '401' ? random.pick(['607000', '622600', '606400', null]) : '706000'
   const closed = index % 40 === 39
   const counterpartAccountId = counterpart && chart.accountId(counterpart)
-  chart.accounts.push({ ...blank(accountTable), ...key, id, number, name, closed, counterpartAccountId })
+  chart.accounts.push({ id, number, name, closed, counterpartAccountId })
   const payment = random.pick(paymentCodes)
   const vat = random.pick(['TN', 'TN', 'TN', 'TI', 'TR', 'EXO'] as const)
-  const vatId = chart.vatCodes.find((row) => row.code === vat)!.id
-  chart.companies.push(companyOf(key, id, name, chart.paymentId(payment), vatId, random))
+  const vatId = chart.vat_codes.find((row) => row.code === vat)!.id
+  chart.companies.push(companyOf(id, name, chart.paymentId(payment), vatId, random))
   if (closed) return
   // One in 25 invoices in another currency; the first party never does, so that tiny folders have only euro.
   const currency = index % 25 === 2 ? random.pick(['USD', 'CHF'] as const) : 'EUR'
@@ -175,13 +155,13 @@ function addCompany(
   parties.push({ accountId: id, name, payment, vatRate: currency === 'EUR' ? vatRates[vat] : 0, currency })
 }
 
-function addEmployee(chart: Chart, key: FolderKey, index: number, random: Random, id: string): ThirdParty {
-  const employee = employeeOf(key, id, chart.paymentId('VIRT'), random)
+function addEmployee(chart: Chart, index: number, random: Random, id: string): ThirdParty {
+  const employee = employeeOf(id, chart.paymentId('VIRT'), random)
   // A doubtful account holds what an employee owes and may not repay; few employees have one.
   employee.doubtfulAccountId = index % 7 === 1 ? chart.accountId('416000') : null
   chart.employees.push(employee)
   const name = `${employee.lastName} ${employee.firstName}`
   const number = `421${String(index).padStart(5, '0')}`
-  chart.accounts.push({ ...blank(accountTable), ...key, id, number, name, closed: false })
+  chart.accounts.push({ id, number, name, closed: false })
   return { accountId: id, name, payment: 'VIRT', vatRate: 0, currency: 'EUR' }
 }

@@ -4,10 +4,8 @@
  */
 
 import type { Address } from '../../../../src/formats/items/accounts/address.ts'
-import type { CompanyRow } from '../../../../src/formats/items/accounts/company.ts'
-import type { EmployeeRow } from '../../../../src/formats/items/accounts/employee.ts'
 import type { Contact, Miscellaneous } from '../../../../src/formats/items/accounts/party.ts'
-import type { FolderKey } from '../../../../src/formats/rows.ts'
+import type { Books } from '../../../../src/ledger/import/books.ts'
 import type { Random } from './random.ts'
 import words from './words.json' with { type: 'json' }
 
@@ -40,16 +38,14 @@ export function addressOf(random: Random): Address {
 }
 
 export function companyOf(
-  key: FolderKey,
   accountId: string,
   name: string,
   paymentId: string,
   vatId: string,
   random: Random,
-): CompanyRow {
+): Books['companies'][number] {
   const isKnownWell = random.chance(0.8)
   return {
-    ...key,
     accountId,
     name,
     siren: isKnownWell ? siren(random) : null,
@@ -66,16 +62,10 @@ export function companyOf(
   }
 }
 
-export function employeeOf(
-  key: FolderKey,
-  accountId: string,
-  paymentId: string,
-  random: Random,
-): EmployeeRow {
+export function employeeOf(accountId: string, paymentId: string, random: Random): Books['employees'][number] {
   const firstName = random.pick(words.firstNames)
   const lastName = random.pick(words.lastNames)
   return {
-    ...key,
     accountId,
     firstName,
     lastName,
@@ -89,7 +79,6 @@ export function employeeOf(
     ibans: [bankDetails(random).iban],
     contacts: random.chance(0.3) ? [contactOf(random)] : [],
     miscellaneous: miscellaneousOf(random),
-    doubtfulAccountId: null,
   }
 }
 

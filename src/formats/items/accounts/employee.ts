@@ -24,7 +24,6 @@ export const employeeTable = column.table('employees', {
   ...partyColumns,
   doubtfulAccountId: column.orNull(column.referenceTo('accounts')),
 })
-export type EmployeeRow = column.RowOf<typeof employeeTable>
 export type EmployeeView = PartyView &
   Omit<column.ShownRow<typeof employeeTable>, keyof PartyView> & { doubtfulAccount: SimplifiedAccount | null }
 

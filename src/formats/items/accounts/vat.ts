@@ -10,7 +10,6 @@ export const vatTable = column.table('vat_codes', {
   /** Hundredths of a percent: 2000 is 20 %. */
   rate: column.column<number>('plain'),
 })
-export type VatCodeRow = column.RowOf<typeof vatTable>
 export type VatCodeView = column.ShownRow<typeof vatTable>
 
 const rate = decimal(2, 'a rate with at most two decimals').refine(
