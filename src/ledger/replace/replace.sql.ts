@@ -12,6 +12,7 @@
 
 import type { ClientBase } from 'pg'
 import { readByCursor } from '../../db/cursor.ts'
+import { idLiteral } from '../../db/literal.ts'
 import { entryTable } from '../../formats/items/entry.ts'
 import { movementTable } from '../../formats/items/movement.ts'
 import { columnsOf } from '../../formats/items/table.ts'
@@ -49,8 +50,10 @@ const content = (line: string) =>
 /** What a line books, whatever it says of it. */
 const booking = (line: string) => `md5(row(${line}.account_id, ${line}.debit, ${line}.credit)::text)::uuid`
 
-const ofReplaced = (alias: string) =>
-  `(${alias}.schema_id, ${alias}.folder_id) = ($1, $2) and ($3::bigint is null or ${alias}.exercice_id = $3)`
+/** The condition that a row is one of those that are replaced. */
+const ofReplaced = (alias: string, { schemaId, folderId, exerciceId }: Replaced) =>
+  `(${alias}.schema_id, ${alias}.folder_id) = (${idLiteral(schemaId)}, ${idLiteral(folderId)})
+     ${exerciceId === null ? '' : `and ${alias}.exercice_id = ${idLiteral(exerciceId)}`}`
 
 /** Once the loader has filled its tables. */
 export async function createMatches(client: ClientBase): Promise<void> {
@@ -64,30 +67,29 @@ export async function createMatches(client: ClientBase): Promise<void> {
 
 /** Digests both sides, by line and by entry. */
 export async function digestBoth(client: ClientBase, replaced: Replaced): Promise<void> {
-  const { schemaId, folderId, exerciceId } = replaced
-  await client.query(`create temporary table former_lines (entry_id bigint, id bigint, place numeric, content uuid,
-    booking uuid) on commit drop`)
-  await client.query(
-    `insert into pg_temp.former_lines
-     select m.entry_id, m.id, coalesce(m.place, m.id), ${content('m')}, ${booking('m')} from grandlivre.movements m
-     where ${ofReplaced('m')}`,
-    [schemaId, folderId, exerciceId],
+  const create = (table: string, rows: string) =>
+    client.query(`create temporary table ${table} on commit drop as ${rows}`)
+  const digests = `${content('m')} as content, ${booking('m')} as booking`
+  await create(
+    'former_lines',
+    `select m.entry_id, m.id, coalesce(m.place, m.id) as place, ${digests}
+     from grandlivre.movements m where ${ofReplaced('m', replaced)}`,
   )
-  await client.query(`create temporary table filed_lines on commit drop as
-    select m.entry_id, m.id, m.id::numeric as place, ${content('m')} as content, ${booking('m')} as booking
-    from pg_temp.filed_movements m`)
-  await client.query(`create temporary table former_entries (id bigint, exercice_id bigint, journal_id bigint,
-    date date, created_at timestamptz, number text, is_bare boolean, content uuid, place numeric) on commit drop`)
-  await client.query(
-    `insert into pg_temp.former_entries
-     select e.id, e.exercice_id, e.journal_id, e.date, e.created_at, ${filedNumber}, e.number is null and e.filed is null, ${contentOfLines}
+  await create(
+    'filed_lines',
+    `select m.entry_id, m.id, m.id::numeric as place, ${digests} from pg_temp.filed_movements m`,
+  )
+  const identity = `e.id, e.exercice_id, e.journal_id, e.date, e.created_at, ${filedNumber} as number, ${contentOfLines}`
+  await create(
+    'former_entries',
+    `select ${identity}, e.number is null and e.filed is null as is_bare
      from grandlivre.entries e left join pg_temp.former_lines l on l.entry_id = e.id
-     where ${ofReplaced('e')} group by e.schema_id, e.folder_id, e.id`,
-    [schemaId, folderId, exerciceId],
+     where ${ofReplaced('e', replaced)} group by e.schema_id, e.folder_id, e.id`,
   )
-  await client.query(`create temporary table filed_contents on commit drop as
-    select e.id, e.exercice_id, e.journal_id, e.date, e.created_at, ${filedNumber} as number, ${contentOfLines}
-    from pg_temp.filed_entries e left join pg_temp.filed_lines l on l.entry_id = e.id group by e.id`)
+  await create(
+    'filed_contents',
+    `select ${identity} from pg_temp.filed_entries e left join pg_temp.filed_lines l on l.entry_id = e.id group by e.id`,
+  )
   await client.query(
     'analyze pg_temp.former_lines, pg_temp.filed_lines, pg_temp.former_entries, pg_temp.filed_contents',
   )
@@ -168,27 +170,25 @@ export async function matchLines(client: ClientBase): Promise<void> {
 }
 
 /** Matches entries and lines that keep the ids of the file. One that moved to another exercice, journal or entry is new. */
-export async function matchById(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<void> {
+export async function matchById(client: ClientBase, replaced: Replaced): Promise<void> {
   await client.query(
     `insert into pg_temp.entry_matches
      select f.id, f.id, e.id is null from pg_temp.filed_entries f left join grandlivre.entries e
-       on (e.schema_id, e.folder_id, e.exercice_id, e.journal_id, e.id) = ($1, $2, f.exercice_id, f.journal_id, f.id)`,
-    [schemaId, folderId],
+       on ${ofReplaced('e', replaced)} and (e.exercice_id, e.journal_id, e.id) = (f.exercice_id, f.journal_id, f.id)`,
   )
   await client.query('analyze pg_temp.entry_matches')
   await client.query(
     `insert into pg_temp.line_matches
      select f.id, f.entry_id, f.id, m.id is null, coalesce(m.place, m.id)
      from pg_temp.filed_movements f join pg_temp.entry_matches e on e.filed_id = f.entry_id
-     left join grandlivre.movements m on not e.is_new
-       and (m.schema_id, m.folder_id, m.exercice_id, m.entry_id, m.id) = ($1, $2, f.exercice_id, f.entry_id, f.id)`,
-    [schemaId, folderId],
+     left join grandlivre.movements m on not e.is_new and ${ofReplaced('m', replaced)}
+       and (m.exercice_id, m.entry_id, m.id) = (f.exercice_id, f.entry_id, f.id)`,
   )
   await client.query('analyze pg_temp.line_matches')
 }
 
 /** Gives entries of the file that are as they were what a FEC filed of them; a changed one has lost it. */
-export async function keepFiled(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<void> {
+export async function keepFiled(client: ClientBase, replaced: Replaced): Promise<void> {
   const same = entryContent.filter((column) => !['number', 'filed'].includes(column))
   await client.query(
     `create temporary table same_entries (filed_id bigint primary key, filed json) on commit drop`,
@@ -199,10 +199,9 @@ export async function keepFiled(client: ClientBase, { schemaId, folderId }: Fold
      join pg_temp.former_entries b on b.id = m.id
      join pg_temp.filed_contents c on (c.id, c.content) = (m.filed_id, b.content)
      join pg_temp.filed_entries f on f.id = m.filed_id
-     join grandlivre.entries e on (e.schema_id, e.folder_id, e.id) = ($1, $2, m.id)
+     join grandlivre.entries e on ${ofReplaced('e', replaced)} and e.id = m.id
      where not m.is_new and (${same.map((column) => comparable(`e.${column}`)).join(', ')})
        is not distinct from (${same.map((column) => comparable(`f.${column}`)).join(', ')})`,
-    [schemaId, folderId],
   )
   await client.query(
     `update pg_temp.filed_entries f set filed = s.filed from pg_temp.same_entries s
@@ -213,8 +212,7 @@ export async function keepFiled(client: ClientBase, { schemaId, folderId }: Fold
      from pg_temp.same_entries s, pg_temp.line_matches l, pg_temp.former_lines b, pg_temp.filed_lines c,
        grandlivre.movements m
      where s.filed_id = f.entry_id and l.filed_id = f.id and b.id = l.id and c.id = f.id and c.content = b.content
-       and (m.schema_id, m.folder_id, m.id) = ($1, $2, l.id) and m.filed is not null`,
-    [schemaId, folderId],
+       and ${ofReplaced('m', replaced)} and m.id = l.id and m.filed is not null`,
   )
 }
 
@@ -277,23 +275,21 @@ export async function placeLines(client: ClientBase): Promise<void> {
  * Counts the entries that did not come from a FEC, before they are changed and deleted: those that match one of the file,
  * and become it, and the others.
  */
-export async function countOtherSources(client: ClientBase, { schemaId, folderId, exerciceId }: Replaced) {
+export async function countOtherSources(client: ClientBase, replaced: Replaced) {
   const { rows } = await client.query<{ overwritten: number; removed: number }>(
     `select count(m.id)::integer as overwritten, count(*) filter (where m.id is null)::integer as removed
      from grandlivre.entries e left join pg_temp.entry_matches m on m.id = e.id
-     where ${ofReplaced('e')} and e.source <> 'FEC'`,
-    [schemaId, folderId, exerciceId],
+     where ${ofReplaced('e', replaced)} and e.source <> 'FEC'`,
   )
   return rows[0]!
 }
 
 /** @returns how many entries and movements were deleted */
-export async function deleteUnmatched(client: ClientBase, { schemaId, folderId, exerciceId }: Replaced) {
+export async function deleteUnmatched(client: ClientBase, replaced: Replaced) {
   const deleted = async (table: string, matches: string) => {
     const { rowCount } = await client.query(
-      `delete from grandlivre.${table} t where ${ofReplaced('t')}
+      `delete from grandlivre.${table} t where ${ofReplaced('t', replaced)}
          and not exists (select from pg_temp.${matches} m where m.id = t.id and not m.is_new)`,
-      [schemaId, folderId, exerciceId],
     )
     return rowCount!
   }
@@ -310,18 +306,17 @@ const comparable = (value: string) =>
  * Writes entries and movements that stay where the file has something else.
  * @returns how many
  */
-export async function updateMatched(client: ClientBase, { schemaId, folderId, exerciceId }: Replaced) {
+export async function updateMatched(client: ClientBase, replaced: Replaced) {
   // A number that was given here stays.
   const filed = (column: string) => (column === 'number' ? 'coalesce(f.number, e.number)' : `f.${column}`)
   // A FEC does not hold when entries were created.
-  const changeable = entryContent.filter((column) => exerciceId === null || column !== 'created_at')
+  const changeable = entryContent.filter((column) => replaced.exerciceId === null || column !== 'created_at')
   const changedEntries = await client.query(
     `update grandlivre.entries e set ${changeable.map((column) => `${column} = ${filed(column)}`).join(', ')}
      from pg_temp.entry_matches m join pg_temp.filed_entries f on f.id = m.filed_id
-     where ${ofReplaced('e')} and m.id = e.id and not m.is_new
+     where ${ofReplaced('e', replaced)} and m.id = e.id and not m.is_new
        and (${changeable.map((column) => comparable(`e.${column}`)).join(', ')})
          is distinct from (${changeable.map((column) => comparable(filed(column))).join(', ')})`,
-    [schemaId, folderId, exerciceId],
   )
   const place = 'case when l.former is null then l.place else m.place end'
   const sides = (line: string, places: string) =>
@@ -330,9 +325,8 @@ export async function updateMatched(client: ClientBase, { schemaId, folderId, ex
     `update grandlivre.movements m
      set ${movementContent.map((column) => `${column} = f.${column}`).join(', ')}, place = ${place}
      from pg_temp.line_matches l join pg_temp.filed_movements f on f.id = l.filed_id
-     where ${ofReplaced('m')} and l.id = m.id and not l.is_new
+     where ${ofReplaced('m', replaced)} and l.id = m.id and not l.is_new
        and (${sides('m', 'm.place')}) is distinct from (${sides('f', place)})`,
-    [schemaId, folderId, exerciceId],
   )
   return { entries: changedEntries.rowCount!, movements: changedMovements.rowCount! }
 }
