@@ -136,7 +136,7 @@ export interface LastPull {
 }
 
 /** Rows of the audit of a folder in which its last pulls are looked for. */
-export const pullsLookedThrough = 1_000
+const pullsLookedThrough = 1_000
 
 /** What each third party was last sent whole of a folder, the newest first. */
 export async function lastPulls(client: ClientBase | Pool, folderId: string): Promise<LastPull[]> {

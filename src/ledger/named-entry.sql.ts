@@ -14,7 +14,7 @@ export interface EntryName extends FolderKey {
   draft: boolean
 }
 
-export interface NamedEntry {
+interface NamedEntry {
   /** Names the state of the folder's ledger. */
   cursor: string
   /** The folder's own reference. */

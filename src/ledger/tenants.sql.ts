@@ -6,7 +6,7 @@
 import type { ClientBase } from 'pg'
 import { type FolderContent, folderTable } from '../formats/items/accounting-folder.ts'
 import { noAddress } from '../formats/items/accounts/address.ts'
-import type { FolderKey } from '../formats/rows.ts'
+import type { FolderKey, Period } from '../formats/rows.ts'
 import { TableWriter } from './load.ts'
 
 export async function createSchema(client: ClientBase, schema: { id: string; name: string }): Promise<void> {
@@ -122,20 +122,18 @@ export async function deleteLedger(client: ClientBase, { schemaId, folderId }: F
     await client.query(`delete from grandlivre.${table} where schema_id = $1 and folder_id = $2`, key)
 }
 
-export interface LedgerCount {
-  /** Whether it has no row of any kind: a new folder may have journals and modes of payment alone. */
-  isEmpty: boolean
-  accounts: number
-  entries: number
-  closed: { start: string; end: string } | null
-}
-
 /** What a folder's ledger holds. */
 export async function countLedger(client: ClientBase, { schemaId, folderId }: FolderKey) {
   const hasRows = tablesOfLedger.map(
     (table) => `exists (select from grandlivre.${table} where schema_id = $1 and folder_id = $2)`,
   )
-  const { rows } = await client.query<LedgerCount>(
+  const { rows } = await client.query<{
+    /** Whether it has no row of any kind: a new folder may have journals and modes of payment alone. */
+    isEmpty: boolean
+    accounts: number
+    entries: number
+    closed: Period | null
+  }>(
     `select not (${hasRows.join(' or ')}) as "isEmpty",
             (select count(*) from grandlivre.accounts where schema_id = $1 and folder_id = $2)::integer as accounts,
             (select count(*) from grandlivre.entries where schema_id = $1 and folder_id = $2)::integer as entries,

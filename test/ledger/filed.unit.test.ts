@@ -1,6 +1,6 @@
 /** What is stored beside a line: nothing where the ledger gives it back, and once where an entry shares it. */
 import { expect, test } from 'vitest'
-import { asJson, type Field, fieldsApart, nothing, sharedFields } from '../../src/ledger/fec/filed.ts'
+import { asJson, type Field, fieldsApart, noFields, sharedFields } from '../../src/ledger/fec/filed.ts'
 import type { DatedLine } from '../../src/ledger/fec/survey/entries.ts'
 
 const line: DatedLine = {
@@ -38,7 +38,7 @@ const ledger = {
 }
 
 test('a line that the ledger gives back has nothing stored', () => {
-  expect(fieldsApart(line, ledger, [], nothing)).toEqual([])
+  expect(fieldsApart(line, ledger, [], noFields)).toEqual([])
   expect(asJson([])).toBeNull()
 })
 
@@ -61,7 +61,7 @@ test('every other field is stored under the name of its column, in the standard 
       further: ['', 'r"1'],
     },
   }
-  const fields = fieldsApart(other, ledger, ['PJ', '__proto__'], nothing)
+  const fields = fieldsApart(other, ledger, ['PJ', '__proto__'], noFields)
   expect(asJson(fields)).toBe(
     '{"JournalLib":"ACHATS","EcritureNum":"","EcritureDate":"20220615","CompteLib":"","CompAuxNum":"X","CompAuxLib":"x",' +
       '"PieceDate":"","DateLet":"20230301","ValidDate":"","Montantdevise":"-10,5","Idevise":"€","DateRglt":"20230401",' +
@@ -69,7 +69,7 @@ test('every other field is stored under the name of its column, in the standard 
   )
   // A blank number is said even of an entry that has none: it may get one here.
   const unnumbered = { ...ledger, entry: { ...ledger.entry, number: null } }
-  expect(fieldsApart({ ...line, entryNumber: '' }, unnumbered, [], nothing)).toEqual([['EcritureNum', '']])
+  expect(fieldsApart({ ...line, entryNumber: '' }, unnumbered, [], noFields)).toEqual([['EcritureNum', '']])
 })
 
 test('what all lines of an entry share is stored with it; of one that goes on, only what entries share', () => {

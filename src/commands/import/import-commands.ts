@@ -27,7 +27,9 @@ const importFecCommand = command({
   name: 'import fec',
   summary: 'load a fichier des écritures comptables into one folder and exercice, in one transaction',
   arguments: {
-    file: { help: 'named as the regulation says (123456789FEC20231231.txt), or use the options below' },
+    file: {
+      help: 'plain, or compressed by gzip or zstd; named as the regulation says (123456789FEC20231231.txt), or use the options below',
+    },
   },
   options: {
     folder: {

@@ -13,7 +13,7 @@ import {
   type Field,
   fieldsApart,
   type LedgerFields,
-  nothing,
+  noFields,
   type SharedFields,
   sharedFields,
 } from './filed.ts'
@@ -35,23 +35,6 @@ interface FecTarget {
 }
 
 const unlettered = { letteringState: 'none', letteringCode: null } as const
-
-const nothingCounted = () => ({
-  unbalancedEntries: 0,
-  letteredLines: { complete: 0, partial: 0 },
-  /** Lines of opening journals that were moved to the first day of the fiscal year. */
-  movedOpeningLines: 0,
-  /** Entries whose first line has no ValidDate. */
-  entriesWithoutValidDate: 0,
-  attachments: 0,
-  /** Entries with a line in a foreign currency other than the one that the entry has. */
-  mixedCurrencyEntries: 0,
-  /** Lines whose ModeRglt is none of the six modes. */
-  unknownPaymentLines: 0,
-  /** Whether the order of entry and movement ids is another than that of the file. */
-  isScattered: false,
-})
-export type FecCounts = ReturnType<typeof nothingCounted>
 
 type LoadedEntry = ReturnType<EntryWriter['addEntry']>
 
@@ -83,7 +66,21 @@ export class FecEntries {
   /** Entries that may get more pieces. */
   readonly #open = new Map<string, OpenEntry>()
   #lastEntryId = 0
-  readonly counts = nothingCounted()
+  readonly counts = {
+    unbalancedEntries: 0,
+    letteredLines: { complete: 0, partial: 0 },
+    /** Lines of opening journals that were moved to the first day of the fiscal year. */
+    movedOpeningLines: 0,
+    /** Entries whose first line has no ValidDate. */
+    entriesWithoutValidDate: 0,
+    attachments: 0,
+    /** Entries with a line in a foreign currency other than the one that the entry has. */
+    mixedCurrencyEntries: 0,
+    /** Lines whose ModeRglt is none of the six modes. */
+    unknownPaymentLines: 0,
+    /** Whether the order of entry and movement ids is another than that of the file. */
+    isScattered: false,
+  }
 
   constructor(survey: FecSurvey, target: FecTarget, writer: EntryWriter) {
     this.#target = target
@@ -141,7 +138,7 @@ export class FecEntries {
     const validatedAt = first.validatedOn ?? (this.#target.drafts ? null : first.date)
     const fields = { number: first.entryNumber || null, date: first.date, validatedAt }
     const keys = lines.map((line) => accountKey(line)!)
-    const apart = lines.map((line, at) => this.#fieldsApart(line, keys[at]!, fields, nothing))
+    const apart = lines.map((line, at) => this.#fieldsApart(line, keys[at]!, fields, noFields))
     const shared = sharedFields(apart, key === undefined)
     const row = this.#writer.addEntry(this.#entryRow(lines, fields, shared))
     const entry = { row, fields, shared, balance, isMixed: false }

@@ -84,10 +84,10 @@ export function sharedFields(lines: readonly Field[][], isWhole: boolean): Share
       ((isWhole || ofEntries.has(column)) &&
         others.every((fields) => fields.some((field) => field[0] === column && field[1] === value))),
   )
-  return common.length === 0 ? nothing : new Map(common)
+  return common.length === 0 ? noFields : new Map(common)
 }
 
-export const nothing: SharedFields = new Map()
+export const noFields: SharedFields = new Map()
 
 /** The text of a JSON object, with the columns in their order; null for no field. */
 export function asJson(fields: Iterable<Field>): string | null {

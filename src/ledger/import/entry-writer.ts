@@ -22,7 +22,7 @@ type LoadedEntry = FileRow<typeof filedEntries>
 export type NewEntry = WithoutId<LoadedEntry>
 export type NewMovement = Omit<WithoutId<FileRow<typeof filedMovements>>, 'exerciceId' | 'entryId'>
 
-export interface EntryLoad {
+interface EntryLoad {
   key: FolderKey
   /** Absent if the file has all ids. */
   ids?: Pick<IdSource, 'has' | 'reserve' | 'next'>

@@ -16,7 +16,7 @@ export interface LedgerRequest extends ImportRequest {
   timeZone: string
 }
 
-export interface PreparedFolder extends FolderTarget {
+interface PreparedFolder extends FolderTarget {
   created: boolean
   /** Ids of the exercices of the ledger that is to be replaced; undefined if there is none. */
   former: string[] | undefined

@@ -36,7 +36,7 @@ const correspondanceAccount = NamedAccount.nullable()
 const employee = Employee.nullable()
 
 /** By the kind of party that the root of the number means. */
-export const accountShapes = {
+const accountShapes = {
   general: object({ ...head, counterpartAccount, correspondanceAccount }),
   company: object({ ...head, counterpartAccount, company: Company }),
   employee: object({ ...head, employee }),

@@ -35,7 +35,7 @@ export class JsonTextError extends Error {
 }
 
 /** An item of 64 million characters is an entry of some 150,000 movements, and takes half a gigabyte of memory. */
-export const itemCharactersMax = 64_000_000
+const itemCharactersMax = 64_000_000
 
 /** Of the file and of its data, which are remembered. The format has 9. */
 const membersMax = 1_000

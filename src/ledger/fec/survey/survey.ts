@@ -15,7 +15,7 @@ import { isOpening, type JournalUse, journalTypeByName, noUse } from './journals
 import { OpenBalances } from './open-balances.ts'
 import { paymentCode } from './payments.ts'
 
-export interface FecJournal {
+interface FecJournal {
   code: string
   /** JournalLib of its first line; may be empty. */
   label: string
@@ -41,9 +41,9 @@ export class FecSurvey {
   credit = 0n
   #lastLine = 1
   readonly #days = new LineDays()
-  #linesOutside = 0
+  #countOutOfYear = 0
   /** The first ones. */
-  readonly #outside: Pick<FecLine, 'number' | 'date'>[] = []
+  readonly #linesOutOfYear: Pick<FecLine, 'number' | 'date'>[] = []
 
   constructor(period: Period, problems: FecProblems) {
     this.period = period
@@ -69,8 +69,9 @@ export class FecSurvey {
     this.#days.add(line)
     const dated = this.dated(line)
     if (dated.date < this.period.start || dated.date > this.period.end) {
-      this.#linesOutside += 1
-      if (this.#outside.length < problemsMax) this.#outside.push({ number: line.number, date: line.date })
+      this.#countOutOfYear += 1
+      if (this.#linesOutOfYear.length < problemsMax)
+        this.#linesOutOfYear.push({ number: line.number, date: line.date })
     }
     const payment = paymentCode(line.paymentMode)
     if (payment !== undefined) this.paymentCodes.add(payment)
@@ -81,7 +82,7 @@ export class FecSurvey {
 
   /** @throws {FecError} with every problem found, or if the ledger does not balance */
   end(): void {
-    this.#refuseOutside()
+    this.#refuseOutOfYear()
     this.#problems.throwIfAny()
     if (this.debit !== this.credit) {
       const totals = `debit ${inUnits(this.debit)}, credit ${inUnits(this.credit)}`
@@ -108,17 +109,17 @@ export class FecSurvey {
   }
 
   /** If most lines lie outside the fiscal year, the year is wrong rather than the lines: that is said once. */
-  #refuseOutside(): void {
+  #refuseOutOfYear(): void {
     const { start, end } = this.period
     const expected = `a day of the fiscal year ${start} to ${end} is expected`
-    const isYearWrong = this.#linesOutside * 2 > this.lines
-    for (const { number, date } of isYearWrong ? this.#outside.slice(0, 1) : this.#outside)
+    const isYearWrong = this.#countOutOfYear * 2 > this.lines
+    for (const { number, date } of isYearWrong ? this.#linesOutOfYear.slice(0, 1) : this.#linesOutOfYear)
       this.#problems.add(
         number,
         'EcritureDate',
         date.replaceAll('-', ''),
         isYearWrong
-          ? `${expected}, but ${this.#linesOutside} of ${this.lines} lines are dated outside it. ` +
+          ? `${expected}, but ${this.#countOutOfYear} of ${this.lines} lines are dated outside it. ` +
               `The lines are dated ${this.#days.span()}: --start and --end set the fiscal year`
           : `${expected} (--start and --end set another)`,
       )
