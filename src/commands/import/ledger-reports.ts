@@ -52,7 +52,7 @@ type Remark = [count: number, what: string]
 const byName = (counts: ReadonlyMap<string, number>, what: string) =>
   [...counts].map(([name, count]): Remark => [count, `${what}: ${name}`])
 
-/** A line for each that there is anything to tell of. */
+/** A line for each that was counted at least once. */
 const remarks = (all: Remark[]) =>
   all.filter(([count]) => count > 0).map(([count, what]) => `${what}: ${count.toLocaleString('en')}`)
 

@@ -65,7 +65,7 @@ export class EntryWriter {
     this.#isAnalyzed = isCompared
   }
 
-  /** Ensures that there are ids for so many entries and movements. */
+  /** Ensures that there are ids for this many entries and movements. */
   async reserve(count: number): Promise<void> {
     if (this.#ids === undefined || this.#ids.has(count)) return
     // A connection does one thing at a time.

@@ -263,6 +263,43 @@ const refusals: Record<string, [file: string | Uint8Array, message: string]> = {
   ],
 }
 
+/** Members of items that name another item: with another id, and with another number or code than that item has. */
+const named: [path: string, list: string, of: (data: File) => File][] = [
+  ['accounts[9].correspondanceAccount', 'accounts', (data) => data.accounts[9].correspondanceAccount],
+  ['accounts[18].counterpartAccount', 'accounts', (data) => data.accounts[18].counterpartAccount],
+  ['accounts[21].company.payment', 'payments', (data) => data.accounts[21].company.payment],
+  ['accounts[23].employee.payment', 'payments', (data) => data.accounts[23].employee.payment],
+  [
+    'accounts[23].employee.miscellaneous.doubtfulAccount',
+    'accounts',
+    (data) => data.accounts[23].employee.miscellaneous.doubtfulAccount,
+  ],
+  ['journals[0].counterpartAccount', 'accounts', (data) => data.journals[0].counterpartAccount],
+  ['banks[0].account', 'accounts', (data) => data.banks[0].account],
+  ['banks[0].journal', 'journals', (data) => data.banks[0].journal],
+]
+
+describe.each(named)('refused: data.%s', (path, list, of) => {
+  test.each<[string, (item: File) => void, RegExp]>([
+    ['an id that the file does not have', (item) => (item.producerId = '77'), /has no such id/],
+    [
+      'another number or code than the item has',
+      (item) => Object.assign(item, { [Object.keys(item).findLast((name) => name !== 'type')!]: 'X' }),
+      /\] has the same id and another /,
+    ],
+  ])('%s', async (_, change, message) => {
+    const file = changed((data) => {
+      const item = of(data)
+      expect(item).toHaveProperty('producerId')
+      change(item)
+    })
+    const error: Error = await stage.importMad(file).catch((reason) => reason)
+    expect(error.message).toContain(`data.${path}.`)
+    expect(error.message).toMatch(message)
+    expect(error.message).toContain(`data.${list}`)
+  })
+})
+
 describe('refused', () => {
   test.each(Object.entries(refusals))('%s', async (_, [file, message]) => {
     const before = await rowCounts(stage.owner)
