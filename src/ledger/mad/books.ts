@@ -169,7 +169,7 @@ export class MadBooks {
     for (const [name, value] of Object.entries(item)) {
       const path = `${at}.${name}`
       if (typeof value !== 'object' || value === null) continue
-      if (name in namedBy) this.checkNamed(namedBy[name as keyof typeof namedBy], value, path)
+      if (Object.hasOwn(namedBy, name)) this.checkNamed(namedBy[name as keyof typeof namedBy], value, path)
       else if (name === 'vat') this.#takeVat(value, path)
       else this.#checkMembers(value, path)
     }

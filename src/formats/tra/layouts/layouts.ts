@@ -28,6 +28,7 @@ export interface TraLayout {
   mandatory: boolean
   /** Ascending, without gaps. */
   fields: readonly TraField[]
+  fieldsByName: ReadonlyMap<string, TraField>
   /** Length of the whole line, and up to the end of its last mandatory field. */
   length: number
   mandatoryEnd: number
@@ -46,6 +47,7 @@ function layout(
     identifier: fields[1]?.name === 'IDENTIFIANT' && record !== 'HEADER' ? record : null,
     mandatory,
     fields,
+    fieldsByName: new Map(fields.map((field) => [field.name, field])),
     length: end(fields.at(-1)),
     mandatoryEnd: end(fields.findLast((field) => field.mandatory)),
   }
@@ -65,12 +67,8 @@ export const layouts = Object.fromEntries(
   Object.entries(records).map(([record, described]) => [record, layout(record, described)]),
 ) as Record<TraRecord, TraLayout>
 
-const fieldsByName = new Map(
-  Object.values(layouts).map((each) => [each, new Map(each.fields.map((field) => [field.name, field]))]),
-)
-
 export function fieldOf(layout: TraLayout, name: string): TraField {
-  const field = fieldsByName.get(layout)?.get(name)
+  const field = layout.fieldsByName.get(name)
   if (field === undefined) throw new Error(`${layout.record} has no field ${name}`)
   return field
 }
