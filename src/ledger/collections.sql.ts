@@ -82,21 +82,18 @@ export async function readFirm(client: pg.ClientBase, { schemaId, folderId }: Fo
   return rows[0]
 }
 
-export function readPayments(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<PaymentView> {
-  return readByCursor(
-    client,
-    `select ${columnsAt('p', paymentTable)} from payments p where schema_id = $1 and folder_id = $2 order by id`,
-    [schemaId, folderId],
-  )
-}
+/** Rows that show nothing of others. */
+const readRows =
+  <View>(table: Table) =>
+  (client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<View> =>
+    readByCursor(
+      client,
+      `select ${columnsAt('t', table)} from ${table.name} t where schema_id = $1 and folder_id = $2 order by id`,
+      [schemaId, folderId],
+    )
 
-export function readVats(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<VatCodeView> {
-  return readByCursor(
-    client,
-    `select ${columnsAt('v', vatTable)} from vat_codes v where schema_id = $1 and folder_id = $2 order by id`,
-    [schemaId, folderId],
-  )
-}
+export const readPayments = readRows<PaymentView>(paymentTable)
+export const readVats = readRows<VatCodeView>(vatTable)
 
 export function readBanks(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<BankView> {
   return readByCursor(

@@ -35,6 +35,10 @@ export interface FolderSearch {
 export const seesFolder = `coalesce(s.schema_id, f.schema_id) = f.schema_id
   and (s.folder_ids = '{}' or f.id = any (s.folder_ids)) and (s.level <> 'firm' or s.firm_id = f.firm_id)`
 
+/** When the newest change in the log of the folder `f` was made; null if the log has none. */
+const newestChange = `select logged_at from grandlivre.ledger_changes
+  where schema_id = f.schema_id and folder_id = f.id and kind <> 'forgotten' order by version desc limit 1`
+
 /**
  * In the order of their ids. A search walks along the primary key until the page is full: for a text that no folder has,
  * through all of them, some 10 ms for 10,000.
@@ -64,9 +68,7 @@ export async function listFolders(
          select from grandlivre.movements where schema_id = f.schema_id and folder_id = f.id
          limit ${countedMax} + 1) as counted) as m
      cross join lateral (
-       select (select logged_at from grandlivre.ledger_changes
-         where schema_id = f.schema_id and folder_id = f.id and kind <> 'forgotten'
-         order by version desc limit 1) as at) as c
+       select (${newestChange}) as at) as c
      cross join lateral (
        select count(*)::int as tokens from grandlivre.tokens
        where revoked_at is null and expires_at > now() and schema_id = f.schema_id
@@ -108,9 +110,7 @@ export async function listFirms(
        order by m.schema_id, m.id limit $3) as p
      cross join lateral (
        select count(*)::int as folders, max(c.at) as at from grandlivre.folders f cross join lateral (
-         select (select logged_at from grandlivre.ledger_changes
-           where schema_id = f.schema_id and folder_id = f.id and kind <> 'forgotten'
-           order by version desc limit 1) as at) as c
+         select (${newestChange}) as at) as c
        where f.schema_id = p.schema_id and f.firm_id = p.id and f.erased_at is null) as f
      cross join lateral (
        select count(*) filter (where folder_id is null)::int as firm, count(folder_id)::int as folder
