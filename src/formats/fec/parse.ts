@@ -21,40 +21,7 @@ import { parseAmount, parseCurrency, parseSide, plainAmount, quotedFields, stand
 import { FecError, FecProblems } from './problem.ts'
 
 /** Days are `YYYY-MM-DD`; texts are trimmed, and empty if the file has none. */
-export interface FecLine {
-  /** 1-based line number in the file; the header is line 1. */
-  number: number
-  journalCode: string
-  journalName: string
-  entryNumber: string
-  date: string
-  accountNumber: string
-  accountName: string
-  thirdPartyNumber: string
-  thirdPartyName: string
-  pieceReference: string
-  pieceDate: string | undefined
-  description: string
-  /** Minor units; at most one of debit and credit is not zero. */
-  debit: bigint
-  credit: bigint
-  letteringCode: string
-  letteredOn: string | undefined
-  validatedOn: string | undefined
-  /** In thousandths of a unit of `currency`: no currency in use has finer coins. */
-  amountInCurrency: bigint | undefined
-  /** Its digits in the standard's form (`-100,5`), or empty. */
-  amountInCurrencyAsFiled: string
-  /** ISO 4217; undefined if the line names none. */
-  currency: string | undefined
-  currencyAsFiled: string
-  settledOn: string | undefined
-  paymentMode: string
-  operationNature: string
-  clientId: string
-  /** The values of the further columns, in the order of `FecFindings.furtherColumns`. */
-  further: readonly string[]
-}
+export type FecLine = NonNullable<ReturnType<LineReader['read']>>
 
 const dayColumns = ['EcritureDate', 'PieceDate', 'DateLet', 'ValidDate', 'DateRglt'] as const
 type DayColumnName = (typeof dayColumns)[number]
@@ -189,7 +156,7 @@ class LineReader {
   }
 
   /** Undefined if the line has a problem, which is then in `problems`. */
-  read(number: number, text: string): FecLine | undefined {
+  read(number: number, text: string) {
     this.any = true
     this.#number = number
     this.#valid = true
@@ -212,7 +179,8 @@ class LineReader {
     if (!this.#valid) return undefined
     const inCurrency = this.#text('Montantdevise')
     const amounts = this.#header.position.Montant < 0 ? this.#debitAndCredit() : this.#amountAndSide()
-    const line: FecLine = {
+    const line = {
+      /** 1-based; the header is line 1. */
       number,
       journalCode: this.#required('JournalCode'),
       journalName: this.#text('JournalLib'),
@@ -225,18 +193,23 @@ class LineReader {
       pieceReference: this.#text('PieceRef'),
       pieceDate: this.#optionalDay('PieceDate'),
       description: this.#text('EcritureLib'),
+      /** Minor units; at most one of debit and credit is not zero. */
       ...amounts,
       letteringCode: this.#text('EcritureLet'),
       letteredOn: this.#optionalDay('DateLet'),
       validatedOn: this.#optionalDay('ValidDate'),
+      /** In thousandths of a unit of `currency`: no currency in use has finer coins. */
       amountInCurrency: inCurrency === '' ? undefined : this.#amount('Montantdevise', 3),
+      /** Its digits in the standard's form (`-100,5`), or empty. */
       amountInCurrencyAsFiled: '',
+      /** ISO 4217; undefined if the line names none. */
       currency: this.#currency(),
       currencyAsFiled: this.#text('Idevise'),
       settledOn: this.#optionalDay('DateRglt'),
       paymentMode: this.#text('ModeRglt'),
       operationNature: this.#text('NatOp'),
       clientId: this.#text('IdClient'),
+      /** The values of the further columns, in the order of `FecFindings.furtherColumns`. */
       further: this.#further(),
     }
     if (!this.#valid) return undefined
