@@ -2,8 +2,8 @@
 import { z } from 'zod'
 import { decimal } from '../minor-units.ts'
 import { type Address, AddressItem, addressItem, addressOf } from './accounts/address.ts'
-import { amount, named, object, siren, sparse, text, textOrNull } from './values.ts'
 import * as column from './table.ts'
+import { amount, named, object, siren, sparse, text, textOrNull } from './values.ts'
 
 const textOrNone = column.orNull(column.text)
 export const folderTable = {
