@@ -10,4 +10,4 @@ import { constants, setPriority } from 'node:os'
 // As export threads, whose work it shares.
 if (process.platform === 'linux') setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL)
 
-export { hashChunks } from './threads/hash-chunks.ts'
+export { hashChunks } from './threads/channel.ts'

@@ -158,6 +158,28 @@ test('every file is used', () => {
   expect(files.map(({ path }) => path).filter((path) => !used.has(path))).toEqual([])
 })
 
+test('what exports and formats export is imported somewhere', () => {
+  const imported = new Set<string>()
+  for (const folder of ['src', 'packages', 'test', 'bench', 'docs'])
+    for (const { path, text } of filesIn(join(root, folder)).filter(
+      ({ path }) => !path.includes('node_modules'),
+    ))
+      for (const [, what, target] of text.matchAll(
+        /^(?:import|export) (?:type )?([^;']*?) from '(\.[^']*)'/gm,
+      )) {
+        const file = relative(join(root, 'src'), resolve(root, folder, dirname(path), target!))
+        for (const name of what!.matchAll(/\w+(?= as \w)|\w+(?=,|\s*\}|$)/g))
+          imported.add(`${file} ${name[0]}`)
+        if (what!.startsWith('*')) imported.add(`${file} *`)
+      }
+  const unused = offenders(({ path, text }) =>
+    [...text.matchAll(/^export (?:async )?(?:function\*? |const |class |interface |type )(\w+)/gm)]
+      .map((match) => match[1]!)
+      .filter((name) => !imported.has(`${path} ${name}`) && !imported.has(`${path} *`)),
+  )
+  expect(unused.filter((offender) => /^(?:exports|formats)\//.test(offender))).toEqual([])
+})
+
 test('formats know neither the database nor the network', () => {
   const foreign = /from '(?:node:(?:fs|net|http|https|stream|worker_threads)[^']*|pg[^']*|hono[^']*)'/g
   expect(

@@ -9,7 +9,7 @@
 import type pg from 'pg'
 import QueryStream from 'pg-query-stream'
 import { type JournalType, journalTypeLabels } from '../../src/formats/items/journal.ts'
-import { paymentMode } from '../../src/formats/payment.ts'
+import { paymentMode } from '../../src/formats/items/payment.ts'
 import type { YearOfFolder } from '../dataset.ts'
 import { listenAsPeer } from './peer.ts'
 import { selectJoined, selectSections } from './year.sql.ts'

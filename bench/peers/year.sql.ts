@@ -4,13 +4,18 @@
  */
 
 import { idLiteral, textLiteral } from '../../src/db/literal.ts'
-import { entryList, movementList } from '../../src/exports/read/columns.sql.ts'
-import { copyEntries, copyMovements, ofFile } from '../../src/exports/read/movements.sql.ts'
+import {
+  copyEntries,
+  copyMovements,
+  entryList,
+  movementList,
+  ofFile,
+} from '../../src/exports/read/movements.sql.ts'
 import { wholeFolder } from '../../src/exports/selection.ts'
 import { journalTypeLabels } from '../../src/formats/items/journal.ts'
+import { paymentMode } from '../../src/formats/items/payment.ts'
 import { entryColumns } from '../../src/formats/mad/entry.ts'
 import { movementColumns } from '../../src/formats/mad/movement.ts'
-import { paymentMode } from '../../src/formats/payment.ts'
 import type { YearOfFolder } from '../dataset.ts'
 
 /** A movement has the id of its entry. */

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { type TokenGroup, tokenGroups } from '../auth/callers.sql.ts'
 import { codePattern } from '../auth/third-parties.ts'
-import { isId, readId } from '../db/id.ts'
+import { isId, readId } from '../db/literal.ts'
 
 /** Names and reasons need no more. */
 export const lineCharactersMax = 500

@@ -6,14 +6,13 @@
  * count follows when the database is back: nothing is lost silently. A batch whose answer was lost is sent again under
  * the same number, and the database appends it once. Of a batch that it refuses for its content, each row is sent alone.
  */
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { limits } from '../config.ts'
 import type { Log } from '../log.ts'
 import { appendRequests, type Batch } from './audit.sql.ts'
-import type { AnsweredRequest } from './audit-row.ts'
-import { canonicalJson } from './canonical-json.ts'
+import type { AnsweredRequest, Outcome } from './audit-row.ts'
 
 /** Rows of one statement. */
 const batchRowsMax = 2_500
@@ -170,4 +169,81 @@ function columnsOf(request: AnsweredRequest): object {
 function columnsOfLost({ rows, from, to }: Lost): object {
   const details = canonicalJson({ rows, from: from.toISOString(), to: to.toISOString() })
   return { at: to, act: 'audit lost', details, outcome: 'failed' }
+}
+
+/** What is noted of a request while it is answered, and the row that it becomes. Pure. */
+
+/** Only requests with these facts get a row. Ids are decimal digits. */
+export interface AnswerFacts {
+  thirdPartyId: string | null
+  tokenId: string | null
+  schemaId: string
+  /** `/api/v1/mad/movements` */
+  route: string
+  /** What was asked, checked. No secrets, and nothing of books. */
+  selection: object
+  rows?: number
+  bytes?: number
+  sha256?: string | undefined
+  cursor?: string | undefined
+}
+
+/** How its answer ended. */
+interface AnswerEnd {
+  at: Date
+  /** `GET` */
+  method: string
+  requestId: string
+  folderId: string | undefined
+  /** Undefined if the client left before there was an answer. */
+  status: number | undefined
+  /** Whether its last byte was given to the network. */
+  isWhole: boolean
+  /** Code of an error. */
+  code: string | undefined
+}
+
+export function answeredRequest(facts: AnswerFacts, end: AnswerEnd): AnsweredRequest {
+  const outcome = outcomeOf(end)
+  // What the export counted is no evidence of what arrived.
+  const { rows, sha256 } = outcome === 'sent' ? facts : {}
+  return {
+    at: end.at,
+    thirdPartyId: facts.thirdPartyId,
+    tokenId: facts.tokenId,
+    act: `${end.method} ${facts.route}`,
+    schemaId: facts.schemaId,
+    folderId: end.folderId ?? null,
+    requestId: end.requestId,
+    details: canonicalJson(facts.selection),
+    rows: rows ?? null,
+    bytes: facts.bytes ?? null,
+    sha256: sha256 ?? null,
+    cursor: facts.cursor ?? null,
+    outcome,
+    code: end.code ?? null,
+  }
+}
+
+function outcomeOf({ status, isWhole }: AnswerEnd): Outcome {
+  if (status === undefined || !isWhole) return 'cut'
+  if (status === 304) return 'unchanged'
+  if (status < 400) return 'sent'
+  return status < 500 ? 'refused' : 'failed'
+}
+
+/** Longer details are kept as their length and SHA-256: a selection may name thousands of entries. */
+const charactersMax = 2_000
+
+/**
+ * JSON with the members of objects in the order of their names and without those that are undefined: equal values have
+ * equal texts, within one process and across versions.
+ */
+export function canonicalJson(value: unknown): string {
+  const text = JSON.stringify(value, (_, member: unknown) => {
+    if (member === null || typeof member !== 'object' || Array.isArray(member)) return member
+    return Object.fromEntries(Object.entries(member).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+  })
+  if (text.length <= charactersMax) return text
+  return JSON.stringify({ characters: text.length, sha256: createHash('sha256').update(text).digest('hex') })
 }

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
 import type { StaffAct } from './audit-row.ts'
-import { canonicalJson } from './canonical-json.ts'
+import { canonicalJson } from './audit-trail.ts'
 
 /**
  * Records an act in its own transaction, as the owner. It must be the last statement: other acts and the requests of all

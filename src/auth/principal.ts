@@ -3,7 +3,7 @@
  * docs/spec/interface.md#authentication. Each check has its own error code, so that a partner knows what to fix.
  */
 import { strict as assert } from 'node:assert'
-import { isId, readId } from '../db/id.ts'
+import { isId, readId } from '../db/literal.ts'
 import { AppError } from '../errors.ts'
 import type { CallerFacts, TokenFacts, TokenGroup } from './callers.sql.ts'
 import type { Level } from './secrets.ts'

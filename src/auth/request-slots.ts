@@ -16,7 +16,7 @@ import { unavailable } from '../db/outage.ts'
 import { singleConnection } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
-import { lockOneSlot, lockSlots, unlockSlot } from './request-slots.sql.ts'
+import { lockOneSlot, lockSlots, unlockSlot } from './callers.sql.ts'
 
 /** A server that ends a session notifies the client first and releases the locks a moment later. */
 const retryMs = 250

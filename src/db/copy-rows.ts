@@ -10,10 +10,12 @@
  * took 1.9 times as long, even before searching for tabs. Like pg-copy-streams, this takes the place of pg's data
  * listener while rows arrive, and passes everything else to pg.
  */
+
 import { strict as assert } from 'node:assert'
 import type { Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import type pg from 'pg'
+import { Rows } from '../formats/text-bytes.ts'
 
 /** The most that one read of a socket brings. It is paused while its reader has less room than that. */
 const readBytesMax = 64 * 1024
@@ -49,18 +51,10 @@ const keptFieldsLengthMax = 65_536
 
 type SocketReader = (chunk: Buffer) => void
 
-export class CopyRows implements pg.Submittable {
-  /** The batch. Valid until the next `fill()`. */
-  bytes: Buffer = Buffer.alloc(0)
-  /** The same bytes from the same position on, and some more after them. */
-  view: DataView<ArrayBuffer>
-  /**
-   * Field k of row r begins at `fields[r * stride + k]` and ends before `fields[r * stride + k + 1] - 1`, the position
-   * of the tab or line feed.
-   */
-  fields: Int32Array<ArrayBuffer>
+/** The batch is valid until the next `fill()`. */
+export class CopyRows extends Rows implements pg.Submittable {
   readonly stride: number
-  /** Rows in the batch. */
+  /** Rows in the batch: row r begins at `r * stride` in `fields`. */
   count = 0
 
   readonly #texts: readonly string[]
@@ -83,20 +77,26 @@ export class CopyRows implements pg.Submittable {
    * @param fieldCount columns of their rows
    */
   constructor(texts: string | readonly string[], fieldCount: number) {
-    this.#texts = [texts].flat()
-    this.#statements = this.#texts.length
-    this.stride = fieldCount + 1
     const { buffer, fields } = keptArrays.pop() ?? {
       buffer: new Uint8Array(bufferBytes + bytesAfter),
       fields: new Int32Array(4096),
     }
+    super(Buffer.alloc(0), new DataView(buffer.buffer), fields)
+    this.#texts = [texts].flat()
+    this.#statements = this.#texts.length
+    this.stride = fieldCount + 1
     this.#buffer = buffer
-    this.view = new DataView(buffer.buffer)
-    this.fields = fields
   }
 
-  /** Reads the next batch; false at the end. Rejects if the database or the connection fails. */
+  /** Goes on to the next row of the batch; false after its last. */
+  next(): boolean {
+    this.base += this.stride
+    return this.base < this.count * this.stride
+  }
+
+  /** Reads the next batch, up to its first row; false at the end. Rejects if the database or the connection fails. */
   async fill(): Promise<boolean> {
+    this.base = 0
     this.count = 0
     while (this.count === 0) {
       this.#makeRoom()
@@ -113,13 +113,13 @@ export class CopyRows implements pg.Submittable {
   }
 
   /**
-   * Reads the next batch and puts the rows from `row` on at its beginning. False if there are no more rows; the batch
-   * then stays unchanged.
+   * Reads the next batch and puts the rows from the present one on at its beginning. False if there are no more rows; the
+   * batch then stays unchanged.
    */
-  async extend(row: number): Promise<boolean> {
+  async extend(): Promise<boolean> {
     assert(this.#texts.length === 1, 'the end of a statement must not be scanned twice')
     if (this.#ended) return false
-    this.#unread = this.fields[row * this.stride]! - frameHeadBytes
+    this.#unread = this.start(0) - frameHeadBytes
     // Takes all bytes that have arrived, because the kept rows are copied and scanned each time: in pieces of 64 KB,
     // 120,000 of them (11 MB) took 1.2 s more of processor.
     await setImmediate()

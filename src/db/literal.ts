@@ -1,5 +1,4 @@
 /** Parts of SQL texts: literals, for statements without bind parameters (COPY), and times as text. */
-import { isId } from './id.ts'
 
 /**
  * A literal of exactly `text`, whatever the value of `standard_conforming_strings`.
@@ -25,4 +24,22 @@ export function idArrayLiteral(ids: readonly string[]): string {
 /** A column of times as text: ISO 8601 to the second, in UTC, `2026-01-31T08:00:00Z`. */
 export function utc(column: string): string {
   return `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`
+}
+
+/**
+ * Ids (docs/spec/interface.md#values): 1 to 16 decimal digits, below 2^53 because JSON clients store numbers as
+ * doubles. The domain `id` of the database rejects larger ones; a parameter may still have any 16 digits, and then
+ * matches no row.
+ */
+export const idPattern = /^\d{1,16}$/
+
+export const notAnId = 'must be an id: 1 to 16 digits'
+
+export function isId(text: string): boolean {
+  return idPattern.test(text)
+}
+
+/** The id in a text, without leading zeros; undefined if the text is not an id. */
+export function readId(text: string): string | undefined {
+  return isId(text) ? String(BigInt(text)) : undefined
 }

@@ -95,7 +95,7 @@ export const streamedForms = Object.values(fileFormats).flatMap(
 )
 
 /** The ways to compress a file of any format: the second ending of its name, and its media type. */
-export const compressions = {
+const compressions = {
   gzip: { ending: 'gz', mediaType: 'application/gzip' },
   zstd: { ending: 'zst', mediaType: 'application/zstd' },
 } as const
@@ -122,4 +122,36 @@ export const endingPattern = `\\.(?:${fileEndings.map(({ ending }) => ending.rep
 /** Media type by the ending of the name; undefined for a file of no format. */
 export function mediaTypeOf(fileName: string): string | undefined {
   return fileEndings.find(({ ending }) => fileName.endsWith(`.${ending}`))?.mediaType
+}
+
+/**
+ * The format cannot hold these books. A retry does not help: the books need a change. The message is for the caller.
+ */
+export class UnsupportedByFormat extends Error {
+  override name = 'UnsupportedByFormat'
+}
+
+/**
+ * The revision of the bytes of what is selected; collections declare theirs (exports/render/collections.ts). It rises
+ * whenever the bytes change, so that ETags of older bytes no longer match. `fixtures/format-revisions.json` records the
+ * output of each revision for the fixtures; a test fails if bytes changed and their revision did not.
+ */
+export const formatRevisions = {
+  movements: 1,
+  entries: 1,
+  balance: 1,
+} as const
+
+/**
+ * The process failed. `retryable`: it ended without a word, as when the system was short of memory. Otherwise the
+ * message is DuckDB's, which would say the same again.
+ */
+export class ParquetFailure extends Error {
+  override name = 'ParquetFailure'
+  readonly retryable: boolean
+
+  constructor(message: string, retryable: boolean) {
+    super(message)
+    this.retryable = retryable
+  }
 }

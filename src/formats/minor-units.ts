@@ -1,9 +1,11 @@
 /**
  * Writes amounts and rates, which are whole numbers of their smallest unit, as decimal numbers, never through a double.
  */
+
+import { Buffer } from 'node:buffer'
 import { ascii } from './ascii.ts'
 
-const { comma, dot, minus, zero } = ascii
+const { minus, zero } = ascii
 
 /** Of a bigint of PostgreSQL; the least is its negative. */
 export const unitsMax = 2n ** 63n - 1n
@@ -47,53 +49,34 @@ function partsOf(units: string, decimals: number): { sign: string; whole: string
   return { sign, whole: digits.slice(0, -decimals), fraction: digits.slice(-decimals) }
 }
 
+/** Amounts of up to 15 digits are below 2^50: a double holds them, and the sum of one and 2^52, without rounding. */
+const digitsExact = 15
+const spillAt = 2 ** 52
+
 /**
- * Writes a decimal number from the digits of a whole number of units, exact at any length. With two decimals, 26444 is
- * 264.44, 10 is 0.1 and 10000 is 100.
+ * An exact sum of amounts in minor units, as COPY prints them. A double is exact for whole numbers below 2^53 and takes
+ * 4 ns per amount; a bigint takes 80. Larger sums move to a bigint.
  */
-export function writeDecimal(
-  out: Uint8Array,
-  at: number,
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-  decimals: number,
-): number {
-  if (bytes[start] === minus) {
-    out[at++] = minus
-    start++
-  }
-  const point = end - decimals
-  let last = end
-  while (last > point && last > start && bytes[last - 1] === zero) last--
-  if (point <= start) out[at++] = zero
-  for (let i = start; i < point; i++) out[at++] = bytes[i]!
-  if (last > point && last > start) {
-    out[at++] = dot
-    for (let i = point; i < start; i++) out[at++] = zero
-    for (let i = Math.max(point, start); i < last; i++) out[at++] = bytes[i]!
-  }
-  return at
-}
+export class MoneySum {
+  #spilled = 0n
+  #units = 0
 
-const centDecimals = 2
+  add(bytes: Uint8Array, start: number, end: number): void {
+    if (end - start > digitsExact) {
+      this.#spilled += BigInt(Buffer.from(bytes.subarray(start, end)).toString('latin1'))
+      return
+    }
+    let units = 0
+    for (let i = bytes[start] === minus ? start + 1 : start; i < end; i++)
+      units = units * 10 + (bytes[i]! - zero)
+    this.#units += bytes[start] === minus ? -units : units
+    if (this.#units >= spillAt || this.#units <= -spillAt) {
+      this.#spilled += BigInt(this.#units)
+      this.#units = 0
+    }
+  }
 
-/** Writes the digits of cents with two decimals: 5 is `0,05`. @param mark decimal separator */
-export function writeCents(
-  out: Uint8Array,
-  at: number,
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-  mark: number = comma,
-): number {
-  if (bytes[start] === minus) {
-    out[at++] = minus
-    start++
+  get total(): bigint {
+    return this.#spilled + BigInt(this.#units)
   }
-  for (let position = Math.max(end - start, centDecimals + 1); position > 0; position--) {
-    if (position === centDecimals) out[at++] = mark
-    out[at++] = end - position >= start ? bytes[end - position]! : zero
-  }
-  return at
 }

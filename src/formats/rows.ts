@@ -26,3 +26,13 @@ export interface AuxiliaryRow {
   number: string
   name: string
 }
+
+/**
+ * Index of each of the columns that a format reads, in their order. `exports/read/movements.sql.ts` has the expression of
+ * each column, and does not compile if one is missing.
+ */
+export function offsetsOf<Column extends string>(
+  columns: readonly Column[],
+): Readonly<Record<Column, number>> {
+  return Object.fromEntries(columns.map((column, offset) => [column, offset])) as Record<Column, number>
+}

@@ -1,6 +1,8 @@
 /** Encodings of one byte per character, and what texts become in them (docs/spec/tra.md#form-of-the-file). */
+
 import { Buffer } from 'node:buffer'
 import { ascii } from './ascii.ts'
+import type { Rows } from './text-bytes.ts'
 
 const { backslash, blank, questionMark, tilde } = ascii
 
@@ -63,20 +65,21 @@ export function encodeText(
 }
 
 /**
- * Copies a text of COPY, whose characters have one, two or three bytes of UTF-8, up to the position `last`.
+ * Copies a field of text, whose characters have one, two or three bytes of UTF-8, up to the position `last`.
  * @returns the position after it; undefined if a character, at most the one after `last`, has no byte in the table
  */
 export function copyEncoded(
   out: Uint8Array,
   at: number,
   last: number,
-  bytes: Uint8Array,
-  start: number,
-  end: number,
+  rows: Rows,
+  field: number,
   table: Uint8Array,
 ): number | undefined {
+  const { bytes } = rows
+  const end = rows.end(field)
   let to = at
-  for (let i = start; i < end; i++) {
+  for (let i = rows.start(field); i < end; i++) {
     let byte = bytes[i]!
     if (byte >= twoBytes) {
       const isLong = byte >= threeBytes
@@ -92,4 +95,12 @@ export function copyEncoded(
     out[to++] = byte
   }
   return to
+}
+
+/** Encodes text as Windows-1252, one byte per column (docs/spec/tra.md#form-of-the-file). */
+export const windows1252Bytes: Uint8Array = byteTable('windows-1252')
+
+export function toWindows1252(text: string): Buffer {
+  // Nearly all text is printable ASCII: a label takes 0.1 µs here, 0.5 µs below.
+  return /^[ -~]*$/.test(text) ? Buffer.from(text, 'latin1') : encodeText(text, windows1252Bytes).bytes
 }

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import type { Context, MiddlewareHandler } from 'hono'
-import type { AnswerFacts } from '../audit/answer-facts.ts'
+import type { AnswerFacts } from '../audit/audit-trail.ts'
 import {
   authenticateCaller,
   type CallerFacts,

@@ -4,7 +4,7 @@
  */
 import { z } from '@hono/zod-openapi'
 import type { Issue } from '../../packages/contract/src/error-codes.ts'
-import { idPattern, notAnId, readId } from '../db/id.ts'
+import { idPattern, notAnId, readId } from '../db/literal.ts'
 import { AppError } from '../errors.ts'
 
 /** Supported versions of the interface. */

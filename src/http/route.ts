@@ -10,7 +10,7 @@
 import type { HttpBindings } from '@hono/node-server'
 import type { RouteConfig, z } from '@hono/zod-openapi'
 import type { Context } from 'hono'
-import type { AnswerFacts } from '../audit/answer-facts.ts'
+import type { AnswerFacts } from '../audit/audit-trail.ts'
 import type { RateWindow } from '../auth/callers.sql.ts'
 import type { Principal, RouteAccess } from '../auth/principal.ts'
 import type { RequestTelemetry } from '../telemetry/telemetry.ts'

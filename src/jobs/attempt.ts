@@ -1,7 +1,7 @@
 /** One attempt at a full export, from the main thread: starts it in a thread, reads its progress, stops it. */
 import { addAbortListener } from 'node:events'
 import { MessageChannel } from 'node:worker_threads'
-import { monotonicSeconds } from '../telemetry/stage-times.ts'
+import { monotonicSeconds } from '../telemetry/telemetry.ts'
 import { hashBeside, isQueueFull, type Threads } from '../threads/pool.ts'
 import { failureOf } from './failure.ts'
 import type { FolderOutcome, FolderTask } from './folder-thread.ts'

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import { createHash } from 'node:crypto'
-import { Compressor } from '../exports/compressor.ts'
+import { Compressor } from '../exports/chunks.ts'
 import type { Compression } from '../formats/file-formats.ts'
 import type { ObjectWriter } from '../store/store.ts'
 

@@ -12,7 +12,7 @@
 import { strict as assert } from 'node:assert'
 import type { ClientBase, Pool } from 'pg'
 import { utc } from '../db/literal.ts'
-import type { FileNotes } from '../exports/render/file-options.ts'
+import type { FileNotes } from '../exports/render/render-rows.ts'
 import type { Compression, FileFormat, FormatOptions } from '../formats/file-formats.ts'
 import { type JobState, statesBefore } from './job.ts'
 

@@ -6,7 +6,7 @@
  * invoice number of its first movement and the payment mode of any that has one; empty if none has.
  */
 import type { ClientBase } from 'pg'
-import { paymentMode, paymentModes } from '../formats/payment.ts'
+import { paymentMode, paymentModes } from '../formats/items/payment.ts'
 import type { FolderKey } from '../formats/rows.ts'
 
 /**

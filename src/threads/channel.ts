@@ -23,8 +23,8 @@
  * progress is in shared memory (jobs/folder-thread.ts).
  */
 import { strict as assert } from 'node:assert'
-import type { MessagePort } from 'node:worker_threads'
-import { MessageChannel } from 'node:worker_threads'
+import { createHash } from 'node:crypto'
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { ErrorCode, Issue } from '../../packages/contract/src/error-codes.ts'
 import { limits } from '../config.ts'
 import { AppError } from '../errors.ts'
@@ -270,4 +270,42 @@ function toError({ code, message, stack, ...options }: ThreadError): Error {
   const error = code ? new AppError(code, { message, ...options }) : new Error(message)
   error.stack = stack
   return error
+}
+
+/** SHA-256 of the chunks of an export, in a hash thread. */
+export interface HashTask {
+  /** Where the messages of a ChannelWriter or a ThreadHash come from. */
+  from: MessagePort
+  /** Where they go, and credit comes from. Absent: back. */
+  to?: MessagePort
+}
+
+/** Passes messages on, and adds the digest to the end. Resolves when a side has closed its port; closes the other. */
+export function hashChunks({ from, to = from }: HashTask): Promise<void> {
+  const hash = createHash('sha256')
+  from.on('message', (message: FromThread<unknown, object>) => {
+    switch (message.kind) {
+      case 'chunk':
+        hash.update(message.bytes)
+        to.postMessage(message, [message.bytes.buffer])
+        break
+      case 'end': {
+        const summary = { ...message.summary, sha256: hash.digest('hex') }
+        to.postMessage({ ...message, summary }, message.buffers)
+        break
+      }
+      default:
+        to.postMessage(message)
+    }
+  })
+  if (to !== from) {
+    to.on('message', (credit: Credit) => from.postMessage(credit, credit.buffers))
+    to.on('close', () => from.close())
+  }
+  return new Promise((resolve) => {
+    from.on('close', () => {
+      to.close()
+      resolve()
+    })
+  })
 }

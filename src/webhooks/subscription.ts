@@ -8,7 +8,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { applyPatch, type Operation, Pointer } from 'rfc6902'
 import { z } from 'zod'
-import { idPattern, notAnId, readId } from '../db/id.ts'
+import { idPattern, notAnId, readId } from '../db/literal.ts'
 import { AppError, invalid } from '../errors.ts'
 import { eventKinds, isEventKind } from '../events/kinds.ts'
 import type { Owner, Subscription } from './subscriptions.sql.ts'

@@ -3,7 +3,7 @@
  * one without differs in the personal data of employees, and in nothing else.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { layouts } from '../../src/formats/tra/layouts/layouts.ts'
+import { layouts } from '../../src/formats/tra/layouts.ts'
 import type { LedgerDigests } from '../support/changes/ledger-digests.ts'
 import { readLedgers } from '../support/changes/ledger-stream.ts'
 import { type EmployeesStage, mark, setEmployeesStage } from '../support/employees/stage.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type ExerciceSpan, entrySegments } from '../../src/exports/read/entry-segments.ts'
+import { type ExerciceSpan, entrySegments } from '../../src/exports/read/movements.sql.ts'
 
 const span = (exerciceId: string, least: number, greatest: number, dense = true): ExerciceSpan => ({
   exerciceId,

@@ -8,8 +8,7 @@ import { publish } from '../../src/events/publish.ts'
 import { openSnapshot } from '../../src/exports/read/snapshot.ts'
 import { collections, collectionTexts, type FolderCollection } from '../../src/exports/render/collections.ts'
 import { renderFile } from '../../src/exports/render/file-renderers.ts'
-import { produceBalance } from '../../src/exports/run/produce-balance.ts'
-import { produceSelected } from '../../src/exports/run/produce-selected.ts'
+import { produce } from '../../src/exports/run/produce.ts'
 import { wholeFolder } from '../../src/exports/selection.ts'
 import { checkTra } from '../../src/formats/tra/check/check.ts'
 import { packBatch } from '../../src/webhooks/body.ts'
@@ -71,7 +70,7 @@ test('the MAD file equals its fixture, which adds a line end before each item', 
 
 test('the movements of the whole folder equal their fixture, one per line', async () => {
   const snapshot = await openSnapshot(pool, folder.schemaId)
-  const { chunks } = await produceSelected(
+  const { chunks } = await produce(
     snapshot,
     {
       what: 'movements',
@@ -103,7 +102,7 @@ test.each(besideMadFile)('%s, which the MAD file does not have, equal their fixt
 
 test('the balance of the whole folder equals its fixture, one account per line', async () => {
   const snapshot = await openSnapshot(pool, folder.schemaId)
-  const { chunks } = await produceBalance(
+  const { chunks } = await produce(
     snapshot,
     {
       what: 'balance',

@@ -2,8 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { dayIn } from '../../src/exports/read/day.ts'
-import { collectionTag } from '../../src/exports/render/collections.ts'
+import { collectionTag, dayIn } from '../../src/exports/render/collections.ts'
 import { exerciceItems } from '../../src/formats/items/exercice.ts'
 
 describe('fiscal years', () => {

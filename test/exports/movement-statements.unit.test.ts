@@ -1,7 +1,11 @@
 /** How reading the movements of a selection is split into statements. Their results are tested over HTTP. */
 import { expect, test } from 'vitest'
-import { entrySegments } from '../../src/exports/read/entry-segments.ts'
-import { copyEntries, copyMovements, type ResolvedSelection } from '../../src/exports/read/movements.sql.ts'
+import {
+  copyEntries,
+  copyMovements,
+  entrySegments,
+  type ResolvedSelection,
+} from '../../src/exports/read/movements.sql.ts'
 import { wholeFolder } from '../../src/exports/selection.ts'
 import { entryColumns } from '../../src/formats/mad/entry.ts'
 import { movementColumns } from '../../src/formats/mad/movement.ts'

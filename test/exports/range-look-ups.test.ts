@@ -3,11 +3,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { setTenant, withStartupOptions } from '../../src/db/pool.ts'
 import type { ResolvedSelection } from '../../src/exports/read/movements.sql.ts'
-import {
-  beginLookUps,
-  copyEntriesOf,
-  copyMovementsOf,
-} from '../../src/exports/read/ranges/copy-ranges.sql.ts'
+import { beginLookUps, copyEntriesOf, copyMovementsOf } from '../../src/exports/read/ranges.sql.ts'
 import { wholeFolder } from '../../src/exports/selection.ts'
 import { entryColumns } from '../../src/formats/mad/entry.ts'
 import { movementColumns } from '../../src/formats/mad/movement.ts'

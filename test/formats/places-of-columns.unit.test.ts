@@ -8,7 +8,7 @@ import { flatEntryColumns, flatMovementColumns } from '../../src/formats/flat/mo
 import { entryTable as entries, MadEntry } from '../../src/formats/items/entry.ts'
 import { MadMovement, movementTable as movements } from '../../src/formats/items/movement.ts'
 import { columnName, columnsOf } from '../../src/formats/items/table.ts'
-import { extendedEntryColumns, extendedMovementColumns } from '../../src/formats/mad/filed.ts'
+import { extendedEntryColumns, extendedMovementColumns } from '../../src/formats/mad/entries.ts'
 import { storedColumns } from '../support/plain/stored-columns.ts'
 
 /** What a place has instead of a column; nothing where it does not show it. */

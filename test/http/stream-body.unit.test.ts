@@ -6,7 +6,7 @@ import { createAdaptorServer } from '@hono/node-server'
 import { Hono } from 'hono'
 import { expect, test } from 'vitest'
 import type { Edge } from '../../src/http/route.ts'
-import { streamBody } from '../../src/http/stream/stream-body.ts'
+import { streamBody } from '../../src/http/stream/stream-export.ts'
 
 test('every chunk comes back once the kernel has it, also small ones that follow one another at once', async () => {
   const usual = 256 * 1024

@@ -1,6 +1,6 @@
 /** What values of staff commands may be. */
 import { type Kind, numberKind } from '../../../packages/terminal/src/command.ts'
-import { readId } from '../../db/id.ts'
+import { readId } from '../../db/literal.ts'
 
 /** The id without leading zeros, as rows and other programs have it. */
 export const idKind: Kind<string> = {

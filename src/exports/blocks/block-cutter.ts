@@ -1,8 +1,7 @@
 /** Cuts the lines of movements into blocks while they are rendered, and hashes each block. */
 import { createHash, type Hash } from 'node:crypto'
-import type { Block } from './block.ts'
-import { blockSizes } from './block-sizes.ts'
-import type { FormerBlock } from './former-blocks.ts'
+import { blockSizes } from '../selection.ts'
+import type { Block, FormerBlock } from './block.ts'
 
 /**
  * Former blocks that have not changed are taken over, and their lines, rendered or not, are not hashed. The others are

@@ -15,10 +15,10 @@ import type { FolderKey } from '../../formats/rows.ts'
 import { readChangedEntries } from '../../ledger/changes/changed-entries.sql.ts'
 import { renderingExpression, renderingOf } from '../../ledger/changes/cursor.sql.ts'
 import type { Block } from './block.ts'
-import { type FormerBlock, markChanged, noBlocks } from './former-blocks.ts'
+import { type FormerBlock, markChanged, noBlocks } from './block.ts'
 
 /** What digests are of: an exercice's movements as lines of NDJSON; without one, a whole ledger's as rows of COPY. */
-export interface DigestsOf extends FolderKey {
+interface DigestsKey extends FolderKey {
   exerciceId: string | undefined
   timeZone: string
 }
@@ -55,7 +55,7 @@ const ofExercice = {
   last: 'exercice_id',
 } as const
 
-const keptIn = ({ exerciceId }: DigestsOf) => (exerciceId === undefined ? whole : ofExercice)
+const keptIn = ({ exerciceId }: DigestsKey) => (exerciceId === undefined ? whole : ofExercice)
 
 /** Whether the log still has every change since the row `b`. An expression, as is the next one. */
 export const isRemembered = `not exists (
@@ -63,7 +63,7 @@ export const isRemembered = `not exists (
     and c.kind = 'forgotten' and c.version > b.version)`
 
 /** Of a row `b`. */
-export const columnsOf = ({ exerciceId }: Pick<DigestsOf, 'exerciceId'>) =>
+export const columnsOf = ({ exerciceId }: Pick<DigestsKey, 'exerciceId'>) =>
   `b.first_ids as "firstIds", b.rows, b.digests${exerciceId === undefined ? ', b.tables' : ''}`
 
 /** SHA-256. */
@@ -83,15 +83,15 @@ export const tablesOf = (tables: Buffer): TableDigests =>
 /** The digests at a state of the ledger; undefined if none are kept of it. @param cursor names the state */
 export async function askForBlocks(
   pool: pg.Pool,
-  of: DigestsOf,
+  key: DigestsKey,
   cursor: string,
 ): Promise<KeptDigests | undefined> {
-  const { schemaId, folderId, exerciceId } = of
+  const { schemaId, folderId, exerciceId } = key
   const [version, , rendering] = cursor.split('.')
   const [kept] = await askInTenant<KeptRow>(
     pool,
     schemaId,
-    `select ${columnsOf(of)} from ${keptIn(of).table} b
+    `select ${columnsOf(key)} from ${keptIn(key).table} b
      where b.schema_id = ${idLiteral(schemaId)} and b.folder_id = ${idLiteral(folderId)}
        ${exerciceId === undefined ? '' : `and b.exercice_id = ${idLiteral(exerciceId)}`}
        and b.version = ${idLiteral(version!)} and ${renderingExpression('b.cursor')} = ${textLiteral(rendering!)}`,
@@ -102,12 +102,12 @@ export async function askForBlocks(
 /** The blocks that are kept of an exercice, and which of them have changed since; `noBlocks` if that is unknown. */
 export async function readFormerBlocks(
   client: pg.ClientBase,
-  of: DigestsOf & { exerciceId: string },
+  key: DigestsKey & { exerciceId: string },
 ): Promise<readonly FormerBlock[]> {
-  const { schemaId, folderId, exerciceId, timeZone } = of
+  const { schemaId, folderId, exerciceId, timeZone } = key
   const { rows } = await client.query<KeptRow & { version: string }>({
     name: 'kept blocks',
-    text: `select b.version, ${columnsOf(of)} from movement_blocks b
+    text: `select b.version, ${columnsOf(key)} from movement_blocks b
            where b.schema_id = $1 and b.folder_id = $2 and b.exercice_id = $4 and ${renderingExpression('b.cursor')} = $3 and ${isRemembered}`,
     values: [schemaId, folderId, renderingOf(timeZone), exerciceId],
   })
@@ -123,12 +123,12 @@ export async function readFormerBlocks(
  */
 export async function keepBlocks(
   pool: pg.Pool,
-  of: DigestsOf,
+  key: DigestsKey,
   cursor: string,
   { blocks, tables }: KeptDigests,
 ): Promise<void> {
-  const { schemaId, folderId, exerciceId, timeZone } = of
-  const { table, key, last } = keptIn(of)
+  const { schemaId, folderId, exerciceId, timeZone } = key
+  const { table, key: keyColumns, last } = keptIn(key)
   const [ofSchema, ofFolder] = [idLiteral(schemaId), idLiteral(folderId)]
   const rendering = textLiteral(renderingOf(timeZone))
   const kept = [
@@ -143,7 +143,7 @@ export async function keepBlocks(
     `insert into ${table} as b (schema_id, folder_id, cursor, version, first_ids, rows, digests, ${last})
      select ${ofSchema}, ${ofFolder}, ${textLiteral(cursor)}, c.version, ${kept.join(', ')}
      from read_ledger_cursor(${textLiteral(cursor)}, ${ofSchema}, ${ofFolder}, ${rendering}) c where c.refusal is null
-     on conflict (${key}) do update set
+     on conflict (${keyColumns}) do update set
        cursor = excluded.cursor, version = excluded.version, first_ids = excluded.first_ids,
        rows = excluded.rows, digests = excluded.digests, ${last} = excluded.${last}
      where b.version < excluded.version or ${renderingExpression('b.cursor')} <> ${rendering}`,

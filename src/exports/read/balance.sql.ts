@@ -10,11 +10,16 @@
 
 import type pg from 'pg'
 import { readByCursor } from '../../db/cursor.ts'
-import { idLiteral, textLiteral } from '../../db/literal.ts'
+import { textLiteral } from '../../db/literal.ts'
 import type { BalanceView } from '../../formats/items/accounts/balance.ts'
-import type { FolderKey } from '../../formats/rows.ts'
 import type { Selection } from '../selection.ts'
-import { entryConditions, inExercices, movementConditions, type ResolvedSelection } from './movements.sql.ts'
+import {
+  entryConditions,
+  inExercices,
+  inFolder,
+  movementConditions,
+  type ResolvedSelection,
+} from './movements.sql.ts'
 
 /** Ascending by number, byte by byte. Inside the caller's transaction. */
 export function readBalance(
@@ -66,8 +71,4 @@ export async function readAccountIds(
     `select a.id from accounts a where ${inFolder('a', folder)} and (${isUnderRoot.join(' or ')})`,
   )
   return rows.map(({ id }) => id)
-}
-
-function inFolder(alias: string, { schemaId, folderId }: FolderKey): string {
-  return `${alias}.schema_id = ${idLiteral(schemaId)} and ${alias}.folder_id = ${idLiteral(folderId)}`
 }

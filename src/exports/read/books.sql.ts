@@ -110,8 +110,8 @@ export async function readBooks(
 ): Promise<Books | undefined> {
   const values = [schemaId, folderId, timeZone]
   const { rows } = await client.query<[keyof Books, object]>({ ...everyBook, values })
-  const of = (kind: keyof Books) => rows.filter(([name]) => name === kind).map(([, row]) => row)
-  const books = Object.fromEntries(Object.keys(selects).map((kind) => [kind, of(kind as keyof Books)]))
+  const rowsOf = (kind: keyof Books) => rows.filter(([name]) => name === kind).map(([, row]) => row)
+  const books = Object.fromEntries(Object.keys(selects).map((kind) => [kind, rowsOf(kind as keyof Books)]))
   return books['folders']!.length === 0 ? undefined : (books as unknown as Books)
 }
 

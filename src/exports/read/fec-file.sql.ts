@@ -4,7 +4,7 @@ import { idLiteral } from '../../db/literal.ts'
 import type { FecDictionaryRows } from '../../formats/fec/lines/dictionary.ts'
 import { fecEntryColumns, fecMovementColumns } from '../../formats/fec/lines/fec-lines.ts'
 import type { FolderKey } from '../../formats/rows.ts'
-import { entryList, movementList } from './columns.sql.ts'
+import { copyOf, entryList, inFolder, movementList } from './movements.sql.ts'
 
 export interface ExerciceKey extends FolderKey {
   exerciceId: string
@@ -15,9 +15,9 @@ export interface ExerciceKey extends FolderKey {
  * id of the entry. An imported exercice is read as in its file: by `ids` of entries and movements or, if lines of some
  * entry are scattered over the file, by `places` of movements.
  */
-export type FecOrder = 'validation' | 'ids' | 'places'
+type FecOrder = 'validation' | 'ids' | 'places'
 
-export interface FecExercice {
+interface FecExercice {
   order: FecOrder
   /** Names of the columns that its file had beyond the standard's. */
   filedColumns: string[]
@@ -26,9 +26,8 @@ export interface FecExercice {
   outsideBooks: number
 }
 
-const ofExercice = (alias: 'e' | 'm', { schemaId, folderId, exerciceId }: ExerciceKey): string =>
-  `${alias}.schema_id = ${idLiteral(schemaId)} and ${alias}.folder_id = ${idLiteral(folderId)}
-   and ${alias}.exercice_id = ${idLiteral(exerciceId)}`
+const ofExercice = (alias: 'e' | 'm', key: ExerciceKey): string =>
+  `${inFolder(alias, key)} and ${alias}.exercice_id = ${idLiteral(key.exerciceId)}`
 
 const joinJournals =
   'join journals j on (j.schema_id, j.folder_id, j.id) = (e.schema_id, e.folder_id, e.journal_id)'
@@ -56,8 +55,7 @@ export async function readFecExercice(
                 as "earlierImports"
        from entries e ${joinJournals} where ${ofExercice('e', key)}
      ) counted
-     where x.schema_id = ${idLiteral(key.schemaId)} and x.folder_id = ${idLiteral(key.folderId)}
-       and x.id = ${idLiteral(key.exerciceId)}`,
+     where ${inFolder('x', key)} and x.id = ${idLiteral(key.exerciceId)}`,
   )
   const [found] = rows
   if (!found) return undefined
@@ -115,12 +113,11 @@ export function copyFecEntries(key: ExerciceKey, order: FecOrder): string {
     ids: 'e.id',
     places: place,
   }
-  return `copy (
-    select ${entryList(fecEntryColumns, 'UTC')}
-    from entries e ${joinJournals} ${order === 'places' ? joinMovements : ''}
-    where ${isInFile(key)}
-    order by ${orders[order]}
-  ) to stdout`
+  return copyOf(
+    `select ${entryList(fecEntryColumns, 'UTC')}
+     from entries e ${joinJournals} ${order === 'places' ? joinMovements : ''}
+     where ${isInFile(key)} order by ${orders[order]}`,
+  )
 }
 
 /**
@@ -145,7 +142,7 @@ export function copyFecMovements(key: ExerciceKey, order: FecOrder): string {
     places: `select ${list} from entries e ${joinJournals} ${joinMovements}
       where ${isInFile(key)} order by ${place}`,
   }
-  return `copy (${texts[order]}) to stdout`
+  return copyOf(texts[order])
 }
 
 function isInFile(key: ExerciceKey): string {

@@ -15,11 +15,87 @@
  */
 import type pg from 'pg'
 import { idArrayLiteral, idLiteral, textLiteral } from '../../db/literal.ts'
+import type { fecEntryColumns, fecMovementColumns } from '../../formats/fec/lines/fec-lines.ts'
+import type { flatEntryColumns, flatMovementColumns } from '../../formats/flat/movement-rows.ts'
+import { entryTable } from '../../formats/items/entry.ts'
+import { movementTable } from '../../formats/items/movement.ts'
+import { type ColumnOf, columnsOf, type Table } from '../../formats/items/table.ts'
+import type { extendedEntryColumns, extendedMovementColumns } from '../../formats/mad/entries.ts'
 import type { FolderKey } from '../../formats/rows.ts'
+import type { traEntryColumns, traMovementColumns } from '../../formats/tra/entry-lines.ts'
 import type { DatePeriod, Selection } from '../selection.ts'
-import { type EntryColumn, entryList, type MovementColumn, movementList } from './columns.sql.ts'
-import { findSpans } from './entry-segments.sql.ts'
-import type { EntrySegment, ExerciceSpan } from './entry-segments.ts'
+
+/** The SQL expression of each column that a format uses: from movements `m` and entries `e`. */
+export type MovementColumn = (
+  | typeof extendedMovementColumns
+  | typeof traMovementColumns
+  | typeof fecMovementColumns
+  | typeof flatMovementColumns
+)[number]
+export type EntryColumn = (
+  | typeof extendedEntryColumns
+  | typeof traEntryColumns
+  | typeof fecEntryColumns
+  | typeof flatEntryColumns
+)[number]
+
+/** Fields of a FEC, kept where they differ from what the entry and its account say. */
+const filedFields = (alias: 'e' | 'm') => ({
+  filed_piece_date: `${alias}.filed ->> 'PieceDate'`,
+  filed_piece_day: `regexp_replace(${alias}.filed ->> 'PieceDate', '^(....)(..)(..)$', '\\1-\\2-\\3')`,
+  filed_auxiliary_number: `${alias}.filed ->> 'CompAuxNum'`,
+  filed_auxiliary_name: `${alias}.filed ->> 'CompAuxLib'`,
+})
+
+/** The columns of a table as they are. */
+const asStored = <Of extends Table>(alias: 'e' | 'm', table: Of) =>
+  Object.fromEntries(columnsOf(table).map((column) => [column, `${alias}.${column}`])) as Record<
+    ColumnOf<Of>,
+    string
+  >
+
+const movementExpressions: Record<MovementColumn, string> = {
+  ...asStored('m', movementTable),
+  filed: 'm.filed',
+  // A partial lettering shows its code after an asterisk (docs/spec/resources.md#lettering).
+  shown_lettering_code:
+    "case m.lettering_state when 'partial' then '*' || m.lettering_code else m.lettering_code end",
+  ...filedFields('m'),
+}
+
+/**
+ * Amounts are in euro. If the currency of an entry has no rate, the entry shows euro only: no other amount is known.
+ */
+export const isForeign = "e.currency <> 'EUR' and e.rate > 0"
+
+const storedEntry = asStored('e', entryTable)
+
+const entryExpressions = (timeZone: string): Record<EntryColumn, string> => ({
+  ...storedEntry,
+  rate: 'trim_scale(e.rate)',
+  foreign_currency: `case when ${isForeign} then e.currency end`,
+  foreign_rate: `case when ${isForeign} then trim_scale(e.rate) end`,
+  // The members in the order of docs/spec/resources.md#movement; jsonb has its own order.
+  partner_metadata: `case when e.partner_metadata is not null then json_build_object(
+    'partnerId', e.partner_metadata -> 'partnerId', 'json', e.partner_metadata -> 'json') end`,
+  created_epoch: "date_part('epoch', e.created_at)::bigint",
+  created_utc: "e.created_at at time zone 'UTC'",
+  stored_rate: 'e.rate',
+  created_on: `(e.created_at at time zone ${textLiteral(timeZone)})::date`,
+  filed: 'e.filed',
+  ...filedFields('e'),
+})
+
+/** The list after `select`, in the order of the columns. */
+export function movementList(columns: readonly MovementColumn[]): string {
+  return columns.map((column) => movementExpressions[column]).join(', ')
+}
+
+/** @param timeZone the time zone of the day `created_on` */
+export function entryList(columns: readonly EntryColumn[], timeZone: string): string {
+  const expressions = entryExpressions(timeZone)
+  return columns.map((column) => expressions[column]).join(', ')
+}
 
 /** The position of the last movement that the caller has, whether it exists or not: the export continues after it. */
 export interface Position {
@@ -58,17 +134,31 @@ function copySegment(
   segment: EntrySegment | undefined,
 ): string {
   const { selection, after } = resolved
-  const conditions = [...inSegment('m', resolved, segment), ...movementConditions(resolved)]
-  if (after)
-    conditions.push(`(m.entry_id, m.id) > (${idLiteral(after.entryId)}, ${idLiteral(after.movementId)})`)
+  const conditions = [
+    ...inSegment('m', resolved, segment),
+    ...movementConditions(resolved),
+    ...movementsAfter(after),
+  ]
   const isJoined = segment !== undefined && !segment.dense
   if (isJoined) conditions.push(...inSegment('e', resolved, segment), ...entryConditions(selection))
-  return `copy (
-    select ${movementList(columns)}
-    from movements m ${isJoined ? joinEntries : ''}
-    where ${conditions.join(' and ')}
-    order by m.entry_id, m.id
-  ) to stdout`
+  return copyOf(
+    `select ${movementList(columns)} from movements m ${isJoined ? joinEntries : ''}
+     where ${conditions.join(' and ')} order by m.entry_id, m.id`,
+  )
+}
+
+/** The statement that sends the rows of a select. */
+export function copyOf(select: string): string {
+  return `copy (${select}) to stdout`
+}
+
+export function movementsAfter(after: Position | undefined): string[] {
+  if (!after) return []
+  return [`(m.entry_id, m.id) > (${idLiteral(after.entryId)}, ${idLiteral(after.movementId)})`]
+}
+
+export function entriesAfter(after: Position | undefined): string[] {
+  return after ? [`e.id >= ${idLiteral(after.entryId)}`] : []
 }
 
 export const joinEntries = `join entries e on (e.schema_id, e.folder_id, e.exercice_id, e.id)
@@ -76,18 +166,37 @@ export const joinEntries = `join entries e on (e.schema_id, e.folder_id, e.exerc
 
 export function copyEntries(resolved: ResolvedSelection, columns: readonly EntryColumn[]): string {
   const { selection, after } = resolved
-  const conditions = [...inExercices('e', resolved), ...entryConditions(selection)]
-  if (after) conditions.push(`e.id >= ${idLiteral(after.entryId)}`)
+  const conditions = [...inExercices('e', resolved), ...entryConditions(selection), ...entriesAfter(after)]
   if (picksMovements(resolved)) {
     const picked = [...inExercices('m', resolved), ...movementConditions(resolved)]
     conditions.push(`e.id in (select m.entry_id from movements m where ${picked.join(' and ')})`)
   }
-  return `copy (
-    select ${entryList(columns, selection.timeZone)}
-    from entries e
-    where ${conditions.join(' and ')}
-    order by e.id
-  ) to stdout`
+  return copyOf(
+    `select ${entryList(columns, selection.timeZone)} from entries e
+     where ${conditions.join(' and ')} order by e.id`,
+  )
+}
+
+/**
+ * The statements of a whole folder: every entry and every movement, ordered by the id of the fiscal year, then by entry id.
+ * Both primary keys have this order, so the first row arrives at once and nothing is sorted. Ordered by entry id alone,
+ * PostgreSQL 18 sorts the whole folder on disk (1.5 s for 300,000 movements instead of 0.2), even when each year is read in
+ * order and a merge would suffice.
+ */
+export function copyFolder(
+  selection: Selection,
+  columns: { entryColumns: readonly EntryColumn[]; movementColumns: readonly MovementColumn[] },
+) {
+  return {
+    entries: copyOf(
+      `select ${entryList(columns.entryColumns, selection.timeZone)} from entries e
+       where ${inFolder('e', selection)} order by e.exercice_id, e.id`,
+    ),
+    movements: copyOf(
+      `select ${movementList(columns.movementColumns)} from movements m
+       where ${inFolder('m', selection)} order by m.exercice_id, m.entry_id, m.id`,
+    ),
+  }
 }
 
 /**
@@ -130,13 +239,14 @@ export function inSegment(
   const { exerciceIds } = segment ?? resolved
   return [
     ...(segment ? [`${entryId} between ${idLiteral(segment.least)} and ${idLiteral(segment.greatest)}`] : []),
-    ...inFolder(alias, selection),
+    inFolder(alias, selection),
     ...(exerciceIds ? [inOneOf(`${alias}.exercice_id`, exerciceIds)] : []),
   ]
 }
 
-export function inFolder(alias: 'e' | 'm', { schemaId, folderId }: FolderKey): string[] {
-  return [`${alias}.schema_id = ${idLiteral(schemaId)}`, `${alias}.folder_id = ${idLiteral(folderId)}`]
+/** @param table its name or alias */
+export function inFolder(table: string, { schemaId, folderId }: FolderKey): string {
+  return `${table}.schema_id = ${idLiteral(schemaId)} and ${table}.folder_id = ${idLiteral(folderId)}`
 }
 
 /** With a single exercice, the index has the order of the answer and nothing is sorted. */
@@ -183,4 +293,87 @@ function periodConditions({ start, end, dateFilter }: DatePeriod, timeZone: stri
 /** Finds the span of each exercice that has selected entries. */
 export function findEntrySpans(client: pg.ClientBase, resolved: ResolvedSelection): Promise<ExerciceSpan[]> {
   return findSpans(client, inSegment('e', resolved), entryConditions(resolved.selection))
+}
+
+/**
+ * Returns the span of each exercice that has selected entries. Counting stops once a span has proved sparse, so that it
+ * costs no more than the selection itself.
+ * @param among conditions on all entries `e` that count as lying within a span: those of the folder
+ * @param selecting further conditions, on the selected entries
+ */
+async function findSpans(client: pg.ClientBase, among: string[], selecting: string[]) {
+  const { rows } = await client.query<ExerciceSpan>(
+    `with spans as (
+       select e.exercice_id, min(e.id) as least, max(e.id) as greatest, count(*) as selected
+       from entries e where ${[...among, ...selecting].join(' and ')} group by e.exercice_id
+     )
+     select exercice_id as "exerciceId", least, greatest, 2 * selected >= (
+       select count(*) from (
+         select from entries e
+         where ${among.join(' and ')} and e.exercice_id = spans.exercice_id and e.id between least and greatest
+         limit 2 * selected + 1
+       ) as spanned
+     ) as dense
+     from spans`,
+  )
+  return rows
+}
+
+/** The same of all entries of a folder, from both ends of an index: 0.1 ms of the database instead of 0.6. */
+export async function readFolderSpans(client: pg.ClientBase, { schemaId, folderId }: FolderKey) {
+  const { rows } = await client.query<ExerciceSpan>({
+    name: 'spans of a folder',
+    text: `select x.id as "exerciceId", s.*, true as dense
+           from exercices x cross join lateral (
+             select min(e.id) as least, max(e.id) as greatest from entries e
+             where e.schema_id = $1 and e.folder_id = $2 and e.exercice_id = x.id) s
+           where x.schema_id = $1 and x.folder_id = $2 and s.least is not null`,
+    values: [schemaId, folderId],
+  })
+  return rows
+}
+
+/** The segments in which entries of several exercices are read in the order of their ids. Pure. */
+
+/** The range of ids of an exercice's selected entries. */
+export interface ExerciceSpan {
+  exerciceId: string
+  /** The lowest and the highest selected id. */
+  least: string
+  greatest: string
+  /**
+   * At least half of the exercice's entries in this range are selected: then one scan of all movements is faster than
+   * lookups.
+   */
+  dense: boolean
+}
+
+/** Ids from `least` to `greatest`, both inclusive, of entries of these exercices. */
+export interface EntrySegment {
+  exerciceIds: string[]
+  least: string
+  greatest: string
+  dense: boolean
+}
+
+/**
+ * An answer has entries by id; the database has them by exercice, then by id. So the ids are cut where an exercice
+ * begins or ends. Nearly all segments have one exercice: there the key gives the order and nothing is sorted (a sort
+ * takes 1.5 s and the disk for 300,000 movements). Only segments in which the ids of two exercices interleave, as
+ * around the end of a year, are sorted.
+ */
+export function entrySegments(spans: ExerciceSpan[]): EntrySegment[] {
+  const cuts = spans.flatMap(({ least, greatest }) => [BigInt(least), BigInt(greatest) + 1n])
+  const sorted = [...new Set(cuts)].sort((a, b) => (a < b ? -1 : 1))
+  return sorted.slice(1).flatMap((end, i) => {
+    const least = sorted[i]!
+    const inside = spans.filter((span) => BigInt(span.least) <= least && BigInt(span.greatest) >= end - 1n)
+    if (inside.length === 0) return []
+    return {
+      exerciceIds: inside.map(({ exerciceId }) => exerciceId),
+      least: String(least),
+      greatest: String(end - 1n),
+      dense: inside.every(({ dense }) => dense),
+    }
+  })
 }

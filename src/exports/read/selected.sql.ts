@@ -1,6 +1,6 @@
 /** Looks up a selection before any of it is read, in one statement each: at the HTTP edge, and in the snapshot. */
 import type pg from 'pg'
-import { idLiteral } from '../../db/literal.ts'
+import { idArrayLiteral, idLiteral } from '../../db/literal.ts'
 import { askInTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
 import type { FolderKey } from '../../formats/rows.ts'
@@ -12,7 +12,7 @@ import {
 } from '../../ledger/changes/cursor.sql.ts'
 import type { CursorRefusal } from '../../ledger/changes/refuse.ts'
 import type { Selection } from '../selection.ts'
-import type { Position } from './movements.sql.ts'
+import { inFolder, type Position } from './movements.sql.ts'
 
 /** The result at the HTTP edge. */
 export interface Selected {
@@ -40,17 +40,17 @@ export async function readSelected(
   }: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds' | 'timeZone'>,
   since?: string,
 ): Promise<Selected | undefined> {
-  const ofFolder = inFolder({ schemaId, folderId })
+  const folder = { schemaId, folderId }
   const period =
     exerciceId === undefined
       ? 'null'
       : `(select json_build_object('start', start_date, 'end', end_date)
-          from exercices where ${ofFolder} and id = ${idLiteral(exerciceId)})`
+          from exercices where ${inFolder('exercices', folder)} and id = ${idLiteral(exerciceId)})`
   const journals =
     journalIds.length === 0
       ? `'{}'::text[]`
-      : `array(select id::text from journals where ${ofFolder} and id in (${journalIds.map(idLiteral).join(', ')}))`
-  const refusal = since === undefined ? 'null' : refusalExpression(since, { schemaId, folderId, timeZone })
+      : `array(select id::text from journals where ${inFolder('journals', folder)} and id = any (${idArrayLiteral(journalIds)}))`
+  const refusal = since === undefined ? 'null' : refusalExpression(since, { ...folder, timeZone })
   const rows = await askInTenant<Selected>(
     pool,
     schemaId,
@@ -135,8 +135,4 @@ export async function readLedgerCursor(
     [schemaId, folderId],
   )
   return rows[0]?.cursor
-}
-
-function inFolder({ schemaId, folderId }: FolderKey): string {
-  return `schema_id = ${idLiteral(schemaId)} and folder_id = ${idLiteral(folderId)}`
 }

@@ -54,7 +54,7 @@ export class NotAdmitted extends AppError {
   }
 }
 
-export interface SnapshotTiming {
+interface SnapshotTiming {
   /** How long to wait for both connections. */
   waitMs: number
   /** How long to hold one without the other. */

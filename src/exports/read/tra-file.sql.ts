@@ -4,11 +4,10 @@ import type pg from 'pg'
 import type { VatCodeView } from '../../formats/items/accounts/vat.ts'
 import type { SimplifiedAccount } from '../../formats/items/values.ts'
 import type { FolderKey } from '../../formats/rows.ts'
-import type { NumberedAccount } from '../../formats/tra/accounts/third-parties.ts'
-import { isForeign } from './columns.sql.ts'
-import { entryConditions, inSegment, type ResolvedSelection } from './movements.sql.ts'
+import type { NumberedAccount } from '../../formats/tra/third-parties.ts'
+import { entryConditions, inSegment, isForeign, type ResolvedSelection } from './movements.sql.ts'
 
-export interface ForeignCurrency {
+interface ForeignCurrency {
   code: string
   /** Price of one unit in euro, decimal text, from the last selected entry in this currency. */
   rate: string

@@ -1,5 +1,4 @@
 /** The collections of a folder as JSON texts: answers of their own routes, and most of them parts of the full export. */
-
 import type pg from 'pg'
 import { AppError } from '../../errors.ts'
 import type { JsonForm } from '../../formats/file-formats.ts'
@@ -26,11 +25,11 @@ import {
   readPayments,
   readVats,
 } from '../../ledger/collections.sql.ts'
-import { tagOf } from '../tag.ts'
+import { tagOf } from '../selection.ts'
 import { frameItems, framings, itemFramings } from './framing.ts'
 
 /** The folder of a collection, and the day on which it is read. */
-export interface FolderOwner extends FolderKey {
+interface FolderOwner extends FolderKey {
   /** `YYYY-MM-DD` in the time zone of the platform. The names of fiscal years (N, N-1) depend on it. */
   today: string
   /** The platform's time zone, in which the closing day of a fiscal year is computed. */
@@ -63,7 +62,7 @@ type Items = AsyncGenerator<object[]>
 
 interface Collection {
   /**
-   * Of its bytes, for its ETag (formats/mad/revisions.ts). Absent where the ledger's state says nothing of it: then it
+   * Of its bytes, for its ETag (formatRevisions). Absent where the ledger's state says nothing of it: then it
    * has no ETag.
    */
   revision?: number
@@ -133,4 +132,23 @@ export function collectionTexts(
   const isSingle = collection.what !== 'society' && collections[collection.what].isSingle
   const framing = isSingle ? itemFramings : framings
   return frameItems(itemsOf(client, collection), framing[form], counted)
+}
+
+/**
+ * The day in a time zone, `YYYY-MM-DD`.
+ * @param timeZone an IANA name
+ * @param now epoch milliseconds
+ */
+export function dayIn(timeZone: string, now: number): string {
+  const parts = new Intl.DateTimeFormat('en', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' })
+    .formatToParts(now)
+    .map(({ type, value }) => [type, value])
+  const { year, month, day } = Object.fromEntries(parts)
+  return `${year}-${month}-${day}`
+}
+
+/** The minute in a time zone, `YYYY-MM-DDTHH:MM`. @param now epoch milliseconds */
+export function minuteIn(timeZone: string, now: number): string {
+  const time = new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', minute: '2-digit' }).format(now)
+  return `${dayIn(timeZone, now)}T${time}`
 }

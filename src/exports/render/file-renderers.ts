@@ -1,15 +1,15 @@
 import type pg from 'pg'
 import type { FileFormat } from '../../formats/file-formats.ts'
+import type { Chunks } from '../chunks.ts'
 import { countFecMovements } from '../read/fec-file.sql.ts'
 import { countMovements, ofFile } from '../read/movements.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import type { Selection } from '../selection.ts'
-import { countChunks, type FileTotals, Tally } from './count-chunks.ts'
 import { exerciceOf, renderFecFile } from './fec/fec-file.ts'
-import type { FileOptions, FileRenderer } from './file-options.ts'
-import { renderCsvFile } from './flat/csv-file.ts'
-import { renderParquetFile } from './flat/parquet-file.ts'
+import { renderCsvFile, renderParquetFile } from './flat/csv-file.ts'
 import { renderMadFile } from './mad-file.ts'
+import type { FileOptions, FileRenderer } from './render-rows.ts'
+import { countChunks, type FileTotals, Sums, Tally } from './render-rows.ts'
 import { renderTraFile } from './tra/tra-file.ts'
 
 interface FormatRenderer {
@@ -41,7 +41,8 @@ export function renderFile(
   format: FileFormat,
   snapshot: Snapshot,
   { counted, ...options }: FileOptions & { counted: (totals: FileTotals) => void },
-): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const tally = new Tally()
-  return countChunks(fileRenderers[format].render(snapshot, options, tally), tally, counted)
+): Chunks {
+  const sums = new Sums()
+  const tally = new Tally(sums)
+  return countChunks(fileRenderers[format].render(snapshot, options, tally), tally, sums, counted)
 }

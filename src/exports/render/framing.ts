@@ -1,5 +1,6 @@
+import { Buffer } from 'node:buffer'
 import type { JsonForm } from '../../formats/file-formats.ts'
-import { type Piece, pieceOf } from '../../formats/mad/words.ts'
+import type { ChunkBuffer, Chunks } from '../chunks.ts'
 
 /** The text around and between items. */
 export interface Framing {
@@ -23,15 +24,6 @@ export const itemFramings: Record<JsonForm, Framing> = {
   ndjson: framings.ndjson,
 }
 
-export function framingPieces({ open, separator, terminator, close }: Framing): Record<keyof Framing, Piece> {
-  return {
-    open: pieceOf(open),
-    separator: pieceOf(separator),
-    terminator: pieceOf(terminator),
-    close: pieceOf(close),
-  }
-}
-
 /**
  * Items as JSON texts, a batch in each.
  * @param counted called with the number of items of each batch
@@ -51,4 +43,30 @@ export async function* frameItems(
     isFirst = false
   }
   if (close !== '') yield close
+}
+
+const encoder = new TextEncoder()
+
+/**
+ * Packs as many whole pieces as fit into each chunk, texts as UTF-8; a piece larger than a chunk gets one of its own.
+ * Where chunks end depends only on the pieces.
+ */
+export async function* packPieces(
+  pieces: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>,
+  buffer: ChunkBuffer,
+): Chunks {
+  let out: Uint8Array<ArrayBuffer> = new Uint8Array()
+  let at = 0
+  for await (const piece of pieces) {
+    const bytes = Buffer.byteLength(piece)
+    if (at + bytes > out.length) {
+      if (at > 0) yield out.subarray(0, at)
+      out = buffer(bytes)
+      at = 0
+    }
+    if (typeof piece === 'string') encoder.encodeInto(piece, out.subarray(at))
+    else out.set(piece, at)
+    at += bytes
+  }
+  if (at > 0) yield out.subarray(0, at)
 }

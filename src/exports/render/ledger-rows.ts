@@ -9,22 +9,21 @@ import {
   type WholeTableName,
 } from '../../../packages/contract/src/ledger-tables.ts'
 import { AppError } from '../../errors.ts'
+import { UnsupportedByFormat } from '../../formats/file-formats.ts'
+import { checkCopyRow, copyRowBytesMax } from '../../formats/flat/columns.ts'
 import { copied, copy } from '../../formats/flat/dialect.ts'
 import { renderFlatDictionary } from '../../formats/flat/dictionary.ts'
-import { checkCopyRow, copyRowBytesMax } from '../../formats/flat/row-limits.ts'
+import { MovementRows } from '../../formats/flat/movement-rows.ts'
 import { accountingFolderItem } from '../../formats/items/accounting-folder.ts'
 import { accountItem } from '../../formats/items/accounts/account.ts'
-import type { VatCodeView } from '../../formats/items/accounts/vat.ts'
+import { partyKind } from '../../formats/items/accounts/party.ts'
 import { monthsOf } from '../../formats/items/exercice.ts'
 import { journalTypeLabels } from '../../formats/items/journal.ts'
-import type { PaymentView } from '../../formats/items/payment.ts'
+import { paymentMode, shownPaymentCode } from '../../formats/items/payment.ts'
 import { inUnits } from '../../formats/minor-units.ts'
-import { partyKind } from '../../formats/party-kind.ts'
-import { paymentMode, shownPaymentCode } from '../../formats/payment.ts'
 import type { DictionaryRows, FolderKey } from '../../formats/rows.ts'
-import { UnsupportedByFormat } from '../../formats/unsupported.ts'
 import { shownDigests, type TableDigests } from '../blocks/kept-blocks.sql.ts'
-import type { ChunkBuffer } from '../chunk-buffer.ts'
+import type { ChunkBuffer, Chunks } from '../chunks.ts'
 import {
   type AccountHead,
   type BookAccount,
@@ -33,102 +32,106 @@ import {
   readBookAccounts,
   readBooks,
 } from '../read/books.sql.ts'
-import { flatFormat } from './flat/csv-file.ts'
-import { packPieces } from './pack-pieces.ts'
-import type { LineFormat } from './render-lines.ts'
+import { packPieces } from './framing.ts'
 
 type Field = string | number | boolean | null
 /** A row by the columns of its table; those that it lacks are null. */
 type Row<Name extends WholeTableName> = Partial<Record<ColumnName<Name>, Field>>
 
-export class LedgerRows {
-  readonly #client: pg.ClientBase
-  readonly #key: FolderKey
-  readonly #books: Books
-  readonly #withEmployees: boolean
-  readonly #payments: ReadonlyMap<number, PaymentView>
-  readonly #vats: ReadonlyMap<number, VatCodeView>
+/**
+ * Reads every table but accounts, in one statement.
+ * @param client of the snapshot
+ * @param timeZone of the day on which a fiscal year was closed
+ * @param withEmployees whether accounts have the personal data of employees
+ * @throws {AppError} ERR-FOLDER-NOT-FOUND
+ */
+export async function readLedgerRows(
+  client: pg.ClientBase,
+  key: FolderKey,
+  timeZone: string,
+  withEmployees: boolean,
+) {
+  const read = await readBooks(client, key, timeZone)
+  if (!read) throw new AppError('ERR-FOLDER-NOT-FOUND')
+  const books = read
   /** Of all accounts, once they have been read. */
-  #heads: AccountHead[] | undefined
+  let heads: AccountHead[] | undefined
   /** SHA-256 of the rows of accounts as other readers get them, once their table was rendered. */
-  #otherAccounts: string | undefined
+  let otherAccounts: string | undefined
 
-  /** {@link readLedgerRows} makes one. */
-  constructor(client: pg.ClientBase, key: FolderKey, books: Books, withEmployees: boolean) {
-    this.#client = client
-    this.#key = key
-    this.#books = books
-    this.#withEmployees = withEmployees
-    this.#payments = new Map(books.payments.map(({ payment_id: id, code }) => [id, { id: String(id), code }]))
-    this.#vats = new Map(
-      books.vats.map(({ vat_id: id, vat_code: code, rate }) => [id, { id: String(id), code, rate }]),
-    )
-  }
-
-  /**
-   * The lines of a table, ascending by its first column: chunks of whole lines, as large as the buffer, or of one
-   * longer line.
-   * @throws {UnsupportedByFormat} for a row that no row of COPY may hold
-   */
-  table(name: WholeTableName, buffer: ChunkBuffer): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-    return packPieces(name === 'accounts' ? this.#accountLines() : this.#lines(name), buffer)
-  }
-
-  /**
-   * The format of movements, for all entries of the folder, drafts among them, by entry id. It reads accounts if their
-   * table was not rendered. Its lines throw UnsupportedByFormat, which names the entry.
-   */
-  async movements(): Promise<LineFormat> {
-    this.#heads ??= await readAccountHeads(this.#client, this.#key)
-    const auxiliaries = this.#heads.flatMap(({ id, auxiliaryNumber: number, auxiliaryName: name }) =>
-      number === null ? [] : [{ id, number, name: name! }],
-    )
-    const rows = { ...namedIn(this.#books), accounts: this.#heads }
-    return flatFormat(renderFlatDictionary(rows, auxiliaries, copy), copy, checkCopyRow)
-  }
-
-  /**
-   * What is kept for all readers.
-   * @param shown the digests of the tables
-   * @param kept the same state's, where accounts were not rendered
-   */
-  digests(shown: Readonly<Record<WholeTableName, string>>, kept: TableDigests | undefined): TableDigests {
-    const other = this.#otherAccounts ?? shownDigests(kept!, !this.#withEmployees).accounts
-    const [accounts, accountsWithoutEmployees] = this.#withEmployees
-      ? [shown.accounts, other]
-      : [other, shown.accounts]
-    return { ...shown, accounts, accountsWithoutEmployees }
-  }
-
-  *#lines(name: Exclude<WholeTableName, 'accounts'>): Generator<string> {
-    for (const row of shownRows[name](this.#books)) yield lineOf(name, row)
-  }
-
-  async *#accountLines(): AsyncGenerator<string> {
-    const heads: AccountHead[] = []
+  async function* accountLines(): AsyncGenerator<string> {
+    const rowOf = accountRows(books)
     const others = createHash('sha256')
-    for await (const batch of readBookAccounts(this.#client, this.#key)) {
+    const readHeads: AccountHead[] = []
+    for await (const batch of readBookAccounts(client, key)) {
       let other = ''
       for (const account of batch) {
-        const row = this.#accountRow(account)
+        const row = rowOf(account)
         const opened = lineOf('accounts', row)
         const hidden =
           partyKind(account.number) === 'employee' ? lineOf('accounts', { ...row, details: null }) : opened
-        yield this.#withEmployees ? opened : hidden
-        other += this.#withEmployees ? hidden : opened
+        yield withEmployees ? opened : hidden
+        other += withEmployees ? hidden : opened
         const { id, number, name, auxiliaryNumber, auxiliaryName } = account
-        heads.push({ id, number, name, auxiliaryNumber, auxiliaryName })
+        readHeads.push({ id, number, name, auxiliaryNumber, auxiliaryName })
       }
       others.update(other)
     }
-    this.#heads = heads
-    this.#otherAccounts = others.digest('hex')
+    heads = readHeads
+    otherAccounts = others.digest('hex')
   }
 
-  #accountRow(account: BookAccount): Row<'accounts'> {
+  return {
+    /**
+     * The lines of a table, ascending by its first column: chunks of whole lines, as large as the buffer, or of one
+     * longer line.
+     * @throws {UnsupportedByFormat} for a row that no row of COPY may hold
+     */
+    table(name: WholeTableName, buffer: ChunkBuffer): Chunks {
+      const lines =
+        name === 'accounts' ? accountLines() : shownRows[name](books).map((row) => lineOf(name, row as never))
+      return packPieces(lines, buffer)
+    },
+
+    /**
+     * The format of movements, for all entries of the folder, drafts among them, by entry id. It reads accounts if their
+     * table was not rendered. Its lines throw UnsupportedByFormat, which names the entry.
+     */
+    async movements(): Promise<MovementRows> {
+      heads ??= await readAccountHeads(client, key)
+      const auxiliaries = heads.flatMap(({ id, auxiliaryNumber: number, auxiliaryName: name }) =>
+        number === null ? [] : [{ id, number, name: name! }],
+      )
+      const dictionary = renderFlatDictionary({ ...namedIn(books), accounts: heads }, auxiliaries, copy)
+      return new MovementRows(dictionary, copy, checkCopyRow)
+    },
+
+    /**
+     * What is kept for all readers.
+     * @param shown the digests of the tables
+     * @param kept the same state's, where accounts were not rendered
+     */
+    digests(shown: Readonly<Record<WholeTableName, string>>, kept: TableDigests | undefined): TableDigests {
+      const other = otherAccounts ?? shownDigests(kept!, !withEmployees).accounts
+      const [accounts, accountsWithoutEmployees] = withEmployees
+        ? [shown.accounts, other]
+        : [other, shown.accounts]
+      return { ...shown, accounts, accountsWithoutEmployees }
+    },
+  }
+}
+export type LedgerRows = Awaited<ReturnType<typeof readLedgerRows>>
+
+/** The row of an account, from what was read. */
+function accountRows({ payments, vats }: Books): (account: BookAccount) => Row<'accounts'> {
+  const paymentsById = new Map(payments.map(({ payment_id: id, code }) => [id, { id: String(id), code }]))
+  const vatsById = new Map(
+    vats.map(({ vat_id: id, vat_code: code, rate }) => [id, { id: String(id), code, rate }]),
+  )
+  const paymentOf = (id: number | null) => (id === null ? null : paymentsById.get(id)!)
+  const vatOf = (id: number | null) => (id === null ? null : vatsById.get(id)!)
+  return (account) => {
     const { company, employee } = account
-    const paymentOf = (id: number | null) => (id === null ? null : this.#payments.get(id)!)
-    const vatOf = (id: number | null) => (id === null ? null : this.#vats.get(id)!)
     const item = accountItem({
       ...account,
       counterpartAccount: null,
@@ -146,24 +149,6 @@ export class LedgerRows {
       details: detailsOf(item),
     }
   }
-}
-
-/**
- * Reads every table but accounts, in one statement.
- * @param client of the snapshot
- * @param timeZone of the day on which a fiscal year was closed
- * @param withEmployees whether accounts have the personal data of employees
- * @throws {AppError} ERR-FOLDER-NOT-FOUND
- */
-export async function readLedgerRows(
-  client: pg.ClientBase,
-  key: FolderKey,
-  timeZone: string,
-  withEmployees: boolean,
-): Promise<LedgerRows> {
-  const books = await readBooks(client, key, timeZone)
-  if (!books) throw new AppError('ERR-FOLDER-NOT-FOUND')
-  return new LedgerRows(client, key, books, withEmployees)
 }
 
 /** The rows of each table, from what was read. */

@@ -2,25 +2,22 @@
  * The bytes of a MAD file (docs/spec/exports.md#json-file): collections by cursor, then the entries by two COPY
  * streams. Memory does not grow with the folder, except for the dictionary of what movements refer to.
  *
- * Entries are ordered by the id of their fiscal year, then by their own (see mad-file.sql.ts). All are included:
+ * Entries are ordered by the id of their fiscal year, then by their own (see copyFolder). All are included:
  * validated, awaiting validation, and without movements.
  */
+
 import { strict as assert } from 'node:assert'
-import { CopyRows } from '../../db/copy-rows.ts'
 import { renderDictionary } from '../../formats/mad/dictionary.ts'
-import { wholeEntryColumns } from '../../formats/mad/entry.ts'
-import { movementColumns } from '../../formats/mad/movement.ts'
+import { entriesFormat } from '../../formats/mad/entries.ts'
 import { readDictionary } from '../../ledger/dictionary.sql.ts'
-import { dayIn } from '../read/day.ts'
-import { copyFolderEntries, copyFolderMovements } from '../read/mad-file.sql.ts'
+import type { Chunks } from '../chunks.ts'
+import { copyFolder } from '../read/movements.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { isWholeFolder } from '../selection.ts'
-import { collectionTexts, type FolderCollection } from './collections.ts'
-import type { Tally } from './count-chunks.ts'
-import type { FileOptions } from './file-options.ts'
-import { framings } from './framing.ts'
-import { packPieces } from './pack-pieces.ts'
-import { renderEntries } from './render-entries.ts'
+import { collectionTexts, dayIn, type FolderCollection } from './collections.ts'
+import { framings, packPieces } from './framing.ts'
+import type { FileOptions, Tally } from './render-rows.ts'
+import { renderRows } from './render-rows.ts'
 
 /** In their order. A collection with a route is no member unless it stands here. */
 const membersBeforeEntries = [
@@ -33,19 +30,14 @@ const membersBeforeEntries = [
   'analytics',
 ] as const satisfies FolderCollection[]
 
-export async function* renderMadFile(
-  snapshot: Snapshot,
-  options: FileOptions,
-  tally: Tally,
-): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const { first, second } = snapshot
+export async function* renderMadFile(snapshot: Snapshot, options: FileOptions, tally: Tally): Chunks {
   const { selection, buffer } = options
   assert(isWholeFolder(selection), 'a MAD file holds a whole folder')
   yield* packPieces(textsBeforeEntries(snapshot, options), buffer)
-  const dictionary = renderDictionary(await readDictionary(first, selection))
-  const entries = second.query(new CopyRows(copyFolderEntries(selection), wholeEntryColumns.length))
-  const movements = first.query(new CopyRows(copyFolderMovements(selection), movementColumns.length))
-  yield* renderEntries(entries, movements, 'all', dictionary, framings.json, buffer, tally)
+  const dictionary = renderDictionary(await readDictionary(snapshot.first, selection))
+  const format = entriesFormat(dictionary)
+  const statements = { ...copyFolder(selection, format), order: 'same' } as const
+  yield* renderRows(snapshot, statements, format, { buffer, tally, framing: framings.json })
   assert(tally.strays === 0, 'a movement belongs to no entry of its folder')
   yield* packPieces(['}}'], buffer)
 }

@@ -1,21 +1,56 @@
-import type { ChunkBuffer } from '../chunk-buffer.ts'
+/** Produces the answer to a task from one snapshot, chunk by chunk. */
+import { isDeepStrictEqual } from 'node:util'
+import type pg from 'pg'
+import { AppError, invalid } from '../../errors.ts'
+import { balanceItem } from '../../formats/items/accounts/balance.ts'
+import { renderDictionary } from '../../formats/mad/dictionary.ts'
+import { entriesFormat, extendedEntriesFormat } from '../../formats/mad/entries.ts'
+import { MovementRenderer } from '../../formats/mad/movement.ts'
+import { readChangedEntries } from '../../ledger/changes/changed-entries.sql.ts'
+import { readCursor } from '../../ledger/changes/cursor.sql.ts'
+import { type EntryRange, everyEntry, merged } from '../../ledger/changes/entry-ranges.ts'
+import { refuse } from '../../ledger/changes/refuse.ts'
+import { readAuxiliaries, readDictionary, readDictionaryOfEntry } from '../../ledger/dictionary.sql.ts'
+import { readNamedEntry } from '../../ledger/named-entry.sql.ts'
+import { blocksText, changedSegments, headOf, isKept, noBlocks } from '../blocks/block.ts'
+import { BlockCutter } from '../blocks/block-cutter.ts'
+import { readFormerBlocks } from '../blocks/kept-blocks.sql.ts'
+import { type ChunkBuffer, type Chunks, sameChunkBuffer } from '../chunks.ts'
+import { readAccountIds, readBalance } from '../read/balance.sql.ts'
+import {
+  copyEntries,
+  copyMovements,
+  entryConditions,
+  entrySegments,
+  findEntrySpans,
+  type ResolvedSelection,
+} from '../read/movements.sql.ts'
+import { beginLookUps, readMuchChanged } from '../read/ranges.sql.ts'
+import { type Resolved, readLedgerCursor, readResolved } from '../read/selected.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
-import { produceBalance } from './produce-balance.ts'
-import { produceBlocks } from './produce-blocks.ts'
-import { produceChanges } from './produce-changes.ts'
-import { produceCollection } from './produce-collection.ts'
-import { produceEntry } from './produce-entry.ts'
-import { produceSelected } from './produce-selected.ts'
-import type { ExportTask, Produced } from './task.ts'
+import { collectionTexts } from '../render/collections.ts'
+import { frameItems, framings, itemFramings, packPieces } from '../render/framing.ts'
+import { type Rendering, type RowFormat, renderRanges, renderRows, Tally } from '../render/render-rows.ts'
+import { picksEntries, wholeFolder } from '../selection.ts'
+import {
+  type BalanceTask,
+  type BlocksTask,
+  type CollectionTask,
+  changesLine,
+  type EntryTask,
+  type ExportTask,
+  type Produced,
+  type SelectedTask,
+} from './task.ts'
 
-/** Resolves what the task selects, and produces it chunk by chunk. */
-export async function produce(snapshot: Snapshot, task: ExportTask, buffer: ChunkBuffer): Promise<Produced> {
+type Producer<Task> = (snapshot: Snapshot, task: Task, buffer: ChunkBuffer) => Promise<Produced>
+
+/** Looks up what the task selects, and renders it, each chunk into a `buffer`. */
+export const produce: Producer<ExportTask> = (snapshot, task, buffer) => {
   switch (task.what) {
     case 'movements':
     case 'entries':
-      return task.since === undefined
-        ? produceSelected(snapshot, task, buffer)
-        : produceChanges(snapshot, { ...task, since: task.since }, buffer)
+      return produceSelected(snapshot, task, buffer)
     case 'blocks':
       return produceBlocks(snapshot, task, buffer)
     case 'balance':
@@ -25,4 +60,232 @@ export async function produce(snapshot: Snapshot, task: ExportTask, buffer: Chun
     default:
       return produceCollection(snapshot, task, buffer)
   }
+}
+
+/** Movements that contain their entry, or entries that contain their movements; after a line of what changed. */
+const produceSelected: Producer<SelectedTask> = async (snapshot, task, buffer) => {
+  const { what, form, selection, after, since } = task
+  const { cursor, ...selected } = await lookUp(snapshot, task)
+  const { hasBlocks } = selected.resolved
+  const tally = new Tally()
+  const rows = () => (what === 'movements' ? tally.movements : tally.entries)
+  const rendering: Rendering = { buffer, tally, framing: framings[form] }
+  if (since !== undefined) {
+    const entries = await readRanges(snapshot, selected.resolved, since)
+    const chunks = oneAfterTheOther(
+      packPieces([changesLine({ since, cursor, entries })], buffer),
+      renderSelected(snapshot, selected, entries, rendering),
+    )
+    return { head: { cursor }, chunks, rows }
+  }
+  const { entries = everyEntry } = task
+  // Where the lines are those of kept digests, and these are not of this state, lines that have changed are hashed.
+  const isWhole = what === 'movements' && form === 'ndjson' && after === undefined && entries === everyEntry
+  const cutter =
+    isWhole && isKept(selection) && !hasBlocks
+      ? new BlockCutter(await readFormerBlocks(snapshot.first, selection))
+      : undefined
+  const chunks = renderSelected(snapshot, selected, entries, { ...rendering, cutter })
+  return { head: { cursor }, chunks, rows, blocks: cutter && (() => cutter.end(tally.movements)) }
+}
+
+async function* oneAfterTheOther(...parts: Chunks[]): Chunks {
+  for (const part of parts) yield* part
+}
+
+interface Selected {
+  resolved: ResolvedSelection & Pick<Resolved, 'exerciceIds' | 'hasBlocks'>
+  format: RowFormat
+}
+
+/** What the rows of a selection are read and rendered with, and the cursor of the snapshot. */
+async function lookUp(
+  snapshot: Snapshot,
+  task: Pick<SelectedTask, 'what' | 'selection' | 'after' | 'extended'>,
+): Promise<Selected & Pick<Resolved, 'cursor'>> {
+  const { what, selection, extended } = task
+  // In parallel, on two connections.
+  const [{ cursor, ...resolved }, rows, auxiliaries] = await Promise.all([
+    resolve(snapshot, task),
+    readDictionary(snapshot.second, selection),
+    extended ? readAuxiliaries(snapshot.second, selection) : undefined,
+  ])
+  const dictionary = renderDictionary(rows)
+  const entries = () =>
+    auxiliaries ? extendedEntriesFormat(dictionary, auxiliaries) : entriesFormat(dictionary)
+  const accountIds = idsUnder(selection.accountRoots, rows.accounts)
+  return {
+    cursor,
+    format: what === 'movements' ? new MovementRenderer(dictionary) : entries(),
+    resolved: { ...resolved, selection, accountIds, segments: undefined },
+  }
+}
+
+/** @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND, ERR-VALIDATION naming `after` */
+async function resolve(
+  { first }: Snapshot,
+  { what, selection, after }: Pick<SelectedTask, 'what' | 'selection' | 'after'>,
+) {
+  const resolved = await readResolved(first, selection, what, after)
+  if (after !== undefined && !resolved.after)
+    throw invalid('after', `no ${what === 'movements' ? 'movement' : 'entry'} of this folder has this id`)
+  return { ...resolved, after: resolved.after ?? undefined }
+}
+
+/** Undefined if no root is selected: every account. */
+function idsUnder(roots: string[], accounts: { id: string; number: string }[]): string[] | undefined {
+  if (roots.length === 0) return undefined
+  return accounts.filter(({ number }) => roots.some((root) => number.startsWith(root))).map(({ id }) => id)
+}
+
+/** Renders the selected items in these ranges of entries. */
+async function* renderSelected(
+  snapshot: Snapshot,
+  { resolved, format }: Selected,
+  ranges: readonly EntryRange[],
+  rendering: Rendering,
+): Chunks {
+  if (!isDeepStrictEqual(ranges, everyEntry))
+    return yield* renderRanges(snapshot, resolved, ranges, format, rendering)
+  const read = { ...resolved, segments: await segmentsOf(snapshot.first, resolved) }
+  const statements = {
+    movements: copyMovements(read, format.movementColumns),
+    entries: copyEntries(read, format.entryColumns),
+  }
+  yield* renderRows(snapshot, statements, format, rendering)
+}
+
+/** No entry has this id: the segment of an empty selection. */
+const noEntry = { exerciceIds: [], least: '0', greatest: '0', dense: true }
+
+/** The segments in which the entries of a selection are read; undefined if no condition selects entries. */
+async function segmentsOf(
+  client: pg.ClientBase,
+  resolved: ResolvedSelection,
+): Promise<ResolvedSelection['segments']> {
+  if (!picksEntries(resolved.selection)) return undefined
+  const segments = entrySegments(await findEntrySpans(client, { ...resolved, accountIds: undefined }))
+  return segments.length > 0 ? segments : [noEntry]
+}
+
+/**
+ * The entries of the selection that may have changed since a cursor, or every one if these are many.
+ * @param besides further entries that the caller wants
+ * @throws {AppError} ERR-VALIDATION, ERR-CURSOR-EXPIRED
+ */
+export async function readRanges(
+  { first }: Snapshot,
+  resolved: ResolvedSelection & Pick<Resolved, 'exerciceIds'>,
+  since: string,
+  besides: readonly EntryRange[] = [],
+): Promise<readonly EntryRange[]> {
+  const { selection, exerciceIds } = resolved
+  const { version, refusal } = await readCursor(first, since, selection)
+  if (refusal !== null) throw refuse(refusal)
+  // An entry that fails a condition, and is not logged itself, failed it before, too.
+  const among = picksEntries(selection) ? entryConditions(selection) : []
+  const changed = await readChangedEntries(first, { ...selection, exerciceIds, among }, version)
+  if (changed === everyEntry) return changed
+  const isMuch = changed.length > 0 && (await readMuchChanged(first, resolved, changed))
+  // Of what the caller wants besides, nothing more is sent: it goes on there after a broken answer, and would never end.
+  return isMuch ? everyEntry : merged([...changed, ...besides])
+}
+
+/** The digests of movements (docs/spec/changes.md#blocks). Renders their lines as NDJSON, sends none. */
+const produceBlocks: Producer<BlocksTask> = async (snapshot, { selection, form }, buffer) => {
+  const { cursor, ...selected } = await lookUp(snapshot, { what: 'movements', selection, after: undefined })
+  const isToBeKept = isKept(selection)
+  const former = isToBeKept ? await readFormerBlocks(snapshot.first, selection) : noBlocks
+  const cutter = new BlockCutter(former)
+  const tally = new Tally()
+  const rendering = { buffer: sameChunkBuffer(), tally, framing: framings.ndjson, cutter }
+  const lines = isToBeKept
+    ? renderChanged(snapshot, selected, changedSegments(former, selection.exerciceId), rendering)
+    : renderSelected(snapshot, selected, everyEntry, rendering)
+  for await (const _ of lines);
+  const blocks = cutter.end(tally.movements)
+  return {
+    head: { cursor, blocks: headOf(blocks, selection) },
+    chunks: packPieces([blocksText(blocks, form)], buffer),
+    rows: () => blocks.length,
+    blocks: isToBeKept && !selected.resolved.hasBlocks ? () => blocks : undefined,
+  }
+}
+
+/** Renders only the blocks that have changed. One statement for each range, so that nothing is sorted. */
+async function* renderChanged(
+  snapshot: Snapshot,
+  { resolved, format }: Selected,
+  segments: ReturnType<typeof changedSegments>,
+  rendering: Rendering,
+): Chunks {
+  if (segments.length === 0) return
+  await Promise.all([snapshot.first, snapshot.second].map(beginLookUps))
+  const statements = {
+    movements: copyMovements({ ...resolved, segments }, format.movementColumns),
+    entries: segments.map((segment) =>
+      copyEntries({ ...resolved, segments: [segment] }, format.entryColumns),
+    ),
+  }
+  yield* renderRows(snapshot, statements, format, rendering)
+}
+
+/** One collection of a folder, or the folders that a token opens. */
+const produceCollection: Producer<CollectionTask> = async ({ first }, task, buffer) => {
+  const cursor = task.what === 'society' ? undefined : await readLedgerCursor(first, task.owner)
+  if (task.what !== 'society' && cursor === undefined) throw new AppError('ERR-FOLDER-NOT-FOUND')
+  return {
+    head: { cursor },
+    ...packItems((counted) => collectionTexts(first, task, task.form, counted), buffer),
+  }
+}
+
+/** The sums of the selected movements by account (docs/spec/exports.md#balance). */
+const produceBalance: Producer<BalanceTask> = async (snapshot, { selection, form }, buffer) => {
+  const { first, second } = snapshot
+  // In parallel, on two connections.
+  const [{ cursor, ...found }, accountIds] = await Promise.all([
+    resolve(snapshot, { what: 'movements', selection, after: undefined }),
+    readAccountIds(second, selection),
+  ])
+  const resolved = { ...found, selection, accountIds, segments: undefined }
+  const sums = readBalance(first, { ...resolved, segments: await segmentsOf(first, resolved) })
+  async function* items() {
+    for await (const batch of sums) yield batch.map(balanceItem)
+  }
+  return { head: { cursor }, ...packItems((counted) => frameItems(items(), framings[form], counted), buffer) }
+}
+
+/** Packs texts of items, and counts the items. */
+function packItems(texts: (counted: (items: number) => void) => AsyncGenerator<string>, buffer: ChunkBuffer) {
+  let rows = 0
+  const counted = (items: number) => {
+    rows += items
+  }
+  return { chunks: packPieces(texts(counted), buffer), rows: () => rows }
+}
+
+/**
+ * One entry with its movements, as the export of entries has it (docs/spec/exports.md#one-entry). Nothing that is read
+ * grows with the folder: of what entries refer to, only what this one does.
+ */
+const produceEntry: Producer<EntryTask> = async (snapshot, { named, timeZone, form }, buffer) => {
+  const { cursor, id, exerciceId } = await readNamedEntry(snapshot.first, named, timeZone)
+  const rows = await readDictionaryOfEntry(snapshot.second, named, { id, exerciceId })
+  const format = entriesFormat(renderDictionary(rows))
+  const exerciceIds = [exerciceId]
+  const resolved: ResolvedSelection = {
+    selection: wholeFolder(named, timeZone),
+    exerciceIds,
+    accountIds: undefined,
+    after: undefined,
+    segments: [{ exerciceIds, least: id, greatest: id, dense: true }],
+  }
+  const statements = {
+    movements: copyMovements(resolved, format.movementColumns),
+    entries: copyEntries(resolved, format.entryColumns),
+  }
+  const tally = new Tally()
+  const chunks = renderRows(snapshot, statements, format, { buffer, tally, framing: itemFramings[form] })
+  return { head: { cursor }, chunks, rows: () => tally.entries }
 }

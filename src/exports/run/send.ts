@@ -2,23 +2,13 @@
 import { createHash } from 'node:crypto'
 import { limits } from '../../config.ts'
 import { unavailableIfMissing } from '../../db/outage.ts'
-import { StageTimes } from '../../telemetry/stage-times.ts'
+import { StageTimes } from '../../telemetry/telemetry.ts'
 import { ChannelWriter } from '../../threads/channel.ts'
 import { ThreadHash } from '../../threads/thread-hash.ts'
-import { type ChunkBuffer, twoChunkBuffers } from '../chunk-buffer.ts'
-import { Compressor } from '../compressor.ts'
-import { eachBesideNext } from '../each-beside-next.ts'
+import { type ChunkBuffer, Compressor, eachBesideNext, twoChunkBuffers } from '../chunks.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import type { ExportSnapshot, ExportSources } from '../sources/export-sources.ts'
-import {
-  type Encoding,
-  type ExportHead,
-  type ExportSummary,
-  type ExportTask,
-  type Produced,
-  type SentTask,
-  schemaOf,
-} from './task.ts'
+import type { Encoding, ExportHead, ExportSummary, ExportTask, Produced, SentTask } from './task.ts'
 
 type Channel = ChannelWriter<ExportHead, ExportSummary>
 
@@ -90,6 +80,11 @@ async function begin(
       if (signal.aborted || !sources.failed(snapshot, seen, error)) throw error
     }
   }
+}
+
+function schemaOf(task: ExportTask): string {
+  if ('selection' in task) return task.selection.schemaId
+  return 'named' in task ? task.named.schemaId : task.owner.schemaId
 }
 
 /** The same chunks, the first of which is rendered. */

@@ -1,11 +1,11 @@
 /** A streamed export, from the main thread: starts it; the reader reads its chunks and cancels it. */
 import { MessageChannel, MessagePort } from 'node:worker_threads'
-import { monotonicSeconds } from '../../telemetry/stage-times.ts'
+import type { FolderKey } from '../../formats/rows.ts'
+import { monotonicSeconds } from '../../telemetry/telemetry.ts'
 import { ChannelReader, reuseBuffers } from '../../threads/channel.ts'
-import { asAppError, hashBeside, noThreadFree, type Threads } from '../../threads/pool.ts'
-import { whileWaiting } from '../../threads/waiting-tasks.ts'
+import { asAppError, hashBeside, noThreadFree, type Threads, whileWaiting } from '../../threads/pool.ts'
 import type { EndedLedger, LedgersTask, NextLedger, SentLedgers } from './ledgers/task.ts'
-import { type ExportHead, type ExportSummary, type ExportTask, folderOf, type SentTask } from './task.ts'
+import type { ExportHead, ExportSummary, ExportTask, SentTask } from './task.ts'
 
 export type ExportReader = ChannelReader<ExportHead, ExportSummary>
 
@@ -70,6 +70,13 @@ function seenBy(task: ExportTask, cursor: string | undefined): SentTask['seen'] 
   const folder = folderOf(task)
   if (!folder || cursor === undefined) return undefined
   return { schemaId: folder.schemaId, folderId: folder.folderId, cursor }
+}
+
+/** Undefined if the task concerns no single folder. */
+function folderOf(task: ExportTask): FolderKey | undefined {
+  if ('selection' in task) return task.selection
+  if ('named' in task) return task.named
+  return task.what === 'society' ? undefined : task.owner
 }
 
 function hashed(

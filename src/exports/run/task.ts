@@ -1,11 +1,11 @@
 /** The task of an export thread, what it produces, and what it sends about it. */
 import type { MessagePort } from 'node:worker_threads'
 import type { StreamedForm } from '../../formats/file-formats.ts'
-import type { FolderKey } from '../../formats/rows.ts'
 import type { EntryRange } from '../../ledger/changes/entry-ranges.ts'
 import type { EntryName } from '../../ledger/named-entry.sql.ts'
 import type { ExportFacts } from '../../telemetry/telemetry.ts'
 import type { Block, BlocksHead } from '../blocks/block.ts'
+import type { Chunks } from '../chunks.ts'
 import type { OwnedCollection } from '../render/collections.ts'
 import type { Selection } from '../selection.ts'
 import type { SeenState } from '../sources/standing.sql.ts'
@@ -13,7 +13,7 @@ import type { SeenState } from '../sources/standing.sql.ts'
 export type Encoding = 'identity' | 'gzip' | 'zstd'
 
 /** The media type and the encoding of an answer. */
-export interface Representation {
+interface Representation {
   form: StreamedForm
   encoding: Encoding
 }
@@ -31,8 +31,21 @@ export interface SelectedTask extends Representation {
   extended?: boolean
 }
 
-export interface ChangesTask extends SelectedTask {
+/**
+ * The first line of an answer to `since` (docs/spec/changes.md#changes-since), with its line feed.
+ * @param line `since`: the cursor that the caller has; `cursor`: that of the state that the answer leads to; `entries`:
+ *   nothing that the caller has of these entries is valid any more
+ */
+export function changesLine({
+  since,
+  cursor,
+  entries,
+}: {
   since: string
+  cursor: string
+  entries: readonly EntryRange[]
+}): string {
+  return `${JSON.stringify({ since, cursor, entries })}\n`
 }
 
 /** The digests of the selected movements, in blocks. */
@@ -58,18 +71,6 @@ export interface EntryTask extends Representation {
 export type CollectionTask = Representation & OwnedCollection
 
 export type ExportTask = SelectedTask | BlocksTask | BalanceTask | EntryTask | CollectionTask
-
-export function schemaOf(task: ExportTask): string {
-  if ('selection' in task) return task.selection.schemaId
-  return 'named' in task ? task.named.schemaId : task.owner.schemaId
-}
-
-/** Undefined if the task concerns no single folder. */
-export function folderOf(task: ExportTask): FolderKey | undefined {
-  if ('selection' in task) return task.selection
-  if ('named' in task) return task.named
-  return task.what === 'society' ? undefined : task.owner
-}
 
 /** The message that starts a task in a thread. */
 export interface SentTask {
@@ -112,7 +113,7 @@ export interface ExportSummary {
 
 export interface Produced {
   head: ExportHead
-  chunks: AsyncIterable<Uint8Array<ArrayBuffer>>
+  chunks: Chunks
   /** The number of items; called after the last chunk. */
   rows: () => number
   /** Digests to be kept; called after the last chunk. */

@@ -6,6 +6,8 @@
  * it is fit again. While it is late, requests still begin there, without waiting: many folders have not changed. While
  * it cannot be read, all read the main database.
  */
+
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { limits } from '../../config.ts'
 import { isDatabaseFailure } from '../../db/outage.ts'
@@ -13,9 +15,8 @@ import { countError, countTimeout } from '../../db/pool.ts'
 import type { FallbackReason } from '../../telemetry/metrics.ts'
 import type { ThreadedTelemetry } from '../../telemetry/telemetry.ts'
 import type { ReplicaTiming } from '../../timing.ts'
-import { NotAdmitted, openSnapshot, type Snapshot } from '../read/snapshot.ts'
-import { fenceOf, ReplicaUnfit } from './fence.ts'
-import { epochOf, readServer, type SeenState } from './standing.sql.ts'
+import { type Fence, NotAdmitted, openSnapshot, type Snapshot } from '../read/snapshot.ts'
+import { epochOf, readServer, type SeenState, type Standing, standingExpression } from './standing.sql.ts'
 
 /** The thread has left the replica, or reads it again. The message says why, for staff. */
 export interface ReplicaNews {
@@ -33,7 +34,7 @@ export interface ThreadNews {
  */
 export const lookConnections = 2
 
-export interface ReplicaParts {
+interface Replica {
   /** Has `lookConnections` more than the exports of the thread use. */
   pool: pg.Pool
   timing: ReplicaTiming
@@ -42,7 +43,7 @@ export interface ReplicaParts {
   telemetry: Pick<ThreadedTelemetry, 'count'>
 }
 
-export interface Source {
+export interface SnapshotNeed {
   schemaId: string
   /** The least that the snapshot must show. Undefined: only the main database shows it for certain. */
   seen: SeenState | undefined
@@ -56,20 +57,20 @@ export interface ExportSnapshot extends Snapshot {
 
 export class ExportSources {
   readonly #main: pg.Pool
-  readonly #replica: ReplicaParts | undefined
+  readonly #replica: Replica | undefined
   /** Why the replica is left, and what it has to show to be read again; undefined if it is read. */
   #left: { reason: FallbackReason; seen: SeenState } | undefined
   /** The last server found to be the main database. */
   #mainServer: string | undefined
 
   /** @param replica undefined: exports read the main database */
-  constructor(main: pg.Pool, replica?: ReplicaParts) {
+  constructor(main: pg.Pool, replica?: Replica) {
     this.#main = main
     this.#replica = replica
   }
 
   /** @throws {AppError} ERR-UNAVAILABLE if the main database gives no connections in time */
-  async open({ schemaId, seen, isAgain = false }: Source): Promise<ExportSnapshot> {
+  async open({ schemaId, seen, isAgain = false }: SnapshotNeed): Promise<ExportSnapshot> {
     const replica = this.#replica
     if (replica && seen && !isAgain) {
       const waitMs = this.#left === undefined ? replica.timing.waitMs : 0
@@ -85,7 +86,7 @@ export class ExportSources {
    * @param before with nothing left to read
    * @throws {AppError} as `open`
    */
-  async next(before: ExportSnapshot, source: Source): Promise<ExportSnapshot> {
+  async next(before: ExportSnapshot, source: SnapshotNeed): Promise<ExportSnapshot> {
     try {
       if (!this.#replica) return { ...(await before.next(source.schemaId)), isOfReplica: false }
       // Which server shows the next ledger is only known when it is asked.
@@ -118,11 +119,7 @@ export class ExportSources {
     return this.#left === undefined || this.#left.reason === 'behind'
   }
 
-  async #openReplica(
-    replica: ReplicaParts,
-    seen: SeenState,
-    waitMs: number,
-  ): Promise<ExportSnapshot | undefined> {
+  async #openReplica(replica: Replica, seen: SeenState, waitMs: number): Promise<ExportSnapshot | undefined> {
     try {
       const snapshot = await this.#begin(replica, seen, waitMs)
       // A state from before a failover is one that no server shows again.
@@ -134,7 +131,7 @@ export class ExportSources {
     }
   }
 
-  async #begin({ pool, timing }: ReplicaParts, seen: SeenState, waitMs: number): Promise<ExportSnapshot> {
+  async #begin({ pool, timing }: Replica, seen: SeenState, waitMs: number): Promise<ExportSnapshot> {
     let isOfReplica = true
     const isMain = async (client: pg.ClientBase) => {
       isOfReplica = false
@@ -149,7 +146,7 @@ export class ExportSources {
     return { ...snapshot, isOfReplica }
   }
 
-  #leave(replica: ReplicaParts, seen: SeenState, error: unknown): void {
+  #leave(replica: Replica, seen: SeenState, error: unknown): void {
     const before = this.#left
     const reason = reasonOf(error)
     this.#left = { reason, seen }
@@ -158,7 +155,7 @@ export class ExportSources {
     if (!before) this.#returnLater(replica)
   }
 
-  #returnLater(replica: ReplicaParts): void {
+  #returnLater(replica: Replica): void {
     setTimeout(async () => {
       const { seen } = this.#left!
       try {
@@ -186,4 +183,79 @@ function messageOf(error: unknown): string {
   if (error instanceof NotAdmitted) return 'It did not begin two transactions in time'
   const { message, cause } = error instanceof Error ? error : new Error(String(error))
   return cause instanceof Error ? messageOf(cause) : message
+}
+
+/**
+ * The fence of exports that read a replica: none shows less than its request saw. The main database gave the request
+ * the cursor of the folder's ledger; a snapshot is good if that cursor names one of its states. A replica that is late
+ * gets some time, and so does one that shows another epoch: a new one reaches it with the log. One that is no replica of the
+ * main database any more is given up at once.
+ *
+ * After a promotion, and before the first draw on the new server begins an epoch, a replica may show a state that is lost.
+ * Its cursor is of the former epoch, and refused (410) from then on.
+ */
+class ReplicaUnfit extends Error {
+  readonly reason: FallbackReason
+
+  constructor(reason: FallbackReason, message: string) {
+    super(message)
+    this.name = 'ReplicaUnfit'
+    this.reason = reason
+  }
+}
+
+interface FenceTiming {
+  /** By `performance.now()`: how long a late replica is waited for. */
+  until: number
+  beginMs: number
+}
+
+/** Pauses between two looks at a late replica. A replica that keeps up is late by a few milliseconds. */
+const firstPauseMs = 5
+const pauseMsMax = 100
+
+/** @param isMain whether the server of this connection is the main database itself, at another address */
+function fenceOf(
+  seen: SeenState,
+  { until, beginMs }: FenceTiming,
+  isMain: (client: pg.ClientBase) => Promise<boolean>,
+): Fence<Standing> {
+  let pauseMs = firstPauseMs
+  return {
+    expression: standingExpression(seen),
+    beginMs,
+    accepts: async (standing, client) => {
+      // Its ledgers may change apart from ours, without falling behind.
+      if (!standing.isReplica && !(await isMain(client)))
+        throw new ReplicaUnfit('promoted', 'It is a server of its own and no replica of the main database')
+      if (shows(standing)) return true
+      if (performance.now() >= until) throw new ReplicaUnfit('behind', latenessOf(standing))
+      await delay(pauseMs)
+      pauseMs = Math.min(2 * pauseMs, pauseMsMax)
+      return false
+    },
+  }
+}
+
+/** @throws {ReplicaUnfit} if waiting cannot help */
+function shows({ refusal }: Standing): boolean {
+  switch (refusal) {
+    case 'none':
+    case 'forgotten':
+    case 'rendering':
+      return true
+    case 'unknown':
+      throw new ReplicaUnfit('promoted', 'It belongs to another database than the main one')
+    case 'epoch':
+    case 'later':
+    case null:
+      return false
+  }
+}
+
+function latenessOf({ refusal }: Standing): string {
+  if (refusal === 'epoch') return 'It shows the ledgers of another epoch than the main database'
+  return refusal === null
+    ? 'It does not have a folder of the main database yet'
+    : 'It does not show the latest changes of a folder yet'
 }

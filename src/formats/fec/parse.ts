@@ -15,9 +15,17 @@ import {
   furtherCharactersMax,
   parseHeader,
 } from './columns.ts'
-import { DayColumn, isNoDay } from './day-column.ts'
 import { decodeLines, type FecEncoding } from './encoding.ts'
-import { parseAmount, parseCurrency, parseSide, plainAmount, quotedFields, standardAmount } from './fields.ts'
+import {
+  DayColumn,
+  isNoDay,
+  parseAmount,
+  parseCurrency,
+  parseSide,
+  plainAmount,
+  quotedFields,
+  standardAmount,
+} from './fields.ts'
 import { FecError, FecProblems } from './problem.ts'
 
 /** Days are `YYYY-MM-DD`; texts are trimmed, and empty if the file has none. */

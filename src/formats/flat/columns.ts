@@ -2,7 +2,12 @@
  * The columns of flat files, CSV and Parquet: those of the table `movements` of a ledger, in its order and with its
  * descriptions, in the types of DuckDB, which writes the Parquet file.
  */
+
 import { type ColumnType, ledgerTables } from '../../../packages/contract/src/ledger-tables.ts'
+import { UnsupportedByFormat } from '../file-formats.ts'
+import { offsetsOf } from '../rows.ts'
+import type { Rows } from '../text-bytes.ts'
+import { flatMovementColumns } from './movement-rows.ts'
 
 export const sharesType =
   'STRUCT(axis_code VARCHAR, section_code VARCHAR, amount DECIMAL(18,2), rate DECIMAL(18,4))[]'
@@ -23,3 +28,56 @@ export const flatColumns = ledgerTables.movements.columns.map(({ name, type, des
   type: name === 'analytics' ? sharesType : types[type],
   description,
 }))
+
+/** What readers of flat rows cannot hold: a Parquet file, and a table of a copy. A CSV file holds everything. */
+const column = offsetsOf(flatMovementColumns)
+
+/** Of `numeric(18,2)`, `DECIMAL(18,2)` and `DECIMAL(18,4)`. */
+const digitsMax = 18
+
+/** Bytes of a row of CSV that DuckDB reads, a buffer of its own. */
+export const parquetRowBytesMax = 8 * 1024 * 1024
+
+/** Bytes of a row of COPY (docs/spec/ledgers.md#lines). */
+export const copyRowBytesMax = 16 * 1024 * 1024
+
+/** @throws {UnsupportedByFormat} if a Parquet file cannot hold the movement */
+export function checkParquetRow(rowBytes: number, rows: Rows): void {
+  const holds = (name: string, field: number) => {
+    const stored = longNumberIn(rows, field)
+    if (stored === undefined) return
+    throw new UnsupportedByFormat(
+      `The column ${name} of a Parquet file holds numbers of ${digitsMax} digits, and that of movement ` +
+        `${rows.id(column.id)} is, in its smallest unit, ${stored}; a CSV file holds it`,
+    )
+  }
+  holds('debit', column.debit)
+  holds('credit', column.credit)
+  holds('analytics', column.shares)
+  if (rowBytes <= parquetRowBytesMax) return
+  throw new UnsupportedByFormat(
+    `A Parquet file is made from rows of at most ${parquetRowBytesMax} bytes of CSV, and movement ` +
+      `${rows.id(column.id)} has ${rowBytes}; a CSV file holds it`,
+  )
+}
+
+/** @throws {UnsupportedByFormat} if a row of COPY cannot hold the movement; it names the entry */
+export function checkCopyRow(rowBytes: number, rows: Rows): void {
+  const fits = (field: number) => longNumberIn(rows, field) === undefined
+  if (rowBytes <= copyRowBytesMax && fits(column.debit) && fits(column.credit)) return
+  const limit = rowBytes > copyRowBytesMax ? `${copyRowBytesMax} bytes` : `amounts of ${digitsMax} digits`
+  throw new UnsupportedByFormat(
+    `A row of a movement holds at most ${limit}, and movement ${rows.id(column.id)} of entry ` +
+      `${rows.id(column.entry_id)} has more; a CSV file holds it`,
+  )
+}
+
+/** The field if a number in it has more digits than a column holds. @param field one number, or an array of them */
+function longNumberIn(rows: Rows, field: number): string | undefined {
+  // Nearly always: a field that is no longer has no more digits.
+  if (rows.bytesIn(1, field) <= digitsMax + 1) return undefined
+  const text = rows.bytes.toString('latin1', rows.start(field), rows.end(field))
+  return tooManyDigits.test(text) ? text : undefined
+}
+
+const tooManyDigits = new RegExp(`\\d{${digitsMax + 1}}`)

@@ -4,41 +4,30 @@
  * byte; a field needs up to twice its range and two quotes.
  */
 import { ascii } from '../ascii.ts'
-import type { Rows } from '../columns.ts'
-import { writeCents, writeDecimal } from '../minor-units.ts'
 import {
-  bytesOf,
-  escapedAt,
-  isNullField,
+  moneyDecimals,
+  type Output,
+  type Piece,
+  pieceOf,
+  type Rows,
+  writeCents,
+  writeDecimal,
+  writeField,
   writeJson,
   writePiece,
-  writePlain,
-  writePlainField,
+  writeRange,
 } from '../text-bytes.ts'
 
-const {
-  backslash,
-  blank,
-  capitalZ,
-  carriageReturn,
-  comma,
-  dot,
-  lineFeed,
-  minus,
-  quote,
-  tab,
-  verticalTab,
-  zero,
-} = ascii
+const { backslash, capitalZ, comma, dot, minus, quote, tab, zero } = ascii
 const capitalT = 0x54
 
 export interface Dialect {
   separator: number
-  rowEnd: Uint8Array
+  rowEnd: Piece
   /** `draft` and the separator after it. */
-  draft: { yes: Uint8Array; no: Uint8Array }
+  draft: { yes: Piece; no: Piece }
   /** Around JSON. */
-  jsonMark: Uint8Array
+  jsonMark: Piece
   /** Around the amounts of shares. */
   amountMark: string
   /** A field of a text that is rendered once. */
@@ -46,149 +35,78 @@ export interface Dialect {
   /** What is rendered once of JSON. */
   insideJson(text: string): string
   /** Writes fields that follow one another in the row and in the file, with a separator after each. Some are null. */
-  writeFields(out: Uint8Array, at: number, rows: Rows, first: number, areTexts: readonly boolean[]): number
+  writeFields(out: Output, at: number, rows: Rows, first: number, areTexts: readonly boolean[]): number
   /** From `2026-01-31 08:00:00`, in UTC. */
-  writeTime(out: Uint8Array, at: number, rows: Rows, field: number): number
+  writeTime(out: Output, at: number, rows: Rows, field: number): number
   /** From a number with six decimals, or null. */
-  writeRate(out: Uint8Array, at: number, rows: Rows, field: number): number
+  writeRate(out: Output, at: number, rows: Rows, field: number): number
   /** From cents. */
-  writeMoney(out: Uint8Array, at: number, rows: Rows, field: number): number
+  writeMoney(out: Output, at: number, rows: Rows, field: number): number
   /** From JSON as the database prints it, without the blanks between its parts. */
-  writeInsideJson(out: Uint8Array, at: number, rows: Rows, field: number): number
+  writeInsideJson(out: Output, at: number, rows: Rows, field: number): number
 }
-
-/** What a letter stands for after a backslash of COPY. Other characters stand for themselves. */
-const unescapedByte = new Uint8Array(256).map((_, byte) => byte)
-for (const [letter, byte] of Object.entries({
-  b: 0x08,
-  t: tab,
-  n: lineFeed,
-  v: verticalTab,
-  f: 0x0c,
-  r: carriageReturn,
-}))
-  unescapedByte[letter.charCodeAt(0)] = byte
 
 /** Texts and JSON are quoted and nothing else is, so that an absent field (nothing) differs from an empty text. */
-class Csv implements Dialect {
-  readonly separator = comma
-  readonly rowEnd = bytesOf('\r\n')
-  readonly draft = { yes: bytesOf('true,'), no: bytesOf('false,') }
-  readonly jsonMark = bytesOf('"')
-  readonly amountMark: string
-
-  constructor(amountMark: string) {
-    this.amountMark = amountMark
-  }
-
-  field(text: string | null): string {
-    return text === null ? '' : `"${this.insideJson(text)}"`
-  }
-
-  insideJson(text: string): string {
-    return text.replaceAll('"', '""')
-  }
-
-  writeFields(out: Uint8Array, at: number, rows: Rows, first: number, areTexts: readonly boolean[]): number {
+export const csv: Dialect = {
+  separator: comma,
+  rowEnd: pieceOf('\r\n'),
+  draft: { yes: pieceOf('true,'), no: pieceOf('false,') },
+  jsonMark: pieceOf('"'),
+  amountMark: '',
+  field: (text) => (text === null ? '' : `"${csv.insideJson(text)}"`),
+  insideJson: (text) => text.replaceAll('"', '""'),
+  writeFields(out, at, rows, first, areTexts) {
     for (let i = 0; i < areTexts.length; i++) {
       const field = first + i
-      if (!isNullField(rows, field))
-        at = areTexts[i] ? writeQuoted(out, at, rows, field) : writePlainField(out, at, rows, field)
-      out[at++] = comma
+      if (!rows.isNull(field))
+        at = areTexts[i] ? writeQuoted(out.bytes, at, rows, field) : writeField(out, at, rows, field)
+      out.bytes[at++] = comma
     }
     return at
-  }
-
-  writeTime(out: Uint8Array, at: number, rows: Rows, field: number): number {
+  },
+  writeTime(out, at, rows, field) {
     const day = at + 'YYYY-MM-DD'.length
-    at = writePlainField(out, at, rows, field)
-    out[day] = capitalT
-    out[at++] = capitalZ
+    at = writeField(out, at, rows, field)
+    out.bytes[day] = capitalT
+    out.bytes[at++] = capitalZ
     return at
-  }
-
-  writeRate(out: Uint8Array, at: number, rows: Rows, field: number): number {
-    if (isNullField(rows, field)) return at
-    at = writePlainField(out, at, rows, field)
-    while (out[at - 1] === zero) at--
-    return out[at - 1] === dot ? at - 1 : at
-  }
-
-  writeMoney(out: Uint8Array, at: number, { bytes, fields }: Rows, field: number): number {
-    return writeDecimal(out, at, bytes, fields[field]!, fields[field + 1]! - 1, 2)
-  }
-
-  writeInsideJson(out: Uint8Array, at: number, { bytes, fields }: Rows, field: number): number {
-    return writeJson(out, at, bytes, fields[field]!, fields[field + 1]! - 1, true)
-  }
+  },
+  writeRate(out, at, rows, field) {
+    if (rows.isNull(field)) return at
+    at = writeField(out, at, rows, field)
+    while (out.bytes[at - 1] === zero) at--
+    return out.bytes[at - 1] === dot ? at - 1 : at
+  },
+  writeMoney: (out, at, rows, field) =>
+    writeDecimal(out, at, rows, rows.start(field), rows.end(field), moneyDecimals),
+  writeInsideJson: (out, at, rows, field) => writeJson(out.bytes, at, rows, field, 'doubled'),
 }
-
-export const csv: Dialect = new Csv('')
 /** DuckDB reads a number of JSON as a double, so amounts of shares are texts. */
-export const csvForDuckDb: Dialect = new Csv('""')
+export const csvForDuckDb: Dialect = { ...csv, amountMark: '""' }
 
 /** Fields are copied as they came. */
-class Copy implements Dialect {
-  readonly separator = tab
-  readonly rowEnd = bytesOf('\n')
-  readonly draft = { yes: bytesOf('t\t'), no: bytesOf('f\t') }
-  readonly jsonMark = bytesOf('')
-  readonly amountMark = ''
-
-  field(text: string | null): string {
-    return text === null ? '\\N' : copied(text)
-  }
-
-  insideJson(text: string): string {
-    return copied(text)
-  }
-
-  writeFields(
-    out: Uint8Array,
-    at: number,
-    { bytes, fields }: Rows,
-    first: number,
-    areTexts: readonly boolean[],
-  ): number {
-    at = writePlain(out, at, bytes, fields[first]!, fields[first + areTexts.length]!)
+export const copy: Dialect = {
+  separator: tab,
+  rowEnd: pieceOf('\n'),
+  draft: { yes: pieceOf('t\t'), no: pieceOf('f\t') },
+  jsonMark: pieceOf(''),
+  amountMark: '',
+  field: (text) => (text === null ? '\\N' : copied(text)),
+  insideJson: (text) => copied(text),
+  writeFields(out, at, rows, first, { length }) {
+    at = writeRange(out, at, rows, rows.start(first), rows.start(first + length))
     // The last of a row has a line feed there.
-    out[at - 1] = tab
+    out.bytes[at - 1] = tab
     return at
-  }
-
-  writeTime(out: Uint8Array, at: number, rows: Rows, field: number): number {
-    return writePiece(out, writePlainField(out, at, rows, field), inUtc)
-  }
-
-  writeRate(out: Uint8Array, at: number, rows: Rows, field: number): number {
-    return writePlainField(out, at, rows, field)
-  }
-
-  writeMoney(out: Uint8Array, at: number, { bytes, fields }: Rows, field: number): number {
-    return writeCents(out, at, bytes, fields[field]!, fields[field + 1]! - 1, dot)
-  }
-
-  /** In JSON, COPY escapes backslashes alone: each is there twice. */
-  writeInsideJson(out: Uint8Array, at: number, { bytes, fields }: Rows, field: number): number {
-    const end = fields[field + 1]! - 1
-    let inString = false
-    for (let i = fields[field]!; i < end; i++) {
-      const byte = bytes[i]!
-      if (byte === backslash) {
-        const last = escapedAt(bytes, i)
-        at = writePlain(out, at, bytes, i, last + 1)
-        i = last
-        continue
-      }
-      if (byte === quote) inString = !inString
-      if (byte !== blank || inString) out[at++] = byte
-    }
-    return at
-  }
+  },
+  writeTime: (out, at, rows, field) => writePiece(out, writeField(out, at, rows, field), inUtc),
+  writeRate: writeField,
+  writeMoney: (out, at, rows, field) =>
+    writeCents(out.bytes, at, rows.bytes, rows.start(field), rows.end(field), dot),
+  writeInsideJson: (out, at, rows, field) => writeJson(out.bytes, at, rows, field, 'copied'),
 }
 
-const inUtc = bytesOf('+00')
-export const copy: Dialect = new Copy()
+const inUtc = pieceOf('+00')
 
 const escapes: Readonly<Record<string, string>> = {
   '\\': '\\\\',
@@ -205,11 +123,17 @@ export function copied(text: string): string {
   return text.replace(/[\\\b\f\n\r\t\v]/g, (character) => escapes[character]!)
 }
 
+/** What a letter stands for after a backslash of COPY. Other characters stand for themselves. */
+const unescapedByte = new Uint8Array(256).map((_, byte) => byte)
+for (const [character, escaped] of Object.entries(escapes))
+  unescapedByte[escaped.charCodeAt(1)] = character.charCodeAt(0)
+
 /** Writes a text in quotes. */
-function writeQuoted(out: Uint8Array, at: number, { bytes, fields }: Rows, field: number): number {
-  const end = fields[field + 1]! - 1
+function writeQuoted(out: Uint8Array, at: number, rows: Rows, field: number): number {
+  const { bytes } = rows
+  const end = rows.end(field)
   out[at++] = quote
-  for (let i = fields[field]!; i < end; i++) {
+  for (let i = rows.start(field); i < end; i++) {
     const byte = bytes[i]!
     if (byte === backslash) out[at++] = unescapedByte[bytes[++i]!]!
     else {
@@ -222,11 +146,11 @@ function writeQuoted(out: Uint8Array, at: number, { bytes, fields }: Rows, field
 }
 
 /** Writes a filed day, `YYYYMMDD`, as `YYYY-MM-DD`. */
-export function writeDay(out: Uint8Array, at: number, { bytes, fields }: Rows, field: number): number {
-  const start = fields[field]!
-  at = writePlain(out, at, bytes, start, start + 4)
-  out[at++] = minus
-  at = writePlain(out, at, bytes, start + 4, start + 6)
-  out[at++] = minus
-  return writePlain(out, at, bytes, start + 6, start + 8)
+export function writeDay(out: Output, at: number, rows: Rows, field: number): number {
+  const start = rows.start(field)
+  at = writeRange(out, at, rows, start, start + 4)
+  out.bytes[at++] = minus
+  at = writeRange(out, at, rows, start + 4, start + 6)
+  out.bytes[at++] = minus
+  return writeRange(out, at, rows, start + 6, start + 8)
 }

@@ -10,17 +10,22 @@
  */
 import { strict as assert } from 'node:assert'
 import { ascii } from '../ascii.ts'
-import { offsetsOf, type Rows } from '../columns.ts'
-import { writeDecimal } from '../minor-units.ts'
+import { offsetsOf } from '../rows.ts'
 import {
-  bytesOf,
   cited,
-  endOfNumber,
-  idOf,
-  isNullField,
-  readId,
+  moneyDecimals,
+  type Output,
+  outputOf,
+  pieceOf,
+  type Rows,
+  rateDecimals,
+  Shares,
+  sharesMax,
+  withRoom,
+  writeBytes,
+  writeDecimal,
+  writeField,
   writePiece,
-  writePlainField,
 } from '../text-bytes.ts'
 import { type Dialect, writeDay } from './dialect.ts'
 import type { FlatDictionary } from './dictionary.ts'
@@ -70,8 +75,8 @@ export const flatMovementColumns = [
   'filed_auxiliary_name',
 ] as const
 
-const ofEntry = offsetsOf(flatEntryColumns)
-const of = offsetsOf(flatMovementColumns)
+const entry = offsetsOf(flatEntryColumns)
+const movement = offsetsOf(flatMovementColumns)
 
 // Columns that follow one another, and which of them are texts.
 const fromEntryIdToAccountedAt = [false, false, false, false]
@@ -91,32 +96,22 @@ const fixedBytesMax = 512
 const quotedBytesMax = 2
 /** Of a share, besides its section: amount and rate are in its row. */
 const shareFixedBytesMax = 32
-/** A share takes at least six characters of its row (`1,1,1,`). */
-const shareCharactersMin = 6
-
-const moneyDecimals = 2
-/** Rates are stored in ten-thousandths of a percent and written as a percentage. */
-const rateDecimals = 4
-
 /**
  * Refuses a row that its reader cannot take.
- * @param base the fields of the movement, {@link flatMovementColumns}, start there
+ * @param rows {@link flatMovementColumns}
  * @throws {UnsupportedByFormat}
  */
-export type CheckRow = (rowBytes: number, movements: Rows, base: number) => void
+export type CheckRow = (rowBytes: number, rows: Rows) => void
 
 export class MovementRows {
+  readonly entryColumns = flatEntryColumns
+  readonly movementColumns = flatMovementColumns
   readonly #dictionary: FlatDictionary
   readonly #dialect: Dialect
   readonly #check: CheckRow | undefined
-  readonly #entryAttachments: Uint8Array
-  readonly #movementAttachments: Uint8Array
-  readonly #amountMark: Uint8Array
-  readonly #toRate: Uint8Array
-  readonly #shareEnd: Uint8Array
-  /** A null and a separator. */
-  readonly #absent: Uint8Array
-  #buffer = new Uint8Array(4096)
+  readonly #shares = new Shares()
+  readonly #pieces: ReturnType<typeof piecesOf>
+  #buffer = outputOf(new Uint8Array(4096))
   /** The row up to the date of the document, and without that date. */
   #entry: Uint8Array = nothing
   #undated: Uint8Array = nothing
@@ -133,205 +128,204 @@ export class MovementRows {
     this.#dictionary = dictionary
     this.#dialect = dialect
     this.#check = check
-    const inJson = (text: string) => bytesOf(dialect.insideJson(text))
-    this.#entryAttachments = inJson('"entry":')
-    this.#movementAttachments = inJson('"movement":')
-    this.#amountMark = bytesOf(dialect.amountMark)
-    this.#toRate = bytesOf(`${dialect.amountMark},${dialect.insideJson('"rate":')}${dialect.amountMark}`)
-    this.#shareEnd = bytesOf(`${dialect.amountMark}}`)
-    this.#absent = bytesOf(dialect.field(null) + String.fromCharCode(dialect.separator))
+    this.#pieces = piecesOf(dialect)
   }
 
-  /** Sets the entry of the movements that follow. Fields: {@link flatEntryColumns}, starting at `base`. */
-  setEntry(rows: Rows, base: number): void {
-    const rowBytes = rows.fields[base + flatEntryColumns.length]! - rows.fields[base]!
-    const needed = quotedBytesMax * rowBytes + this.#dictionary.entryFieldBytesMax + fixedBytesMax
-    if (needed > this.#buffer.length) this.#buffer = new Uint8Array(2 * needed)
-    const out = this.#buffer
+  /** Sets the entry of the movements that follow. */
+  setEntry(rows: Rows): void {
     const dialect = this.#dialect
-    let at = dialect.writeFields(out, 0, rows, base + ofEntry.id, fromEntryIdToAccountedAt)
-    at = dialect.writeTime(out, at, rows, base + ofEntry.created_utc)
-    out[at++] = dialect.separator
-    at = dialect.writeFields(out, at, rows, base + ofEntry.validated_at, validatedAt)
+    const { separator } = dialect
+    const textBytesMax = quotedBytesMax * rows.bytesIn(flatEntryColumns.length)
+    this.#buffer = withRoom(this.#buffer, textBytesMax + this.#dictionary.entryFieldBytesMax + fixedBytesMax)
+    const out = this.#buffer
+    const { bytes } = out
+    let at = dialect.writeFields(out, 0, rows, entry.id, fromEntryIdToAccountedAt)
+    at = dialect.writeTime(out, at, rows, entry.created_utc)
+    bytes[at++] = separator
+    at = dialect.writeFields(out, at, rows, entry.validated_at, validatedAt)
     const { yes, no } = dialect.draft
-    at = writePiece(out, at, isNullField(rows, base + ofEntry.validated_at) ? yes : no)
-    at = dialect.writeFields(out, at, rows, base + ofEntry.exercice_id, exerciceId)
-    const journalId = idOf(rows, base + ofEntry.journal_id)
-    at = writePiece(out, at, cited(this.#dictionary.journals, journalId, 'journal'))
-    at = dialect.writeFields(out, at, rows, base + ofEntry.source, fromSourceToCurrency)
-    at = dialect.writeRate(out, at, rows, base + ofEntry.stored_rate)
-    out[at++] = dialect.separator
-    at = dialect.writeFields(out, at, rows, base + ofEntry.comment, fromCommentToNumber)
-    this.#undated = out.subarray(0, at)
-    if (isNullField(rows, base + ofEntry.filed_piece_date)) {
-      at = writePlainField(out, at, rows, base + ofEntry.date)
-      out[at++] = dialect.separator
-    } else at = this.#writePieceDate(out, at, rows, base + ofEntry.filed_piece_date)
-    this.#entry = out.subarray(0, at)
-    this.#auxiliaryNumber = this.#filedText(rows, base + ofEntry.filed_auxiliary_number)
-    this.#auxiliaryName = this.#filedText(rows, base + ofEntry.filed_auxiliary_name)
-    const attachments = base + ofEntry.attachments
-    const attachmentsEnd = isNullField(rows, attachments)
+    at = writePiece(out, at, rows.isNull(entry.validated_at) ? yes : no)
+    at = dialect.writeFields(out, at, rows, entry.exercice_id, exerciceId)
+    at = writePiece(out, at, cited(this.#dictionary.journals, rows.id(entry.journal_id), 'journal'))
+    at = dialect.writeFields(out, at, rows, entry.source, fromSourceToCurrency)
+    at = dialect.writeRate(out, at, rows, entry.stored_rate)
+    bytes[at++] = separator
+    at = dialect.writeFields(out, at, rows, entry.comment, fromCommentToNumber)
+    this.#undated = bytes.subarray(0, at)
+    if (rows.isNull(entry.filed_piece_date)) {
+      at = writeField(out, at, rows, entry.date)
+      bytes[at++] = separator
+    } else at = this.#writePieceDate(out, at, rows, entry.filed_piece_date)
+    this.#entry = bytes.subarray(0, at)
+    this.#auxiliaryNumber = this.#filedText(rows, entry.filed_auxiliary_number)
+    this.#auxiliaryName = this.#filedText(rows, entry.filed_auxiliary_name)
+    const end = rows.isNull(entry.attachments)
       ? at
-      : dialect.writeInsideJson(out, at, rows, attachments)
-    this.#attachments = out.subarray(at, attachmentsEnd)
-    this.#tail = out.subarray(attachmentsEnd, this.#writeTail(out, attachmentsEnd, rows, base))
+      : dialect.writeInsideJson(out, at, rows, entry.attachments)
+    this.#attachments = bytes.subarray(at, end)
+    this.#tail = bytes.subarray(end, this.#writeTail(out, end, rows))
   }
 
   /** The third party of an entry and what it keeps with it, and the end of a row. */
-  #writeTail(out: Uint8Array, at: number, rows: Rows, base: number): number {
+  #writeTail(out: Output, at: number, rows: Rows): number {
     const { jsonMark, rowEnd } = this.#dialect
-    if (isNullField(rows, base + ofEntry.third_party_id))
-      at = writePiece(out, writePiece(out, at, this.#absent), this.#absent)
+    const { absent } = this.#pieces
+    if (rows.isNull(entry.third_party_id)) at = writePiece(out, writePiece(out, at, absent), absent)
     else {
-      const id = idOf(rows, base + ofEntry.third_party_id)
-      at = writePiece(out, at, cited(this.#dictionary.thirdParties, id, 'third party'))
+      const thirdParty = cited(this.#dictionary.thirdParties, rows.id(entry.third_party_id), 'third party')
+      at = writePiece(out, at, thirdParty)
     }
-    if (isNullField(rows, base + ofEntry.partner_metadata)) at = writePiece(out, at, this.#absent) - 1
+    if (rows.isNull(entry.partner_metadata)) at = writePiece(out, at, absent) - 1
     else {
       at = writePiece(out, at, jsonMark)
-      at = this.#dialect.writeInsideJson(out, at, rows, base + ofEntry.partner_metadata)
+      at = this.#dialect.writeInsideJson(out, at, rows, entry.partner_metadata)
       at = writePiece(out, at, jsonMark)
     }
     return writePiece(out, at, rowEnd)
   }
 
   /** Upper bound of the bytes of this row's movement. */
-  bytesMax({ fields }: Rows, base: number): number {
-    const rowBytes = fields[base + flatMovementColumns.length]! - fields[base]!
-    const shareBytes = fields[base + of.shares + 1]! - fields[base + of.shares]!
+  bytesMax(rows: Rows): number {
     return (
-      quotedBytesMax * rowBytes +
+      quotedBytesMax * rows.bytesIn(flatMovementColumns.length) +
       this.#entry.length +
       this.#attachments.length +
       this.#tail.length +
       (this.#auxiliaryNumber?.length ?? 0) +
       (this.#auxiliaryName?.length ?? 0) +
       this.#dictionary.fieldBytesMax +
-      (shareBytes / shareCharactersMin + 1) * (this.#dictionary.sectionBytesMax + shareFixedBytesMax) +
+      sharesMax(rows, movement.shares) * (this.#dictionary.sectionBytesMax + shareFixedBytesMax) +
       fixedBytesMax
     )
   }
 
   /**
-   * Writes one movement of the current entry. Fields: {@link flatMovementColumns}, starting at `base`.
+   * Writes one movement of the current entry.
    * @throws {UnsupportedByFormat} if the check refuses it
    */
-  write(out: Uint8Array, at: number, rows: Rows, base: number): number {
+  write(out: Output, at: number, rows: Rows): number {
     const begin = at
     const dialect = this.#dialect
     const { separator } = dialect
-    if (isNullField(rows, base + of.filed_piece_date)) at = writePiece(out, at, this.#entry)
+    if (rows.isNull(movement.filed_piece_date)) at = writeBytes(out, at, this.#entry)
     else {
-      at = writePiece(out, at, this.#undated)
-      at = this.#writePieceDate(out, at, rows, base + of.filed_piece_date)
+      at = writeBytes(out, at, this.#undated)
+      at = this.#writePieceDate(out, at, rows, movement.filed_piece_date)
     }
-    at = writePlainField(out, at, rows, base + of.id)
-    out[at++] = separator
-    at = this.#writeAccount(out, at, rows, base)
-    at = dialect.writeFields(out, at, rows, base + of.description, fromDescriptionToInvoiceNumber)
-    at = dialect.writeMoney(out, at, rows, base + of.debit)
-    out[at++] = separator
-    at = dialect.writeMoney(out, at, rows, base + of.credit)
-    out[at++] = separator
-    at = this.#writePayment(out, at, rows, base + of.payment_id)
-    at = dialect.writeFields(out, at, rows, base + of.lettering_state, fromLetteringStateToCode)
-    at = this.#writeShares(out, at, rows, base + of.shares)
-    at = this.#writeAttachments(out, at, rows, base + of.attachments)
-    at = dialect.writeFields(out, at, rows, base + of.payment_id, paymentId)
-    at = writePiece(out, at, this.#tail)
-    this.#check?.(at - begin, rows, base)
+    at = writeField(out, at, rows, movement.id)
+    out.bytes[at++] = separator
+    at = this.#writeAccount(out, at, rows)
+    at = dialect.writeFields(out, at, rows, movement.description, fromDescriptionToInvoiceNumber)
+    at = dialect.writeMoney(out, at, rows, movement.debit)
+    out.bytes[at++] = separator
+    at = dialect.writeMoney(out, at, rows, movement.credit)
+    out.bytes[at++] = separator
+    at = this.#writePayment(out, at, rows)
+    at = dialect.writeFields(out, at, rows, movement.lettering_state, fromLetteringStateToCode)
+    at = this.#writeShares(out, at, rows)
+    at = this.#writeAttachments(out, at, rows)
+    at = dialect.writeFields(out, at, rows, movement.payment_id, paymentId)
+    at = writeBytes(out, at, this.#tail)
+    this.#check?.(at - begin, rows)
     return at
   }
 
   /** From the account's id to its auxiliary name, and a separator. */
-  #writeAccount(out: Uint8Array, at: number, rows: Rows, base: number): number {
-    const account = cited(this.#dictionary.accounts, idOf(rows, base + of.account_id), 'account')
-    const number = this.#filedText(rows, base + of.filed_auxiliary_number) ?? this.#auxiliaryNumber
-    const name = this.#filedText(rows, base + of.filed_auxiliary_name) ?? this.#auxiliaryName
+  #writeAccount(out: Output, at: number, rows: Rows): number {
+    const account = cited(this.#dictionary.accounts, rows.id(movement.account_id), 'account')
+    const number = this.#filedText(rows, movement.filed_auxiliary_number) ?? this.#auxiliaryNumber
+    const name = this.#filedText(rows, movement.filed_auxiliary_name) ?? this.#auxiliaryName
     const { bytes, auxiliaryNumberAt, auxiliaryNameAt } = account
-    if (!number && !name) return writePiece(out, at, bytes)
-    at = writePiece(out, at, bytes.subarray(0, auxiliaryNumberAt))
-    at = writePiece(out, at, number ?? bytes.subarray(auxiliaryNumberAt, auxiliaryNameAt))
-    return writePiece(out, at, name ?? bytes.subarray(auxiliaryNameAt))
+    if (!number && !name) return writePiece(out, at, account)
+    at = writeBytes(out, at, bytes.subarray(0, auxiliaryNumberAt))
+    at = writeBytes(out, at, number ?? bytes.subarray(auxiliaryNumberAt, auxiliaryNameAt))
+    return writeBytes(out, at, name ?? bytes.subarray(auxiliaryNameAt))
   }
 
   /** The code of the mode of payment, and a separator. */
-  #writePayment(out: Uint8Array, at: number, rows: Rows, field: number): number {
-    if (isNullField(rows, field)) return writePiece(out, at, this.#absent)
-    at = writePiece(out, at, cited(this.#dictionary.payments, idOf(rows, field), 'payment'))
-    out[at++] = this.#dialect.separator
+  #writePayment(out: Output, at: number, rows: Rows): number {
+    if (rows.isNull(movement.payment_id)) return writePiece(out, at, this.#pieces.absent)
+    at = writePiece(out, at, cited(this.#dictionary.payments, rows.id(movement.payment_id), 'payment'))
+    out.bytes[at++] = this.#dialect.separator
     return at
   }
 
-  /** Writes `{section,amount,rate,section,amount,rate}` as a JSON array, or a null, and a separator. */
-  #writeShares(out: Uint8Array, at: number, rows: Rows, field: number): number {
-    if (isNullField(rows, field)) return writePiece(out, at, this.#absent)
+  /** Writes shares as a JSON array, or a null, and a separator. */
+  #writeShares(out: Output, at: number, rows: Rows): number {
+    if (rows.isNull(movement.shares)) return writePiece(out, at, this.#pieces.absent)
     const { jsonMark, separator } = this.#dialect
-    const { bytes, fields } = rows
-    const start = fields[field]! + 1
-    const end = fields[field + 1]! - 1
+    const { amountMark, toRate, shareEnd } = this.#pieces
     at = writePiece(out, at, jsonMark)
-    out[at++] = bracketOpen
-    for (let i = start; i < end; ) {
-      const idEnd = endOfNumber(bytes, i)
-      const amountEnd = endOfNumber(bytes, idEnd + 1)
-      const rateEnd = endOfNumber(bytes, amountEnd + 1)
-      if (i > start) out[at++] = comma
-      at = writePiece(out, at, cited(this.#dictionary.sections, readId(bytes, i, idEnd), 'section'))
-      at = writePiece(out, at, this.#amountMark)
-      at = writeDecimal(out, at, bytes, idEnd + 1, amountEnd, moneyDecimals)
-      at = writePiece(out, at, this.#toRate)
-      at = writeDecimal(out, at, bytes, amountEnd + 1, rateEnd, rateDecimals)
-      at = writePiece(out, at, this.#shareEnd)
-      i = rateEnd + 1
+    out.bytes[at++] = bracketOpen
+    const first = at
+    for (const share = this.#shares.begin(rows, movement.shares); share.read(); ) {
+      if (at > first) out.bytes[at++] = comma
+      at = writePiece(out, at, cited(this.#dictionary.sections, share.section, 'section'))
+      at = writePiece(out, at, amountMark)
+      at = writeDecimal(out, at, rows, share.amount, share.rate - 1, moneyDecimals)
+      at = writePiece(out, at, toRate)
+      at = writeDecimal(out, at, rows, share.rate, share.next - 1, rateDecimals)
+      at = writePiece(out, at, shareEnd)
     }
-    out[at++] = bracketClose
+    out.bytes[at++] = bracketClose
     at = writePiece(out, at, jsonMark)
-    out[at++] = separator
+    out.bytes[at++] = separator
     return at
   }
 
   /** Writes `{"entry":{...},"movement":{...}}`, each only if there are any, or a null, and a separator. */
-  #writeAttachments(out: Uint8Array, at: number, rows: Rows, field: number): number {
-    const isBare = isNullField(rows, field)
-    if (isBare && this.#attachments.length === 0) return writePiece(out, at, this.#absent)
+  #writeAttachments(out: Output, at: number, rows: Rows): number {
+    const isBare = rows.isNull(movement.attachments)
+    const { absent, entryAttachments, movementAttachments } = this.#pieces
+    if (isBare && this.#attachments.length === 0) return writePiece(out, at, absent)
     const { jsonMark, separator } = this.#dialect
     at = writePiece(out, at, jsonMark)
-    out[at++] = braceOpen
+    out.bytes[at++] = braceOpen
     if (this.#attachments.length > 0) {
-      at = writePiece(out, at, this.#entryAttachments)
-      at = writePiece(out, at, this.#attachments)
-      if (!isBare) out[at++] = comma
+      at = writePiece(out, at, entryAttachments)
+      at = writeBytes(out, at, this.#attachments)
+      if (!isBare) out.bytes[at++] = comma
     }
     if (!isBare) {
-      at = writePiece(out, at, this.#movementAttachments)
-      at = this.#dialect.writeInsideJson(out, at, rows, field)
+      at = writePiece(out, at, movementAttachments)
+      at = this.#dialect.writeInsideJson(out, at, rows, movement.attachments)
     }
-    out[at++] = braceClose
+    out.bytes[at++] = braceClose
     at = writePiece(out, at, jsonMark)
-    out[at++] = separator
+    out.bytes[at++] = separator
     return at
   }
 
   /** A filed date, or a null if it is blank, and a separator. */
-  #writePieceDate(out: Uint8Array, at: number, rows: Rows, field: number): number {
-    const length = rows.fields[field + 1]! - 1 - rows.fields[field]!
-    if (length === 0) return writePiece(out, at, this.#absent)
+  #writePieceDate(out: Output, at: number, rows: Rows, field: number): number {
+    const length = rows.end(field) - rows.start(field)
+    if (length === 0) return writePiece(out, at, this.#pieces.absent)
     assert(length === 'YYYYMMDD'.length, 'a filed date has eight digits')
     at = writeDay(out, at, rows, field)
-    out[at++] = this.#dialect.separator
+    out.bytes[at++] = this.#dialect.separator
     return at
   }
 
   /** A filed text, a null if it is blank, and a separator; undefined if none was filed. */
   #filedText(rows: Rows, field: number): Uint8Array | undefined {
-    if (isNullField(rows, field)) return undefined
-    const textBytes = rows.fields[field + 1]! - 1 - rows.fields[field]!
-    if (textBytes === 0) return this.#absent
-    const out = new Uint8Array(quotedBytesMax * textBytes + 3)
-    return out.subarray(0, this.#dialect.writeFields(out, 0, rows, field, filedText))
+    if (rows.isNull(field)) return undefined
+    const textBytes = rows.end(field) - rows.start(field)
+    if (textBytes === 0) return this.#pieces.absent.bytes
+    const out = outputOf(new Uint8Array(quotedBytesMax * textBytes + 16))
+    return out.bytes.subarray(0, this.#dialect.writeFields(out, 0, rows, field, [true]))
   }
 }
 
-const filedText = [true]
+/** The pieces of a row that differ with its dialect. */
+function piecesOf({ amountMark, separator, ...dialect }: Dialect) {
+  const inJson = (text: string) => pieceOf(dialect.insideJson(text))
+  return {
+    entryAttachments: inJson('"entry":'),
+    movementAttachments: inJson('"movement":'),
+    amountMark: pieceOf(amountMark),
+    toRate: pieceOf(`${amountMark},${dialect.insideJson('"rate":')}${amountMark}`),
+    shareEnd: pieceOf(`${amountMark}}`),
+    /** A null and a separator. */
+    absent: pieceOf(dialect.field(null) + String.fromCharCode(separator)),
+  }
+}

@@ -1,44 +1,15 @@
 /**
  * The journals, accounts, payments, sections and third parties that movements refer to: few per folder, repeated in
  * every movement. Each is rendered once per export to the bytes of its JSON and then copied.
- *
- * Keys are ids as numbers: ids are below 2^53, and a row's id is read from its digits without making a string.
  */
 
 import { type JournalType, journalTypeLabels } from '../items/journal.ts'
-import { paymentMode } from '../payment.ts'
+import { paymentMode } from '../items/payment.ts'
 import type { DictionaryRows } from '../rows.ts'
-import { longestOf, renderedById } from '../text-bytes.ts'
-import { type Piece, pieceOf } from './words.ts'
-
-export interface SectionFragments {
-  axisId: number
-  /** `{"producerId":"…","code":"…","name":"…","sections":[` of the section's axis, and `head`. */
-  axisAndHead: Piece
-  /** `{"producerId":"…","amount":` */
-  head: Piece
-  /** `,"code":"…","name":"…"}` */
-  tail: Piece
-}
-
-export interface Dictionary {
-  journals: ReadonlyMap<number, Piece>
-  /** `{…},"payment":` */
-  accounts: ReadonlyMap<number, Piece>
-  /** `{…},"analytics":[` */
-  payments: ReadonlyMap<number, Piece>
-  sections: ReadonlyMap<number, SectionFragments>
-  thirdParties: ReadonlyMap<number, Piece>
-  /** The longest account and payment together: what a movement needs beyond its own row, besides its shares. */
-  fragmentBytesMax: number
-  /** The longest journal and third party together: what an entry needs beyond its own row. */
-  entryFragmentBytesMax: number
-  /** The longest share, with its axis. */
-  shareBytesMax: number
-}
+import { longestOf, type Piece, pieceOf, renderedById } from '../text-bytes.ts'
 
 /** Shapes: docs/spec/resources.md#movement (`entry.journal`, `account`, `payment`, `analytics`). */
-export function renderDictionary(rows: DictionaryRows): Dictionary {
+export function renderDictionary(rows: DictionaryRows) {
   const accounts = fragmentsById(
     rows.accounts,
     ({ id, number, name }) => ({ producerId: id, number, name }),
@@ -50,14 +21,17 @@ export function renderDictionary(rows: DictionaryRows): Dictionary {
     ',"analytics":[',
   )
   const axes = new Map(rows.axes.map((axis) => [axis.id, axis]))
-  const sections = renderedById(rows.sections, ({ id, axisId, code, name }): SectionFragments => {
+  const sections = renderedById(rows.sections, ({ id, axisId, code, name }) => {
     const axis = axes.get(axisId)!
     const axisText = JSON.stringify({ producerId: axis.id, code: axis.code, name: axis.name })
     const head = `{"producerId":"${id}","amount":`
     return {
       axisId: Number(axisId),
+      /** `{"producerId":"…","code":"…","name":"…","sections":[` of the section's axis, and `head`. */
       axisAndHead: pieceOf(`${axisText.slice(0, -1)},"sections":[${head}`),
+      /** `{"producerId":"…","amount":` */
       head: pieceOf(head),
+      /** `,"code":"…","name":"…"}` */
       tail: pieceOf(`,${JSON.stringify({ code, name }).slice(1)}`),
     }
   })
@@ -70,18 +44,23 @@ export function renderDictionary(rows: DictionaryRows): Dictionary {
   const thirdParties = fragmentsById(rows.thirdParties, ({ code, name }) => ({ name, code }))
   return {
     journals,
+    /** `{…},"payment":` */
     accounts,
+    /** `{…},"analytics":[` */
     payments,
     sections,
     thirdParties,
-    entryFragmentBytesMax: longestOf(journals.values()) + longestOf(thirdParties.values()),
+    /** The longest account and payment together: what a movement needs beyond its own row, besides its shares. */
     fragmentBytesMax: longestOf(accounts.values()) + longestOf(payments.values()),
-    shareBytesMax: Math.max(
-      0,
-      ...[...sections.values()].map(({ axisAndHead, tail }) => axisAndHead.length + tail.length),
+    /** The longest journal and third party together: what an entry needs beyond its own row. */
+    entryFragmentBytesMax: longestOf(journals.values()) + longestOf(thirdParties.values()),
+    /** The longest share, with its axis. */
+    shareBytesMax: longestOf(
+      sections.values().map(({ axisAndHead, tail }) => ({ length: axisAndHead.length + tail.length })),
     ),
   }
 }
+export type Dictionary = ReturnType<typeof renderDictionary>
 
 /** @param next what follows each of them */
 function fragmentsById<Row extends { id: string }>(

@@ -4,12 +4,10 @@
  * order of their members.
  */
 
-import { offsetsOf, type Rows } from '../columns.ts'
-import { cited, idOf, isNullField, writeJson } from '../text-bytes.ts'
-import { writeAttachmentsOf } from './attachments.ts'
+import { offsetsOf } from '../rows.ts'
+import { cited, type Output, pieceOf, type Rows, writeField, writeJson, writePiece } from '../text-bytes.ts'
 import type { Dictionary } from './dictionary.ts'
-import { writeDateOrNull, writeNull, writeTextOrNull } from './json-bytes.ts'
-import { type Output, pieceOf, writeField, writePiece } from './words.ts'
+import { writeAttachments, writeDateOrNull, writeNull, writeTextOrNull } from './json-bytes.ts'
 
 /** The columns of an entry row that is rendered inside its movements. */
 export const entryColumns = [
@@ -30,8 +28,7 @@ export const entryColumns = [
 
 /** The columns of an entry around its movements. They begin with the same ones, so one set of offsets serves both. */
 export const wholeEntryColumns = [...entryColumns, 'validated_at'] as const
-export const entryOffsets = offsetsOf(wholeEntryColumns)
-const of = entryOffsets
+const entry = offsetsOf(wholeEntryColumns)
 
 const open = pieceOf('{"producerId":"')
 const idToDate = pieceOf('","date":"')
@@ -68,95 +65,95 @@ export class EntryRenderer {
   }
 
   /** Upper bound of the bytes of this entry without its movements. */
-  bytesMax({ fields }: Rows, base: number): number {
-    const rowBytes = fields[base + entryColumns.length]! - fields[base]!
-    return escapedBytesMax * rowBytes + this.#dictionary.entryFragmentBytesMax + fixedBytesMax
+  bytesMax(rows: Rows): number {
+    return (
+      escapedBytesMax * rows.bytesIn(entryColumns.length) +
+      this.#dictionary.entryFragmentBytesMax +
+      fixedBytesMax
+    )
   }
 
-  /**
-   * Writes the value of a movement's `entry` up to and with its `attachments`, left open. The fields of
-   * {@link entryColumns} start at `base`.
-   */
-  writeInMovement(out: Output, at: number, rows: Rows, base: number): number {
+  /** Writes the value of a movement's `entry` up to and with its `attachments`, left open. Of {@link entryColumns}. */
+  writeInMovement(out: Output, at: number, rows: Rows): number {
     at = writePiece(out, at, open)
-    at = writeField(out, at, rows, base + of.id)
+    at = writeField(out, at, rows, entry.id)
     at = writePiece(out, at, idToDate)
-    at = writeDates(out, at, rows, base)
-    at = writeCurrency(out, at, rows, base)
+    at = writeDates(out, at, rows)
+    at = writeCurrency(out, at, rows)
     at = writePiece(out, at, currencyToJournal)
-    at = this.#writeJournal(out, at, rows, base)
+    at = this.#writeJournal(out, at, rows)
     at = writePiece(out, at, toProperties)
-    at = this.#writeProperties(out, at, rows, base)
+    at = this.#writeProperties(out, at, rows)
     at = writePiece(out, at, propertiesToAttachments)
-    return writeAttachmentsOf(out, at, rows, base + of.attachments)
+    return writeAttachments(out, at, rows, entry.attachments)
   }
 
-  /** Writes the entry up to its first movement. The fields of {@link wholeEntryColumns} start at `base`. */
-  writeHead(out: Output, at: number, rows: Rows, base: number): number {
+  /** Writes the entry up to its first movement. Of {@link wholeEntryColumns}. */
+  writeHead(out: Output, at: number, rows: Rows): number {
     at = writePiece(out, at, open)
-    at = writeField(out, at, rows, base + of.id)
+    at = writeField(out, at, rows, entry.id)
     at = writePiece(out, at, idToAttachments)
-    at = writeAttachmentsOf(out, at, rows, base + of.attachments)
+    at = writeAttachments(out, at, rows, entry.attachments)
     at = writePiece(out, at, attachmentsToDate)
-    at = writeDates(out, at, rows, base)
+    at = writeDates(out, at, rows)
     at = writePiece(out, at, toJournal)
-    at = this.#writeJournal(out, at, rows, base)
-    at = writeCurrency(out, at, rows, base)
+    at = this.#writeJournal(out, at, rows)
+    at = writeCurrency(out, at, rows)
     return writePiece(out, at, currencyToMovements)
   }
 
-  /** Writes the end of the entry, after its last movement. Fields as for {@link writeHead}. */
-  writeTail(out: Output, at: number, rows: Rows, base: number): number {
+  /** Writes the end of the entry, after its last movement. */
+  writeTail(out: Output, at: number, rows: Rows): number {
     at = writePiece(out, at, movementsToProperties)
-    at = this.#writeProperties(out, at, rows, base)
+    at = this.#writeProperties(out, at, rows)
     at = writePiece(out, at, toValidationDate)
-    at = writeDateOrNull(out, at, rows, base + of.validated_at)
+    at = writeDateOrNull(out, at, rows, entry.validated_at)
     return writePiece(out, at, closeBoth)
   }
 
-  #writeJournal(out: Output, at: number, rows: Rows, base: number): number {
-    return writePiece(out, at, cited(this.#dictionary.journals, idOf(rows, base + of.journal_id), 'journal'))
+  #writeJournal(out: Output, at: number, rows: Rows): number {
+    return writePiece(out, at, cited(this.#dictionary.journals, rows.id(entry.journal_id), 'journal'))
   }
 
   /** From the source's name to the date of accounting, left open. */
-  #writeProperties(out: Output, at: number, rows: Rows, base: number): number {
-    at = writeField(out, at, rows, base + of.source)
+  #writeProperties(out: Output, at: number, rows: Rows): number {
+    at = writeField(out, at, rows, entry.source)
     at = writePiece(out, at, toThirdParty)
-    at = this.#writeThirdParty(out, at, rows, base + of.third_party_id)
+    at = this.#writeThirdParty(out, at, rows, entry.third_party_id)
     at = writePiece(out, at, toPartnerMetadata)
-    at = writeMetadata(out, at, rows, base + of.partner_metadata)
+    at = writeMetadata(out, at, rows, entry.partner_metadata)
     at = writePiece(out, at, toComment)
-    at = writeTextOrNull(out, at, rows, base + of.comment)
+    at = writeTextOrNull(out, at, rows, entry.comment)
     at = writePiece(out, at, toCreatedAt)
-    at = writeField(out, at, rows, base + of.created_epoch)
+    at = writeField(out, at, rows, entry.created_epoch)
     at = writePiece(out, at, toAccountedAt)
-    return writeField(out, at, rows, base + of.accounted_at)
+    return writeField(out, at, rows, entry.accounted_at)
   }
 
   #writeThirdParty(out: Output, at: number, rows: Rows, field: number): number {
-    if (isNullField(rows, field)) return writeNull(out, at)
-    return writePiece(out, at, cited(this.#dictionary.thirdParties, idOf(rows, field), 'third party'))
+    if (rows.isNull(field)) return writeNull(out, at)
+    return writePiece(out, at, cited(this.#dictionary.thirdParties, rows.id(field), 'third party'))
   }
 }
 
 /** Writes `date`, without its first quote, and `dueDate`. */
-function writeDates(out: Output, at: number, rows: Rows, base: number): number {
-  at = writeField(out, at, rows, base + of.date)
+function writeDates(out: Output, at: number, rows: Rows): number {
+  at = writeField(out, at, rows, entry.date)
   at = writePiece(out, at, dateToDueDate)
-  return writeDateOrNull(out, at, rows, base + of.due_date)
+  return writeDateOrNull(out, at, rows, entry.due_date)
 }
 
 /** Writes `,"currency":{…`, left open. */
-function writeCurrency(out: Output, at: number, rows: Rows, base: number): number {
+function writeCurrency(out: Output, at: number, rows: Rows): number {
   at = writePiece(out, at, toCurrency)
-  at = writeField(out, at, rows, base + of.currency)
+  at = writeField(out, at, rows, entry.currency)
   at = writePiece(out, at, quoteMark)
-  if (isNullField(rows, base + of.rate)) return at
+  if (rows.isNull(entry.rate)) return at
   at = writePiece(out, at, toRate)
-  return writeField(out, at, rows, base + of.rate)
+  return writeField(out, at, rows, entry.rate)
 }
 
 function writeMetadata(out: Output, at: number, rows: Rows, field: number): number {
-  if (isNullField(rows, field)) return writeNull(out, at)
-  return writeJson(out.bytes, at, rows.bytes, rows.fields[field]!, rows.fields[field + 1]! - 1)
+  if (rows.isNull(field)) return writeNull(out, at)
+  return writeJson(out.bytes, at, rows, field)
 }

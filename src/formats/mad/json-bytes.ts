@@ -2,17 +2,21 @@
  * Writes JSON byte by byte from the text format of COPY, without strings or objects.
  *
  * Functions write into `out` starting at `at` and return the position after the last byte; the caller makes sure that
- * `out` is large enough (see words.ts for what they write after it). Text is copied as UTF-8; only backslash, quote and
- * characters below 0x20 are escaped. A field is given by its index in `rows.fields`.
+ * `out` is large enough. Text is copied as UTF-8; only backslash, quote and characters below 0x20 are escaped.
  */
-
+import { Buffer } from 'node:buffer'
 import { ascii } from '../ascii.ts'
-import type { Rows } from '../columns.ts'
-import { writeDecimal as writeDigits } from '../minor-units.ts'
-import { bytesOf, isNullField } from '../text-bytes.ts'
-import { type Output, pieceOf, writeField, writePiece, writeRange } from './words.ts'
+import {
+  escapedAt,
+  type Output,
+  pieceOf,
+  type Rows,
+  writeField,
+  writePiece,
+  writeRange,
+} from '../text-bytes.ts'
 
-const { backslash, dot, letterU, letterV, minus, quote, verticalTab, zero } = ascii
+const { backslash, blank, braceClose, colon, letterU, letterV, quote, verticalTab, zero } = ascii
 
 /** Writes a JSON string. It needs up to six times the range (a control character becomes \u0001) and two quotes. */
 export function writeText(out: Output, at: number, rows: Rows, field: number): number {
@@ -24,8 +28,8 @@ export function writeText(out: Output, at: number, rows: Rows, field: number): n
 
 /** Writes a JSON string without its quotes. */
 export function writeInsideText(out: Output, at: number, rows: Rows, field: number): number {
-  const start = rows.fields[field]!
-  const end = rows.fields[field + 1]! - 1
+  const start = rows.start(field)
+  const end = rows.end(field)
   if (needsEscape(rows.view, start, end)) return writeEscaped(out.bytes, at, rows.bytes, start, end)
   return writeRange(out, at, rows, start, end)
 }
@@ -71,7 +75,7 @@ function writeEscaped(out: Uint8Array, at: number, bytes: Uint8Array, start: num
   return at
 }
 
-const hexDigits = bytesOf('0123456789abcdef')
+const hexDigits = Buffer.from('0123456789abcdef')
 
 /** Writes `\"`, or `\u0001` for a control character that has no letter in JSON. */
 function writeEscape(out: Uint8Array, at: number, byte: number): number {
@@ -89,7 +93,7 @@ const nothing = pieceOf('null')
 
 /** Writes a JSON string, or null. */
 export function writeTextOrNull(out: Output, at: number, rows: Rows, field: number): number {
-  return isNullField(rows, field) ? writeNull(out, at) : writeText(out, at, rows, field)
+  return rows.isNull(field) ? writeNull(out, at) : writeText(out, at, rows, field)
 }
 
 export function writeNull(out: Output, at: number): number {
@@ -98,29 +102,45 @@ export function writeNull(out: Output, at: number): number {
 
 /** Writes a JSON string that needs no escaping (a date), or null. */
 export function writeDateOrNull(out: Output, at: number, rows: Rows, field: number): number {
-  if (isNullField(rows, field)) return writeNull(out, at)
+  if (rows.isNull(field)) return writeNull(out, at)
   out.bytes[at++] = quote
   at = writeField(out, at, rows, field)
   out.bytes[at++] = quote
   return at
 }
 
-/** Writes a decimal number as minor-units.ts does. */
-export function writeDecimal(
-  out: Output,
-  at: number,
-  rows: Rows,
-  start: number,
-  end: number,
-  decimals: 2 | 4,
-): number {
+const noFiles = pieceOf('{}')
+const beforeAddress = pieceOf(':{"type":"URL","value":')
+
+/**
+ * Writes `{"<file name>":{"type":"URL","value":"<address>"}}` from the row's `{"<file name>": "<address>"}`, in the
+ * order of the database; `{}` if the field is null. It needs up to six times the range. It works on bytes: parsing and
+ * stringifying the attachments of two entries in a hundred took a tenth of the time of everything else.
+ */
+export function writeAttachments(out: Output, at: number, rows: Rows, field: number): number {
+  if (rows.isNull(field)) return writePiece(out, at, noFiles)
   const { bytes } = rows
-  const point = end - decimals
-  if (point <= start || bytes[start] === minus) return writeDigits(out.bytes, at, bytes, start, end, decimals)
-  let last = end
-  while (last > point && bytes[last - 1] === zero) last--
-  at = writeRange(out, at, rows, start, point)
-  if (last === point) return at
-  out.bytes[at] = dot
-  return writeRange(out, at + 1, rows, point, last)
+  const end = rows.end(field)
+  let inString = false
+  let isAddress = false
+  for (let i = rows.start(field); i < end; i++) {
+    const byte = bytes[i]!
+    if (byte === backslash) {
+      // COPY doubles each backslash.
+      i = escapedAt(bytes, i)
+      out.bytes[at++] = backslash
+      out.bytes[at++] = bytes[i]!
+    } else if (inString || byte === quote) {
+      out.bytes[at++] = byte
+      if (byte !== quote) continue
+      inString = !inString
+      if (inString || !isAddress) continue
+      out.bytes[at++] = braceClose
+      isAddress = false
+    } else if (byte === colon) {
+      at = writePiece(out, at, beforeAddress)
+      isAddress = true
+    } else if (byte !== blank) out.bytes[at++] = byte
+  }
+  return at
 }

@@ -4,19 +4,34 @@
  *
  * This is the hot loop of the service. An entry is rendered once and its bytes are copied into each of its movements.
  * Accounts, payments and sections come rendered from the dictionary, and the movement's own columns are copied from its
- * row. Pieces that usually stand side by side are one piece, and all are copied in words (words.ts). Nothing is
+ * row. Pieces that usually stand side by side are one piece, and all are copied in words (text-bytes.ts). Nothing is
  * allocated per movement. The plain renderer in test/support/plain/plain-movement.ts does the same in
  * ten lines; tests compare the two byte for byte.
  */
 
+import { Buffer } from 'node:buffer'
 import { ascii } from '../ascii.ts'
-import { offsetsOf, type Rows } from '../columns.ts'
-import { bytesOf, cited, endOfNumber, idOf, isNullField, readId } from '../text-bytes.ts'
-import { writeAttachmentsOf } from './attachments.ts'
+import { offsetsOf } from '../rows.ts'
+import {
+  cited,
+  moneyDecimals,
+  type Output,
+  outputOf,
+  pieceOf,
+  type Rows,
+  rateDecimals,
+  Shares,
+  sharesMax,
+  withRoom,
+  writeBytes,
+  writeDecimal,
+  writeField,
+  writePiece,
+  writeRange,
+} from '../text-bytes.ts'
 import type { Dictionary } from './dictionary.ts'
-import { EntryRenderer } from './entry.ts'
-import { writeDateOrNull, writeDecimal, writeInsideText, writeTextOrNull } from './json-bytes.ts'
-import { type Output, outputOf, pieceOf, writeField, writePiece, writeRange } from './words.ts'
+import { EntryRenderer, entryColumns } from './entry.ts'
+import { writeAttachments, writeDateOrNull, writeInsideText, writeTextOrNull } from './json-bytes.ts'
 
 const { comma, letterN, letterP, minus, zero } = ascii
 
@@ -37,8 +52,7 @@ export const movementColumns = [
   'lettering_state',
   'shown_lettering_code',
 ] as const
-export const movementOffsets = offsetsOf(movementColumns)
-const of = movementOffsets
+const column = offsetsOf(movementColumns)
 
 const open = pieceOf('{"producerId":"')
 const description = pieceOf('","description":"')
@@ -66,21 +80,18 @@ const nothingMore = pieceOf('null,"analytics":[],"lettering":{"state":"none","va
 
 /** Upper bound of all fixed pieces of a movement together. */
 const fixedBytesMax = 1024
-/** A share takes at least six characters of its row (`1,1,1,`). */
-const shareCharactersMin = 6
 /** A control character of one byte becomes \u0001, six bytes. */
 const escapedBytesMax = 6
 
-const moneyDecimals = 2
-/** Rates are stored in ten-thousandths of a percent and written as a percentage. */
-const rateDecimals = 4
-
 export class MovementRenderer {
+  readonly entryColumns = entryColumns
+  readonly movementColumns = movementColumns
   readonly #dictionary: Dictionary
   readonly #entries: EntryRenderer
+  readonly #shares = new Shares()
   #entry = outputOf(new Uint8Array(4096))
   /** From the end of `value` to the movement's account, if it has no attachments. */
-  #toAccount: Uint8Array = bytesOf('},"attachments":{},"account":')
+  #toAccount: Uint8Array = Buffer.from('},"attachments":{},"account":')
   /** From the end of `value` to the movement's own attachments. */
   #toAttachments: Uint8Array = this.#toAccount.subarray(0, -noneToAccount.length)
 
@@ -91,14 +102,13 @@ export class MovementRenderer {
 
   /**
    * Sets the entry of the movements that follow. Without one they have no `entry`, as in a full export, where they
-   * stand inside it. The fields of {@link entryColumns} start at `base`.
+   * stand inside it.
    */
-  setEntry(rows: Rows, base: number): void {
-    const needed = this.#entries.bytesMax(rows, base) + fixedBytesMax
-    if (needed > this.#entry.bytes.length) this.#entry = outputOf(new Uint8Array(2 * needed))
+  setEntry(entries: Rows): void {
+    this.#entry = withRoom(this.#entry, this.#entries.bytesMax(entries) + fixedBytesMax)
     const out = this.#entry
     let at = writePiece(out, 0, entry)
-    at = this.#entries.writeInMovement(out, at, rows, base)
+    at = this.#entries.writeInMovement(out, at, entries)
     at = writePiece(out, at, entryToAttachments)
     this.#toAttachments = out.bytes.subarray(0, at)
     at = writePiece(out, at, noneToAccount)
@@ -106,81 +116,66 @@ export class MovementRenderer {
   }
 
   /** Upper bound of the bytes of this row's movement. */
-  bytesMax({ fields }: Rows, base: number): number {
-    const rowBytes = fields[base + movementColumns.length]! - fields[base]!
-    const shareBytes = fields[base + of.shares + 1]! - fields[base + of.shares]!
+  bytesMax(rows: Rows): number {
     return (
-      escapedBytesMax * rowBytes +
+      escapedBytesMax * rows.bytesIn(movementColumns.length) +
       this.#toAccount.length +
       this.#dictionary.fragmentBytesMax +
-      (shareBytes / shareCharactersMin + 1) * this.#dictionary.shareBytesMax +
+      sharesMax(rows, column.shares) * this.#dictionary.shareBytesMax +
       fixedBytesMax
     )
   }
 
-  /** Writes one movement of the current entry. The fields of {@link movementColumns} start at `base`. */
-  write(out: Output, at: number, rows: Rows, base: number): number {
+  /** Writes one movement of the current entry. */
+  write(out: Output, at: number, rows: Rows): number {
     at = writePiece(out, at, open)
-    at = writeField(out, at, rows, base + of.id)
+    at = writeField(out, at, rows, column.id)
     at = writePiece(out, at, description)
-    at = writeInsideText(out, at, rows, base + of.description)
-    if (isNullField(rows, base + of.due_date) && isNullField(rows, base + of.free_number))
+    at = writeInsideText(out, at, rows, column.description)
+    if (rows.isNull(column.due_date) && rows.isNull(column.free_number))
       at = writePiece(out, at, noDatesInvoiceNumber)
     else {
       at = writePiece(out, at, dueDate)
-      at = writeDateOrNull(out, at, rows, base + of.due_date)
+      at = writeDateOrNull(out, at, rows, column.due_date)
       at = writePiece(out, at, freeNumber)
-      at = writeTextOrNull(out, at, rows, base + of.free_number)
+      at = writeTextOrNull(out, at, rows, column.free_number)
       at = writePiece(out, at, invoiceNumber)
     }
-    at = writeInsideText(out, at, rows, base + of.invoice_number)
-    at = writeValue(out, at, rows, base)
-    at = this.#writeToAccount(out, at, rows, base + of.attachments)
-    const account = cited(this.#dictionary.accounts, idOf(rows, base + of.account_id), 'account')
-    at = writePiece(out, at, account)
-    return this.#writeTail(out, at, rows, base)
+    at = writeInsideText(out, at, rows, column.invoice_number)
+    at = writeValue(out, at, rows)
+    at = this.#writeToAccount(out, at, rows)
+    at = writePiece(out, at, cited(this.#dictionary.accounts, rows.id(column.account_id), 'account'))
+    return this.#writeTail(out, at, rows)
   }
 
   /** From the end of `value` to the account. */
-  #writeToAccount(out: Output, at: number, rows: Rows, attachments: number): number {
-    if (isNullField(rows, attachments)) {
-      out.bytes.set(this.#toAccount, at)
-      return at + this.#toAccount.length
-    }
-    out.bytes.set(this.#toAttachments, at)
-    at = writeAttachmentsOf(out, at + this.#toAttachments.length, rows, attachments)
+  #writeToAccount(out: Output, at: number, rows: Rows): number {
+    if (rows.isNull(column.attachments)) return writeBytes(out, at, this.#toAccount)
+    at = writeBytes(out, at, this.#toAttachments)
+    at = writeAttachments(out, at, rows, column.attachments)
     return writePiece(out, at, toAccount)
   }
 
   /** From the value of `payment` to the end. */
-  #writeTail(out: Output, at: number, rows: Rows, base: number): number {
-    const paymentless = isNullField(rows, base + of.payment_id)
-    const shareless = isNullField(rows, base + of.shares)
-    const state = rows.bytes[rows.fields[base + of.lettering_state]!]
+  #writeTail(out: Output, at: number, rows: Rows): number {
+    const paymentless = rows.isNull(column.payment_id)
+    const shareless = rows.isNull(column.shares)
+    const state = rows.bytes[rows.start(column.lettering_state)]
     if (paymentless && shareless && state === letterN) return writePiece(out, at, nothingMore)
 
     if (paymentless) at = writePiece(out, at, noPayment)
-    else {
-      const payment = cited(this.#dictionary.payments, idOf(rows, base + of.payment_id), 'payment')
-      at = writePiece(out, at, payment)
-    }
-    if (!shareless) at = this.#writeShares(out, at, rows, base + of.shares)
+    else at = writePiece(out, at, cited(this.#dictionary.payments, rows.id(column.payment_id), 'payment'))
+    if (!shareless) at = this.#writeShares(out, at, rows)
     if (state === letterN) return writePiece(out, at, letteringNone)
     at = writePiece(out, at, state === letterP ? letteringPartial : letteringComplete)
-    at = writeInsideText(out, at, rows, base + of.shown_lettering_code)
+    at = writeInsideText(out, at, rows, column.shown_lettering_code)
     return writePiece(out, at, close)
   }
 
-  /** Shares of one axis are adjacent in the row: `{section,amount,rate,section,amount,rate}`. */
-  #writeShares(out: Output, at: number, rows: Rows, field: number): number {
-    const { bytes, fields } = rows
-    const end = fields[field + 1]! - 1
+  #writeShares(out: Output, at: number, rows: Rows): number {
     let axisId = 0
-    for (let i = fields[field]! + 1; i < end; ) {
-      const idEnd = endOfNumber(bytes, i)
-      const amountEnd = endOfNumber(bytes, idEnd + 1)
-      const rateEnd = endOfNumber(bytes, amountEnd + 1)
-      const section = cited(this.#dictionary.sections, readId(bytes, i, idEnd), 'section')
+    for (const share = this.#shares.begin(rows, column.shares); share.read(); ) {
+      const section = cited(this.#dictionary.sections, share.section, 'section')
       if (section.axisId !== axisId) {
         if (axisId !== 0) at = writePiece(out, at, nextAxis)
         at = writePiece(out, at, section.axisAndHead)
@@ -189,11 +184,10 @@ export class MovementRenderer {
         out.bytes[at++] = comma
         at = writePiece(out, at, section.head)
       }
-      at = writeDecimal(out, at, rows, idEnd + 1, amountEnd, moneyDecimals)
+      at = writeDecimal(out, at, rows, share.amount, share.rate - 1, moneyDecimals)
       at = writePiece(out, at, shareRate)
-      at = writeDecimal(out, at, rows, amountEnd + 1, rateEnd, rateDecimals)
+      at = writeDecimal(out, at, rows, share.rate, share.next - 1, rateDecimals)
       at = writePiece(out, at, section.tail)
-      i = rateEnd + 1
     }
     return axisId === 0 ? at : writePiece(out, at, lastAxis)
   }
@@ -204,31 +198,21 @@ export class MovementRenderer {
  * minus debit. A CHECK of the table makes sure that one of the two is zero, so the amount is a copy of the other,
  * negated for a debit.
  */
-function writeValue(out: Output, at: number, rows: Rows, base: number): number {
-  const { bytes, fields } = rows
-  const debitStart = fields[base + of.debit]!
-  const debitEnd = fields[base + of.debit + 1]! - 1
-  if (bytes[debitStart] === zero) {
+function writeValue(out: Output, at: number, rows: Rows): number {
+  const start = rows.start(column.debit)
+  if (rows.bytes[start] === zero) {
     at = writePiece(out, at, credit)
-    const start = at
-    at = writeDecimal(
-      out,
-      at,
-      rows,
-      fields[base + of.credit]!,
-      fields[base + of.credit + 1]! - 1,
-      moneyDecimals,
-    )
-    const end = at
-    at = writePiece(out, at, noDebitAmount)
-    return writeRange(out, at, out, start, end)
+    const end = writeMoney(out, at, rows, column.credit)
+    return writeRange(out, writePiece(out, end, noDebitAmount), out, at, end)
   }
   at = writePiece(out, at, noCreditDebit)
-  const start = at
-  at = writeDecimal(out, at, rows, debitStart, debitEnd, moneyDecimals)
-  const end = at
-  at = writePiece(out, at, amount)
-  if (bytes[debitStart] === minus) return writeRange(out, at, out, start + 1, end)
-  out.bytes[at++] = minus
-  return writeRange(out, at, out, start, end)
+  const end = writeMoney(out, at, rows, column.debit)
+  const next = writePiece(out, end, amount)
+  if (rows.bytes[start] === minus) return writeRange(out, next, out, at + 1, end)
+  out.bytes[next] = minus
+  return writeRange(out, next + 1, out, at, end)
+}
+
+function writeMoney(out: Output, at: number, rows: Rows, field: number): number {
+  return writeDecimal(out, at, rows, rows.start(field), rows.end(field), moneyDecimals)
 }

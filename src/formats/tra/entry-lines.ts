@@ -14,15 +14,20 @@
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
 import { ascii } from '../ascii.ts'
-import { offsetsOf, type Rows } from '../columns.ts'
-import { cited, endOfNumber, idOf, isNullField, readId, textOf, writePlainField } from '../text-bytes.ts'
-import { noOpening, type TraDictionary } from './dictionary.ts'
-import { axesMax, establishmentCode } from './folder-records.ts'
+import { offsetsOf } from '../rows.ts'
+import { cited, type Output, type Rows, Shares, sharesMax } from '../text-bytes.ts'
+import {
+  noOpening,
+  type PieceRule,
+  type PieceType,
+  type TraDictionary,
+  typeByLine,
+  typeOtherwise,
+} from './dictionary.ts'
 import { ForeignAmounts } from './foreign-amounts.ts'
-import { LineWriter, noDay, TraOverflow } from './layouts/fixed-width.ts'
-import { fieldOf, layouts } from './layouts/layouts.ts'
-import { inCase, writeAmount, writeDay, writeRight, writeText } from './line-bytes.ts'
-import type { PieceType } from './piece-type.ts'
+import { fieldOf, LineWriter, layouts, noDay, TraOverflow } from './layouts.ts'
+import { inCase, writeAmount, writeDay, writePlain, writeRight, writeText } from './line-bytes.ts'
+import { axesMax, establishmentCode } from './records.ts'
 
 const { blank, capitalA, capitalC, capitalD, capitalN, capitalS, capitalX, letterN, letterP, minus, zero } =
   ascii
@@ -55,10 +60,8 @@ export const traMovementColumns = [
   'lettering_code',
 ] as const
 
-export const traEntryOffsets = offsetsOf(traEntryColumns)
-export const traMovementOffsets = offsetsOf(traMovementColumns)
-const ofEntry = traEntryOffsets
-const of = traMovementOffsets
+const entry = offsetsOf(traEntryColumns)
+const movement = offsetsOf(traMovementColumns)
 
 /** Offset of a field in a line, from 0. */
 const offset = (name: string) => fieldOf(layouts.ENTRY, name).at - 1
@@ -107,13 +110,25 @@ const blankLine = new LineWriter(layouts.ENTRY)
 const blankShare = new LineWriter(layouts.ANALYTIC).text('ETABLISSEMENT', establishmentCode).line()
 
 const rateDecimals = 6
-/** A share takes at least six characters of its row (`1,1,1,`). */
-const shareCharactersMin = 6
+
+/** About 150,000 movements. In a larger entry, only the movements held decide its type. */
+const heldBytesMax = 16 * 1024 * 1024
+
+/** Rows of a batch, the present one and those after it. */
+interface BatchOfRows extends Rows {
+  readonly stride: number
+  readonly count: number
+  /** Reads further rows, and keeps the present one and those after it; false if there are no more. */
+  extend(): Promise<boolean>
+}
 
 export class EntryLines {
+  readonly entryColumns = traEntryColumns
+  readonly movementColumns = traMovementColumns
   readonly #dictionary: TraDictionary
   readonly #line = Uint8Array.from(blankLine)
   readonly #share = Uint8Array.from(blankShare)
+  readonly #shares = new Shares()
   #pieceNumber = 0
   /** Undefined if the entry is in euro. */
   #foreign: ForeignAmounts | undefined
@@ -123,35 +138,80 @@ export class EntryLines {
   }
 
   /** Upper bound of the bytes of this row's movement. */
-  bytesMax({ fields }: Rows, base: number): number {
-    const shareBytes = fields[base + of.shares + 1]! - fields[base + of.shares]!
-    return blankLine.length + (shareBytes / shareCharactersMin) * blankShare.length
+  bytesMax(rows: Rows): number {
+    return blankLine.length + sharesMax(rows, movement.shares) * blankShare.length
   }
 
   /**
-   * Sets the entry of the movements that follow: lays out the columns that its lines share. Fields: {@link
-   * traEntryColumns}, starting at `base`.
+   * Sets the entry of the movements that follow. Its first line already has the type of document, but a much later
+   * movement may decide it. So movements are read ahead and held until the type is known.
+   * @param movements at the first movement of the entry
    */
-  setEntry(rows: Rows, base: number, pieceType: PieceType): void {
+  setEntry(entries: Rows, movements: BatchOfRows): Promise<void> | undefined {
+    const { rule } = cited(this.#dictionary.journals, entries.id(entry.journal_id), 'journal')
+    const type = rule === 'other' ? 'OD' : this.#typeIn(movements, rule, false)
+    if (type === undefined) return this.#readOn(entries, movements, rule)
+    this.#layOut(entries, type)
+    return undefined
+  }
+
+  /** Reads movements until they decide the type. */
+  async #readOn(entries: Rows, movements: BatchOfRows, rule: PieceRule): Promise<void> {
+    for (let type: PieceType | undefined; type === undefined; ) {
+      const isAll = movements.bytes.length > heldBytesMax || !(await movements.extend())
+      type = this.#typeIn(movements, rule, isAll)
+      if (type !== undefined) this.#layOut(entries, type)
+    }
+  }
+
+  /**
+   * The type of the entry whose first movement is the present row; undefined if the rows of the batch do not decide it and
+   * more may follow.
+   */
+  #typeIn(movements: BatchOfRows, rule: PieceRule, isAll: boolean): PieceType | undefined {
+    const first = movements.base
+    const entryId = movements.id(movement.entry_id)
+    let hasCustomer = false
+    let isWhole = isAll
+    let type: PieceType | undefined
+    for (
+      ;
+      type === undefined && movements.base < movements.count * movements.stride;
+      movements.base += movements.stride
+    ) {
+      if (movements.id(movement.entry_id) !== entryId) {
+        isWhole = true
+        break
+      }
+      const party = this.#dictionary.accounts.get(movements.id(movement.account_id))?.party
+      type = typeByLine(rule, party, isDebitLine(movements))
+      hasCustomer ||= party === 'customer'
+    }
+    movements.base = first
+    return type ?? (isWhole ? typeOtherwise(rule, hasCustomer) : undefined)
+  }
+
+  /** Lays out the columns that the lines of the entry share. */
+  #layOut(rows: Rows, pieceType: PieceType): void {
     const line = this.#line
-    const booked = cited(this.#dictionary.journals, idOf(rows, base + ofEntry.journal_id), 'journal')
+    const booked = cited(this.#dictionary.journals, rows.id(entry.journal_id), 'journal')
     line.set(booked.code, journal)
-    writeDay(line, date, rows, base + ofEntry.date)
+    writeDay(line, date, rows, entry.date)
     line[pieceTypeAt] = pieceType.charCodeAt(0)
     line[pieceTypeAt + 1] = pieceType.charCodeAt(1)
-    const isDraft = isNullField(rows, base + ofEntry.validated_at)
+    const isDraft = rows.isNull(entry.validated_at)
     line[entryType] = isDraft ? capitalS : capitalN
     this.#numberPiece()
-    this.#setCurrency(rows, base)
+    this.#setCurrency(rows)
     line.fill(blank, entryId, entryId + textColumns)
-    writePlainField(line, entryId, rows, base + ofEntry.id)
-    writeDay(line, createdOn, rows, base + ofEntry.created_on)
+    writePlain(line, entryId, rows, entry.id)
+    writeDay(line, createdOn, rows, entry.created_on)
     const openingCode = booked.isOpening
-      ? cited(this.#dictionary.openings, idOf(rows, base + ofEntry.exercice_id), 'exercice')
+      ? cited(this.#dictionary.openings, rows.id(entry.exercice_id), 'exercice')
       : noOpening
     line.set(openingCode, opening)
     line[validated] = isDraft ? minus : capitalX
-    writeDay(line, validatedOn, rows, base + ofEntry.validated_at)
+    writeDay(line, validatedOn, rows, entry.validated_at)
 
     // A share repeats the columns of its entry, but not those of its movement. Only the movement is due.
     const share = this.#share
@@ -159,7 +219,7 @@ export class EntryLines {
     share.set(line.subarray(0, commonColumns))
     share.set(line.subarray(createdOn, createdOn + noDay.length), createdOn)
     share.set(openingCode, opening)
-    writeDay(line, dueDate, rows, base + ofEntry.due_date)
+    writeDay(line, dueDate, rows, entry.due_date)
   }
 
   #numberPiece(): void {
@@ -170,8 +230,8 @@ export class EntryLines {
   }
 
   /** The columns of the currency are kept from entry to entry: most ledgers have only the euro. */
-  #setCurrency(rows: Rows, base: number): void {
-    if (isNullField(rows, base + ofEntry.foreign_currency)) {
+  #setCurrency(rows: Rows): void {
+    if (rows.isNull(entry.foreign_currency)) {
       if (!this.#foreign) return
       this.#foreign = undefined
       this.#line.set(euro, currency)
@@ -179,71 +239,58 @@ export class EntryLines {
       this.#line.set(inEuro, amountCode)
       return
     }
-    const text = textOf(rows, base + ofEntry.foreign_rate)
+    const text = rows.text(entry.foreign_rate)
     const [whole, decimals = ''] = text.split('.')
     this.#foreign = new ForeignAmounts(BigInt(whole! + decimals.padEnd(rateDecimals, '0')))
-    writePlainField(this.#line, currency, rows, base + ofEntry.foreign_currency)
+    writePlain(this.#line, currency, rows, entry.foreign_currency)
     const written = text.replace('.', ',')
     if (written.length > rateField.length) throw new TraOverflow(layouts.ENTRY, rateField, written)
     writeRight(this.#line, rate, rateField.length, written)
     this.#line.set(inBoth, amountCode)
   }
 
-  /** Writes a movement of the current entry, and its shares. Fields: {@link traMovementColumns}, starting at `base`. */
-  write(out: Uint8Array, at: number, rows: Rows, base: number): number {
-    const { bytes, fields } = rows
+  /** Writes a movement of the current entry, and its shares. */
+  write({ bytes: out }: Output, at: number, rows: Rows): number {
     out.set(this.#line, at)
-    const accountId = idOf(rows, base + of.account_id)
+    const accountId = rows.id(movement.account_id)
     const booked = cited(this.#dictionary.accounts, accountId, 'account')
     out.set(booked.columns, at + account)
-    writeText(out, at + invoiceNumber, rows, base + of.invoice_number)
-    writeText(out, at + description, rows, base + of.description)
-    if (!isNullField(rows, base + of.payment_id)) {
-      const mode = cited(this.#dictionary.payments, idOf(rows, base + of.payment_id), 'payment')
-      out.set(mode, at + payment)
-    }
-    if (!isNullField(rows, base + of.due_date)) writeDay(out, at + dueDate, rows, base + of.due_date)
-    const isDebit = isDebitLine(rows, base)
+    writeText(out, at + invoiceNumber, rows, movement.invoice_number)
+    writeText(out, at + description, rows, movement.description)
+    if (!rows.isNull(movement.payment_id))
+      out.set(cited(this.#dictionary.payments, rows.id(movement.payment_id), 'payment'), at + payment)
+    if (!rows.isNull(movement.due_date)) writeDay(out, at + dueDate, rows, movement.due_date)
+    const isDebit = isDebitLine(rows)
     out[at + side] = isDebit ? capitalD : capitalC
-    const amount = base + (isDebit ? of.debit : of.credit)
-    this.#writeAmounts(out, at, bytes, fields[amount]!, fields[amount + 1]! - 1, isDebit, 0)
-    if (!isNullField(rows, base + of.free_number))
-      writeText(out, at + freeNumber, rows, base + of.free_number)
-    this.#writeLettering(out, at, rows, base, accountId, booked.isThirdParty)
+    const amount = isDebit ? movement.debit : movement.credit
+    this.#writeAmounts(out, at, rows.bytes, rows.start(amount), rows.end(amount), isDebit, 0)
+    if (!rows.isNull(movement.free_number)) writeText(out, at + freeNumber, rows, movement.free_number)
+    this.#writeLettering(out, at, rows, accountId, booked.isThirdParty)
     at += this.#line.length
-    if (isNullField(rows, base + of.shares)) return at
-    return this.#writeShares(out, at, rows, base + of.shares, booked.columns, isDebit)
+    return rows.isNull(movement.shares) ? at : this.#writeShares(out, at, rows, booked.columns, isDebit)
   }
 
-  /**
-   * Writes one line per share of `{section,amount,rate,section,amount,rate}`. The file has no columns for a sixth axis.
-   */
+  /** Writes one line per share. The file has no columns for a sixth axis. */
   #writeShares(
     out: Uint8Array,
     at: number,
-    { bytes, fields }: Rows,
-    field: number,
+    rows: Rows,
     accountColumns: Uint8Array,
     isDebit: boolean,
   ): number {
-    const end = fields[field + 1]! - 1
-    for (let i = fields[field]! + 1; i < end; ) {
-      const idEnd = endOfNumber(bytes, i)
-      const amountEnd = endOfNumber(bytes, idEnd + 1)
-      const divided = cited(this.#dictionary.sections, readId(bytes, i, idEnd), 'section')
-      if (divided.axis <= axesMax) {
-        out.set(this.#share, at)
-        for (let column = 0; column < accountType - account; column++)
-          out[at + account + column] = accountColumns[column]!
-        out[at + accountType] = capitalA
-        out.set(divided.code, at + section)
-        out[at + side] = isDebit ? capitalD : capitalC
-        this.#writeAmounts(out, at, bytes, idEnd + 1, amountEnd, isDebit, divided.axis)
-        out[at + axis] = capitalA
-        out[at + axis + 1] = zero + divided.axis
-        at += this.#share.length
-      }
-      i = endOfNumber(bytes, amountEnd + 1) + 1
+    for (const share = this.#shares.begin(rows, movement.shares); share.read(); ) {
+      const divided = cited(this.#dictionary.sections, share.section, 'section')
+      if (divided.axis > axesMax) continue
+      out.set(this.#share, at)
+      for (let column = 0; column < accountType - account; column++)
+        out[at + account + column] = accountColumns[column]!
+      out[at + accountType] = capitalA
+      out.set(divided.code, at + section)
+      out[at + side] = isDebit ? capitalD : capitalC
+      this.#writeAmounts(out, at, rows.bytes, share.amount, share.rate - 1, isDebit, divided.axis)
+      out[at + axis] = capitalA
+      out[at + axis + 1] = zero + divided.axis
+      at += this.#share.length
     }
     return at
   }
@@ -273,16 +320,9 @@ export class EntryLines {
     writeAmount(out, at, secondAmount, bytes, start, end)
   }
 
-  #writeLettering(
-    out: Uint8Array,
-    at: number,
-    rows: Rows,
-    base: number,
-    accountId: number,
-    isThirdParty: boolean,
-  ): void {
-    const { bytes, fields } = rows
-    const state = bytes[fields[base + of.lettering_state]!]
+  #writeLettering(out: Uint8Array, at: number, rows: Rows, accountId: number, isThirdParty: boolean): void {
+    const { bytes } = rows
+    const state = bytes[rows.start(movement.lettering_state)]
     if (state === letterN) {
       out.set(isThirdParty ? toLetter : cannotLetter, at + letteringState)
       return
@@ -291,12 +331,12 @@ export class EntryLines {
     out.set(isPartial ? partlyLettered : lettered, at + letteringState)
     const written = this.#dictionary.letterings.get(accountId)
     if (!written) {
-      const start = fields[base + of.lettering_code]!
-      const end = fields[base + of.lettering_code + 1]! - 1
+      const start = rows.start(movement.lettering_code)
+      const end = rows.end(movement.lettering_code)
       for (let i = start; i < end; i++) out[at + lettering + i - start] = inCase(bytes[i]!, isPartial)
       return
     }
-    const code = written.get(textOf(rows, base + of.lettering_code))
+    const code = written.get(rows.text(movement.lettering_code))
     if (code === undefined) assert.fail('a movement has a lettering code that its account does not have')
     out.set(latin1(isPartial ? code.toLowerCase() : code), at + lettering)
   }
@@ -316,7 +356,7 @@ function latin1(text: string): Uint8Array {
 }
 
 /** SENS: `D` where the debit is not zero. */
-export function isDebitLine({ bytes, fields }: Rows, base: number): boolean {
-  const start = fields[base + of.debit]!
-  return bytes[start] !== zero || fields[base + of.debit + 1]! - 1 - start > 1
+function isDebitLine(rows: Rows): boolean {
+  const start = rows.start(movement.debit)
+  return rows.bytes[start] !== zero || rows.end(movement.debit) - start > 1
 }

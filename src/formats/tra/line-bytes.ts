@@ -5,19 +5,15 @@
 
 import { Buffer } from 'node:buffer'
 import { ascii } from '../ascii.ts'
-import type { Rows } from '../columns.ts'
-import { inUnits, writeCents } from '../minor-units.ts'
-import { copyEncoded } from '../single-byte.ts'
-import { isNullField, textOf } from '../text-bytes.ts'
-import { noDay, TraOverflow } from './layouts/fixed-width.ts'
-import { layouts, type TraField } from './layouts/layouts.ts'
-import { toWindows1252, windows1252Bytes } from './windows-1252.ts'
+import { inUnits } from '../minor-units.ts'
+import { copyEncoded, toWindows1252, windows1252Bytes } from '../single-byte.ts'
+import { moneyDecimals, type Rows, writeCents } from '../text-bytes.ts'
+import { layouts, noDay, type TraField, TraOverflow } from './layouts.ts'
 
 const { blank, capitalA, capitalZ, letterA, letterZ, minus } = ascii
 
 const caseBit = 0x20
 
-const amountDecimals = 2
 /** Width of all references and descriptions. */
 const textColumns = 35
 
@@ -28,12 +24,16 @@ const textColumns = 35
  * backslash, one in five, took a tenth of an export's time.
  */
 export function writeText(out: Uint8Array, at: number, rows: Rows, field: number): void {
-  const { bytes, fields } = rows
   const last = at + textColumns
-  const end = fields[field + 1]! - 1
-  if (copyEncoded(out, at, last, bytes, fields[field]!, end, windows1252Bytes) !== undefined) return
+  if (copyEncoded(out, at, last, rows, field, windows1252Bytes) !== undefined) return
   out.fill(blank, at, last)
-  out.set(toWindows1252(textOf(rows, field)).subarray(0, textColumns), at)
+  out.set(toWindows1252(rows.text(field)).subarray(0, textColumns), at)
+}
+
+/** Copies a field that needs no encoding: an id, a currency. */
+export function writePlain(out: Uint8Array, at: number, rows: Rows, field: number): void {
+  const end = rows.end(field)
+  for (let i = rows.start(field); i < end; i++) out[at++] = rows.bytes[i]!
 }
 
 /** An ASCII letter in upper or lower case; any other byte unchanged. */
@@ -44,21 +44,16 @@ export function inCase(byte: number, isLower: boolean): number {
 
 /** `2024-02-29` as `29022024`; null as 01011900. */
 export function writeDay(out: Uint8Array, at: number, rows: Rows, field: number): void {
-  if (isNullField(rows, field)) {
+  if (rows.isNull(field)) {
     for (let i = 0; i < noDay.length; i++) out[at + i] = noDay.charCodeAt(i)
     return
   }
-  const { bytes } = rows
-  const start = rows.fields[field]!
-  out[at] = bytes[start + 8]!
-  out[at + 1] = bytes[start + 9]!
-  out[at + 2] = bytes[start + 5]!
-  out[at + 3] = bytes[start + 6]!
-  out[at + 4] = bytes[start]!
-  out[at + 5] = bytes[start + 1]!
-  out[at + 6] = bytes[start + 2]!
-  out[at + 7] = bytes[start + 3]!
+  const start = rows.start(field)
+  for (let i = 0; i < noDay.length; i++) out[at + i] = rows.bytes[start + placesInIsoDay[i]!]!
 }
+
+/** Of the digits of day, month and year in `2024-02-29`. */
+const placesInIsoDay = [8, 9, 5, 6, 0, 1, 2, 3]
 
 /** Writes right-aligned and blanks the rest of the columns. */
 export function writeRight(out: Uint8Array, at: number, columns: number, text: string): void {
@@ -81,7 +76,7 @@ export function writeAmount(
   end: number,
 ): void {
   const isNegative = bytes[start] === minus
-  const digits = Math.max(isNegative ? end - start - 1 : end - start, amountDecimals + 1)
+  const digits = Math.max(isNegative ? end - start - 1 : end - start, moneyDecimals + 1)
   const columns = digits + (isNegative ? 2 : 1)
   if (columns > field.length) {
     const minor = BigInt(Buffer.from(bytes.subarray(start, end)).toString('latin1'))

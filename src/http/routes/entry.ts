@@ -1,10 +1,10 @@
 /** `GET /api/v1/mad/entry`: the entry that a notification, an invoice or a partner's own record names. */
 import { z } from '@hono/zod-openapi'
 import { sha256 } from '../../auth/secrets.ts'
-import { isId } from '../../db/id.ts'
-import { tagOf } from '../../exports/tag.ts'
+import { isId } from '../../db/literal.ts'
+import { tagOf } from '../../exports/selection.ts'
+import { formatRevisions } from '../../formats/file-formats.ts'
 import { Entry } from '../../formats/items/entry.ts'
-import { formatRevisions } from '../../formats/mad/revisions.ts'
 import { askForNamedEntry } from '../../ledger/named-entry.sql.ts'
 import { accountingFolderId, text, version } from '../query.ts'
 import { representationFor } from '../representation.ts'

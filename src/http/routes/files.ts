@@ -18,7 +18,7 @@ import { isKey, StoreError } from '../../store/store.ts'
 import { holdsEtag } from '../representation.ts'
 import type { Edge } from '../route.ts'
 import type { Services } from '../services.ts'
-import { type BodySource, streamBody } from '../stream/stream-body.ts'
+import { type BodySource, streamBody } from '../stream/stream-export.ts'
 
 export function addFileRoute(app: OpenAPIHono<Edge>, services: Services): void {
   app.get('/files/*', (c) => answerFile(c, services))

@@ -24,7 +24,7 @@ import {
   text,
   version,
 } from '../query.ts'
-import { periodIssues } from './period-query.ts'
+import { periodIssues } from './movements-query.ts'
 
 /** Longer periods are refused: no fiscal year is longer. */
 const periodMonthsMax = 24

@@ -1,12 +1,12 @@
 /** `GET /api/v1/mad/all` starts the export of a folder to a file; `GET /api/v1/mad/all/status` returns its progress. */
 import { randomBytes } from 'node:crypto'
 import { z } from '@hono/zod-openapi'
-import type { AnswerFacts } from '../../audit/answer-facts.ts'
+import type { AnswerFacts } from '../../audit/audit-trail.ts'
 import { opensEmployees } from '../../auth/principal.ts'
 import { limits } from '../../config.ts'
 import { inTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
-import { fecFileStem } from '../../formats/fec/lines/file-stem.ts'
+import { fecFileStem } from '../../formats/fec/lines/standard-columns.ts'
 import { named } from '../../formats/items/values.ts'
 import { decimal } from '../../formats/minor-units.ts'
 import { endingOfKey } from '../../jobs/file-key.ts'
@@ -14,8 +14,8 @@ import { identityOf, reasonWithExpiry, setOfIds, statusOf } from '../../jobs/job
 import type { ExportView } from '../../jobs/jobs.sql.ts'
 import { insertExport, readExport, readLatest, retireAfterAnHour } from '../../jobs/jobs.sql.ts'
 import { type FolderCall, folderRoute, inJson } from '../route.ts'
-import { findSelected } from './find-selected.ts'
 import { type FullExportQuery, fullExportQuery, statusQuery } from './full-export-query.ts'
+import { findSelected } from './movements-query.ts'
 
 const ExportJob = named('ExportJob', {
   id: z.string().openapi({ example: `export_${'0'.repeat(32)}` }),

@@ -3,8 +3,11 @@
  * and of balances (docs/spec/exports.md#balance), and their conversion to a selection.
  */
 import { z } from '@hono/zod-openapi'
+import type { Pool } from 'pg'
 import type { Issue } from '../../../packages/contract/src/error-codes.ts'
-import { readId } from '../../db/id.ts'
+import { readId } from '../../db/literal.ts'
+import { AppError } from '../../errors.ts'
+import { readSelected, type Selected } from '../../exports/read/selected.sql.ts'
 import type { Selection } from '../../exports/selection.ts'
 import { sourceCodes } from '../../formats/items/entry.ts'
 import { merged } from '../../ledger/changes/entry-ranges.ts'
@@ -20,7 +23,6 @@ import {
   version,
   wait,
 } from '../query.ts'
-import { periodIssues } from './period-query.ts'
 
 /** Longer periods are refused: partners pull one year at a time. */
 const periodMonthsMax = 12
@@ -207,4 +209,78 @@ export function selectionOf(
     journalIds: [...new Set(journalIds ?? [])].sort(),
     timeZone,
   }
+}
+
+/** Checks the parameters that name a fiscal year or a period. */
+
+/**
+ * Problems of idExercice, startDate and endDate together. The schema of each checks it alone. Periods of `monthsMax`
+ * calendar months or more are refused. If `isRequired`, a fiscal year or a period must be given.
+ * @param rule its `ofPeriod` are parameters of a period, which cannot be combined with a fiscal year
+ */
+export function periodIssues(
+  query: object,
+  rule: { monthsMax: number; isRequired: boolean; ofPeriod: readonly string[] },
+): Issue[] {
+  const { monthsMax, isRequired, ofPeriod } = rule
+  const given = query as Readonly<Record<string, unknown>>
+  const { idExercice, startDate, endDate } = given
+  if (idExercice !== undefined)
+    return ofPeriod
+      .filter((parameter) => given[parameter] !== undefined)
+      .map((parameter) => ({ parameter, message: 'cannot be combined with idExercice' }))
+  if (startDate === undefined && endDate === undefined)
+    return isRequired
+      ? [{ parameter: 'idExercice', message: 'is required, or startDate and endDate together' }]
+      : []
+  if (startDate === undefined) return [{ parameter: 'startDate', message: 'is required with endDate' }]
+  if (endDate === undefined) return [{ parameter: 'endDate', message: 'is required with startDate' }]
+  const [start, end] = [date.safeParse(startDate), date.safeParse(endDate)]
+  if (!start.success || !end.success) return []
+  if (end.data < start.data) return [{ parameter: 'endDate', message: 'must not be before startDate' }]
+  if (spansMonths(start.data, end.data, monthsMax))
+    return [{ parameter: 'endDate', message: `must be less than ${monthsMax} months after startDate` }]
+  return []
+}
+
+/**
+ * True if `end` is `months` calendar months or more after `start`: 2024-01-01 to 2024-12-31 is not 12 months. A day
+ * that the month of `end` lacks counts as its last: 2024-02-29 to 2025-02-28 is 12 months.
+ */
+function spansMonths(start: string, end: string, months: number): boolean {
+  const [startYear, startMonth, startDay] = partsOf(start)
+  const [endYear, endMonth, endDay] = partsOf(end)
+  const apart = 12 * (endYear - startYear) + endMonth - startMonth
+  return apart > months || (apart === months && endDay >= Math.min(startDay, lastDayOf(endYear, endMonth)))
+}
+
+function partsOf(date: string): [year: number, month: number, day: number] {
+  return date.split('-').map(Number) as [number, number, number]
+}
+
+function lastDayOf(year: number, month: number): number {
+  // Leap years repeat every 400 years; Date reads years below 100 as 19xx.
+  return new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate()
+}
+
+/**
+ * Looks up the selection; every id in it must exist.
+ * @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND, ERR-JOURNAL-NOT-FOUND
+ */
+export async function findSelected(
+  database: Pool,
+  selection: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds' | 'timeZone'>,
+  since?: string,
+): Promise<Selected> {
+  const { exerciceId, journalIds } = selection
+  const selected = await readSelected(database, selection, since)
+  if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')
+  if (exerciceId !== undefined && !selected.period) throw new AppError('ERR-EXERCICE-NOT-FOUND')
+  const unknownIds = journalIds.filter((id) => !selected.journalIds.includes(id))
+  if (unknownIds.length > 0) {
+    throw new AppError('ERR-JOURNAL-NOT-FOUND', {
+      message: `Not journals of this folder: ${unknownIds.join(', ')}`,
+    })
+  }
+  return selected
 }

@@ -8,8 +8,8 @@ import type { Pool } from 'pg'
 import { blocksText, headOf, isKept } from '../../exports/blocks/block.ts'
 import { askForBlocks } from '../../exports/blocks/kept-blocks.sql.ts'
 import type { Selected } from '../../exports/read/selected.sql.ts'
-import { changesLine } from '../../exports/run/changes-line.ts'
 import type { ExportTask } from '../../exports/run/task.ts'
+import { changesLine } from '../../exports/run/task.ts'
 import { type SelectedItems, type Selection, selectionTag } from '../../exports/selection.ts'
 import { streamedForms } from '../../formats/file-formats.ts'
 import { AccountBalance } from '../../formats/items/accounts/balance.ts'
@@ -21,9 +21,15 @@ import { conditionalRequest, digestHeader } from '../schemas/answer-headers.ts'
 import { Block, ChangesLine } from '../schemas/changes-schema.ts'
 import { conditionalAnswers } from '../schemas/streamed-answers.ts'
 import { type KnownAnswer, streamExport } from '../stream/stream-export.ts'
-import { findSelected } from './find-selected.ts'
 import type { BalanceQuery, BlocksQuery, EntriesQuery, MovementsQuery } from './movements-query.ts'
-import { balanceQuery, blocksQuery, entriesQuery, movementsQuery, selectionOf } from './movements-query.ts'
+import {
+  balanceQuery,
+  blocksQuery,
+  entriesQuery,
+  findSelected,
+  movementsQuery,
+  selectionOf,
+} from './movements-query.ts'
 
 function selectedRoute(
   what: SelectedItems,

@@ -3,7 +3,7 @@ import { idSchema, rangeSchema } from '../query.ts'
 
 const cursor = z.string().openapi({ example: '4711.1.jWShZ-gx.EeSGmSmtIuJfr19E1z0hHo' })
 
-/** The first line of an answer to `since`; `exports/run/changes-line.ts` writes it. */
+/** The first line of an answer to `since`; `exports/run/task.ts` writes it. */
 export const ChangesLine = z
   .object({
     since: cursor.openapi({ description: 'As in the request' }),

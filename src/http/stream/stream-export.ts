@@ -5,23 +5,22 @@
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
-import type { AnswerFacts } from '../../audit/answer-facts.ts'
+import type { AnswerFacts } from '../../audit/audit-trail.ts'
 import { AppError } from '../../errors.ts'
 import { type Block, type BlocksHead, isKept } from '../../exports/blocks/block.ts'
 import { keepBlocks } from '../../exports/blocks/kept-blocks.sql.ts'
-import { compressWhole } from '../../exports/compressor.ts'
+import { compressWhole } from '../../exports/chunks.ts'
 import type { LedgersTask } from '../../exports/run/ledgers/task.ts'
 import { type ExportReader, startExport } from '../../exports/run/start.ts'
 import type { Encoding, ExportHead, ExportSummary, ExportTask } from '../../exports/run/task.ts'
-import { tagOf } from '../../exports/tag.ts'
+import { tagOf } from '../../exports/selection.ts'
 import { mediaTypes } from '../../formats/file-formats.ts'
 import { attachment } from '../../store/attachment.ts'
+import type { ExportOutcome } from '../../telemetry/metrics.ts'
 import { etagOf, holdsEtag, namesSelection, wantsSha256 } from '../representation.ts'
 import type { Edge } from '../route.ts'
 import type { Services } from '../services.ts'
-import { type ExportReport, reportExport } from './report-export.ts'
 import type { RunningStream } from './running-streams.ts'
-import { type BodySource, streamBody } from './stream-body.ts'
 
 export interface StreamedExport {
   /** The task of the thread. */
@@ -276,5 +275,101 @@ function keep(
   if (!('selection' in task) || !isKept(task.selection) || cursor === undefined) return
   keepBlocks(database, task.selection, cursor, { blocks, tables: undefined }).catch((error: unknown) =>
     log('blocks.notKept', { requestId: c.get('requestId'), error }),
+  )
+}
+
+/** Tells telemetry how a streamed export ended, once, whatever ends it. */
+export interface ExportReport {
+  /** Only the first call counts. @param summary of one that was sent whole */
+  ended(outcome: ExportOutcome, summary?: ExportSummary): void
+  /** Before the first byte. What is wrong with the request is no failure of the export. */
+  refused(error: unknown): void
+}
+
+export function reportExport(
+  c: Context<Edge>,
+  { telemetry }: Pick<Services, 'telemetry'>,
+  task: Pick<ExportTask | LedgersTask, 'what' | 'form'>,
+): ExportReport {
+  const startedAt = Date.now()
+  let isOver = false
+  const ended: ExportReport['ended'] = (outcome, summary) => {
+    if (isOver) return
+    isOver = true
+    telemetry.exportEnded({
+      kind: 'since' in task && task.since !== undefined ? 'changes' : task.what,
+      format: task.form,
+      outcome,
+      rows: summary?.rows ?? 0,
+      bytes: summary?.bytes ?? 0,
+      startedAt,
+      facts: summary?.facts,
+      trace: c.get('telemetry').trace,
+      requestId: c.get('requestId'),
+    })
+  }
+  const { outgoing } = c.env
+  outgoing.once('close', () => ended('left'))
+  return {
+    ended,
+    refused: (error) => {
+      if (error instanceof AppError && error.status < 500) isOver = true
+      else ended('failed')
+    },
+  }
+}
+
+/** The body of a streamed answer, read from an export or a file. */
+
+export interface BodySource {
+  /** Undefined at the end. */
+  read(): Promise<Uint8Array | undefined>
+  /** The kernel has these bytes, so their buffer may be reused. */
+  recycle?(bytes: Uint8Array): void
+  /** Everything is read and the answer has not ended yet: the time to add trailers. */
+  ended?(): void
+  /** The client has stopped reading. */
+  cancel(): void
+}
+
+/**
+ * Pull only: the socket requests each chunk.
+ *
+ * All failures are treated the same way: the connection is destroyed before the last byte, so that a partial body
+ * never looks complete, and one line is logged. `pull()` throws nothing: the adapter would print the error among the
+ * log lines and write it into the body. A client that disconnects is not a failure.
+ */
+export function streamBody(
+  c: Context<Edge>,
+  { log }: Pick<Services, 'log'>,
+  broken: 'stream.broken' | 'file.broken',
+  source: BodySource,
+): ReadableStream<Uint8Array> {
+  const { outgoing } = c.env
+  const facts = c.get('audited')
+  const sent: Uint8Array[] = []
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          // The answer has begun and its write buffer is empty: the kernel has all chunks before.
+          if (outgoing.headersSent && outgoing.writableLength === 0)
+            for (const chunk of sent.splice(0)) source.recycle?.(chunk)
+          const chunk = await source.read()
+          if (chunk) {
+            if (facts) facts.bytes = (facts.bytes ?? 0) + chunk.length
+            sent.push(chunk)
+            return controller.enqueue(chunk)
+          }
+          source.ended?.()
+          controller.close()
+        } catch (error) {
+          if (!outgoing.destroyed) log(broken, { requestId: c.get('requestId'), error })
+          outgoing.destroy()
+        }
+      },
+      cancel: () => source.cancel(),
+    },
+    { highWaterMark: 0 },
   )
 }

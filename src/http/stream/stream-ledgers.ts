@@ -1,7 +1,7 @@
 /** Answers with many ledgers that a thread sends, and records each of them for the audit. */
 import type { Context } from 'hono'
 import { errorCodes } from '../../../packages/contract/src/error-codes.ts'
-import { answeredRequest } from '../../audit/answer-facts.ts'
+import { answeredRequest } from '../../audit/audit-trail.ts'
 import { keepBlocks } from '../../exports/blocks/kept-blocks.sql.ts'
 import type { EndedLedger, LedgersTask, NextLedger } from '../../exports/run/ledgers/task.ts'
 import { startLedgers } from '../../exports/run/start.ts'
@@ -9,9 +9,7 @@ import { wholeFolder } from '../../exports/selection.ts'
 import { mediaTypes } from '../../formats/file-formats.ts'
 import type { Edge } from '../route.ts'
 import type { Services } from '../services.ts'
-import { reportExport } from './report-export.ts'
-import { type BodySource, streamBody } from './stream-body.ts'
-import { caching, listStream, sourceOf } from './stream-export.ts'
+import { type BodySource, caching, listStream, reportExport, sourceOf, streamBody } from './stream-export.ts'
 
 /** @param next the ledger that the thread sends next */
 export async function streamLedgers(

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import { idLiteral, textLiteral } from '../../db/literal.ts'
-import { formatRevisions } from '../../formats/mad/revisions.ts'
+import { formatRevisions } from '../../formats/file-formats.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import type { CursorRefusal } from './refuse.ts'
 

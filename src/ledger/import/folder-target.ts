@@ -1,7 +1,7 @@
 /** The folder that an import fills: an existing one, or a new one in a tenant of its own. */
 import type { ClientBase } from 'pg'
 import { printable } from '../../../packages/terminal/src/printable.ts'
-import { isId } from '../../db/id.ts'
+import { isId } from '../../db/literal.ts'
 import type { FolderContent } from '../../formats/items/accounting-folder.ts'
 import type { IdSource } from '../ids.ts'
 import { createFirm, createFolder, createSchema, type FolderTarget, lockFolder } from '../tenants.sql.ts'

@@ -15,12 +15,10 @@ import { AnalyticalAxe, axisRow, type FileAxis, sectionRows } from '../../format
 import { Bank, bankRow, type FileBank } from '../../formats/items/bank.ts'
 import { Exercice, exerciceRow, type FileExercice, monthsOf } from '../../formats/items/exercice.ts'
 import { type FileJournal, Journal, journalRow, journalTypeLabels } from '../../formats/items/journal.ts'
-import { type FilePayment, Payment, paymentRow } from '../../formats/items/payment.ts'
+import { type FilePayment, Payment, paymentMode, paymentRow } from '../../formats/items/payment.ts'
 import { text } from '../../formats/items/values.ts'
 import { type FileItem, pathOf } from '../../formats/mad/read/json-items.ts'
-import { FileProblems } from '../../formats/mad/read/problems.ts'
-import { readItem } from '../../formats/mad/read/read-item.ts'
-import { paymentMode } from '../../formats/payment.ts'
+import { FileProblems, readItem } from '../../formats/mad/read/read-item.ts'
 import type { Books, IdTable } from '../import/books.ts'
 
 /** The rest tells of the export, not of the ledger. */

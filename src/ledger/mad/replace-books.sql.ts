@@ -4,8 +4,8 @@
  */
 
 import type { ClientBase } from 'pg'
+import { paymentModes, shownPaymentCode } from '../../formats/items/payment.ts'
 import { columnName } from '../../formats/items/table.ts'
-import { paymentModes, shownPaymentCode } from '../../formats/payment.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import {
   type BookTable,

@@ -1,9 +1,9 @@
 /** What the entries of a TRA file refer to, as rows whose ids are codes of the file. */
 
-import { accountNumber, partyKind } from '../../formats/party-kind.ts'
-import { paymentModes } from '../../formats/payment.ts'
-import { journalTypeOf } from '../../formats/tra/accounts/nature.ts'
+import { accountNumber, partyKind } from '../../formats/items/accounts/party.ts'
+import { paymentModes } from '../../formats/items/payment.ts'
 import type { TraLine } from '../../formats/tra/check/parse.ts'
+import { journalTypeOf } from '../../formats/tra/third-parties.ts'
 import { type FecAccount, isRenumbered, numberAccounts } from '../fec/survey/accounts.ts'
 import type { Books } from '../import/books.ts'
 import { addressOf, axesOf, exercicesOf, isSiren, type TraParameters, textOf } from './parameters.ts'

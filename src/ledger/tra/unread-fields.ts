@@ -1,7 +1,6 @@
 /** Counts what a TRA file has and an import leaves out. */
 import type { TraLine } from '../../formats/tra/check/parse.ts'
-import { noDay } from '../../formats/tra/layouts/fixed-width.ts'
-import { layouts, type TraField, type TraLayout } from '../../formats/tra/layouts/layouts.ts'
+import { layouts, noDay, type TraField, type TraLayout } from '../../formats/tra/layouts.ts'
 
 /** Exports fill the fields that have a source; an import reads these and no others. */
 const unreadFields = new Map<TraLayout, TraField[]>(

@@ -1,14 +1,15 @@
 /** Cutting lines into blocks: their sizes, which ones are kept, and their digests against a plain implementation. */
 import { describe, expect, test } from 'vitest'
 import { Random } from '../../../packages/sample/src/made-up/random.ts'
-import { type Block, blocksText } from '../../../src/exports/blocks/block.ts'
-import { BlockCutter } from '../../../src/exports/blocks/block-cutter.ts'
 import {
+  type Block,
+  blocksText,
   changedSegments,
   type FormerBlock,
   markChanged,
   noBlocks,
-} from '../../../src/exports/blocks/former-blocks.ts'
+} from '../../../src/exports/blocks/block.ts'
+import { BlockCutter } from '../../../src/exports/blocks/block-cutter.ts'
 import type { EntryRange } from '../../../src/ledger/changes/entry-ranges.ts'
 import { checkBounds, plainBlocks } from '../../support/ledgers/plain-blocks.ts'
 

@@ -13,17 +13,11 @@ import {
   wholeTables,
 } from '../../../packages/contract/src/ledger-tables.ts'
 import { findEntrySpans, ofFile } from '../../../src/exports/read/movements.sql.ts'
-import {
-  beginLookUps,
-  copyEntriesOf,
-  copyMovementsOf,
-} from '../../../src/exports/read/ranges/copy-ranges.sql.ts'
 import { openSnapshot } from '../../../src/exports/read/snapshot.ts'
-import { Tally } from '../../../src/exports/render/count-chunks.ts'
 import { readLedgerRows } from '../../../src/exports/render/ledger-rows.ts'
-import { renderLines, renderSegments } from '../../../src/exports/render/render-lines.ts'
+import { renderRanges, renderSegments, Tally } from '../../../src/exports/render/render-rows.ts'
 import { wholeFolder } from '../../../src/exports/selection.ts'
-import { UnsupportedByFormat } from '../../../src/formats/unsupported.ts'
+import { UnsupportedByFormat } from '../../../src/formats/file-formats.ts'
 import type { EntryRange } from '../../../src/ledger/changes/entry-ranges.ts'
 import { copyLate } from '../../support/fixtures/copy-late.ts'
 import { addHostileTexts } from '../../support/fixtures/hostile-texts.ts'
@@ -90,19 +84,12 @@ async function linesOf(
     if (name !== 'movements') return await copyLate(rows.table(name, plainBuffer(4096)))
     const resolved = ofFile(wholeFolder(key, timeZone))
     const format = await rows.movements()
-    const parts = [plainBuffer(4096), new Tally()] as const
+    const rendering = { buffer: plainBuffer(4096), tally: new Tally() }
     if (!range) {
       const spans = await findEntrySpans(snapshot.second, resolved)
-      return await copyLate(renderSegments(snapshot, resolved, spans, format, ...parts))
+      return await copyLate(renderSegments(snapshot, resolved, spans, format, rendering))
     }
-    await Promise.all([snapshot.first, snapshot.second].map(beginLookUps))
-    const ranges = [range]
-    const statements = {
-      entries: copyEntriesOf(ranges, resolved, format.entryColumns),
-      movements: copyMovementsOf(ranges, resolved, format.movementColumns),
-      order: 'ascending',
-    } as const
-    return await copyLate(renderLines(snapshot, statements, format, ...parts))
+    return await copyLate(renderRanges(snapshot, resolved, [range], format, rendering))
   } finally {
     await snapshot.close(new Error('closed by the test'))
   }
@@ -303,7 +290,10 @@ test('the accounts of their table serve the movements, too', async () => {
   const resolved = ofFile(wholeFolder({ schemaId, folderId }, timeZone))
   const format = await rows.movements()
   const spans = await findEntrySpans(snapshot.second, resolved)
-  const chunks = renderSegments(snapshot, resolved, spans, format, plainBuffer(), new Tally())
+  const chunks = renderSegments(snapshot, resolved, spans, format, {
+    buffer: plainBuffer(),
+    tally: new Tally(),
+  })
   expect(Buffer.concat(await copyLate(chunks)).equals(alone)).toBe(true)
   await snapshot.close()
 })

@@ -1,7 +1,7 @@
 /** The contents of a Parquet file, read back by DuckDB and compared with the CSV file of the same folder. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { UnsupportedByFormat } from '../../../src/formats/file-formats.ts'
 import { flatColumns } from '../../../src/formats/flat/columns.ts'
-import { UnsupportedByFormat } from '../../../src/formats/unsupported.ts'
 import { flatFile } from '../../support/fixtures/flat-bytes.ts'
 import { addHostileTexts } from '../../support/fixtures/hostile-texts.ts'
 import { askParquet } from '../../support/fixtures/parquet.ts'

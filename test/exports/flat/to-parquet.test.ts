@@ -1,7 +1,7 @@
 /** The process that turns CSV into Parquet, when it, its input or its reader ends too early. */
 import { expect, test } from 'vitest'
-import { ParquetFailure } from '../../../src/exports/render/flat/parquet-failure.ts'
 import { toParquet } from '../../../src/exports/render/flat/to-parquet.ts'
+import { ParquetFailure } from '../../../src/formats/file-formats.ts'
 import { flatColumns } from '../../../src/formats/flat/columns.ts'
 import { askParquet, groupOf, isRunning, parquetWriters } from '../../support/fixtures/parquet.ts'
 import { until } from '../../support/until.ts'

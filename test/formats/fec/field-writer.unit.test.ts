@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { expect, test } from 'vitest'
-import type { Rows } from '../../../src/formats/columns.ts'
 import { type FecFileEncoding, fieldWriter, growthMax } from '../../../src/formats/fec/lines/field-writer.ts'
+import { Rows } from '../../../src/formats/text-bytes.ts'
 import { latin9 } from '../../support/plain/plain-fec-file.ts'
 
 /** A row of one field, as COPY writes a text. */
@@ -12,7 +12,7 @@ function copied(text: string): Rows {
       `\\${({ '\b': 'b', '\f': 'f', '\n': 'n', '\r': 'r', '\t': 't', '\v': 'v' })[character] ?? '\\'}`,
   )
   const bytes = Buffer.from(`${escaped}\t`)
-  return { bytes, view: new DataView(bytes.buffer, bytes.byteOffset), fields: Int32Array.of(0, bytes.length) }
+  return new Rows(bytes, new DataView(bytes.buffer, bytes.byteOffset), Int32Array.of(0, bytes.length))
 }
 
 /** What both ways of writing give, which are the same, between bytes that must stay; and the characters replaced. */

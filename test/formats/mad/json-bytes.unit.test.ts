@@ -1,29 +1,26 @@
 /** JSON written byte by byte, compared with arithmetic and JSON.stringify. */
 
+import { Buffer } from 'node:buffer'
 import { expect, test } from 'vitest'
-import { writeAttachments } from '../../../src/formats/mad/attachments.ts'
-import { writeText, writeDecimal as writeWordDecimal } from '../../../src/formats/mad/json-bytes.ts'
-import { outputOf, pieceOf, writePiece } from '../../../src/formats/mad/words.ts'
-import { writeDecimal } from '../../../src/formats/minor-units.ts'
-import { bytesOf, readId, writeJson } from '../../../src/formats/text-bytes.ts'
-
-const written = (write: (out: Uint8Array, at: number) => number): string => {
-  // Starts inside the buffer, between bytes that must not change.
-  const out = new Uint8Array(2048).fill(0x23)
-  const end = write(out, 5)
-  expect([...out.subarray(0, 5), out[end]]).toEqual([0x23, 0x23, 0x23, 0x23, 0x23, 0x23])
-  return new TextDecoder().decode(out.subarray(5, end))
-}
+import { writeAttachments, writeText } from '../../../src/formats/mad/json-bytes.ts'
+import {
+  outputOf,
+  pieceOf,
+  Rows,
+  writeDecimal,
+  writeJson,
+  writePiece,
+} from '../../../src/formats/text-bytes.ts'
 
 /** A row of one field, between bytes that do not belong to it. */
 const rowOf = (text: string) => {
-  const bytes = bytesOf(`x${text}"\\"\\"\\"\\`)
+  const bytes = Buffer.from(`x${text}"\\"\\"\\"\\`)
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
-  return { bytes, view, fields: Int32Array.of(1, bytes.length - 7) }
+  return new Rows(bytes, view, Int32Array.of(1, bytes.length - 7))
 }
 
-/** As `written`; what follows the end may change, but for no more than seven bytes. */
-const writtenInWords = (write: (out: ReturnType<typeof outputOf>, at: number) => number): string => {
+/** Starts inside the buffer, between bytes that must not change, except seven after the end. */
+const written = (write: (out: ReturnType<typeof outputOf>, at: number) => number): string => {
   const out = outputOf(new Uint8Array(2048).fill(0x23))
   const end = write(out, 5)
   expect([...out.bytes.subarray(0, 5), out.bytes[end + 7]]).toEqual([0x23, 0x23, 0x23, 0x23, 0x23, 0x23])
@@ -31,8 +28,8 @@ const writtenInWords = (write: (out: ReturnType<typeof outputOf>, at: number) =>
 }
 
 const decimal = (units: bigint, decimals: number): string => {
-  const bytes = bytesOf(`7${units}7`)
-  return written((out, at) => writeDecimal(out, at, bytes, 1, bytes.length - 1, decimals))
+  const row = rowOf(String(units))
+  return written((out, at) => writeDecimal(out, at, row, row.start(0), row.end(0), decimals))
 }
 
 /** By integer arithmetic: the quotient, and the remainder without trailing zeros. */
@@ -52,16 +49,7 @@ test('a decimal is exact at any size', () => {
   const near = [...edges, ...powers].flatMap((value) => [value - 1n, value, value + 1n])
   for (const size of [...small, ...near, ...near.map((value) => value * 3n)])
     for (const units of [size, -size])
-      for (const decimals of [2, 4] as const) {
-        const expected = expectedDecimal(units, decimals)
-        expect(decimal(units, decimals)).toBe(expected)
-        const row = rowOf(String(units))
-        const [start, next] = row.fields
-        const inWords = writtenInWords((out, at) =>
-          writeWordDecimal(out, at, row, start!, next! - 1, decimals),
-        )
-        expect(inWords).toBe(expected)
-      }
+      for (const decimals of [2, 4]) expect(decimal(units, decimals)).toBe(expectedDecimal(units, decimals))
 })
 
 test('a decimal is a JSON number without superfluous digits', () => {
@@ -109,9 +97,7 @@ test('every character, alone and among others, is written as JSON.stringify does
   ]
   for (const sign of signs)
     for (const text of [sign, `a${sign}`, `${sign}b`, `é${sign}${sign}中`])
-      expect(writtenInWords((out, at) => writeText(out, at, rowOf(copied(text)), 0))).toBe(
-        JSON.stringify(text),
-      )
+      expect(written((out, at) => writeText(out, at, rowOf(copied(text)), 0))).toBe(JSON.stringify(text))
 })
 
 test('what must be escaped is found at every position of a text of any length', () => {
@@ -137,9 +123,7 @@ test('what must be escaped is found at every position of a text of any length', 
     for (let place = 0; place <= length; place++)
       for (const sign of signs) {
         const text = `${'~'.repeat(place)}${sign}${'é'.repeat(length - place)}`
-        expect(writtenInWords((out, at) => writeText(out, at, rowOf(copied(text)), 0))).toBe(
-          JSON.stringify(text),
-        )
+        expect(written((out, at) => writeText(out, at, rowOf(copied(text)), 0))).toBe(JSON.stringify(text))
       }
 })
 
@@ -148,7 +132,7 @@ test('a piece of any length is written whole', () => {
     const text = Array.from({ length }, (_, i) => String.fromCharCode(0x30 + ((i * 7 + length) % 64))).join(
       '',
     )
-    expect(writtenInWords((out, at) => writePiece(out, at, pieceOf(text)))).toBe(text)
+    expect(written((out, at) => writePiece(out, at, pieceOf(text)))).toBe(text)
   }
 })
 
@@ -170,34 +154,30 @@ test('JSON keeps its strings and digits, and loses the blanks between its tokens
       JSON.stringify(text),
       `{${JSON.stringify(text)}: [1,  0.10, ${JSON.stringify(text)}]}`,
     ]) {
-      const bytes = bytesOf(`x${copied(json)}x`)
-      const compact = written((out, at) => writeJson(out, at, bytes, 1, bytes.length - 1))
+      const row = rowOf(copied(json))
+      const compact = written((out, at) => writeJson(out.bytes, at, row, 0))
       expect(JSON.parse(compact)).toEqual(JSON.parse(json))
       expect(compact).toBe(
         json.startsWith('{') ? `{${JSON.stringify(text)}:[1,0.10,${JSON.stringify(text)}]}` : json,
       )
-      expect(written((out, at) => writeJson(out, at, bytes, 1, bytes.length - 1, true))).toBe(
+      expect(written((out, at) => writeJson(out.bytes, at, row, 0, 'doubled'))).toBe(
         compact.replaceAll('"', '""'),
       )
+      expect(written((out, at) => writeJson(out.bytes, at, row, 0, 'copied'))).toBe(copied(compact))
     }
 })
 
 test('attachments become files with a type, whatever their names and addresses contain', () => {
   for (const name of ['a.pdf', 'a "b": c.pdf', 'back\\slash', '\\"', 'é: {😀}'])
     for (const address of ['https://example.com/1', 'x" : "y', 'C:\\dir\\', '']) {
-      const bytes = bytesOf(
-        `x${copied(`{${JSON.stringify(name)}: ${JSON.stringify(address)}, "z": "https://z"}`)}x`,
-      )
+      const row = rowOf(copied(`{${JSON.stringify(name)}: ${JSON.stringify(address)}, "z": "https://z"}`))
       const files = { [name]: { type: 'URL', value: address }, z: { type: 'URL', value: 'https://z' } }
-      expect(written((out, at) => writeAttachments(out, at, bytes, 1, bytes.length - 1))).toBe(
-        JSON.stringify(files),
-      )
+      expect(written((out, at) => writeAttachments(out, at, row, 0))).toBe(JSON.stringify(files))
     }
 })
 
 test('an id is read from its digits', () => {
   for (const id of ['1', '10', '9007199254740991']) {
-    const bytes = bytesOf(`5${id}5`)
-    expect(readId(bytes, 1, bytes.length - 1)).toBe(Number(id))
+    expect(rowOf(id).id(0)).toBe(Number(id))
   }
 })

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { renderDictionary } from '../../../src/formats/mad/dictionary.ts'
 import { entryColumns } from '../../../src/formats/mad/entry.ts'
 import { MovementRenderer, movementColumns } from '../../../src/formats/mad/movement.ts'
-import { outputOf } from '../../../src/formats/mad/words.ts'
+import { outputOf, Rows } from '../../../src/formats/text-bytes.ts'
 
 const journal = { id: '7', code: 'AC', name: 'Achats "A"', type: 'ACH' }
 const account = { id: '8', number: '401000', name: 'Fournisseurs é😀' }
@@ -33,7 +33,7 @@ function rowOf(columns: readonly string[], values: Record<string, string | null>
   const bytes = Buffer.from(`${texts.join('\t')}\n"\\"\\"\\"`)
   const fields = new Int32Array(columns.length + 1)
   for (const [i, text] of texts.entries()) fields[i + 1] = fields[i]! + Buffer.byteLength(text) + 1
-  return { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.length), fields }
+  return new Rows(bytes, new DataView(bytes.buffer, bytes.byteOffset, bytes.length), fields)
 }
 
 const url = (name: string, value: string) => ({ [name]: { type: 'URL', value } })
@@ -132,9 +132,9 @@ const jsonOf = (chosen: Record<keyof typeof choices, Chosen>, entry?: object) =>
   lettering: chosen.lettering[1],
 })
 
-function written(renderer: MovementRenderer, row: ReturnType<typeof rowOf>): string {
-  const out = outputOf(new Uint8Array(5 + renderer.bytesMax(row, 0)))
-  return Buffer.from(out.bytes.subarray(5, renderer.write(out, 5, row, 0))).toString()
+function written(renderer: MovementRenderer, row: Rows): string {
+  const out = outputOf(new Uint8Array(5 + renderer.bytesMax(row)))
+  return Buffer.from(out.bytes.subarray(5, renderer.write(out, 5, row))).toString()
 }
 
 test('a movement alone, as in a full export', () => {
@@ -202,7 +202,7 @@ test('a movement with its entry', () => {
       },
       attachments: chosen.attachments[1],
     }
-    renderer.setEntry(entryRow, 0)
+    renderer.setEntry(entryRow)
     for (const movement of movements)
       expect(written(renderer, rowOf(movementColumns, rowValues(movement)))).toBe(
         JSON.stringify(jsonOf(movement, entry)),

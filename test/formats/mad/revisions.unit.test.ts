@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { collections } from '../../../src/exports/render/collections.ts'
-import { formatRevisions } from '../../../src/formats/mad/revisions.ts'
+import { formatRevisions } from '../../../src/formats/file-formats.ts'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
 
 const ofCollections = Object.entries(collections).flatMap(([name, { revision }]) =>
@@ -45,7 +45,7 @@ test('the parts cut out of the fixture equal those of its JSON', () => {
 test.each(names)('the revision of %s is recorded with its bytes', (name) => {
   const revision = revisions[name]!
   const bytes = createHash('sha256').update(partsOfFixtures()[name]!).digest('hex')
-  const place = name in collections ? 'src/exports/render/collections.ts' : 'src/formats/mad/revisions.ts'
+  const place = name in collections ? 'src/exports/render/collections.ts' : 'src/formats/file-formats.ts'
   const advice = `raise the revision of ${name} in ${place} and record its bytes, ${bytes}, under it`
   expect(recorded[name]?.[revision], advice).toBe(bytes)
   expect(

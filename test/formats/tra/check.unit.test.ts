@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { checkTra, type TraSummary } from '../../../src/formats/tra/check/check.ts'
-import { fieldOf, layouts, type TraRecord } from '../../../src/formats/tra/layouts/layouts.ts'
+import { fieldOf, layouts, type TraRecord } from '../../../src/formats/tra/layouts.ts'
 import {
   entryWriter,
   purchase,

@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { partyKind } from '../../../src/formats/party-kind.ts'
-import { accountNature, collectiveAccounts, journalNature } from '../../../src/formats/tra/accounts/nature.ts'
-import { type NumberedAccount, thirdParties } from '../../../src/formats/tra/accounts/third-parties.ts'
+import { partyKind } from '../../../src/formats/items/accounts/party.ts'
+import { isPlainLettering, letteringCodes, shortCodes } from '../../../src/formats/tra/codes.ts'
 import { countryCode } from '../../../src/formats/tra/country-code.ts'
-import { isPlainLettering, letteringCodes } from '../../../src/formats/tra/lettering-codes.ts'
-import { shortCodes } from '../../../src/formats/tra/short-codes.ts'
+import {
+  accountNature,
+  collectiveAccounts,
+  journalNature,
+  type NumberedAccount,
+  thirdParties,
+} from '../../../src/formats/tra/third-parties.ts'
 
 const coded = (codes: string[]) => codes.map((code, at) => ({ id: String(1000 + at), code }))
 /** The written code of each, which must not depend on the order of the codes. */
@@ -202,10 +206,10 @@ describe('third parties', () => {
     return { id: number, number, name: 'N', filedNumber, filedName: filedNumber && 'F', auxiliaryNumber }
   }
   const found = (...accounts: NumberedAccount[]) => {
-    const { collectives, of, ofRoots } = thirdParties(accounts)
+    const { collectives, byAccount, ofRoots } = thirdParties(accounts)
     return {
       collectives: collectives.map(({ id, number, name }) => [id, number, name]),
-      of: [...of].map(([id, { code, collective }]) => [id, code, collective]),
+      of: [...byAccount].map(([id, { code, collective }]) => [id, code, collective]),
       ofRoots: [...ofRoots].map(([kind, { number }]) => [kind, number]),
     }
   }

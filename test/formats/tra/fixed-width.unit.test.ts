@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { inUnits } from '../../../src/formats/minor-units.ts'
-import { bareLine, LineWriter, TraOverflow } from '../../../src/formats/tra/layouts/fixed-width.ts'
-import { layouts } from '../../../src/formats/tra/layouts/layouts.ts'
+import { bareLine, LineWriter, layouts, TraOverflow } from '../../../src/formats/tra/layouts.ts'
 
 const text = (line: Buffer) => line.toString('latin1')
 /** Columns of a line, from 1, both inclusive. */

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import columns from '../../../src/formats/tra/columns.json' with { type: 'json' }
-import { fieldOf, layouts, type TraLayout } from '../../../src/formats/tra/layouts/layouts.ts'
+import { fieldOf, layouts, type TraLayout } from '../../../src/formats/tra/layouts.ts'
 
 const all: [string, TraLayout][] = Object.entries(layouts)
 

@@ -4,16 +4,11 @@ import {
   cgnLine,
   createdCgnLine,
   crrLine,
-  jalLine,
-  ribLine,
-  satLine,
-} from '../../../src/formats/tra/accounts/account-records.ts'
-import { collectiveAccounts } from '../../../src/formats/tra/accounts/nature.ts'
-import {
   devLines,
   etbLine,
   exoLine,
   headerLine,
+  jalLine,
   mdpLine,
   mdrLine,
   ps1Line,
@@ -21,8 +16,11 @@ import {
   ps3Line,
   ps5Line,
   regLine,
+  ribLine,
+  satLine,
   tvaLine,
-} from '../../../src/formats/tra/folder-records.ts'
+} from '../../../src/formats/tra/records.ts'
+import { collectiveAccounts } from '../../../src/formats/tra/third-parties.ts'
 import { folder } from '../../support/imports/small-tra.ts'
 
 /** A line with these texts at these columns, from 1, blanks between, ending with the last of them or at `length`. */
@@ -35,11 +33,7 @@ const text = (line: Buffer) => line.toString('latin1')
 const right = (value: string, length: number) => value.padStart(length)
 
 test('HEADER', () => {
-  const line = headerLine({
-    type: 'DOS',
-    generatedAt: '2024-04-02T09:05',
-    firmName: 'Cabinet Lefèvre & Associés',
-  })
+  const line = headerLine('DOS', '2024-04-02T09:05', 'Cabinet Lefèvre & Associés')
   expect(text(line)).toBe(
     laidOut({
       1: '***S5EXPDOSETE',
@@ -73,7 +67,7 @@ test('PS2: lengths within their bounds, five axes', () => {
     { codeLength: 2, defaultSectionCode: 'SIEGE' },
     { codeLength: 9, defaultSectionCode: null },
   ]
-  const line = ps2Line({ generalLength: 20, thirdPartyLength: 0, axes, suspenseAccount: '471000' })
+  const line = ps2Line({ general: 20, thirdParty: 0 }, axes, '471000')
   expect(text(line)).toBe(laidOut({ 1: '***PS2170 60 30 90 30 30 30471000', 113: 'SIEGE' }))
 })
 
@@ -86,7 +80,7 @@ test('PS3 and PS5: the values of the folder', () => {
     laidOut({ 1: '***PS3', 75: 'AN', 84: '411000', 101: '401000' }),
   )
   expect(text(ps3Line(null, new Map()))).toBe('***PS3\r\n')
-  const line = ps5Line({ conversionLossAccount: '476000', conversionGainAccount: '477000', hasAxes: false })
+  const line = ps5Line('476000', '477000', false)
   expect(text(line)).toBe(
     laidOut({
       1: '***PS5EUR2X',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { toWindows1252 } from '../../../src/formats/tra/windows-1252.ts'
+import { toWindows1252 } from '../../../src/formats/single-byte.ts'
 
 const bytes = (text: string) => toWindows1252(text).toString('latin1')
 

@@ -1,8 +1,7 @@
 /** What an import of a TRA file takes, and what it tells. */
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { LineWriter } from '../../../src/formats/tra/layouts/fixed-width.ts'
-import { layouts } from '../../../src/formats/tra/layouts/layouts.ts'
+import { LineWriter, layouts } from '../../../src/formats/tra/layouts.ts'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
 import { traBytes } from '../../support/fixtures/tra-bytes.ts'
 import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'

@@ -1,6 +1,6 @@
 /** A TRA file, imported and exported again, is the same file but for the ids of entries. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { fieldOf, layouts } from '../../../src/formats/tra/layouts/layouts.ts'
+import { fieldOf, layouts } from '../../../src/formats/tra/layouts.ts'
 import { traBytes } from '../../support/fixtures/tra-bytes.ts'
 import { exportedLedgers, exportLedgers } from '../../support/imports/exported-ledgers.ts'
 import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'

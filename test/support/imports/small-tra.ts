@@ -1,20 +1,16 @@
 /** A small valid TRA file, line by line, in which tests plant problems. */
 import type { JournalType } from '../../../src/formats/items/journal.ts'
+import { bareLine, LineWriter, layouts } from '../../../src/formats/tra/layouts.ts'
 import {
   caeLine,
   cgnLine,
   createdCgnLine,
   crrLine,
-  jalLine,
-  ribLine,
-  satLine,
-} from '../../../src/formats/tra/accounts/account-records.ts'
-import { collectiveAccounts } from '../../../src/formats/tra/accounts/nature.ts'
-import {
   devLines,
   etbLine,
   exoLine,
   headerLine,
+  jalLine,
   mdpLine,
   mdrLine,
   ps1Line,
@@ -22,10 +18,11 @@ import {
   ps3Line,
   ps5Line,
   regLine,
+  ribLine,
+  satLine,
   tvaLine,
-} from '../../../src/formats/tra/folder-records.ts'
-import { bareLine, LineWriter } from '../../../src/formats/tra/layouts/fixed-width.ts'
-import { layouts } from '../../../src/formats/tra/layouts/layouts.ts'
+} from '../../../src/formats/tra/records.ts'
+import { collectiveAccounts } from '../../../src/formats/tra/third-parties.ts'
 
 const address = {
   number: '12',
@@ -184,11 +181,11 @@ export const purchase: SmallEntryLine = { account: '607000', debit: 100_000n }
 export function smallParameters(): Buffer[] {
   const axis = { codeLength: 6, defaultSectionCode: 'SIEGE' }
   return [
-    headerLine({ type: 'DOS', generatedAt: '2024-04-02T09:05', firmName: 'Cabinet Lefèvre' }),
+    headerLine('DOS', '2024-04-02T09:05', 'Cabinet Lefèvre'),
     ps1Line(folder),
-    ps2Line({ generalLength: 6, thirdPartyLength: 9, axes: [axis], suspenseAccount: '471000' }),
+    ps2Line({ general: 6, thirdParty: 9 }, [axis], '471000'),
     ps3Line('AN', collectives),
-    ps5Line({ conversionLossAccount: null, conversionGainAccount: null, hasAxes: true }),
+    ps5Line(null, null, true),
     exoLine(exercice, 1),
     bareLine(layouts.SSA),
     etbLine(folder),

@@ -1,4 +1,4 @@
-import type { ChunkBuffer } from '../../../src/exports/chunk-buffer.ts'
+import type { ChunkBuffer } from '../../../src/exports/chunks.ts'
 
 /** A new buffer for each chunk. @param chunkBytes maximum size of a chunk that holds several items */
 export function plainBuffer(chunkBytes = 256 * 1024): ChunkBuffer {

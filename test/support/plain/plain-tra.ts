@@ -5,8 +5,7 @@
  * records depend only on the folder and are in `fixtures/`.
  */
 import type pg from 'pg'
-import { letteringCodes } from '../../../src/formats/tra/lettering-codes.ts'
-import { shortCodes } from '../../../src/formats/tra/short-codes.ts'
+import { letteringCodes, shortCodes } from '../../../src/formats/tra/codes.ts'
 import type { Chosen } from '../fixtures/tra-bytes.ts'
 import {
   amount,

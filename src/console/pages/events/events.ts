@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import { readId } from '../../../db/id.ts'
+import { readId } from '../../../db/literal.ts'
 import { eventKinds } from '../../../events/kinds.ts'
 import { eventList } from '../../../lists/events.ts'
 import { choiceFilter, type Filter, listPage } from '../parts/list-page.ts'

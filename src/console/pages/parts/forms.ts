@@ -7,7 +7,7 @@
 import { randomUUID } from 'node:crypto'
 import { html } from 'hono/html'
 import { Refused } from '../../../acts/act.ts'
-import { readId } from '../../../db/id.ts'
+import { readId } from '../../../db/literal.ts'
 import { AppError } from '../../../errors.ts'
 import { form } from '../../elements.ts'
 import { type Action, type Html, type PageContext, Refusal } from '../../page.ts'

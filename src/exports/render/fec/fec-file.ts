@@ -2,11 +2,13 @@
  * The bytes of a FEC (docs/spec/fec.md): the lines of one exercice by two COPY streams. Memory does not grow with the
  * lines, except for the dictionary of what they refer to.
  */
+
 import { strict as assert } from 'node:assert'
 import { renderFecDictionary } from '../../../formats/fec/lines/dictionary.ts'
-import { FecLines, fecEntryColumns, fecMovementColumns } from '../../../formats/fec/lines/fec-lines.ts'
+import { FecLines } from '../../../formats/fec/lines/fec-lines.ts'
 import { fieldWriter } from '../../../formats/fec/lines/field-writer.ts'
-import { UnsupportedByFormat } from '../../../formats/unsupported.ts'
+import { UnsupportedByFormat } from '../../../formats/file-formats.ts'
+import type { Chunks } from '../../chunks.ts'
 import {
   copyFecEntries,
   copyFecMovements,
@@ -16,15 +18,14 @@ import {
 } from '../../read/fec-file.sql.ts'
 import type { Snapshot } from '../../read/snapshot.ts'
 import type { Selection } from '../../selection.ts'
-import type { Tally } from '../count-chunks.ts'
-import type { FileOptions } from '../file-options.ts'
-import { type LineFormat, renderLines } from '../render-lines.ts'
+import type { FileOptions, Tally } from '../render-rows.ts'
+import { renderRows } from '../render-rows.ts'
 
 export async function* renderFecFile(
   { first, second }: Snapshot,
   { selection, encoding, columns, buffer, noted }: FileOptions,
   tally: Tally,
-): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+): Chunks {
   const key = exerciceOf(selection)
   const [exercice, rows] = await Promise.all([readFecExercice(second, key), readFecDictionary(first, key)])
   if (!exercice) throw new UnsupportedByFormat(`The exercice ${key.exerciceId} is no longer in the folder`)
@@ -38,13 +39,7 @@ export async function* renderFecFile(
     movements: copyFecMovements(key, order),
     order: order === 'ids' ? 'ascending' : 'same',
   } as const
-  const format: LineFormat = {
-    entryColumns: fecEntryColumns,
-    movementColumns: fecMovementColumns,
-    lines,
-    setEntry: (rows, base) => void lines.setEntry(rows, base),
-  }
-  yield* renderLines({ first, second }, statements, format, buffer, tally)
+  yield* renderRows({ first, second }, statements, lines, { buffer, tally })
   noted({
     drafts,
     outsideBooks,

@@ -2,8 +2,7 @@
  * The statement that turns our CSV on standard input into Parquet on standard output, for DuckDB. Columns are read as
  * declared, never guessed; an unquoted empty field is null, a quoted one an empty text.
  */
-import { flatColumns, sharesType } from '../../../formats/flat/columns.ts'
-import { parquetRowBytesMax } from '../../../formats/flat/row-limits.ts'
+import { flatColumns, parquetRowBytesMax, sharesType } from '../../../formats/flat/columns.ts'
 
 /**
  * With one thread, rows stay in their order without DuckDB being told to keep it: then groups can be limited in bytes.

@@ -6,12 +6,14 @@
  * Node gives its children, so a shell puts a `cat` on either side. Nothing is on disk, so a kill leaves nothing there.
  * If the service is killed, input and output of the three processes end, and they do.
  */
+
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { getCompileCacheDir } from 'node:module'
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { ParquetFailure } from './parquet-failure.ts'
+import { ParquetFailure } from '../../../formats/file-formats.ts'
+import type { Chunks } from '../../chunks.ts'
 
 const program = fileURLToPath(new URL('../../../write-parquet.ts', import.meta.url))
 
@@ -40,7 +42,7 @@ export async function* toParquet(
   csv: AsyncIterable<Uint8Array>,
   rows: () => number,
   stopped?: AbortSignal,
-): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+): Chunks {
   const child = startProcess()
   let failure: unknown
   let isSent = false

@@ -3,35 +3,24 @@
 import type { Buffer } from 'node:buffer'
 import type pg from 'pg'
 import { AppError } from '../../../errors.ts'
-import type { FolderView } from '../../../formats/items/accounting-folder.ts'
+import { UnsupportedByFormat } from '../../../formats/file-formats.ts'
 import type { AccountView } from '../../../formats/items/accounts/account.ts'
-import type { VatCodeView } from '../../../formats/items/accounts/vat.ts'
-import type { AxisView } from '../../../formats/items/axis.ts'
-import type { ExerciceView } from '../../../formats/items/exercice.ts'
-import type { JournalView } from '../../../formats/items/journal.ts'
-import type { PaymentView } from '../../../formats/items/payment.ts'
-import { partyKind } from '../../../formats/party-kind.ts'
-import { paymentMode } from '../../../formats/payment.ts'
+import { partyKind } from '../../../formats/items/accounts/party.ts'
+import { paymentMode } from '../../../formats/items/payment.ts'
+import { longestOf } from '../../../formats/text-bytes.ts'
+import { shortCodes } from '../../../formats/tra/codes.ts'
+import { bareLine, layouts, type TraRecord } from '../../../formats/tra/layouts.ts'
 import {
+  axesMax,
   caeLine,
   cgnLine,
   createdCgnLine,
   crrLine,
-  jalLine,
-  ribLine,
-  satLine,
-} from '../../../formats/tra/accounts/account-records.ts'
-import {
-  type NumberedAccount,
-  type ThirdParties,
-  thirdParties,
-} from '../../../formats/tra/accounts/third-parties.ts'
-import {
-  axesMax,
   devLines,
   etbLine,
   exoLine,
   headerLine,
+  jalLine,
   mdpLine,
   mdrLine,
   ps1Line,
@@ -39,12 +28,11 @@ import {
   ps3Line,
   ps5Line,
   regLine,
+  ribLine,
+  satLine,
   tvaLine,
-} from '../../../formats/tra/folder-records.ts'
-import { bareLine } from '../../../formats/tra/layouts/fixed-width.ts'
-import { layouts, type TraRecord } from '../../../formats/tra/layouts/layouts.ts'
-import { shortCodes } from '../../../formats/tra/short-codes.ts'
-import { UnsupportedByFormat } from '../../../formats/unsupported.ts'
+} from '../../../formats/tra/records.ts'
+import { thirdParties } from '../../../formats/tra/third-parties.ts'
 import {
   readAccounts,
   readAxes,
@@ -54,7 +42,6 @@ import {
   readJournals,
   readPayments,
 } from '../../../ledger/collections.sql.ts'
-import { minuteIn } from '../../read/day.ts'
 import type { ResolvedSelection } from '../../read/movements.sql.ts'
 import {
   findForeignCurrencies,
@@ -63,35 +50,15 @@ import {
   readKeeping,
   readVatCodes,
 } from '../../read/tra-file.sql.ts'
-import { isWholeFolder, type Selection } from '../../selection.ts'
-
-/** The source of parameter records and entry lines that is kept in memory: a folder has few of each. */
-export interface TraFolder {
-  selection: Selection
-  folder: FolderView
-  firmName: string
-  accounts: NumberedAccount[]
-  parties: ThirdParties
-  journals: JournalView[]
-  /** Codes of three characters, by id. */
-  journalCodes: Map<string, string>
-  payments: PaymentView[]
-  /** In the order of their ids. */
-  axes: AxisView[]
-  /** Codes as written in the file, by id. */
-  sectionCodes: Map<string, string>
-  /** Oldest first. */
-  exercices: ExerciceView[]
-  vatCodes: VatCodeView[]
-  /** Price of one unit in euro, by currency. */
-  currencies: Map<string, string>
-}
+import { isWholeFolder } from '../../selection.ts'
+import { minuteIn } from '../collections.ts'
 
 /**
+ * The source of parameter records and entry lines that is kept in memory: a folder has few of each.
  * @throws {AppError} ERR-FOLDER-NOT-FOUND
  * @throws {UnsupportedByFormat} if the books are not kept in euro
  */
-export async function readTraFolder(client: pg.ClientBase, resolved: ResolvedSelection): Promise<TraFolder> {
+export async function readTraFolder(client: pg.ClientBase, resolved: ResolvedSelection) {
   const { selection } = resolved
   const folder = await readFolder(client, selection)
   const keeping = await readKeeping(client, selection)
@@ -111,15 +78,22 @@ export async function readTraFolder(client: pg.ClientBase, resolved: ResolvedSel
     accounts,
     parties: thirdParties(accounts),
     journals,
+    /** Codes of three characters, by id. */
     journalCodes: shortCodes(journals, 'JAL'),
     payments: await all(readPayments(client, selection)),
+    /** In the order of their ids. */
     axes,
+    /** Codes as written in the file, by id. */
     sectionCodes: new Map(axes.slice(0, axesMax).flatMap(({ sections }) => [...shortCodes(sections, 'SAT')])),
+    /** Oldest first. */
     exercices: await all(readExercices(client, selection, selection.timeZone)),
     vatCodes: await readVatCodes(client, selection),
+    /** Price of one unit in euro, by currency. */
     currencies: new Map(currencies.map(({ code, rate }) => [code, rate])),
   }
 }
+
+type TraFolder = Awaited<ReturnType<typeof readTraFolder>>
 
 async function all<Row>(batches: AsyncIterable<Row[]>): Promise<Row[]> {
   return (await Array.fromAsync(batches)).flat()
@@ -138,24 +112,20 @@ type ParameterRecord = Exclude<TraRecord, 'ENTRY' | 'ANALYTIC'>
 
 const linesOf: Record<ParameterRecord, (source: ParameterSource) => Lines> = {
   HEADER: ({ books, now }) => [
-    headerLine({
-      type: isWholeFolder(books.selection) ? 'DOS' : 'JRL',
-      generatedAt: minuteIn(books.selection.timeZone, now),
-      firmName: books.firmName,
-    }),
+    headerLine(
+      isWholeFolder(books.selection) ? 'DOS' : 'JRL',
+      minuteIn(books.selection.timeZone, now),
+      books.firmName,
+    ),
   ],
   PS1: ({ books }) => [ps1Line(books.folder)],
-  PS2: ({ books }) => [ps2Line(lengthsOf(books))],
+  PS2: ({ books }) => [ps2Line(lengthsOf(books), axesOf(books), accountWithRoot(books, '471'))],
   PS3: ({ books }) => {
     const opening = books.journals.find(({ type }) => type === 'AN')
     return [ps3Line(opening ? books.journalCodes.get(opening.id)! : null, books.parties.ofRoots)]
   },
   PS5: ({ books }) => [
-    ps5Line({
-      conversionLossAccount: accountWithRoot(books, '476'),
-      conversionGainAccount: accountWithRoot(books, '477'),
-      hasAxes: books.axes.length > 0,
-    }),
+    ps5Line(accountWithRoot(books, '476'), accountWithRoot(books, '477'), books.axes.length > 0),
   ],
   EXO: ({ books }) => books.exercices.map((exercice, i) => exoLine(exercice, i + 1)),
   SSA: () => [],
@@ -191,7 +161,7 @@ const linesOf: Record<ParameterRecord, (source: ParameterSource) => Lines> = {
   },
   async *CAE(source) {
     for await (const account of everyAccount(source)) {
-      const party = source.books.parties.of.get(account.id)
+      const party = source.books.parties.byAccount.get(account.id)
       if (party !== undefined) yield caeLine(account, party)
     }
   },
@@ -223,24 +193,19 @@ async function* everyAccount({ client, books, withEmployees }: ParameterSource):
   for await (const accounts of readAccounts(client, books.selection, withEmployees)) yield* accounts
 }
 
-function lengthsOf(books: TraFolder): Parameters<typeof ps2Line>[0] {
-  const numbers = books.accounts.map(({ number }) => number)
+function lengthsOf({ accounts, parties }: TraFolder) {
+  const general = accounts.filter(({ number }) => partyKind(number) === undefined)
   return {
-    generalLength: longestOf([
-      ...numbers.filter((number) => partyKind(number) === undefined),
-      ...books.parties.collectives.map(({ number }) => number),
-    ]),
-    thirdPartyLength: longestOf([...books.parties.of.values()].map(({ code }) => code)),
-    axes: books.axes.slice(0, axesMax).map(({ sections, defaultSectionId }) => ({
-      codeLength: longestOf(sections.map(({ id }) => books.sectionCodes.get(id)!)),
-      defaultSectionCode: (defaultSectionId && books.sectionCodes.get(defaultSectionId)) || null,
-    })),
-    suspenseAccount: accountWithRoot(books, '471'),
+    general: longestOf([...general, ...parties.collectives].map(({ number }) => number)),
+    thirdParty: longestOf([...parties.byAccount.values()].map(({ code }) => code)),
   }
 }
 
-function longestOf(texts: string[]): number {
-  return texts.reduce((most, { length }) => Math.max(most, length), 0)
+function axesOf({ axes, sectionCodes }: TraFolder) {
+  return axes.slice(0, axesMax).map(({ sections, defaultSectionId }) => ({
+    codeLength: longestOf(sections.map(({ id }) => sectionCodes.get(id)!)),
+    defaultSectionCode: (defaultSectionId && sectionCodes.get(defaultSectionId)) || null,
+  }))
 }
 
 /** The lowest account number with this root. */

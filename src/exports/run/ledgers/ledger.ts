@@ -1,26 +1,23 @@
 /** One ledger of many, from one snapshot (docs/spec/ledgers.md#lines). */
+
+import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { type WholeTableName, wholeTables } from '../../../../packages/contract/src/ledger-tables.ts'
 import { inUnits } from '../../../formats/minor-units.ts'
 import { type EntryRange, everyEntry } from '../../../ledger/changes/entry-ranges.ts'
+import { type Block, changedRanges, type FormerBlock } from '../../blocks/block.ts'
 import { BlockCutter } from '../../blocks/block-cutter.ts'
-import { shownDigests } from '../../blocks/kept-blocks.sql.ts'
-import type { ChunkBuffer } from '../../chunk-buffer.ts'
-import { readFolderSpans } from '../../read/entry-segments.sql.ts'
-import type { ResolvedSelection } from '../../read/movements.sql.ts'
-import { beginLookUps, copyEntriesOf, copyMovementsOf } from '../../read/ranges/copy-ranges.sql.ts'
+import { shownDigests, type TableDigests } from '../../blocks/kept-blocks.sql.ts'
+import type { ChunkBuffer, Chunks } from '../../chunks.ts'
+import { type ResolvedSelection, readFolderSpans } from '../../read/movements.sql.ts'
 import type { Snapshot } from '../../read/snapshot.ts'
-import { Tally } from '../../render/count-chunks.ts'
+import { packPieces } from '../../render/framing.ts'
 import { type LedgerRows, readLedgerRows } from '../../render/ledger-rows.ts'
-import { packPieces } from '../../render/pack-pieces.ts'
-import { type LineFormat, renderLines, renderSegments } from '../../render/render-lines.ts'
-import { readRanges } from '../produce-changes.ts'
+import { type Rendering, renderRanges, renderSegments, Sums, Tally } from '../../render/render-rows.ts'
+import { readRanges } from '../produce.ts'
 import { readLedgerState } from './ledger-state.sql.ts'
-import { endLine, joined, ledgerLine, tableLine } from './lines.ts'
-import { proven, RowProofs } from './row-proofs.ts'
+import { blocksLine, endLine, joined, ledgerLine, proven, RowProofs, tableLine } from './lines.ts'
 import type { AskedLedger, EndedLedger, LedgersTask } from './task.ts'
-
-type Chunks = AsyncGenerator<Uint8Array<ArrayBuffer>>
 
 export interface Ledger {
   /** From its first line. Where they end, nothing of the snapshot is left to be read. */
@@ -63,7 +60,8 @@ export async function beginLedger(
   ])
   const { cursor, entries } = found
   const keptTables = found.tables && shownDigests(found.tables, task.withEmployees)
-  const tally = new Tally()
+  const totals = new Sums()
+  const tally = new Tally(totals)
   const proofs = new RowProofs()
   const digests = {} as Record<WholeTableName, string>
   async function* head() {
@@ -80,13 +78,14 @@ export async function beginLedger(
   }
   async function* chunks(): Chunks {
     yield* packPieces(head(), buffer)
-    const lines = copyLines(snapshot, found.resolved, entries, await rows.movements(), buffer, tally, cutter)
+    const lines = copyLines(snapshot, found.resolved, entries, rows, { buffer, tally, cutter })
     for await (const piece of proven(lines, proofs, () => tally.movements))
       yield typeof piece === 'string' ? encoder.encode(piece) : piece
   }
   const end = () => {
     const { line, sha256 } = proofs.end()
-    const sums = { rows: proofs.rows, debit: inUnits(tally.debit.total), credit: inUnits(tally.credit.total) }
+    const { debit, credit } = totals
+    const sums = { rows: proofs.rows, debit: inUnits(debit.total), credit: inUnits(credit.total) }
     const kept = cutter && {
       blocks: cutter.end(tally.movements),
       tables: rows.digests(digests, found.tables),
@@ -142,26 +141,71 @@ async function* tablePieces(
 }
 
 /** The lines of the movements in these ranges. */
-export async function* copyLines(
+async function* copyLines(
   snapshot: Snapshot,
   resolved: ResolvedSelection,
   entries: readonly EntryRange[],
-  format: LineFormat,
-  buffer: ChunkBuffer,
-  tally: Tally,
-  cutter?: BlockCutter,
+  rows: LedgerRows,
+  rendering: Rendering,
 ): Chunks {
   if (entries.length === 0) return
-  const { first, second } = snapshot
-  if (isDeepStrictEqual(entries, everyEntry)) {
-    const spans = await readFolderSpans(first, resolved.selection)
-    return yield* renderSegments(snapshot, resolved, spans, format, buffer, tally, cutter)
+  const format = await rows.movements()
+  if (!isDeepStrictEqual(entries, everyEntry))
+    return yield* renderRanges(snapshot, resolved, entries, format, rendering)
+  const spans = await readFolderSpans(snapshot.first, resolved.selection)
+  yield* renderSegments(snapshot, resolved, spans, format, rendering)
+}
+
+/**
+ * The digests of one ledger of many, from one snapshot (docs/spec/ledgers.md#blocks). Renders its rows, sends none.
+ * @throws {AppError} ERR-FOLDER-NOT-FOUND
+ * @throws {UnsupportedByFormat} for a row that is too long
+ */
+export async function beginBlocks(
+  snapshot: Snapshot,
+  asked: AskedLedger,
+  task: LedgersTask,
+  _: ChunkBuffer,
+  spare: ChunkBuffer,
+): Promise<Ledger> {
+  const { society } = asked
+  const { cursor, former: readFormer, ...state } = await readLedgerState(snapshot.first, asked, task)
+  // In parallel, on two connections.
+  const [former, rows] = await Promise.all([
+    readFormer(),
+    readLedgerRows(
+      snapshot.second,
+      { schemaId: task.schemaId, folderId: society },
+      task.timeZone,
+      task.withEmployees,
+    ),
+  ])
+  const tables = state.tables ?? (await digestTables(rows, spare))
+  const cutter = new BlockCutter(former)
+  const tally = new Tally()
+  const rendering = { buffer: spare, tally, cutter }
+  for await (const _ of copyLines(snapshot, state.resolved, rangesOf(former), rows, rendering));
+  const kept = { blocks: cutter.end(tally.movements), tables }
+  return {
+    chunks: nothing(),
+    end: () => ({ ...blocksLine(society, cursor, kept, task.withEmployees), kept }),
   }
-  await Promise.all([first, second].map(beginLookUps))
-  const statements = {
-    movements: copyMovementsOf(entries, resolved, format.movementColumns),
-    entries: copyEntriesOf(entries, resolved, format.entryColumns),
-    order: 'ascending',
-  } as const
-  yield* renderLines(snapshot, statements, format, buffer, tally, cutter)
+}
+
+/** The ranges to be rendered again; where they hold much of the ledger, all of it, since ranges are looked up and sorted. */
+function rangesOf(former: readonly FormerBlock[]): readonly EntryRange[] {
+  const changed = former.filter((block) => block.changed)
+  return 4 * rowsOf(changed) > rowsOf(former) ? everyEntry : changedRanges(former)
+}
+
+const rowsOf = (blocks: readonly Block[]) => blocks.reduce((sum, { rows }) => sum + rows, 0)
+
+async function digestTables(rows: LedgerRows, buffer: ChunkBuffer): Promise<TableDigests> {
+  const digests = {} as Record<WholeTableName, string>
+  for (const name of wholeTables) {
+    const hash = createHash('sha256')
+    for await (const lines of rows.table(name, buffer)) hash.update(lines)
+    digests[name] = hash.digest('hex')
+  }
+  return rows.digests(digests, undefined)
 }

@@ -8,15 +8,14 @@ import type { MessagePort } from 'node:worker_threads'
 import { limits } from '../../../config.ts'
 import { unavailableIfMissing } from '../../../db/outage.ts'
 import { AppError } from '../../../errors.ts'
-import { UnsupportedByFormat } from '../../../formats/unsupported.ts'
-import { StageTimes } from '../../../telemetry/stage-times.ts'
+import { UnsupportedByFormat } from '../../../formats/file-formats.ts'
+import { StageTimes } from '../../../telemetry/telemetry.ts'
 import { ChannelWriter } from '../../../threads/channel.ts'
-import { type ChunkBuffer, sameChunkBuffer } from '../../chunk-buffer.ts'
-import type { ExportSnapshot, ExportSources, Source } from '../../sources/export-sources.ts'
+import { type ChunkBuffer, sameChunkBuffer } from '../../chunks.ts'
+import type { ExportSnapshot, ExportSources, SnapshotNeed } from '../../sources/export-sources.ts'
 import { begun, chunkBuffer, sendChunks } from '../send.ts'
 import type { ExportHead, ExportSummary } from '../task.ts'
-import { beginLedger, type Ledger, nothing } from './ledger.ts'
-import { beginBlocks } from './ledger-blocks.ts'
+import { beginBlocks, beginLedger, type Ledger, nothing } from './ledger.ts'
 import { refusedLine, wholeLine } from './lines.ts'
 import type { AskedLedger, EndedLedger, LedgersTask, NextLedger, Refusal, SentLedgers } from './task.ts'
 
@@ -72,7 +71,7 @@ class Ledgers {
   /** Of the last ledger; undefined if its connections are given back. */
   #snapshot: ExportSnapshot | undefined
   /** What it had to show. */
-  #seen: Source['seen']
+  #seen: SnapshotNeed['seen']
   /** Undefined: there is none. */
   #next: Promise<AnsweredLedger | undefined> = Promise.resolve(undefined)
 
@@ -162,7 +161,7 @@ class Ledgers {
     }
   }
 
-  async #open(source: Source): Promise<ExportSnapshot> {
+  async #open(source: SnapshotNeed): Promise<ExportSnapshot> {
     const before = this.#snapshot
     this.#snapshot = undefined
     const snapshot = await (before ? this.#sources.next(before, source) : this.#sources.open(source))

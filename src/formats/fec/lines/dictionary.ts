@@ -1,10 +1,9 @@
 /**
- * Rendered fields, by id, of the accounts and journals that lines cite: few per folder, repeated in every line. Keys
- * are ids as numbers, as in every format's dictionary.
+ * Rendered fields, by id, of the accounts and journals that lines cite: few per folder, repeated in every line.
  */
 import { Buffer } from 'node:buffer'
 import { ascii } from '../../ascii.ts'
-import { renderedById } from '../../text-bytes.ts'
+import { pieceOf, renderedById } from '../../text-bytes.ts'
 import { type FieldWriter, fieldBytes } from './field-writer.ts'
 import { isMandatory, type StandardColumn } from './standard-columns.ts'
 
@@ -22,34 +21,13 @@ export interface FecDictionaryRows {
   }[]
 }
 
-/** Adjacent fields of a line. */
-export interface Fields {
-  /** Each field with a tab after it. */
-  bytes: Uint8Array
-  /** Where each field begins; one more than the fields: where the next one would. */
-  starts: number[]
-  /** Characters of each field that are not written as they are. */
-  replaced: number[]
-  replacedInAll: number
-  /** Mandatory fields without a value. */
-  blankFields: number
-}
-
-export interface FecDictionary {
-  /** JournalCode and JournalLib. */
-  journals: ReadonlyMap<number, Fields>
-  /** CompteNum to CompAuxLib. */
-  accounts: ReadonlyMap<number, Fields>
-}
-
-export function renderFecDictionary(
-  { journals, accounts }: FecDictionaryRows,
-  writer: FieldWriter,
-): FecDictionary {
+export function renderFecDictionary({ journals, accounts }: FecDictionaryRows, writer: FieldWriter) {
   return {
+    /** JournalCode and JournalLib. */
     journals: renderedById(journals, ({ code, name }) =>
       fieldsOf({ JournalCode: code, JournalLib: name }, writer),
     ),
+    /** CompteNum to CompAuxLib. */
     accounts: renderedById(accounts, ({ number, name, auxiliaryNumber, auxiliaryName }) => {
       const auxiliary = { CompAuxNum: auxiliaryNumber ?? '', CompAuxLib: auxiliaryName ?? '' }
       return fieldsOf({ CompteNum: number, CompteLib: name, ...auxiliary }, writer)
@@ -57,12 +35,17 @@ export function renderFecDictionary(
   }
 }
 
+export type FecDictionary = ReturnType<typeof renderFecDictionary>
+
 /** @param texts by column, in the order of the line */
-function fieldsOf(texts: Partial<Record<StandardColumn, string>>, writer: FieldWriter): Fields {
+function fieldsOf(texts: Partial<Record<StandardColumn, string>>, writer: FieldWriter) {
+  /** Where each field begins; one more than the fields: where the next one would. */
   const starts = [0]
+  /** Characters of each field that are not written as they are. */
   const replaced: number[] = []
+  /** Mandatory fields without a value. */
   let blankFields = 0
-  const parts = Object.entries(texts).map(([column, text]) => {
+  const fields = Object.entries(texts).map(([column, text]) => {
     const before = writer.replaced
     const bytes = fieldBytes(writer, text)
     starts.push(starts.at(-1)! + bytes.length + 1)
@@ -72,5 +55,7 @@ function fieldsOf(texts: Partial<Record<StandardColumn, string>>, writer: FieldW
     return Buffer.concat([bytes, Uint8Array.of(tab)])
   })
   const replacedInAll = replaced.reduce((sum, count) => sum + count, 0)
-  return { bytes: Buffer.concat(parts), starts, replaced, replacedInAll, blankFields }
+  return { ...pieceOf(Buffer.concat(fields)), starts, replaced, replacedInAll, blankFields }
 }
+/** Adjacent fields of a line, each with a tab after it. */
+export type Fields = ReturnType<typeof fieldsOf>

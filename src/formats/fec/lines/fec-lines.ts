@@ -9,14 +9,24 @@
  * tests compare the two byte for byte.
  */
 import { ascii } from '../../ascii.ts'
-import { offsetsOf, type Rows } from '../../columns.ts'
-import { writeCents } from '../../minor-units.ts'
-import { cited, idOf, isNullField, longestOf, textOf, writePlain } from '../../text-bytes.ts'
+import { offsetsOf } from '../../rows.ts'
+import {
+  cited,
+  longestOf,
+  type Output,
+  outputOf,
+  type Rows,
+  withRoom,
+  writeBytes,
+  writeCents,
+  writePiece,
+  writeRange,
+} from '../../text-bytes.ts'
 import type { FecDictionary, Fields } from './dictionary.ts'
 import { type FieldWriter, growthMax } from './field-writer.ts'
 import { isMandatory, type StandardColumn, standardColumns } from './standard-columns.ts'
 
-const { carriageReturn, lineFeed, tab } = ascii
+const { carriageReturn, lineFeed, minus, tab } = ascii
 
 /** The columns of an entry row. */
 export const fecEntryColumns = ['id', 'journal_id', 'date', 'validated_at', 'number', 'filed'] as const
@@ -32,8 +42,8 @@ export const fecMovementColumns = [
   'filed',
 ] as const
 
-const ofEntry = offsetsOf(fecEntryColumns)
-const of = offsetsOf(fecMovementColumns)
+const entry = offsetsOf(fecEntryColumns)
+const movement = offsetsOf(fecMovementColumns)
 
 const indexOf = Object.fromEntries(standardColumns.map((column, index) => [column, index])) as Record<
   StandardColumn,
@@ -63,6 +73,8 @@ const isOfEntry = (column: number): boolean =>
 const fixedBytesMax = 64
 
 export class FecLines {
+  readonly entryColumns = fecEntryColumns
+  readonly movementColumns = fecMovementColumns
   readonly #dictionary: FecDictionary
   readonly #writer: FieldWriter
   /** Standard and further ones. */
@@ -71,13 +83,13 @@ export class FecLines {
   readonly #isMandatory: readonly boolean[]
   readonly #accountBytesMax: number
   /** The fields of the current entry, each with a tab after it: the first four, PieceDate, DateLet and so on. */
-  #laidOut = new Uint8Array(1024)
+  #laidOut = outputOf(new Uint8Array(1024))
   readonly #starts: Int32Array
   readonly #ends: Int32Array
   readonly #replacedIn: Int32Array
-  #head = this.#laidOut
-  #date = this.#laidOut
-  #tail = this.#laidOut
+  #head = this.#laidOut.bytes
+  #date = this.#laidOut.bytes
+  #tail = this.#laidOut.bytes
   /** Of the fields above. */
   #blankFields = 0
   #replaced = 0
@@ -104,7 +116,7 @@ export class FecLines {
     this.#starts = new Int32Array(this.#columns.length)
     this.#ends = new Int32Array(this.#columns.length)
     this.#replacedIn = new Int32Array(this.#columns.length)
-    this.#accountBytesMax = longestOf(dictionary.accounts.values().map(({ bytes }) => bytes))
+    this.#accountBytesMax = longestOf(dictionary.accounts.values())
     writer.replaced = 0
   }
 
@@ -124,161 +136,144 @@ export class FecLines {
     return room.subarray(0, endLine(room, at))
   }
 
-  /**
-   * Sets the entry of the movements that follow: lays out the fields that its lines share. Fields: {@link
-   * fecEntryColumns}, starting at `base`.
-   */
-  setEntry(rows: Rows, base: number): void {
-    const { fields } = rows
-    const journalId = idOf(rows, base + ofEntry.journal_id)
+  /** Sets the entry of the movements that follow: lays out the fields that its lines share. */
+  setEntry(rows: Rows): void {
+    const journalId = rows.id(entry.journal_id)
     const journal = cited(this.#dictionary.journals, journalId, 'journal')
-    this.#setFiled(rows, base + ofEntry.filed)
-    const rowBytes = fields[base + fecEntryColumns.length]! - fields[base]!
-    this.#makeRoom(journal.bytes.length + growthMax * rowBytes + fixedBytesMax + this.#columns.length)
+    this.#setFiled(rows)
+    const textBytesMax = journal.length + growthMax * rows.bytesIn(fecEntryColumns.length)
+    this.#laidOut = withRoom(this.#laidOut, textBytesMax + fixedBytesMax + this.#columns.length)
+    const { bytes } = this.#laidOut
+    const writer = this.#writer
     this.#blankFields = 0
-    const before = this.#writer.replaced
+    const before = writer.replaced
     let at = 0
     for (const column of this.#entryColumns) {
-      const replacedBefore = this.#writer.replaced
+      const replacedBefore = writer.replaced
       this.#starts[column] = at
       const filed = this.#filed && textIn(this.#filed, this.#columns[column]!)
-      if (filed !== undefined) at = this.#writer.text(this.#laidOut, at, filed)
+      if (filed !== undefined) at = writer.text(bytes, at, filed)
       else if (column <= journalLib) at = this.#copyFrom(journal, column, this.#laidOut, at)
-      else if (column === entryNumber) at = this.#writeNumber(at, rows, base + ofEntry.number, journalId)
-      else if (column === entryDate || column === pieceDate)
-        at = writeDay(this.#laidOut, at, rows, base + ofEntry.date)
-      else if (column === validDate) at = writeDay(this.#laidOut, at, rows, base + ofEntry.validated_at)
+      else if (column === entryNumber) at = this.#writeNumber(at, rows, journalId)
+      else if (column === entryDate || column === pieceDate) at = writeDay(bytes, at, rows, entry.date)
+      else if (column === validDate) at = writeDay(bytes, at, rows, entry.validated_at)
       this.#ends[column] = at
-      this.#replacedIn[column] = this.#writer.replaced - replacedBefore
+      this.#replacedIn[column] = writer.replaced - replacedBefore
       if (this.#isMandatory[column] && at === this.#starts[column]) this.#blankFields++
-      this.#laidOut[at++] = tab
+      bytes[at++] = tab
     }
     // Counted for each line, and not for the entry.
-    this.#replaced = this.#writer.replaced - before
-    this.#writer.replaced = before
-    at = endLine(this.#laidOut, at)
-    this.#head = this.#laidOut.subarray(0, this.#starts[pieceDate])
-    this.#date = this.#laidOut.subarray(this.#starts[pieceDate], this.#starts[letteringDate])
-    this.#tail = this.#laidOut.subarray(this.#starts[letteringDate], at)
+    this.#replaced = writer.replaced - before
+    writer.replaced = before
+    at = endLine(bytes, at)
+    this.#head = bytes.subarray(0, this.#starts[pieceDate])
+    this.#date = bytes.subarray(this.#starts[pieceDate], this.#starts[letteringDate])
+    this.#tail = bytes.subarray(this.#starts[letteringDate], at)
   }
 
-  #setFiled(rows: Rows, field: number): void {
-    this.#filed = filedFields(rows, field)
+  #setFiled(rows: Rows): void {
+    this.#filed = filedFields(rows, entry.filed)
     this.#isMixed = false
     if (!this.#filed) return
-    this.#filedBytesMax = growthMax * (rows.fields[field + 1]! - 1 - rows.fields[field]!)
+    this.#filedBytesMax = growthMax * rows.bytesIn(1, entry.filed)
     for (let column = accountNumber; column < letteringDate; column++)
       if (!isOfEntry(column) && textIn(this.#filed, this.#columns[column]!) !== undefined)
         this.#isMixed = true
   }
 
-  #makeRoom(bytesMax: number): void {
-    if (this.#laidOut.length < bytesMax) this.#laidOut = new Uint8Array(2 * bytesMax)
-  }
-
   /** Copies a field of a journal or account, and counts what is replaced in it. */
-  #copyFrom(fields: Fields, index: number, out: Uint8Array, at: number): number {
+  #copyFrom(fields: Fields, index: number, out: Output, at: number): number {
     this.#writer.replaced += fields.replaced[index]!
-    return writePlain(out, at, fields.bytes, fields.starts[index]!, fields.starts[index + 1]! - 1)
+    return writeRange(out, at, fields, fields.starts[index]!, fields.starts[index + 1]! - 1)
   }
 
   /** An entry without a number gets the next of its journal, in this file only. */
-  #writeNumber(at: number, rows: Rows, field: number, journalId: number): number {
-    if (!isNullField(rows, field)) return this.#writer.copy(this.#laidOut, at, rows, field)
+  #writeNumber(at: number, rows: Rows, journalId: number): number {
+    const { bytes } = this.#laidOut
+    if (!rows.isNull(entry.number)) return this.#writer.copy(bytes, at, rows, entry.number)
     const number = (this.#numbers.get(journalId) ?? 0) + 1
     this.#numbers.set(journalId, number)
     this.#notes.earlierImports++
-    return this.#writer.text(this.#laidOut, at, String(number))
+    return this.#writer.text(bytes, at, String(number))
   }
 
   /** Upper bound of the bytes of this row's line. */
-  bytesMax({ fields }: Rows, base: number): number {
-    const rowBytes = fields[base + fecMovementColumns.length]! - fields[base]!
+  bytesMax(rows: Rows): number {
     return (
       this.#head.length +
       this.#date.length +
       this.#tail.length +
       this.#accountBytesMax +
-      growthMax * rowBytes +
+      growthMax * rows.bytesIn(fecMovementColumns.length) +
       (this.#isMixed ? this.#filedBytesMax : 0) +
       fixedBytesMax
     )
   }
 
-  /** Writes a movement of the current entry. Fields: {@link fecMovementColumns}, starting at `base`. */
-  write(out: Uint8Array, at: number, rows: Rows, base: number): number {
-    const account = cited(this.#dictionary.accounts, idOf(rows, base + of.account_id), 'account')
-    const filed = filedFields(rows, base + of.filed)
-    if (filed || this.#isMixed) return this.#writeFiled(out, at, rows, base, account, filed)
-    const writer = this.#writer
-    out.set(this.#head, at)
-    at += this.#head.length
-    out.set(account.bytes, at)
-    at += account.bytes.length
-    const pieceEnd = this.#derive(pieceRef, out, at, rows, base)
+  /** Writes a movement of the current entry. */
+  write(out: Output, at: number, rows: Rows): number {
+    const account = cited(this.#dictionary.accounts, rows.id(movement.account_id), 'account')
+    const filed = filedFields(rows, movement.filed)
+    if (filed || this.#isMixed) return this.#writeFiled(out, at, rows, account, filed)
+    const { bytes } = out
+    at = writeBytes(out, at, this.#head)
+    at = writePiece(out, at, account)
+    const pieceEnd = this.#derive(pieceRef, bytes, at, rows)
     let blanks = pieceEnd === at ? 1 : 0
-    out[pieceEnd] = tab
-    at = writePlain(out, pieceEnd + 1, this.#date, 0, this.#date.length)
-    const textEnd = this.#derive(description, out, at, rows, base)
+    bytes[pieceEnd] = tab
+    at = writeBytes(out, pieceEnd + 1, this.#date)
+    const textEnd = this.#derive(description, bytes, at, rows)
     if (textEnd === at) blanks++
-    out[textEnd] = tab
-    at = this.#derive(debit, out, textEnd + 1, rows, base)
-    out[at++] = tab
-    at = this.#derive(credit, out, at, rows, base)
-    out[at++] = tab
-    at = this.#derive(lettering, out, at, rows, base)
-    out[at++] = tab
-    out.set(this.#tail, at)
-    writer.replaced += this.#replaced + account.replacedInAll
+    bytes[textEnd] = tab
+    at = this.#derive(debit, bytes, textEnd + 1, rows)
+    bytes[at++] = tab
+    at = this.#derive(credit, bytes, at, rows)
+    bytes[at++] = tab
+    at = this.#derive(lettering, bytes, at, rows)
+    bytes[at++] = tab
+    this.#writer.replaced += this.#replaced + account.replacedInAll
     this.#notes.blankFields += this.#blankFields + account.blankFields + blanks
     if (this.#starts[validDate] === this.#ends[validDate]) this.#notes.blankValidDates++
-    return at + this.#tail.length
+    return writeBytes(out, at, this.#tail)
   }
 
   /** Writes a line field by field. */
-  #writeFiled(
-    out: Uint8Array,
-    at: number,
-    rows: Rows,
-    base: number,
-    account: Fields,
-    own: FiledFields | undefined,
-  ): number {
+  #writeFiled(out: Output, at: number, rows: Rows, account: Fields, own: FiledFields | undefined): number {
     for (let column = 0; column < this.#columns.length; column++) {
       const start = at
       const name = this.#columns[column]!
       const ofThisEntry = isOfEntry(column)
       const filed =
         (own && textIn(own, name)) ?? (ofThisEntry || !this.#filed ? undefined : textIn(this.#filed, name))
-      if (filed !== undefined) at = this.#writer.text(out, at, filed)
+      if (filed !== undefined) at = this.#writer.text(out.bytes, at, filed)
       else if (ofThisEntry) {
         this.#writer.replaced += this.#replacedIn[column]!
-        at = writePlain(out, at, this.#laidOut, this.#starts[column]!, this.#ends[column]!)
+        at = writeRange(out, at, this.#laidOut, this.#starts[column]!, this.#ends[column]!)
       } else if (column <= auxiliaryName) at = this.#copyFrom(account, column - accountNumber, out, at)
-      else at = this.#derive(column, out, at, rows, base)
+      else at = this.#derive(column, out.bytes, at, rows)
       if (at === start && column === validDate) this.#notes.blankValidDates++
       else if (at === start && this.#isMandatory[column]) this.#notes.blankFields++
-      out[at++] = tab
+      out.bytes[at++] = tab
     }
-    return endLine(out, at)
+    return endLine(out.bytes, at)
   }
 
   /** Writes a field of the movement as the ledger has it. */
-  #derive(column: number, out: Uint8Array, at: number, rows: Rows, base: number): number {
-    const field = base + movementOffsets[column]!
+  #derive(column: number, out: Uint8Array, at: number, rows: Rows): number {
+    const field = movementFields[column]!
     if (column === debit || column === credit)
-      return writeCents(out, at, rows.bytes, rows.fields[field]!, rows.fields[field + 1]! - 1)
-    return isNullField(rows, field) ? at : this.#writer.copy(out, at, rows, field)
+      return writeCents(out, at, rows.bytes, rows.start(field), rows.end(field))
+    return rows.isNull(field) ? at : this.#writer.copy(out, at, rows, field)
   }
 }
 
-/** The offset in a movement's row of each column that is read from there. */
-const movementOffsets: Readonly<Record<number, number>> = {
-  [pieceRef]: of.invoice_number,
-  [description]: of.description,
-  [debit]: of.debit,
-  [credit]: of.credit,
-  [lettering]: of.lettering_code,
+/** The field of a movement's row for each column that is read from there. */
+const movementFields: Readonly<Record<number, number>> = {
+  [pieceRef]: movement.invoice_number,
+  [description]: movement.description,
+  [debit]: movement.debit,
+  [credit]: movement.credit,
+  [lettering]: movement.lettering_code,
 }
 
 /** Fields as filed, by the name of their column. Other members are ignored. */
@@ -286,7 +281,7 @@ type FiledFields = Readonly<Record<string, unknown>>
 
 /** Undefined if nothing is filed. */
 function filedFields(rows: Rows, field: number): FiledFields | undefined {
-  return isNullField(rows, field) ? undefined : JSON.parse(textOf(rows, field))
+  return rows.isNull(field) ? undefined : JSON.parse(rows.text(field))
 }
 
 /** A column may have any name, even one that every object inherits. */
@@ -303,12 +298,8 @@ function endLine(out: Uint8Array, at: number): number {
 }
 
 /** `2024-02-29` as `20240229`. */
-function writeDay(out: Uint8Array, at: number, { bytes, fields }: Rows, field: number): number {
-  const start = fields[field]!
-  writePlain(out, at, bytes, start, start + 4)
-  out[at + 4] = bytes[start + 5]!
-  out[at + 5] = bytes[start + 6]!
-  out[at + 6] = bytes[start + 8]!
-  out[at + 7] = bytes[start + 9]!
-  return at + 8
+function writeDay(out: Uint8Array, at: number, rows: Rows, field: number): number {
+  const end = rows.end(field)
+  for (let i = rows.start(field); i < end; i++) if (rows.bytes[i] !== minus) out[at++] = rows.bytes[i]!
+  return at
 }

@@ -2,11 +2,11 @@
  * Writes the texts of a FEC in its encoding (docs/spec/fec.md#texts). No field contains a separator or a line end, and
  * none begins or ends with a blank: readers trim fields, so a file that is imported and exported again stays the same.
  */
+
 import { Buffer } from 'node:buffer'
 import { ascii } from '../../ascii.ts'
-import type { Rows } from '../../columns.ts'
 import { breaks, byteTable, copyEncoded, encodeText } from '../../single-byte.ts'
-import { textOf } from '../../text-bytes.ts'
+import type { Rows } from '../../text-bytes.ts'
 
 const { backslash, blank, tilde } = ascii
 
@@ -16,7 +16,7 @@ export type FecFileEncoding = 'iso-8859-15' | 'utf-8'
 export interface FieldWriter {
   /** Characters that were not written as they are, so far. */
   replaced: number
-  /** @param field its index in `rows.fields`; not null */
+  /** @param field not null */
   copy(out: Uint8Array, at: number, rows: Rows, field: number): number
   text(out: Uint8Array, at: number, text: string): number
 }
@@ -65,9 +65,8 @@ class Latin9Writer implements FieldWriter {
   replaced = 0
 
   copy(out: Uint8Array, at: number, rows: Rows, field: number): number {
-    const { bytes, fields } = rows
-    const to = copyEncoded(out, at, out.length, bytes, fields[field]!, fields[field + 1]! - 1, latin9Bytes)
-    return to === undefined ? this.text(out, at, textOf(rows, field)) : trimmed(out, at, to)
+    const to = copyEncoded(out, at, out.length, rows, field, latin9Bytes)
+    return to === undefined ? this.text(out, at, rows.text(field)) : trimmed(out, at, to)
   }
 
   text(out: Uint8Array, at: number, text: string): number {
@@ -109,18 +108,18 @@ class Utf8Writer implements FieldWriter {
   replaced = 0
 
   copy(out: Uint8Array, at: number, rows: Rows, field: number): number {
-    const { bytes, fields } = rows
-    const end = fields[field + 1]! - 1
+    const { bytes } = rows
+    const end = rows.end(field)
     let to = at
-    for (let i = fields[field]!; i < end; i++) {
+    for (let i = rows.start(field); i < end; i++) {
       const byte = bytes[i]!
       if (byte === backslash && bytes[i + 1] === backslash) i++
       else if (byte < blank || byte === backslash || byte === tilde + 1 || isBreak(bytes, i))
-        return this.text(out, at, textOf(rows, field))
+        return this.text(out, at, rows.text(field))
       out[to++] = byte
     }
     if (to === at || (isInk(out[at]!) && (isInk(out[to - 1]!) || out[to - 2] === letterByte))) return to
-    return this.text(out, at, textOf(rows, field))
+    return this.text(out, at, rows.text(field))
   }
 
   text(out: Uint8Array, at: number, text: string): number {

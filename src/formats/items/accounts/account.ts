@@ -4,11 +4,11 @@
  * it gets the name of its account, as for auxiliary accounts.
  */
 import type { z } from 'zod'
-import { partyKind } from '../../party-kind.ts'
 import * as column from '../table.ts'
 import { boolean, id, NamedAccount, object, type SimplifiedAccount, text } from '../values.ts'
 import { Company, type CompanyView, companyItem, companyNamed } from './company.ts'
 import { Employee, type EmployeeView, employeeItem, unknownEmployee } from './employee.ts'
+import { partyKind } from './party.ts'
 
 /** Counterparts may be loaded in any order within one flush: the foreign key is checked at its end. */
 export const accountTable = column.table('accounts', {

@@ -24,9 +24,9 @@ export function pathOf({ place, index }: Omit<FileItem, 'value'>): string {
 }
 
 /** The path of a member, such as `data.accounts`: a name that is no word stands in brackets, `data["a.b"]`. */
-export function memberPath(of: string, name: string): string {
-  if (!/^\w+$/.test(name)) return `${of}[${JSON.stringify(name)}]`
-  return of === '' ? name : `${of}.${name}`
+export function memberPath(owner: string, name: string): string {
+  if (!/^\w+$/.test(name)) return `${owner}[${JSON.stringify(name)}]`
+  return owner === '' ? name : `${owner}.${name}`
 }
 
 /** The text is not JSON, or not of a form that can be read item by item. */

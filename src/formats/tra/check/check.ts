@@ -4,34 +4,20 @@
  * with its entries.
  */
 
-import { layouts, type TraRecord } from '../layouts/layouts.ts'
+import { layouts, type TraRecord } from '../layouts.ts'
 import { Definitions } from './definitions.ts'
-import { EntryCheck, type EntryTotals, isoDay } from './entry-check.ts'
+import { EntryCheck, isoDay } from './entry-check.ts'
 import { checkForm } from './line-form.ts'
-import { parseTra, type TraLine } from './parse.ts'
-import { type TraProblem, TraProblems } from './problem.ts'
+import { parseTra, type TraLine, TraProblems } from './parse.ts'
 
 /** `generatedAt` is written `YYYY-MM-DD HH:MM`. */
 const noHeader = { type: '', format: '', version: '', generatedAt: '', user: '', firm: '' }
-
-export interface TraSummary extends EntryTotals {
-  header: typeof noHeader
-  folder: string
-  /** Names of journals by their code. */
-  journalNames: Map<string, string>
-  /** Lines of each record without bare ones, in the order of the file. */
-  records: Map<TraRecord, number>
-  lines: number
-  /** The first problems, in the order of the file; `problemCount` counts all. */
-  problems: readonly TraProblem[]
-  problemCount: number
-}
 
 /** @param onRead called after each chunk with the bytes and lines read up to then */
 export async function checkTra(
   bytes: AsyncIterable<Uint8Array>,
   onRead: (bytes: number, lines: number) => void = () => {},
-): Promise<TraSummary> {
+) {
   const check = new TraCheck()
   let bytesRead = 0
   async function* counted() {
@@ -46,6 +32,8 @@ export async function checkTra(
   }
   return check.end()
 }
+
+export type TraSummary = ReturnType<TraCheck['end']>
 
 const order = Object.keys(layouts) as TraRecord[]
 
@@ -95,7 +83,7 @@ export class TraCheck {
     this.#definitions.add(line)
   }
 
-  end(): TraSummary {
+  end() {
     this.#definitions.close()
     this.#entries.close()
     if (this.#header.type === 'DOS')
@@ -109,9 +97,12 @@ export class TraCheck {
       ...this.#entries.totals,
       header: this.#header,
       folder: this.#folder,
+      /** Names of journals by their code. */
       journalNames: this.#journalNames,
+      /** Lines of each record without bare ones, in the order of the file. */
       records: this.#records,
       lines: this.lines,
+      /** The first problems, in the order of the file; `problemCount` counts all. */
       problems: this.problems.kept.toSorted(
         (one, other) => one.line - other.line || one.column - other.column,
       ),

@@ -1,8 +1,7 @@
 /** Collects the codes that records of a TRA file define, and checks that each code they cite is defined. */
-import { layouts } from '../layouts/layouts.ts'
+import { layouts } from '../layouts.ts'
 import { rulesOf } from './line-form.ts'
-import type { TraLine } from './parse.ts'
-import type { TraProblems } from './problem.ts'
+import type { TraLine, TraProblems } from './parse.ts'
 
 /** Records whose CODE others cite. */
 const defining = ['ETB', 'MDP', 'MDR', 'DEV', 'REG', 'TVA', 'SAT', 'CRR', 'CGN', 'CAE', 'JAL']

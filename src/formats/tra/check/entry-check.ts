@@ -1,15 +1,12 @@
 /** Checks the entries of a TRA file: that citations are defined, entries balance and shares add up (p. 40 to 48). */
 
 import { inUnits } from '../../minor-units.ts'
-import { noDay } from '../layouts/fixed-width.ts'
-import { layouts } from '../layouts/layouts.ts'
+import { layouts, noDay } from '../layouts.ts'
 import type { Definitions } from './definitions.ts'
-import type { TraLine } from './parse.ts'
-import type { TraProblems } from './problem.ts'
+import type { TraLine, TraProblems } from './parse.ts'
 
 /** Minor units of euro. */
 const emptyBalance = { movements: 0, debit: 0n, credit: 0n }
-export type EntryTotals = EntryCheck['totals']
 
 /** Fields that are equal on all lines of an entry; the first line counts. */
 const ofEntry = ['JOURNAL', 'DATECOMPTABLE', 'TYPE PIECE']

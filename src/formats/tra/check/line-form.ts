@@ -2,10 +2,8 @@
  * Checks a line against its layout: length, characters, and each field by its kind (docs/spec/tra.md#form-of-the-file).
  */
 import { ascii } from '../../ascii.ts'
-import { noDay } from '../layouts/fixed-width.ts'
-import { layouts, type TraField, type TraLayout } from '../layouts/layouts.ts'
-import type { TraLine } from './parse.ts'
-import type { TraProblems } from './problem.ts'
+import { layouts, noDay, type TraField, type TraLayout } from '../layouts.ts'
+import type { TraLine, TraProblems } from './parse.ts'
 import rules from './rules.json' with { type: 'json' }
 
 const { blank } = ascii

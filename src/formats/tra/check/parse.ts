@@ -2,11 +2,9 @@
  * Reads a TRA file: bytes in, batches of lines out, each with the layout of its record, one chunk in memory at a time.
  * Malformed lines are reported with line and column, and reading continues.
  */
-
 import { Buffer } from 'node:buffer'
 import { ascii } from '../../ascii.ts'
-import { fieldOf, layouts, type TraField, type TraLayout } from '../layouts/layouts.ts'
-import type { TraProblems } from './problem.ts'
+import { fieldOf, layouts, type TraField, type TraLayout } from '../layouts.ts'
 
 const { blank, capitalA, carriageReturn, lineFeed } = ascii
 
@@ -156,4 +154,30 @@ async function* splitLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buf
     if (rest.length > lineBytesMax) break
   }
   if (rest.length > 0) yield [rest]
+}
+
+/** Problems of a TRA file, described so that its author can find them. */
+interface TraProblem {
+  /** From 1, as editors count. */
+  line: number
+  /** From 1, as the descriptor counts. */
+  column: number
+  /** Such as `ENTRY.MONTANT1`; empty if no field is meant. */
+  field: string
+  /** The value in the file, without padding. */
+  value: string
+  message: string
+}
+
+/** Problems kept: one mistake of a program appears in every line of a file, and a few examples are enough. */
+const keptMax = 100
+
+export class TraProblems {
+  readonly kept: TraProblem[] = []
+  count = 0
+
+  add(problem: TraProblem): void {
+    this.count += 1
+    if (this.kept.length < keptMax) this.kept.push(problem)
+  }
 }

@@ -1,7 +1,7 @@
 /** The bodies of requests for many ledgers (docs/spec/ledgers.md#request). */
 import { z } from '@hono/zod-openapi'
 import { wholeTables } from '../../../../packages/contract/src/ledger-tables.ts'
-import { idPattern, notAnId, readId } from '../../../db/id.ts'
+import { idPattern, notAnId, readId } from '../../../db/literal.ts'
 import type { AskedLedger } from '../../../exports/run/ledgers/task.ts'
 import { type EntryRange, merged } from '../../../ledger/changes/entry-ranges.ts'
 import { idSchema, rangeSchema } from '../../query.ts'

@@ -2,7 +2,7 @@
 import { Buffer } from 'node:buffer'
 import { z } from '@hono/zod-openapi'
 import { opensEmployees } from '../../../auth/principal.ts'
-import { compressWhole } from '../../../exports/compressor.ts'
+import { compressWhole } from '../../../exports/chunks.ts'
 import { framings } from '../../../exports/render/framing.ts'
 import { type JsonForm, mediaTypes } from '../../../formats/file-formats.ts'
 import { named } from '../../../formats/items/values.ts'

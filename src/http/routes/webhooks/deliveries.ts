@@ -1,7 +1,7 @@
 /** What owners see of their deliveries, and how they have them sent again (docs/spec/webhooks.md#reading-deliveries). */
 import { z } from '@hono/zod-openapi'
 import { limits } from '../../../config.ts'
-import { idPattern } from '../../../db/id.ts'
+import { idPattern } from '../../../db/literal.ts'
 import { inTenant } from '../../../db/pool.ts'
 import { named } from '../../../formats/items/values.ts'
 import { deliveryStates } from '../../../webhooks/dispatch/delivery.ts'

@@ -1,6 +1,6 @@
 /** What all routes on subscriptions share: who may call them, and the subscription that their path names. */
 import { z } from '@hono/zod-openapi'
-import { readId } from '../../../db/id.ts'
+import { readId } from '../../../db/literal.ts'
 import { AppError } from '../../../errors.ts'
 import { idSchema } from '../../query.ts'
 

@@ -4,7 +4,7 @@
 import { z } from '@hono/zod-openapi'
 import type { PoolClient } from 'pg'
 import type { Principal } from '../../../auth/principal.ts'
-import { readId } from '../../../db/id.ts'
+import { readId } from '../../../db/literal.ts'
 import { inTenant } from '../../../db/pool.ts'
 import { AppError, invalid } from '../../../errors.ts'
 import { eventKinds } from '../../../events/kinds.ts'

@@ -2,16 +2,28 @@
  * Renders records of the file, the folder and its settings (docs/spec/tra.md#parameters): one row to one line of bytes.
  */
 
+import { strict as assert } from 'node:assert'
 import type { Buffer } from 'node:buffer'
 import type { FolderView } from '../items/accounting-folder.ts'
+import type { AccountView } from '../items/accounts/account.ts'
 import type { Address } from '../items/accounts/address.ts'
+import { partyKind } from '../items/accounts/party.ts'
+import type { BankView } from '../items/bank.ts'
 import type { ExerciceView } from '../items/exercice.ts'
+import type { JournalView } from '../items/journal.ts'
+import { paymentMode } from '../items/payment.ts'
+import type { SimplifiedAccount } from '../items/values.ts'
 import { inUnits } from '../minor-units.ts'
-import { paymentMode } from '../payment.ts'
-import type { CollectiveAccounts } from './accounts/nature.ts'
 import { countryCode } from './country-code.ts'
-import { dayText, LineWriter } from './layouts/fixed-width.ts'
-import { layouts } from './layouts/layouts.ts'
+import { dayText, LineWriter, layouts } from './layouts.ts'
+import {
+  accountNature,
+  type CollectiveAccount,
+  type CollectiveAccounts,
+  journalNature,
+  partyNatures,
+  type ThirdParty,
+} from './third-parties.ts'
 
 /** Code of the only establishment, which every entry line cites. */
 export const establishmentCode = '001'
@@ -20,15 +32,11 @@ const regimeCode = 'FRA'
 /** Francs in a euro, fixed for ever. */
 const francsPerEuro = '6,55957'
 
-export interface TraFileOf {
-  /** DOS: the whole folder. JRL: a part of its entries. */
-  type: 'DOS' | 'JRL'
-  /** `YYYY-MM-DDTHH:MM` in the time zone of the platform. */
-  generatedAt: string
-  firmName: string
-}
-
-export function headerLine({ type, generatedAt, firmName }: TraFileOf): Buffer {
+/**
+ * @param type DOS: the whole folder. JRL: a part of its entries
+ * @param generatedAt `YYYY-MM-DDTHH:MM` in the time zone of the platform
+ */
+export function headerLine(type: 'DOS' | 'JRL', generatedAt: string, firmName: string): Buffer {
   return new LineWriter(layouts.HEADER)
     .text('FIXE', '***')
     .text('IDENTIFIANT', 'S5')
@@ -62,27 +70,21 @@ export function ps1Line(folder: FolderView): Buffer {
     .line()
 }
 
-/** Settings of one of the first five axes, in the order of their ids. */
-export interface AxisSettings {
-  /** Length of the longest section code; 0 for an axis without sections. */
-  codeLength: number
-  defaultSectionCode: string | null
-}
-
-export interface Ps2Of {
-  /** Length of the longest number of a general and of a third-party account; 0 if there is none. */
-  generalLength: number
-  thirdPartyLength: number
-  axes: readonly AxisSettings[]
-  /** Number of a 471 account. */
-  suspenseAccount: string | null
-}
-
-export function ps2Line({ generalLength, thirdPartyLength, axes, suspenseAccount }: Ps2Of): Buffer {
+/**
+ * @param general length of the longest number of a general account, and `thirdParty` of a third-party account; 0 if there
+ *   is none
+ * @param axes the first five, in the order of their ids: the length of the longest code of a section, 0 without sections
+ * @param suspenseAccount number of a 471 account
+ */
+export function ps2Line(
+  { general, thirdParty }: Record<'general' | 'thirdParty', number>,
+  axes: readonly { codeLength: number; defaultSectionCode: string | null }[],
+  suspenseAccount: string | null,
+): Buffer {
   const writer = new LineWriter(layouts.PS2)
-    .number('LGGEN', between(generalLength, 6, 17))
+    .number('LGGEN', between(general, 6, 17))
     .text('BOURREGEN', '0')
-    .number('LGAUX', between(thirdPartyLength, 6, 17))
+    .number('LGAUX', between(thirdParty, 6, 17))
     .text('BOURREAUX', '0')
     .key('GENATTEND', suspenseAccount)
   for (let rank = 1; rank <= axesMax; rank++) {
@@ -112,25 +114,18 @@ export function ps3Line(openingJournalCode: string | null, collectives: Collecti
     .line()
 }
 
-export interface Ps5Of {
-  /**
-   * The folder's accounts 476 and 477, if it has them, for losses and gains of conversion. Accounts of classes 6 and 7
-   * are not allowed here, as they are open to analytic breakdown (p. 16). No type of journal is one of conversions, so
-   * JALECC stays blank.
-   */
-  conversionLossAccount: string | null
-  conversionGainAccount: string | null
-  hasAxes: boolean
-}
-
-/** Books are kept in euro. */
-export function ps5Line({ conversionLossAccount, conversionGainAccount, hasAxes }: Ps5Of): Buffer {
+/**
+ * Books are kept in euro. Losses and gains of conversion are the folder's accounts 476 and 477, if it has them: accounts of
+ * classes 6 and 7 are not allowed here, as they are open to analytic breakdown (p. 16). No type of journal is one of
+ * conversions, so JALECC stays blank.
+ */
+export function ps5Line(lossAccount: string | null, gainAccount: string | null, hasAxes: boolean): Buffer {
   return new LineWriter(layouts.PS5)
     .text('DEVISE', 'EUR')
     .number('DECDEVISE', '2')
     .text('TENUEEURO', 'X')
-    .key('CPTECCD', conversionLossAccount)
-    .key('CPTECCC', conversionGainAccount)
+    .key('CPTECCD', lossAccount)
+    .key('CPTECCC', gainAccount)
     .text('PARITEEURO', francsPerEuro)
     .key('ETABDEFAUT', establishmentCode)
     .number('PLANREF', '07')
@@ -171,7 +166,7 @@ export function etbLine({ name, address }: FolderView): Buffer {
 }
 
 /** Number, index, type and name, as far as known. */
-export function street({ number, locatingIndex, streetType, streetName }: Address): string {
+function street({ number, locatingIndex, streetType, streetName }: Address): string {
   return [number, locatingIndex, streetType, streetName].filter(Boolean).join(' ')
 }
 
@@ -247,5 +242,118 @@ export function tvaLine(code: string, rate: number): Buffer {
     .text('REGIMETVA', regimeCode)
     .number('TAUXACHAT', percent)
     .number('TAUXVENTE', percent)
+    .line()
+}
+
+/**
+ * Renders records of accounts, journals, banks and sections (docs/spec/tra.md#parameters): one row to one line of
+ * bytes.
+ */
+
+/**
+ * @param code from `shortCodes`
+ * @param axisRank from 1, in the order of axis ids
+ */
+export function satLine(code: string, name: string, axisRank: number): Buffer {
+  return new LineWriter(layouts.SAT)
+    .key('CODE', code)
+    .name('LIBELLE', name, code)
+    .text('AXE', `A${axisRank}`)
+    .line()
+}
+
+export function crrLine({ number, name }: SimplifiedAccount): Buffer {
+  return new LineWriter(layouts.CRR)
+    .key('CODE', number)
+    .name('LIBELLE', name, number)
+    .text('TYPE', 'GE1')
+    .line()
+}
+
+/** @param axes number of axes of the folder; only the first `axesMax` count */
+export function cgnLine(account: AccountView, isCollective: boolean, axes: number): Buffer {
+  const { number, name, closed, correspondanceAccount } = account
+  const nature = accountNature(number, isCollective)
+  const writer = new LineWriter(layouts.CGN)
+    .key('CODE', number)
+    .name('LIBELLE', name, number)
+    .text('NATURE', nature)
+    .flag('LETTRABLE', nature === 'TIC' || nature === 'TID')
+    .key('CORRESP1', correspondanceAccount?.number)
+    .text('FERME', closed ? 'X' : null)
+    .text('COLLECTIF', isCollective ? 'X' : null)
+  if (/^[67]/.test(number))
+    for (let rank = 1; rank <= Math.min(axes, axesMax); rank++) writer.flag(`VENTILABLE AXE ${rank}`, true)
+  return writer.line()
+}
+
+/** The record of a collective account that the folder does not have. */
+export function createdCgnLine({ number, name }: CollectiveAccount): Buffer {
+  const none = { counterpartAccount: null, correspondanceAccount: null, company: null, employee: null }
+  return cgnLine({ id: '', number, name, closed: false, ...none }, true, 0)
+}
+
+/** @param account with one of the roots of third parties */
+export function caeLine(account: AccountView, { code, collective }: ThirdParty): Buffer {
+  const { number, name } = account
+  const kind = partyKind(number)
+  assert(kind !== undefined, `the account ${number} is no third party`)
+  const [company, employee] = kind === 'employee' ? [null, account.employee] : [account.company, null]
+  const [contact] = company?.contacts ?? []
+  const { address = null, payment = null } = company ?? employee ?? {}
+  return new LineWriter(layouts.CAE)
+    .key('CODE', code)
+    .name('LIBELLE', name, code)
+    .text('NATURE', partyNatures[kind].nature)
+    .flag('LETTRABLE', true)
+    .key('COLLECTIF', collective)
+    .text('ADRESSE 1', address && street(address))
+    .text('ADRESSE 2', address?.complement)
+    .text('CODE POSTAL', address?.postalCode)
+    .text('VILLE', address?.city)
+    .text('PAYS', address && countryCode(address.country))
+    .text('TELEPHONE', employee ? employee.phoneNumber : contact?.phoneNumber)
+    .key('MODE REGLEMENT', payment && paymentMode(payment.code).code)
+    .text('SIRET', company?.siren)
+    .text('APE', company?.apeCode)
+    .text('PRENOM', employee ? employee.firstName : contact?.firstname)
+    .line()
+}
+
+/** @param code from `shortCodes` */
+export function jalLine({ name, type, counterpartAccount, locked }: JournalView, code: string): Buffer {
+  const nature = journalNature(type)
+  const treasury = nature === 'BQE' || nature === 'CAI' ? counterpartAccount : null
+  return new LineWriter(layouts.JAL)
+    .key('CODE', code)
+    .name('LIBELLE', name, code)
+    .text('NATURE', nature)
+    .key('COMPTE', treasury?.number)
+    .text('MODESAISIE', '-')
+    .text('FERME', locked ? 'X' : null)
+    .text('AEXTOURNER', type === 'A_EXT' ? 'X' : null)
+    .line()
+}
+
+/**
+ * A RIB of 23 characters is bank (5), branch (5), account (11) and key (2), with or without blanks between them. Bank
+ * and account are written twice: in their old columns, and in those of files since version 8 (p. 51).
+ * @param rank from 1
+ */
+export function ribLine({ rib, iban, bic, account, isDefault }: BankView, rank: number): Buffer {
+  const digits = (rib ?? '').replace(/[^0-9A-Za-z]/g, '')
+  const part = (from: number, to: number) => (digits.length === 23 ? digits.slice(from, to) : null)
+  return new LineWriter(layouts.RIB)
+    .key('AUXILIAIRE', account?.number)
+    .number('NUMERORIB', String(rank))
+    .flag('PRINCIPAL', isDefault)
+    .text('ETABBQ_31', part(0, 5))
+    .text('GUICHET', part(5, 10))
+    .text('NUMEROCOMPTE_41', part(10, 21))
+    .text('CLERIB', part(21, 23))
+    .text('CODEBIC', bic)
+    .text('CODEIBAN', iban)
+    .text('ETABBQ_234', part(0, 5))
+    .text('NUMEROCOMPTE_242', part(10, 21))
     .line()
 }

@@ -1,0 +1,137 @@
+/**
+ * The two COPY statements of an export of some ranges of entry ids. Each range is a look-up in the key of entries, and
+ * each entry one in that of movements, so the cost grows with the ranges and their entries, not with the folder.
+ *
+ * The planner might read another index instead, once per range: that of accounts by exercice, where statistics miss the
+ * exercice (31 s for 100 ranges of 600,000 movements). So each look-up asks for the order that only its key has, in a
+ * transaction that cannot sort unless it must (`beginLookUps`), and `offset 0` keeps conditions on other columns out.
+ */
+import type pg from 'pg'
+import { idArrayLiteral } from '../../db/literal.ts'
+import { queryWithout } from '../../db/look-up.ts'
+import { type EntryRange, multirangeLiteral } from '../../ledger/changes/entry-ranges.ts'
+import {
+  copyOf,
+  type EntryColumn,
+  entriesAfter,
+  entryConditions,
+  entryList,
+  inExercices,
+  inFolder,
+  joinEntries,
+  type MovementColumn,
+  movementConditions,
+  movementList,
+  movementsAfter,
+  picksMovements,
+  type ResolvedSelection,
+} from './movements.sql.ts'
+import type { Resolved } from './selected.sql.ts'
+
+/** From now on the transaction of the client looks ranges up in their keys. */
+export async function beginLookUps(client: pg.ClientBase): Promise<void> {
+  await client.query('set local enable_sort = off')
+}
+
+/** Selected movements of the entries in these ranges. They are sorted: the ranges are few compared with a year. */
+export function copyMovementsOf(
+  ranges: readonly EntryRange[],
+  resolved: ResolvedSelection,
+  columns: readonly MovementColumn[],
+): string {
+  const { selection, after } = resolved
+  const conditions = [
+    ...entryConditions(selection),
+    ...movementConditions(resolved),
+    ...movementsAfter(after),
+  ]
+  return copyOf(
+    `select ${movementList(columns)} from ${entriesOf(ranges, resolved)} ${movementsOf(resolved)}
+     ${where(conditions)} order by m.entry_id, m.id`,
+  )
+}
+
+/** Selected entries in these ranges, also those without a selected movement. */
+export function copyEntriesOf(
+  ranges: readonly EntryRange[],
+  resolved: ResolvedSelection,
+  columns: readonly EntryColumn[],
+): string {
+  const { selection, after } = resolved
+  const conditions = [...entryConditions(selection), ...entriesAfter(after)]
+  return copyOf(
+    `select ${entryList(columns, selection.timeZone)} from ${entriesOf(ranges, resolved)}
+     ${where(conditions)} order by e.id`,
+  )
+}
+
+/** Entries `e` in these ranges, of the exercices of the selection. */
+function entriesOf(ranges: readonly EntryRange[], resolved: ResolvedSelection): string {
+  return `unnest(${multirangeLiteral(ranges)}) ids cross join lateral (
+      select e.* from entries e
+      where ${inExercices('e', resolved).join(' and ')} and e.id >= lower(ids) and e.id < upper(ids)
+      order by e.id offset 0
+    ) e`
+}
+
+/**
+ * Movements `m` of an entry `e`. Not `m.entry_id = e.id`: the order would then be that of their ids alone, which another
+ * index has, too.
+ */
+function movementsOf({ selection }: ResolvedSelection): string {
+  return `cross join lateral (
+      select m.* from movements m
+      where ${inFolder('m', selection)} and m.exercice_id = e.exercice_id and m.entry_id between e.id and e.id
+      order by m.entry_id, m.id offset 0
+    ) m`
+}
+
+function where(conditions: string[]): string {
+  return conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`
+}
+
+/**
+ * Whether the ranges hold more than a tenth of the selection: of its entries, or of its movements if few of each entry
+ * are selected. The selection is counted up to ten times what they hold, so this costs no more than the answer.
+ */
+export async function readMuchChanged(
+  client: pg.ClientBase,
+  resolved: ResolvedSelection & Pick<Resolved, 'exerciceIds'>,
+  ranges: readonly EntryRange[],
+): Promise<boolean> {
+  const ofMovements = picksMovements(resolved)
+  const ofEntry = entryConditions(resolved.selection)
+  const ofMovement = ofMovements ? movementConditions(resolved) : []
+  const [found] = await queryWithout<{ much: boolean }>(
+    client,
+    ['seqscan', 'bitmapscan', 'sort'],
+    `with changed as materialized (
+       select count(*) as rows from ${entriesOf(ranges, resolved)} ${ofMovements ? movementsOf(resolved) : ''}
+       ${where([...ofEntry, ...ofMovement])}
+     )
+     select 10 * changed.rows > (
+       select count(*) from (
+         select from ${
+           ofMovements
+             ? `${ofExercices('m', ofMovement, resolved)} ${joinEntries} ${where(ofEntry)}`
+             : ofExercices('e', ofEntry, resolved)
+         }
+         limit (select 10 * rows from changed)
+       ) as counted
+     ) as much
+     from changed`,
+  )
+  return found!.much
+}
+
+/** Planned apart from the limit, as in changed-entries.sql.ts. */
+function ofExercices(
+  alias: 'e' | 'm',
+  conditions: string[],
+  { selection, exerciceIds }: ResolvedSelection & Pick<Resolved, 'exerciceIds'>,
+): string {
+  const all = [inFolder(alias, selection), `${alias}.exercice_id = exercice`, ...conditions]
+  return `unnest(${idArrayLiteral(exerciceIds)}) exercice cross join lateral (
+    select ${alias}.* from ${alias === 'e' ? 'entries' : 'movements'} ${alias} ${where(all)} offset 0
+  ) ${alias}`
+}

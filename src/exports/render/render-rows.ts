@@ -1,0 +1,267 @@
+/**
+ * Merges the entries and movements of a snapshot into the items of an answer or a file, chunk by chunk, for every format:
+ * a line for each movement, or an entry around its movements.
+ */
+import { CopyRows } from '../../db/copy-rows.ts'
+import type { FormatOptions } from '../../formats/file-formats.ts'
+import { MoneySum } from '../../formats/minor-units.ts'
+import { type Output, outputOf, pieceOf, type Rows, writePiece } from '../../formats/text-bytes.ts'
+import type { EntryRange } from '../../ledger/changes/entry-ranges.ts'
+import type { BlockCutter } from '../blocks/block-cutter.ts'
+import type { ChunkBuffer, Chunks } from '../chunks.ts'
+import type { EntryColumn, MovementColumn } from '../read/movements.sql.ts'
+import {
+  copyEntries,
+  copyMovements,
+  type ExerciceSpan,
+  entrySegments,
+  type ResolvedSelection,
+} from '../read/movements.sql.ts'
+import { beginLookUps, copyEntriesOf, copyMovementsOf } from '../read/ranges.sql.ts'
+import type { Snapshot } from '../read/snapshot.ts'
+import type { Selection } from '../selection.ts'
+import type { Framing } from './framing.ts'
+
+/** Writes items. Functions that write return the position after the last byte. */
+export interface RowFormat {
+  /** `id` is one of them. */
+  entryColumns: readonly EntryColumn[]
+  /** `entry_id`, `debit` and `credit` are among them. */
+  movementColumns: readonly MovementColumn[]
+  /** Upper bound of the bytes that `write` adds. */
+  bytesMax(movements: Rows, entries: Rows): number
+  write(out: Output, at: number, movements: Rows, entries: Rows): number
+  /** Sets the entry of the movements that follow; the first of them is the present row. @returns a promise if it reads more */
+  setEntry?(entries: Rows, movements: CopyRows): unknown
+  /** Where items are entries, which contain their movements. Otherwise entries without movements have no item. */
+  entry?: {
+    bytesMax(entries: Rows): number
+    /** Up to the first movement. */
+    writeHead(out: Output, at: number, entries: Rows): number
+    /** After the last one. */
+    writeTail(out: Output, at: number, entries: Rows): number
+  }
+}
+
+export interface Rendering {
+  buffer: ChunkBuffer
+  /** Counts what is rendered. */
+  tally: Tally
+  /** Around and between the items; absent: nothing. */
+  framing?: Framing
+  /** Hashes the lines of movements in blocks. */
+  cutter?: Pick<BlockCutter, 'beginEntry' | 'endChunk'> | undefined
+}
+
+/** The items of a selection, by entry id. */
+export async function* renderSegments(
+  snapshot: Snapshot,
+  resolved: ResolvedSelection,
+  spans: ExerciceSpan[],
+  format: RowFormat,
+  rendering: Rendering,
+): Chunks {
+  for (const segment of entrySegments(spans)) {
+    const inSegment = { ...resolved, exerciceIds: segment.exerciceIds, segments: [segment] }
+    const statements = {
+      entries: copyEntries(inSegment, format.entryColumns),
+      movements: copyMovements(inSegment, format.movementColumns),
+    }
+    yield* renderRows(snapshot, statements, format, rendering)
+  }
+}
+
+/** The items of a selection in some ranges of entries, by entry id. */
+export async function* renderRanges(
+  snapshot: Snapshot,
+  resolved: ResolvedSelection,
+  ranges: readonly EntryRange[],
+  format: RowFormat,
+  rendering: Rendering,
+): Chunks {
+  await Promise.all([snapshot.first, snapshot.second].map(beginLookUps))
+  const statements = {
+    entries: copyEntriesOf(ranges, resolved, format.entryColumns),
+    movements: copyMovementsOf(ranges, resolved, format.movementColumns),
+  }
+  yield* renderRows(snapshot, statements, format, rendering)
+}
+
+/** Statements for the columns of a format, to be run one after the other. */
+interface Statements {
+  entries: string | string[]
+  movements: string | string[]
+  /**
+   * `ascending`, if it is absent: both ascend by entry id, and movements of other entries are skipped. `same`: both have
+   * the same order of entries; an entry may come several times, each time with the movements that follow, and is counted
+   * each time.
+   */
+  order?: 'ascending' | 'same'
+}
+
+const comma = pieceOf(',')
+const unframed = { open: '', separator: '', terminator: '', close: '' }
+
+/**
+ * Where chunks end depends only on the rows, not on their arrival. What belongs to one movement is in one chunk.
+ * Movements that belong to none of the entries are not in the answer, but are read to free the connection.
+ */
+export async function* renderRows(
+  { first, second }: Pick<Snapshot, 'first' | 'second'>,
+  statements: Statements,
+  format: RowFormat,
+  { buffer, tally, framing = unframed, cutter }: Rendering,
+): Chunks {
+  const { entryColumns, movementColumns, entry } = format
+  const entries = second.query(new CopyRows(statements.entries, entryColumns.length))
+  const movements = first.query(new CopyRows(statements.movements, movementColumns.length))
+  const [id, owner] = [entryColumns.indexOf('id'), movementColumns.indexOf('entry_id')]
+  const [debit, credit] = [movementColumns.indexOf('debit'), movementColumns.indexOf('credit')]
+  const [open, separator, terminator] = [framing.open, framing.separator, framing.terminator].map(pieceOf)
+  // Unless something stands before it, the first item takes a buffer: there may be none, and each must become a chunk.
+  let out = outputOf(open!.length > 0 ? buffer() : new Uint8Array())
+  let at = writePiece(out, 0, open!)
+  let isMovement = await movements.fill()
+  while (entries.next() || (await entries.fill())) {
+    const entryId = entries.id(id)
+    const entryBytesMax = entry?.bytesMax(entries) ?? 0
+    if (entry) {
+      if (at + entryBytesMax > out.bytes.length) {
+        cutter?.endChunk(out.bytes, at)
+        if (at > 0) yield out.bytes.subarray(0, at)
+        out = outputOf(buffer(entryBytesMax))
+        at = 0
+      }
+      if (tally.entries > 0) at = writePiece(out, at, separator!)
+      at = entry.writeHead(out, at, entries)
+    }
+    let isFirst = true
+    for (; isMovement; isMovement = movements.next() || (await movements.fill())) {
+      const ownerId = movements.id(owner)
+      if (ownerId !== entryId) {
+        if (statements.order === 'same' || ownerId > entryId) break
+        tally.strays++
+        continue
+      }
+      if (isFirst) {
+        // Nearly every entry is set at once, without a turn of the event loop.
+        const reading = format.setEntry?.(entries, movements)
+        if (reading) await reading
+      }
+      const bytesMax = format.bytesMax(movements, entries)
+      if (at + bytesMax > out.bytes.length) {
+        cutter?.endChunk(out.bytes, at)
+        if (at > 0) yield out.bytes.subarray(0, at)
+        out = outputOf(buffer(bytesMax))
+        at = 0
+      }
+      if (isFirst) cutter?.beginEntry(entryId, tally.movements, out.bytes, at)
+      if (entry ? !isFirst : tally.movements > 0) at = writePiece(out, at, entry ? comma : separator!)
+      at = format.write(out, at, movements, entries)
+      if (!entry) at = writePiece(out, at, terminator!)
+      tally.movements++
+      tally.sums?.add(movements, debit, credit)
+      isFirst = false
+    }
+    if (entry) {
+      if (at + entryBytesMax > out.bytes.length) {
+        cutter?.endChunk(out.bytes, at)
+        if (at > 0) yield out.bytes.subarray(0, at)
+        out = outputOf(buffer(entryBytesMax))
+        at = 0
+      }
+      at = writePiece(out, entry.writeTail(out, at, entries), terminator!)
+    }
+    if (entry || !isFirst) tally.entries++
+  }
+  for (; isMovement; isMovement = movements.next() || (await movements.fill())) tally.strays++
+  at = writePiece(out, at, pieceOf(framing.close))
+  cutter?.endChunk(out.bytes, at)
+  if (at > 0) yield out.bytes.subarray(0, at)
+}
+
+/** What a format counts of what it left out or altered, for the status: `{"drafts":2}`. */
+export type FileNotes = Readonly<Record<string, number>>
+
+/** The input of a full export's renderer, in any format. */
+export interface FileOptions extends FormatOptions {
+  selection: Selection
+  exportId: string
+  /** Version of the interface. */
+  version: string
+  /** Whether it has the personal data of employees. */
+  withEmployees: boolean
+  /** Epoch milliseconds of the snapshot. */
+  now: number
+  buffer: ChunkBuffer
+  /** Called with the codes of the analytic axes that the format has no columns for, if there are any. */
+  leftOut: (axisCodes: string[]) => void
+  /** Called with the notes of the file, after its last chunk at the latest; not called by formats that have none. */
+  noted: (notes: FileNotes) => void
+  /** Aborted when the attempt stops, for what runs outside this process. The snapshot is closed then, too. */
+  stopped?: AbortSignal | undefined
+}
+
+/**
+ * @param tally counts what is rendered
+ * @throws {AppError} ERR-FOLDER-NOT-FOUND; before the first chunk, if chunks have at least some hundred bytes
+ * @throws {UnsupportedByFormat} if the books do not fit the format
+ */
+export type FileRenderer = (snapshot: Snapshot, options: FileOptions, tally: Tally) => Chunks
+
+/** Counts the contents of a full export's file while it is rendered, in any format. */
+
+/** Debit and credit in minor units, exact. */
+export interface FileTotals {
+  /** Movements. */
+  rows: number
+  entries: number
+  bytes: number
+  debit: bigint
+  credit: bigint
+}
+
+/** What the renderer has counted, up to the chunk that it yields. */
+export class Tally {
+  movements = 0
+  entries = 0
+  /** Movements that were read but belong to none of the entries. */
+  strays = 0
+  /** Undefined where nobody asks for them. */
+  readonly sums: Sums | undefined
+
+  constructor(sums?: Sums) {
+    this.sums = sums
+  }
+}
+
+/** Debit and credit of the movements, in minor units. */
+export class Sums {
+  readonly debit = new MoneySum()
+  readonly credit = new MoneySum()
+
+  /** @param debit the column of the debit @param credit of the credit */
+  add(movements: Rows, debit: number, credit: number): void {
+    this.debit.add(movements.bytes, movements.start(debit), movements.end(debit))
+    this.credit.add(movements.bytes, movements.start(credit), movements.end(credit))
+  }
+}
+
+/**
+ * Yields the same chunks.
+ * @param counted called before each chunk is yielded, with the totals up to its end; the last call has all of them
+ */
+export async function* countChunks(
+  chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,
+  tally: Tally,
+  { debit, credit }: Sums,
+  counted: (totals: FileTotals) => void,
+): Chunks {
+  let bytes = 0
+  for await (const chunk of chunks) {
+    bytes += chunk.length
+    const { movements: rows, entries } = tally
+    counted({ rows, entries, bytes, debit: debit.total, credit: credit.total })
+    yield chunk
+  }
+}
