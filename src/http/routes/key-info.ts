@@ -20,7 +20,9 @@ const TokenDetails = z.object({
   version: named('TokenVersion', { current: z.number(), latest: z.number(), beta: z.boolean() }),
   canBeActivated: z.boolean(),
   isActivated: z.boolean(),
-  groups: z.array(z.enum(tokenGroups)).openapi({ description: 'The groups of routes that the token opens' }),
+  groups: z
+    .array(z.enum(tokenGroups).openapi('TokenGroup'))
+    .openapi({ description: 'The groups of routes that the token opens' }),
   expiresAt: z.iso.datetime().nullable().openapi({ description: 'When the token ends; null: it has no end' }),
   routes: z.array(OpenedRoute),
 })

@@ -10,7 +10,7 @@ export type TokenInformation =
       /**
        * The groups of routes that the token opens
        */
-      groups: ('movements' | 'exports' | 'webhooks' | 'resources' | 'employees')[]
+      groups: TokenGroup[]
       /**
        * When the token ends; null: it has no end
        */
@@ -19,6 +19,7 @@ export type TokenInformation =
     }
 export type RouteMethod = 'get' | 'post' | 'put' | 'delete'
 export type TokenLevel = 'api' | 'firm'
+export type TokenGroup = 'movements' | 'exports' | 'webhooks' | 'resources' | 'employees'
 export type LetteringState = 'none' | 'partial' | 'complete'
 export type ExportStatus = 'INIT' | 'DONE' | 'FAILED'
 export type ExerciceState = 'open' | 'closed'
