@@ -1,5 +1,5 @@
 /**
- * The records of a TRA file, version 011, by the columns of the public descriptor (`../columns.json`): each field's name,
+ * The records of a TRA file, version 011, by the columns of the public descriptor (`columns.json`): each field's name,
  * first column, length, kind, `M` if it is mandatory, and the source of its value where exports fill it; if a record has a
  * name twice, both are followed by their column. Each record has its page and the length of its line.
  */
