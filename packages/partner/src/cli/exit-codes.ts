@@ -60,8 +60,7 @@ export interface OfProfile {
 /**
  * An error as an object.
  * @returns `code` of the service, the library or the system; `FAILED`, `USAGE` ... of the command, by its exit code.
- *   Null: not known. `remedy`: what to do, in lines; null if there is nothing
- */
+ *   Null: not known. `remedy`: what to do, in lines */
 export function objectOf(error: unknown) {
   const { code, remedy = [], requestId } = error as Partial<GrandlivreError & NodeJS.ErrnoException>
   const { profile, message = String(error) } = error as Partial<Error & OfProfile>
@@ -69,15 +68,23 @@ export function objectOf(error: unknown) {
   return {
     code: isOurs ? nameOf(exitCodeOf(error)) : (code ?? null),
     message: profile === undefined ? message : `Profile ${profile}: ${message}`,
-    remedy: [remedy].flat().filter(Boolean).join('\n') || null,
+    remedy: [remedy].flat().filter(Boolean),
     requestId: requestId ?? null,
   }
 }
 
 /** What to do, and the id by which the operators find the request. */
-export function linesBelow({ remedy, requestId }: Pick<ReturnType<typeof objectOf>, 'remedy' | 'requestId'>) {
-  return [...(remedy?.split('\n') ?? []), ...(requestId === null ? [] : [`Request id: ${requestId}`])]
+export function linesBelow({ remedy, requestId }: Pick<Told, 'remedy' | 'requestId'>): string[] {
+  return [...remedy, ...(requestId === null ? [] : [`Request id: ${requestId}`])]
 }
+
+/** As --json shows it: the remedy as one text, or null. */
+export const shownOf = <Object extends Pick<Told, 'remedy'>>({ remedy, ...told }: Object) => ({
+  ...told,
+  remedy: remedy.join('\n') || null,
+})
+
+type Told = ReturnType<typeof objectOf>
 
 const nameOf = (code: number) => entries.find(([, [each]]) => each === code)![0].toUpperCase()
 

@@ -17,7 +17,15 @@ import type { Call } from './command.ts'
 import { doctor } from './doctor/checks.ts'
 import { webhookDoctor } from './doctor/doctor.ts'
 import { webhookList } from './doctor/list.ts'
-import { exitCodeOf, exitCodes, exitCodeTable, linesBelow, type OfProfile, objectOf } from './exit-codes.ts'
+import {
+  exitCodeOf,
+  exitCodes,
+  exitCodeTable,
+  linesBelow,
+  type OfProfile,
+  objectOf,
+  shownOf,
+} from './exit-codes.ts'
 import { listen } from './listen/listen.ts'
 import { login } from './login/login.ts'
 import { profiles } from './login/profiles.ts'
@@ -91,10 +99,10 @@ export function tell(terminal: Terminal, error: unknown, words: string[], call?:
   const remedy =
     error instanceof UsageError
       ? usageHints(partnerProgram, words, error)
-      : [...(own === null ? [] : [own]), ...addressIf(error, call)]
-  const object = { ...told, remedy: remedy.join('\n') || null }
+      : [...own, ...addressIf(error, call)]
+  const whole = { ...told, remedy }
   const first = error instanceof GrandlivreError ? `${told.message} (${told.code})` : told.message
-  terminal.warn(words.includes('--json') ? printableJson(object) : [first, ...linesBelow(object)])
+  terminal.warn(words.includes('--json') ? printableJson(shownOf(whole)) : [first, ...linesBelow(whole)])
 }
 
 function callOf(

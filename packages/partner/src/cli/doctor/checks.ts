@@ -8,7 +8,7 @@ import { checkService } from '../../sync/run.ts'
 import { version } from '../../version.ts'
 import type { FoundAccess } from '../access.ts'
 import type { Call } from '../command.ts'
-import { exitCodeOf, exitCodes, linesBelow, localFailure, objectOf } from '../exit-codes.ts'
+import { exitCodeOf, exitCodes, linesBelow, localFailure, objectOf, shownOf } from '../exit-codes.ts'
 import { factsOf, type Identity, identify } from '../login/identity.ts'
 import { openAt } from '../sync/copies.ts'
 import { differenceText } from './remedies.ts'
@@ -43,14 +43,14 @@ async function runDoctor(call: Call, { to }: { to?: string }): Promise<void> {
     try {
       const message = await find()
       if (message !== undefined)
-        checks.push({ check, ok: true, code: null, message, remedy: null, requestId: null })
+        checks.push({ check, ok: true, code: null, message, remedy: [], requestId: null })
     } catch (error) {
       signal.throwIfAborted()
       errors.push(error)
       checks.push({ check, ok: false, ...objectOf(error) })
     }
   }
-  if (json) terminal.json({ healthy: errors.length === 0, checks })
+  if (json) terminal.json({ healthy: errors.length === 0, checks: checks.map(shownOf) })
   else terminal.print(checks.flatMap(linesOf))
   const faults = checks.flatMap(({ check, ok }) => (ok ? [] : check))
   if (errors.length > 0)
