@@ -46,7 +46,7 @@ describe.skipIf(!isInstalled.package)('the package for Python', () => {
     ]
     await run('python3', ...built, folder, pythonPackage)
     const [wheel] = (await readdir(folder)).filter((name) => name.endsWith('.whl'))
-    expect(wheel).toBe('grandlivre-0.2.0-py3-none-any.whl')
+    expect(wheel).toBe('grandlivre-0.3.0-py3-none-any.whl')
     const environment = join(folder, 'environment')
     await run('python3', '-m', 'venv', environment)
     const python = join(environment, 'bin/python3')

@@ -1,6 +1,6 @@
 """A source for dlt (https://dlthub.com): all ledgers of a token the first time, then only what has changed.
 
-Needs dlt: `pip install './grandlivre-0.2.0-py3-none-any.whl[dlt]'`. Set SOURCES__GRANDLIVRE__URL, __TOKEN and __SECRET, or
+Needs dlt: `pip install './grandlivre-0.3.0-py3-none-any.whl[dlt]'`. Set SOURCES__GRANDLIVRE__URL, __TOKEN and __SECRET, or
 write them into .dlt/secrets.toml. A firm token loads all folders of its firm, or the one that SOURCES__GRANDLIVRE__SOCIETY
 names; rows of a folder that it no longer opens stay.
 """
