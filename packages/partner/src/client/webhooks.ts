@@ -125,7 +125,8 @@ export function verifyWebhook(request: WebhookRequest): VerifiedWebhook {
     sentAt ??= checked
   }
   const events = parse(body)
-  if (!Array.isArray(events)) return refused('body-without-events')
+  if (!Array.isArray(events) || !events.every((event) => typeof event === 'object' && event !== null))
+    return refused('body-without-events')
   const sequence = sequenceOf(headers)
   const isGap = sequence !== null && lastSequence !== undefined && sequence.first > lastSequence + 1
   return {

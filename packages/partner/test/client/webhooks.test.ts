@@ -140,7 +140,7 @@ describe('a request is refused', () => {
   })
 
   test('if its signed body is not a list of events', () => {
-    for (const text of ['{}', 'null', '', '[', 'text'])
+    for (const text of ['{}', 'null', '', '[', 'text', '[1]', '[{}, null]'])
       expect(refusal({ body: text, headers: { date, signature: sign(text, now) } })).toBe(
         'body-without-events',
       )
