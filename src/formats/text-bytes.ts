@@ -86,7 +86,7 @@ export function outputOf(bytes: Uint8Array<ArrayBuffer>): Output {
   return { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.length) }
 }
 
-/** The same output, or a larger one if it has not so many bytes. */
+/** The same output, or a larger one where it has too few bytes. */
 export function withRoom(out: Output, bytesMax: number): Output {
   return bytesMax > out.bytes.length ? outputOf(new Uint8Array(2 * bytesMax)) : out
 }

@@ -186,7 +186,7 @@ export class StageTimes {
     this.#at = begunAt
   }
 
-  /** The time since the end of the stage before belongs to this one, but for what `during` measured in it. */
+  /** The time since the end of the stage before belongs to this one, except what `during` measured in it. */
   end(stage: ExportStage): void {
     const now = monotonicSeconds()
     this.#add(stage, Math.max(0, now - this.#at - this.#beside))

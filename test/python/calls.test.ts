@@ -257,7 +257,7 @@ finally:
     })
   })
 
-  test('tables of folders are joined, none of them, too', async () => {
+  test('tables of folders are joined, and no folders give an empty table', async () => {
     const { result } = await python.session.run(`
 import pyarrow
 books = {change.society: dict(change.tables) for change in ledger().changes()}

@@ -145,7 +145,7 @@ def joined(books: Mapping[str, Mapping[str, pa.Table]], name: str) -> pa.Table:
 
 
 def _written(column: Any) -> Any:
-    """Values as texts, as COPY writes them, but for escapes."""
+    """Values as texts, as COPY writes them, without its escapes."""
     if pa.types.is_boolean(column.type):
         return pc.if_else(column, "t", "f")
     if not pa.types.is_timestamp(column.type):

@@ -25,7 +25,7 @@ const ruleOf: Readonly<Record<string, { characters: number; otherNames?: string[
 }
 const columns = Object.keys(ruleOf) as FecColumn[]
 
-/** Those of the standard but for its two of amounts, for which a file may have others. */
+/** The columns of the standard, except its two amounts: a file may have Montant and Sens in their place. */
 const alwaysThere = standardColumns.filter((column) => column !== 'Debit' && column !== 'Credit')
 
 export const charactersMax = (column: FecColumn) => ruleOf[column]!.characters

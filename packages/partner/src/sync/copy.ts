@@ -7,7 +7,7 @@ import type { LedgerTableName, WholeTableName } from '../../../contract/src/ledg
 import type { EntryRange } from '../client/changes.ts'
 import { clientError } from '../client/errors.ts'
 
-/** Grows when the tables change so that a copy has to be made anew. Kept in `grandlivre_copy`. */
+/** Grows when the tables change so that a copy has to be rebuilt. Kept in `grandlivre_copy`. */
 export const layoutVersion = 3
 
 /** What layout 1 had, and this one has not. */
@@ -109,7 +109,7 @@ export const otherService = (name: string) =>
 export interface OpenOptions {
   /** Refuses a copy that is not there instead of making it. */
   isThere?: boolean | undefined
-  /** Makes a copy of another layout anew, instead of refusing it. */
+  /** Rebuilds a copy of another layout, instead of refusing it. */
   again?: boolean | undefined
   /** Firms that other copies of the same target have locked, for those who open several: they share this set. */
   locked?: Set<string> | undefined

@@ -155,7 +155,7 @@ test('a file that has changed on the server is read from its beginning', async (
   await expectWhole(exported, 'year.json')
 })
 
-test('an address that has expired is read anew, and one that is refused again is an error', async () => {
+test('an address that has expired is read again, and one that is refused again is an error', async () => {
   const exported = await stage.library().fullExport({ format: 'JSON' })
   const code = 'ERR-FILE-LINK-EXPIRED'
   const body = JSON.stringify({ error: { code, message: 'This file address has expired', details: {} } })
@@ -169,7 +169,7 @@ test('an address that has expired is read anew, and one that is refused again is
   await expect(exported.download(at('other.json'))).rejects.toMatchObject({ code, status: 403 })
 })
 
-test('an address that has expired when a cut download goes on is read anew', async () => {
+test('an address that has expired when a cut download goes on is read again', async () => {
   const following = new AbortController()
   const exported = await stage.library().fullExport({ format: 'JSON' }, { signal: following.signal })
   following.abort()

@@ -135,7 +135,7 @@ describe('a transfer that brings less than 1 KB in the time', () => {
   })
 })
 
-describe('the status of an export that a proxy has written anew', () => {
+describe('the status of an export that a proxy has rewritten', () => {
   const digest = '0'.repeat(64)
   const done = {
     ...{ id: 'export_1', status: 'DONE', url: 'http://127.0.0.1/file', size: 1, fileSha256: digest },

@@ -90,7 +90,7 @@ test.each(['SQLite', 'PostgreSQL'])(
     for (let kill = 0; kill < serviceKills; kill += 1) {
       if (kill % killsOfCopy === 0) {
         words = ['--to', addressOf(kind, 1_000 + kill)]
-        // Its log begins anew. Until it has answered once, a command gives up soon: the address may be wrong.
+        // Its log begins again. Until it has answered once, a command gives up soon: the address may be wrong.
         await service.kill()
         service = await startProcess({ ...settings, PORT })
         following = startGrandlivre(env, ['sync', '--json', '--follow', ...words])

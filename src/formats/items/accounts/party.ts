@@ -40,7 +40,7 @@ export interface PartyView {
   miscellaneous: Partial<Miscellaneous> | null
 }
 
-/** The members of both, but for `miscellaneous`, which has more in an employee. */
+/** The members of both, except `miscellaneous`, which has more in an employee. */
 export const partyMembers = {
   payment: NamedPayment.nullable(),
   address: AddressItem.nullable(),

@@ -56,7 +56,7 @@ async function runLogin(
   const { terminal, env, json, profile = defaultProfile } = call
   const access = await accessFrom(call, given)
   const kept = readProfiles(loginFile(env)).get(profile)
-  // The demo writes new credentials each time that its data is made anew.
+  // The demo writes new credentials each time that its data is made again.
   const isOfDemo =
     kept && given.from !== undefined && isOnThisMachine(kept.baseUrl) && kept.baseUrl === access.baseUrl
   const isLost = kept && !isOfDemo && !isDeepStrictEqual(tokenOf(kept), tokenOf(access))

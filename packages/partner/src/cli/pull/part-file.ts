@@ -72,7 +72,7 @@ export async function openPart(out: string, source: Source, force: boolean) {
     start,
     record,
 
-    /** Begins anew. */
+    /** Begins again. */
     async restart(): Promise<void> {
       await record(nothingYet)
       await file.truncate(0)
@@ -107,7 +107,7 @@ function writeState(out: string, { baseUrl, society, selection }: Source, marks:
   return replaceState(out, `${JSON.stringify(state, null, 2)}\n`)
 }
 
-/** @returns undefined if this pull begins anew */
+/** @returns undefined if this pull begins again */
 async function stateToContinue(out: string, source: Source, force: boolean): Promise<State | undefined> {
   const found = await readState(out).catch((error: Error) => {
     if (!force) throw error
@@ -144,7 +144,7 @@ async function readState(out: string): Promise<State | undefined> {
   if (isStateOfPull(text)) return JSON.parse(text)
   throw localFailure(
     `${stateFileOf(out)} is not the state of an unfinished pull`,
-    'Move it away, choose another --out, or give --force to begin anew.',
+    'Move it away, choose another --out, or give --force to begin again.',
   )
 }
 

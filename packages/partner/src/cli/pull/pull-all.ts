@@ -84,7 +84,7 @@ export async function pullAll(call: Call, { year, ...wanted }: Wanted, out: stri
         signal,
         onProgress: ({ bytes, size }) =>
           terminal.progress(`Downloading: ${sizeText(bytes)} of ${sizeText(size)}`, bytes / size),
-        onRestart: (reason) => terminal.note(`${reason}: beginning anew`),
+        onRestart: (reason) => terminal.note(`${reason}: beginning again`),
       })
     const downloaded = isOutput(out) ? await writeFile(call, download) : await download(out)
     const ms = performance.now() - started

@@ -83,7 +83,7 @@ export async function pullMovements(order: Order, surroundings: Surroundings): P
   }
 }
 
-/** Receives and proves. @returns undefined if the pull has to begin anew, after saying why */
+/** Receives and proves. @returns undefined if the pull has to begin again, after saying why */
 async function attempt(
   part: PartFile,
   start: Marks,
@@ -98,7 +98,7 @@ async function attempt(
   } catch (error) {
     // A later run could not prove these bytes, either.
     if (!(error instanceof GrandlivreError && error.code === 'NOT-PROVEN')) throw error
-    surroundings.terminal.note(`${error.message}: beginning anew`)
+    surroundings.terminal.note(`${error.message}: beginning again`)
     return undefined
   }
 }
@@ -131,7 +131,7 @@ async function receive(
     ...(encoding === undefined ? {} : { encoding }),
     ...(after === null ? {} : { resume: { after, etag, rows } }),
     onRestart: async (reason) => {
-      terminal.note(`${reason}: beginning anew`)
+      terminal.note(`${reason}: beginning again`)
       await writer.settle()
       await part.restart()
       hash = createHash('sha256')
@@ -167,7 +167,7 @@ async function receive(
 
 /**
  * Reads the file again.
- * @returns undefined if the pull has to begin anew, after saying why
+ * @returns undefined if the pull has to begin again, after saying why
  * @throws {GrandlivreError} NOT-PROVEN if the file is not what the ledger has
  */
 async function prove(
@@ -179,7 +179,7 @@ async function prove(
 ): Promise<Received | undefined> {
   const { blocks, cursor } = await ledger.blocks(selection, { signal })
   if (cursor !== received.cursor) {
-    terminal.note('The ledger changed before the file was compared with it: beginning anew')
+    terminal.note('The ledger changed before the file was compared with it: beginning again')
     return undefined
   }
   const show = (bytes: number) => {
@@ -192,7 +192,7 @@ async function prove(
   } catch (error) {
     if (signal.aborted || error instanceof GrandlivreError) throw error
     // Compressed bytes that are damaged.
-    terminal.note(`${(error as Error).message}: beginning anew`)
+    terminal.note(`${(error as Error).message}: beginning again`)
     return undefined
   }
 }

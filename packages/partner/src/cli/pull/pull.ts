@@ -42,7 +42,7 @@ export const pull = command({
 is whole: it compares it with what the service says of it. The file appears when
 it is proven. A pull that was interrupted or killed goes on when the same
 command is run again; <file>.part and <file>.part.json hold what it has. If the
-ledger changed in between, it begins anew.
+ledger changed in between, it begins again.
 
 Name the movements by --exercice, or by --from and --to. A full export (--all)
 is a file that the service makes first: the whole folder with its accounts,

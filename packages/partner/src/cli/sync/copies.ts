@@ -90,8 +90,8 @@ export async function named<Result>({ profile }: ProfileRun, work: Promise<Resul
 }
 
 /**
- * One access after the other: what fails with one keeps nobody from the others.
- * @returns what each that did not fail led to, and the first error, with which the command ends; later ones are told
+ * Runs one access after the other. The failure of one does not stop the rest.
+ * @returns the results of those that succeeded, and the first error, with which the command ends. Later errors are printed
  */
 export async function eachRun<Result>(
   { tell, signal }: Call,

@@ -25,7 +25,7 @@ Tables and views: <address of the service>/docs/guides/sql.html`,
   options: {
     ...copyOptions,
     follow: { help: 'go on: wait for changes and copy each at once, until Ctrl-C' },
-    again: { help: 'read every ledger in full; makes a copy of an older version anew' },
+    again: { help: 'read every ledger in full; rebuilds a copy of an older version' },
   },
   examples: [
     'grandlivre sync --to firm.sqlite',

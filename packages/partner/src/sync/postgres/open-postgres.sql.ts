@@ -84,7 +84,7 @@ async function prepare(
       if (layout !== undefined && !again)
         throw refused(
           `${name} is a copy of another layout, which this version cannot continue`,
-          'Make it anew: grandlivre sync --again --to <the same address>',
+          'Rebuild it: grandlivre sync --again --to <the same address>',
         )
       if (isThere && !again)
         throw refused(`There is no copy in ${name} yet`, 'Make one: grandlivre sync --to <the same address>')
@@ -104,8 +104,8 @@ async function prepare(
 function dependentsNamed(error: Error & { code?: string; detail?: string }): never {
   if (error.code !== dependentObjectsStillExist) throw error
   const which = error.detail?.replaceAll('\n', '; ')
-  const message = `The copy cannot be made anew because of what others made upon it: ${which}`
-  throw refused(message, 'Drop these, make the copy anew, and create them again.', error)
+  const message = `The copy cannot be rebuilt because others have made objects on it: ${which}`
+  throw refused(message, 'Drop these, rebuild the copy, and create them again.', error)
 }
 
 /** Layout 1 named none: it is known by tables that no other program has. @returns undefined where there is nothing yet */

@@ -82,7 +82,7 @@ function prepare(database: DatabaseSync, path: string, again: boolean): void {
     if (!again)
       throw refused(
         `${path} is a copy of another layout, which this version cannot continue`,
-        `Make it anew: grandlivre sync --again --to ${path}`,
+        `Rebuild it: grandlivre sync --again --to ${path}`,
       )
     dropCopy(database)
   }

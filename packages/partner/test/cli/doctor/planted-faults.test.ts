@@ -152,7 +152,7 @@ const faults: Record<string, { fault: Fault; url: () => Promise<string>; says: R
     url: () => plant(startVerifying({ secret: 'another' })),
     says: /Compare the secrets/,
   },
-  'a proxy that writes bodies anew': {
+  'a proxy that rewrites bodies': {
     fault: 'body-changed',
     url: async () => {
       const receiver = await plant(startVerifying({ secret: lenient.secret }))

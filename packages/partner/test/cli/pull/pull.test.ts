@@ -146,7 +146,7 @@ describe('an answer that is spoiled', () => {
   test('by one bit, with a row count and without its SHA-256: it is pulled again, and proven by blocks', async () => {
     stage.proxy.fault = spoiltOnce({ kind: 'trailers', dropped: ['x-content-sha256'], at: 300_000 })
     const { code, out: printed, error } = await grandlivre(stage.proxied, words())
-    expect([code, error]).toEqual([0, expect.stringContaining('cannot be proven: beginning anew')])
+    expect([code, error]).toEqual([0, expect.stringContaining('cannot be proven: beginning again')])
     expect(await factsOfFile(out)).toEqual(await stage.source())
     expect(printed).toContain('Whole:   its lines were compared with the blocks of the ledger')
     expect(printed).not.toContain('row count and SHA-256')
@@ -167,14 +167,14 @@ describe('an answer that is spoiled', () => {
 })
 
 describe('a ledger that changes', () => {
-  test('between two runs: the second begins anew, and says so', async () => {
+  test('between two runs: the second begins again, and says so', async () => {
     await interruptPull()
     await stage.change(3)
     const { code, error } = await grandlivre(stage.env, words())
     // Another address is another source, so the environment of the first run is needed.
     expect([code, error]).toEqual([7, expect.stringContaining('is an unfinished pull of')])
     const second = await grandlivre(stage.proxied, words())
-    expect(second.error).toContain('The ledger changed between two parts of the transfer: beginning anew')
+    expect(second.error).toContain('The ledger changed between two parts of the transfer: beginning again')
     expect(await factsOfFile(out)).toEqual(await stage.source())
   })
 
@@ -188,7 +188,7 @@ describe('a ledger that changes', () => {
     }
     stage.proxy.asked = []
     const { code, error } = await grandlivre(stage.proxied, words())
-    expect(error).toContain('The ledger changed before the file was compared with it: beginning anew')
+    expect(error).toContain('The ledger changed before the file was compared with it: beginning again')
     expect([code, changes]).toEqual([0, 1])
     expect(await factsOfFile(out)).toEqual(await stage.source())
   })
@@ -201,7 +201,7 @@ describe('an unfinished file', () => {
     writeSync(file, 'x', 100_000)
     const { code, error } = await grandlivre(stage.proxied, words())
     expect(code).toBe(0)
-    expect(error).toContain('differ from the ledger: beginning anew')
+    expect(error).toContain('differ from the ledger: beginning again')
     expect(await factsOfFile(out)).toEqual(await stage.source())
   })
 
@@ -211,7 +211,7 @@ describe('an unfinished file', () => {
       const state = await stateOf(out)
       writeFileSync(`${out}.part.json`, JSON.stringify({ ...state, rows: state.rows + difference }))
       const { code, error } = await grandlivre(stage.proxied, words())
-      expect([code, error]).toEqual([0, expect.stringMatching(/in all parts, and .*: beginning anew/)])
+      expect([code, error]).toEqual([0, expect.stringMatching(/in all parts, and .*: beginning again/)])
       expect(await factsOfFile(out)).toEqual(await stage.source())
       rmSync(out)
     }
@@ -233,13 +233,13 @@ describe('an unfinished file', () => {
     expect(existsSync(out)).toBe(false)
   })
 
-  test('that has lost its end begins anew, and one that is longer than its state is cut', async () => {
+  test('that has lost its end begins again, and one that is longer than its state is cut', async () => {
     await interruptPull()
     // More than is still to come.
     writeFileSync(`${out}.part`, 'x'.repeat(3_000_000), { flag: 'a' })
     const { error } = await grandlivre(stage.proxied, words())
     expect(error).toContain('Going on after')
-    expect(error).not.toContain('beginning anew')
+    expect(error).not.toContain('beginning again')
     expect(await factsOfFile(out)).toEqual(await stage.source())
     out = join(stage.out, 'shorter.ndjson')
     await interruptPull()

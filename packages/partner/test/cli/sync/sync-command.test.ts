@@ -113,7 +113,7 @@ test('several accesses share a copy, each with the folders of its firm', async (
     out: expect.stringContaining('0 of 1 ledgers copied'),
     error: expect.stringMatching(/^Profile ended: .*\(ERR-FIRM-TOKEN-NOT-FOUND\)\n.+\nRequest id: .+\n$/),
   })
-  // Each of several errors is told whole, also where notes are not wanted, and the first at the end.
+  // With --quiet, too, every error is printed in full, and the first one last.
   await writeAccess(env, { baseUrl: 'http://127.0.0.1:1', token, secret }, 'away')
   for (const command of ['sync', 'verify']) {
     const { code, error } = await call(command, 'ended', 'away', 'south', '--quiet')

@@ -21,6 +21,24 @@ export function placesOf(all: Buffer[], kind: string, count: number): number[] {
   )
 }
 
+/** The answer with one bit changed, at a hundred places, and the kind of the line that has it. */
+export function* withOneBitChanged(
+  lines: Buffer[],
+): Generator<{ at: number; kind: string | undefined; spoiled: Buffer }> {
+  const whole = Buffer.concat(lines)
+  for (let nth = 0; nth < 100; nth += 1) {
+    const at = nth < 50 ? nth * 37 : Math.floor((nth * whole.length) / 100)
+    const spoiled = Buffer.from(whole)
+    spoiled[at]! ^= 1 << (nth % 7)
+    let left = at
+    const line = lines.find(({ length }) => {
+      left -= length
+      return left < 0
+    })!
+    yield { at, kind: kindOf(line), spoiled }
+  }
+}
+
 /** What is done to a line. */
 export const ways: [string, (all: Buffer[], at: number) => Buffer[]][] = [
   ['left out', (all, at) => all.toSpliced(at, 1)],

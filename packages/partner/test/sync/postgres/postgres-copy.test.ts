@@ -250,7 +250,7 @@ test('every table, column and view has a comment', async () => {
   await copy.close()
 })
 
-test('names a copy of the former layout, something else, and nothing; makes a former copy anew when it is asked to', async () => {
+test('names a copy of the former layout, something else, and nothing; makes a former copy again when it is asked to', async () => {
   await staff.query(`create schema former; create table former.sync_state (area text primary key, state text not null);
     create table former.movement_rows (movement_id bigint); create table former.entry_lines (line bytea); create table former.accounts (account_id bigint);
     create view former.movements as select * from former.movement_rows;
@@ -270,7 +270,7 @@ test('names a copy of the former layout, something else, and nothing; makes a fo
     message: expect.stringMatching(
       /: view public.theirs depends on view movements; view public.others depends on view public.theirs$/,
     ),
-    remedy: 'Drop these, make the copy anew, and create them again.',
+    remedy: 'Drop these, rebuild the copy, and create them again.',
   })
   expect((await staff.query(`select count(*) from former.open_items`)).rowCount).toBe(1)
   await staff.query('drop view public.theirs cascade')

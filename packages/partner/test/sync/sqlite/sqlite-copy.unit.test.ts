@@ -193,7 +193,7 @@ test('a copy of another layout and a file of something else are refused, with th
   database.close()
   await expect(openSqlite(former)).rejects.toMatchObject({
     code: 'COPY-REFUSED',
-    remedy: `Make it anew: grandlivre sync --again --to ${former}`,
+    remedy: `Rebuild it: grandlivre sync --again --to ${former}`,
   })
   await (await openSqlite(former, { again: true })).close()
   await (await openSqlite(former)).close()
