@@ -243,8 +243,15 @@ test('what waits for a disconnected partner is no delay', async () => {
   const id = await subscribe('/waits')
   receiver.behave('/waits', (response) => void response.writeHead(500).end())
   await emit(documentEvent('old'))
-  await until(() => receiver.requests('/waits').length > 0)
   const { client } = stage.staff
+  // The failure is recorded after its answer.
+  await until(async () => {
+    const { rowCount } = await client.query(
+      'select from grandlivre.subscriptions where id = $1 and failing_since is not null',
+      [id],
+    )
+    return rowCount === 1
+  })
   await client.query(
     `update grandlivre.deliveries set created_at = now() - interval '1 day' where subscription_id = $1`,
     [id],
