@@ -9,7 +9,7 @@ COPY package.json package-lock.json ./
 COPY packages/partner/package.json packages/partner/
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
-RUN npm run docs:site
+RUN npm run docs -- site
 
 FROM ${BASE}
 WORKDIR /app

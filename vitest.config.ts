@@ -4,8 +4,8 @@
  * - `*.unit.test.ts`: needs only its own process, no server. `npm run test:unit` runs these alone.
  * - `*.slow.test.ts`: waits for real seconds, kills or stops processes and servers, or costs more than ten seconds of
  *   processor time for what few changes touch; only `npm run test:slow` runs these.
- * - `*.pipeline.test.ts`: runs data pipelines, generators or linters with hundreds of packages; only `npm run test:examples`
- *   runs these.
+ * - `*.pipeline.test.ts`: runs data pipelines, generators or linters with hundreds of packages; only `npm run long --
+ *   pipelines` and `generators` run these.
  * - `*.alone.test.ts`: measures its own process, which no other file may have used.
  * - any other `*.test.ts`: uses the servers of the run. It has its own database on the PostgreSQL of the run,
  *   free ports, and folders below the temporary folder, so that it can run beside all others.

@@ -76,7 +76,7 @@ export const only: Option<Only> = {
 
 /**
  * Reads the command line. With `--help` it prints the options and ends the process.
- * @param command `npm run bench:small`
+ * @param command `npm run bench -- small`
  * @throws {Error} if there is anything else, or a value that an option does not take
  */
 export function readOptions<Declared extends Options>(command: string, declared: Declared): Values<Declared> {
@@ -104,7 +104,7 @@ function helpOf(command: string, declared: Options): string {
   ])
   const width = Math.max(...lines.map(([option]) => option!.length))
   return [
-    `Usage: ${command} -- [options]. bench/README.md says what it measures.`,
+    `Usage: ${command} [options]. bench/README.md says what it measures.`,
     '',
     ...lines.map(([option, means]) => `  ${option!.padEnd(width)}  ${means}`),
     '',
@@ -120,6 +120,6 @@ function parse(args: string[], declared: Options, command: string): Record<strin
     return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]))
   } catch (error) {
     const [what] = (error as Error).message.split('. ')
-    throw new Error(`${what}. ${command} -- --help lists the options.`, { cause: error })
+    throw new Error(`${what}. ${command} --help lists the options.`, { cause: error })
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Writes packages/partner/src/client/api/routes.ts from the OpenAPI document: the types of the routes and of what they
- * return, and the values of parameters. `npm run docs:api`. The document becomes one JSON schema, because the
+ * return, and the values of parameters. `npm run docs -- api`. The document becomes one JSON schema, because the
  * library turns schemas into types, not routes. One that does, openapi-typescript, writes 281 KB for these 46, needs
  * TypeScript 5 beside ours, and would leave what a call takes and answers to conditional types.
  */
@@ -27,7 +27,7 @@ const prefix = '/api/v1'
 /** They are read as streams, with their proof: a year in one array does not fit into the memory of every machine. */
 const streamed = ['/mad/movements', '/mad/entries']
 
-const head = `/** Written by \`npm run docs:api\` from the OpenAPI document: edit the routes of the service, not this file. */`
+const head = `/** Written by \`npm run docs -- api\` from the OpenAPI document: edit the routes of the service, not this file. */`
 
 /** The library says of each type where it found it, alone in a comment or at the end of one. */
 const remark =

@@ -1,5 +1,5 @@
 /**
- * `npm run docs:bench`: writes the results of the bench (bench/results) into the pages that show them, between
+ * `npm run docs -- bench`: writes the results of the bench (bench/results) into the pages that show them, between
  * `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`. No number of theirs is typed.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'

@@ -23,8 +23,8 @@ interface Target {
 }
 
 /**
- * @param sections of `npm run bench`
- * @param memory rows of `npm run bench:memory`
+ * @param sections of `npm run bench -- year`
+ * @param memory rows of `npm run bench -- memory`
  */
 export function targetsTable(sections: Record<string, Row[]>, memory: Row[] | undefined): string[] {
   const year = sections['a year']!

@@ -1,4 +1,4 @@
-/** Writes commands.md from the declarations of both command lines: `npm run docs:commands`. */
+/** Writes commands.md from the declarations of both command lines: `npm run docs -- commands`. */
 import { writeFileSync } from 'node:fs'
 import { partnerProgram } from '../packages/partner/src/cli/run.ts'
 import { sampleCommands } from '../packages/sample/src/sample-commands.ts'
@@ -30,7 +30,7 @@ const block = (lines: string[]) => ['```text', ...lines, '```'].join('\n')
 
 const introduction = [
   '# Commands',
-  '<!-- Written by `npm run docs:commands` from the declarations of the commands: edit those, not this page. -->',
+  '<!-- Written by `npm run docs -- commands` from the declarations of the commands: edit those, not this page. -->',
   'What `--help` prints, for every command of [partners](partners.md) and of [staff](operators.md).',
 ]
 

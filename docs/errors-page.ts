@@ -1,4 +1,4 @@
-/** Writes errors.md from the table of errors in packages/contract/src/error-codes.ts: `npm run docs:errors`. */
+/** Writes errors.md from the table of errors in packages/contract/src/error-codes.ts: `npm run docs -- errors`. */
 import { writeFileSync } from 'node:fs'
 import { STATUS_CODES } from 'node:http'
 import { errorCodes } from '../packages/contract/src/error-codes.ts'
@@ -25,7 +25,7 @@ function escaped(message: string): string {
 
 const introduction = [
   '# Errors',
-  '<!-- Written by `npm run docs:errors` from packages/contract/src/error-codes.ts: edit that file, not this one. -->',
+  '<!-- Written by `npm run docs -- errors` from packages/contract/src/error-codes.ts: edit that file, not this one. -->',
   `Every code that the service answers with, by HTTP status. [The interface](spec/interface.md#errors) describes the body
 of an error. Compare \`error.code\`: codes and statuses stay, the wording of \`error.message\` may change. The quoted sentence
 is the usual message of a code; a more specific one may take its place.`,

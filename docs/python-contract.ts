@@ -1,6 +1,6 @@
 /**
  * Writes what the package for Python shares with the service and with the library for JavaScript: remedies of errors, why
- * deliveries are refused, and the tables of a ledger. `npm run docs:python`.
+ * deliveries are refused, and the tables of a ledger. `npm run docs -- python`.
  */
 import { writeFileSync } from 'node:fs'
 import { errorCodes } from '../packages/contract/src/error-codes.ts'

@@ -1,5 +1,5 @@
 /**
- * Makes the pictures of the documentation, from real runs: `npm run docs:screenshots`, or with the names of some. A
+ * Makes the pictures of the documentation, from real runs: `npm run docs -- screenshots`, or with the names of some. A
  * service with the demo folder is started for them, in a temporary folder. Needs Linux and Chromium (.ci/run).
  */
 import { execFile, spawn } from 'node:child_process'

@@ -64,7 +64,7 @@ const entries = [
 const isOfPartner = (path: string) => path.startsWith('packages/partner/')
 const isNeutral = (path: string) => neutral.some((room) => path.startsWith(`${room}/`))
 
-/** Written by `npm run docs:api`, as long as the routes of the service are many. */
+/** Written by `npm run docs -- api`, as long as the routes of the service are many. */
 const generated = ['packages/partner/src/client/api/routes.ts']
 
 interface SourceFile {

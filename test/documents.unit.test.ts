@@ -370,6 +370,6 @@ test.each([
   expect(found).toBe(String(number))
 })
 
-test('the package for Python has the remedies and tables of the service (npm run docs:python)', () => {
+test('the package for Python has the remedies and tables of the service (npm run docs -- python)', () => {
   expect(readFileSync(pythonContractFile, 'utf8')).toBe(pythonContract())
 })

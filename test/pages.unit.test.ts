@@ -1,5 +1,5 @@
 /** The pages: generated from the code where possible, and every link in or to them resolves. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { blocks, commandsOf } from '../bench/newcomer/commands.ts'
@@ -41,16 +41,16 @@ function exists(address: string): boolean {
   return anchor === undefined || (path.endsWith('.md') && anchorsOf(path).includes(anchor))
 }
 
-test('the errors page matches the table of errors (npm run docs:errors)', () => {
+test('the errors page matches the table of errors (npm run docs -- errors)', () => {
   expect(read('docs/errors.md')).toBe(errorsPage())
 })
 
-test.each(pagesWithResults)('%s shows the results of the bench (npm run docs:bench)', (page) => {
+test.each(pagesWithResults)('%s shows the results of the bench (npm run docs -- bench)', (page) => {
   expect(read(page)).toMatch(/<!-- bench:\w+ -->\n.+/)
   expect(read(page)).toBe(withResults(read(page)))
 })
 
-test.each(blocks)('the README has the commands of a newcomer: %s (npm run bench:newcomer)', (name) => {
+test.each(blocks)('the README has the commands of a newcomer: %s (npm run bench -- newcomer)', (name) => {
   expect(commandsOf(read('README.md'), name).text).not.toBe('')
 })
 
@@ -80,25 +80,22 @@ test('citations of the documents in the code resolve', () => {
   expect(citations.filter(({ address }) => !exists(address))).toEqual([])
 })
 
-test('the map lists every file of src and of the packages, and nothing else', () => {
-  const rows = read('src/README.md').matchAll(/^\| (`.*?) \|/gm)
-  // Names after the first of a row are in its folder.
-  const listed = [...rows].flatMap(([, cell]) => {
-    const [first = '', ...others] = [...cell!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!)
-    const folder = first.slice(0, first.replace(/\/$/, '').lastIndexOf('/') + 1)
-    return [first, ...others.map((name) => (name.startsWith(folder) ? name : folder + name))]
-  })
-  const asPattern = (name: string) =>
-    new RegExp(`^${name.replaceAll('.', '\\.').replaceAll('*', '[^/]*')}${name.endsWith('/') ? '' : '$'}`)
-  const patterns = listed.map((name) => ({ name, pattern: asPattern(name) }))
-  // SQL is beside its user, and is not listed.
-  const all = [
-    ...filesIn('src', /\.\w+$/).map((path) => relative('src', path)),
-    ...filesIn('packages', /\.\w+$/).filter((path) => /^packages\/\w+\/src\//.test(path)),
-  ]
-  const files = all.filter((path) => /\.(ts|sql)$/.test(path) && !path.endsWith('.sql.ts'))
-  expect(files.filter((path) => !patterns.some(({ pattern }) => pattern.test(path)))).toEqual([])
-  expect(
-    patterns.filter(({ pattern }) => !all.some((path) => pattern.test(path))).map(({ name }) => name),
-  ).toEqual([])
+test('the map has a row for each room, in at most 40, and names only what exists', () => {
+  const rows = [...read('src/README.md').matchAll(/^\| (.*?`(.+?)`.*?) \| (.*) \|$/gm)]
+  const [, ...map] = rows.slice(0, rows.findIndex(([, , room]) => room === 'packages/contract/src/') + 1)
+  const named = map.map(([, , room]) => room!)
+  const rooms = readdirSync(join(root, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory())
+  const ofService = rooms.map(({ name }) => `${name}/`)
+  const ofPackages = globSync('packages/*/src/', { cwd: root }).map((path) => `${path}/`)
+  const ofPartners = ['cli', 'sync', 'client'].map((room) => `packages/partner/src/${room}/`)
+  expect(named.toSorted()).toEqual([...ofService, ...ofPackages, ...ofPartners].toSorted())
+  expect(rows.length).toBeLessThanOrEqual(40)
+  const missing = map.flatMap(([, , room, text]) =>
+    [...text!.matchAll(/`([\w./-]+(?:\/|\.ts|\.sql))`/g)]
+      .map(([, name]) => [room!, name!])
+      .filter(
+        ([folder, name]) => !['', 'src/'].some((above) => existsSync(join(root, above, folder!, name!))),
+      ),
+  )
+  expect(missing).toEqual([])
 })

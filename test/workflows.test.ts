@@ -1,9 +1,10 @@
 /** The workflow of the repository: what GitHub would refuse, and what it must not lack. */
-import { execFileSync, spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { longRuns } from './long.ts'
 
 const root = resolve(import.meta.dirname, '..')
 const path = join(root, '.github/workflows/ci.yml')
@@ -47,13 +48,15 @@ test('changes run .ci/run on Node 22 and 26', () => {
   expect(jobs.check.steps.at(-1)!.run).toBe('.ci/run')
 })
 
-test('each night runs every long run, and the rehearsal of a release', () => {
-  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  // The tests of .ci/run.
-  const short = ['test:slow', 'test:unit', 'test:examples']
-  const tests = Object.keys(scripts).filter((name) => name.startsWith('test:') && !short.includes(name))
-  const listed = execFileSync(process.execPath, ['test/long.ts'], { cwd: root, encoding: 'utf8' })
-  const long = [...listed.matchAll(/^npm run (long -- .*)$/gm)].map(([, name]) => name!)
-  expect(long.length).toBeGreaterThan(0)
-  expect(jobs.long.strategy.matrix.run).toEqual([...tests, ...long, 'release:rehearse'].toSorted())
+test('each night runs every long run', () => {
+  expect(jobs.long.strategy.matrix.run).toEqual(Object.keys(longRuns).toSorted())
+  expect(jobs.long.steps.some(({ run }) => run?.startsWith('.ci/nightly '))).toBe(true)
+})
+
+test('a long run ends before its job is stopped, and its tests exist', () => {
+  for (const { node, minutes } of Object.values(longRuns)) {
+    expect(minutes).toBeLessThan(jobs.long['timeout-minutes']!)
+    for (const path of node.filter((word) => /^(?:test|packages)\//.test(word)))
+      expect(globSync(`${path}*`, { cwd: root }), path).not.toEqual([])
+  }
 })

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:changes`: what it costs to keep a copy of a year right. The load of a ledger with and without the log of
+ * `npm run bench -- changes`: what it costs to keep a copy of a year right. The load of a ledger with and without the log of
  * its changes, deltas and blocks after edits of several sizes, and a thousand requests that wait for a change.
  * bench/README.md says how to read the results.
  */
@@ -19,7 +19,7 @@ import { measureWaits } from './waits.ts'
 const movementsMin = 10_000
 
 runBench(async (stack) => {
-  const { movements, rounds, loads, waiting, against } = readOptions('npm run bench:changes', {
+  const { movements, rounds, loads, waiting, against } = readOptions('npm run bench -- changes', {
     movements: wholeNumber('movements of the folder', 600_000, [movementsMin, movementsMax]),
     rounds: wholeNumber('rounds of deltas', 5, [1, 100]),
     loads: wholeNumber('loads of a ledger', 3, [1, 100]),

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:firm`: what a partner waits for who copies a whole firm, and what it costs: the first copy, a night in
+ * `npm run bench -- firm`: what a partner waits for who copies a whole firm, and what it costs: the first copy, a night in
  * which nothing changed, one in which a few folders did, the proof of every row, a commit until it is in the copy; one
  * large ledger into SQLite and PostgreSQL. Client, service and database share the machine.
  */
@@ -60,7 +60,7 @@ const cpu = (runs: CommandUsage[]) => runs.map(({ cpuMs }) => cpuMs / 1000)
 const peak = (runs: CommandUsage[]) => runs.map(({ peakMb }) => peakMb)
 
 runBench(async (stack) => {
-  const { folders, movements, large, rounds, followed } = readOptions('npm run bench:firm', {
+  const { folders, movements, large, rounds, followed } = readOptions('npm run bench -- firm', {
     folders: wholeNumber('folders of the firm', 300, [1, 10_000]),
     movements: wholeNumber('movements of each', 1_000, [movementsMin, 100_000]),
     large: wholeNumber('movements of the large ledger; 0 for none', 600_000, [0, 1_000_000]),

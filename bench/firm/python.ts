@@ -1,5 +1,5 @@
 /**
- * `npm run bench:python`: how long a machine keeps somebody waiting from `pip install` of the wheel to a proven copy of a firm
+ * `npm run bench -- python`: how long a machine keeps somebody waiting from `pip install` of the wheel to a proven copy of a firm
  * in a DataFrame, by the program of the package's README; and what one large ledger costs as a table of Arrow.
  */
 import { execFile } from 'node:child_process'
@@ -42,7 +42,7 @@ interface Large {
 }
 
 runBench(async (stack) => {
-  const { folders, movements, large, rounds } = readOptions('npm run bench:python', {
+  const { folders, movements, large, rounds } = readOptions('npm run bench -- python', {
     folders: wholeNumber('folders of the firm', 30, [1, 10_000]),
     movements: wholeNumber('movements of each', 2_000, [movementsMin, 100_000]),
     large: wholeNumber('movements of the large ledger', 2_000_000, [movementsMin, 5_000_000]),

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:memory`: the peak memory of the service while it sends one, two and eight exports of a year at
+ * `npm run bench -- memory`: the peak memory of the service while it sends one, two and eight exports of a year at
  * once, as JSON and as zstd. Memory that a process has used once stays with it, so each of them has a service of
  * its own, started anew each time. Two at once are measured twice more: after the service has sent the year in every
  * form, and in a service that is the first to compile its code.
@@ -52,7 +52,7 @@ const loads: Load[] = [
 ])
 
 runBench(async (stack) => {
-  const { movements, starts, times, ...options } = readOptions('npm run bench:memory', {
+  const { movements, starts, times, ...options } = readOptions('npm run bench -- memory', {
     movements: wholeNumber('movements of the folder', 600_000, [movementsMin, movementsMax]),
     starts: wholeNumber('starts of the service for each row', 10, [1, 1_000]),
     times: wholeNumber('how often each start repeats the exports', 1, [1, 100]),

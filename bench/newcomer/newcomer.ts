@@ -1,5 +1,5 @@
 /**
- * `npm run bench:newcomer`: follows the README word for word in a fresh clone, with an empty cache of npm, and measures
+ * `npm run bench -- newcomer`: follows the README word for word in a fresh clone, with an empty cache of npm, and measures
  * how long machines keep somebody waiting until the first file, the first event and the first SQL. The ports 8080 and
  * 3000 must be free.
  */
@@ -27,7 +27,7 @@ const goals = {
 const targetS = 120
 
 runBench(async (stack) => {
-  readOptions('npm run bench:newcomer', {})
+  readOptions('npm run bench -- newcomer', {})
   const [atStart = 0] = loadavg()
   const work = await mkdtemp(join(tmpdir(), 'grandlivre-newcomer-'))
   stack.defer(() => rm(work, { recursive: true, force: true }))

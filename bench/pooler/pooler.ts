@@ -1,5 +1,5 @@
 /**
- * `npm run bench:pooler`: what an export costs directly and through PgBouncer in transaction mode, in processor time of
+ * `npm run bench -- pooler`: what an export costs directly and through PgBouncer in transaction mode, in processor time of
  * the service, of PostgreSQL and of the pooler. With `--against FOLDER` another checkout of the project takes turns with
  * this one, directly.
  */
@@ -30,7 +30,7 @@ interface Measured {
 }
 
 runBench(async (stack) => {
-  const { movements, rounds, against } = readOptions('npm run bench:pooler', {
+  const { movements, rounds, against } = readOptions('npm run bench -- pooler', {
     movements: wholeNumber('movements of the folder', 600_000, [movementsMin, movementsMax]),
     rounds: wholeNumber('rounds', 10, [1, 1_000]),
     against: anotherCheckout,

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:folders`: thousands of small folders, each pulled once by one of many clients, from one, two and
+ * `npm run bench -- folders`: thousands of small folders, each pulled once by one of many clients, from one, two and
  * four processes of the service on one database. With `--against FOLDER` another checkout of the project takes
  * turns with this one. `--full` triggers a full export of each instead (`full-exports.ts`).
  */
@@ -38,16 +38,19 @@ interface Running {
 
 runBench(async (stack) => {
   const full = process.argv.includes('--full')
-  const { folders, movements, clients, rounds, seconds, ...options } = readOptions('npm run bench:folders', {
-    full: flag('trigger a full export of each folder, instead of pulling it'),
-    folders: wholeNumber('folders', full ? 3_000 : 2_000, [1, 100_000]),
-    movements: wholeNumber('movements of each', full ? 1_500 : 2_000, [movementsMin, 100_000]),
-    clients: wholeNumber('clients at once', full ? 8 : 32, [1, 1_000]),
-    rounds: wholeNumber('rounds', full ? 1 : 3, [1, 100]),
-    seconds: wholeNumber('with --full, when a round ends at the latest', 300, [1, 10_000]),
-    only,
-    against,
-  })
+  const { folders, movements, clients, rounds, seconds, ...options } = readOptions(
+    'npm run bench -- folders',
+    {
+      full: flag('trigger a full export of each folder, instead of pulling it'),
+      folders: wholeNumber('folders', full ? 3_000 : 2_000, [1, 100_000]),
+      movements: wholeNumber('movements of each', full ? 1_500 : 2_000, [movementsMin, 100_000]),
+      clients: wholeNumber('clients at once', full ? 8 : 32, [1, 1_000]),
+      rounds: wholeNumber('rounds', full ? 1 : 3, [1, 100]),
+      seconds: wholeNumber('with --full, when a round ends at the latest', 300, [1, 10_000]),
+      only,
+      against,
+    },
+  )
   const counts = options.only.of(processCounts)
   const processes = Math.max(...counts.map(({ count }) => count))
   if (full) {

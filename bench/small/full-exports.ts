@@ -1,5 +1,5 @@
 /**
- * `npm run bench:folders -- --full`: a full export of each of thousands of small folders, triggered by some clients as
+ * `npm run bench -- folders --full`: a full export of each of thousands of small folders, triggered by some clients as
  * fast as they are answered, while another one asks for key/info. Times are those of the database's clock, from the first
  * trigger to the last DONE. With `--against FOLDER` another checkout of the project takes turns with this one.
  */

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:small`: exports of a small folder, one after the other; processor time of the service and of
+ * `npm run bench -- small`: exports of a small folder, one after the other; processor time of the service and of
  * the database, and time to first byte, per export. With `--against FOLDER` another checkout of the project
  * takes turns with this one.
  */
@@ -14,7 +14,7 @@ import { databaseOf, makeCandidates } from './candidate.ts'
 import { measureLatency } from './latency.ts'
 
 runBench(async (stack) => {
-  const { movements, requests, rounds, ...options } = readOptions('npm run bench:small', {
+  const { movements, requests, rounds, ...options } = readOptions('npm run bench -- small', {
     movements: wholeNumber('movements of the folder', 2_000, [movementsMin, 100_000]),
     requests: wholeNumber('exports of a round', 200, [1, 100_000]),
     rounds: wholeNumber('rounds', 5, [1, 100]),

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:telemetry`: what metrics and traces cost. Two services on the same database take turns: one collects
+ * `npm run bench -- telemetry`: what metrics and traces cost. Two services on the same database take turns: one collects
  * nothing, the other is scraped every second and sends metrics and traces to a collector.
  * Each round measures exports of a year and small requests, and compares the two. With `--against FOLDER` the first is that
  * of another checkout: one from before the audit, which cannot be switched off, shows what all three cost.
@@ -38,7 +38,7 @@ interface Side {
 }
 
 runBench(async (stack) => {
-  const { movements, rounds, against, ...repeated } = readOptions('npm run bench:telemetry', {
+  const { movements, rounds, against, ...repeated } = readOptions('npm run bench -- telemetry', {
     movements: wholeNumber('movements of the folder', 600_000, [movementsMin, movementsMax]),
     rounds: wholeNumber('rounds', 10, [1, 100]),
     exports: wholeNumber('exports of a year in a round', 5, [1, 100]),

@@ -1,5 +1,5 @@
 /**
- * `npm run bench:webhooks`: how fast one subscriber receives a backlog, and how soon thirty healthy ones
+ * `npm run bench -- webhooks`: how fast one subscriber receives a backlog, and how soon thirty healthy ones
  * receive new events while twenty others fail, hang or take nine seconds. The service runs as with `npm
  * start`, on the embedded database; the subscribers are a separate process on the same machine.
  */
@@ -19,7 +19,7 @@ const subscribers = { healthy: 30, fail: 10, hang: 5, slow: 5 } as const
 const pace = { events: 10_000, perTransaction: 5, everyMs: 20, healthy: subscribers.healthy }
 
 runBench(async (stack) => {
-  readOptions('npm run bench:webhooks', {})
+  readOptions('npm run bench -- webhooks', {})
   const stage = await openWebhookStage(stack)
   const perSecond: number[] = []
   // Round 0 warms up.

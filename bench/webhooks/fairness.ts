@@ -1,5 +1,5 @@
 /**
- * `npm run bench:fairness`: how soon events reach three healthy subscriptions of one third party, first
+ * `npm run bench -- fairness`: how soon events reach three healthy subscriptions of one third party, first
  * alone, then beside thousands of subscriptions of another one to the same events, whose receivers are slow
  * or hang.
  */
@@ -14,7 +14,7 @@ const pace = { events: 1_000, perTransaction: 1, everyMs: 30, healthy: 3 }
 
 runBench(async (stack) => {
   // Subscriptions of the greedy third party.
-  const crowd = readOptions('npm run bench:fairness', {
+  const crowd = readOptions('npm run bench -- fairness', {
     sluggish: wholeNumber('receivers of the other third party that take 0.9 s', 1_000, [0, 100_000]),
     hang: wholeNumber('its receivers that hang', 3_000, [0, 100_000]),
   })

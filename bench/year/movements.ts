@@ -1,5 +1,5 @@
 /**
- * `npm run bench`: a year of movements over HTTP to a client on the same machine, compared with the time in
+ * `npm run bench -- year`: a year of movements over HTTP to a client on the same machine, compared with the time in
  * which the database sends what an export reads to nowhere (the floor), and with other ways of producing the same
  * response (peers/). With `--only NAME` that way alone, beside the floor and ours.
  */
@@ -37,7 +37,7 @@ interface Measured {
 }
 
 runBench(async (stack) => {
-  const { movements, rounds, large, ...options } = readOptions('npm run bench', {
+  const { movements, rounds, large, ...options } = readOptions('npm run bench -- year', {
     movements: wholeNumber('movements of the folder', 600_000, [movementsMin, movementsMax]),
     rounds: wholeNumber('rounds', 5, [1, 100]),
     large: wholeNumber('movements of a larger folder, whose year is measured, too', undefined, [

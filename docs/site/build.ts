@@ -1,6 +1,6 @@
 /**
  * Makes the site of the documentation, a folder that the service serves at `/docs/` and that any web server can serve:
- * `npm run docs:site`, with `-- --out <folder> --base /books/` elsewhere and below another path. `npm ci` runs it at its end.
+ * `npm run docs -- site`, with `--out <folder> --base /books/` elsewhere and below another path. `npm ci` runs it at its end.
  *
  * VitePress makes the pages. Afterwards their inline scripts become a file, so that the policy of the pages needs neither
  * hashes nor exceptions for scripts (`script-src 'self'`), and beside each page stands its Markdown, which `llms.txt`

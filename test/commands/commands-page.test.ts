@@ -7,7 +7,7 @@ import { partnerProgram } from '../../packages/partner/src/cli/run.ts'
 import { sampleCommands } from '../../packages/sample/src/sample-commands.ts'
 import { staffProgram } from '../../src/commands/run-cli.ts'
 
-test('the commands page matches the declarations of the commands (npm run docs:commands)', () => {
+test('the commands page matches the declarations of the commands (npm run docs -- commands)', () => {
   const page = readFileSync(join(import.meta.dirname, '../../docs/commands.md'), 'utf8')
   expect(page).toBe(commandsPage())
 })

@@ -8,7 +8,7 @@ import { keptFec, plainFec } from '../support/plain/plain-fec.ts'
 
 const { importRows, pool } = fecImports()
 
-/** Random changes, one after another; `npm run test:random` makes 20. */
+/** Random changes, one after another; `npm run long -- random` makes 20. */
 const rounds = Number(process.env['RANDOM_ROUNDS'] ?? 4)
 
 interface Written {

@@ -12,7 +12,7 @@ import { haveRealLedgers, realLedgers } from '../support/ledgers/real-ledgers.ts
 
 const { importFile, importRows, pool } = fecImports()
 
-/** Random orders of lines; `npm run test:random` tries 20. */
+/** Random orders of lines; `npm run long -- random` tries 20. */
 const rounds = Number(process.env['RANDOM_ROUNDS'] ?? 5)
 
 test('a ledger becomes a folder, an exercice, accounts, journals, entries and movements', async () => {

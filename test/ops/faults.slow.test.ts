@@ -1,7 +1,7 @@
 /**
  * Faults of everything that the service needs, each on real servers and under load: its alert fires, no other does
- * except those that follow from it, and all end after the repair. `npm run test:alerts` causes all twelve;
- * `npm run test:slow` one. `npm run test:normal-load` causes none for an hour.
+ * except those that follow from it, and all end after the repair. `npm run long -- alerts` causes all twelve;
+ * `npm run test:slow` one. `npm run long -- normal-load` causes none for an hour.
  *
  * For faults, durations of the rules are divided by `factor`, and Prometheus reads every two seconds. For the hour the
  * rules are those of operators.

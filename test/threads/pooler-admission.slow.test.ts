@@ -2,7 +2,7 @@
  * Exports of several processes through a pooler with fewer sessions than they want. Each needs two at once, so halves
  * of exports could hold all sessions and wait for each other.
  *
- * `npm run test:admission` has 10 processes, 1,000 folders, 64 exports at once and 40 sessions.
+ * `npm run long -- admission` has 10 processes, 1,000 folders, 64 exports at once and 40 sessions.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,7 +1,6 @@
 /**
- * Every error that callers can see (docs/spec/interface.md#errors). No other code leaves the process. `npm run
- * docs:errors` writes docs/errors.md from this table. The service and the partner's package share it, so it imports
- * nothing.
+ * Every error that callers can see (docs/spec/interface.md#errors). No other code leaves the process. `npm run docs --
+ * errors` writes docs/errors.md from this table. The service and the partners' package share it, so it imports nothing.
  */
 
 /** One error code. Its texts are for callers and contain no secret, SQL or stack. */

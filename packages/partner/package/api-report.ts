@@ -1,6 +1,6 @@
 /**
  * The report of the package's API: every declaration that programs of partners can reach, in one file whose diff shows what
- * a change means for them. `npm run docs:package` writes it; `-- --released` also notes that it is the API of the version
+ * a change means for them. `npm run docs -- package` writes it; `-- --released` also notes that it is the API of the version
  * in package.json, against which the next changes are held.
  */
 import { execFile } from 'node:child_process'

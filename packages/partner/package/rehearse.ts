@@ -1,5 +1,5 @@
 /**
- * `npm run release:rehearse`: everything that a release of the package does, on this machine. Packs what is committed,
+ * `npm run long -- release`: everything that a release of the package does, on this machine. Packs what is committed,
  * writes bills of materials, and runs the tests of the package with that archive: they publish it to a registry on
  * loopback, install it on each runtime, and use it against a service. Shows each check as it ends, a table of all, and
  * whether this can be released, which the exit code says, too. `out/release/` then holds what to publish.

@@ -15,7 +15,7 @@ from urllib.error import URLError
 from urllib.parse import urlencode, urlsplit
 
 T = TypeVar("T")
-# Written by `npm run docs:python` from the tables of the service.
+# Written by `npm run docs -- python` from the tables of the service.
 CONTRACT: Mapping[str, Any] = json.loads(files("grandlivre").joinpath("contract.json").read_text("utf-8"))
 # What a transfer that breaks off raises.
 LOST = (OSError, http.client.HTTPException, zlib.error)

@@ -40,7 +40,7 @@ export function addSite(app: Pick<OpenAPIHono<Edge>, 'get' | 'all'>, folder = ow
     }
     throw new AppError('ERR-NOT-FOUND', {
       message:
-        'The documentation is not installed here: `npm ci && npm run docs:site` makes it. The reference of the API is at /docs/api/',
+        'The documentation is not installed here: `npm ci && npm run docs -- site` makes it. The reference of the API is at /docs/api/',
     })
   }
   app.get('/', (c) => c.redirect('/docs/'))

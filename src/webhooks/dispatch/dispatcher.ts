@@ -15,7 +15,7 @@
  * listener session answers all waiting lock requests with one statement. When these were plain queues, 1,000
  * subscriptions with receivers that answer after 0.9 s delayed another third party's events by 12 s, and with 3,000
  * more whose receivers hang, 100 of its 3,000 events arrived within a minute of the last. Now that third party sees a
- * median of 17 ms and a p99 of 63 ms beside all 4,000 (`npm run bench:fairness`).
+ * median of 17 ms and a p99 of 63 ms beside all 4,000 (`npm run bench -- fairness`).
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'

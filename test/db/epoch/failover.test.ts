@@ -1,6 +1,6 @@
 /**
  * A failover that lost commits, without any command: nothing that partners, subscribers or receivers saw of them means
- * something else afterwards. `npm run test:failover` asks with 1,000 ETags (FAILOVER_STATES=100); `npm test` with 40.
+ * something else afterwards. `npm run long -- etags` asks with 1,000 ETags (FAILOVER_STATES=100); `npm test` with 40.
  */
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

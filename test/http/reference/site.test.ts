@@ -212,7 +212,7 @@ test('an installation without the site says what makes it, and has it from then 
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   try {
     for (const path of ['/docs/', '/docs/errors.html', '/llms.txt'])
-      expect((await request(url + path)).body).toMatch(/npm run docs:site.*\/docs\/api\//)
+      expect((await request(url + path)).body).toMatch(/npm run docs -- site.*\/docs\/api\//)
     cpSync(folder, join(empty, 'site'), { recursive: true })
     const errors = join(empty, 'site/errors.html')
     expect((await request(`${url}/docs/errors.html`)).body).toBe(html.get('errors.html'))

@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import { ownFolder } from '../../../docs/site/build.ts'
 import { root } from '../../../docs/site/pages.ts'
 
-/** Runs `npm run docs:site`. */
+/** Runs `npm run docs -- site`. */
 export const runBuild = (...options: string[]): Promise<{ stdout: string; stderr: string }> =>
   promisify(execFile)(process.execPath, [join(root, 'docs/site/build.ts'), ...options])
 

@@ -1,5 +1,5 @@
 /**
- * A run in which every service reaches its database through PgBouncer in transaction mode (`npm run test:pooler`), with
+ * A run in which every service reaches its database through PgBouncer in transaction mode (`npm run long -- pooler`), with
  * DIRECT_DATABASE_URL beside it. Each service has a PgBouncer of its own, so that a test may cut or stop its
  * server, or use up its sessions. When the service stops, the shared sessions hold no lock, and it has opened at most
  * eight sessions of its own.

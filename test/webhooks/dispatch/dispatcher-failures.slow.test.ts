@@ -1,6 +1,6 @@
 /**
  * Thousands of events to fifty subscribers, twenty of which fail, hang or are slow, through two kills of a
- * service process and a restart of the database: 4,000, or as many as EVENTS says (`npm run test:kills`: 10,000).
+ * service process and a restart of the database: 4,000, or as many as EVENTS says (`npm run long -- kills`: 10,000).
  */
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

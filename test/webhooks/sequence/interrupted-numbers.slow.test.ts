@@ -1,6 +1,6 @@
 /**
  * Numbers through kills of the service and crashes of the database: four and two, or as many as SERVICE_KILLS and
- * DATABASE_KILLS say (`npm run test:kills`: 50 and 20). The receiver refuses at random, and a reader fills the gaps of its
+ * DATABASE_KILLS say (`npm run long -- kills`: 50 and 20). The receiver refuses at random, and a reader fills the gaps of its
  * record by number. The record is the proof: the exact set, in order.
  */
 import { mkdtemp, rm } from 'node:fs/promises'

@@ -26,7 +26,7 @@ async function changelog(): Promise<{ unreleased: string; newest: string }> {
 }
 
 test.skipIf(!existsSync(tools.apiExtractor))(
-  'the report is that of the sources: npm run docs:package',
+  'the report is that of the sources: npm run docs -- package',
   async () => {
     expect(await apiReport()).toBe(await textOf(files.report))
   },
@@ -49,7 +49,7 @@ test('the changelog names in backticks what changed in the API since the last re
   ).toEqual([])
 })
 
-test('changes are held against the API of the newest release: npm run docs:package -- --released', async () => {
+test('changes are held against the API of the newest release: npm run docs -- package --released', async () => {
   expect((await released()).version).toBe((await changelog()).newest)
 })
 

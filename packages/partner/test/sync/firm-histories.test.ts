@@ -3,7 +3,7 @@
  * been brought up to date has exactly the rows of a fresh one, and the digests of the service. And the proof as one:
  * whatever somebody does to a copy, `verify` finds it, and mends only that.
  *
- * `npm test` lives a few histories and tampers a few times; `npm run test:firms` compares 2,000 pairs of copies and
+ * `npm test` lives a few histories and tampers a few times; `npm run long -- firms` compares 2,000 pairs of copies and
  * tampers 500 times. A failure shows its history and seed, and FIRM_SEED repeats the run: each history goes on from the
  * ledgers that the one before has left, so a shorter one would say nothing.
  */

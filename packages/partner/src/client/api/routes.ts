@@ -1,4 +1,4 @@
-/** Written by `npm run docs:api` from the OpenAPI document: edit the routes of the service, not this file. */
+/** Written by `npm run docs -- api` from the OpenAPI document: edit the routes of the service, not this file. */
 
 export type TokenInformation =
   | OpenedRoute[]

@@ -16,7 +16,7 @@ import { type DownloadStage, setDownloadStage } from '../../support/client/downl
 import { startFaultyProxy } from '../../support/client/faulty-proxy.ts'
 import { libraryOf } from '../../support/client/library.ts'
 
-/** `npm run test:partner-kills` sets more. */
+/** `npm run long -- partner-kills` sets more. */
 const kills = Number(process.env['KILLS'] ?? 3)
 
 let stage: DownloadStage
