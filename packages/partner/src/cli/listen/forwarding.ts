@@ -6,46 +6,26 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { deliveryEventsMax } from '../../../../contract/src/webhook-delivery.ts'
-import type { EventGap } from '../../client/events.ts'
+import type { EventGap, NumberedEvent } from '../../client/events.ts'
 import type { Grandlivre } from '../../client/grandlivre.ts'
-import { isAccepted } from '../answer-text.ts'
-import { type Batch, batchesOf } from './batches.ts'
-import { type LocalAnswer, postLocally } from './local-post.ts'
+import { isAccepted, quoted } from '../answer-text.ts'
+import type { Call } from '../command.ts'
+import { type Batch, batchesOf, type LocalAnswer, postLocally } from './deliveries.ts'
 
 /** Before the second and later attempts; the last one repeats. */
 const pausesMs = [1_000, 2_000, 5_000, 10_000, 15_000]
 /** A receiver that asks for more time waits no longer than this. */
 const pauseMsMax = 60_000
 
-export interface Receiver {
-  target: URL
-  /** The partner secret, and that of the subscription. */
-  secret: string
-  signingSecret: string
-  /** Of the sender, for `user-agent`. */
-  version: string
-}
-
-export interface Attempted extends LocalAnswer {
-  batch: Batch
-  /** From 1. */
-  attempt: number
-  isReplay: boolean
-  /** Until the next attempt; null if the receiver accepted, or if it is not repeated. */
-  pauseMs: number | null
-}
-
 export function forwarding(
+  { terminal, json }: Pick<Call, 'terminal' | 'json'>,
   ledger: Grandlivre,
-  subscriptionId: number,
-  receiver: Receiver,
-  shown: {
-    attempted: (attempted: Attempted) => void
-    nothingToReplay: () => void
-    jumped: (missing: EventGap) => void
-  },
+  subscription: { id: number; signingSecret: string },
+  receiver: { target: URL; secret: string },
   signal: AbortSignal,
 ) {
+  const { target, secret } = receiver
+  const signingSecrets = [subscription.signingSecret]
   /** Cuts the pause before the next attempt; undefined while there is none. */
   let hurry: (() => void) | undefined
   let last: Batch | undefined
@@ -56,21 +36,25 @@ export function forwarding(
     return turn
   }
 
-  const attempt = async (batch: Batch, id: string, number: number, isReplay: boolean): Promise<Attempted> => {
-    const { target, secret, signingSecret, version } = receiver
-    const { body, sequence, epoch } = batch
-    const delivered = { id, body, date: Date.now(), secret, signingSecrets: [signingSecret], sequence, epoch }
-    const answer = await postLocally(target, delivered, version, signal)
-    const attempted = { ...answer, batch, attempt: number, isReplay, pauseMs: pauseAfter(answer, number) }
-    if (isReplay) attempted.pauseMs = null
-    shown.attempted(attempted)
-    return attempted
+  /** @returns milliseconds until the next attempt; null if the receiver accepted, or if it is not repeated */
+  const attempt = async (batch: Batch, id: string, number: number, isReplay: boolean) => {
+    const { body, sequence, epoch, events } = batch
+    const delivered = { id, body, date: Date.now(), secret, signingSecrets, sequence, epoch }
+    const answer = await postLocally(target, delivered, signal)
+    const { status, milliseconds } = answer
+    const pauseMs = isReplay || isAccepted(status) ? null : pauseAfter(answer, number)
+    if (!isAccepted(status)) terminal.note(`${target.host} ${refusalText(answer, pauseMs)}`)
+    else if (json)
+      for (const { sequence, event } of events)
+        terminal.json({ sequence, status, milliseconds, attempts: number, isReplay, event })
+    else terminal.print(events.map((each) => lineOf(each, answer, isReplay)))
+    return pauseMs
   }
 
   const deliver = async (batch: Batch): Promise<void> => {
     const id = deliveryId()
     for (let number = 1; ; number += 1) {
-      const { pauseMs } = await attempt(batch, id, number, false)
+      const pauseMs = await attempt(batch, id, number, false)
       if (pauseMs === null) break
       await pause(pauseMs)
     }
@@ -89,15 +73,11 @@ export function forwarding(
   return {
     /** Forwards until that many events are accepted, or for ever. @throws the reason of the signal */
     async run(countMax = Number.POSITIVE_INFINITY): Promise<void> {
-      const limit = Math.min(deliveryEventsMax, countMax)
       let left = countMax
-      const { jumped: onGap } = shown
-      for await (const { events, epoch } of ledger.eventPages(subscriptionId, {
-        after: 0,
-        limit,
-        signal,
-        onGap,
-      })) {
+      const limit = Math.min(deliveryEventsMax, countMax)
+      const onGap = (gap: EventGap) => terminal.warn(gapText(gap))
+      const pages = ledger.eventPages(subscription.id, { after: 0, limit, signal, onGap })
+      for await (const { events, epoch } of pages) {
         for (const batch of batchesOf({ events: events.slice(0, left), epoch }))
           await inTurn(() => deliver(batch))
         left -= events.length
@@ -109,16 +89,14 @@ export function forwarding(
     again() {
       if (hurry) return hurry()
       const batch = last
-      if (!batch) return shown.nothingToReplay()
+      if (!batch) return terminal.note('There is no delivery yet to send again.')
       // As a replay of the service: another id of the delivery, with the same events and numbers.
       inTurn(async () => void (await attempt(batch, deliveryId(), 1, true))).catch(() => {})
     },
   }
 }
 
-/** @returns null if the receiver accepted */
-function pauseAfter({ status, retryAfterMs }: LocalAnswer, attempt: number): number | null {
-  if (isAccepted(status)) return null
+function pauseAfter({ retryAfterMs }: LocalAnswer, attempt: number): number {
   const planned = pausesMs[Math.min(attempt, pausesMs.length) - 1]!
   return Math.min(Math.max(planned, retryAfterMs), pauseMsMax)
 }
@@ -126,4 +104,29 @@ function pauseAfter({ status, retryAfterMs }: LocalAnswer, attempt: number): num
 /** Decimal digits that no other delivery of this machine has: receivers may drop what they know by its id. */
 function deliveryId(): string {
   return `${Date.now()}${String(randomInt(1000)).padStart(3, '0')}`
+}
+
+function gapText({ from, to, epoch }: EventGap): string {
+  const why =
+    epoch === undefined
+      ? 'lost, or erased with their folder'
+      : `epoch ${epoch} began on another server, and events may be lost. Ask each ledger for what changed (since)`
+  return `Numbers ${from} to ${to} are left out: ${why}.`
+}
+
+function refusalText({ status, error, answer }: LocalAnswer, pauseMs: number | null): string {
+  const what = status === null ? `gives no response: ${error}` : `answers ${status}${quoted(answer)}`
+  return pauseMs === null ? `${what}.` : `${what}. Trying again in ${pauseMs / 1000} s.`
+}
+
+/** `12:00:01  cloudDocument CREATE export_...  #3  204 in 8 ms` */
+function lineOf(
+  { event, sequence }: NumberedEvent,
+  { status, milliseconds }: LocalAnswer,
+  isReplay: boolean,
+) {
+  const { name, operation, data, webhookId, createdAt } = event
+  const time = new Date(createdAt).toLocaleTimeString('en-GB')
+  const id = 'id' in data ? data.id : webhookId
+  return `${time}  ${name} ${operation} ${id}  #${sequence}  ${status} in ${milliseconds} ms${isReplay ? ', again' : ''}`
 }

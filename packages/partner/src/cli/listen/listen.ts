@@ -1,24 +1,11 @@
 /** `grandlivre listen`: real events at a receiver on this machine, without an address that the internet can reach. */
-
+import { isIP } from 'node:net'
 import { command, type Given, numberKind } from '../../../../terminal/src/command.ts'
 import { UsageError } from '../../../../terminal/src/command-errors.ts'
 import type { Terminal } from '../../../../terminal/src/terminal.ts'
-import type { Notification } from '../../client/api/items.ts'
-import type { EventGap } from '../../client/events.ts'
-import type { Grandlivre } from '../../client/grandlivre.ts'
-import { version } from '../../version.ts'
-import { isAccepted, quoted } from '../answer-text.ts'
 import type { Call } from '../command.ts'
-import { type Attempted, forwarding, type Receiver } from './forwarding.ts'
-import {
-  notesFolder,
-  type Place,
-  removeLeftBehind,
-  type Subscription,
-  subscribe,
-  unsubscribe,
-} from './subscription.ts'
-import { readTarget } from './target.ts'
+import { forwarding } from './forwarding.ts'
+import { type Subscription, subscriptionsOf } from './subscription.ts'
 
 const options = {
   events: { value: 'kinds', help: 'only these, such as ledger,cloudDocument; all otherwise' },
@@ -56,19 +43,28 @@ async function runListen(call: Call, given: Listen): Promise<void> {
   const target = readTarget(given.address, given['allow-remote'] === true)
   const kinds = readWords('events', given.events)
   const chosen = readWords('folders', given.folders)
-  const access = call.access()
+  const { secret, ...access } = call.access()
   const folders = chosen.length === 0 && access.society !== undefined ? [access.society] : chosen
-  const place: Place = { ledger: call.ledger(), access, folder: notesFolder(call.env) }
-  const removed = await removeLeftBehind(place, signal)
+  const ledger = call.ledger()
+  const { removeLeftBehind, subscribe, unsubscribe } = subscriptionsOf(ledger, access, call.env)
+  const removed = await removeLeftBehind(signal)
   if (removed > 0) terminal.note(`Deleted what a killed listen left: ${removed} of its subscriptions.`)
-  const subscription = await subscribe(place, { kinds, folders }, signal)
+  const subscription = await subscribe(kinds, folders, signal)
+  const quit = new AbortController()
+  const ending = AbortSignal.any([signal, quit.signal])
+  let reading: Promise<void> | undefined
   try {
     introduce(terminal, target, kinds, subscription)
-    const receiver = { target, secret: access.secret, signingSecret: subscription.signingSecret, version }
-    await forwardUntilEnd(call, place.ledger, subscription.id, receiver, given.count)
+    const { run, again } = forwarding(call, ledger, subscription, { target, secret }, ending)
+    reading = terminal.keys && readKeys(terminal.keys(ending), { r: again, q: () => quit.abort() })
+    await run(given.count)
+  } catch (error) {
+    if (signal.aborted || !quit.signal.aborted) throw error
   } finally {
+    quit.abort()
+    await reading
     terminal.endProgress()
-    await unsubscribe(place, subscription.id).catch((error: Error) => {
+    await unsubscribe(subscription.id).catch((error: Error) => {
       const next = subscription.isNoted ? 'The next listen deletes it.' : 'Delete it later.'
       terminal.warn(`The subscription ${subscription.id} could not be deleted: ${error.message}. ${next}`)
     })
@@ -94,58 +90,33 @@ function introduce(terminal: Terminal, target: URL, kinds: string[], subscriptio
   if (terminal.keys) terminal.note('r sends the last delivery again, q ends.')
 }
 
-async function forwardUntilEnd(
-  { terminal, signal, json }: Call,
-  ledger: Grandlivre,
-  subscriptionId: number,
-  receiver: Receiver,
-  countMax: number | undefined,
-): Promise<void> {
-  const quit = new AbortController()
-  const shown = {
-    attempted: (attempted: Attempted) => show(terminal, json, receiver.target, attempted),
-    jumped: ({ from, to, epoch }: EventGap) =>
-      terminal.warn(
-        `Numbers ${from} to ${to} are left out${epoch === undefined ? ': lost, or erased with their folder' : `: epoch ${epoch} began on another server, and events may be lost. Ask each ledger for what changed (since)`}.`,
-      ),
-    nothingToReplay: () => terminal.note('There is no delivery yet to send again.'),
-  }
-  const ending = AbortSignal.any([signal, quit.signal])
-  const running = forwarding(ledger, subscriptionId, receiver, shown, ending)
-  const keys = terminal.keys?.(ending)
-  const reading = keys && readKeys(keys, { r: () => running.again(), q: () => quit.abort() })
-  try {
-    await running.run(countMax)
-  } catch (error) {
-    if (signal.aborted || !quit.signal.aborted) throw error
-  } finally {
-    quit.abort()
-    await reading
-  }
-}
-
 async function readKeys(keys: AsyncIterable<string>, actions: Record<string, () => void>): Promise<void> {
   for await (const key of keys) actions[key.toLowerCase()]?.()
 }
 
-function show(terminal: Terminal, json: boolean, target: URL, attempted: Attempted): void {
-  const { batch, status, milliseconds, error, answer, attempt, isReplay, pauseMs } = attempted
-  if (pauseMs !== null || (isReplay && !isAccepted(status))) {
-    const what = status === null ? `gives no response: ${error}` : `answers ${status}${quoted(answer)}`
-    const next = pauseMs === null ? '' : ` Trying again in ${pauseMs / 1000} s.`
-    terminal.note(`${target.host} ${what}.${next}`)
-    return
-  }
-  for (const { sequence, event } of batch.events)
-    if (json) terminal.json({ sequence, status, milliseconds, attempts: attempt, isReplay, event })
-    else
-      terminal.print(lineOf(event, sequence, `${status} in ${milliseconds} ms${isReplay ? ', again' : ''}`))
+/**
+ * Events of a ledger stay on this machine, unless the user wants otherwise: a wrong address would give them away.
+ * @throws {UsageError} that says what to change
+ */
+export function readTarget(text: string, allowRemote: boolean): URL {
+  if (!URL.canParse(text) || !/^https?:\/\//i.test(text))
+    throw new UsageError(`"${text}" is no address of a receiver, such as http://localhost:3000/hook`)
+  const url = new URL(text)
+  if (url.username !== '' || url.password !== '')
+    throw new UsageError(
+      `The address of the receiver holds a user name or password; deliveries are signed instead`,
+    )
+  if (!allowRemote && !isLoopback(url.hostname))
+    throw new UsageError(
+      `${url.hostname} is not this machine, and the events of a ledger would leave it. --allow-remote allows that`,
+    )
+  url.hash = ''
+  return url
 }
 
-/** `12:00:01  cloudDocument CREATE export_...  #3  204 in 8 ms` */
-function lineOf(event: Notification, sequence: number, how: string): string {
-  const { name, operation, data, webhookId, createdAt } = event
-  const time = new Date(createdAt).toLocaleTimeString('en-GB')
-  const id = 'id' in data ? data.id : webhookId
-  return `${time}  ${name} ${operation} ${id}  #${sequence}  ${how}`
+function isLoopback(hostname: string): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '')
+  if (isIP(host) === 4) return host.startsWith('127.')
+  // The URL parser has written every form of the address in its shortest way.
+  return host === '::1' || host === 'localhost' || host.endsWith('.localhost')
 }

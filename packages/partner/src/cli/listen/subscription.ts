@@ -32,48 +32,73 @@ interface Note {
   at: number
 }
 
-export interface Place {
-  ledger: Grandlivre
-  access: Access
-  /** Folder of the notes. */
-  folder: string
-}
-
 /** Removing at the end may take so long; then the note stays for the next time. */
 const removeMs = 10_000
 
 /** @param env environment of the process */
-export function notesFolder(env: Record<string, string | undefined>): string {
+export function subscriptionsOf(
+  ledger: Grandlivre,
+  { baseUrl, token }: Pick<Access, 'baseUrl' | 'token'>,
+  env: NodeJS.ProcessEnv,
+) {
   const state = env['XDG_STATE_HOME'] || join(env['HOME'] || homedir(), '.local', 'state')
-  return join(state, 'grandlivre', 'listening')
-}
+  const folder = join(state, 'grandlivre', 'listening')
+  const digest = createHash('sha256').update(token).digest('hex')
+  const noteOf = (id: number) => join(folder, `${id}.json`)
 
-/**
- * @param kinds none: all
- * @param folders none: all that the token opens
- */
-export async function subscribe(
-  { ledger, access, folder }: Place,
-  { kinds, folders }: { kinds: string[]; folders: string[] },
-  signal: AbortSignal,
-): Promise<Subscription> {
-  // The service names the kinds there are if one of these is none.
-  const onEvents = (kinds.length > 0 ? kinds : await kindsOf(ledger, signal)) as Kind[]
-  const body = { postUrl: null, onEvents, accountingFolderId: folders }
-  signal.throwIfAborted()
-  // Not interrupted: a subscription whose id never arrived could not be deleted.
-  const created = await ledger.post('/webhook', { body })
-  return { ...created, isNoted: await writeNote(folder, created.id, access) }
-}
+  const writeNote = async (id: number): Promise<boolean> => {
+    const note: Note = { id, baseUrl, token: digest, host: hostname(), pid: process.pid, at: Date.now() }
+    try {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      await writeFile(noteOf(id), JSON.stringify(note), { mode: 0o600 })
+      return true
+    } catch {
+      return false
+    }
+  }
 
-async function writeNote(folder: string, id: number, { baseUrl, token }: Access): Promise<boolean> {
-  const note: Note = { id, baseUrl, token: digest(token), host: hostname(), pid: process.pid, at: Date.now() }
-  try {
-    await mkdir(folder, { recursive: true, mode: 0o700 })
-    await writeFile(noteOf(folder, id), JSON.stringify(note), { mode: 0o600 })
-    return true
-  } catch {
-    return false
+  const remove = async (id: number, signal: AbortSignal): Promise<void> => {
+    try {
+      await ledger.delete('/webhook/{id}', { path: { id }, signal })
+    } catch (error) {
+      if (!(error instanceof GrandlivreError) || error.status !== 404) throw error
+    }
+    await rm(noteOf(id), { force: true })
+  }
+
+  return {
+    /**
+     * @param kinds none: all
+     * @param folders none: all that the token opens
+     */
+    async subscribe(kinds: string[], folders: string[], signal: AbortSignal): Promise<Subscription> {
+      // The service names the kinds there are if one of these is none.
+      const onEvents = (kinds.length > 0 ? kinds : await kindsOf(ledger, signal)) as Kind[]
+      const body = { postUrl: null, onEvents, accountingFolderId: folders }
+      signal.throwIfAborted()
+      // Not interrupted: a subscription whose id never arrived could not be deleted.
+      const created = await ledger.post('/webhook', { body })
+      return { ...created, isNoted: await writeNote(created.id) }
+    },
+
+    /** Deletes the subscription, also when the command was interrupted. */
+    unsubscribe: (id: number): Promise<void> => remove(id, AbortSignal.timeout(removeMs)),
+
+    /**
+     * Deletes what processes that were killed have left behind: of this machine, user, service and token.
+     * @returns how many
+     */
+    async removeLeftBehind(signal: AbortSignal): Promise<number> {
+      let removed = 0
+      for (const name of await readdir(folder).catch(() => [])) {
+        const note = await readNote(join(folder, name))
+        if (!note || note.baseUrl !== baseUrl || note.token !== digest) continue
+        if (note.host !== hostname() || isListening(note)) continue
+        await remove(note.id, signal)
+        removed += 1
+      }
+      return removed
+    },
   }
 }
 
@@ -83,42 +108,6 @@ async function kindsOf(ledger: Grandlivre, signal: AbortSignal): Promise<string[
     components: { schemas: { EventKind: { enum: string[] } } }
   }
   return components.schemas.EventKind.enum
-}
-
-/** Deletes the subscription, also when the command was interrupted. */
-export async function unsubscribe(place: Place, id: number): Promise<void> {
-  await remove(place, id, AbortSignal.timeout(removeMs))
-}
-
-/**
- * Deletes what processes that were killed have left behind: of this machine, user, service and token.
- * @returns how many
- */
-export async function removeLeftBehind(place: Place, signal: AbortSignal): Promise<number> {
-  const { folder, access } = place
-  const names = await readdir(folder).catch(() => [])
-  let removed = 0
-  for (const name of names) {
-    const note = await readNote(join(folder, name))
-    if (!note || note.baseUrl !== access.baseUrl || note.token !== digest(access.token)) continue
-    if (note.host !== hostname() || isListening(note)) continue
-    await remove(place, note.id, signal)
-    removed += 1
-  }
-  return removed
-}
-
-async function remove({ ledger, folder }: Place, id: number, signal: AbortSignal): Promise<void> {
-  try {
-    await ledger.delete('/webhook/{id}', { path: { id }, signal })
-  } catch (error) {
-    if (!(error instanceof GrandlivreError) || error.status !== 404) throw error
-  }
-  await rm(noteOf(folder, id), { force: true })
-}
-
-function noteOf(folder: string, id: number): string {
-  return join(folder, `${id}.json`)
 }
 
 /** Undefined if it is not one, or is just being written. */
@@ -137,8 +126,4 @@ async function readNote(path: string): Promise<Note | undefined> {
  */
 function isListening({ pid, at }: Note): boolean {
   return pid !== process.pid && at >= Date.now() - uptime() * 1000 && isRunning(pid)
-}
-
-function digest(token: string): string {
-  return createHash('sha256').update(token).digest('hex')
 }

@@ -11,29 +11,23 @@ const notAllowed = ['EACCES', 'EPERM', 'EROFS']
 
 /** @param out a file, or - @returns the error to throw: of the disk and of an interruption a Failure, any other as it is */
 export function explained(error: unknown, out: string, signal: AbortSignal): unknown {
-  const isKept = !isOutput(out)
-  if (signal.aborted)
-    return new Failure('Interrupted', isKept ? `The same command goes on with ${partOf(out)}.` : [])
+  const part = isOutput(out) ? undefined : partOf(out)
+  if (signal.aborted) return new Failure('Interrupted', part ? `The same command goes on with ${part}.` : [])
   const fromSystem = error instanceof Failure ? undefined : systemErrorIn(error)
   if (fromSystem === undefined) return inOptions(error)
-  const { code = '', message } = fromSystem
-  if (!isKept)
-    return localFailure(
-      `The export cannot be kept in ${tmpdir()}: ${message}`,
+  const { code, message } = fromSystem
+  const failure = (what: string, remedy: string) =>
+    localFailure(`${what}: ${message}`, remedy, { cause: error })
+  if (part === undefined)
+    return failure(
+      `The export cannot be kept in ${tmpdir()}`,
       'Make room there, set TMPDIR to another folder, or name a file.',
-      { cause: error },
     )
-  if (diskFull.includes(code))
-    return localFailure(
-      `There is no room for ${partOf(out)}: ${message}`,
-      'Make room and run the same command: it goes on. Or delete the file and its .json, and choose another --out.',
-      { cause: error },
-    )
-  if (notAllowed.includes(code))
-    return localFailure(`${partOf(out)} cannot be written: ${message}`, 'Choose another --out.', {
-      cause: error,
-    })
-  return error
+  if (notAllowed.includes(code!)) return failure(`${part} cannot be written`, 'Choose another --out.')
+  return failure(
+    `There is no room for ${part}`,
+    'Make room and run the same command: it goes on. Or delete the file and its .json, and choose another --out.',
+  )
 }
 
 /** Options whose parameters have other names. */
@@ -45,26 +39,20 @@ const optionOf: Record<string, string> = {
 /** A refusal of parameters names the options that gave them. */
 function inOptions(error: unknown): unknown {
   if (!(error instanceof GrandlivreError) || error.issues.length === 0) return error
-  const { code, status, requestId, issues, details } = error
+  const { code, status, requestId, details } = error
+  const issues = [...error.issues]
   const typed = (name: string) => `--${optionOf[name] ?? name}`
-  const message = issues
-    .map(
-      (issue) =>
-        `${typed(issue.parameter)}: ${issue.message.replaceAll(new RegExp(Object.keys(optionOf).join('|'), 'g'), typed)}`,
-    )
-    .join('; ')
+  const parameters = new RegExp(Object.keys(optionOf).join('|'), 'g')
+  const reasons = issues.map(
+    ({ parameter, message }) => `${typed(parameter)}: ${message.replaceAll(parameters, typed)}`,
+  )
   const remedy = `Correct ${[...new Set(issues.map(({ parameter }) => typed(parameter)))].join(' and ')}.`
-  return new GrandlivreError(code, message, {
-    ...{ status, requestId, details, remedy, cause: error },
-    issues: [...issues],
-  })
+  const more = { status, requestId, issues, details, remedy, cause: error }
+  return new GrandlivreError(code, reasons.join('; '), more)
 }
 
 /** The library wraps errors of files. */
 function systemErrorIn(error: unknown): NodeJS.ErrnoException | undefined {
-  const own = [error, (error as Error).cause].find((one) => {
-    const { code } = (one ?? {}) as NodeJS.ErrnoException
-    return [...diskFull, ...notAllowed].includes(code ?? '')
-  })
-  return own as NodeJS.ErrnoException | undefined
+  const errors = [error, (error as Error).cause] as (NodeJS.ErrnoException | undefined)[]
+  return errors.find((one) => [...diskFull, ...notAllowed].includes(one?.code ?? ''))
 }

@@ -1,17 +1,18 @@
 /**
  * The unfinished file of a pull, `<out>.part`, and beside it what a later run needs to go on: `<out>.part.json`.
  *
- * The state is written after each piece of the file, and replaced whole, so that a kill at any moment leaves a file that
- * is at least as long as its state says. What is longer is cut off. The finished file appears by a rename.
+ * After each piece the file can be cut there, and continued. The state is written then, and replaced whole, so that a
+ * kill at any moment leaves a file that is at least as long as its state says. What is longer is cut off. The finished
+ * file appears by a rename.
  */
-import { open, readFile, rm, stat } from 'node:fs/promises'
+import { type FileHandle, open, readFile, rm, stat } from 'node:fs/promises'
 import { createPart, namePart, partOf, replaceState, stateFileOf } from '../../client/files/part-file.ts'
 import { localFailure } from '../exit-codes.ts'
 import { isRunning } from '../running-process.ts'
-import { beginning, type Checkpoint } from './piece-writer.ts'
+import type { Compression } from './compression.ts'
 
 /** What a file consists of. Two pulls with the same source make the same file. */
-export interface Source {
+export interface PullSource {
   baseUrl: string
   /** Id of the folder. */
   society: string
@@ -19,7 +20,20 @@ export interface Source {
   selection: Readonly<Record<string, unknown>>
 }
 
-interface State extends Source, Marks {
+/** How far the file is, and of which state of the ledger. */
+export interface Checkpoint {
+  /** Of the first answer; empty before it. */
+  etag: string
+  cursor: string
+  /** `producerId` of the last movement; null before the first. */
+  after: string | null
+  rows: number
+  /** Before compression. */
+  contentBytes: number
+  fileBytes: number
+}
+
+interface State extends PullSource, Checkpoint {
   /** For readers of the file. */
   about: string
   /** Of the process that writes, so that no other one does. */
@@ -28,14 +42,7 @@ interface State extends Source, Marks {
 
 const about = 'An unfinished pull by grandlivre. The same command goes on with it.'
 
-/** How far the file is, and of which state of the ledger. */
-export interface Marks extends Checkpoint {
-  /** Of the first answer; empty before it. */
-  etag: string
-  cursor: string
-}
-
-export const nothingYet: Marks = { ...beginning, etag: '', cursor: '' }
+const beginning: Checkpoint = { etag: '', cursor: '', after: null, rows: 0, contentBytes: 0, fileBytes: 0 }
 
 export type PartFile = Awaited<ReturnType<typeof openPart>>
 
@@ -44,9 +51,14 @@ export type PartFile = Awaited<ReturnType<typeof openPart>>
  * @param force discards the unfinished file of another source
  * @throws {Failure} if there is another's unfinished file
  */
-export async function openPart(out: string, source: Source, force: boolean) {
+export async function openPart(
+  out: string,
+  source: PullSource,
+  force: boolean,
+  compression: Compression | undefined,
+) {
   const path = partOf(out)
-  const size = await sizeOf(path)
+  const size = (await ifThere(stat(path)))?.size
   // A kill just after the rename leaves the state alone.
   const left = size === undefined ? undefined : await stateToContinue(out, source, force)
   if (left === undefined && size !== undefined && !force)
@@ -56,31 +68,31 @@ export async function openPart(out: string, source: Source, force: boolean) {
     )
   // A crash of the machine may have kept the state and lost the end of the file.
   const goesOn = left !== undefined && left.etag !== '' && left.fileBytes <= size!
-  const start: Marks = goesOn ? left : nothingYet
-  await writeState(out, source, start)
+  let checkpoint: Checkpoint = goesOn ? left : beginning
+  await writeState(out, source, checkpoint)
   const file = goesOn ? await open(path, 'r+') : await createPart(out)
-  await file.truncate(start.fileBytes)
-  let { etag } = start
-  const record = (marks: Marks) => {
-    etag = marks.etag
-    return writeState(out, source, marks)
+  await file.truncate(checkpoint.fileBytes)
+  const record = (reached: Checkpoint) => {
+    checkpoint = reached
+    return writeState(out, source, reached)
   }
   return {
     path,
-    file,
     /** Where this run goes on. */
-    start,
-    record,
+    reached: () => checkpoint,
+
+    /** Takes the content from here on. */
+    write: () => createPieceWriter(file, compression, checkpoint, record),
 
     /** Begins again. */
     async restart(): Promise<void> {
-      await record(nothingYet)
+      await record(beginning)
       await file.truncate(0)
     },
 
     /** Leaves nothing of a pull that the service refused, or that wrote nothing yet for another reason. */
     async removeEmpty(): Promise<void> {
-      if (etag === '') for (const each of [path, stateFileOf(out)]) await rm(each, { force: true })
+      if (checkpoint.etag === '') for (const each of [path, stateFileOf(out)]) await rm(each, { force: true })
     },
 
     /** Gives the whole file its name, once it is on the disk. @returns its bytes */
@@ -96,19 +108,20 @@ export async function openPart(out: string, source: Source, force: boolean) {
       await namePart(out)
       return size
     },
+
+    close: () => file.close(),
   }
 }
 
-function writeState(out: string, { baseUrl, society, selection }: Source, marks: Marks): Promise<void> {
-  const { etag, cursor, after, rows, contentBytes, fileBytes } = marks
-  const { pid } = process
+function writeState(out: string, { baseUrl, society, selection }: PullSource, reached: Checkpoint) {
+  const { etag, cursor, after, rows, contentBytes, fileBytes } = reached
   const ofSource = { about, baseUrl, society, selection }
-  const state: State = { ...ofSource, etag, cursor, after, rows, contentBytes, fileBytes, pid }
+  const state: State = { ...ofSource, etag, cursor, after, rows, contentBytes, fileBytes, pid: process.pid }
   return replaceState(out, `${JSON.stringify(state, null, 2)}\n`)
 }
 
 /** @returns undefined if this pull begins again */
-async function stateToContinue(out: string, source: Source, force: boolean): Promise<State | undefined> {
+async function stateToContinue(out: string, source: PullSource, force: boolean): Promise<State | undefined> {
   const found = await readState(out).catch((error: Error) => {
     if (!force) throw error
   })
@@ -136,10 +149,7 @@ export function isStateOfPull(text: string): boolean {
 }
 
 async function readState(out: string): Promise<State | undefined> {
-  const text = await readFile(stateFileOf(out), 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ENOENT') throw error
-    return undefined
-  })
+  const text = await ifThere(readFile(stateFileOf(out), 'utf8'))
   if (text === undefined) return undefined
   if (isStateOfPull(text)) return JSON.parse(text)
   throw localFailure(
@@ -148,14 +158,101 @@ async function readState(out: string): Promise<State | undefined> {
   )
 }
 
-function textOf({ baseUrl, society, selection }: Source): string {
+function textOf({ baseUrl, society, selection }: PullSource): string {
   const parameters = Object.entries(selection).map(([name, value]) => `${name} ${value}`)
   return `${parameters.sort().join(', ')} of the folder ${society} at ${baseUrl}`
 }
 
-async function sizeOf(path: string): Promise<number | undefined> {
-  const found = await stat(path).catch((error: NodeJS.ErrnoException) => {
+function ifThere<Found>(reading: Promise<Found>): Promise<Found | undefined> {
+  return reading.catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error
+    return undefined
   })
-  return found?.size
+}
+
+/** Content bytes of a piece, at least. What a kill loses; compression ratios no longer grow with it. */
+const pieceBytes = 1024 * 1024
+/** Pieces that are compressed or written at once. Each takes its bytes twice. */
+const piecesAtOnceMax = 4
+
+/** The last row of a piece, and the state of the ledger that it is of. */
+type RowMark = Omit<Checkpoint, 'contentBytes' | 'fileBytes'>
+
+/**
+ * Writes chunks in pieces of some MB, each compressed as a whole, several at once, and written in order.
+ * @param record called after each piece that was written
+ */
+function createPieceWriter(
+  file: FileHandle,
+  compression: Compression | undefined,
+  start: Checkpoint,
+  record: (reached: Checkpoint) => Promise<void>,
+) {
+  let { contentBytes, fileBytes } = start
+  let waiting: Uint8Array[] = []
+  let waitingBytes = 0
+  /** Settles when all pieces so far are written. */
+  let written: Promise<void> = Promise.resolve()
+  const running: Promise<void>[] = []
+
+  const write = async (
+    before: Promise<void>,
+    packed: Promise<Uint8Array[]>,
+    mark: RowMark,
+    bytes: number,
+  ) => {
+    const [, piece] = await Promise.all([before, packed])
+    fileBytes += await writeAll(file, piece, fileBytes)
+    await record({ ...mark, contentBytes: bytes, fileBytes })
+  }
+
+  const endPiece = (mark: RowMark) => {
+    const chunks = waiting
+    waiting = []
+    waitingBytes = 0
+    const packed = compression
+      ? compression.pack(Buffer.concat(chunks)).then((piece) => [piece])
+      : Promise.resolve(chunks)
+    written = write(written, packed, mark, contentBytes)
+    // Those who await a later piece, or the end, get the error.
+    written.catch(() => {})
+    running.push(written)
+  }
+
+  return {
+    /** Bytes taken so far, before compression. */
+    contentBytes: () => contentBytes,
+
+    /** @param mark names the last row of the chunk; called if a piece ends with it */
+    async add(chunk: Uint8Array, mark: () => RowMark): Promise<void> {
+      waiting.push(chunk)
+      waitingBytes += chunk.length
+      contentBytes += chunk.length
+      if (waitingBytes < pieceBytes) return
+      endPiece(mark())
+      if (running.length >= piecesAtOnceMax) await running.shift()
+    },
+
+    /** Writes the rest. */
+    async end(mark: RowMark): Promise<void> {
+      // A compressed file without any piece could not be decompressed.
+      if (waitingBytes > 0 || contentBytes === 0) endPiece(mark)
+      await written
+    },
+
+    /** Waits for the pieces that are on their way, whether or not they arrive. */
+    settle: (): Promise<void> => written.catch(() => {}),
+  }
+}
+
+/** @returns bytes written @throws the error of the system if not all can be written */
+async function writeAll(file: FileHandle, chunks: Uint8Array[], position: number): Promise<number> {
+  const bytes = chunks.reduce((sum, { length }) => sum + length, 0)
+  if (bytes === 0) return 0
+  let { bytesWritten: done } = await file.writev(chunks, position)
+  if (done === bytes) return bytes
+  // A full disk takes a part first, and says so at the next write.
+  const all = Buffer.concat(chunks)
+  while (done < bytes) done += (await file.write(all, done, bytes - done, position + done)).bytesWritten
+  return bytes
 }

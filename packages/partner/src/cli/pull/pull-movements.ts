@@ -9,31 +9,28 @@ import { createHash } from 'node:crypto'
 import { countText, rateText, sizeText } from '../../../../terminal/src/amounts.ts'
 import { Failure } from '../../../../terminal/src/command-errors.ts'
 import type { Terminal } from '../../../../terminal/src/terminal.ts'
-import { type Block, BlockCheck } from '../../client/blocks.ts'
+import { BlockCheck } from '../../client/blocks.ts'
 import { clientError, GrandlivreError } from '../../client/errors.ts'
 import type { Grandlivre } from '../../client/grandlivre.ts'
 import { idOf, lastLineOf, WholeLines } from '../../client/lines.ts'
 import type { MovementSelection } from '../../client/selection.ts'
 import { type Compression, compressionOf, contentOf } from './compression.ts'
-import { type Marks, nothingYet, openPart, type PartFile, type Source } from './part-file.ts'
-import { beginning, type Checkpoint, createPieceWriter } from './piece-writer.ts'
+import { openPart, type PartFile, type PullSource } from './part-file.ts'
 
-export interface Order {
+/** What is pulled, and where to. */
+export interface MovementPull {
   out: string
   selection: MovementSelection
-  source: Source
+  source: PullSource
   /** Discards the unfinished file of another pull. */
   force: boolean
   encoding: 'identity' | 'gzip' | 'zstd' | undefined
-}
-
-export interface Surroundings {
   ledger: Grandlivre
   terminal: Terminal
   signal: AbortSignal
 }
 
-export interface Pulled {
+export interface PulledMovements {
   rows: number
   /** Of the content, before the file's compression. */
   bytes: number
@@ -47,6 +44,12 @@ export interface Pulled {
   connections: number
 }
 
+/** A pull with its unfinished file. */
+interface RunningPull extends MovementPull {
+  part: PartFile
+  compression: Compression | undefined
+}
+
 /** Times that a pull begins before it gives up, because its file could not be proven. */
 const beginningsMax = 5
 
@@ -54,173 +57,128 @@ const beginningsMax = 5
  * @throws {Failure} if the file cannot be written, or not be proven
  * @throws {GrandlivreError} for what the service or the network did
  */
-export async function pullMovements(order: Order, surroundings: Surroundings): Promise<Pulled> {
-  const compression = compressionOf(order.out)
-  const part = await openPart(order.out, order.source, order.force)
+export async function pullMovements(pull: MovementPull): Promise<PulledMovements> {
+  const { out, source, force, terminal, signal } = pull
+  const compression = compressionOf(out)
+  const part = await openPart(out, source, force, compression)
+  const running = { ...pull, part, compression }
   try {
-    let start = part.start
-    for (let beginnings = 1; ; beginnings += 1) {
-      const proven = await attempt(part, start, compression, order, surroundings)
-      if (proven) {
-        const { rows, bytes, sha256, cursor, provedBy, wireBytes, connections } = proven
+    for (let beginnings = 1; beginnings <= beginningsMax; beginnings += 1) {
+      try {
+        const received = await receive(running)
+        const sha256 = received.sha256 ?? (await prove(running, received))
+        const provedBy = received.sha256 === undefined ? 'blocks' : 'trailers'
+        const { rows, bytes, cursor, wireBytes, connections } = received
         const fileBytes = await part.finish()
-        return { rows, bytes, fileBytes, sha256: sha256!, cursor, provedBy, wireBytes, connections }
+        return { rows, bytes, fileBytes, sha256, cursor, provedBy, wireBytes, connections }
+      } catch (error) {
+        // A later run could not prove these bytes, either.
+        if (!(error instanceof GrandlivreError && error.code === 'NOT-PROVEN')) throw error
+        terminal.note(`${error.message}: beginning again`)
+        await part.restart()
       }
-      await part.restart()
-      start = nothingYet
-      if (beginnings === beginningsMax)
-        throw new Failure(
-          `The file could not be proven in ${beginningsMax} attempts`,
-          'The lines above say why. If the ledger changed each time, pull when it changes less.',
-        )
     }
+    throw new Failure(
+      `The file could not be proven in ${beginningsMax} attempts`,
+      'The lines above say why. If the ledger changed each time, pull when it changes less.',
+    )
   } catch (error) {
     // What is interrupted goes on with its part, however short that is.
-    if (!surroundings.signal.aborted) await part.removeEmpty()
+    if (!signal.aborted) await part.removeEmpty()
     throw error
   } finally {
-    await part.file.close()
+    await part.close()
   }
 }
 
-/** Receives and proves. @returns undefined if the pull has to begin again, after saying why */
-async function attempt(
-  part: PartFile,
-  start: Marks,
-  compression: Compression,
-  order: Order,
-  surroundings: Surroundings,
-): Promise<Received | undefined> {
-  try {
-    const received = await receive(part, start, compression, order, surroundings)
-    if (received.isProven) return received
-    return await prove(received, part.path, compression, order, surroundings)
-  } catch (error) {
-    // A later run could not prove these bytes, either.
-    if (!(error instanceof GrandlivreError && error.code === 'NOT-PROVEN')) throw error
-    surroundings.terminal.note(`${error.message}: beginning again`)
-    return undefined
-  }
-}
-
-interface Received extends Omit<Pulled, 'fileBytes' | 'sha256'> {
-  /** Undefined if an earlier run wrote a part of the file. */
+interface Received extends Omit<PulledMovements, 'fileBytes' | 'sha256' | 'provedBy'> {
+  /** Undefined unless the trailers of one answer prove all that was written. */
   sha256: string | undefined
-  /** Whether the trailers of one answer prove all that was written. */
-  isProven: boolean
 }
 
 /** Writes what is missing of the file. */
-async function receive(
-  part: PartFile,
-  start: Marks,
-  compression: Compression,
-  { selection, encoding }: Order,
-  { ledger, terminal, signal }: Surroundings,
-): Promise<Received> {
+async function receive({
+  part,
+  selection,
+  encoding,
+  ledger,
+  terminal,
+  signal,
+}: RunningPull): Promise<Received> {
   const began = performance.now()
-  const { after, etag, rows } = start
+  const { after, etag, rows } = part.reached()
   if (after !== null) terminal.note(`Going on after ${countText(rows)} movements of an earlier run`)
   let hash = after === null ? createHash('sha256') : undefined
-  const writerFrom = (checkpoint: Checkpoint) =>
-    createPieceWriter(part.file, compression, checkpoint, (written) =>
-      part.record({ ...written, etag: progress.etag ?? '', cursor: progress.cursor ?? '' }),
-    )
+  let writer = part.write()
+  let last: Uint8Array | undefined
   const stream = ledger.movements(selection, {
     signal,
-    ...(encoding === undefined ? {} : { encoding }),
-    ...(after === null ? {} : { resume: { after, etag, rows } }),
+    encoding,
+    resume: after === null ? undefined : { after, etag, rows },
     onRestart: async (reason) => {
       terminal.note(`${reason}: beginning again`)
       await writer.settle()
       await part.restart()
       hash = createHash('sha256')
-      writer = writerFrom(beginning)
-      kept = beginning
+      writer = part.write()
       last = undefined
     },
   })
   const { progress } = stream
-  let writer = writerFrom(start)
-  let kept: Pick<Checkpoint, 'rows' | 'after'> = { rows, after }
-  let last: Uint8Array | undefined
-  const mark = (chunk: Uint8Array) => ({ rows: progress.rows, after: idOf(lastLineOf(chunk)) })
+  const mark = () => ({
+    rows: progress.rows,
+    after: last === undefined ? part.reached().after : idOf(lastLineOf(last)),
+    etag: progress.etag ?? '',
+    cursor: progress.cursor ?? '',
+  })
   try {
     for await (const chunk of stream.chunks()) {
       hash?.update(chunk)
-      await writer.add(chunk, () => mark(chunk))
       last = chunk
+      await writer.add(chunk, mark)
       const rate = rateText(progress.bytes, performance.now() - began)
       terminal.progress(`${countText(progress.rows)} movements, ${sizeText(writer.contentBytes())}, ${rate}`)
     }
-    await writer.end(last === undefined ? kept : mark(last))
+    await writer.end(mark())
   } finally {
     await writer.settle()
   }
   const { cursor = '', provedBy, wireBytes, connections } = progress
-  return {
-    ...{ rows: progress.rows, bytes: writer.contentBytes(), sha256: hash?.digest('hex'), cursor },
-    ...{ provedBy: 'trailers', wireBytes, connections },
-    isProven: hash !== undefined && provedBy === 'trailers',
-  }
+  const sha256 = provedBy === 'trailers' ? hash?.digest('hex') : undefined
+  return { rows: progress.rows, bytes: writer.contentBytes(), sha256, cursor, wireBytes, connections }
 }
 
 /**
- * Reads the file again.
- * @returns undefined if the pull has to begin again, after saying why
- * @throws {GrandlivreError} NOT-PROVEN if the file is not what the ledger has
- */
-async function prove(
-  received: Received,
-  path: string,
-  compression: Compression,
-  { selection }: Order,
-  { ledger, terminal, signal }: Surroundings,
-): Promise<Received | undefined> {
-  const { blocks, cursor } = await ledger.blocks(selection, { signal })
-  if (cursor !== received.cursor) {
-    terminal.note('The ledger changed before the file was compared with it: beginning again')
-    return undefined
-  }
-  const show = (bytes: number) => {
-    signal.throwIfAborted()
-    terminal.progress(`Comparing the file with the ledger: ${sizeText(bytes)}`, bytes / received.bytes)
-  }
-  try {
-    const sha256 = await proveFile(path, compression, blocks, show)
-    return { ...received, sha256, provedBy: 'blocks', isProven: true }
-  } catch (error) {
-    if (signal.aborted || error instanceof GrandlivreError) throw error
-    // Compressed bytes that are damaged.
-    terminal.note(`${(error as Error).message}: beginning again`)
-    return undefined
-  }
-}
-
-/**
- * Reads a pulled file again, and compares it with the blocks of the ledger (docs/spec/changes.md#blocks).
- * @param onBytes called with the content bytes read so far
+ * Reads the file again, and compares it with the blocks of the ledger (docs/spec/changes.md#blocks).
  * @returns SHA-256 of the content, hexadecimal
  * @throws {GrandlivreError} NOT-PROVEN if a line is not the ledger's, missing, or one too many
  */
-async function proveFile(
-  path: string,
-  compression: Compression,
-  blocks: readonly Block[],
-  onBytes: (bytes: number) => void,
+async function prove(
+  { part, compression, selection, ledger, terminal, signal }: RunningPull,
+  received: Received,
 ): Promise<string> {
+  const { blocks, cursor } = await ledger.blocks(selection, { signal })
+  if (cursor !== received.cursor)
+    throw clientError('NOT-PROVEN', 'The ledger changed before the file was compared with it')
   const hash = createHash('sha256')
   const check = new BlockCheck(blocks)
   const lines = new WholeLines()
   let bytes = 0
-  for await (const chunk of contentOf(path, compression)) {
-    hash.update(chunk)
-    bytes += chunk.length
-    onBytes(bytes)
-    const whole = lines.push(chunk)
-    if (whole) check.pass(whole)
+  try {
+    for await (const chunk of contentOf(part.path, compression)) {
+      signal.throwIfAborted()
+      hash.update(chunk)
+      bytes += chunk.length
+      terminal.progress(`Comparing the file with the ledger: ${sizeText(bytes)}`, bytes / received.bytes)
+      const whole = lines.push(chunk)
+      if (whole) check.pass(whole)
+    }
+  } catch (cause) {
+    if (signal.aborted || cause instanceof GrandlivreError) throw cause
+    // Compressed bytes that are damaged.
+    throw clientError('NOT-PROVEN', (cause as Error).message, { cause })
   }
   if (lines.restBytes > 0 || !check.isComplete)
-    throw clientError('NOT-PROVEN', `${path} has fewer movements than the ledger`)
+    throw clientError('NOT-PROVEN', `${part.path} has fewer movements than the ledger`)
   return hash.digest('hex')
 }

@@ -1,20 +1,22 @@
 /** `grandlivre pull`: movements of a year or period, or a full export, into a file. */
-
-import { stat } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { readFile, stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
 import { countText, rateText, secondsText, sizeText } from '../../../../terminal/src/amounts.ts'
 import { command, type Given } from '../../../../terminal/src/command.ts'
 import { UsageError } from '../../../../terminal/src/command-errors.ts'
+import { partOf, stateFileOf } from '../../client/files/part-file.ts'
+import type { Grandlivre } from '../../client/grandlivre.ts'
 import { isOnThisMachine } from '../access.ts'
 import type { Call } from '../command.ts'
 import { localFailure } from '../exit-codes.ts'
 import { folderOf } from '../folder.ts'
 import { compressionOf } from './compression.ts'
 import { explained } from './failures.ts'
+import { isStateOfPull } from './part-file.ts'
 import { exportOptions, pullAll, wantedExport } from './pull-all.ts'
-import { type Order, type Pulled, pullMovements } from './pull-movements.ts'
-import { type Exercice, selectionOf, selectionOptions, type Wanted, wantedOf } from './selection.ts'
-import { besideOutput, isOutput, shownPath, writeMovements } from './to-output.ts'
+import { pullMovements } from './pull-movements.ts'
+import { type Exercice, findExercice, selectionOptions, wantedMovements } from './selection.ts'
+import { besideOutput, isOutput, writeMovements } from './to-output.ts'
 
 const options = {
   ...selectionOptions,
@@ -64,59 +66,70 @@ cannot be continued. A full export is proven in the folder for temporary files
 })
 
 async function runPull(caller: Call, given: Pull): Promise<void> {
-  const force = given.force === true
   const call = isOutput(given.out) ? { ...caller, terminal: besideOutput(caller.terminal) } : caller
-  if (given.all) {
-    const wanted = wantedExport(given)
-    return pullAll(call, wanted, await checkedOut(given, force), force)
-  }
-  const foreign = Object.keys(exportOptions).find((name) => name in given)
-  if (foreign !== undefined) throw new UsageError(`--${foreign} is of a full export: add --all`)
-  const wanted = wantedOf(given)
-  return pullSelection(call, wanted, await checkedOut(given, force), { force, encoding: given.wire })
-}
-
-async function pullSelection(
-  call: Call,
-  wanted: Wanted,
-  out: string,
-  { force, encoding }: Pick<Order, 'force' | 'encoding'>,
-): Promise<void> {
   const { terminal, signal, json } = call
+  const pulling = given.all ? exportPull(given) : movementPull(given)
+  const out = await checkedOut(given)
   const started = performance.now()
   const society = await folderOf(call.ledger().requests, call.access().society, signal)
   const ledger = call.ledger(society)
-  const { baseUrl } = ledger.requests
-  const { selection, exercice } = await selectionOf(wanted, ledger.requests, signal)
-  if (exercice) terminal.note(`Exercice ${exercice.producerId}, ${periodOf(exercice)}`)
-  const order = {
-    ...{ out, selection, force },
-    source: { baseUrl, society, selection: { ...selection } },
-    encoding: encoding ?? (isOnThisMachine(baseUrl) ? 'identity' : undefined),
-  }
-  const surroundings = { ledger, terminal, signal }
-  const pulled = await (isOutput(out) ? writeMovements : pullMovements)(order, surroundings).catch(
-    (error) => {
-      throw explained(error, out, signal)
-    },
-  )
+  const exercice =
+    given.exercice === undefined ? undefined : await findExercice(given.exercice, ledger.requests, signal)
+  const pulled = await pulling(call, ledger, society, exercice).catch((error) => {
+    throw explained(error, out, signal)
+  })
   const ms = performance.now() - started
-  if (json) {
-    const { period } = exercice ?? {}
-    return terminal.json({
-      file: shownPath(out),
-      ...pulled,
-      seconds: ms / 1000,
-      society,
-      selection,
-      period,
-    })
-  }
-  terminal.print(summaryOf(out, pulled, ms))
+  const { rows, contentBytes, fileBytes, facts, more, lines } = pulled
+  if (json) return terminal.json({ ...facts, seconds: ms / 1000, society, ...more })
+  const content = sizeText(contentBytes)
+  const size = fileBytes === contentBytes ? content : `${content} in ${sizeText(fileBytes)}`
+  const summary = `${countText(rows)} movements, ${size}, ${secondsText(ms)}, ${rateText(contentBytes, ms)}`
+  terminal.print([out, summary, ...lines])
 }
 
+/** @throws {UsageError} unless the options make a full export */
+function exportPull(given: Pull) {
+  const wanted = wantedExport(given)
+  return async (call: Call, ledger: Grandlivre, _: string, exercice: Exercice | undefined) => {
+    const { facts, ...pulled } = await pullAll(call, ledger, wanted, exercice, given.out)
+    return { ...pulled, facts: { ...facts, file: shownPath(given.out) }, more: {} }
+  }
+}
+
+/** @throws {UsageError} unless the options name one selection of movements */
+function movementPull(given: Pull) {
+  const foreign = Object.keys(exportOptions).find((name) => name in given)
+  if (foreign !== undefined) throw new UsageError(`--${foreign} is of a full export: add --all`)
+  const selectionOf = wantedMovements(given)
+  const { out, wire, force = false } = given
+  return async ({ terminal, signal }: Call, ledger: Grandlivre, society: string, exercice?: Exercice) => {
+    const { period } = exercice ?? {}
+    if (period) terminal.note(`Exercice ${exercice!.producerId}, ${period.start} to ${period.end}`)
+    const { baseUrl } = ledger.requests
+    const selection = selectionOf(exercice)
+    const source = { baseUrl, society, selection: { ...selection } }
+    const encoding = wire ?? (isOnThisMachine(baseUrl) ? 'identity' : undefined)
+    const order = { out, selection, source, force, encoding, ledger, terminal, signal }
+    const pulled = await (isOutput(out) ? writeMovements(order) : pullMovements(order))
+    const { rows, bytes, fileBytes, sha256, cursor, provedBy } = pulled
+    const proof =
+      provedBy === 'trailers'
+        ? "the answer's row count and SHA-256 are those of the file"
+        : 'its lines were compared with the blocks of the ledger'
+    return {
+      ...{ rows, contentBytes: bytes, fileBytes },
+      facts: { file: shownPath(out), ...pulled },
+      more: { selection, period },
+      lines: [`SHA-256  ${sha256}`, `Cursor   ${cursor}`, `Whole:   ${proof}`],
+    }
+  }
+}
+
+/** As results name it. */
+const shownPath = (out: string) => (isOutput(out) ? out : resolve(out))
+
 /** @returns the path, if a file can be made there, or - */
-async function checkedOut({ out, all }: Pull, force: boolean): Promise<string> {
+async function checkedOut({ out, all, force }: Pull): Promise<string> {
   if (isOutput(out)) return out
   if (!all) compressionOf(out)
   const found = await stat(out).catch(() => undefined)
@@ -128,25 +141,10 @@ async function checkedOut({ out, all }: Pull, force: boolean): Promise<string> {
   const parent = await stat(folder).catch(() => undefined)
   if (!parent?.isDirectory())
     throw localFailure(`There is no folder ${folder}`, `Run mkdir -p '${folder}' first.`)
+  if (all && !force && isStateOfPull(await readFile(stateFileOf(out), 'utf8').catch(() => '')))
+    throw localFailure(
+      `${partOf(out)} is an unfinished pull of movements`,
+      'Finish that one first, choose another --out, or give --force to discard it.',
+    )
   return out
-}
-
-function periodOf({ period }: Exercice): string {
-  return `${period.start} to ${period.end}`
-}
-
-function summaryOf(out: string, pulled: Pulled, ms: number): string[] {
-  const { rows, bytes, fileBytes, sha256, cursor, provedBy } = pulled
-  const size = fileBytes === bytes ? sizeText(bytes) : `${sizeText(bytes)} in ${sizeText(fileBytes)}`
-  const proof =
-    provedBy === 'trailers'
-      ? "the answer's row count and SHA-256 are those of the file"
-      : 'its lines were compared with the blocks of the ledger'
-  return [
-    out,
-    `${countText(rows)} movements, ${size}, ${secondsText(ms)}, ${rateText(bytes, ms)}`,
-    `SHA-256  ${sha256}`,
-    `Cursor   ${cursor}`,
-    `Whole:   ${proof}`,
-  ]
 }

@@ -1,5 +1,4 @@
 /** Which movements a pull is about: the options of the command, and the exercice that a year means. */
-
 import type { Given } from '../../../../terminal/src/command.ts'
 import { UsageError } from '../../../../terminal/src/command-errors.ts'
 import { queryValues } from '../../client/api/routes.ts'
@@ -37,53 +36,35 @@ export interface Exercice {
   period: { start: string; end: string }
 }
 
-/** What the options say before the ledger is asked. */
-export interface Wanted {
-  /** An id, a year or a name. */
-  exercice?: string
-  period?: Extract<MovementSelection, { startDate: string }>
-  filters: Pick<MovementSelection, 'draft' | 'source' | 'classAccount' | 'lettering'>
-}
-
-type Chosen = Given<unknown, typeof selectionOptions>
-
-/** @throws {UsageError} unless the options name one selection */
-export function wantedOf(given: Chosen): Wanted {
-  const { exercice, from: startDate, to: endDate, 'date-filter': dateFilter } = given
-  const filters = filtersOf(given)
-  if (exercice !== undefined) {
-    const other = ['from', 'to', 'date-filter'].find((name) => name in given)
-    if (other !== undefined) throw new UsageError(`--exercice and --${other} exclude each other`)
-    return { exercice, filters }
-  }
-  if (startDate === undefined || endDate === undefined)
-    throw new UsageError(
-      startDate === undefined && endDate === undefined
-        ? 'Name what to pull: --exercice <id or year>, or --from and --to, or --all'
-        : `--from and --to belong together; --${startDate === undefined ? 'from' : 'to'} is missing`,
-    )
-  return { period: { startDate, endDate, ...(dateFilter === undefined ? {} : { dateFilter }) }, filters }
-}
-
-function filtersOf({ draft, 'class-account': roots, lettering, source }: Chosen): Wanted['filters'] {
-  return {
+/**
+ * What the options say before the ledger is asked.
+ * @returns the selection, once the exercice is known if the options name one
+ * @throws {UsageError} unless the options name one selection
+ */
+export function wantedMovements(
+  given: Given<unknown, typeof selectionOptions>,
+): (exercice: Exercice | undefined) => MovementSelection {
+  const { exercice: word, from: startDate, to: endDate, 'date-filter': dateFilter } = given
+  const { draft, 'class-account': roots, lettering, source } = given
+  const filters = {
     ...(draft ? { draft } : {}),
     ...(roots === undefined ? {} : { classAccount: roots.flatMap((root) => root.split(',')) }),
     ...(lettering === undefined ? {} : { lettering }),
     ...(source === undefined ? {} : { source }),
   }
-}
-
-/** @returns the selection, and the exercice if it is one */
-export async function selectionOf(
-  wanted: Wanted,
-  requests: Requests,
-  signal: AbortSignal,
-): Promise<{ selection: MovementSelection; exercice?: Exercice }> {
-  const { period, filters } = wanted
-  if (period !== undefined) return { selection: { ...period, ...filters } }
-  const exercice = await findExercice(wanted.exercice!, requests, signal)
-  return { selection: { exercice: exercice.producerId, ...filters }, exercice }
+  if (word !== undefined) {
+    const other = ['from', 'to', 'date-filter'].find((name) => name in given)
+    if (other !== undefined) throw new UsageError(`--exercice and --${other} exclude each other`)
+    return (exercice) => ({ exercice: exercice!.producerId, ...filters })
+  }
+  if (startDate === undefined && endDate === undefined)
+    throw new UsageError('Name what to pull: --exercice <id or year>, or --from and --to, or --all')
+  if (startDate === undefined || endDate === undefined)
+    throw new UsageError(
+      `--from and --to belong together; --${startDate === undefined ? 'from' : 'to'} is missing`,
+    )
+  const period = { startDate, endDate, ...(dateFilter === undefined ? {} : { dateFilter }) }
+  return () => ({ ...period, ...filters })
 }
 
 /**

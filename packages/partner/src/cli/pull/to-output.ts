@@ -6,18 +6,16 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { countText, sizeText } from '../../../../terminal/src/amounts.ts'
 import { UsageError } from '../../../../terminal/src/command-errors.ts'
 import { printableJson } from '../../../../terminal/src/printable.ts'
 import type { Terminal } from '../../../../terminal/src/terminal.ts'
 import { GrandlivreError } from '../../client/errors.ts'
 import { localFailure } from '../exit-codes.ts'
-import type { Order, Pulled, Surroundings } from './pull-movements.ts'
+import type { MovementPull, PulledMovements } from './pull-movements.ts'
 
 export const isOutput = (out: string) => out === '-'
-/** As results name it. */
-export const shownPath = (out: string) => (isOutput(out) ? out : resolve(out))
 
 /** @throws {UsageError} if standard output is a terminal */
 export function besideOutput(terminal: Terminal): Terminal {
@@ -32,10 +30,8 @@ const unproven =
   'Discard what came: it is not proven, and nothing goes on with it. Run the command again, or name a file.'
 
 /** Compares all lines with the blocks of the ledger while they pass, also where a connection breaks in between. */
-export async function writeMovements(
-  { selection, encoding }: Pick<Order, 'selection' | 'encoding'>,
-  { ledger, terminal, signal }: Surroundings,
-): Promise<Pulled> {
+export async function writeMovements(pull: MovementPull): Promise<PulledMovements> {
+  const { selection, encoding, ledger, terminal, signal } = pull
   const stream = ledger.movements(selection, { signal, encoding, proof: 'blocks' })
   const { progress } = stream
   const hash = createHash('sha256')
@@ -57,7 +53,7 @@ export async function writeMovements(
 
 /** Downloads and proves a file in the folder for temporary files before its first byte is written. */
 export async function writeFile<Result>(
-  { terminal, signal }: Pick<Surroundings, 'terminal' | 'signal'>,
+  { terminal, signal }: Pick<MovementPull, 'terminal' | 'signal'>,
   download: (file: string) => Promise<Result>,
 ): Promise<Result> {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-')).catch((cause: Error) => {

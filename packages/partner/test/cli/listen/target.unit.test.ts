@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readTarget } from '../../../src/cli/listen/target.ts'
+import { readTarget } from '../../../src/cli/listen/listen.ts'
 
 test('addresses of this machine are taken, in every notation', () => {
   for (const address of [

@@ -14,7 +14,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { until } from '../../../../../test/support/until.ts'
-import { type Pulled, pullMovements } from '../../../src/cli/pull/pull-movements.ts'
+import { type PulledMovements, pullMovements } from '../../../src/cli/pull/pull-movements.ts'
 import { Grandlivre } from '../../../src/client/grandlivre.ts'
 import { grandlivre, testTerminal } from '../../support/cli/command-line.ts'
 import { factsOfFile, setYearStage, type YearStage } from '../../support/cli/year-stage.ts'
@@ -63,7 +63,7 @@ describe.each(['ndjson', 'ndjson.gz', 'ndjson.zst'])('a file that ends in .%s', 
     const source = await stage.source()
     const { code, out: printed } = await grandlivre(stage.env, words('--json').with(4, path))
     expect(code).toBe(0)
-    const result: Pulled & { file: string } = JSON.parse(printed)
+    const result: PulledMovements & { file: string } = JSON.parse(printed)
     const { size, fileSha256 } = sizeAndHash(path)
     expect(result).toMatchObject({
       ...source,
@@ -113,17 +113,11 @@ describe('an answer that is spoiled', () => {
     const { GRANDLIVRE_URL: baseUrl, GRANDLIVRE_TOKEN: token, GRANDLIVRE_SECRET: secret } = proxied as never
     proxy.fault = (path) => (isStream(path) ? faults.shift() : undefined)
     const ledger = new Grandlivre({ baseUrl, token, secret, stallMs: 300, pacing: { random: () => 0 } })
-    const printed = { out: '', error: '' }
     const selection = { exercice }
-    const order = {
-      out,
-      selection,
-      source: { baseUrl, society, selection },
-      force: false,
-      encoding: 'identity' as const,
-    }
-    const signal = new AbortController().signal
-    return pullMovements(order, { ledger, terminal: testTerminal(printed), signal })
+    return pullMovements({
+      ...{ out, selection, source: { baseUrl, society, selection }, force: false, encoding: 'identity' },
+      ...{ ledger, terminal: testTerminal({ out: '', error: '' }), signal: new AbortController().signal },
+    })
   }
 
   test.each(['cut', 'end', 'stall'] as const)(
