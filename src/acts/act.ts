@@ -30,19 +30,23 @@ export interface Done extends Recorded {
 }
 
 /** Who does it, as the audit names staff, and the keys of which one encrypts new secrets. */
-export interface Doer {
+interface Doer {
   staff: string
   masterKeys: MasterKeys
 }
 
-/**
- * Checks the fields. What it returns does the act and records it, as the last statements of a transaction of the owner
- * of the tables.
- * @throws {Refused} at once for a field; or from what it returns: then nothing has changed, and nothing is recorded
- */
-export type Act<Field extends string> = (
-  given: Partial<Record<Field, unknown>>,
-) => (client: ClientBase, doer: Doer) => Promise<Done>
+export interface Act<Field extends string = string> {
+  /**
+   * Checks the fields. What it returns does the act and records it, as the last statements of a transaction of the owner
+   * of the tables.
+   * @throws {Refused} at once for a field; or from what it returns: then nothing has changed, and nothing is recorded
+   */
+  (given: Partial<Record<Field, unknown>>): (client: ClientBase, doer: Doer) => Promise<Done>
+  /** Its command, such as `partner create`, which is also its name in the audit. */
+  command: string
+  /** What each field takes; `OptionWords` are the metadata of those that are options of the command. */
+  shape: z.ZodRawShape
+}
 
 /**
  * An act that cannot be done: a field does not hold what it must (400), what it concerns does not exist (404), or is in
@@ -63,19 +67,16 @@ export class Refused extends Error {
   }
 }
 
-interface Declared<Shape extends z.ZodRawShape> {
-  /** As the audit has it. */
-  name: string
-  fields: z.ZodObject<Shape>
-  run(client: ClientBase, fields: z.output<z.ZodObject<Shape>>, masterKeys: MasterKeys): Promise<Done>
-}
-
 export function act<Shape extends z.ZodRawShape>({
   name,
   fields,
   run,
-}: Declared<Shape>): Act<keyof Shape & string> {
-  return (given) => {
+}: {
+  name: string
+  fields: z.ZodObject<Shape>
+  run(client: ClientBase, fields: z.output<z.ZodObject<Shape>>, masterKeys: MasterKeys): Promise<Done>
+}): Act<keyof Shape & string> {
+  const prepare: (...of: Parameters<Act>) => ReturnType<Act> = (given) => {
     const checked = checkFields(fields, given)
     return async (client, { staff, masterKeys }) => {
       const done = await run(client, checked, masterKeys)
@@ -84,6 +85,13 @@ export function act<Shape extends z.ZodRawShape>({
       return done
     }
   }
+  return Object.assign(prepare, { command: name, shape: fields.shape })
+}
+
+/** @param what is looked for, @param list the command that lists what there is. @throws {Refused} if it is undefined */
+export function existing<Found>(found: Found | undefined, what: string, list: string): Found {
+  if (found !== undefined) return found
+  throw new Refused(404, `There is no ${what}`, { hint: `: see ${list}` })
 }
 
 /** @throws {Refused} that names the first field that is wrong */

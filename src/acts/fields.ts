@@ -4,6 +4,17 @@ import { type TokenGroup, tokenGroups } from '../auth/callers.sql.ts'
 import { codePattern } from '../auth/third-parties.ts'
 import { isId, readId } from '../db/literal.ts'
 
+/** Metadata of a field: how the command of its act takes it. */
+export interface OptionWords {
+  help?: string
+  /** How help names its value. Absent: by the name of the field. */
+  value?: string
+  /** What it takes, in the message about another value: `a number from 1 to 10`. Absent: that of the field is shown. */
+  takes?: string
+  /** Where the option is not given. */
+  default?: string
+}
+
 /** Names and reasons need no more. */
 export const lineCharactersMax = 500
 
@@ -36,6 +47,7 @@ export const id = z
   .trim()
   .refine((text) => isId(text) && Number(text) > 0, isNoId)
   .transform((text) => readId(text)!)
+  .meta({ value: 'id', takes: 'an id of 1 to 16 digits that is not 0' })
 
 const isNoGroups = `must be some of these, with commas between them: ${tokenGroups.join(', ')}`
 
@@ -69,11 +81,13 @@ export function choice<const Choices extends readonly string[]>(choices: Choices
   return z.enum(choices, `must be one of: ${choices.join(', ')}`)
 }
 
-/** Of a form, where it is text of digits alone, or of an option that has read it. */
-export function wholeNumber(least: number, most: number) {
+/** Of a form, where it is text of digits alone, or of an option that has read it. @param what `a number of hours` */
+export function wholeNumber(least: number, most: number, what = 'a number') {
   const message = `must be a whole number from ${least} to ${most}`
-  return z.preprocess(
-    (given) => (typeof given === 'string' && /^\d+$/.test(given.trim()) ? Number(given) : given),
-    z.number(message).int(message).min(least, message).max(most, message),
-  )
+  return z
+    .preprocess(
+      (given) => (typeof given === 'string' && /^\d+$/.test(given.trim()) ? Number(given) : given),
+      z.number(message).int(message).min(least, message).max(most, message),
+    )
+    .meta({ value: 'number', takes: `${what} from ${least} to ${most}` })
 }

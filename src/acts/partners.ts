@@ -1,12 +1,12 @@
-import type { ClientBase } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { z } from 'zod'
 import { sealingKey } from '../auth/master-key.ts'
 import { findThirdParty, insertThirdParty, type ThirdParty, updateLimits } from '../auth/third-parties.sql.ts'
 import { makeSecret, rotateSecret, setConnection } from '../auth/third-parties.ts'
 import { rateBounds } from '../config.ts'
 import { limitsText } from '../lists/partners.ts'
-import { act, Refused, type Secret } from './act.ts'
-import { choice, code, line, wholeNumber } from './fields.ts'
+import { act, existing, Refused, type Secret } from './act.ts'
+import { choice, code, codeText, line, wholeNumber } from './fields.ts'
 
 /** Hours for which requests may carry an older secret: where nothing else is asked for, and at most. */
 export const keptHours = { usual: 24, most: 9_999 } as const
@@ -14,10 +14,8 @@ export const keptHours = { usual: 24, most: 9_999 } as const
 export const partnerKinds = ['partner', 'customer'] as const
 
 /** @throws {Refused} */
-export async function partnerOf(client: ClientBase, code: string): Promise<ThirdParty> {
-  const partner = await findThirdParty(client, code)
-  if (partner) return partner
-  throw new Refused(404, `There is no third party ${code}`, { hint: ': see partner list' })
+export async function partnerOf(client: ClientBase | Pool, code: string): Promise<ThirdParty> {
+  return existing(await findThirdParty(client, code), `third party ${code}`, 'partner list')
 }
 
 function shownSecret(value: string): Secret {
@@ -25,12 +23,14 @@ function shownSecret(value: string): Secret {
   return { label: 'Secret', value, use }
 }
 
+const codeOfPartner = code.meta({ help: 'of the third party' })
+
 export const createPartner = act({
   name: 'partner create',
   fields: z.object({
-    code,
-    name: line,
-    kind: choice(partnerKinds),
+    code: code.meta({ help: codeText }),
+    name: line.meta({ help: 'as people know it' }),
+    kind: choice(partnerKinds).meta({ default: 'partner', help: 'whose it is' }),
   }),
   run: async (client, { code, name, kind }, masterKeys) => {
     const { plain, secret } = makeSecret(await sealingKey(client, masterKeys))
@@ -48,7 +48,10 @@ export const createPartner = act({
 
 export const disconnectPartner = act({
   name: 'partner disconnect',
-  fields: z.object({ code, reason: line }),
+  fields: z.object({
+    code: codeOfPartner,
+    reason: line.meta({ help: 'shown to the third party with each refusal' }),
+  }),
   run: async (client, { code, reason }) => {
     await partnerOf(client, code)
     if (!(await setConnection(client, code, reason)))
@@ -63,7 +66,7 @@ export const disconnectPartner = act({
 
 export const reconnectPartner = act({
   name: 'partner reconnect',
-  fields: z.object({ code }),
+  fields: z.object({ code: codeOfPartner }),
   run: async (client, { code }) => {
     await partnerOf(client, code)
     if (!(await setConnection(client, code, null)))
@@ -77,7 +80,14 @@ export const reconnectPartner = act({
 
 export const rotatePartnerSecret = act({
   name: 'partner rotate-secret',
-  fields: z.object({ code, keep: wholeNumber(0, keptHours.most) }),
+  fields: z.object({
+    code: codeOfPartner,
+    keep: wholeNumber(0, keptHours.most, 'a number of hours').meta({
+      value: 'hours',
+      default: String(keptHours.usual),
+      help: 'how long older secrets are still accepted in requests',
+    }),
+  }),
   run: async (client, { code, keep }, masterKeys) => {
     await partnerOf(client, code)
     const { plain, secret } = makeSecret(await sealingKey(client, masterKeys))
@@ -96,11 +106,20 @@ export const rotatePartnerSecret = act({
 export const limitPartner = act({
   name: 'partner limits',
   fields: z.object({
-    code,
-    requests: wholeNumber(...rateBounds.requests).optional(),
-    'window-ms': wholeNumber(...rateBounds.windowMs).optional(),
-    concurrent: wholeNumber(...rateBounds.concurrent).optional(),
-    default: z.literal([true, 'on']).optional(),
+    code: codeOfPartner,
+    requests: wholeNumber(...rateBounds.requests)
+      .optional()
+      .meta({ help: 'requests of one token per window' }),
+    'window-ms': wholeNumber(...rateBounds.windowMs)
+      .optional()
+      .meta({ help: 'length of that window' }),
+    concurrent: wholeNumber(...rateBounds.concurrent)
+      .optional()
+      .meta({ help: 'its own requests that run at once per route and folder' }),
+    default: z
+      .literal([true, 'on'])
+      .optional()
+      .meta({ help: 'first take back all of them: the settings count again' }),
   }),
   run: async (client, { code, requests, 'window-ms': windowMs, concurrent, default: asSettings }) => {
     await partnerOf(client, code)

@@ -1,24 +1,47 @@
-import type { ClientBase } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { z } from 'zod'
 import type { Details } from '../audit/audit-row.ts'
 import { readBacklog } from '../webhooks/backlog.ts'
 import { latestEventId, lockSubscription, numberMore } from '../webhooks/sequence/numbering.sql.ts'
 import { rotateSigningSecret } from '../webhooks/signing/signing-secrets.ts'
-import { countedMax, type LockedSubscription, lockForStaff, readSubscription } from '../webhooks/staff.sql.ts'
+import {
+  type AttemptRecord,
+  countedMax,
+  type LockedSubscription,
+  listAttempts,
+  lockForStaff,
+  readSubscription,
+} from '../webhooks/staff.sql.ts'
 import {
   deleteSubscription,
   disableSubscription,
   enableSubscription,
   skipToLatest,
 } from '../webhooks/subscriptions.sql.ts'
-import { act, type Recorded, Refused, type Secret } from './act.ts'
+import { act, existing, type Recorded, Refused, type Secret } from './act.ts'
 import { id, line } from './fields.ts'
 
+/** @param counted counts deliveries up to one more than this; absent: all @throws {Refused} */
+export async function subscriptionOf(client: ClientBase | Pool, id: string, counted?: number) {
+  return existing(await readSubscription(client, id, counted), `subscription ${id}`, 'webhook list')
+}
+
+/** The newest attempts of a delivery. @throws {Refused} if there is none */
+export async function attemptsOf(
+  client: ClientBase | Pool,
+  subscriptionId: string,
+  deliveryId: string,
+  most: number,
+): Promise<AttemptRecord[]> {
+  const found = await listAttempts(client, { subscriptionId, deliveryId, most })
+  if (found.length > 0) return found
+  const message = `There was no attempt of a delivery ${deliveryId} to subscription ${subscriptionId}`
+  throw new Refused(404, message, { hint: `: see webhook deliveries ${subscriptionId}` })
+}
+
 /** Locks a subscription until the transaction ends. @throws {Refused} */
-export async function lockOne(client: ClientBase, subscriptionId: string): Promise<LockedSubscription> {
-  const locked = await lockForStaff(client, subscriptionId)
-  if (locked) return locked
-  throw new Refused(404, `There is no subscription ${subscriptionId}`, { hint: ': see webhook list' })
+export async function lockOne(client: ClientBase, id: string): Promise<LockedSubscription> {
+  return existing(await lockForStaff(client, id), `subscription ${id}`, 'webhook list')
 }
 
 export function subscriptionRecord(
@@ -32,10 +55,17 @@ export function signingSecret(value: string): Secret {
   return { label: 'Signing secret', value, use: 'The receiver checks webhook-signature with it.' }
 }
 
-/** `latest` skips what was not delivered yet: a switch, or a box of a form. */
+const idOfSubscription = id.meta({ help: 'of the subscription' })
+
 export const enableOne = act({
   name: 'webhook enable',
-  fields: z.object({ id, latest: z.literal([true, 'yes'], 'must be yes').optional() }),
+  fields: z.object({
+    id: idOfSubscription,
+    latest: z
+      .literal([true, 'yes'], 'must be yes')
+      .optional()
+      .meta({ help: 'skip what was not delivered yet; event replay and its reader can still get it' }),
+  }),
   run: async (client, { id: subscriptionId, latest: given }) => {
     const latest = given !== undefined
     const locked = await lockOne(client, subscriptionId)
@@ -64,7 +94,10 @@ export const disabledReason = 'Disabled by staff'
 
 export const disableOne = act({
   name: 'webhook disable',
-  fields: z.object({ id, reason: line }),
+  fields: z.object({
+    id: idOfSubscription,
+    reason: line.meta({ default: disabledReason, help: 'for its partner and other staff' }),
+  }),
   run: async (client, { id: subscriptionId, reason }) => {
     const locked = await lockOne(client, subscriptionId)
     if (!(await disableSubscription(client, subscriptionId, reason, Date.now())))
@@ -78,7 +111,7 @@ export const disableOne = act({
 
 export const rotateSecret = act({
   name: 'webhook rotate-secret',
-  fields: z.object({ id }),
+  fields: z.object({ id: idOfSubscription }),
   run: async (client, { id: subscriptionId }, masterKeys) => {
     const locked = await lockOne(client, subscriptionId)
     const secret = await rotateSigningSecret(client, subscriptionId, masterKeys)
@@ -92,7 +125,7 @@ export const rotateSecret = act({
 
 export const deleteOne = act({
   name: 'webhook delete',
-  fields: z.object({ id }),
+  fields: z.object({ id: idOfSubscription }),
   run: async (client, { id: subscriptionId }) => {
     const locked = await lockOne(client, subscriptionId)
     await deleteSubscription(client, subscriptionId)

@@ -1,11 +1,12 @@
 /** Acts of staff on firms and folders. Ids are drawn; names are unique nowhere. */
-import type { ClientBase } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { z } from 'zod'
 import { printable } from '../../packages/terminal/src/printable.ts'
 import { findFirm } from '../auth/tokens.sql.ts'
+import { type FolderFacts, type ListedFirm, listFirms, readFolder } from '../ledger/folders.sql.ts'
 import { IdSource } from '../ledger/ids.ts'
 import { createFirm, createFolder, createSchema, lockFolder, moveFolder } from '../ledger/tenants.sql.ts'
-import { act, Refused } from './act.ts'
+import { act, existing, Refused } from './act.ts'
 import { id, line } from './fields.ts'
 
 /** SIREN or SIRET with its check digit; La Poste's own (356 000 000) add up to a multiple of five instead. */
@@ -21,6 +22,9 @@ const siret = z
   .transform((text) => text || null)
   .optional()
   .transform((digits) => digits ?? null)
+  .meta({ value: 'number', help: siretText })
+const name = line.meta({ help: 'as people know it' })
+const firm = id.meta({ help: 'as firm list shows it' })
 
 function hasCheckDigit(text: string): boolean {
   const digits = [...text].toReversed().map(Number)
@@ -38,13 +42,16 @@ function isLuhn(digits: number[]): boolean {
 
 export const createTenantFirm = act({
   name: 'firm create',
-  /** `beside`: a firm whose tenant it shares, so that folders can move between the two. */
-  fields: z.object({ name: line, siret, beside: z.literal('').or(id).optional() }),
+  fields: z.object({
+    name,
+    siret,
+    beside: id.optional().meta({ help: 'a firm whose tenant it shares, so that folders can move' }),
+  }),
   run: async (client, { name, siret, beside }) => {
     const ids = new IdSource(client)
     await ids.reserve(2)
     const firmId = ids.next()
-    let schemaId = beside ? (await firmOf(client, beside)).schemaId : undefined
+    let schemaId = beside ? await schemaOf(client, beside) : undefined
     if (schemaId === undefined) {
       schemaId = ids.next()
       await createSchema(client, { id: schemaId, name })
@@ -60,13 +67,13 @@ export const createTenantFirm = act({
 export const createFirmFolder = act({
   name: 'folder create',
   fields: z.object({
-    firm: id,
-    name: line,
-    reference: z.literal('').or(line).optional(),
+    firm,
+    name,
+    reference: line.optional().meta({ value: 'text', help: "the firm's own name of it" }),
     siret,
   }),
   run: async (client, { firm, name, reference, siret }) => {
-    const { schemaId } = await firmOf(client, firm)
+    const schemaId = await schemaOf(client, firm)
     const ids = new IdSource(client)
     await ids.reserve(1)
     const folderId = ids.next()
@@ -75,7 +82,7 @@ export const createFirmFolder = act({
       id: folderId,
       firmId: firm,
       name,
-      reference: reference || null,
+      reference: reference ?? null,
       siret,
     })
     return {
@@ -89,11 +96,13 @@ export const createFirmFolder = act({
 
 export const moveFirmFolder = act({
   name: 'folder move',
-  fields: z.object({ id, firm: id }),
+  fields: z.object({
+    id: id.meta({ help: 'as folder list shows it' }),
+    firm: id.meta({ help: 'the new one' }),
+  }),
   run: async (client, { id: folderId, firm }) => {
-    const folder = await lockFolder(client, folderId)
-    if (!folder) throw new Refused(404, `There is no folder ${folderId}`, { hint: ': see folder list' })
-    const { schemaId } = await firmOf(client, firm)
+    const folder = existing(await lockFolder(client, folderId), `folder ${folderId}`, 'folder list')
+    const schemaId = await schemaOf(client, firm)
     if (folder.firmId === firm) throw new Refused(409, `Folder ${folderId} is of firm ${firm} already`)
     if (folder.schemaId !== schemaId)
       throw new Refused(
@@ -111,8 +120,18 @@ export const moveFirmFolder = act({
   },
 })
 
-async function firmOf(client: ClientBase, firmId: string) {
-  const firm = await findFirm(client, firmId)
-  if (firm) return firm
-  throw new Refused(404, `There is no firm ${firmId}`, { hint: ': see firm list' })
+/** @throws {Refused} also while it is being erased */
+async function schemaOf(client: ClientBase, firmId: string): Promise<string> {
+  return existing(await findFirm(client, firmId), `firm ${firmId}`, 'firm list').schemaId
+}
+
+/** @throws {Refused} */
+export async function firmOf(client: ClientBase | Pool, id: string): Promise<ListedFirm> {
+  const [firm] = await listFirms(client, { id })
+  return existing(firm, `firm ${id}`, 'firm list')
+}
+
+/** @throws {Refused} */
+export async function folderOf(client: ClientBase | Pool, id: string): Promise<FolderFacts> {
+  return existing(await readFolder(client, id), `folder ${id}`, 'folder list')
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { findFirm, findFolder } from '../auth/tokens.sql.ts'
 import { issueToken, revokeToken } from '../auth/tokens.ts'
-import { act, Refused } from './act.ts'
+import { act, existing, Refused } from './act.ts'
 import { choice, code, end, groups, id } from './fields.ts'
 import { partnerOf } from './partners.ts'
 
@@ -44,11 +44,10 @@ export const issuePartnerToken = act({
 
 export const revokePartnerToken = act({
   name: 'token revoke',
-  fields: z.object({ id }),
+  fields: z.object({ id: id.meta({ help: 'as token list shows it' }) }),
   run: async (client, { id: tokenId }) => {
     const revoked = await revokeToken(client, tokenId)
-    if (!revoked) throw new Refused(404, `There is no token ${tokenId} in use`, { hint: ': see token list' })
-    const { code, schemaId, folderId } = revoked
+    const { code, schemaId, folderId } = existing(revoked, `token ${tokenId} in use`, 'token list')
     return {
       partner: code,
       tokenId,

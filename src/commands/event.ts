@@ -6,7 +6,7 @@ import { checkEventPayload, eventKinds } from '../events/kinds.ts'
 import { publish } from '../events/publish.ts'
 import { eventList } from '../lists/events.ts'
 import { schemaExists } from '../webhooks/staff.sql.ts'
-import { carryOut } from './carry-out.ts'
+import { carryOut, ownerCommand } from './staff-command.ts'
 import { idKind, momentKind, mostOption } from './terminal/kinds.ts'
 import { listLines } from './terminal/list-lines.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
@@ -49,7 +49,7 @@ export const eventCommands = [
       })
     },
   }),
-  command({
+  ownerCommand({
     name: 'event list',
     summary: 'list the newest events',
     options: {
@@ -58,11 +58,9 @@ export const eventCommands = [
       name: { value: 'kind', choices: eventKinds, help: 'events of one kind' },
       most: mostOption,
     },
-    run: async (terminal: StaffTerminal, options) => {
-      await asOwner(terminal, async (client) => {
-        await checkScope(client, options.schema, options.folder)
-        return listLines(eventList, await eventList.read(client, options))
-      })
+    lines: async (client, options) => {
+      await checkScope(client, options.schema, options.folder)
+      return listLines(eventList, await eventList.read(client, options))
     },
   }),
   command({

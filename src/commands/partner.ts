@@ -1,95 +1,68 @@
-import { command, numberKind } from '../../packages/terminal/src/command.ts'
-import { codeText } from '../acts/fields.ts'
+/** Third parties and their tokens. */
+import { command } from '../../packages/terminal/src/command.ts'
 import {
   createPartner,
   disconnectPartner,
-  keptHours,
   limitPartner,
-  partnerKinds,
   partnerOf,
   reconnectPartner,
   rotatePartnerSecret,
 } from '../acts/partners.ts'
-import { rateBounds } from '../config.ts'
+import { issuePartnerToken, revokePartnerToken, tokenLevels } from '../acts/tokens.ts'
+import { tokenGroups } from '../auth/callers.sql.ts'
 import { limitsText, partnerList } from '../lists/partners.ts'
-import { carryOut } from './carry-out.ts'
+import { tokenList } from '../lists/tokens.ts'
+import { actCommand, carryOut, listCommand } from './staff-command.ts'
+import { idKind } from './terminal/kinds.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
-import { asOwner, printList } from './with-database.ts'
+import { asOwner } from './with-database.ts'
 
-const code = { value: 'code', required: true, help: 'of the third party' } as const
+const limits = actCommand(
+  limitPartner,
+  'limit the requests of its tokens otherwise than the settings do',
+  'code',
+)
 
 export const partnerCommands = [
-  command({
-    name: 'partner create',
-    summary: 'register a third party and show its secret',
-    options: {
-      code: { ...code, help: codeText },
-      name: { value: 'name', required: true, help: 'as people know it' },
-      kind: { value: 'kind', choices: partnerKinds, default: 'partner', help: 'whose it is' },
-    },
-    run: carryOut(createPartner),
-  }),
-  command({
-    name: 'partner list',
-    summary: 'list all third parties',
-    run: (terminal: StaffTerminal) => printList(terminal, partnerList, {}),
-  }),
-  command({
-    name: 'partner disconnect',
-    summary: 'refuse all its tokens until it is reconnected',
-    options: {
-      code,
-      reason: { value: 'reason', required: true, help: 'shown to the third party with each refusal' },
-    },
-    run: carryOut(disconnectPartner),
-  }),
-  command({
-    name: 'partner reconnect',
-    summary: 'accept its tokens again',
-    options: { code },
-    run: carryOut(reconnectPartner),
-  }),
-  command({
-    name: 'partner rotate-secret',
-    summary: 'make a new secret, which signs webhooks from now on, and show it',
-    options: {
-      code,
-      keep: {
-        value: 'hours',
-        is: numberKind('a number of hours', 0, keptHours.most),
-        default: String(keptHours.usual),
-        help: 'how long older secrets are still accepted in requests',
-      },
-    },
-    run: carryOut(rotatePartnerSecret),
-  }),
-  command({
-    name: 'partner limits',
-    summary: 'limit the requests of its tokens otherwise than the settings do',
+  actCommand(createPartner, 'register a third party and show its secret'),
+  listCommand('partner list', 'list all third parties', partnerList),
+  actCommand(disconnectPartner, 'refuse all its tokens until it is reconnected'),
+  actCommand(reconnectPartner, 'accept its tokens again'),
+  actCommand(rotatePartnerSecret, 'make a new secret, which signs webhooks from now on, and show it'),
+  {
+    ...limits,
     about:
       'Every process keeps to it from the next request on. Limits that are not given\nstay. Without an option they are shown.',
-    arguments: { code },
+    run: (terminal: StaffTerminal, given: Record<string, unknown>) =>
+      Object.keys(given).length > 1
+        ? limits.run(terminal, given)
+        : asOwner(terminal, async (client) => [
+            limitsText((await partnerOf(client, String(given['code']))).limits),
+          ]),
+  },
+]
+
+export const tokenCommands = [
+  command({
+    name: 'token issue',
+    summary: 'make a token for one folder (api) or the folders of one firm (firm), and show it',
     options: {
-      requests: {
-        value: 'number',
-        is: numberKind('a number', ...rateBounds.requests),
-        help: 'requests of one token per window',
-      },
-      'window-ms': {
-        value: 'number',
-        is: numberKind('a number', ...rateBounds.windowMs),
-        help: 'length of that window',
-      },
-      concurrent: {
-        value: 'number',
-        is: numberKind('a number', ...rateBounds.concurrent),
-        help: 'its own requests that run at once per route and folder',
-      },
-      default: { help: 'first take back all of them: the settings count again' },
+      partner: { value: 'code', required: true, help: 'the third party that will use it' },
+      level: { value: 'level', required: true, choices: tokenLevels, help: 'what it opens' },
+      folder: { value: 'id', is: idKind, help: 'for --level api' },
+      firm: { value: 'id', is: idKind, help: 'for --level firm' },
+      only: { value: 'groups', help: `some of ${tokenGroups.join(',')}; without it: all` },
+      expires: { value: 'end', help: 'a number of days, or a day or moment (UTC); without it: none' },
     },
-    run: (terminal: StaffTerminal, { code, ...limits }) =>
-      Object.values(limits).some((limit) => limit !== undefined)
-        ? carryOut(limitPartner, { code: '<code>' })(terminal, { code, ...limits })
-        : asOwner(terminal, async (client) => [limitsText((await partnerOf(client, code)).limits)]),
+    run: async (terminal: StaffTerminal, { partner: code, level, folder, firm, ...limits }) => {
+      const scope = level === 'api' ? '--folder' : '--firm'
+      const [id, otherId] = level === 'api' ? [folder, firm] : [firm, folder]
+      if (id === undefined || otherId !== undefined)
+        throw new Error(`--level ${level} takes ${scope} <id> and no other scope`)
+      const issue = carryOut(issuePartnerToken, { code: '--partner', id: scope })
+      await issue(terminal, { code, level, id, ...limits })
+    },
   }),
+  actCommand(revokePartnerToken, 'refuse a token from now on', 'id'),
+  listCommand('token list', 'list all tokens, without their secret values', tokenList),
 ]

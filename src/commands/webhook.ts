@@ -2,12 +2,13 @@ import type { ClientBase } from 'pg'
 import { command } from '../../packages/terminal/src/command.ts'
 import { partnerOf } from '../acts/partners.ts'
 import {
+  attemptsOf,
   deleteOne,
-  disabledReason,
   disableOne,
   enableOne,
   rotateSecret,
   signingSecret,
+  subscriptionOf,
   subscriptionRecord,
 } from '../acts/subscriptions.ts'
 import { loadMasterKeys } from '../auth/master-key.ts'
@@ -19,21 +20,15 @@ import { subscriptionFacts, subscriptionList } from '../lists/subscriptions.ts'
 import { readBacklog } from '../webhooks/backlog.ts'
 import { deliveryStates } from '../webhooks/dispatch/delivery.ts'
 import { addSigningSecret } from '../webhooks/signing/signing-secrets.ts'
-import {
-  listAttempts,
-  listDeliveries,
-  readSubscription,
-  type SubscriptionRecord,
-  schemaExists,
-} from '../webhooks/staff.sql.ts'
+import { listDeliveries, type SubscriptionRecord, schemaExists } from '../webhooks/staff.sql.ts'
 import { subscriptionDocument } from '../webhooks/subscription.ts'
 import { insertSubscription } from '../webhooks/subscriptions.sql.ts'
 import { vetTarget } from '../webhooks/target.ts'
-import { carryOut, secretLines } from './carry-out.ts'
+import { actCommand, listCommand, ownerCommand, secretLines } from './staff-command.ts'
 import { idKind, mostOption } from './terminal/kinds.ts'
 import { factLines, listLines } from './terminal/list-lines.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
-import { asOwner, printList, recordAct } from './with-database.ts'
+import { asOwner, recordAct } from './with-database.ts'
 
 /** Attempts of one delivery that are listed: more than it has even after many replays. */
 const attemptsMax = 1_000
@@ -79,53 +74,25 @@ export const webhookCommands = [
       })
     },
   }),
-  command({
-    name: 'webhook list',
-    summary: 'all subscriptions',
-    run: (terminal: StaffTerminal) => printList(terminal, subscriptionList, {}),
-  }),
-  command({
+  listCommand('webhook list', 'all subscriptions', subscriptionList),
+  ownerCommand({
     name: 'webhook show',
     summary: 'show one subscription',
     arguments: { id: subscription },
-    run: (terminal: StaffTerminal, { id }) =>
-      asOwner(terminal, async (client) => {
-        const found = await subscriptionOf(client, id)
-        return factLines(subscriptionFacts(found, await readBacklog(client, found)))
-      }),
-  }),
-  command({
-    name: 'webhook enable',
-    summary: 'go on where it stopped',
-    arguments: { id: subscription },
-    options: {
-      latest: { help: 'skip what was not delivered yet; event replay and its reader can still get it' },
+    lines: async (client, { id }) => {
+      const found = await subscriptionOf(client, id)
+      return factLines(subscriptionFacts(found, await readBacklog(client, found)))
     },
-    run: carryOut(enableOne),
   }),
-  command({
-    name: 'webhook disable',
-    summary: 'send nothing until it is enabled; its events can be read by number',
-    arguments: { id: subscription },
-    options: {
-      reason: { value: 'reason', default: disabledReason, help: 'for its partner and other staff' },
-    },
-    run: carryOut(disableOne),
-  }),
-  command({
-    name: 'webhook rotate-secret',
-    summary:
-      'a new secret for the Standard Webhooks signature; the previous one signs beside it for 24 hours',
-    arguments: { id: subscription },
-    run: carryOut(rotateSecret),
-  }),
-  command({
-    name: 'webhook delete',
-    summary: 'delete a subscription with its pending deliveries',
-    arguments: { id: subscription },
-    run: carryOut(deleteOne),
-  }),
-  command({
+  actCommand(enableOne, 'go on where it stopped', 'id'),
+  actCommand(disableOne, 'send nothing until it is enabled; its events can be read by number', 'id'),
+  actCommand(
+    rotateSecret,
+    'a new secret for the Standard Webhooks signature; the previous one signs beside it for 24 hours',
+    'id',
+  ),
+  actCommand(deleteOne, 'delete a subscription with its pending deliveries', 'id'),
+  ownerCommand({
     name: 'webhook deliveries',
     summary: 'the newest deliveries to a subscription; event replay sends failed ones again',
     arguments: { id: subscription },
@@ -133,26 +100,17 @@ export const webhookCommands = [
       state: { value: 'state', choices: deliveryStates, help: 'in one state' },
       most: mostOption,
     },
-    run: (terminal: StaffTerminal, { id, ...options }) =>
-      asOwner(terminal, async (client) => {
-        await subscriptionOf(client, id)
-        return listLines(deliveryList, await listDeliveries(client, { subscriptionId: id, ...options }))
-      }),
+    lines: async (client, { id, ...options }) => {
+      await subscriptionOf(client, id)
+      return listLines(deliveryList, await listDeliveries(client, { subscriptionId: id, ...options }))
+    },
   }),
-  command({
+  ownerCommand({
     name: 'webhook attempts',
     summary: 'each attempt of one delivery, with the beginning of the response',
     arguments: { id: subscription, delivery: { is: idKind, help: 'as webhook deliveries shows it' } },
-    run: (terminal: StaffTerminal, { id, delivery }) =>
-      asOwner(terminal, async (client) => {
-        const filter = { subscriptionId: id, deliveryId: delivery, most: attemptsMax }
-        const found = await listAttempts(client, filter)
-        if (found.length === 0)
-          throw new Error(
-            `There was no attempt of a delivery ${delivery} to subscription ${id}: see webhook deliveries ${id}`,
-          )
-        return listLines(attemptList, found)
-      }),
+    lines: async (client, { id, delivery }) =>
+      listLines(attemptList, await attemptsOf(client, id, delivery, attemptsMax)),
   }),
 ]
 
@@ -195,10 +153,4 @@ async function scopeOf(
   if (others.length > 0)
     throw new Error('These folders are in several schemas: create a subscription for each')
   return { schemaId, folderIds: [...new Set(folder)] }
-}
-
-async function subscriptionOf(client: ClientBase, id: string): Promise<SubscriptionRecord> {
-  const found = await readSubscription(client, id)
-  if (found) return found
-  throw new Error(`There is no subscription ${id}: see webhook list`)
 }

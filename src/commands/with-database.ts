@@ -9,8 +9,6 @@ import type { OnStep } from '../db/migrations/migrate.ts'
 import { isAway, unavailableIfMissing } from '../db/outage.ts'
 import { createOwnerPool, inTransaction } from '../db/pool.ts'
 import type { AppError } from '../errors.ts'
-import type { List } from '../lists/list.ts'
-import { listLines } from './terminal/list-lines.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
 
 /** Ctrl-C or SIGTERM ended the command. Its transaction ends with the process. */
@@ -87,15 +85,6 @@ export function asOwner(
   return withDatabase(terminal, async ({ pool, config }) => {
     terminal.print(await inTransaction(pool, (client) => run(client, config)))
   })
-}
-
-/** Prints the rows of a list. */
-export function printList<Row, Filter>(
-  terminal: StaffTerminal,
-  list: List<Row, Filter>,
-  filter: Filter,
-): Promise<void> {
-  return asOwner(terminal, async (client) => listLines(list, await list.read(client, filter)))
 }
 
 /** Records in the audit what a command does. The last statement of its transaction. */

@@ -61,7 +61,7 @@ export type Given<A, O> = { [Name in keyof A]: Read<A[Name]> } & {
   [Name in Sure<O>]: OptionValue<O[Name]>
 } & { [Name in Exclude<keyof O, Sure<O>>]?: OptionValue<O[Name]> }
 
-interface Declaration<A, O> {
+export interface Declaration<A, O> {
   /** One word, or several: `webhook doctor`. */
   name: string
   /** One line for the list of the commands. */

@@ -11,7 +11,7 @@ export async function insertKey(client: ClientBase, name: string, hash: Buffer):
   return rowCount === 1
 }
 
-interface ListedKey {
+export interface ListedKey {
   name: string
   createdAt: Date
   usedAt: Date | null

@@ -7,10 +7,11 @@ import { type Verification, verifyAudit } from '../../audit/verify.ts'
 import { loadMasterKeys } from '../../auth/master-key.ts'
 import { inTransaction } from '../../db/pool.ts'
 import { auditList, momentOf } from '../../lists/audit.ts'
+import { ownerCommand } from '../staff-command.ts'
 import { idKind, momentKind, mostOption } from '../terminal/kinds.ts'
 import { listLines } from '../terminal/list-lines.ts'
 import type { StaffTerminal } from '../terminal/terminal.ts'
-import { asOwner, withDatabase } from '../with-database.ts'
+import { withDatabase } from '../with-database.ts'
 
 const anchorKind: Kind<Link> = {
   takes: 'a count and a hash as audit verify shows them, <count>:<64 digits>',
@@ -24,7 +25,7 @@ const anchorKind: Kind<Link> = {
 export const lostCode = 3
 
 export const auditCommands = [
-  command({
+  ownerCommand({
     name: 'audit list',
     summary: 'list the newest rows',
     options: {
@@ -34,11 +35,10 @@ export const auditCommands = [
       to: { value: 'moment', is: momentKind, help: 'before then' },
       most: mostOption,
     },
-    run: (terminal: StaffTerminal, { folder, partner, ...options }) =>
-      asOwner(terminal, async (client) => {
-        const thirdPartyId = partner === undefined ? undefined : (await partnerOf(client, partner)).id
-        return listLines(auditList, await listAudit(client, { folderId: folder, thirdPartyId, ...options }))
-      }),
+    lines: async (client, { folder, partner, ...options }) => {
+      const thirdPartyId = partner === undefined ? undefined : (await partnerOf(client, partner)).id
+      return listLines(auditList, await listAudit(client, { folderId: folder, thirdPartyId, ...options }))
+    },
   }),
   command({
     name: 'audit verify',
