@@ -20,7 +20,7 @@ export interface Access {
   token: string
   secret: string
   /** The folder, for a firm token. */
-  society?: string
+  society?: string | undefined
 }
 
 /** An access, and where it comes from: `environment`, or the path of the login file. */
@@ -74,7 +74,7 @@ export function findAccess(env: Environment, society?: string, profile?: string)
   const set = profile === undefined ? variablesSet(env) : []
   const found = set.length > 0 ? fromEnvironment(env, set) : fromFile(loginFile(env), profile)
   const folder = society ?? ((profile === undefined && env['GRANDLIVRE_SOCIETY']) || found.society)
-  return { ...found, ...(folder === undefined ? {} : { society: folder }) }
+  return { ...found, society: folder }
 }
 
 function fromEnvironment(env: Environment, set: string[]): FoundAccess {
@@ -148,23 +148,33 @@ function profilesIn(text: string, path: string): Map<string, Access> {
       const { baseUrl, token, secret, society } = (access ?? {}) as Partial<Record<keyof Access, unknown>>
       if (typeof baseUrl !== 'string' || typeof token !== 'string' || typeof secret !== 'string')
         throw localFailure(`${path} lacks baseUrl, token or secret of the profile ${profile}`, remedy)
-      return [profile, { baseUrl, token, secret, ...(typeof society === 'string' ? { society } : {}) }]
+      return [profile, { baseUrl, token, secret, society: typeof society === 'string' ? society : undefined }]
     }),
   )
 }
 
 /** Replaces a profile of the login file, whole or not at all. Only the user can read the file. @returns its path */
-export async function writeAccess(
-  env: Environment,
-  { baseUrl, token, secret, society }: Access,
-  profile = defaultProfile,
-): Promise<string> {
-  const access = { baseUrl, token, secret, ...(society === undefined ? {} : { society }) }
-  return changeProfiles(env, async (path) => writeProfiles(path, readProfiles(path).set(profile, access)))
+export function writeAccess(env: Environment, access: Access, profile = defaultProfile): Promise<string> {
+  const { baseUrl, token, secret, society } = access
+  return changeProfiles(env, (profiles) => profiles.set(profile, { baseUrl, token, secret, society }))
+}
+
+/**
+ * Removes a profile, and the login file with its last one.
+ * @returns its path
+ * @throws {Failure} if there is no such profile
+ */
+export function removeAccess(env: Environment, profile: string): Promise<string> {
+  return changeProfiles(env, (profiles, path) => {
+    if (!profiles.delete(profile)) throw noProfile(path, profiles, profile)
+  })
 }
 
 /** One process changes the file at a time, so that none loses what another writes. @returns the path of the file */
-async function changeProfiles(env: Environment, change: (path: string) => Promise<void>): Promise<string> {
+async function changeProfiles(
+  env: Environment,
+  change: (profiles: Map<string, Access>, path: string) => void,
+): Promise<string> {
   const path = loginFile(env)
   const folder = dirname(path)
   await mkdir(folder, { recursive: true, mode: folderPermissions })
@@ -172,7 +182,10 @@ async function changeProfiles(env: Environment, change: (path: string) => Promis
   const lock = `${path}.lock`
   while (!(await takeLock(lock))) await delay(lockPollMs)
   try {
-    await change(path)
+    const profiles = readProfiles(path)
+    change(profiles, path)
+    if (profiles.size > 0) await writeProfiles(path, profiles)
+    else await rm(path)
   } finally {
     await rm(lock, { force: true })
   }
@@ -203,20 +216,6 @@ async function writeProfiles(path: string, profiles: Map<string, Access>): Promi
     await rm(draft, { force: true })
     throw error
   }
-}
-
-/**
- * Removes a profile, and the login file with its last one.
- * @returns its path
- * @throws {Failure} if there is no such profile
- */
-export async function removeAccess(env: Environment, profile: string): Promise<string> {
-  return changeProfiles(env, async (path) => {
-    const profiles = readProfiles(path)
-    if (!profiles.delete(profile)) throw noProfile(path, profiles, profile)
-    if (profiles.size > 0) await writeProfiles(path, profiles)
-    else await rm(path)
-  })
 }
 
 /** An error of the library about an access, in the words in which it was given. @param from see FoundAccess */

@@ -1,22 +1,15 @@
 /** The partner's command line: finds the command, runs it, and prints an error once, with what to do about it. */
-
-import { secondsText } from '../../../terminal/src/amounts.ts'
-import type { Given, Program } from '../../../terminal/src/command.ts'
+import type { Program } from '../../../terminal/src/command.ts'
 import { Failure, UsageError } from '../../../terminal/src/command-errors.ts'
 import { printableJson } from '../../../terminal/src/printable.ts'
 import type { Terminal } from '../../../terminal/src/terminal.ts'
 import { readCommandLine, usageHints } from '../../../terminal/src/words.ts'
 import { GrandlivreError } from '../client/errors.ts'
-import { Grandlivre } from '../client/grandlivre.ts'
-import type { Wait } from '../client/requests.ts'
 import { version } from '../version.ts'
-import { completion } from './about/completion.ts'
-import { versionCommand } from './about/version.ts'
-import { type Access, findAccess, inGivenWords, profileKind } from './access.ts'
-import type { Call } from './command.ts'
+import { completion, versionCommand } from './about.ts'
+import { type Call, type CommandProcess, callOf, commonOptions } from './command.ts'
 import { doctor } from './doctor/checks.ts'
-import { webhookDoctor } from './doctor/doctor.ts'
-import { webhookList } from './doctor/list.ts'
+import { webhookDoctor, webhookList } from './doctor/webhook.ts'
 import {
   exitCodeOf,
   exitCodes,
@@ -27,19 +20,11 @@ import {
   shownOf,
 } from './exit-codes.ts'
 import { listen } from './listen/listen.ts'
-import { login } from './login/login.ts'
-import { profiles } from './login/profiles.ts'
+import { login, profiles } from './login.ts'
 import { pull } from './pull/pull.ts'
 import { folders } from './sync/folders.ts'
 import { sync } from './sync/sync.ts'
 import { verify } from './sync/verify.ts'
-
-const commonOptions = {
-  profile: { value: 'name', is: profileKind, help: 'the access that login --profile kept under this name' },
-  society: { value: 'id', help: 'the folder, where the token is one of a firm' },
-  json: { help: 'print results, and an error on standard error, as lines of JSON' },
-  quiet: { help: 'print results and errors alone, and not what happens meanwhile' },
-} as const
 
 export const partnerProgram: Program<Call> = {
   call: 'grandlivre',
@@ -53,16 +38,9 @@ export const partnerProgram: Program<Call> = {
   exitCodes: exitCodeTable,
 }
 
-export interface Surroundings {
-  env: NodeJS.ProcessEnv
-  terminal: Terminal
-  /** Aborts on Ctrl-C and SIGTERM. */
-  signal: AbortSignal
-}
-
 /** @param words of the command line, such as `['pull', '--exercice', '2025']` @returns the exit code */
-export async function run(words: string[], surroundings: Surroundings): Promise<number> {
-  const { terminal, signal } = surroundings
+export async function run(words: string[], commandProcess: CommandProcess): Promise<number> {
+  const { terminal, signal } = commandProcess
   const [first] = words
   if (first === '--version' || first === '-v') {
     terminal.print(version)
@@ -75,7 +53,7 @@ export async function run(words: string[], surroundings: Surroundings): Promise<
       terminal.print(read.help)
       return read.isAsked ? exitCodes.done : exitCodes.usage
     }
-    call = callOf(read.given, surroundings, words)
+    call = callOf(read.given, commandProcess, (error) => tell(terminal, error, words, call))
     await read.command.run(call, read.given)
     return exitCodes.done
   } catch (error) {
@@ -95,50 +73,14 @@ export async function run(words: string[], surroundings: Surroundings): Promise<
  * the command line could not be read, one object as the last line.
  */
 export function tell(terminal: Terminal, error: unknown, words: string[], call?: Call): void {
-  const { remedy: own, ...told } = objectOf(error)
+  const { remedy: own, ...facts } = objectOf(error)
   const remedy =
     error instanceof UsageError
       ? usageHints(partnerProgram, words, error)
       : [...own, ...addressIf(error, call)]
-  const whole = { ...told, remedy }
-  const first = error instanceof GrandlivreError ? `${told.message} (${told.code})` : told.message
+  const whole = { ...facts, remedy }
+  const first = error instanceof GrandlivreError ? `${facts.message} (${facts.code})` : facts.message
   terminal.warn(words.includes('--json') ? printableJson(shownOf(whole)) : [first, ...linesBelow(whole)])
-}
-
-function callOf(
-  given: Record<string, unknown>,
-  { env, signal, ...surroundings }: Surroundings,
-  words: string[],
-): Call {
-  // Commands that take several find their accesses themselves: here the first stands for all.
-  const [profile, society] = [given['profile'], given['society']].map((each) => [each].flat()[0])
-  const chosen = { ...given, profile, society } as Given<unknown, typeof commonOptions>
-  const silent = { note: () => {}, progress: () => {} }
-  const terminal = { ...surroundings.terminal, ...(chosen.quiet ? silent : {}) }
-  const access = (name = chosen.profile) => findAccess(env, chosen.society, name)
-  const onWait = ({ reason, ms }: Wait) => {
-    terminal.progress(`Waiting ${secondsText(ms)}: ${reason}`)
-    setTimeout(terminal.endProgress, ms).unref()
-  }
-  const library = (found: Access & { from?: string }) => {
-    try {
-      return new Grandlivre({ ...found, onWait })
-    } catch (error) {
-      throw inGivenWords(error, found.from)
-    }
-  }
-  const call: Call = {
-    ...{ access, library, tell: (error) => tell(terminal, error, words, call) },
-    ...(chosen.profile === undefined ? {} : { profile: chosen.profile }),
-    ...(chosen.society === undefined ? {} : { society: chosen.society }),
-    ledger: (society = access().society) =>
-      library({ ...access(), ...(society === undefined ? {} : { society }) }),
-    terminal,
-    signal,
-    json: chosen.json === true,
-    env,
-  }
-  return call
 }
 
 /** The address in use, where it may be the wrong one. */

@@ -58,7 +58,7 @@ test('a folder is taken from the option, then the environment, then the file', a
   expect(findAccess(env).society).toBe('111')
   expect(findAccess({ ...env, GRANDLIVRE_SOCIETY: '112' }).society).toBe('112')
   expect(findAccess({ ...env, GRANDLIVRE_SOCIETY: '112' }, '113').society).toBe('113')
-  expect(findAccess({ ...env, ...variables, GRANDLIVRE_SOCIETY: '' })).not.toHaveProperty('society')
+  expect(findAccess({ ...env, ...variables, GRANDLIVRE_SOCIETY: '' }).society).toBeUndefined()
 })
 
 test('a profile that is named brings its own folder, whatever the environment says', async () => {
@@ -66,7 +66,7 @@ test('a profile that is named brings its own folder, whatever the environment sa
   await writeAccess(env, access, 'paris')
   await writeAccess(env, { ...access, society: '111' }, 'lyon')
   expect(findAccess(env, undefined, 'lyon')).toMatchObject({ token: 'glv_api_1', society: '111' })
-  expect(findAccess(env, undefined, 'paris')).not.toHaveProperty('society')
+  expect(findAccess(env, undefined, 'paris').society).toBeUndefined()
   expect(findAccess(env, '113', 'lyon').society).toBe('113')
 })
 

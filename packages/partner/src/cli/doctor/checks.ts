@@ -9,7 +9,7 @@ import { version } from '../../version.ts'
 import type { FoundAccess } from '../access.ts'
 import type { Call } from '../command.ts'
 import { exitCodeOf, exitCodes, linesBelow, localFailure, objectOf, shownOf } from '../exit-codes.ts'
-import { factsOf, type Identity, identify } from '../login/identity.ts'
+import { factsOf, type Identity, identify } from '../identity.ts'
 import { openAt } from '../sync/copies.ts'
 import { differenceText } from './remedies.ts'
 

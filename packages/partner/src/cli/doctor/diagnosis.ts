@@ -1,11 +1,11 @@
 /** Which fault a receiver of webhooks has, from what the service saw of it. Pure. */
-import type { WebhookAttempt, WebhookDelivery, WebhookPing } from '../../client/api/routes.ts'
+import type { WebhookDelivery, WebhookPing } from '../../client/api/routes.ts'
 import type { WebhookRefusal } from '../../client/webhooks.ts'
 import { isAccepted, quoted } from '../answer-text.ts'
 import { clientErrorRemedies, remediesOfClock, remediesOfTls } from './remedies.ts'
 
-/** What the service tells about a receiver (docs/spec/webhooks.md). Times are epoch milliseconds. */
-export interface Seen {
+/** What the service tells of a receiver (docs/spec/webhooks.md). Times are epoch milliseconds. */
+export interface ReceiverReport {
   /** The address of the receiver. */
   postUrl: string
   ping: WebhookPing
@@ -15,9 +15,9 @@ export interface Seen {
   now: number
 }
 
-type FaultOfResponse = '4xx' | '5xx' | 'redirect' | 'slow'
+type FaultWithoutResponse = NonNullable<WebhookPing['fault']>
 type FaultOfVerifier = 'body-changed' | 'clock' | 'headers-missing' | 'wrong-secret'
-export type Fault = NonNullable<WebhookPing['fault']> | FaultOfResponse | FaultOfVerifier | 'disabled'
+export type Fault = FaultWithoutResponse | FaultOfVerifier | '4xx' | '5xx' | 'redirect' | 'slow' | 'disabled'
 
 export interface Finding {
   fault: Fault
@@ -26,6 +26,10 @@ export interface Finding {
   /** What to do, sentences; the likeliest first. */
   remedies: string[]
 }
+
+type FindingWithoutResponse = (postUrl: URL, error: string) => Omit<Finding, 'fault'>
+
+const answerSoon = 'Answer 204 as soon as the events are stored, and work on them afterwards.'
 
 /** From here on a 2xx counts as slow: half of the ten seconds after which a delivery is lost. */
 export const slowFromMs = 5_000
@@ -47,86 +51,75 @@ const faultOfRefusal: Record<WebhookRefusal, FaultOfVerifier> = {
 }
 
 /** @returns what to mend, in this order; nothing if the receiver is healthy */
-export function diagnose(seen: Seen): Finding[] {
-  const { ping, deliveries } = seen
+export function diagnose(report: ReceiverReport): Finding[] {
+  const { ping, deliveries } = report
   const found = isAccepted(ping.status)
-    ? (refusedDelivery(ping, deliveries) ?? slowness(seen))
+    ? (refusedDelivery(ping, deliveries) ?? slowness(report))
     : ping.status === null
-      ? withoutResponse(seen)
-      : refusal(ping, seen)
+      ? withoutResponse(report)
+      : refusal(report)
   return [found, disabledFinding(ping, found !== undefined)].filter((each) => each !== undefined)
 }
 
-function withoutResponse({ postUrl, ping }: Seen): Finding {
-  const { hostname, host, protocol } = new URL(postUrl)
-  const fault = ping.fault ?? 'no-answer'
-  const error = ping.error ?? 'no reason is given'
-  switch (fault) {
-    case 'dns':
-      return {
-        fault,
-        found: `The name ${hostname} has no address: ${error}`,
-        remedies: [
-          'Check the spelling of the host in postUrl.',
-          `Look the name up from outside your network (dig ${hostname}): the service asks the DNS, and reads no hosts file.`,
-        ],
-      }
-    case 'address-refused':
-      return {
-        fault,
-        found: `The service refuses this address by its rules: ${error}`,
-        remedies: [
-          'Give a public https address: the service delivers to no private network, and not to its own.',
-          'If the name has public and private addresses, remove the private ones: a single one is enough to refuse it.',
-          'For a receiver on your own machine run grandlivre listen <its address>.',
-        ],
-      }
-    case 'connection-refused':
-      return {
-        fault,
-        found: `The address is allowed, but ${host} accepts no connection: ${error}`,
-        remedies: [
-          `Start the receiver, and check that it listens on ${portOf(postUrl)} and not only on 127.0.0.1.`,
-          'Check firewalls and port forwarding from outside your network.',
-        ],
-      }
-    case 'tls':
-      return { fault, found: `TLS with ${host} fails: ${error}`, remedies: remediesOfTls(error, host) }
-    case 'time-out':
-      return {
-        fault,
-        found: `${host} gave no response in time: ${error}`,
-        remedies: [
-          'Answer 204 as soon as the events are stored, and work on them afterwards.',
-          'If nothing arrives at the receiver, a firewall drops the connection without a word: open the port.',
-        ],
-      }
-    // Or a word that a later version of the service has.
-    default:
-      return {
-        fault: 'no-answer',
-        found: `${host} ended the connection without an HTTP response: ${error}`,
-        remedies: [
-          'Read the log of the receiver: it may have crashed, or closed the connection before it answered.',
-          protocol === 'http:'
-            ? 'If the receiver speaks TLS, begin postUrl with https://.'
-            : 'Check the proxy before it.',
-        ],
-      }
-  }
+function withoutResponse({ postUrl, ping }: ReceiverReport): Finding {
+  // It may be a word that a later version of the service has.
+  const { fault, error } = ping
+  const known = fault !== null && Object.hasOwn(findingsWithoutResponse, fault) ? fault : 'no-answer'
+  return { fault: known, ...findingsWithoutResponse[known](new URL(postUrl), error ?? 'no reason is given') }
 }
 
-function portOf(postUrl: string): string {
-  const { port, protocol } = new URL(postUrl)
-  return `port ${port || (protocol === 'http:' ? 80 : 443)}`
+const findingsWithoutResponse: Record<FaultWithoutResponse, FindingWithoutResponse> = {
+  dns: ({ hostname }, error) => ({
+    found: `The name ${hostname} has no address: ${error}`,
+    remedies: [
+      'Check the spelling of the host in postUrl.',
+      `Look the name up from outside your network (dig ${hostname}): the service asks the DNS, and reads no hosts file.`,
+    ],
+  }),
+  'address-refused': (_, error) => ({
+    found: `The service refuses this address by its rules: ${error}`,
+    remedies: [
+      'Give a public https address: the service delivers to no private network, and not to its own.',
+      'If the name has public and private addresses, remove the private ones: a single one is enough to refuse it.',
+      'For a receiver on your own machine run grandlivre listen <its address>.',
+    ],
+  }),
+  'connection-refused': ({ host, port, protocol }, error) => ({
+    found: `The address is allowed, but ${host} accepts no connection: ${error}`,
+    remedies: [
+      `Start the receiver, and check that it listens on port ${port || (protocol === 'http:' ? 80 : 443)} and not only on 127.0.0.1.`,
+      'Check firewalls and port forwarding from outside your network.',
+    ],
+  }),
+  tls: ({ host }, error) => ({
+    found: `TLS with ${host} fails: ${error}`,
+    remedies: remediesOfTls(error, host),
+  }),
+  'time-out': ({ host }, error) => ({
+    found: `${host} gave no response in time: ${error}`,
+    remedies: [
+      answerSoon,
+      'If nothing arrives at the receiver, a firewall drops the connection without a word: open the port.',
+    ],
+  }),
+  'no-answer': ({ host, protocol }, error) => ({
+    found: `${host} ended the connection without an HTTP response: ${error}`,
+    remedies: [
+      'Read the log of the receiver: it may have crashed, or closed the connection before it answered.',
+      protocol === 'http:'
+        ? 'If the receiver speaks TLS, begin postUrl with https://.'
+        : 'Check the proxy before it.',
+    ],
+  }),
 }
 
 /** A response outside 2xx. */
-function refusal(attempt: WebhookAttempt, { ping, now }: Seen): Finding {
-  const status = attempt.status!
-  const answered = `The receiver answers ${status}${quoted(attempt.answer)}`
-  const reason = reasonIn(attempt.answer)
-  if (status >= 400 && reason !== undefined) return byReason(reason, answered, ping, now)
+function refusal({ ping, now }: ReceiverReport): Finding {
+  const status = ping.status!
+  const found = `The receiver answers ${status}${quoted(ping.answer)}`
+  const reason = reasonIn(ping.answer)
+  const fault = status >= 400 && reason !== undefined ? faultOfRefusal[reason] : undefined
+  if (fault !== undefined && fault !== 'clock') return { fault, found, remedies: remediesOfRefusal[fault] }
   if (status >= 300 && status <= 399)
     return {
       fault: 'redirect',
@@ -135,42 +128,37 @@ function refusal(attempt: WebhookAttempt, { ping, now }: Seen): Finding {
         'Set postUrl to the address that the redirect leads to: curl -i -X POST <postUrl> shows it as Location.',
       ],
     }
+  const isUnauthorized = status === 401 || status === 403
+  if (fault === 'clock' || (isUnauthorized && Math.abs(skewOf(ping) ?? 0) > clockToleranceMs))
+    return { fault: 'clock', found, remedies: remediesOfClock(ping, now) }
   if (status >= 500 || status < 200)
     return {
       fault: '5xx',
-      found: answered,
+      found,
       remedies: [
         'Read the log of the receiver at that time: it, or the proxy before it, failed.',
         'Answer 2xx once the events are stored, also for kinds that you do not use.',
       ],
     }
-  const skew = skewOf(ping)
-  if ((status === 401 || status === 403) && skew !== undefined && Math.abs(skew) > clockToleranceMs)
-    return { fault: 'clock', found: answered, remedies: remediesOfClock(ping, now) }
-  return { fault: '4xx', found: answered, remedies: clientErrorRemedies(status) }
+  return { fault: '4xx', found, remedies: clientErrorRemedies(status) }
 }
 
-function byReason(reason: WebhookRefusal, answered: string, ping: WebhookPing, now: number): Finding {
-  const fault = faultOfRefusal[reason]
-  const remedies: Record<FaultOfVerifier, string[]> = {
-    'wrong-secret': [
-      'Compare the secrets of the receiver: secret is the partner secret (glv_secret_...), signingSecret that of this ' +
-        'subscription (whsec_...). They are not interchangeable, and each subscription has its own.',
-      'If the signing secret is lost, POST /webhook/{id}/rotate-secret shows a new one.',
-      'After a rotation of the partner secret give the receiver the new one; it may keep the old one beside it.',
-    ],
-    'body-changed': [
-      'Verify the raw bytes, before any JSON parser: Express needs express.raw({ type: "application/json" }), not ' +
-        'express.json(); with fetch types take request.arrayBuffer(), not request.json().',
-      'If the receiver does so, a proxy before it changes bodies: switch that off for this path.',
-    ],
-    'headers-missing': [
-      'A proxy before the receiver removes headers: let signature, date, content-digest and webhook-* pass.',
-      'If the receiver gives the verifier headers of its own making, pass those of the request as they are.',
-    ],
-    clock: remediesOfClock(ping, now),
-  }
-  return { fault, found: answered, remedies: remedies[fault] }
+const remediesOfRefusal: Record<Exclude<FaultOfVerifier, 'clock'>, string[]> = {
+  'wrong-secret': [
+    'Compare the secrets of the receiver: secret is the partner secret (glv_secret_...), signingSecret that of this ' +
+      'subscription (whsec_...). They are not interchangeable, and each subscription has its own.',
+    'If the signing secret is lost, POST /webhook/{id}/rotate-secret shows a new one.',
+    'After a rotation of the partner secret give the receiver the new one; it may keep the old one beside it.',
+  ],
+  'body-changed': [
+    'Verify the raw bytes, before any JSON parser: Express needs express.raw({ type: "application/json" }), not ' +
+      'express.json(); with fetch types take request.arrayBuffer(), not request.json().',
+    'If the receiver does so, a proxy before it changes bodies: switch that off for this path.',
+  ],
+  'headers-missing': [
+    'A proxy before the receiver removes headers: let signature, date, content-digest and webhook-* pass.',
+    'If the receiver gives the verifier headers of its own making, pass those of the request as they are.',
+  ],
 }
 
 /** The reason that the verifier names, if the answer is its body. */
@@ -208,8 +196,8 @@ function refusedDelivery({ disabled }: WebhookPing, deliveries: WebhookDelivery[
   }
 }
 
-function slowness({ ping, deliveries, now }: Seen): Finding | undefined {
-  const remedies = ['Answer 204 as soon as the events are stored, and work on them afterwards.']
+function slowness({ ping, deliveries, now }: ReceiverReport): Finding | undefined {
+  const remedies = [answerSoon]
   if (ping.milliseconds >= slowFromMs)
     return {
       fault: 'slow',

@@ -1,7 +1,7 @@
 /** What the doctor concludes from what was seen, where no receiver has to be planted for it. */
 import { describe, expect, test } from 'vitest'
 import { noResponseFaults } from '../../../../../src/webhooks/dispatch/fault.ts'
-import type { Seen } from '../../../src/cli/doctor/diagnosis.ts'
+import type { ReceiverReport } from '../../../src/cli/doctor/diagnosis.ts'
 import { diagnose, slowFromMs } from '../../../src/cli/doctor/diagnosis.ts'
 import { remediesOfTls } from '../../../src/cli/doctor/remedies.ts'
 import type { WebhookDelivery as Delivery, WebhookPing as Ping } from '../../../src/client/api/routes.ts'
@@ -9,7 +9,7 @@ import type { WebhookDelivery as Delivery, WebhookPing as Ping } from '../../../
 const now = Date.UTC(2026, 10, 22, 12)
 const minute = 60_000
 
-function seen(ping: Partial<Ping>, deliveries: Delivery[] = []): Seen {
+function seen(ping: Partial<Ping>, deliveries: Delivery[] = []): ReceiverReport {
   const attempt = { at: now - 10, status: 204, milliseconds: 10, error: null, answer: '' }
   const given = { ...attempt, fault: null, receiverDate: now, disabled: null, ...ping }
   return { postUrl: 'https://hooks.example.com/ledger', ping: given, deliveries, now }

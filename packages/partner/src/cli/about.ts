@@ -1,9 +1,27 @@
 /**
  * `grandlivre completion`: a script for the shell, made of the declarations of the commands. One function completes for
- * both: zsh runs it by its bashcompinit.
+ * both: zsh runs it by its bashcompinit. `grandlivre version`: what to name in a report of a fault.
  */
-import { command, helpOption, type Options, type Program } from '../../../../terminal/src/command.ts'
-import type { Call } from '../command.ts'
+import { command, helpOption, type Options, type Program } from '../../../terminal/src/command.ts'
+import { interfaceVersion } from '../client/api/calls.ts'
+import { version } from '../version.ts'
+import type { Call } from './command.ts'
+
+export const versionCommand = command({
+  name: 'version',
+  summary: 'show the versions of this package, its API and Node, and the platform',
+  async run({ terminal, json }: Call) {
+    const { platform, arch, versions } = process
+    const shown = {
+      grandlivre: version,
+      api: interfaceVersion,
+      node: versions.node,
+      platform: `${platform}-${arch}`,
+    }
+    if (json) terminal.json(shown)
+    else terminal.print(Object.entries(shown).map(([name, value]) => `${name.padEnd(11)}${value}`))
+  },
+})
 
 /** @param program what is completed; itself declares this command */
 export const completion = (program: () => Program<Call>) =>

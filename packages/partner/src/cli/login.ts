@@ -1,31 +1,32 @@
-/** `grandlivre login`: checks an access and keeps it in the login file. */
-
+/** `grandlivre login`: checks an access and keeps it in the login file. `profiles` lists what it kept, and removes one. */
 import { readFile } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { command, type Given } from '../../../../terminal/src/command.ts'
-import { UsageError } from '../../../../terminal/src/command-errors.ts'
-import { checkedBaseUrl } from '../../client/requests.ts'
+import { command, type Given } from '../../../terminal/src/command.ts'
+import { UsageError } from '../../../terminal/src/command-errors.ts'
+import { table } from '../../../terminal/src/table.ts'
+import { checkedBaseUrl } from '../client/requests.ts'
 import {
   type Access,
   defaultProfile,
   inGivenWords,
   isOnThisMachine,
   loginFile,
+  profileKind,
   readProfiles,
+  removeAccess,
   variablesSet,
   writeAccess,
-} from '../access.ts'
-import type { Call } from '../command.ts'
-import { localFailure } from '../exit-codes.ts'
+} from './access.ts'
+import type { Call } from './command.ts'
+import { localFailure } from './exit-codes.ts'
 import { factsOf, identify } from './identity.ts'
 
 const options = {
   from: { value: 'file', help: 'take them from a credentials.json, such as the demo writes' },
   firm: { help: 'with --from: the token of the firm, which opens all its folders' },
   url: { value: 'address', help: 'https://host' },
+  replace: { help: 'take the place of another access that the profile has' },
 } as const
-
-const replace = { help: 'take the place of another access that the profile has' } as const
 
 type Login = Given<unknown, typeof options>
 
@@ -41,7 +42,7 @@ see: a script pipes the answers, one a line.
 
 One file keeps several accesses, each under the name that --profile gives it:
 those of several firms, say. Without --profile it is the profile default.`,
-  options: { ...options, replace },
+  options,
   examples: [
     'grandlivre login --url https://ledger.example.com',
     'grandlivre login --profile paris --url https://ledger.example.com',
@@ -49,10 +50,7 @@ those of several firms, say. Without --profile it is the profile default.`,
   run: runLogin,
 })
 
-async function runLogin(
-  call: Call,
-  { replace: replaces, ...given }: Login & { replace?: true },
-): Promise<void> {
+async function runLogin(call: Call, given: Login): Promise<void> {
   const { terminal, env, json, profile = defaultProfile } = call
   const access = await accessFrom(call, given)
   const kept = readProfiles(loginFile(env)).get(profile)
@@ -60,7 +58,7 @@ async function runLogin(
   const isOfDemo =
     kept && given.from !== undefined && isOnThisMachine(kept.baseUrl) && kept.baseUrl === access.baseUrl
   const isLost = kept && !isOfDemo && !isDeepStrictEqual(tokenOf(kept), tokenOf(access))
-  if (isLost && !replaces)
+  if (isLost && !given.replace)
     throw localFailure(`The profile ${profile} holds another access, to ${kept.baseUrl}`, [
       'Keep this one beside it with --profile <name>, or give --replace.',
     ])
@@ -82,7 +80,10 @@ async function runLogin(
 
 const tokenOf = ({ baseUrl, token }: Access) => [baseUrl, token]
 
-async function accessFrom({ society, terminal, signal }: Call, { from, firm, url }: Login): Promise<Access> {
+async function accessFrom(
+  { society, terminal, signal }: Call,
+  { from, firm, url }: Login,
+): Promise<Access & { from?: string }> {
   if (from !== undefined && url !== undefined)
     throw new UsageError('--from holds everything: leave out --url')
   if (from !== undefined) return readCredentials(from, society, firm)
@@ -95,7 +96,7 @@ async function accessFrom({ society, terminal, signal }: Call, { from, firm, url
   }
   const token = await answerTo('Access token (not shown):', true)
   const secret = await answerTo('Partner secret (not shown):', true)
-  return { baseUrl, token, secret, ...(society === undefined ? {} : { society }) }
+  return { baseUrl, token, secret, society }
 
   async function answerTo(question: string, hidden = false): Promise<string> {
     const answer = await terminal.ask(question, { hidden, signal })
@@ -105,37 +106,65 @@ async function accessFrom({ society, terminal, signal }: Call, { from, firm, url
 }
 
 /** The credentials that the service writes for its demo folder. A society needs the token of the firm. */
-async function readCredentials(
-  path: string,
-  society: string | undefined,
-  isOfFirm = society !== undefined,
-): Promise<Access & { from: string }> {
+async function readCredentials(path: string, society?: string, isOfFirm = society !== undefined) {
   const text = await readFile(path, 'utf8').catch((cause: Error) => {
     throw localFailure(`--from: ${path} cannot be read: ${cause.message}`, undefined, { cause })
   })
-  const { baseUrl, companyToken, firmToken, thirdPartySecret } = parse(text, path)
-  const token = isOfFirm ? firmToken : companyToken
-  for (const [name, value] of Object.entries({
-    baseUrl,
-    [isOfFirm ? 'firmToken' : 'companyToken']: token,
-    thirdPartySecret,
-  }))
-    if (typeof value !== 'string') throw localFailure(`--from: ${path} has no text in ${name}`)
-  return {
-    baseUrl: baseUrl as string,
-    token: token as string,
-    secret: thirdPartySecret as string,
-    from: path,
-    ...(society === undefined ? {} : { society }),
-  }
-}
-
-function parse(text: string, path: string): Record<string, unknown> {
+  let credentials: unknown
   try {
-    const value = JSON.parse(text)
-    if (typeof value === 'object' && value !== null) return value
+    credentials = JSON.parse(text)
   } catch {
     // Named below.
   }
-  throw localFailure(`--from: ${path} is not a JSON object`)
+  if (typeof credentials !== 'object' || credentials === null)
+    throw localFailure(`--from: ${path} is not a JSON object`)
+  const textIn = (name: string) => {
+    const value = (credentials as Record<string, unknown>)[name]
+    if (typeof value !== 'string') throw localFailure(`--from: ${path} has no text in ${name}`)
+    return value
+  }
+  return {
+    baseUrl: textIn('baseUrl'),
+    token: textIn(isOfFirm ? 'firmToken' : 'companyToken'),
+    secret: textIn('thirdPartySecret'),
+    ...{ society, from: path },
+  }
 }
+
+const list = command({
+  name: 'profiles',
+  summary: 'list the accesses that login kept',
+  about: `Lists the profiles of the file that grandlivre login wrote: name, address, level
+of the token, and folder. Tokens and secrets are not shown.`,
+  async run({ terminal, env, json }: Call) {
+    const profiles = [...readProfiles(loginFile(env))].map(([profile, { baseUrl, token, society }]) => ({
+      profile,
+      baseUrl,
+      level: token.startsWith('glv_firm_') ? 'firm' : 'company',
+      society: society ?? null,
+    }))
+    if (json) for (const profile of profiles) terminal.json(profile)
+    else {
+      const lines = profiles.map((profile) => Object.values(profile).map((cell) => cell ?? ''))
+      terminal.print(table(['profile', 'address', 'level', 'folder'], lines))
+    }
+    const set = variablesSet(env)
+    if (set.length > 0) terminal.note(`The environment wins over the default profile: ${set.join(', ')}.`)
+  },
+})
+
+const remove = command({
+  name: 'profiles remove',
+  summary: 'remove one of them',
+  about: `Removes a profile from the file that grandlivre login wrote, and the file with
+its last one. The token stays valid: ask the operators of the service to revoke
+it.`,
+  arguments: { name: { is: profileKind, help: 'as profiles shows it; default, where login named none' } },
+  async run({ terminal, env, json }: Call, { name: profile }) {
+    const file = await removeAccess(env, profile)
+    if (json) terminal.json({ file, profile })
+    else terminal.print(`Removed profile ${profile} from ${file}`)
+  },
+})
+
+export const profiles = [list, remove]

@@ -1,0 +1,99 @@
+/** What an access opens, as the service says: its token, and the folder that a command is about. */
+import { UsageError } from '../../../terminal/src/command-errors.ts'
+import type { Society, TokenInformation } from '../client/api/routes.ts'
+import { numberOf, type Requests } from '../client/requests.ts'
+import type { Call } from './command.ts'
+import { refusedFailure } from './exit-codes.ts'
+
+type NamedFolder = Pick<Society, 'id' | 'name' | 'reference'>
+
+/** Folders shown before a list is cut. */
+const shownMax = 20
+
+/**
+ * @param chosen by option, environment or login file
+ * @returns its id; the only one that the token opens, where none is chosen
+ * @throws {UsageError} that lists the folders, if one has to be chosen
+ */
+export async function folderOf(
+  requests: Requests,
+  chosen: string | undefined,
+  signal: AbortSignal,
+): Promise<string> {
+  if (chosen !== undefined) return chosen
+  const societies = (await requests.json({ path: '/society', signal })).value as Society[]
+  const [only, ...others] = societies
+  if (only !== undefined && others.length === 0) return only.id
+  if (only === undefined) throw refusedFailure('The firm of the token has no folder')
+  throw new UsageError('The token opens several folders', [
+    ...listed(societies),
+    'sync takes all. Choose one: set GRANDLIVRE_SOCIETY to its id, or give --society <id> to a command or login.',
+  ])
+}
+
+/** Older services say no more than the target. */
+type OpenedByToken = Extract<TokenInformation, { target: unknown }>
+type KeyInfo = Pick<OpenedByToken, 'target'> & Partial<OpenedByToken>
+
+export type Identity = Awaited<ReturnType<typeof identify>>
+
+/** @throws {Failure} if the token does not open the folder that the access names */
+export async function identify(
+  { library, signal }: Pick<Call, 'library' | 'signal'>,
+  { society: chosen, ...access }: Parameters<Call['library']>[0],
+) {
+  // A request that names a folder is refused if the token does not open it.
+  const { requests } = library(access)
+  const { answer, value } = await requests.json({ path: '/key/info', query: { mode: 'extended' }, signal })
+  const clockAheadMs = Date.now() - Date.parse(answer.headers['date'] ?? '')
+  const { target, groups, expiresAt } = value as KeyInfo
+  const societies = (await requests.json({ path: '/society', signal })).value as Society[]
+  const wanted = chosen ?? (target.type === 'api' ? String(target.societyId) : undefined)
+  const society = societies.find(({ id }) => id === wanted) ?? null
+  if (chosen !== undefined && society === null)
+    throw refusedFailure(`The token does not open the folder ${chosen}`, ['It opens:', ...listed(societies)])
+  return {
+    baseUrl: requests.baseUrl,
+    level: target.type === 'api' ? 'company' : 'firm',
+    /** Id of the firm of a firm token, of the folder of a company token. */
+    target: String(target.societyId),
+    /** The folder that requests are about. Null for a firm token as long as none is chosen. */
+    society,
+    /** All that the token opens. */
+    societies: societies.map(({ id, name, reference }) => ({ id, name, reference })),
+    /** Groups of routes, and the end of the token, ISO 8601: null if it has none. Not of an older service. */
+    groups,
+    expiresAt,
+    /** Requests of the token in one window; `resetAt` is its end, ISO 8601. */
+    rate: {
+      total: numberOf(answer, 'x-rate-limit-total'),
+      remaining: numberOf(answer, 'x-rate-limit-remaining'),
+      resetAt: new Date(numberOf(answer, 'x-rate-limit-reset')).toISOString(),
+    },
+    /** How far the clock of this machine is ahead of the service's, give or take a second; null: it did not say. */
+    clockAheadMs: Number.isNaN(clockAheadMs) ? null : clockAheadMs,
+  }
+}
+
+/** In words: what `login` and `doctor` show. */
+export function factsOf({ level, target, groups, expiresAt, society, societies, rate }: Identity) {
+  const end = expiresAt === undefined ? [] : [expiresAt === null ? 'without end' : `ends ${expiresAt}`]
+  const opened = groups ? [[groups].flat().join(', ')] : []
+  return {
+    token: [`of a ${level}${level === 'firm' ? `, id ${target}` : ''}`, ...opened, ...end].join('; '),
+    folder: society
+      ? societyText(society)
+      : `all ${societies.length} of the firm; grandlivre folders lists them`,
+    rate: `${rate.total} requests a window, ${rate.remaining} left until ${rate.resetAt}`,
+  }
+}
+
+function listed(societies: readonly NamedFolder[]): string[] {
+  const shown = societies.slice(0, shownMax).map((society) => `  ${societyText(society)}`)
+  const more = societies.length - shown.length
+  return more > 0 ? [...shown, `  and ${more} more: grandlivre folders lists all`] : shown
+}
+
+function societyText({ id, name, reference }: NamedFolder): string {
+  return `${id}  ${name}${reference === null ? '' : ` (${reference})`}`
+}
