@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
 
-/** Ids per value of the sequence (see migration 0001). */
+/** Ids per value of the sequence `ids` (db/schema.sql). */
 export const idsPerBlock = 1000
 
 /**

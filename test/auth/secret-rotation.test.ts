@@ -1,11 +1,6 @@
-import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { makeToken, sha256 } from '../../src/auth/secrets.ts'
 import { rotateSecret } from '../../src/auth/third-parties.ts'
-import { migrate } from '../../src/db/migrations/migrate.ts'
 import { createOwnerPool, inTransaction } from '../../src/db/pool.ts'
 import { createTenants, credentials, folders } from '../support/ledgers/tenants.ts'
 import { createTestDatabase } from '../support/servers/database.ts'
@@ -62,31 +57,5 @@ test('two secrets are accepted until the older one is retired; the newest signs'
   await service.stop()
   await owner.end()
   await staff.end()
-  await database.drop()
-})
-
-test('a secret from before secrets could be rotated is still accepted', async () => {
-  const database = await createTestDatabase({ template: 'template1' })
-  const folder = await mkdtemp(join(tmpdir(), 'grandlivre-migrations-'))
-  const migrations = fileURLToPath(new URL('../../src/db/migrations/', import.meta.url))
-  for (const name of await readdir(migrations))
-    if (name < '0004') await copyFile(migrations + name, join(folder, name))
-  await migrate(database.ownerUrl, { folder: `${folder}/` })
-  const pool = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'test owner' })
-  await pool.query(
-    `insert into third_parties (id, code, name, kind, secret_hash, secret_encrypted)
-     values (1, 'OLD', 'Old', 'partner', sha256('secret'), 'sealed')`,
-  )
-  expect((await migrate(database.ownerUrl))[0]).toBe(4)
-  const { rows } = await pool.query(
-    `select third_party_id from enter(sha256('secret'), sha256('token'), 1000)`,
-  )
-  expect(rows).toEqual([{ third_party_id: '1' }])
-  const kept = await pool.query(
-    `select convert_from(secret_encrypted, 'utf8') as sealed, retired_at from third_party_secrets`,
-  )
-  expect(kept.rows).toEqual([{ sealed: 'sealed', retired_at: null }])
-  await pool.end()
-  await rm(folder, { recursive: true })
   await database.drop()
 })

@@ -1,8 +1,7 @@
 /** Migrations, and the two ways to use your own PostgreSQL server. */
-import { chmod, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join, resolve } from 'node:path'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Database, openDatabase } from '../../src/db/database.ts'
@@ -11,8 +10,11 @@ import { checkVersion, migrate } from '../../src/db/migrations/migrate.ts'
 import { createPool } from '../../src/db/pool.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
-const shipped = fileURLToPath(new URL('../../src/db/migrations/', import.meta.url))
-const files = (await readdir(shipped)).filter((name) => name.endsWith('.sql'))
+const shipped = resolve(import.meta.dirname, '../../src/db')
+/** Of the release 0.2.0, which a new database records, too; and those that are shipped. */
+const folders = [resolve(import.meta.dirname, '../support/upgrade/schema-0.2.0'), join(shipped, 'migrations')]
+const listed = await Promise.all(folders.map((path) => readdir(path)))
+const files = listed.flat().filter((name) => name.endsWith('.sql'))
 const versions = files.map((_, index) => index + 1)
 
 let folder: string
@@ -30,7 +32,7 @@ beforeEach(async () => {
 })
 afterEach(() => database.drop())
 
-test('migrations are applied in order, each once', async () => {
+test('a new database records every migration in order, each once', async () => {
   expect(await migrate(database.ownerUrl)).toEqual(versions)
   expect(await migrate(database.ownerUrl)).toEqual([])
   const rows = await ask(
@@ -73,46 +75,48 @@ test('a database that is newer than the code is refused, with the remedy', async
   await expect(openDatabase({ dataDir: folder, databaseUrl: database.ownerUrl })).rejects.toThrow(refusal)
 })
 
-test('a migration that fails leaves no trace of any, and all are applied once it is repaired', async () => {
-  const migrations = `${await mkdtemp(join(folder, 'migrations-'))}/`
-  await writeFile(
-    `${migrations}0001_first.sql`,
-    'create table first (); do $$ begin create role grandlivre_service; exception when duplicate_object then end $$',
-  )
-  await writeFile(`${migrations}0002_second.sql`, 'create table second (); select 1 / 0;')
-  await expect(migrate(database.ownerUrl, { folder: migrations })).rejects.toThrow(
-    '0002_second.sql failed, and nothing was applied: division by zero',
-  )
+/** A copy of the SQL files with further migrations. */
+async function withFurther(migrations: Record<string, string>): Promise<string> {
+  const copy = `${await mkdtemp(join(folder, 'migrations-'))}/`
+  await cp(shipped, copy, { recursive: true })
+  for (const [name, sql] of Object.entries(migrations)) await writeFile(join(copy, 'migrations', name), sql)
+  return copy
+}
+
+const leftOf = async () => {
   const [row] = await ask(
     database.ownerUrl,
-    `select to_regclass('grandlivre.first') is not null as first, to_regclass('grandlivre.second') as second`,
+    `select to_regclass('grandlivre.entries') as entries, to_regclass('grandlivre.first') as first`,
   )
-  expect(row).toEqual({ first: false, second: null })
+  return row
+}
+
+test('a migration that fails leaves no trace of any, and all are applied once it is repaired', async () => {
+  const first = { '0024_first.sql': 'create table first ()' }
+  const failing = await withFurther({ ...first, '0025_second.sql': 'create table second (); select 1 / 0;' })
+  await expect(migrate(database.ownerUrl, { folder: failing })).rejects.toThrow(
+    '0025_second.sql failed, and nothing was applied: division by zero',
+  )
+  expect(await leftOf()).toEqual({ entries: null, first: null })
   // Nor does a migration that cannot be recorded.
-  await writeFile(
-    `${migrations}0002_second.sql`,
-    `create table second (); insert into grandlivre.migrations (version, name) values (2, 'x')`,
-  )
-  await expect(migrate(database.ownerUrl, { folder: migrations })).rejects.toThrow('duplicate key')
-  await writeFile(`${migrations}0002_second.sql`, 'create table second ();')
-  expect(await migrate(database.ownerUrl, { folder: migrations })).toEqual([1, 2])
+  const unrecorded = await withFurther({
+    ...first,
+    '0025_second.sql': `insert into migrations values (25, 'x')`,
+  })
+  await expect(migrate(database.ownerUrl, { folder: unrecorded })).rejects.toThrow('duplicate key')
+  expect(await leftOf()).toEqual({ entries: null, first: null })
+  const repaired = await withFurther({ ...first, '0025_second.sql': 'create table second ();' })
+  expect(await migrate(database.ownerUrl, { folder: repaired })).toEqual([...versions, 24, 25])
 })
 
-test('a number that is missing or given twice is refused, and nothing is applied', async () => {
-  const migrations = `${await mkdtemp(join(folder, 'migrations-'))}/`
-  await writeFile(`${migrations}0001_first.sql`, '')
-  await writeFile(`${migrations}0001_same.sql`, '')
-  await expect(migrate(database.ownerUrl, { folder: migrations })).rejects.toThrow(
-    '0001_same.sql does not carry the next number',
+test.each([
+  ['given twice', '0023_same.sql'],
+  ['missing', '0025_third.sql'],
+])('a number that is %s is refused, and nothing is applied', async (_, name) => {
+  await expect(migrate(database.ownerUrl, { folder: await withFurther({ [name]: '' }) })).rejects.toThrow(
+    `${name} does not carry the next number`,
   )
-  await rm(`${migrations}0001_same.sql`)
-  await writeFile(`${migrations}0003_third.sql`, '')
-  await expect(migrate(database.ownerUrl, { folder: migrations })).rejects.toThrow(
-    '0003_third.sql does not carry the next number',
-  )
-  expect(await ask(database.ownerUrl, `select to_regnamespace('grandlivre') as schema`)).toEqual([
-    { schema: null },
-  ])
+  expect(await leftOf()).toEqual({ entries: null, first: null })
 })
 
 /** A server on which nothing is prepared, with logins like those of operators. */

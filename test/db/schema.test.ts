@@ -1,58 +1,66 @@
-/**
- * Migrations and functions/ lead to src/db/schema.sql, from every earlier version of a database, and only upwards.
- */
+/** A new database has the schema of src/db/schema.sql, and so has one of the release 0.2.0 after all migrations. */
 import { appendFile, cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { checkVersion, latestMigration, migrate } from '../../src/db/migrations/migrate.ts'
-import { readSchemaText } from '../support/schema-text.ts'
+import { readSchemaText, withComments } from '../support/schema-text.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { makeFormerSchema } from '../support/upgrade/former-schema.ts'
 
-const shipped = resolve(import.meta.dirname, '../../src/db/migrations')
-/** The last version before functions/: numbered files alone made databases up to it. */
-const lastWithoutFunctions = 6
-
-const head = `-- The schema after all migrations, for reading: nothing runs this file. After a change of the schema, \`npm run schema\`
--- rewrites it; a test compares it. The functions as they were written, with reasons, are in migrations/functions/.
--- Left out: rows, owners, and the schema pgboss, which the library of the queue makes and migrates.
-
-`
+const shipped = resolve(import.meta.dirname, '../../src/db')
+const released = resolve(import.meta.dirname, '../support/upgrade/schema-0.2.0')
 
 let database: TestDatabase
+/** For a copy of the SQL files. */
 let folder: string
 beforeEach(async () => {
   database = await createTestDatabase({ template: 'template1' })
-  folder = await mkdtemp(join(tmpdir(), 'grandlivre-migrations-'))
+  folder = `${await mkdtemp(join(tmpdir(), 'grandlivre-migrations-'))}/`
 })
 afterEach(async () => {
   await rm(folder, { recursive: true })
   await database.drop()
 })
 
-test('schema.sql is the schema after all migrations (if it is not: npm run schema)', async () => {
-  await migrate(database.ownerUrl)
-  const file = resolve(import.meta.dirname, '../../src/db/schema.sql')
-  await expect(head + (await schemaOf(database))).toMatchFileSnapshot(file)
+test('a database of 0.2.0 gets all migrations, and then is what schema.sql makes of a new one (otherwise: npm run schema)', async () => {
+  await makeFormerSchema(database.ownerUrl)
+  expect((await migrate(database.ownerUrl))[0]).toBe(7)
+  const upgraded = await schemaOf(database)
+  const file = join(shipped, 'schema.sql')
+  await expect(withComments(upgraded, await readFile(file, 'utf8'))).toMatchFileSnapshot(file)
+  const fresh = await createTestDatabase({ template: 'template1' })
+  await migrate(fresh.ownerUrl)
+  expect(await schemaOf(fresh)).toBe(upgraded)
+  expect(await rowsOf(fresh)).toEqual(await rowsOf(database))
+  await fresh.drop()
 })
 
-// Version 3 has an enter() that a later migration drops, version 6 the one of today.
-test.each([3, lastWithoutFunctions])(
-  'a database of version %i ends in the schema of a new one',
-  async (version) => {
-    await copyVersionsUpTo(version)
-    await migrate(database.ownerUrl, { folder: `${folder}/` })
-    expect((await migrate(database.ownerUrl))[0]).toBe(version + 1)
-    const fresh = await createTestDatabase()
-    expect(await schemaOf(database)).toBe(await schemaOf(fresh))
-    await fresh.drop()
-  },
-)
+test('a database from before 0.2.0 is refused with the remedy, and nothing is applied', async () => {
+  await makeFormerSchema(database.ownerUrl)
+  await ask(
+    'drop trigger ledger_version on grandlivre.third_parties; delete from grandlivre.migrations where version = 6',
+  )
+  const before = await schemaOf(database)
+  await expect(migrate(database.ownerUrl)).rejects.toThrow(
+    'at version 5, from before the release 0.2.0 (version 6), the oldest that this code upgrades. Migrate it with the release 0.3.0',
+  )
+  expect(await schemaOf(database)).toBe(before)
+})
+
+test('a schema that the service did not make is refused; an empty one is used', async () => {
+  await ask('create schema grandlivre; create table grandlivre.books (id int)')
+  await expect(migrate(database.ownerUrl)).rejects.toThrow(
+    'The schema grandlivre of the database holds books, but no record of migrations',
+  )
+  // A first start of an earlier version that failed left this.
+  await ask('drop table grandlivre.books; create table grandlivre.migrations (version int, name text)')
+  expect((await migrate(database.ownerUrl)).at(-1)).toBe(await latestMigration())
+})
 
 test('a folder of an earlier version keeps its cursors; a new one refuses those from before it', async () => {
-  await copyVersionsUpTo(lastWithoutFunctions)
-  await migrate(database.ownerUrl, { folder: `${folder}/` })
+  await makeFormerSchema(database.ownerUrl)
   const insertFolder = (id: number) =>
     ask(`insert into grandlivre.folders (schema_id, id, firm_id, name) values (1, ${id}, 2, 'Folder')`)
   await ask(`insert into grandlivre.schemas (schema_id, name) values (1, 'Tenant')`)
@@ -72,7 +80,7 @@ test('a folder of an earlier version keeps its cursors; a new one refuses those 
 
 test('the log of changes is set up while exports read the ledger', async () => {
   await migrate(database.ownerUrl)
-  const migration = await readFile(join(shipped, '0009_ledger_changes.sql'), 'utf8')
+  const migration = await readFile(join(shipped, 'migrations/0009_ledger_changes.sql'), 'utf8')
   const [setUp] = migration.match(/^do \$\$.*?^end \$\$;/ms)!
   const clients = [0, 1].map(() => new pg.Client({ connectionString: database.ownerUrl }))
   await Promise.all(clients.map((client) => client.connect()))
@@ -86,7 +94,7 @@ test('the log of changes is set up while exports read the ledger', async () => {
 })
 
 test('each function has one current definition, in functions/', async () => {
-  const defined = await functionsIn(join(shipped, 'functions'))
+  const defined = await functionsIn(join(shipped, 'migrations/functions'))
   await migrate(database.ownerUrl)
   const rows = await ask(
     `select proname as name from pg_proc where pronamespace = 'grandlivre'::regnamespace order by proname`,
@@ -97,8 +105,11 @@ test('each function has one current definition, in functions/', async () => {
 // Otherwise a function of functions/ alone, removed later, would remain in existing databases, and no new database would
 // show it to the test above.
 test('each function is created by a numbered file, and then defined in functions/', async () => {
-  const created = new Set(await functionsIn(shipped))
-  const defined = await functionsIn(join(shipped, 'functions'))
+  const created = new Set([
+    ...(await functionsIn(released)),
+    ...(await functionsIn(join(shipped, 'migrations'))),
+  ])
+  const defined = await functionsIn(join(shipped, 'migrations/functions'))
   expect(defined).not.toEqual([])
   expect(defined.filter((name) => !created.has(name))).toEqual([])
 })
@@ -106,7 +117,7 @@ test('each function is created by a numbered file, and then defined in functions
 test('a function that changes without a migration is refused, and nothing is applied', async () => {
   await cp(shipped, folder, { recursive: true })
   await changeTenant('0')
-  await expect(migrate(database.ownerUrl, { folder: `${folder}/` })).rejects.toThrow(
+  await expect(migrate(database.ownerUrl, { folder })).rejects.toThrow(
     /^functions\/ differs from the hash in \d{4}_\w+(\.expand)?\.sql\. Add a migration with the line "-- functions: sha256 [0-9a-f]{64}"/,
   )
   expect(await ask(`select to_regnamespace('grandlivre') as schema`)).toEqual([{ schema: null }])
@@ -118,9 +129,10 @@ test('a changed function reaches a database of the previous version, keeps its r
   await cp(shipped, folder, { recursive: true })
   await changeTenant('0')
   const next = await recordFunctions()
-  expect(await migrate(database.ownerUrl, { folder: `${folder}/` })).toEqual([next])
+  expect(await migrate(database.ownerUrl, { folder })).toEqual([next])
   const after = await schemaOf(database)
   const changed = before
+    .replace(/;\n$/, `,\n  (${next}, '${String(next).padStart(4, '0')}_changed.sql');\n`)
     .replace('RETURN (NULLIF(', 'RETURN (COALESCE(')
     .replace(
       `'grandlivre.schema_id'::text, true), ''::text)`,
@@ -137,10 +149,9 @@ test('a changed function reaches a database of the previous version, keeps its r
 })
 
 test('a login that may not migrate sees that functions are missing', async () => {
-  await copyVersionsUpTo(lastWithoutFunctions)
-  await migrate(database.ownerUrl, { folder: `${folder}/` })
+  await makeFormerSchema(database.ownerUrl)
   await expect(checkVersion(database.serviceUrl)).rejects.toThrow(
-    `is at version ${lastWithoutFunctions} and this code needs ${await latestMigration()}, but the login`,
+    `is at version 6 and this code needs ${await latestMigration()}, but the login`,
   )
 })
 
@@ -149,9 +160,9 @@ test('a function that cannot be created is named, and nothing is applied', async
   const before = await schemaOf(database)
   await cp(shipped, folder, { recursive: true })
   await changeTenant('0')
-  await appendFile(join(folder, 'functions/tenancy.sql'), 'select nothing;\n')
+  await appendFile(join(folder, 'migrations/functions/tenancy.sql'), 'select nothing;\n')
   const next = await recordFunctions('create table extra ();')
-  await expect(migrate(database.ownerUrl, { folder: `${folder}/` })).rejects.toThrow(
+  await expect(migrate(database.ownerUrl, { folder })).rejects.toThrow(
     'functions/tenancy.sql failed, and nothing was applied: column "nothing" does not exist',
   )
   expect(await schemaOf(database)).toBe(before)
@@ -163,7 +174,7 @@ test('a function that cannot be created is named, and nothing is applied', async
 test('a migration can use a function of its own version: it makes a trigger on an empty one, which functions/ replaces', async () => {
   await cp(shipped, folder, { recursive: true })
   await writeFile(
-    join(folder, 'functions/a_new_one.sql'),
+    join(folder, 'migrations/functions/a_new_one.sql'),
     `create or replace function refuse() returns trigger language plpgsql
      as $$ begin raise exception 'refused'; end $$;`,
   )
@@ -171,7 +182,7 @@ test('a migration can use a function of its own version: it makes a trigger on a
     `create or replace function refuse() returns trigger language plpgsql as 'begin return new; end';
      create trigger refuse before insert on schemas for each row execute function refuse();`,
   )
-  await migrate(database.ownerUrl, { folder: `${folder}/` })
+  await migrate(database.ownerUrl, { folder })
   await expect(ask(`insert into grandlivre.schemas values (1, 'x')`)).rejects.toThrow('refused')
 })
 
@@ -183,16 +194,9 @@ async function functionsIn(path: string): Promise<string[]> {
   return names.map(([, name]) => name!).sort()
 }
 
-/** The numbered files alone. */
-async function copyVersionsUpTo(version: number): Promise<void> {
-  for (const name of await readdir(shipped))
-    if (Number(/^\d{4}/.exec(name)?.[0] ?? Number.POSITIVE_INFINITY) <= version)
-      await cp(join(shipped, name), join(folder, name))
-}
-
 /** Changes tenant() in the copy of functions/: it returns the fallback where no tenant is set. */
 async function changeTenant(fallback: string): Promise<void> {
-  const path = join(folder, 'functions/tenancy.sql')
+  const path = join(folder, 'migrations/functions/tenancy.sql')
   const text = await readFile(path, 'utf8')
   const changed = text.replace(
     `nullif(current_setting('grandlivre.schema_id', true), '')`,
@@ -204,13 +208,14 @@ async function changeTenant(fallback: string): Promise<void> {
 
 /** Adds the next migration to the copy, with the line that the refusal asks for. @returns its version */
 async function recordFunctions(sql = ''): Promise<number> {
-  const refusal = await migrate(database.ownerUrl, { folder: `${folder}/` }).catch(
-    (error: Error) => error.message,
-  )
+  const refusal = await migrate(database.ownerUrl, { folder }).catch((error: Error) => error.message)
   const line = /"(-- functions: sha256 [0-9a-f]{64})"/.exec(String(refusal))?.[1]
   expect(line).toBeDefined()
   const version = (await latestMigration()) + 1
-  await writeFile(join(folder, `${String(version).padStart(4, '0')}_changed.sql`), `${line}\n${sql}`)
+  await writeFile(
+    join(folder, 'migrations', `${String(version).padStart(4, '0')}_changed.sql`),
+    `${line}\n${sql}`,
+  )
   return version
 }
 
@@ -224,4 +229,27 @@ async function ask(sql: string): Promise<Record<string, unknown>[]> {
   const client = new pg.Client({ connectionString: database.ownerUrl })
   await client.connect()
   return (await client.query(sql).finally(() => client.end())).rows
+}
+
+/** The rows of all tables and the values of all sequences, except those that are random, a time, or name a server. */
+async function rowsOf({ ownerUrl }: TestDatabase): Promise<Record<string, unknown>> {
+  const client = new pg.Client({ connectionString: ownerUrl, options: '-c search_path=grandlivre' })
+  await client.connect()
+  const { rows: tables } = await client.query<{ name: string }>(
+    `select tablename as name from pg_tables where schemaname = 'grandlivre' order by 1`,
+  )
+  const { rows: sequences } = await client.query(
+    `select sequencename, last_value from pg_sequences
+     where schemaname = 'grandlivre' and sequencename not in ('epoch_began', 'server_name') order by 1`,
+  )
+  const found: Record<string, unknown> = { sequences }
+  for (const { name } of tables) {
+    const varying = `{cursor_key,applied_at,at,hash,details}`
+    const { rows } = await client.query(
+      `select to_jsonb(t) - '${varying}'::text[] as row from ${name} t order by 1`,
+    )
+    found[name] = rows
+  }
+  await client.end()
+  return found
 }

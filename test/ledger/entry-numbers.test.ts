@@ -1,7 +1,4 @@
 /** Validated entries are numbered by journal and exercice (docs/spec/fec.md#numbers), whatever program writes them. */
-import { cp, mkdtemp, readdir, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { migrate } from '../../src/db/migrations/migrate.ts'
@@ -9,6 +6,7 @@ import { createFirm, createFolder, createSchema } from '../../src/ledger/tenants
 import { addEntry, insertDimensions } from '../support/ledgers/ledger.ts'
 import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { makeFormerSchema } from '../support/upgrade/former-schema.ts'
 
 const folder = { schemaId: folders.first.schemaId, folderId: folders.first.folderId }
 let database: TestDatabase
@@ -176,14 +174,10 @@ test('transactions that validate entries of one journal at once leave no gap and
 })
 
 test('entries of a database from before numbers get them, except those of a FEC, and no ledger version moves', async () => {
-  const shipped = resolve(import.meta.dirname, '../../src/db/migrations')
-  const before = await mkdtemp(join(tmpdir(), 'grandlivre-before-'))
   const old = await createTestDatabase({ template: 'template1' })
   const client = new pg.Client({ connectionString: old.ownerUrl })
   try {
-    for (const name of await readdir(shipped))
-      if (/^000[1-6]_/.test(name)) await cp(join(shipped, name), join(before, name))
-    await migrate(old.ownerUrl, { folder: `${before}/` })
+    await makeFormerSchema(old.ownerUrl)
     await client.connect()
     await createSchema(client, { id: '1', name: 'x' })
     await createFirm(client, { schemaId: '1', id: '2', name: 'x' })
@@ -218,7 +212,6 @@ test('entries of a database from before numbers get them, except those of a FEC,
     expect((await client.query('select number from entries where id = 5')).rows).toEqual([{ number: '4' }])
   } finally {
     await client.end()
-    await rm(before, { recursive: true })
     await old.drop()
   }
 })

@@ -7,6 +7,7 @@ import { createTenants } from '../support/ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { until } from '../support/until.ts'
 import { checkOutFormerCode, formerCommits, isFormerCodeKnown } from '../support/upgrade/former-code.ts'
+import { makeFormerSchema } from '../support/upgrade/former-schema.ts'
 
 let database: TestDatabase
 const clients: pg.Client[] = []
@@ -15,7 +16,7 @@ beforeEach(async () => {
   if (!isFormerCodeKnown) return
   const former = await checkOutFormerCode(formerCommits.rolling)
   database = await createTestDatabase({ template: 'template1' })
-  await migrate(database.ownerUrl, { folder: `${former}/src/db/migrations/` })
+  await makeFormerSchema(database.ownerUrl, `${former}/src/db/migrations`)
   await rm(former, { recursive: true })
 })
 afterEach(async () => {

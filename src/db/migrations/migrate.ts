@@ -1,7 +1,11 @@
 /**
- * Brings a database to the version of the code: the numbered files of this folder, in order, then the definitions of
- * functions/, all in one transaction, recorded in grandlivre.migrations. Processes that start together wait for each
- * other at a lock. There are no down migrations.
+ * Brings a database to the version of the code. One that is there gets the missing numbered files of this folder, in order,
+ * then the definitions of functions/. A new one begins with schema.sql, which holds the result of the numbered files,
+ * and with first-rows.sql. All is done in one transaction, recorded in grandlivre.migrations. Processes that start together
+ * wait for each other at a lock. There are no down migrations.
+ *
+ * Release 0.2.0 is the oldest whose databases are upgraded: they have versions 1 to 6, whose files are no longer here.
+ * Tests make such a database by these files (test/support/upgrade/schema-0.2.0), upgrade it, and compare it with a new one.
  *
  * Processes of two versions run on one database while a release is rolled out. A migration that the code before it can
  * live with is named `<number>_<name>.expand.sql`: it adds tables, functions, nullable columns and columns with a
@@ -10,7 +14,7 @@
  * older code refuses the database, which it would misread. So a change that takes something away ships in two releases:
  * the first expands, and its code uses the new alone; the second contracts.
  *
- * Those of the version before serve while the migrations run, until the commit. So a migration first takes the locks for
+ * Processes of the version before serve while the migrations run, until the commit. So a migration first takes the locks for
  * which it may have to wait, in the order of their writers and in a mode that lets others read; and it changes what every
  * request reads at its end. It gives up each wait soon, and begins anew.
  *
@@ -37,7 +41,13 @@ import { limits } from '../../config.ts'
 import { type Actor, connectSafely } from '../check-connection.ts'
 import { keepAlive, withOurSettings } from '../pool.ts'
 import { installQueue } from './queue-schema.ts'
-import { type AppliedMigration, oldestCodeFor, readSchemaFiles, type SchemaFiles } from './schema-files.ts'
+import {
+  type AppliedMigration,
+  oldestCodeFor,
+  readSchemaFiles,
+  type SchemaFiles,
+  type SqlFile,
+} from './schema-files.ts'
 
 /** An arbitrary number that differs from the keys of other advisory locks in this database. */
 const migrationLock = 7_301_001
@@ -58,7 +68,7 @@ export type OnStep = (doing: string, file?: string) => () => void
 const silently: OnStep = () => () => {}
 
 export interface MigrateOptions {
-  /** Folder of the numbered files, with a slash at its end. */
+  /** Folder of schema.sql and migrations/, with a slash at its end. */
   folder?: string
   /** Maximum wait for a process that holds the lock. */
   lockMs?: number
@@ -92,23 +102,27 @@ export async function migrate(ownerUrl: string, options: MigrateOptions = {}): P
   return withClient(ownerUrl, 'owner', async (client) => {
     await checkServerVersion(client, setting)
     await lockMigrations(client, lockMs, onStep)
-    await createMigrationsTable(client)
     const applied = await appliedMigrations(client)
     refuseContracted(applied, files)
     await check(client)
     if (newestOf(applied) > files.version) return []
-    const missing = missingVersions(applied, files)
-    const count = missing.length + files.functions.length + 1
-    let step = inSteps(count, silently)
-    if (missing.length > 0)
+    const isNew = applied.length === 0
+    if (isNew) await refuseForeign(client)
+    else refuseOlderThanReleases(applied, files)
+    const missing = missingMigrations(isNew ? files.held : applied, files)
+    const isCurrent = !isNew && missing.length === 0
+    const run = [...(isNew ? files.start : []), ...missing, ...(missing.length > 0 ? files.functions : [])]
+    const versions = [...(isNew ? files.held : []), ...missing].map(({ version }) => version)
+    let step = inSteps(run.length + 1, silently)
+    if (!isCurrent)
       await inBriefWaits(client, onStep, async () => {
-        step = inSteps(count, onStep)
-        await apply(client, missing, files, step)
+        step = inSteps(run.length + 1, onStep)
+        await apply(client, run, step)
+        await record(client, missing, versions)
         await check(client)
       })
-    await letServiceRoleIn(client)
     await step('the tables of the queue', () => installQueue(client))
-    return missing
+    return versions
   })
 }
 
@@ -119,16 +133,13 @@ export async function migrate(ownerUrl: string, options: MigrateOptions = {}): P
 export async function checkVersion(url: string, options: MigrateOptions = {}): Promise<void> {
   const { setting = 'DATABASE_URL', check, migrates = true } = options
   const files = await readSchemaFiles()
-  const applied = await withClient<AppliedMigration[]>(url, 'service', async (client) => {
-    const { rows } = await client.query<{ found: boolean }>(
-      `select to_regclass('grandlivre.migrations') is not null as found`,
-    )
-    const versions = rows[0]?.found ? await appliedMigrations(client) : []
+  const applied = await withClient(url, 'service', async (client) => {
+    const versions = await appliedMigrations(client)
     refuseContracted(versions, files)
-    if (missingVersions(versions, files).length === 0) await check?.(client)
+    if (missingMigrations(versions, files).length === 0) await check?.(client)
     return versions
   })
-  if (missingVersions(applied, files).length === 0) return
+  if (missingMigrations(applied, files).length === 0) return
   throw new Error(
     `The database is at version ${newestOf(applied)} and this code needs ${files.version}, ` +
       `but ${migrates ? `the login of ${setting} may` : 'this command does'} not migrate it. Run once with the address of the owner: ` +
@@ -145,9 +156,9 @@ function newestOf(applied: readonly AppliedMigration[]): number {
   return Math.max(0, ...applied.map(({ version }) => version))
 }
 
-function missingVersions(applied: readonly AppliedMigration[], { migrations }: SchemaFiles): number[] {
+function missingMigrations(applied: readonly AppliedMigration[], { migrations }: SchemaFiles) {
   const found = new Set(applied.map(({ version }) => version))
-  return migrations.map((_, index) => index + 1).filter((version) => !found.has(version))
+  return migrations.filter(({ version }) => !found.has(version))
 }
 
 type Step = (name: string, run: () => Promise<unknown>) => Promise<void>
@@ -185,63 +196,54 @@ async function inBriefWaits(client: pg.Client, onStep: OnStep, run: () => Promis
 }
 
 /** In the transaction of its caller. */
-async function apply(client: pg.Client, versions: number[], files: SchemaFiles, step: Step): Promise<void> {
-  let name = ''
-  try {
-    for (const version of versions) {
-      const migration = files.migrations[version - 1]!
-      name = migration.name
-      await step(name, () => client.query(migration.sql))
-      await client.query('insert into migrations (version, name) values ($1, $2)', [version, name])
-    }
-    for (const definitions of files.functions) {
-      name = definitions.name
-      await step(name, () => client.query(definitions.sql))
-    }
-    await recordMigration(client, versions)
-  } catch (error) {
-    // The caller closes the connection, which rolls back.
-    throw new Error(`${name} failed, and nothing was applied: ${(error as Error).message}`, { cause: error })
-  }
+async function apply(client: pg.Client, files: readonly SqlFile[], step: Step): Promise<void> {
+  for (const { name, sql } of files)
+    await step(name, () => client.query(sql)).catch((cause) => {
+      // The caller closes the connection, which rolls back.
+      throw new Error(`${name} failed, and nothing was applied: ${cause.message}`, { cause })
+    })
 }
 
-/** In the audit, like any act of staff. (Tests have migrations without one.) */
-async function recordMigration(client: pg.Client, versions: number[]): Promise<void> {
-  await client.query(
-    `do $$ begin
-       if to_regprocedure('grandlivre.append_audit(json, text)') is not null then
-         perform grandlivre.append_audit(json_build_array(json_build_object(
-           'act', 'migrate', 'outcome', 'done', 'details', '{"versions":"${versions.join(',')}"}')), session_user);
-       end if;
-     end $$`,
-  )
+/** In grandlivre.migrations, which schema.sql fills in a new database, and in the audit, like any act of staff. */
+async function record(client: pg.Client, missing: readonly AppliedMigration[], versions: readonly number[]) {
+  for (const { version, name } of missing)
+    await client.query('insert into migrations (version, name) values ($1, $2)', [version, name])
+  const details = JSON.stringify({ versions: versions.join(',') })
+  await client.query('select append_audit($1, session_user)', [
+    JSON.stringify([{ act: 'migrate', outcome: 'done', details }]),
+  ])
 }
 
-async function createMigrationsTable(client: pg.Client): Promise<void> {
-  // `if not exists` requires the right to create even if the schema exists, and its owner may lack that right.
-  const { rows } = await client.query<{ schema: boolean; table: boolean }>(
-    `select to_regnamespace('grandlivre') is not null as schema,
-            to_regclass('grandlivre.migrations') is not null as table`,
-  )
-  if (!rows[0]?.schema) await client.query('create schema grandlivre')
-  if (rows[0]?.table) return
-  await client.query(
-    `create table grandlivre.migrations (
-       version integer primary key,
-       name text not null,
-       applied_at timestamptz(0) not null default now()
-     )`,
-  )
-}
-
-/** If its login may not migrate, the service reads the version with its own role (see database.ts). */
-async function letServiceRoleIn(client: pg.Client): Promise<void> {
-  await client.query('grant select on grandlivre.migrations to grandlivre_service')
-}
-
+/** None in a database that is new, or where nothing but an empty schema was made. */
 async function appliedMigrations(client: pg.Client): Promise<AppliedMigration[]> {
-  const { rows } = await client.query<AppliedMigration>('select version, name from grandlivre.migrations')
-  return rows
+  const { rows } = await client.query<{ found: boolean }>(
+    `select to_regclass('grandlivre.migrations') is not null as found`,
+  )
+  if (!rows[0]?.found) return []
+  return (await client.query<AppliedMigration>('select version, name from grandlivre.migrations')).rows
+}
+
+/** @throws {Error} if the schema holds what another program, or a broken restore, has put there */
+async function refuseForeign(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select relname as name from pg_class
+     where relnamespace = to_regnamespace('grandlivre') and relkind in ('r', 'v', 'S') and relname <> 'migrations' limit 1`,
+  )
+  if (!rows[0]) return
+  throw new Error(
+    `The schema grandlivre of the database holds ${rows[0].name}, but no record of migrations: it was not made by this ` +
+      'service, or restored in part. Restore a whole backup, or use a database without that schema.',
+  )
+}
+
+/** @throws {Error} if the files that would upgrade it are no longer here */
+function refuseOlderThanReleases(applied: readonly AppliedMigration[], { migrations }: SchemaFiles): void {
+  const oldest = migrations[0]!.version - 1
+  if (applied.filter(({ version }) => version <= oldest).length === oldest) return
+  throw new Error(
+    `The database is at version ${newestOf(applied)}, from before the release 0.2.0 (version ${oldest}), the oldest that this ` +
+      'code upgrades. Migrate it with the release 0.3.0 first, then start this code again.',
+  )
 }
 
 function refuseContracted(applied: readonly AppliedMigration[], { version: code }: SchemaFiles): void {

@@ -1,51 +1,60 @@
-/** Reads and checks the SQL of this folder: numbered migrations, and functions/ with the current definitions. */
+/** Reads and checks the SQL of the schema: schema.sql, numbered migrations, and functions/ with the current definitions. */
 import { strict as assert } from 'node:assert'
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 
 /** How the name of an expanding migration ends (see migrate.ts). */
 const expanding = '.expand.sql'
 
-const shippedFolder = fileURLToPath(new URL('./', import.meta.url))
+/** Holds schema.sql, first-rows.sql and migrations/. */
+const shippedFolder = fileURLToPath(new URL('../', import.meta.url))
 
-interface SqlFile {
-  /** `0002_ledger.sql`, `0010_audit.expand.sql`, `functions/access.sql` */
+export interface SqlFile {
+  /** `0008_filed_ledgers.sql`, `0010_audit.expand.sql`, `functions/access.sql` */
   name: string
   sql: string
+}
+
+/** A migration, as grandlivre.migrations records it. */
+export interface AppliedMigration {
+  version: number
+  name: string
 }
 
 export interface SchemaFiles {
   /** The number of the last migration. */
   version: number
-  /** The file at index 0 is version 1. */
-  migrations: SqlFile[]
+  /** What a new database begins with: schema.sql and first-rows.sql. */
+  start: SqlFile[]
+  /** The migrations that the schema of a new database holds, as schema.sql records them. */
+  held: AppliedMigration[]
+  /** Ascending by version, without a gap. Those of before the first are in no database that this code upgrades. */
+  migrations: (AppliedMigration & SqlFile)[]
   functions: SqlFile[]
 }
 
 /**
  * @param folder with a slash at its end
- * @throws {AssertionError} where numbers are not 1, 2, 3 and so on (a gap is a lost file), or functions/ differs from
+ * @throws {AssertionError} where a number does not follow the one before (a gap is a lost file), or functions/ differs from
  *   the hash in the last line `-- functions:` of the migrations: the change would not reach existing databases
  */
 export async function readSchemaFiles(folder: string = shippedFolder): Promise<SchemaFiles> {
-  const migrations = await readSqlFiles(folder)
+  const files = await readSqlFiles(`${folder}migrations/`)
+  const migrations = files.map((file) => ({ ...file, version: versionOf(file) }))
   assert(migrations.length > 0, `no migrations in ${folder}`)
-  for (const [index, { name }] of migrations.entries())
-    assert(
-      Number(/^(\d{4})_[a-z0-9_]+(\.expand)?\.sql$/.exec(name)?.[1]) === index + 1,
-      `${name} does not carry the next number`,
-    )
-  const functions = existsSync(`${folder}functions`) ? await readSqlFiles(folder, 'functions/') : []
+  for (const [index, { name, version }] of migrations.entries())
+    assert(version === migrations[0]!.version + index, `${name} does not carry the next number`)
+  const functions = await readSqlFiles(`${folder}migrations/`, 'functions/')
   checkFunctions(migrations, functions)
-  return { version: migrations.length, migrations, functions }
+  const start = await readSql(folder, ['schema.sql', 'first-rows.sql'])
+  const records = start[0]!.sql.matchAll(/^ {2}\((\d+), '([\w.]+)'\)/gm)
+  const held = [...records].map(([, version, name]) => ({ version: Number(version), name: name! }))
+  return { version: migrations.at(-1)!.version, start, held, migrations, functions }
 }
 
-/** An applied migration, as grandlivre.migrations records it. */
-export interface AppliedMigration {
-  version: number
-  name: string
+function versionOf({ name }: SqlFile): number {
+  return Number(/^(\d{4})_[a-z0-9_]+(\.expand)?\.sql$/.exec(name)?.[1])
 }
 
 /** The oldest version of the code that can use a database with these migrations: the last one that is not expanding. */
@@ -55,12 +64,14 @@ export function oldestCodeFor(applied: readonly AppliedMigration[]): number {
 
 async function readSqlFiles(folder: string, prefix = ''): Promise<SqlFile[]> {
   const names = (await readdir(folder + prefix)).filter((name) => name.endsWith('.sql')).sort()
-  return Promise.all(
-    names.map(async (name) => ({
-      name: prefix + name,
-      sql: await readFile(folder + prefix + name, 'utf8'),
-    })),
+  return readSql(
+    folder,
+    names.map((name) => prefix + name),
   )
+}
+
+function readSql(folder: string, names: string[]): Promise<SqlFile[]> {
+  return Promise.all(names.map(async (name) => ({ name, sql: await readFile(folder + name, 'utf8') })))
 }
 
 function checkFunctions(migrations: SqlFile[], functions: SqlFile[]): void {
@@ -68,7 +79,6 @@ function checkFunctions(migrations: SqlFile[], functions: SqlFile[]): void {
   for (const { name, sql } of functions) hash.update(`${name}\n${sql}`)
   const line = `-- functions: sha256 ${hash.digest('hex')}`
   const last = migrations.findLast(({ sql }) => sql.includes('-- functions: sha256 '))
-  if (functions.length === 0 && last === undefined) return
   assert(
     last?.sql.includes(line),
     `functions/ differs from the hash in ${last?.name ?? 'the migrations'}. Add a migration with the line ` +
