@@ -4,13 +4,12 @@
  */
 import { createHash } from 'node:crypto'
 import { changesHead, misfitOf } from './answer-shapes.ts'
-import { agreesWithTrailers, askEnd } from './end.ts'
-import { clientError, type GrandlivreError } from './errors.ts'
-import { type Answer, bestEncoding, type Encoding } from './http/answer.ts'
+import { clientError } from './errors.ts'
+import type { Answer, Encoding } from './http/answer.ts'
 import { cut } from './http/connection.ts'
-import { throughLosses } from './http/losses.ts'
-import { countLines, idOf, itemsOf, lastLineOf, WholeLines } from './lines.ts'
-import { type QueryValue, type Requests, requireType } from './requests.ts'
+import { countLines, idOf, itemsOf, lastLineOf } from './lines.ts'
+import { LedgerChanged, linesOf, proveEnd, throughLosses } from './reader.ts'
+import { type QueryValue, type Requests, sendFor } from './requests.ts'
 import type { Streamed } from './selection.ts'
 
 /** Ids of entries, both included, as decimal digits. */
@@ -52,8 +51,8 @@ export async function readChanges<Item>(
   since: string,
   options: ChangesOptions,
 ): Promise<Changes<Item>> {
-  const reader = new ChangesReader(requests, { streamed, query, since, options })
-  const body = reader.body()
+  const announced: EntryRange[] = []
+  const body = linesOfChanges(requests, { path: `/mad/${streamed}`, query }, since, announced, options)
   const { value: first } = await body.next()
   const end = first ? first.indexOf(10) + 1 : 0
   const head = parseHead(first?.subarray(0, end))
@@ -62,20 +61,19 @@ export async function readChanges<Item>(
     await body.return()
     throw clientError('UNEXPECTED-ANSWER', `The changes do not begin as the service writes them: ${wrong}`)
   }
-  reader.ranges = head.entries
+  const { cursor, entries: ranges } = head
+  announced.push(...ranges)
   const rest = first?.subarray(end)
   async function* lines(): AsyncGenerator<Uint8Array, void, undefined> {
     if (rest && rest.length > 0) yield rest
     yield* body
   }
   const all = lines()
-  if (head.entries.length === 0)
+  if (ranges.length === 0)
     for await (const more of all)
       throw clientError('NOT-PROVEN', `${countLines(more)} lines arrived although nothing has changed`)
   return {
-    since,
-    cursor: head.cursor,
-    ranges: head.entries,
+    ...{ since, cursor, ranges },
     lines: () => all,
     items: () => itemsOf<Item>(all),
     discard: async () => {
@@ -85,112 +83,74 @@ export async function readChanges<Item>(
   }
 }
 
-interface Wanted {
-  streamed: Streamed
-  query: Record<string, QueryValue>
-  since: string
-  options: ChangesOptions
-}
+/**
+ * The whole body, over as many connections as needed.
+ * @param announced the ranges of the first line, once it was read
+ */
+function linesOfChanges(
+  requests: Requests,
+  selected: { path: string; query: Record<string, QueryValue> },
+  since: string,
+  announced: readonly EntryRange[],
+  { wait = 0, encoding, signal }: ChangesOptions,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let cursor: string | undefined
+  const given = { bytes: 0, hash: createHash('sha256') }
+  /** The last line given out, if it is not the first of the body. */
+  let last: Uint8Array | undefined
 
-class ChangesReader {
-  ranges: EntryRange[] = []
-  readonly #requests: Requests
-  readonly #wanted: Wanted
-  #cursor: string | undefined
-  /** What was given out. */
-  #given = { bytes: 0, hash: createHash('sha256') }
-  #last: Uint8Array | undefined
-
-  constructor(requests: Requests, wanted: Wanted) {
-    this.#requests = requests
-    this.#wanted = wanted
-  }
-
-  /** The whole body, over as many connections as needed, in whole lines. */
-  body(): AsyncGenerator<Uint8Array, void, undefined> {
-    const reader = {
-      connection: () => this.#connection(),
-      reached: () => this.#given.bytes,
-      lost: () => 'The changes stopped coming',
-    }
-    return throughLosses(this.#requests, reader, this.#wanted.options.signal)
-  }
-
-  async *#connection(): AsyncGenerator<Uint8Array, void, undefined> {
-    const answer = await this.#open()
-    const lines = new WholeLines()
-    const hash = createHash('sha256')
-    const repeated = createHash('sha256')
-    let skip = this.#given.bytes
-    let rows = -1
-    for await (const chunk of answer.body) {
-      hash.update(chunk)
-      const whole = lines.push(chunk)
-      if (!whole) continue
-      rows += countLines(whole)
-      const known = whole.subarray(0, skip)
-      const fresh = whole.subarray(skip)
-      if (skip > 0) {
-        repeated.update(known)
-        skip -= known.length
-        if (skip === 0 && repeated.digest('hex') !== this.#given.hash.copy().digest('hex')) throw changed()
-      }
-      if (fresh.length === 0) continue
-      this.#given.hash.update(fresh)
-      this.#given.bytes += fresh.length
-      this.#last = lastLineOf(fresh)
-      yield fresh
-    }
-    if (lines.restBytes > 0 || skip > 0 || rows < 0) throw cut('The body ended in the middle')
-    if (!agreesWithTrailers(answer, rows, hash)) await this.#proveEnd()
-  }
-
-  async #open(): Promise<Answer> {
-    const { streamed, query: selected, since, options } = this.#wanted
-    const { wait = 0, encoding = bestEncoding(), signal } = options
+  async function open(): Promise<Answer> {
     // Once something was given out, the state has to stay the same.
-    const isRepeated = this.#given.bytes > 0
-    const query = { ...selected, since, wait: wait > 0 && !isRepeated ? wait : undefined }
-    const request = { path: `/mad/${streamed}`, query, heldMs: wait * 1000, signal }
-    const type = 'application/x-ndjson'
-    const headers = { Accept: type, 'Accept-Encoding': encoding }
-    const answer = await this.#requests.send({ ...request, headers })
-    requireType(answer, type, request)
-    const { 'x-ledger-cursor': cursor } = answer.headers
-    if (isRepeated && cursor !== this.#cursor) {
+    const isRepeated = given.bytes > 0
+    const query = { ...selected.query, since, wait: wait > 0 && !isRepeated ? wait : undefined }
+    const request = { ...selected, query, heldMs: wait * 1000, signal }
+    const answer = await sendFor(requests, 'application/x-ndjson', encoding, request)
+    const { 'x-ledger-cursor': shown } = answer.headers
+    if (isRepeated && shown !== cursor) {
       answer.discard()
       throw changed()
     }
-    this.#cursor = cursor
+    cursor = shown
     return answer
   }
 
-  /**
-   * Without trailers: asks for what the ranges have after the last line, which has to be nothing.
-   * @throws {unknown} a loss, if there is more
-   */
-  async #proveEnd(): Promise<void> {
-    if (this.ranges.length === 0) return
-    const { streamed, query, options } = this.#wanted
-    const isFirstLine =
-      this.#last === undefined || !('producerId' in JSON.parse(new TextDecoder().decode(this.#last)))
-    const after = isFirstLine ? undefined : idOf(this.#last!)
-    for (let first = 0; first < this.ranges.length; first += rangesMax) {
-      const entries = this.ranges.slice(first, first + rangesMax).map((range) => range.join('-'))
-      const end = await askEnd(this.#requests, {
-        path: `/mad/${streamed}`,
-        query: { ...query, entries: entries.join(','), after },
-        signal: options.signal,
-      })
-      if (end.cursor !== this.#cursor) throw changed()
-      if (!end.isEnd) throw cut('The body ended before the last line')
+  async function* connection(): AsyncGenerator<Uint8Array, void, undefined> {
+    const answer = await open()
+    const repeated = createHash('sha256')
+    let skip = given.bytes
+    const take = (lines: Uint8Array, count: number) => {
+      const known = lines.subarray(0, skip)
+      const fresh = lines.subarray(skip)
+      if (skip > 0) {
+        repeated.update(known)
+        skip -= known.length
+        if (skip === 0 && repeated.digest('hex') !== given.hash.copy().digest('hex')) throw changed()
+      }
+      if (fresh.length === 0) return undefined
+      if (given.bytes > 0 || count > 1) last = lastLineOf(fresh)
+      given.hash.update(fresh)
+      given.bytes += fresh.length
+      return fresh
+    }
+    const isProven = yield* linesOf(requests, answer, { take, headLines: 1 })
+    if (skip > 0 || given.bytes === 0) throw cut('The body ended in the middle')
+    if (isProven) return
+    const after = last && idOf(last)
+    for (let first = 0; first < announced.length; first += rangesMax) {
+      const entries = joinedRanges(announced.slice(first, first + rangesMax))
+      const question = { path: selected.path, query: { ...selected.query, entries, after }, signal }
+      await proveEnd(requests, question, cursor, changed)
     }
   }
+  const lost = ({ message }: Error) => `The changes stopped coming: ${message}`
+  return throughLosses(requests, { connection, reached: () => given.bytes, lost }, signal)
 }
 
-function changed(): GrandlivreError {
-  return clientError('LEDGER-CHANGED', 'The ledger changed while its changes were read: ask for them again')
-}
+/** As the parameter `entries` takes them. */
+export const joinedRanges = (ranges: readonly EntryRange[]): string =>
+  ranges.map((range) => range.join('-')).join(',')
+
+const changed = () => new LedgerChanged('The ledger changed while its changes were read: ask for them again')
 
 /** Not JSON, so not the first line either: what has to be there is missing. */
 function parseHead(line: Uint8Array | undefined): { cursor: string; entries: EntryRange[] } {

@@ -5,7 +5,7 @@ import { interfaceVersion } from './api/calls.ts'
 import type { ExportJob } from './api/items.ts'
 import type { queryValues } from './api/routes.ts'
 import { clientError } from './errors.ts'
-import { type Downloaded, type DownloadOptions, downloadFile } from './files/download.ts'
+import { type DoneExport, type Downloaded, type DownloadOptions, downloadFile } from './files/download.ts'
 import type { Request, Requests } from './requests.ts'
 
 type Values = (typeof queryValues)['/mad/all']
@@ -39,24 +39,6 @@ export interface FullExportProgress {
   rowsTotal: number | null
   /** Of the content, before compression. */
   bytes: number
-}
-
-/** The status of an export that is done. */
-export interface DoneExport {
-  id: string
-  status: 'DONE'
-  /** Bytes and SHA-256 (hexadecimal) of the file. */
-  size: number
-  fileSha256: string
-  /** Of its content: the same, unless the file is compressed. */
-  contentSize: number
-  sha256: string
-  /** Movements. */
-  rows: number
-  /** Sums as exact decimal text: as doubles, large ones that differ by a cent may be equal. */
-  totals: { debit: string; credit: string }
-  /** What the file leaves out or alters, by kind. */
-  notes?: Record<string, number>
 }
 
 export interface FullExport {
@@ -106,11 +88,10 @@ export async function fullExport(
     const renewed = await readStatus(requests, status.id, ending)
     return doneOf(renewed.job, renewed.totals).url
   }
-  const source = { ...status, exportId: status.id, url }
   return {
     status,
     wasThere,
-    download: (file, options = {}) => downloadFile(requests, source, file, renewUrl, options),
+    download: (file, options = {}) => downloadFile(requests, { ...status, url }, file, renewUrl, options),
   }
 }
 

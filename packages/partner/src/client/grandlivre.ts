@@ -18,8 +18,8 @@ import {
   fullExport as startFullExport,
 } from './full-export.ts'
 import { readLedgerBlocks } from './ledgers/blocks.ts'
+import { listLedgers } from './ledgers/ledgers-requests.ts'
 import { LedgersTransfer } from './ledgers/ledgers-transfer.ts'
-import { listLedgers } from './ledgers/list.ts'
 import type {
   LedgerBlocks,
   LedgerChangesOptions,
@@ -39,9 +39,8 @@ export type { Changes, ChangesOptions, EntryRange } from './changes.ts'
 export type { CopiedLines, Repair } from './compare/repair.ts'
 export { GrandlivreError, type Issue } from './errors.ts'
 export type { EventGap, EventOptions, EventPage, NumberedEvent } from './events.ts'
-export type { Downloaded, DownloadOptions, DownloadProgress } from './files/download.ts'
+export type { DoneExport, Downloaded, DownloadOptions, DownloadProgress } from './files/download.ts'
 export type {
-  DoneExport,
   FullExport,
   FullExportOptions,
   FullExportProgress,

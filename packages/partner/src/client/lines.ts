@@ -1,13 +1,11 @@
 /** NDJSON: whole lines out of the bytes of an answer. */
 import { Buffer } from 'node:buffer'
 import { clientError } from './errors.ts'
-import { cut } from './http/connection.ts'
 
 const lineFeed = 10
 
 /** More than any item of the service; a longer one comes from something else. */
 const itemBytesMax = 256 * 1024 * 1024
-const tooLong = (most: number) => clientError('UNEXPECTED-ANSWER', `A line has more than ${most} bytes`)
 
 /**
  * Cuts a stream of bytes at line feeds. It looks for the last one of many chunks alone, and at each chunk once, so it
@@ -15,6 +13,7 @@ const tooLong = (most: number) => clientError('UNEXPECTED-ANSWER', `A line has m
  */
 export class WholeLines {
   readonly #gatherBytes: number
+  readonly #lineBytesMax: number
   #pieces: Uint8Array[] = []
   /** The last piece with a line feed; -1 if none has one. */
   #last = -1
@@ -22,8 +21,9 @@ export class WholeLines {
   restBytes = 0
 
   /** @param gatherBytes how much is gathered before lines come out: fewer and larger pieces cost their reader less */
-  constructor(gatherBytes = 0) {
+  constructor({ gatherBytes = 0, lineBytesMax = itemBytesMax } = {}) {
     this.#gatherBytes = gatherBytes
+    this.#lineBytesMax = lineBytesMax
   }
 
   /** @returns lines that are whole, each with its line feed; undefined as long as there are none, or too few */
@@ -38,7 +38,8 @@ export class WholeLines {
   flush(): Uint8Array | undefined {
     const place = this.#last
     if (place === -1) {
-      if (this.restBytes > itemBytesMax) throw tooLong(itemBytesMax)
+      if (this.restBytes > this.#lineBytesMax)
+        throw clientError('UNEXPECTED-ANSWER', `A line has more than ${this.#lineBytesMax} bytes`)
       return undefined
     }
     const last = this.#pieces[place]!
@@ -50,23 +51,6 @@ export class WholeLines {
     this.restBytes -= lines.length
     return lines
   }
-}
-
-/**
- * The lines of a body that is one answer.
- * @throws {unknown} a loss if it ends in the middle of a line
- */
-export async function* wholeLinesOf(
-  body: AsyncIterable<Uint8Array>,
-  lineBytesMax: number,
-): AsyncGenerator<Uint8Array> {
-  const lines = new WholeLines()
-  for await (const chunk of body) {
-    const whole = lines.push(chunk)
-    if (whole) yield whole
-    if (lines.restBytes > lineBytesMax) throw tooLong(lineBytesMax)
-  }
-  if (lines.restBytes > 0) throw cut('The body ended in the middle of a line')
 }
 
 /** Line breaks inside texts are escaped, so each line feed ends a line. */

@@ -6,7 +6,7 @@
 
 import { requireShape } from './answer-shapes.ts'
 import { clientError, GrandlivreError, refusalOf } from './errors.ts'
-import { type Answer, bestEncoding } from './http/answer.ts'
+import { type Answer, bestEncoding, type Encoding } from './http/answer.ts'
 import { Connections, isLost } from './http/connection.ts'
 import { type Limits, parseWhole, receivedAnswer } from './http/received-answer.ts'
 
@@ -269,6 +269,22 @@ export function failureOf(request: Request | ForeignRequest, cause: unknown, req
     ? undefined
     : 'Check the address, its port and its certificate. NODE_EXTRA_CA_CERTS names a file with authorities of your own.'
   return clientError('CONNECTION-FAILED', `${nameOf(request)}: ${why}`, { cause, requestId, remedy })
+}
+
+/**
+ * Sends a request whose answer is read as a stream.
+ * @param encoding of its body. Default: the best that this runtime can read
+ */
+export async function sendFor(
+  requests: Requests,
+  type: string,
+  encoding: Encoding | undefined,
+  request: Request,
+): Promise<Answer> {
+  const headers = { Accept: type, 'Accept-Encoding': encoding ?? bestEncoding(), ...request.headers }
+  const answer = await requests.send({ ...request, headers })
+  requireType(answer, type, request)
+  return answer
 }
 
 /**

@@ -2,15 +2,20 @@
  * A stream of movements or entries that ends only when it is whole: resumed where it is cut, begun again where the
  * ledger has changed, and compared with what the service says of it.
  */
-import { createHash, type Hash } from 'node:crypto'
 import { BlockCheck, type Blocks, rowsOf } from './blocks.ts'
-import { agreesWithTrailers, askEnd, hasBothTrailers } from './end.ts'
-import { clientError, GrandlivreError } from './errors.ts'
-import { type Answer, bestEncoding, type Encoding } from './http/answer.ts'
-import { cut, isLost } from './http/connection.ts'
-import { throughLosses } from './http/losses.ts'
-import { countLines, idOf, itemsOf, lastLineOf, WholeLines } from './lines.ts'
-import { type QueryValue, type Requests, requireType } from './requests.ts'
+import { clientError } from './errors.ts'
+import type { Answer, Encoding } from './http/answer.ts'
+import { cut } from './http/connection.ts'
+import { idOf, itemsOf, lastLineOf } from './lines.ts'
+import {
+  changedIfRefused,
+  LedgerChanged,
+  linesOf,
+  proveEnd,
+  throughLosses,
+  withoutTrailers,
+} from './reader.ts'
+import { type QueryValue, type Requests, sendFor } from './requests.ts'
 import type { Streamed } from './selection.ts'
 
 export interface StreamOptions {
@@ -85,11 +90,11 @@ function checkResume({ after, etag, rows }: ResumePoint): void {
 }
 
 /** What a stream reads. */
-export interface Source {
+interface StreamSource {
   streamed: Streamed
   query: Record<string, QueryValue>
   /** Of movements: the blocks of just these lines. */
-  blocks?: (() => Promise<Blocks>) | undefined
+  blocks?: () => Promise<Blocks>
 }
 
 const restartsMax = 10
@@ -98,26 +103,12 @@ const gatherBytes = 256 * 1024
 /** How often blocks and stream may be of different states of the ledger before the stream gives up. */
 const pairingsMax = 5
 
-/** The ledger has changed. Only the reader knows whether it can begin again. */
-class Changed extends Error {}
-
-const changedBetween = () => new Changed('The ledger changed between two parts of the transfer')
-
-/** Of a request for what comes after a part. The id of its last item may be gone with its entry. */
-function changedIfRefused(error: unknown): never {
-  const isRefused =
-    error instanceof GrandlivreError &&
-    (error.status === 412 || error.issues.some(({ parameter }) => parameter === 'after'))
-  throw isRefused ? changedBetween() : error
-}
-
-/** Where the runtime, or a proxy on the way, shows no trailers, later streams read blocks first. */
-const withoutTrailers = new WeakSet<Requests>()
+const changedBetween = () => new LedgerChanged('The ledger changed between two parts of the transfer')
 
 export class Transfer<Item> implements LedgerStream<Item> {
   readonly progress: { -readonly [Name in keyof Progress]: Progress[Name] }
   readonly #requests: Requests
-  readonly #source: Source
+  readonly #source: StreamSource
   readonly #options: StreamOptions
   #isTaken = false
   /** Bytes given out, those of earlier beginnings among them. */
@@ -130,7 +121,7 @@ export class Transfer<Item> implements LedgerStream<Item> {
   /** All rows of the selection, once it matters. */
   #total: number | undefined
 
-  constructor(requests: Requests, source: Source, options: StreamOptions) {
+  constructor(requests: Requests, source: StreamSource, options: StreamOptions) {
     const { resume, proof } = options
     if (proof === 'blocks' && !source.blocks)
       throw clientError('INVALID-OPTION', 'proof: blocks exist of movements only; leave it out for entries')
@@ -153,15 +144,10 @@ export class Transfer<Item> implements LedgerStream<Item> {
     const reader = {
       connection: () => this.#untilChanged(),
       reached: () => this.#reached,
-      lost: () => this.#stopped(),
+      lost: ({ message }: Error) => `The transfer stopped after ${this.progress.rows} rows: ${message}`,
+      isResumable: () => this.progress.rows > 0,
     }
-    try {
-      yield* throughLosses(this.#requests, reader, this.#options.signal)
-    } catch (error) {
-      const isLoss = error instanceof GrandlivreError && error.code === 'CONNECTION-FAILED'
-      if (!isLoss || this.progress.rows === 0) throw error
-      throw clientError('CONNECTION-LOST', `${this.#stopped()}: ${error.message}`, { cause: error })
-    }
+    yield* throughLosses(this.#requests, reader, this.#options.signal)
   }
 
   async *#untilChanged(): AsyncGenerator<Uint8Array, void, undefined> {
@@ -169,7 +155,7 @@ export class Transfer<Item> implements LedgerStream<Item> {
       try {
         return yield* this.#connection()
       } catch (error) {
-        if (!(error instanceof Changed)) throw error
+        if (!(error instanceof LedgerChanged)) throw error
         await this.#restart(error.message)
       }
     }
@@ -177,30 +163,76 @@ export class Transfer<Item> implements LedgerStream<Item> {
 
   /** The lines of one answer. Returns if the whole is proven, and throws a loss if something is still to come. */
   async *#connection(): AsyncGenerator<Uint8Array, void, undefined> {
-    const { answer, hash } = await this.#open()
+    const answer = await this.#open()
     const { progress } = this
-    const lines = new WholeLines(gatherBytes)
-    const rowsBefore = progress.rows
-    let wireBytes = 0
+    const { rows, wireBytes } = progress
+    const isHashed = this.#check === undefined
+    const countBytes = () => {
+      progress.wireBytes = wireBytes + answer.wireBytes()
+    }
+    const take = (lines: Uint8Array, count: number) => {
+      this.#check?.pass(lines)
+      this.#last = lastLineOf(lines)
+      this.#reached += lines.length
+      progress.rows += count
+      progress.bytes += lines.length
+      countBytes()
+      return lines
+    }
     progress.connections += 1
     try {
-      for await (const chunk of answer.body) {
-        progress.wireBytes += answer.wireBytes() - wireBytes
-        wireBytes = answer.wireBytes()
-        hash?.update(chunk)
-        const whole = lines.push(chunk)
-        if (whole) yield this.#give(whole)
-      }
-    } catch (error) {
-      // What came before a cut is not asked for again.
-      const whole = isLost(error) ? lines.flush() : undefined
-      if (whole) yield this.#give(whole)
-      throw error
+      const isCounted = yield* linesOf(this.#requests, answer, { take, isHashed, gatherBytes })
+      progress.provedBy = await this.#prove(isCounted, rows)
+    } finally {
+      countBytes()
     }
-    const whole = lines.flush()
-    if (whole) yield this.#give(whole)
-    const rows = progress.rows - rowsBefore
-    progress.provedBy = await this.#prove(answer, rows, lines.restBytes, hash)
+  }
+
+  async #open(): Promise<Answer> {
+    const { progress } = this
+    const after = this.#after()
+    for (let pairing = 1; ; pairing += 1) {
+      const blocks = await this.#blocksFirst(after !== undefined)
+      const answer = await this.#send(after)
+      const { etag, 'x-ledger-cursor': cursor } = answer.headers
+      try {
+        if (progress.cursor !== undefined && progress.cursor !== cursor) throw changedBetween()
+        if (blocks && blocks.cursor === cursor) this.#compareWith(blocks)
+        else if (blocks && this.#provesByBlocks && pairing === pairingsMax)
+          throw clientError(
+            'LEDGER-CHANGED',
+            'The ledger changes too often to read it together with its blocks',
+          )
+        else if (blocks && this.#provesByBlocks) {
+          answer.discard()
+          continue
+        }
+      } catch (error) {
+        answer.discard()
+        throw error
+      }
+      if (cursor !== undefined) progress.cursor = cursor
+      if (etag !== undefined) progress.etag ??= etag
+      return answer
+    }
+  }
+
+  #compareWith({ blocks }: Blocks): void {
+    this.#total = rowsOf(blocks)
+    if (!this.#provesByBlocks) return
+    this.#checkedFrom = this.progress.rows
+    this.#check = new BlockCheck(blocks, this.#checkedFrom)
+  }
+
+  get #provesByBlocks(): boolean {
+    if (!this.#source.blocks) return false
+    return this.#options.proof === 'blocks' || withoutTrailers.has(this.#requests)
+  }
+
+  /** Blocks, if they prove the lines to come, or if rows of several parts will have to be added up. */
+  async #blocksFirst(isResumed: boolean): Promise<Blocks | undefined> {
+    const isNeeded = this.#provesByBlocks || (isResumed && this.#total === undefined)
+    return isNeeded && !this.#check ? this.#source.blocks?.() : undefined
   }
 
   /** The id to resume after. */
@@ -208,141 +240,53 @@ export class Transfer<Item> implements LedgerStream<Item> {
     return typeof this.#last === 'object' ? idOf(this.#last) : this.#last
   }
 
-  #give(lines: Uint8Array): Uint8Array {
-    this.#check?.pass(lines)
-    this.#last = lastLineOf(lines)
-    this.progress.rows += countLines(lines)
-    this.#reached += lines.length
-    this.progress.bytes += lines.length
-    return lines
-  }
-
-  async #open(): Promise<{ answer: Answer; hash: Hash | undefined }> {
-    const { progress } = this
-    const after = this.#after()
-    for (let pairing = 1; ; pairing += 1) {
-      const blocks = await this.#blocksFirst(after !== undefined)
-      const answer = await this.#send(after)
-      const cursor = answer.headers['x-ledger-cursor']
-      if (progress.cursor !== undefined && progress.cursor !== cursor) {
-        answer.discard()
-        throw changedBetween()
-      }
-      if (blocks && blocks.cursor !== cursor && this.#provesByBlocks) {
-        answer.discard()
-        if (pairing < pairingsMax) continue
-        throw clientError(
-          'LEDGER-CHANGED',
-          'The ledger changes too often to read it together with its blocks',
-        )
-      }
-      if (cursor !== undefined) progress.cursor = cursor
-      const etag = progress.etag ?? answer.headers['etag']
-      if (etag !== undefined) progress.etag = etag
-      if (blocks && blocks.cursor === cursor) this.#compareWith(blocks, answer)
-      return { answer, hash: this.#check ? undefined : createHash('sha256') }
-    }
-  }
-
-  #compareWith({ blocks }: Blocks, answer: Answer): void {
-    this.#total = rowsOf(blocks)
-    if (!this.#provesByBlocks) return
-    try {
-      this.#checkedFrom = this.progress.rows
-      this.#check = new BlockCheck(blocks, this.#checkedFrom)
-    } catch (error) {
-      answer.discard()
-      throw error
-    }
-  }
-
-  get #provesByBlocks(): boolean {
-    const { proof } = this.#options
-    if (!this.#source.blocks) return false
-    return proof === 'blocks' || withoutTrailers.has(this.#requests)
-  }
-
-  /** Blocks, if they prove the lines to come, or if rows of several parts will have to be added up. */
-  async #blocksFirst(isResumed: boolean): Promise<Blocks | undefined> {
-    if (this.#check || !this.#source.blocks) return undefined
-    if (this.#provesByBlocks || (isResumed && this.#total === undefined)) return this.#source.blocks()
-    return undefined
+  /** A request for what comes after the last line, in the state that is read. */
+  #request(after: string | undefined) {
+    const { streamed, query } = this.#source
+    const { etag } = this.progress
+    const headers = after !== undefined && etag !== undefined ? { 'If-Match': etag } : {}
+    return { path: `/mad/${streamed}`, query: { ...query, after }, headers, signal: this.#options.signal }
   }
 
   async #send(after: string | undefined): Promise<Answer> {
-    const { streamed, query } = this.#source
-    const { encoding = bestEncoding(), signal } = this.#options
-    const { etag } = this.progress
-    const isResumed = after !== undefined && etag !== undefined
-    const request = { path: `/mad/${streamed}`, query: { ...query, after } }
-    const type = 'application/x-ndjson'
-    try {
-      const answer = await this.#requests.send({
-        ...request,
-        headers: {
-          Accept: type,
-          'Accept-Encoding': encoding,
-          ...(isResumed ? { 'If-Match': etag } : {}),
-          ...(this.#provesByBlocks ? { 'Want-Content-Digest': 'sha-256=0' } : {}),
-        },
-        signal,
-      })
-      requireType(answer, type, request)
-      return answer
-    } catch (error) {
-      return changedIfRefused(error)
-    }
+    const request = this.#request(after)
+    const unhashed = this.#provesByBlocks ? { 'Want-Content-Digest': 'sha-256=0' } : {}
+    return sendFor(this.#requests, 'application/x-ndjson', this.#options.encoding, {
+      ...request,
+      headers: { ...request.headers, ...unhashed },
+    }).catch((error) => {
+      throw changedIfRefused(error, changedBetween)
+    })
   }
 
   /**
    * What proves that the whole stream is there, now that an answer has ended properly.
+   * @param isCounted whether its trailers say that it is whole
+   * @param rowsBefore it
    * @throws {unknown} a loss, if more is to come
    */
-  async #prove(answer: Answer, rows: number, restBytes: number, hash: Hash | undefined): Promise<Proof> {
-    const { blocks } = this.#source
-    const all = this.progress.rows
-    // Whatever they say: where one is missing, beginning again has to prove by blocks.
-    if (!this.#check && !hasBothTrailers(answer)) withoutTrailers.add(this.#requests)
-    const isCounted = agreesWithTrailers(answer, rows, hash)
-    if (isCounted && this.#total !== undefined && all !== this.#total)
-      throw clientError('NOT-PROVEN', `${all} rows arrived in all parts, and the ledger has ${this.#total}`)
-    if (restBytes > 0) throw cut('The body ended in the middle of a line')
-    if (this.#check?.isComplete) return this.#checkedFrom === 0 ? 'blocks' : 'rows'
-    if (this.#check) throw cut('The body ended before the last movement')
-    if (isCounted && rows === all) return 'trailers'
-    if (blocks) return this.#proveByRows(blocks)
-    return isCounted ? 'end' : this.#proveEnd()
-  }
-
-  /** Asks what comes after the last item. */
-  async #proveEnd(): Promise<'end'> {
-    const { streamed, query } = this.#source
-    const { etag, cursor } = this.progress
-    const question = {
-      path: `/mad/${streamed}`,
-      query: { ...query, after: this.#after() },
-      etag,
-      signal: this.#options.signal,
-    }
-    const end = await askEnd(this.#requests, question).catch(changedIfRefused)
-    if (end.cursor !== cursor) throw changedBetween()
-    if (!end.isEnd) throw cut('The body ended before the last item')
-    return 'end'
-  }
-
-  async #proveByRows(readBlocks: () => Promise<Blocks>): Promise<'rows'> {
-    const { progress } = this
+  async #prove(isCounted: boolean, rowsBefore: number): Promise<Proof> {
+    const { rows, cursor } = this.progress
+    const isOneAnswer = isCounted && rowsBefore === 0
+    if (this.#source.blocks && !isOneAnswer) this.#total ??= await this.#countRows(this.#source.blocks)
     if (this.#total === undefined) {
-      const { blocks, cursor } = await readBlocks()
-      if (cursor !== progress.cursor)
-        throw new Changed(
-          'The answer had no trailers, and the ledger has changed since, so it cannot be proven',
-        )
-      this.#total = rowsOf(blocks)
+      if (isOneAnswer) return 'trailers'
+      if (!isCounted) await proveEnd(this.#requests, this.#request(this.#after()), cursor, changedBetween)
+      return 'end'
     }
-    if (progress.rows === this.#total) return 'rows'
-    if (progress.rows < this.#total) throw cut('The body ended before the last movement')
-    throw clientError('NOT-PROVEN', `${progress.rows} rows arrived, and the ledger has ${this.#total}`)
+    if (rows < this.#total && !isCounted) throw cut('The body ended before the last movement')
+    if (rows !== this.#total)
+      throw clientError('NOT-PROVEN', `${rows} rows arrived in all parts, and the ledger has ${this.#total}`)
+    if (this.#check) return this.#checkedFrom === 0 ? 'blocks' : 'rows'
+    return isOneAnswer ? 'trailers' : 'rows'
+  }
+
+  async #countRows(readBlocks: () => Promise<Blocks>): Promise<number> {
+    const { blocks, cursor } = await readBlocks()
+    if (cursor === this.progress.cursor) return rowsOf(blocks)
+    throw new LedgerChanged(
+      'The answer had no trailers, and the ledger has changed since, so it cannot be proven',
+    )
   }
 
   async #restart(reason: string): Promise<void> {
@@ -361,9 +305,5 @@ export class Transfer<Item> implements LedgerStream<Item> {
     this.#last = undefined
     this.#check = undefined
     this.#total = undefined
-  }
-
-  #stopped(): string {
-    return `The transfer stopped after ${this.progress.rows} rows`
   }
 }

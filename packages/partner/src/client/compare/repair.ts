@@ -5,9 +5,9 @@
 import { Buffer } from 'node:buffer'
 import type { Movement } from '../api/items.ts'
 import { readBlocks } from '../blocks.ts'
-import { type Changes, type ChangesOptions, rangesMax } from '../changes.ts'
+import { type Changes, type ChangesOptions, joinedRanges, rangesMax } from '../changes.ts'
 import { clientError } from '../errors.ts'
-import { areWithin, rangesFrom } from '../ledgers/entry-ranges.ts'
+import { commonOf, rangesFrom } from '../ledgers/entry-ranges.ts'
 import { itemsOf, WholeLines } from '../lines.ts'
 import type { Requests } from '../requests.ts'
 import { type MovementSelection, queryOf } from '../selection.ts'
@@ -26,11 +26,9 @@ export async function readRepair(
 ): Promise<Repair> {
   const { blocks: all, cursor, digest } = await readBlocks(requests, selection, signal)
   const ranges = rangesFrom(await differing(all, copy), 0, rangesMax)
-  const blocks = all.filter(({ from, to }) => areWithin([[from, to]], ranges))
-  const query = {
-    ...queryOf(selection, 'movements'),
-    entries: ranges.map((range) => range.join('-')).join(','),
-  }
+  // Ranges begin and end where blocks do.
+  const blocks = all.filter(({ from, to }) => commonOf([[from, to]], ranges).length > 0)
+  const query = { ...queryOf(selection, 'movements'), entries: joinedRanges(ranges) }
   const source = { streamed: 'movements' as const, query, blocks: async () => ({ blocks, cursor, digest }) }
   const lines =
     ranges.length === 0 ? nothing() : new Transfer(requests, source, { signal, encoding }).chunks()

@@ -2,18 +2,33 @@
  * Downloads the file of a full export. A cut, a stall and a kill are resumed with `Range`; the file gets its name when
  * its bytes, and those of its content, have the hashes that the service stated.
  */
+import { createReadStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+// Node 20 has no zstd: the name itself could not be imported there.
+import * as zlib from 'node:zlib'
 import { clientError, GrandlivreError } from '../errors.ts'
-import { isLost } from '../http/connection.ts'
-import { type Answer, failureOf, type Requests } from '../requests.ts'
-import { canDecompress, compressionOf, readContent } from './content.ts'
-import { PartFile, type PartIdentity } from './part-file.ts'
+import type { Answer } from '../http/answer.ts'
+import { cut } from '../http/connection.ts'
+import { throughLosses } from '../reader.ts'
+import { failureOf, type Requests } from '../requests.ts'
+import { digestOf, openPartialDownload, type PartialDownload } from './part-file.ts'
 
-/** The file as the status of its export describes it. */
-export interface ExportFile extends PartIdentity {
-  url: string
-  /** Bytes and SHA-256 (hexadecimal) after decompression: those of the file if it is not compressed. */
+/** The status of an export that is done. */
+export interface DoneExport {
+  id: string
+  status: 'DONE'
+  /** Bytes and SHA-256 (hexadecimal) of the file. */
+  size: number
+  fileSha256: string
+  /** Of its content: the same, unless the file is compressed. */
   contentSize: number
   sha256: string
+  /** Movements. */
+  rows: number
+  /** Sums as exact decimal text: as doubles, large ones that differ by a cent may be equal. */
+  totals: { debit: string; credit: string }
+  /** What the file leaves out or alters, by kind. */
+  notes?: Record<string, number>
 }
 
 export interface DownloadProgress {
@@ -52,18 +67,11 @@ export interface Downloaded {
   restarts: number
 }
 
-/** What a transfer needs. */
-interface Wanted {
-  requests: Requests
-  source: ExportFile
-  part: PartFile
-  /** Reads the status again: addresses are valid for an hour. */
-  renewUrl: (signal: AbortSignal | undefined) => Promise<string>
-  options: DownloadOptions
-}
-
 /** Downloads of the same bytes: two different results in a row are no accident of the disk. */
 const triesMax = 2
+
+/** Reads the address of the file again: one is valid for an hour. */
+type RenewUrl = (signal: AbortSignal | undefined) => Promise<string>
 
 /**
  * @param file its name; an existing file is replaced at the end
@@ -71,14 +79,14 @@ const triesMax = 2
  */
 export async function downloadFile(
   requests: Requests,
-  source: ExportFile,
+  source: DoneExport & { url: string },
   file: string,
-  renewUrl: Wanted['renewUrl'],
+  renewUrl: RenewUrl,
   options: DownloadOptions,
 ): Promise<Downloaded> {
-  const part = await PartFile.open(file, source, options.signal)
+  const part = await openPartialDownload(file, source, options.signal)
   try {
-    const transfer = new Transfer({ requests, source, part, renewUrl, options })
+    const transfer = transferOf(requests, source, part, renewUrl, options)
     const keptBytes = part.bytes
     if (part.hasDropped) transfer.report('What an earlier download had left is of another file')
     for (let tries = 1; ; tries += 1) {
@@ -89,159 +97,140 @@ export async function downloadFile(
     }
     const isContentVerified = await verifyContent(part, source, options.signal)
     await part.finish()
-    const { connections, restarts } = transfer
-    const { size, fileSha256, contentSize, sha256 } = source
-    const stated = { bytes: size, fileSha256, contentBytes: contentSize, sha256 }
-    return { file, ...stated, isContentVerified, keptBytes, connections, restarts }
+    const { size: bytes, fileSha256, contentSize: contentBytes, sha256 } = source
+    const stated = { bytes, fileSha256, contentBytes, sha256 }
+    return { file, ...stated, isContentVerified, keptBytes, ...transfer.counts }
   } finally {
     await part.close()
   }
 }
 
-/** From the bytes that a part has to all of them. */
-class Transfer {
-  connections = 0
-  restarts = 0
-  readonly #wanted: Wanted
-  readonly #part: PartFile
-  #url: string
+/** Brings a part from the bytes that it has to all of them. */
+function transferOf(
+  requests: Requests,
+  source: DoneExport & { url: string },
+  part: PartialDownload,
+  renewUrl: RenewUrl,
+  { signal, onProgress, onRestart }: DownloadOptions,
+) {
+  const { size } = source
+  const counts = { connections: 0, restarts: 0 }
+  let { url } = source
   /** The address is a new one that has not given a byte yet. */
-  #isRenewed = false
-
-  constructor(wanted: Wanted) {
-    this.#wanted = wanted
-    this.#part = wanted.part
-    this.#url = wanted.source.url
-  }
-
-  async run(): Promise<void> {
-    let attempts = 0
-    while (this.#part.bytes < this.#wanted.source.size) {
-      const before = this.#part.bytes
-      try {
-        const answer = await this.#ask()
-        this.connections += 1
-        await this.#receive(answer)
-      } catch (error) {
-        attempts = this.#part.bytes > before ? 1 : attempts + 1
-        await this.#recover(error, attempts)
-      }
-    }
-  }
-
-  async restart(reason: string): Promise<void> {
-    await this.#part.beginAgain()
-    this.report(reason)
-  }
+  let isRenewed = false
 
   /** Bytes were dropped. */
-  report(reason: string): void {
-    this.restarts += 1
-    this.#wanted.options.onRestart?.(reason)
+  const report = (reason: string) => {
+    counts.restarts += 1
+    onRestart?.(reason)
+  }
+  const restart = async (reason: string) => {
+    await part.beginAgain()
+    report(reason)
   }
 
-  #ask(): Promise<Answer> {
-    const { bytes, etag } = this.#part
+  /** Asks for the bytes that are missing. */
+  async function ask(): Promise<Answer> {
+    const { bytes, etag } = part
     const range = { Range: `bytes=${bytes}-`, ...(etag === undefined ? {} : { 'If-Range': etag }) }
     // What is stored is asked for, and not compressed once more on the way.
     const headers = { 'Accept-Encoding': 'identity', ...(bytes > 0 ? range : {}) }
-    const { requests, options } = this.#wanted
-    return requests.send({ url: this.#url, headers, signal: options.signal })
+    try {
+      return await requests.send({ url, headers, signal })
+    } catch (error) {
+      const { status = 0 } = error instanceof GrandlivreError ? error : {}
+      if (status === 416 && bytes > 0) await restart('The file server has fewer bytes than were there')
+      // The address is too old, in the words of the service and of S3. A new one that is refused, too, stays so.
+      else if ((status === 403 || status === 410) && !isRenewed) {
+        url = await renewUrl(signal)
+        isRenewed = true
+      } else throw refused(part, error)
+      return ask()
+    }
   }
 
-  async #receive(answer: Answer): Promise<void> {
-    const { source, options } = this.#wanted
-    const { size } = source
-    const begins = await this.#beginningOf(answer)
-    if (begins !== this.#part.bytes) await this.restart('The file server sent the file from its beginning')
-    if (this.#part.bytes === 0) await this.#part.remember(strong(answer.headers['etag']))
+  async function* connection(): AsyncGenerator<DownloadProgress, void, undefined> {
+    const answer = await ask()
+    counts.connections += 1
+    const begins = beginningOf(answer, part, size)
+    if (begins !== part.bytes) await restart('The file server sent the file from its beginning')
+    if (part.bytes === 0) await part.remember(strong(answer.headers['etag']))
     for await (const chunk of answer.body) {
-      if (this.#part.bytes + chunk.length > size) {
-        answer.discard()
-        throw await differs(this.#part, `it has more than ${size} bytes`)
-      }
-      await this.#part.append(chunk)
-      this.#isRenewed = false
-      options.onProgress?.({ bytes: this.#part.bytes, size, connections: this.connections })
+      if (part.bytes + chunk.length > size) throw await differs(part, `it has more than ${size} bytes`)
+      await part.append(chunk)
+      isRenewed = false
+      yield { bytes: part.bytes, size, connections: counts.connections }
     }
-    if (this.#part.bytes < size)
-      throw Object.assign(new Error('The file ended early'), { code: 'ECONNRESET' })
+    if (part.bytes < size) throw cut('The file ended early')
   }
 
-  /** Where in the file the body begins: at the bytes that are there, or at its first. */
-  async #beginningOf(answer: Answer): Promise<number> {
-    const { bytes } = this.#part
-    const [, from, total] = /^bytes (\d+)-\d+\/(\d+)$/.exec(answer.headers['content-range'] ?? '') ?? []
-    const begins = answer.status === 206 ? Number(from) : 0
-    const size = answer.status === 206 ? total : answer.headers['content-length']
-    if (size !== undefined && Number(size) !== this.#wanted.source.size) {
-      answer.discard()
-      // What answers may be something else, so the bytes that are there stay.
-      throw different(this.#part, `it has ${size} bytes instead of ${this.#wanted.source.size}`)
+  async function run(): Promise<void> {
+    const lost = (cause: Error) => {
+      const { message } = cause instanceof GrandlivreError ? cause : failureOf({ url }, cause)
+      return `${message}; ${part.bytes} of ${size} bytes are kept: the same download goes on there`
     }
-    if (begins === bytes || begins === 0) return begins
-    answer.discard()
-    throw clientError('UNEXPECTED-ANSWER', `The file server answered Range: bytes=${bytes}- with other bytes`)
+    const reader = { connection, reached: () => part.bytes, lost, isResumable: () => true }
+    if (part.bytes < size)
+      for await (const progress of throughLosses(requests, reader, signal)) onProgress?.(progress)
   }
 
-  /** @throws {unknown} the error, if another attempt would not help */
-  async #recover(error: unknown, attempts: number): Promise<void> {
-    const { requests, options, renewUrl } = this.#wanted
-    const { signal } = options
-    if (signal?.aborted) throw signal.reason
-    const { status = 0, cause } = error instanceof GrandlivreError ? error : {}
-    // The request has been repeated already.
-    if (status === 0 && isLost(cause)) throw this.#lost(cause)
-    if (attempts >= requests.attemptsMax) throw isLost(error) ? this.#lost(error) : error
-    if (isLost(error)) return requests.pause('The download was cut', attempts, signal)
-    if (status === 416) return this.restart('The file server has fewer bytes than were there')
-    // The address is too old, in the words of the service and of S3. A new one that is refused, too, stays so.
-    if ((status !== 403 && status !== 410) || this.#isRenewed) throw this.#refused(error, status)
-    this.#url = await renewUrl(signal)
-    this.#isRenewed = true
-  }
+  return { counts, report, restart, run }
+}
 
-  /** S3 has words of its own. */
-  #refused(error: unknown, status: number): unknown {
-    if (!(error instanceof GrandlivreError) || error.code !== 'UNEXPECTED-ANSWER') return error
-    const message = `The file server answered the file of ${this.#part.exportId} with status ${status}`
-    return clientError('FILE-REFUSED', message, { status, cause: error })
-  }
+/** Where in the file the body begins: at the bytes that are there, or at its first. */
+function beginningOf(answer: Answer, part: PartialDownload, size: number): number {
+  const { bytes } = part
+  const [, from, total] = /^bytes (\d+)-\d+\/(\d+)$/.exec(answer.headers['content-range'] ?? '') ?? []
+  const begins = answer.status === 206 ? Number(from) : 0
+  const sent = answer.status === 206 ? total : answer.headers['content-length']
+  const isOfSize = sent === undefined || Number(sent) === size
+  if (isOfSize && (begins === bytes || begins === 0)) return begins
+  answer.discard()
+  // What answers may be something else, so the bytes that are there stay.
+  if (!isOfSize) throw different(part, `it has ${sent} bytes instead of ${size}`)
+  throw clientError('UNEXPECTED-ANSWER', `The file server answered Range: bytes=${bytes}- with other bytes`)
+}
 
-  #lost(cause: unknown): GrandlivreError {
-    const { message } = failureOf({ url: this.#url }, cause)
-    const { bytes } = this.#part
-    const kept = `${bytes} of ${this.#wanted.source.size} bytes are kept: the same download goes on there`
-    return clientError('CONNECTION-LOST', `${message}; ${kept}`, { cause })
-  }
+/** S3 has words of its own. */
+function refused({ exportId }: PartialDownload, error: unknown): unknown {
+  if (!(error instanceof GrandlivreError && error.code === 'UNEXPECTED-ANSWER')) return error
+  const { status } = error
+  const message = `The file server answered the file of ${exportId} with status ${status}`
+  return clientError('FILE-REFUSED', message, { status, cause: error })
 }
 
 /** A weak ETag says nothing about bytes. */
 const strong = (etag: string | undefined) => (etag?.startsWith('W/') ? undefined : etag)
 
-async function verifyContent(part: PartFile, source: ExportFile, signal: AbortSignal | undefined) {
+/** @returns false if this runtime cannot decompress it */
+async function verifyContent(part: PartialDownload, source: DoneExport, signal: AbortSignal | undefined) {
   if (source.sha256 === source.fileSha256) return true
-  const compression = await compressionOf(part.path)
-  if (!compression) throw await differs(part, 'it is neither gzip nor zstd')
-  if (!canDecompress(compression)) return false
-  let content: { bytes: number; sha256: string }
-  try {
-    content = await readContent(part.path, compression, signal)
-  } catch (error) {
+  // No format of the service begins so without compression.
+  const beginning = Buffer.concat(await createReadStream(part.path, { end: 3 }).toArray()).toString('hex')
+  const isGzip = beginning.startsWith('1f8b')
+  if (!isGzip && beginning !== '28b52ffd') throw await differs(part, 'it is neither gzip nor zstd')
+  if (!isGzip && typeof zlib.createZstdDecompress !== 'function') return false
+  const decoder = isGzip ? zlib.createGunzip() : zlib.createZstdDecompress()
+  const content = await pipeline(
+    createReadStream(part.path),
+    decoder,
+    digestOf,
+    signal ? { signal } : {},
+  ).catch(async (error: Error) => {
     if (signal?.aborted) throw signal.reason
-    throw await differs(part, `it cannot be decompressed (${(error as Error).message})`)
-  }
-  if (content.bytes === source.contentSize && content.sha256 === source.sha256) return true
+    throw await differs(part, `it cannot be decompressed (${error.message})`)
+  })
+  if (content.bytes === source.contentSize && content.hash.digest('hex') === source.sha256) return true
   throw await differs(part, 'its content has another size or SHA-256')
 }
 
 /** The error of a file that is not the one the service described. Its bytes are of no use to the next download. */
-async function differs(part: PartFile, what: string): Promise<GrandlivreError> {
+async function differs(part: PartialDownload, what: string): Promise<GrandlivreError> {
   await part.remove()
   return different(part, what)
 }
 
-function different({ exportId }: PartFile, what: string): GrandlivreError {
+function different({ exportId }: PartialDownload, what: string): GrandlivreError {
   return clientError(
     'FILE-DIFFERS',
     `The file of ${exportId} is not the one that its status describes: ${what}`,

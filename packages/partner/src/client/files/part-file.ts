@@ -8,168 +8,136 @@ import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'no
 import { dirname } from 'node:path'
 import { clientError } from '../errors.ts'
 
-/** The file that is being downloaded. Its hash names it: the address changes with each status. */
-export interface PartIdentity {
-  exportId: string
+/** What names the file that is being downloaded: the address changes with each status. */
+interface DownloadedFile {
+  /** Id of its export. */
+  id: string
   fileSha256: string
   size: number
 }
 
-interface PartState extends PartIdentity {
-  /** Of the file server, for `If-Range`. */
-  etag?: string
-}
+export type PartialDownload = Awaited<ReturnType<typeof openPartialDownload>>
 
-export class PartFile {
-  readonly #file: string
-  readonly #identity: PartIdentity
-  #handle: FileHandle
-  #hash: Hash
-  #isClosed = false
-  /** Bytes so far. */
-  bytes: number
-  etag: string | undefined
-  /** Whether there were bytes of another file, or none that could be used. */
-  readonly hasDropped: boolean
-
-  private constructor(file: string, identity: PartIdentity, handle: FileHandle, kept: Kept) {
-    this.#file = file
-    this.#identity = identity
-    this.#handle = handle
-    this.#hash = kept.hash
-    this.bytes = kept.bytes
-    this.etag = kept.etag
-    this.hasDropped = kept.hasDropped
-  }
-
-  /**
-   * Takes up the part of the same file, and reads its bytes again for the hash; begins a new one otherwise.
-   * @throws {GrandlivreError} FILE-NOT-WRITTEN
-   */
-  static async open(
-    file: string,
-    identity: PartIdentity,
-    signal: AbortSignal | undefined,
-  ): Promise<PartFile> {
-    try {
-      const kept = await readKept(file, identity, signal)
-      if (kept) return new PartFile(file, identity, await open(partOf(file), 'r+'), kept)
-      const hasDropped = await stat(partOf(file)).then(Boolean, () => false)
-      const handle = await createPart(file)
-      const nothing = { bytes: 0, hash: createHash('sha256'), etag: undefined, hasDropped }
-      return new PartFile(file, identity, handle, nothing)
-    } catch (error) {
-      throw notWritten(file, error, signal)
-    }
-  }
-
-  get path(): string {
-    return partOf(this.#file)
-  }
-
-  get exportId(): string {
-    return this.#identity.exportId
-  }
-
-  /** Drops what is there. */
-  async beginAgain(): Promise<void> {
-    await this.#writing(async () => {
-      await this.#handle.close()
-      this.#handle = await createPart(this.#file)
+/**
+ * Takes up the part of the same file, and reads its bytes again for the hash; begins a new one otherwise.
+ * @throws {GrandlivreError} FILE-NOT-WRITTEN
+ */
+export async function openPartialDownload(
+  file: string,
+  { id: exportId, fileSha256, size }: DownloadedFile,
+  signal: AbortSignal | undefined,
+) {
+  const path = partOf(file)
+  let { handle, hash, bytes, etag, hasDropped } = await takeUp(file, { fileSha256, size }, signal)
+  let isClosed = false
+  const writing = (run: () => Promise<void>): Promise<void> =>
+    run().catch((error: unknown) => {
+      throw notWritten(file, error)
     })
-    this.#hash = createHash('sha256')
-    this.bytes = 0
-    this.etag = undefined
-  }
-
-  /** Before the first byte, so that bytes on disk always have a state beside them. */
-  async remember(etag: string | undefined): Promise<void> {
-    this.etag = etag
-    const state: PartState = { ...this.#identity, ...(etag === undefined ? {} : { etag }) }
-    await this.#writing(() => replaceState(this.#file, JSON.stringify(state)))
-  }
-
-  async append(chunk: Uint8Array): Promise<void> {
-    await this.#writing(async () => {
-      for (let at = 0; at < chunk.length; ) {
-        const { bytesWritten } = await this.#handle.write(chunk, at, chunk.length - at, this.bytes + at)
-        at += bytesWritten
-      }
-    })
-    this.#hash.update(chunk)
-    this.bytes += chunk.length
-  }
-
-  /** Whether the bytes are those of the file. Afterwards nothing can be appended. */
-  isRight(): boolean {
-    return this.#hash.digest('hex') === this.#identity.fileSha256
-  }
-
-  /** Gives the part its name, once it is on disk for good. */
-  async finish(): Promise<void> {
-    await this.#writing(async () => {
-      await this.#handle.sync()
-      const [written, named] = [await this.#handle.stat(), await stat(this.path)]
-      if (written.ino !== named.ino || written.size !== this.#identity.size)
-        throw new Error('another program writes to it: let one end before the other begins')
-      await this.close()
-      await namePart(this.#file)
-    })
-  }
-
-  /** Leaves nothing for the next time. */
-  async remove(): Promise<void> {
-    await this.close()
-    for (const path of [partOf(this.#file), stateFileOf(this.#file)]) await rm(path, { force: true })
-  }
-
   /** Keeps what is there for the next time. It may have been closed before. */
-  async close(): Promise<void> {
-    if (this.#isClosed) return
-    this.#isClosed = true
-    await this.#handle.close()
+  const close = async (): Promise<void> => {
+    if (!isClosed) await handle.close()
+    isClosed = true
   }
+  return {
+    ...{ exportId, path, close },
+    /** Whether there were bytes of another file, or none that could be used. */
+    hasDropped,
+    get bytes() {
+      return bytes
+    },
+    get etag() {
+      return etag
+    },
 
-  #writing(run: () => Promise<void>): Promise<void> {
-    return run().catch((error: unknown) => {
-      throw notWritten(this.#file, error)
-    })
+    /** Drops what is there. */
+    async beginAgain(): Promise<void> {
+      await writing(async () => {
+        await handle.close()
+        handle = await createPart(file)
+      })
+      hash = createHash('sha256')
+      bytes = 0
+      etag = undefined
+    },
+
+    /** Before the first byte, so that bytes on disk always have a state beside them. @param sent of the file server */
+    remember(sent: string | undefined): Promise<void> {
+      etag = sent
+      // Without an ETag JSON leaves its name out.
+      return writing(() => replaceState(file, JSON.stringify({ exportId, fileSha256, size, etag })))
+    },
+
+    async append(chunk: Uint8Array): Promise<void> {
+      await writing(async () => {
+        for (let at = 0; at < chunk.length; )
+          at += (await handle.write(chunk, at, chunk.length - at, bytes + at)).bytesWritten
+      })
+      hash.update(chunk)
+      bytes += chunk.length
+    },
+
+    /** Whether the bytes are those of the file. Afterwards nothing can be appended. */
+    isRight: () => hash.digest('hex') === fileSha256,
+
+    /** Gives the part its name, once it is on disk for good. */
+    finish: () =>
+      writing(async () => {
+        await handle.sync()
+        const [written, named] = [await handle.stat(), await stat(path)]
+        if (written.ino !== named.ino || written.size !== size)
+          throw new Error('another program writes to it: let one end before the other begins')
+        await close()
+        await namePart(file)
+      }),
+
+    /** Leaves nothing for the next time. */
+    async remove(): Promise<void> {
+      await close()
+      for (const each of [path, stateFileOf(file)]) await rm(each, { force: true })
+    },
   }
 }
 
 export const partOf = (file: string) => `${file}.part`
 export const stateFileOf = (file: string) => `${file}.part.json`
 
-interface Kept {
-  bytes: number
-  hash: Hash
-  etag: string | undefined
-  hasDropped: boolean
+async function takeUp(
+  file: string,
+  { fileSha256, size }: Omit<DownloadedFile, 'id'>,
+  signal: AbortSignal | undefined,
+) {
+  const path = partOf(file)
+  try {
+    const state = await readState(file)
+    const isThere = await stat(path).then(Boolean, () => false)
+    if (isThere && state?.fileSha256 === fileSha256 && state.size === size) {
+      const kept = await digestOf(createReadStream(path, signal ? { signal } : {}))
+      if (kept.bytes <= size)
+        return { ...kept, handle: await open(path, 'r+'), etag: state.etag, hasDropped: false }
+    }
+    const nothing = { bytes: 0, hash: createHash('sha256'), etag: undefined, hasDropped: isThere }
+    return { ...nothing, handle: await createPart(file) }
+  } catch (error) {
+    throw notWritten(file, error, signal)
+  }
 }
 
-async function readKept(
-  file: string,
-  identity: PartIdentity,
-  signal: AbortSignal | undefined,
-): Promise<Kept | undefined> {
-  const state = await readState(file)
-  if (state?.fileSha256 !== identity.fileSha256 || state.size !== identity.size) return undefined
+/** The number of bytes, and their SHA-256. */
+export async function digestOf(chunks: AsyncIterable<Uint8Array>): Promise<{ bytes: number; hash: Hash }> {
   const hash = createHash('sha256')
   let bytes = 0
-  try {
-    for await (const chunk of createReadStream(partOf(file), signal ? { signal } : {})) {
-      hash.update(chunk)
-      bytes += chunk.length
-    }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
+  for await (const chunk of chunks) {
+    hash.update(chunk)
+    bytes += chunk.length
   }
-  return bytes > identity.size ? undefined : { bytes, hash, etag: state.etag, hasDropped: false }
+  return { bytes, hash }
 }
 
 /** What a download has left; undefined if nothing, or nothing that can be read. */
-async function readState(file: string): Promise<Partial<PartState> | undefined> {
+async function readState(
+  file: string,
+): Promise<{ fileSha256?: string; size?: number; etag?: string } | undefined> {
   try {
     return JSON.parse(await readFile(stateFileOf(file), 'utf8')) ?? undefined
   } catch {

@@ -3,16 +3,14 @@ import { wholeTables } from '../../../../contract/src/ledger-tables.ts'
 import { blocksLines, misfitOf } from '../answer-shapes.ts'
 import { digestOf, rowsOf } from '../blocks.ts'
 import { clientError } from '../errors.ts'
-import { bestEncoding } from '../http/answer.ts'
 import { cut } from '../http/connection.ts'
-import { throughLosses } from '../http/losses.ts'
-import { itemsOf, wholeLinesOf } from '../lines.ts'
-import { type Requests, requireType } from '../requests.ts'
+import { itemsOf, WholeLines } from '../lines.ts'
+import { throughLosses } from '../reader.ts'
+import type { Requests } from '../requests.ts'
 import { areAscending } from './entry-ranges.ts'
+import { askLedgers, ledgersMax } from './ledgers-requests.ts'
 import type { LedgerBlock, LedgerBlocks, LedgerChangesOptions, LedgerRefused } from './parts.ts'
 
-/** What the service takes in one request. */
-const ledgersMax = 10_000
 /** A block of at least 500 movements takes some 130 bytes: those of sixty million movements. */
 const lineBytesMax = 16 * 1024 * 1024
 
@@ -22,25 +20,15 @@ type BlocksLine = Omit<LedgerBlocks, 'kind'> | { refused: string; code: string; 
 export async function* readLedgerBlocks(
   requests: Requests,
   societies: readonly string[],
-  { signal, encoding = bestEncoding() }: LedgerChangesOptions,
+  options: LedgerChangesOptions,
 ): AsyncGenerator<LedgerBlocks | LedgerRefused, void, undefined> {
   let answered = 0
   async function* connection() {
     const asked = societies.slice(answered, answered + ledgersMax)
-    const type = 'application/x-ndjson'
-    const request = {
-      method: 'POST',
-      isRead: true,
-      path: '/mad/ledgers/blocks',
-      query: { version: '1.0.0' },
-      headers: { Accept: type, 'Accept-Encoding': encoding, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ ledgers: asked.map((society) => ({ society })) }),
-      signal,
-    }
-    const answer = await requests.send(request)
-    requireType(answer, type, request)
+    const ledgers = asked.map((society) => ({ society }))
+    const answer = await askLedgers(requests, 'blocks', 'application/x-ndjson', ledgers, options)
     let lines = 0
-    for await (const line of itemsOf<BlocksLine>(wholeLinesOf(answer.body, lineBytesMax))) {
+    for await (const line of itemsOf<BlocksLine>(wholeLines(answer.body))) {
       const part = partOf(line, asked[lines], answer.headers['x-request-id'])
       lines += 1
       answered += 1
@@ -48,12 +36,18 @@ export async function* readLedgerBlocks(
     }
     if (lines < asked.length) throw cut('The answer ended before the last ledger')
   }
-  const reader = {
-    connection,
-    reached: () => answered,
-    lost: () => `The digests stopped coming at ledger ${societies[answered]}`,
+  const lost = ({ message }: Error) =>
+    `The digests stopped coming at ledger ${societies[answered]}: ${message}`
+  const reader = { connection, reached: () => answered, lost }
+  while (answered < societies.length) yield* throughLosses(requests, reader, options.signal)
+}
+
+async function* wholeLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const lines = new WholeLines({ lineBytesMax })
+  for await (const chunk of body) {
+    const whole = lines.push(chunk)
+    if (whole) yield whole
   }
-  while (answered < societies.length) yield* throughLosses(requests, reader, signal)
 }
 
 function partOf(

@@ -3,17 +3,16 @@
  * answer breaks goes on where its proven rows ended.
  */
 import { type WholeTableName, wholeTables } from '../../../../contract/src/ledger-tables.ts'
-import { bestEncoding } from '../http/answer.ts'
 import { cut, isLost } from '../http/connection.ts'
-import { throughLosses } from '../http/losses.ts'
-import { type Requests, requireType } from '../requests.ts'
+import { throughLosses } from '../reader.ts'
+import type { Requests } from '../requests.ts'
 import { rangesFrom } from './entry-ranges.ts'
 import { framesOf } from './frames.ts'
 import { LedgerAnswer, type UnderWay } from './ledger-answer.ts'
+import { askLedgers, ledgersMax } from './ledgers-requests.ts'
 import type { LedgerChangesOptions, LedgerPart, WantedLedger } from './parts.ts'
 
 /** What the service takes in one request. */
-const ledgersMax = 10_000
 const bodyBytesMax = 8 * 1024 * 1024
 const rangesMax = 1000
 /** Breaks at one ledger, without anything further of it, after which the others come first. */
@@ -60,7 +59,8 @@ export class LedgersTransfer {
     const reader = {
       connection: () => this.#connection(),
       reached: () => this.#reached,
-      lost: () => `The ledgers stopped coming at ${this.#pending[0]?.wanted.society}`,
+      lost: ({ message }: Error) =>
+        `The ledgers stopped coming at ${this.#pending[0]?.wanted.society}: ${message}`,
     }
     while (this.#pending.length > 0) yield* throughLosses(this.#requests, reader, this.#options.signal)
     yield { kind: 'whole', ledgers: this.#ledgers, refusals: this.#refusals }
@@ -68,20 +68,9 @@ export class LedgersTransfer {
 
   /** One answer. Returns if it is whole. */
   async *#connection(): AsyncGenerator<LedgerPart, void, undefined> {
-    const { signal, encoding = bestEncoding() } = this.#options
     const ledgers = fitting(this.#pending)
     const type = 'application/vnd.grandlivre.ledgers'
-    const request = {
-      method: 'POST',
-      isRead: true,
-      path: '/mad/ledgers/changes',
-      query: { version: '1.0.0' },
-      headers: { Accept: type, 'Accept-Encoding': encoding, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ ledgers }),
-      signal,
-    }
-    const sent = await this.#requests.send(request)
-    requireType(sent, type, request)
+    const sent = await askLedgers(this.#requests, 'changes', type, ledgers, this.#options)
     const answer = new LedgerAnswer(ledgers, sent.headers['x-request-id'])
     try {
       for await (const frame of framesOf(sent.body, answer.fail)) {

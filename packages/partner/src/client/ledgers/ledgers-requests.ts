@@ -1,9 +1,35 @@
-/** The ledgers that a token may read, with the cursor of each (docs/spec/ledgers.md#the-list). */
+/** Requests for the list of ledgers that a token may read, and for rows or digests of many. */
 import { clientError } from '../errors.ts'
-import { acceptJson, type Requests } from '../requests.ts'
-import type { Ledger, LedgerList, LedgersOptions } from './parts.ts'
+import type { Answer } from '../http/answer.ts'
+import { acceptJson, type Requests, sendFor } from '../requests.ts'
+import type { Ledger, LedgerChangesOptions, LedgerList, LedgersOptions, WantedLedger } from './parts.ts'
 
-/** @returns undefined if the list is still the one that `after` names */
+/** What the service takes in one request. */
+export const ledgersMax = 10_000
+
+/** @param what of them: `changes` or `blocks` */
+export function askLedgers(
+  requests: Requests,
+  what: 'changes' | 'blocks',
+  type: string,
+  ledgers: readonly WantedLedger[],
+  { signal, encoding }: LedgerChangesOptions,
+): Promise<Answer> {
+  return sendFor(requests, type, encoding, {
+    method: 'POST',
+    isRead: true,
+    path: `/mad/ledgers/${what}`,
+    query: { version: '1.0.0' },
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ ledgers }),
+    signal,
+  })
+}
+
+/**
+ * The ledgers with the cursor of each (docs/spec/ledgers.md#the-list).
+ * @returns undefined if the list is still the one that `after` names
+ */
 export async function listLedgers(
   requests: Requests,
   { after, wait, signal }: LedgersOptions,

@@ -1,0 +1,160 @@
+/**
+ * Reads what travels over as many connections as it needs: goes on where an answer is lost on its way, as long as that
+ * brings something, and proves that lines are whole.
+ */
+import { createHash, type Hash } from 'node:crypto'
+import { clientError, GrandlivreError } from './errors.ts'
+import type { Answer } from './http/answer.ts'
+import { cut, isLost } from './http/connection.ts'
+import { countLines, WholeLines } from './lines.ts'
+import { type Request, type Requests, sendFor } from './requests.ts'
+
+/**
+ * What a reader gives out over all its connections.
+ * @throws {GrandlivreError} CONNECTION-LOST once attempts in a row were in vain; errors of the library as they are
+ */
+export async function* throughLosses<Part>(
+  requests: Requests,
+  reader: {
+    /** What one more connection brings. Returns if that was all, and throws a loss if something is still to come. */
+    connection(): AsyncGenerator<Part, void, undefined>
+    /** Grows as long as connections bring something. */
+    reached(): number
+    /** The message of CONNECTION-LOST: `The changes stopped coming: aborted`. */
+    lost(cause: Error): string
+    /** Whether a later reader can go on with what came: then a connection that cannot be made is CONNECTION-LOST, too. */
+    isResumable?(): boolean
+  },
+  signal: AbortSignal | undefined,
+): AsyncGenerator<Part, void, undefined> {
+  const lost = (cause: Error) => clientError('CONNECTION-LOST', reader.lost(cause), { cause })
+  for (let attempt = 0; ; ) {
+    const before = reader.reached()
+    try {
+      return yield* reader.connection()
+    } catch (thrown) {
+      signal?.throwIfAborted()
+      const error = thrown as Error
+      if (error instanceof GrandlivreError)
+        throw error.code === 'CONNECTION-FAILED' && reader.isResumable?.() ? lost(error) : error
+      attempt = reader.reached() > before ? 1 : attempt + 1
+      if (!isLost(error) || attempt >= requests.attemptsMax) throw lost(error)
+      await requests.pause(error.message, attempt, signal)
+    }
+  }
+}
+
+/** The ledger has another state than the one that is read. */
+export class LedgerChanged extends GrandlivreError {
+  constructor(message: string) {
+    super('LEDGER-CHANGED', message)
+  }
+}
+
+/** Where the runtime, or a proxy on the way, shows no trailers, later streams of movements read blocks first. */
+export const withoutTrailers = new WeakSet<Requests>()
+
+interface LinesOptions {
+  /** @returns what of whole lines is given out */
+  take(lines: Uint8Array, rows: number): Uint8Array | undefined
+  /** Lines that are no rows. */
+  headLines?: number
+  /** Whether the digest of the body was asked for. */
+  isHashed?: boolean
+  /** How much is gathered before lines come out. */
+  gatherBytes?: number
+}
+
+/**
+ * The whole lines of one answer.
+ * @returns whether its trailers prove it; not if they did not come
+ * @throws {unknown} NOT-PROVEN if the trailers are of another body; a loss if the body ends within a line
+ */
+export async function* linesOf(
+  requests: Requests,
+  answer: Answer,
+  { take, headLines = 0, isHashed = true, gatherBytes = 0 }: LinesOptions,
+): AsyncGenerator<Uint8Array, boolean, undefined> {
+  const lines = new WholeLines({ gatherBytes })
+  const hash = isHashed ? createHash('sha256') : undefined
+  let rows = -headLines
+  const taken = (whole: Uint8Array | undefined) => {
+    if (!whole) return undefined
+    const count = countLines(whole)
+    rows += count
+    return take(whole, count)
+  }
+  let given: Uint8Array | undefined
+  try {
+    for await (const chunk of answer.body) {
+      hash?.update(chunk)
+      given = taken(lines.push(chunk))
+      if (given) yield given
+    }
+  } catch (error) {
+    // What came before a cut is not asked for again.
+    given = isLost(error) ? taken(lines.flush()) : undefined
+    if (given) yield given
+    throw error
+  }
+  given = taken(lines.flush())
+  if (given) yield given
+  const { 'x-row-count': rowsSent, 'x-content-sha256': sha256Sent } = answer.trailers()
+  // Whatever they say: where one is missing, beginning again has to prove by blocks.
+  if (hash && (rowsSent === undefined || sha256Sent === undefined)) withoutTrailers.add(requests)
+  const isProven = agreesWithTrailers(answer, rows, hash)
+  if (lines.restBytes > 0) throw cut('The body ended in the middle of a line')
+  return isProven
+}
+
+/**
+ * @param hash of the body, if its digest was asked for
+ * @returns whether the trailers prove the body; not if they did not come
+ * @throws {GrandlivreError} NOT-PROVEN if one is another, or if the rows came without the digest: a count says nothing of
+ *   the bytes, and what removes one trailer may have changed them
+ */
+function agreesWithTrailers(answer: Answer, rows: number, hash: Hash | undefined): boolean {
+  const { 'x-row-count': rowsSent, 'x-content-sha256': sha256Sent } = answer.trailers()
+  const fail = (message: string) =>
+    clientError('NOT-PROVEN', message, { requestId: answer.headers['x-request-id'] })
+  if (rowsSent !== undefined && rowsSent !== String(rows))
+    throw fail(`${rows} rows arrived, and the trailer X-Row-Count says ${rowsSent}`)
+  if (hash && sha256Sent !== undefined && sha256Sent !== hash.digest('hex'))
+    throw fail('What arrived differs from the trailer X-Content-SHA256')
+  if (hash && rowsSent !== undefined && sha256Sent === undefined)
+    throw fail('The trailer X-Row-Count came without X-Content-SHA256, so what arrived cannot be proven')
+  return rowsSent !== undefined
+}
+
+/** The error of a request for what comes after a line. The id of that line may be gone with its entry. */
+export function changedIfRefused(error: unknown, changed: () => LedgerChanged): unknown {
+  const isRefused =
+    error instanceof GrandlivreError &&
+    (error.status === 412 || error.issues.some(({ parameter }) => parameter === 'after'))
+  return isRefused ? changed() : error
+}
+
+/**
+ * Proves lines that came without trailers: asks for what comes after the last one, which has to be nothing. In JSON, where
+ * nothing is `[]`: a body that was ended early on the way may be empty, and is never that.
+ * @param question its query has `after`, the last id that arrived
+ * @param cursor of the state that is read
+ * @throws {unknown} a loss, if more is to come
+ */
+export async function proveEnd(
+  requests: Requests,
+  question: Pick<Request, 'path' | 'query' | 'headers' | 'signal'>,
+  cursor: string | undefined,
+  changed: () => LedgerChanged,
+): Promise<void> {
+  const answer = await sendFor(requests, 'application/json', 'identity', question).catch((error) => {
+    throw changedIfRefused(error, changed)
+  })
+  let text = ''
+  for await (const chunk of answer.body) {
+    text += new TextDecoder().decode(chunk)
+    if (text.length > 2) break
+  }
+  if (answer.headers['x-ledger-cursor'] !== cursor) throw changed()
+  if (text.trim() !== '[]') throw cut('The body ended before the last line')
+}
