@@ -4,10 +4,9 @@ import { type ClientRequest, get } from 'node:http'
 import pg from 'pg'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { seed } from '../packages/sample/src/seed.ts'
-import { createConsoleKey } from '../src/auth/console/keys.ts'
-import { insertThirdParty } from '../src/auth/third-parties.sql.ts'
-import { makeSecret } from '../src/auth/third-parties.ts'
-import { issueToken } from '../src/auth/tokens.ts'
+import { createConsoleKey } from '../src/auth/console-keys.sql.ts'
+import { insertThirdParty, makeSecret } from '../src/auth/third-parties.sql.ts'
+import { issueToken } from '../src/auth/tokens.sql.ts'
 import { ourSettings, withStartupOptions } from '../src/db/pool.ts'
 
 export interface ConsoleParts {

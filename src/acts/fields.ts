@@ -1,7 +1,7 @@
 /** Fields of acts. Their messages follow the name of the field. */
 import { z } from 'zod'
 import { type TokenGroup, tokenGroups } from '../auth/callers.sql.ts'
-import { codePattern } from '../auth/third-parties.ts'
+import { codePattern } from '../auth/third-parties.sql.ts'
 import { isId, readId } from '../db/literal.ts'
 
 /** Metadata of a field: how the command of its act takes it. */

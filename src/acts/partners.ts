@@ -1,8 +1,15 @@
 import type { ClientBase, Pool } from 'pg'
 import { z } from 'zod'
 import { sealingKey } from '../auth/master-key.ts'
-import { findThirdParty, insertThirdParty, type ThirdParty, updateLimits } from '../auth/third-parties.sql.ts'
-import { makeSecret, rotateSecret, setConnection } from '../auth/third-parties.ts'
+import {
+  findThirdParty,
+  insertThirdParty,
+  makeSecret,
+  rotateSecret,
+  setConnection,
+  type ThirdParty,
+  updateLimits,
+} from '../auth/third-parties.sql.ts'
 import { rateBounds } from '../config.ts'
 import { limitsText } from '../lists/partners.ts'
 import { act, existing, Refused, type Secret } from './act.ts'

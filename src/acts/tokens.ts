@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { findFirm, findFolder } from '../auth/tokens.sql.ts'
-import { issueToken, revokeToken } from '../auth/tokens.ts'
+import { findFirm, findFolder, issueToken, revokeToken } from '../auth/tokens.sql.ts'
 import { act, existing, Refused } from './act.ts'
 import { choice, code, end, groups, id } from './fields.ts'
 import { partnerOf } from './partners.ts'

@@ -1,33 +1,5 @@
 /** A row of the audit (docs/operators/audit.md). */
-
-/** How an answer ended: `unchanged` is a 304, `refused` a 4xx, `failed` a 5xx, `cut` never arrived whole. */
-export type Outcome = 'sent' | 'unchanged' | 'cut' | 'refused' | 'failed'
-
-/** A request that was answered, or whose answer was cut off. Ids are decimal digits. */
-export interface AnsweredRequest {
-  /** When its answer ended. */
-  at: Date
-  thirdPartyId: string | null
-  tokenId: string | null
-  /** `GET /api/v1/mad/movements` */
-  act: string
-  schemaId: string | null
-  folderId: string | null
-  requestId: string
-  /** The selection as canonical JSON (`canonicalJson`). No secrets, and nothing of books. */
-  details: string
-  /** Items of the answer, or movements of the file; null if it has none or was cut. */
-  rows: number | null
-  /** Bytes of a streamed body that were sent; null for other answers. */
-  bytes: number | null
-  /** Of the content before compression, hexadecimal; null if it was not computed. */
-  sha256: string | null
-  /** Names the state of the ledger that the answer shows. */
-  cursor: string | null
-  outcome: Outcome
-  /** Code of an error. */
-  code: string | null
-}
+import { createHash } from 'node:crypto'
 
 export type Details = Record<string, string | number | boolean | null>
 
@@ -65,4 +37,20 @@ export interface AuditRow {
   outcome: string
   code: string | null
   hash: string
+}
+
+/** Longer details are kept as their length and SHA-256: a selection may name thousands of entries. */
+const charactersMax = 2_000
+
+/**
+ * JSON with the members of objects in the order of their names and without those that are undefined: equal values have
+ * equal texts, within one process and across versions.
+ */
+export function canonicalJson(value: unknown): string {
+  const text = JSON.stringify(value, (_, member: unknown) => {
+    if (member === null || typeof member !== 'object' || Array.isArray(member)) return member
+    return Object.fromEntries(Object.entries(member).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+  })
+  if (text.length <= charactersMax) return text
+  return JSON.stringify({ characters: text.length, sha256: createHash('sha256').update(text).digest('hex') })
 }

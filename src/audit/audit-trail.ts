@@ -6,13 +6,13 @@
  * count follows when the database is back: nothing is lost silently. A batch whose answer was lost is sent again under
  * the same number, and the database appends it once. Of a batch that it refuses for its content, each row is sent alone.
  */
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { limits } from '../config.ts'
 import type { Log } from '../log.ts'
 import { appendRequests, type Batch } from './audit.sql.ts'
-import type { AnsweredRequest, Outcome } from './audit-row.ts'
+import { canonicalJson } from './audit-row.ts'
 
 /** Rows of one statement. */
 const batchRowsMax = 2_500
@@ -124,7 +124,7 @@ export class AuditTrail {
   #nextBatch(): Batch {
     this.#batches += 1
     const isApart = this.#apart.length > 0
-    const rows = isApart ? this.#apart.splice(0, 1) : this.#rows.splice(0, batchRowsMax).map(columnsOf)
+    const rows: object[] = isApart ? this.#apart.splice(0, 1) : this.#rows.splice(0, batchRowsMax)
     this.#reported = !isApart && this.#rows.length === 0 ? this.#lost : undefined
     if (this.#reported) {
       rows.push(columnsOfLost(this.#reported))
@@ -154,26 +154,12 @@ function isRefusedForItsContent(error: unknown): boolean {
   return error instanceof Error && 'code' in error && /^2[23]...$/.test(String(error.code))
 }
 
-function columnsOf(request: AnsweredRequest): object {
-  const { thirdPartyId, tokenId, schemaId, folderId, requestId, ...row } = request
-  return {
-    ...row,
-    third_party_id: thirdPartyId,
-    token_id: tokenId,
-    schema_id: schemaId,
-    folder_id: folderId,
-    request_id: requestId,
-  }
-}
-
 function columnsOfLost({ rows, from, to }: Lost): object {
   const details = canonicalJson({ rows, from: from.toISOString(), to: to.toISOString() })
   return { at: to, act: 'audit lost', details, outcome: 'failed' }
 }
 
-/** What is noted of a request while it is answered, and the row that it becomes. Pure. */
-
-/** Only requests with these facts get a row. Ids are decimal digits. */
+/** What is noted of a request while it is answered. Only requests with these facts get a row. Ids are decimal digits. */
 export interface AnswerFacts {
   thirdPartyId: string | null
   tokenId: string | null
@@ -203,47 +189,40 @@ interface AnswerEnd {
   code: string | undefined
 }
 
-export function answeredRequest(facts: AnswerFacts, end: AnswerEnd): AnsweredRequest {
+export type AnsweredRequest = ReturnType<typeof answeredRequest>
+
+/** The row of a request that was answered, or whose answer was cut off, by the names of the columns. Pure. */
+export function answeredRequest(facts: AnswerFacts, end: AnswerEnd) {
   const outcome = outcomeOf(end)
   // What the export counted is no evidence of what arrived.
   const { rows, sha256 } = outcome === 'sent' ? facts : {}
   return {
+    /** When its answer ended. */
     at: end.at,
-    thirdPartyId: facts.thirdPartyId,
-    tokenId: facts.tokenId,
+    third_party_id: facts.thirdPartyId,
+    token_id: facts.tokenId,
     act: `${end.method} ${facts.route}`,
-    schemaId: facts.schemaId,
-    folderId: end.folderId ?? null,
-    requestId: end.requestId,
+    schema_id: facts.schemaId,
+    folder_id: end.folderId,
+    request_id: end.requestId,
     details: canonicalJson(facts.selection),
-    rows: rows ?? null,
-    bytes: facts.bytes ?? null,
-    sha256: sha256 ?? null,
-    cursor: facts.cursor ?? null,
+    /** Items of the answer, or movements of the file. */
+    rows,
+    /** Bytes of a streamed body that were sent. */
+    bytes: facts.bytes,
+    /** Of the content before compression, hexadecimal. */
+    sha256,
+    /** Names the state of the ledger that the answer shows. */
+    cursor: facts.cursor,
     outcome,
-    code: end.code ?? null,
+    code: end.code,
   }
 }
 
-function outcomeOf({ status, isWhole }: AnswerEnd): Outcome {
+/** `unchanged` is a 304, `refused` a 4xx, `failed` a 5xx, `cut` never arrived whole. */
+function outcomeOf({ status, isWhole }: AnswerEnd): 'sent' | 'unchanged' | 'cut' | 'refused' | 'failed' {
   if (status === undefined || !isWhole) return 'cut'
   if (status === 304) return 'unchanged'
   if (status < 400) return 'sent'
   return status < 500 ? 'refused' : 'failed'
-}
-
-/** Longer details are kept as their length and SHA-256: a selection may name thousands of entries. */
-const charactersMax = 2_000
-
-/**
- * JSON with the members of objects in the order of their names and without those that are undefined: equal values have
- * equal texts, within one process and across versions.
- */
-export function canonicalJson(value: unknown): string {
-  const text = JSON.stringify(value, (_, member: unknown) => {
-    if (member === null || typeof member !== 'object' || Array.isArray(member)) return member
-    return Object.fromEntries(Object.entries(member).toSorted(([one], [other]) => (one < other ? -1 : 1)))
-  })
-  if (text.length <= charactersMax) return text
-  return JSON.stringify({ characters: text.length, sha256: createHash('sha256').update(text).digest('hex') })
 }

@@ -1,7 +1,8 @@
 import type { ClientBase, Pool, QueryConfig } from 'pg'
 import { limits } from '../config.ts'
 import { readByCursor } from '../db/cursor.ts'
-import type { AuditRow } from './audit-row.ts'
+import { type Connection, queryRow, queryRows, queryValue } from '../db/statement.ts'
+import { type AuditRow, canonicalJson, type StaffAct } from './audit-row.ts'
 
 /** A place in the chain: the number of a row, and its hash, hexadecimal. */
 export interface Link {
@@ -40,29 +41,22 @@ export interface AuditSelection {
 }
 
 /** The newest rows of a selection, the newest first. As the owner. */
-export async function listAudit(
-  client: ClientBase | Pool,
-  { folderId, thirdPartyId, from, to, most }: AuditSelection,
-): Promise<ListedAuditRow[]> {
-  const { rows } = await client.query<ListedAuditRow>(
+export function listAudit(client: Connection, { folderId, thirdPartyId, from, to, most }: AuditSelection) {
+  return queryRows<ListedAuditRow>(
+    client,
     `select ${columns}, (select t.code from grandlivre.third_parties t where t.id = third_party_id) as "partnerCode"
      from grandlivre.audit_rows
      where ($1::bigint is null or folder_id = $1) and ($2::bigint is null or third_party_id = $2)
        and ($3::timestamptz is null or at >= $3) and ($4::timestamptz is null or at < $4)
      order by audit_rows.number desc limit $5`,
-    [folderId ?? null, thirdPartyId ?? null, from ?? null, to ?? null, most],
+    [folderId, thirdPartyId, from, to, most],
   )
-  return rows
 }
 
 /** All rows in their order, by a cursor. As the owner, in a transaction. */
 export function readAudit(client: ClientBase): AsyncGenerator<AuditRow[]> {
-  return readByCursor<AuditRow>(
-    client,
-    `select ${columns} from grandlivre.audit_rows order by audit_rows.number`,
-    [],
-    1000,
-  )
+  const text = `select ${columns} from grandlivre.audit_rows order by audit_rows.number`
+  return readByCursor<AuditRow>(client, text, [], 1000)
 }
 
 /** The first statement of a transaction: all others see the database as it is now. */
@@ -71,27 +65,22 @@ export async function readOneState(client: ClientBase): Promise<void> {
 }
 
 /** As the owner. */
-export async function readHead(client: ClientBase): Promise<Head | undefined> {
-  const { rows } = await client.query<Head>(
-    `select count::text, encode(hash, 'hex') as hash, epoch::text from grandlivre.audit_head`,
-  )
-  return rows[0]
+export function readHead(client: ClientBase) {
+  const text = `select count::text, encode(hash, 'hex') as hash, epoch::text from grandlivre.audit_head`
+  return queryRow<Head>(client, text)
 }
 
 /** As the owner. */
-export async function countAudit(client: ClientBase): Promise<number> {
-  const { rows } = await client.query<{ count: number }>(
-    'select count(*)::float8 as count from grandlivre.audit_rows',
-  )
-  return rows[0]!.count
+export function countAudit(client: ClientBase) {
+  return queryValue<number>(client, 'select count(*)::float8 from grandlivre.audit_rows')
 }
 
 /** As the owner. */
-export async function readStart(client: ClientBase): Promise<Start | undefined> {
-  const { rows } = await client.query<Start>(
+export function readStart(client: ClientBase) {
+  return queryRow<Start>(
+    client,
     `select count::text, encode(hash, 'hex') as hash, extract(epoch from at)::text as at, signature from grandlivre.audit_start`,
   )
-  return rows[0]
 }
 
 /** One batch of a process, as JSON. */
@@ -114,13 +103,32 @@ export async function appendRequests(database: Pool, { sender, number, rows }: B
   } as QueryConfig)
 }
 
+/**
+ * Records an act in its own transaction, as the owner. It must be the last statement: other acts and the requests of all
+ * processes wait from here to the commit. So what is deferred to the commit runs before.
+ */
+export async function recordStaffAct(client: ClientBase, given: StaffAct): Promise<void> {
+  const { staff, act, thirdPartyId, tokenId, schemaId, folderId, details = {} } = given
+  const row = {
+    act,
+    third_party_id: thirdPartyId,
+    token_id: tokenId,
+    schema_id: schemaId,
+    folder_id: folderId,
+    details: canonicalJson(details),
+    outcome: 'done',
+  }
+  await client.query('set constraints all immediate')
+  await client.query(`select grandlivre.append_audit($1, $2 || ' as ' || session_user)`, [
+    JSON.stringify([row]),
+    staff,
+  ])
+}
+
 /** The last of the oldest rows, `most` at most, that are all older than `months`. As the service role. */
-export async function readExpired(database: Pool, months: number, most: number): Promise<Link | undefined> {
-  const { rows } = await database.query<Link>(
-    `select count::text, encode(hash, 'hex') as hash from grandlivre.expired_audit($1, $2)`,
-    [months, most],
-  )
-  return rows[0]
+export function readExpired(database: Pool, months: number, most: number) {
+  const text = `select count::text, encode(hash, 'hex') as hash from grandlivre.expired_audit($1, $2)`
+  return queryRow<Link>(database, text, [months, most])
 }
 
 /** As the owner. */
@@ -130,16 +138,9 @@ export async function updateStartSignature(client: ClientBase, signature: Buffer
 
 /**
  * Deletes the rows up to one, and writes the signed start of the rest. Returns their number. As the service role.
- * @param start with the last row, as `readExpired` gives it
+ * @param last as `readExpired` gives it
  */
-export async function forgetAudit(
-  client: ClientBase,
-  start: { last: Link; at: Date; signature: Buffer; months: number },
-) {
-  const { last, at, signature, months } = start
-  const { rows } = await client.query<{ forgotten: number }>(
-    'select grandlivre.forget_audit($1, $2, $3, $4)::integer as forgotten',
-    [last.count, at, signature, months],
-  )
-  return rows[0]!.forgotten
+export function forgetAudit(client: ClientBase, last: Link, at: Date, signature: Buffer, months: number) {
+  const text = 'select grandlivre.forget_audit($1, $2, $3, $4)::integer'
+  return queryValue<number>(client, text, [last.count, at, signature, months])
 }

@@ -3,12 +3,11 @@
  * number follows the one before, and every hash is that of the row and the hash before. A number jumps only where a row
  * `epoch` says so, and only as far as the database does at that time.
  */
+import { createHash } from 'node:crypto'
 import type { ClientBase } from 'pg'
 import { countAudit, type Head, type Link, readAudit, readHead, readStart, type Start } from './audit.sql.ts'
 import type { AuditRow } from './audit-row.ts'
-import { type EpochRow, epochAct, epochRowOf, jumpsFarEnough } from './epoch-row.ts'
-import { hashOfRow, noHash } from './row-hash.ts'
-import { isSigned } from './start-signature.ts'
+import { isSigned } from './retention.ts'
 
 export interface Verification {
   head: Head
@@ -23,19 +22,20 @@ export interface Verification {
   problem: string | undefined
 }
 
-interface VerifyOptions {
-  /** 32 bytes each. */
-  masterKeys: readonly Buffer[]
-  /** A head that was noted earlier. */
-  anchor?: Link | undefined
-  onProgress?: (checked: number, all: number) => void
-}
-
-/** @param client as the owner, in a transaction that sees one state of the database */
+/**
+ * @param client as the owner, in a transaction that sees one state of the database
+ * @param asked.masterKeys 32 bytes each
+ * @param asked.anchor a head that was noted earlier
+ */
 export async function verifyAudit(
   client: ClientBase,
-  { masterKeys, anchor, onProgress }: VerifyOptions,
+  asked: {
+    masterKeys: readonly Buffer[]
+    anchor?: Link | undefined
+    onProgress?: (checked: number, all: number) => void
+  },
 ): Promise<Verification> {
+  const { masterKeys, anchor, onProgress } = asked
   const start = await readStart(client)
   const head = await readHead(client)
   if (!start || !head)
@@ -123,4 +123,48 @@ function endProblem(last: Link, head: Head, before: EpochRow | undefined): strin
   return Number(last.count) < Number(head.count)
     ? `Row ${Number(last.count) + 1} is missing: the audit should end at row ${head.count}`
     : `Row ${Number(head.count) + 1} was added without the lock: the head ends at row ${head.count}`
+}
+
+/** The hash before the first row, hexadecimal. */
+const noHash = '0'.repeat(64)
+
+/**
+ * The hash of a row, hexadecimal: SHA-256 of a JSON array of strings and nulls, the columns in the order in which `readAudit`
+ * gives them. The database computes the same (audit_hash); they share no code, so that each checks the other.
+ */
+function hashOfRow(previous: string, { hash: _, ...columns }: AuditRow): string {
+  const hashed = JSON.stringify([previous, ...Object.values(columns)])
+  return createHash('sha256').update(hashed).digest('hex')
+}
+
+/**
+ * The act of the first row after a server took the place of another. Its number jumps far beyond all that the other one
+ * may have given to rows that are lost. The database writes it (append_audit).
+ */
+export const epochAct = 'epoch'
+
+/** What the row says. Decimal digits. */
+export interface EpochRow {
+  /** Seconds since 1970 with six decimals. */
+  at: string
+  /** Its own. */
+  number: string
+  /** Number of the row before it. */
+  last: string
+  former: string
+  epoch: string
+}
+
+/** Undefined if it is another row, or none that the database has written. */
+export function epochRowOf({ act, at, number, details }: AuditRow): EpochRow | undefined {
+  const form = /^\{"epoch":(\d{1,9}),"former":(\d{1,9}),"last":(\d{1,16})\}$/
+  const [, epoch, former, last] = act === epochAct ? (form.exec(details) ?? []) : []
+  return epoch && former && last ? { at, number, last, former, epoch } : undefined
+}
+
+/** Whether the number is one that `beyond_lost` (functions/epoch.sql) gives at that time after that row. */
+function jumpsFarEnough({ at, number, last }: EpochRow): boolean {
+  const seconds = Math.floor(Number(at) - Date.UTC(2026, 0) / 1_000)
+  const least = Math.max(Number(last) + 4_000_000_000, 2_000_000 * seconds)
+  return Number(number) >= least && Number(number) < least + 2 ** 40
 }

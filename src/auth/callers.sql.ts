@@ -2,25 +2,22 @@ import type { ClientBase, Pool } from 'pg'
 import { idLiteral, utc } from '../db/literal.ts'
 import { lookUp } from '../db/look-up.ts'
 import { askInTenant } from '../db/pool.ts'
+import { queryRow, queryValue } from '../db/statement.ts'
 import type { Level } from './secrets.ts'
-
-/** Facts about a caller that sent a known partner secret. */
-export interface CallerFacts {
-  thirdPartyId: string
-  kind: 'partner' | 'customer'
-  /** Null while the third party is connected. */
-  disconnectedReason: string | null
-  underMaintenance: boolean
-  /** Null if the token is unknown, revoked, expired, or belongs to another third party. */
-  token: TokenFacts | null
-}
+import type { Kind } from './third-parties.sql.ts'
 
 /** What routes belong to, and what a token may be issued for alone. */
 export const tokenGroups = ['movements', 'exports', 'webhooks', 'resources', 'employees'] as const
 export type TokenGroup = (typeof tokenGroups)[number]
 
-export interface TokenFacts {
-  id: string
+/** A caller whose token and secret belong together. Ids are decimal digits. */
+export interface KnownCaller {
+  thirdPartyId: string
+  kind: Kind
+  /** Null while the third party is connected. */
+  disconnectedReason: string | null
+  underMaintenance: boolean
+  tokenId: string
   schemaId: string
   level: Level
   firmId: string
@@ -29,6 +26,17 @@ export interface TokenFacts {
   /** Null: all. */
   groups: readonly TokenGroup[] | null
 }
+
+/**
+ * Facts about a caller that sent a known partner secret. `tokenId` is null if the token is unknown, revoked, expired, or
+ * belongs to another third party.
+ */
+export type CallerFacts = KnownCaller | { tokenId: null }
+
+/** Of a row `e` of the SQL functions `admit` and `caller_facts`. */
+const callerColumns = `e.third_party_id as "thirdPartyId", e.kind, e.disconnected_reason as "disconnectedReason",
+  e.under_maintenance as "underMaintenance", e.token_id as "tokenId", e.schema_id as "schemaId", e.level,
+  e.firm_id as "firmId", e.folder_id as "folderId", e.groups`
 
 /** The rate-limit window of a token, on the database's clock. */
 export interface RateWindow {
@@ -53,7 +61,7 @@ export interface RateWindow {
  * @param secretHash SHA-256, 32 bytes
  * @param tokenHash SHA-256, 32 bytes
  * @param rate limits of partners that have none of their own
- * @returns the caller and its window, which is undefined if the token is unknown; undefined if no third party has this
+ * @returns the caller and its window, which counts nothing if the token is unknown; undefined if no third party has this
  *   secret
  */
 export async function authenticateCaller(
@@ -64,60 +72,40 @@ export async function authenticateCaller(
 ) {
   const admit = lookUp({
     name: 'admit',
-    text: `select e.*, e.window_started_at::text as started_at, coalesce(p.requests, $4) as most, p.concurrent,
-                  ceil(extract(epoch from e.window_started_at) * 1000 + length)::float8 as reset_at,
-                  ceil(extract(epoch from e.window_started_at - now()) * 1000 + length)::float8 as reset_in_ms
+    text: `select ${callerColumns}, e.requests, e.window_started_at::text as "startedAt", coalesce(p.requests, $4) as most,
+                  p.concurrent, ceil(extract(epoch from e.window_started_at) * 1000 + length)::float8 as "resetAt",
+                  ceil(extract(epoch from e.window_started_at - now()) * 1000 + length)::float8 as "resetInMs"
            from grandlivre.admit($1, $2, $3) e left join grandlivre.partner_limits p on p.third_party_id = e.third_party_id
              cross join lateral (select coalesce(p.window_ms, $3) as length) own`,
     values: [secretHash, tokenHash, rate.windowMs, rate.requests],
   })
-  const [row] = (await database.query(admit)).rows
+  const row = await queryRow<CallerFacts & RateWindow>(database, admit)
   if (!row) return undefined
-  const window: RateWindow = {
-    requests: row.requests,
-    most: row.most,
-    concurrent: row.concurrent,
-    startedAt: row.started_at,
-    resetAt: row.reset_at,
-    resetInMs: row.reset_in_ms,
-  }
-  return { caller: callerFacts(row), window: row.token_id === null ? undefined : window }
+  const { requests, most, concurrent, startedAt, resetAt, resetInMs, ...caller } = row
+  return { caller, window: { requests, most, concurrent, startedAt, resetAt, resetInMs } }
 }
 
 /**
  * Takes one request back from the rate of a token.
- * @returns those that the window counts then; undefined if it is over
+ * @returns the requests that the window counts then; null if it is over
  */
-export async function uncountRequest(
-  database: Pool,
-  schemaId: string,
-  tokenId: string,
-  startedAt: string,
-): Promise<number | undefined> {
-  const text = 'select uncount_request($1, $2, $3) as requests'
+export function uncountRequest(database: Pool, { schemaId, tokenId }: KnownToken, startedAt: string) {
+  const text = 'select uncount_request($1, $2, $3)'
   const values = [schemaId, tokenId, startedAt]
-  const { rows } = await database.query(lookUp({ name: 'uncount request', text, values }))
-  return rows[0].requests ?? undefined
+  return queryValue<number | null>(database, lookUp({ name: 'uncount request', text, values }))
 }
 
+type KnownToken = Pick<KnownCaller, 'schemaId' | 'tokenId'>
+
 /** As `authenticateCaller`, but counts and activates nothing. */
-export async function findCaller(
-  database: Pool | ClientBase,
-  secretHash: Buffer,
-  tokenHash: Buffer,
-): Promise<CallerFacts | undefined> {
-  const text = 'select * from grandlivre.caller_facts($1, $2)'
-  const { rows } = await database.query(
-    lookUp({ name: 'caller facts', text, values: [secretHash, tokenHash] }),
-  )
-  return rows[0] && callerFacts(rows[0])
+export function findCaller(database: Pool | ClientBase, secretHash: Buffer, tokenHash: Buffer) {
+  const text = `select ${callerColumns} from grandlivre.caller_facts($1, $2) e`
+  const values = [secretHash, tokenHash]
+  return queryRow<CallerFacts>(database, lookUp({ name: 'caller facts', text, values }))
 }
 
 /** When a token ends, ISO 8601, UTC. Null: never. */
-export async function endOfToken(
-  database: Pool,
-  { schemaId, tokenId }: { schemaId: string; tokenId: string },
-): Promise<string | null> {
+export async function endOfToken(database: Pool, { schemaId, tokenId }: KnownToken): Promise<string | null> {
   const [row] = await askInTenant<{ ends: string | null }>(
     database,
     schemaId,
@@ -126,62 +114,22 @@ export async function endOfToken(
   return row?.ends ?? null
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a row, whose columns the two statements above name alike
-function callerFacts(row: any): CallerFacts {
-  const token: TokenFacts = {
-    id: row.token_id,
-    schemaId: row.schema_id,
-    level: row.level,
-    firmId: row.firm_id,
-    folderId: row.folder_id,
-    groups: row.groups,
-  }
-  return {
-    thirdPartyId: row.third_party_id,
-    kind: row.kind,
-    disconnectedReason: row.disconnected_reason,
-    underMaintenance: row.under_maintenance,
-    token: row.token_id === null ? null : token,
-  }
+/** @param folderId decimal digits, within bigint */
+export async function isFolderOfFirm(
+  database: Pool,
+  { schemaId, firmId }: Pick<KnownCaller, 'schemaId' | 'firmId'>,
+  folderId: string,
+): Promise<boolean> {
+  const [schema, folder, firm] = [schemaId, folderId, firmId].map(idLiteral)
+  const text = `select from folders where schema_id = ${schema} and id = ${folder} and firm_id = ${firm}`
+  return (await askInTenant(database, schemaId, text)).length === 1
 }
 
-/**
- * Request slots: advisory locks of one session, by names unique in the database. `grandlivre place` is part of the
- * lock's key and must stay: processes of two versions that share a database during an upgrade count together.
- *
- * The two statements of every request are named, so that PostgreSQL keeps their plans: 0.05 ms of the database instead
- * of 0.11.
- */
-
-/**
- * Locks the first slot that no other session holds. PostgreSQL would grant the session's own locks again, so `names`
- * must not include them. The lock is the only condition: rows are tried in order, and the first success ends the
- * statement.
- */
-export async function lockOneSlot(client: ClientBase, names: string[]): Promise<string | undefined> {
-  const { rows } = await client.query<{ name: string }>({
-    name: 'lock slot',
-    text: `select name from unnest($1::text[]) as name
-           where pg_try_advisory_lock(hashtextextended('grandlivre place ' || name, 0)) limit 1`,
-    values: [names],
-  })
-  return rows[0]?.name
+/** Sets maintenance mode: from then on every process answers authenticated requests with 503. */
+export async function setMaintenance(client: ClientBase, underMaintenance: boolean): Promise<void> {
+  await client.query('update grandlivre.service_state set under_maintenance = $1', [underMaintenance])
 }
 
-/** Locks all of these slots that no other session holds. */
-export async function lockSlots(client: ClientBase, names: string[]): Promise<string[]> {
-  const { rows } = await client.query<{ name: string }>(
-    `select name from unnest($1::text[]) as name
-     where pg_try_advisory_lock(hashtextextended('grandlivre place ' || name, 0))`,
-    [names],
-  )
-  return rows.map(({ name }) => name)
-}
-
-export async function unlockSlot(client: ClientBase, name: string): Promise<void> {
-  await client.query({
-    name: 'unlock slot',
-    text: `select pg_advisory_unlock(hashtextextended('grandlivre place ' || $1, 0))`,
-    values: [name],
-  })
+export function isUnderMaintenance(client: ClientBase): Promise<boolean> {
+  return queryValue(client, 'select under_maintenance from grandlivre.service_state')
 }

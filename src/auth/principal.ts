@@ -2,27 +2,19 @@
  * Decides who is calling and for which folder, from headers and database facts, in the order of
  * docs/spec/interface.md#authentication. Each check has its own error code, so that a partner knows what to fix.
  */
-import { strict as assert } from 'node:assert'
 import { isId, readId } from '../db/literal.ts'
 import { AppError } from '../errors.ts'
-import type { CallerFacts, TokenFacts, TokenGroup } from './callers.sql.ts'
+import type { CallerFacts, KnownCaller, TokenGroup } from './callers.sql.ts'
 import type { Level } from './secrets.ts'
 
-/** An authenticated caller: its token and secret belong together. Ids are decimal digits. */
-export interface Principal extends Pick<CallerFacts, 'thirdPartyId' | 'kind'>, Omit<TokenFacts, 'id'> {
-  tokenId: string
-}
-
-export interface Credentials {
-  token: string
-  secret: string
-}
+/** An authenticated caller, which may use the service now. */
+export type Principal = Omit<KnownCaller, 'disconnectedReason' | 'underMaintenance'>
 
 /**
  * Checks 1 and 2: both headers are present.
  * @throws {AppError} ERR-INVALID-AUTH-HEADER, ERR-SECRET-HEADER-NOT-SET
  */
-export function readCredentials(authorization: string | undefined, secret: string | undefined): Credentials {
+export function readCredentials(authorization: string | undefined, secret: string | undefined) {
   const token = /^Bearer +([\w.~+/-]+=*) *$/i.exec(authorization ?? '')?.[1]
   if (token === undefined) throw new AppError('ERR-INVALID-AUTH-HEADER')
   if (!secret?.trim()) throw new AppError('ERR-SECRET-HEADER-NOT-SET')
@@ -31,15 +23,12 @@ export function readCredentials(authorization: string | undefined, secret: strin
 
 /**
  * Checks 3 and 4: the secret belongs to a third party, and the token to the same one.
- * @returns the caller, whose token is known
  * @throws {AppError} ERR-INVALID-SECRET, ERR-API-TOKEN-NOT-FOUND, ERR-FIRM-TOKEN-NOT-FOUND
  */
-export function knownCaller(credentials: Credentials, caller: CallerFacts | undefined): CallerFacts {
+export function knownCaller({ token }: { token: string }, caller: CallerFacts | undefined): KnownCaller {
   if (!caller) throw new AppError('ERR-INVALID-SECRET')
-  if (caller.token) return caller
-  throw new AppError(
-    credentials.token.startsWith('glv_firm_') ? 'ERR-FIRM-TOKEN-NOT-FOUND' : 'ERR-API-TOKEN-NOT-FOUND',
-  )
+  if (caller.tokenId !== null) return caller
+  throw new AppError(token.startsWith('glv_firm_') ? 'ERR-FIRM-TOKEN-NOT-FOUND' : 'ERR-API-TOKEN-NOT-FOUND')
 }
 
 /** Whether answers to this caller have the personal data of employees. */
@@ -78,19 +67,16 @@ export function refusalOf(
  * Checks 5 to 8: this caller may use this route now.
  * @throws {AppError} ERR-THIRD-PARTY-DISCONNECTED, ERR-FORBIDDEN-ROUTE, ERR-FORBIDDEN-ACCESS, ERR-API-UNDER-MAINTENANCE
  */
-export function authorize(caller: CallerFacts, routeAccess: RouteAccess): Principal {
-  const { token, kind } = caller
-  assert(token, 'authorize needs a known token')
-  if (caller.disconnectedReason !== null)
+export function authorize(caller: KnownCaller, routeAccess: RouteAccess): Principal {
+  const { disconnectedReason, underMaintenance, ...principal } = caller
+  if (disconnectedReason !== null)
     throw new AppError('ERR-THIRD-PARTY-DISCONNECTED', {
-      message: `The third party was disconnected: ${caller.disconnectedReason}`,
+      message: `The third party was disconnected: ${disconnectedReason}`,
     })
-  const { id: tokenId, ...opened } = token
-  const refusal = refusalOf({ ...opened, kind }, routeAccess)
+  const refusal = refusalOf(principal, routeAccess)
   if (refusal) throw refusal
-  if (caller.underMaintenance)
-    throw new AppError('ERR-API-UNDER-MAINTENANCE', { headers: { 'Retry-After': '60' } })
-  return { thirdPartyId: caller.thirdPartyId, kind, tokenId, ...opened }
+  if (underMaintenance) throw new AppError('ERR-API-UNDER-MAINTENANCE', { headers: { 'Retry-After': '60' } })
+  return principal
 }
 
 /** How a request names its folder. Ids are decimal digits without leading zeros. */

@@ -14,9 +14,9 @@ import type pg from 'pg'
 import { connectSafely } from '../db/check-connection.ts'
 import { unavailable } from '../db/outage.ts'
 import { singleConnection } from '../db/pool.ts'
+import { tryLocks, unlock } from '../db/statement.ts'
 import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
-import { lockOneSlot, lockSlots, unlockSlot } from './callers.sql.ts'
 
 /** A server that ends a session notifies the client first and releases the locks a moment later. */
 const retryMs = 250
@@ -26,7 +26,7 @@ export class RequestSlots {
   readonly #limit: number
   readonly #log: Log
   #client: pg.Client | undefined
-  /** Names (route, folder, number) of the slots that this process holds. */
+  /** Keys (route, folder, number) of the slots that this process holds. */
   readonly #held = new Set<string>()
   /** Those whose lock was lost with the connection and is not ours again yet. */
   readonly #missing = new Set<string>()
@@ -132,10 +132,11 @@ export class RequestSlots {
   }
 
   async #lockFreeSlot(name: string, limit: number): Promise<string | undefined> {
-    const slots = Array.from({ length: limit }, (_, number) => `${name} ${number}`)
+    // `place` must stay: processes of two versions that share a database during an upgrade count together.
+    const slots = Array.from({ length: limit }, (_, number) => `grandlivre place ${name} ${number}`)
     const free = slots.filter((slot) => !this.#held.has(slot))
     if (free.length === 0) return undefined
-    const slot = await this.#ask((client) => lockOneSlot(client, free))
+    const [slot] = await this.#ask((client) => tryLocks(client, free, 1))
     if (slot !== undefined) this.#held.add(slot)
     return slot
   }
@@ -145,7 +146,7 @@ export class RequestSlots {
     // If the connection was lost, its lock is gone already.
     if (this.#missing.delete(slot) || !this.#client) return
     try {
-      await this.#ask((client) => unlockSlot(client, slot))
+      await this.#ask((client) => unlock(client, [slot]))
     } catch {
       // The connection was lost just now, which released the lock and was logged.
     }
@@ -186,7 +187,7 @@ export class RequestSlots {
   async #regain(): Promise<void> {
     if (this.#missing.size === 0 || this.#closed) return
     try {
-      const regained = await this.#ask((client) => lockSlots(client, [...this.#missing]))
+      const regained = await this.#ask((client) => tryLocks(client, [...this.#missing]))
       for (const slot of regained) this.#missing.delete(slot)
       if (regained.length > 0)
         this.#log('requestSlots.regained', { slots: regained.length, missing: this.#missing.size })

@@ -1,22 +1,39 @@
-/** Third parties: the statements of the staff commands, which run as the owner of the tables. */
-import type { ClientBase, Pool } from 'pg'
+/**
+ * Third parties, as the owner of the tables, and changes to them by staff, with their events. A third party belongs to no
+ * schema, so every schema in which it holds a token gets the event. (Its registration is published with its first token
+ * there, see tokens.sql.ts.)
+ */
+import type { ClientBase } from 'pg'
 import { utc } from '../db/literal.ts'
+import { type Connection, queryRow, queryRows, queryValue } from '../db/statement.ts'
+import { publish } from '../events/publish.ts'
+import { encrypt, makeToken, sha256 } from './secrets.ts'
 
 export type Kind = 'partner' | 'customer'
 
-export interface StoredSecret {
+/** Codes of third parties. With the flag of patterns in forms, which need the last - escaped. */
+export const codePattern = /^[A-Z0-9][A-Z0-9_\-]{0,31}$/v
+
+interface StoredSecret {
   /** SHA-256, for lookups. */
   hash: Buffer
   /** AES-256-GCM with the master key, for webhook signatures. */
   encrypted: Buffer
 }
 
+/** A new secret, and what is stored of it. @param masterKey 32 bytes */
+export function makeSecret(masterKey: Buffer): { plain: string; secret: StoredSecret } {
+  const plain = makeToken('secret')
+  return { plain, secret: { hash: sha256(plain), encrypted: encrypt(plain, masterKey) } }
+}
+
 /** @returns id; undefined if the code is already in use */
-export async function insertThirdParty(
+export function insertThirdParty(
   client: ClientBase,
-  thirdParty: { code: string; name: string; kind: Kind; secret: StoredSecret },
-): Promise<string | undefined> {
-  const { rows } = await client.query<{ id: string }>(
+  { code, name, kind, secret }: { code: string; name: string; kind: Kind; secret: StoredSecret },
+) {
+  return queryValue<string | undefined>(
+    client,
     `with made as (
        insert into grandlivre.third_parties (id, code, name, kind)
        values (grandlivre.draw('grandlivre.ids'), $1, $2, $3)
@@ -25,59 +42,75 @@ export async function insertThirdParty(
      )
      insert into grandlivre.third_party_secrets (third_party_id, secret_hash, secret_encrypted)
      select id, $4, $5 from made
-     returning third_party_id as id`,
-    [thirdParty.code, thirdParty.name, thirdParty.kind, thirdParty.secret.hash, thirdParty.secret.encrypted],
+     returning third_party_id`,
+    [code, name, kind, secret.hash, secret.encrypted],
   )
-  return rows[0]?.id
 }
 
 /**
- * Retires the accepted secrets after at most `keepSeconds` and deletes those that are no longer accepted.
- * @param keepSeconds 0 retires them at once
+ * Replaces the secret that signs. Calls may use the old and the new one until the old one is retired.
+ * @param keepSeconds how long the old one is accepted; 0: not at all
+ * @returns false if no third party has this code
  */
-export async function retireSecrets(client: ClientBase, thirdPartyId: string, keepSeconds: number) {
+export async function rotateSecret(
+  client: ClientBase,
+  code: string,
+  secret: StoredSecret,
+  keepSeconds: number,
+): Promise<boolean> {
+  const id = await lockThirdParty(client, code)
+  if (id === undefined) return false
   await client.query(
-    `delete from grandlivre.third_party_secrets where third_party_id = $1 and retired_at <= clock_timestamp()`,
-    [thirdPartyId],
+    'delete from grandlivre.third_party_secrets where third_party_id = $1 and retired_at <= clock_timestamp()',
+    [id],
   )
   await client.query(
     `update grandlivre.third_party_secrets
      set retired_at = least(retired_at, clock_timestamp() + make_interval(secs => $2))
      where third_party_id = $1`,
-    [thirdPartyId, keepSeconds],
+    [id, keepSeconds],
   )
-}
-
-/** Stores the secret that is accepted and signs from now on. The previous one must have been retired. */
-export async function insertSecret(client: ClientBase, thirdPartyId: string, secret: StoredSecret) {
   await client.query(
     `insert into grandlivre.third_party_secrets (third_party_id, secret_hash, secret_encrypted) values ($1, $2, $3)`,
-    [thirdPartyId, secret.hash, secret.encrypted],
+    [id, secret.hash, secret.encrypted],
   )
+  await publishChange(client, id, 'UPDATE', code)
+  return true
 }
 
-/** Locks the third party until the transaction ends. Undefined if none has this code. */
-export async function lockThirdParty(client: ClientBase, code: string) {
-  const { rows } = await client.query<{ id: string; code: string }>(
-    'select id, code from grandlivre.third_parties where code = $1 for no key update',
-    [code],
-  )
-  return rows[0]
+/** Locks the third party until the transaction ends. @returns its id; undefined if none has this code */
+export function lockThirdParty(client: ClientBase, code: string) {
+  const text = 'select id from grandlivre.third_parties where code = $1 for no key update'
+  return queryValue<string | undefined>(client, text, [code])
 }
 
 /**
  * @param reason of disconnecting it; null connects it again
- * @returns undefined if no third party has this code, or it is in that state already
+ * @returns false if no third party has this code, or it is in that state already
  */
-export async function updateConnection(client: ClientBase, code: string, reason: string | null) {
-  const { rows } = await client.query<{ id: string; code: string }>(
+export async function setConnection(client: ClientBase, code: string, reason: string | null) {
+  const id = await queryValue<string | undefined>(
+    client,
     `update grandlivre.third_parties
      set disconnected_at = case when $2::text is null then null else now() end, disconnected_reason = $2
      where code = $1 and (disconnected_at is null) = ($2::text is not null)
-     returning id, code`,
+     returning id`,
     [code, reason],
   )
-  return rows[0]
+  if (id !== undefined) await publishChange(client, id, reason === null ? 'UPDATE' : 'DELETE', code)
+  return id !== undefined
+}
+
+/** In every schema in which the third party holds an active token, in ascending order. */
+async function publishChange(client: ClientBase, id: string, operation: 'UPDATE' | 'DELETE', code: string) {
+  const schemas = await queryRows<{ id: string }>(
+    client,
+    `select distinct schema_id as id from grandlivre.tokens
+     where third_party_id = $1 and revoked_at is null and expires_at > now() order by 1`,
+    [id],
+  )
+  for (const schema of schemas)
+    await publish(client, schema.id, [{ name: 'thirdParty', operation, data: { code } }])
 }
 
 /** What a partner has in place of the settings RATE_LIMIT_*; null: as the setting. */
@@ -88,12 +121,9 @@ export interface PartnerLimits {
 }
 
 /** Sets those limits that are given, of a third party that exists. @returns all of them */
-export async function updateLimits(
-  client: ClientBase,
-  code: string,
-  given: Partial<PartnerLimits>,
-): Promise<PartnerLimits> {
-  const { rows } = await client.query<{ limits: PartnerLimits }>(
+export function updateLimits(client: ClientBase, code: string, given: Partial<PartnerLimits>) {
+  return queryValue<PartnerLimits>(
+    client,
     `insert into grandlivre.partner_limits as kept (third_party_id, requests, window_ms, concurrent)
      select p.id, n.requests, n."windowMs", n.concurrent
      from grandlivre.third_parties p left join grandlivre.partner_limits l on l.third_party_id = p.id
@@ -101,10 +131,9 @@ export async function updateLimits(
      where p.code = $1
      on conflict (third_party_id) do update set (requests, window_ms, concurrent) =
        (excluded.requests, excluded.window_ms, excluded.concurrent)
-     returning ${limitsOf('kept')} as limits`,
+     returning ${limitsOf('kept')}`,
     [code, JSON.stringify(given)],
   )
-  return rows[0]!.limits
 }
 
 const limitsOf = (row: string) =>
@@ -123,39 +152,34 @@ export interface ThirdParty {
   limits: PartnerLimits
 }
 
-const columns = `id, code, name, kind, ${utc('created_at')} as "createdAt", ${utc('disconnected_at')} as "disconnectedAt",
-  disconnected_reason as "disconnectedReason", (select ${limitsOf('l')} from (select) one
-    left join grandlivre.partner_limits l on l.third_party_id = third_parties.id) as limits`
+const selectThirdParties = `select id, code, name, kind, ${utc('created_at')} as "createdAt",
+    ${utc('disconnected_at')} as "disconnectedAt", disconnected_reason as "disconnectedReason",
+    (select ${limitsOf('l')} from (select) one
+     left join grandlivre.partner_limits l on l.third_party_id = third_parties.id) as limits
+  from grandlivre.third_parties`
 
-export interface ThirdPartyFilter {
-  /** A part of the code or name, in any case. */
-  search?: string | undefined
-  /** Only codes after this one. */
-  after?: string | undefined
-  most?: number | undefined
-}
-
-/** In the order of their codes. */
-export async function listThirdParties(
-  client: ClientBase | Pool,
-  { search = '', after = '', most }: ThirdPartyFilter,
-): Promise<ThirdParty[]> {
-  const { rows } = await client.query<ThirdParty>(
-    `select ${columns} from grandlivre.third_parties
+/**
+ * In the order of their codes.
+ * @param filter.search a part of the code or name, in any case
+ * @param filter.after only codes after this one
+ */
+export function listThirdParties(
+  client: Connection,
+  filter: { search?: string | undefined; after?: string | undefined; most?: number | undefined },
+) {
+  const { search = '', after = '', most } = filter
+  return queryRows<ThirdParty>(
+    client,
+    `${selectThirdParties}
      where code > $2 and ($1 = '' or strpos(code, upper($1)) > 0 or strpos(lower(name), lower($1)) > 0)
      order by code limit $3`,
     [search, after, most],
   )
-  return rows
 }
 
 /** Undefined if none has this code. */
-export async function findThirdParty(client: ClientBase | Pool, code: string) {
-  const { rows } = await client.query<ThirdParty>(
-    `select ${columns} from grandlivre.third_parties where code = $1`,
-    [code],
-  )
-  return rows[0]
+export function findThirdParty(client: Connection, code: string) {
+  return queryRow<ThirdParty>(client, `${selectThirdParties} where code = $1`, [code])
 }
 
 export interface KeptSecret {
@@ -165,26 +189,21 @@ export interface KeptSecret {
 }
 
 /** The secrets that requests may carry, newest first. */
-export async function listSecrets(client: ClientBase | Pool, thirdPartyId: string): Promise<KeptSecret[]> {
-  const { rows } = await client.query<KeptSecret>(
+export function listSecrets(client: Connection, thirdPartyId: string) {
+  return queryRows<KeptSecret>(
+    client,
     `select ${utc('created_at')} as "createdAt", ${utc('retired_at')} as "retiredAt"
      from grandlivre.third_party_secrets
      where third_party_id = $1 and (retired_at is null or retired_at > now())
      order by created_at desc limit 20`,
     [thirdPartyId],
   )
-  return rows
 }
 
 /** Codes of third parties by their ids. */
-export async function readCodes(
-  client: ClientBase | Pool,
-  ids: readonly string[],
-): Promise<Map<string, string>> {
+export async function readCodes(client: Connection, ids: readonly string[]): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map()
-  const { rows } = await client.query<{ id: string; code: string }>(
-    'select id, code from grandlivre.third_parties where id = any ($1)',
-    [ids],
-  )
+  const text = 'select id, code from grandlivre.third_parties where id = any ($1)'
+  const rows = await queryRows<{ id: string; code: string }>(client, text, [ids])
   return new Map(rows.map(({ id, code }) => [id, code]))
 }

@@ -3,10 +3,11 @@
  * one at a time in a process. Its lock belongs to a session, so it is taken on the server itself, not through a pooler.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ClientBase, Pool } from 'pg'
+import type { Pool } from 'pg'
 import { limits } from '../config.ts'
 import type { Log, LogEvents } from '../log.ts'
 import { connect } from './pool.ts'
+import { tryLocks, unlock } from './statement.ts'
 
 /** What a sweep logs if it removed anything. */
 type SweptEvent = Exclude<Extract<keyof LogEvents, `retention.${string}`>, 'retention.error'>
@@ -57,6 +58,20 @@ export function sweepsInTurn(direct: Pool, log: Log) {
   }
 }
 
+/** Repeats a part of a sweep until it finds nothing more: undefined. @returns the sum of what the parts removed */
+export async function inParts(
+  stopped: AbortSignal | undefined,
+  part: () => Promise<number | undefined>,
+): Promise<number> {
+  let removed = 0
+  for (;;) {
+    stopped?.throwIfAborted()
+    const more = await part()
+    if (more === undefined) return removed
+    removed += more
+  }
+}
+
 async function sweepAlone(
   direct: Pool,
   name: string,
@@ -67,9 +82,11 @@ async function sweepAlone(
   const client = await connect(direct)
   let broken: Error | undefined
   try {
-    if (!(await lock(client, name))) return
+    const locked = await tryLocks(client, [`grandlivre ${name}`])
+    // Another process holds it.
+    if (locked.length === 0) return
     await unlessStopped(stopped, sweep())
-    await unlock(client, name)
+    await unlock(client, locked)
   } catch (error) {
     // Closing the connection releases the lock.
     broken = error as Error
@@ -93,17 +110,4 @@ async function unlessStopped(stopped: AbortSignal, running: Promise<void>): Prom
   } finally {
     stopped.removeEventListener('abort', stop)
   }
-}
-
-/** False if another process holds it. Held until `unlock` or the end of the connection. */
-async function lock(client: ClientBase, name: string): Promise<boolean> {
-  const { rows } = await client.query<{ locked: boolean }>(
-    `select pg_try_advisory_lock(hashtextextended('grandlivre ' || $1, 0)) as locked`,
-    [name],
-  )
-  return rows[0]!.locked
-}
-
-async function unlock(client: ClientBase, name: string): Promise<void> {
-  await client.query(`select pg_advisory_unlock(hashtextextended('grandlivre ' || $1, 0))`, [name])
 }

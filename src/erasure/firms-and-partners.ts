@@ -1,7 +1,6 @@
 /** Erases a firm with its folders, or a third party. Each is hidden first, and its rows go in bounded steps, as those of a folder. */
 import type { PoolClient } from 'pg'
-import { findThirdParty, listSecrets } from '../auth/third-parties.sql.ts'
-import { setConnection } from '../auth/third-parties.ts'
+import { findThirdParty, listSecrets, setConnection } from '../auth/third-parties.sql.ts'
 import { revokeTokens } from '../auth/tokens.sql.ts'
 import { inTransaction } from '../db/pool.ts'
 import {
@@ -111,7 +110,7 @@ export async function erasePartner(parts: ErasureParts, code: string): Promise<E
     const wasErased = (await listSecrets(client, found.id)).length === 0
     if (wasErased && (await findErasure(client, 'partner', found.id))) return undefined
     await beginErasure(client, 'partner', found.id, { code })
-    await revokeTokens(client, { thirdPartyCode: code })
+    await revokeTokens(client, 'p.code', code)
     await setConnection(client, code, 'It was erased')
     await parts.record(client, 'partner delete', { details: { thirdPartyId: found.id } })
     return found

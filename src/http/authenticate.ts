@@ -3,8 +3,9 @@ import type { Context, MiddlewareHandler } from 'hono'
 import type { AnswerFacts } from '../audit/audit-trail.ts'
 import {
   authenticateCaller,
-  type CallerFacts,
   findCaller,
+  isFolderOfFirm,
+  type KnownCaller,
   type RateWindow,
   uncountRequest,
 } from '../auth/callers.sql.ts'
@@ -17,7 +18,6 @@ import {
   readCredentials,
 } from '../auth/principal.ts'
 import { sha256 } from '../auth/secrets.ts'
-import { isFolderOfFirm } from '../auth/tokens.sql.ts'
 import { AppError } from '../errors.ts'
 import { readAccountingFolderId } from './query.ts'
 import type { Edge, Route } from './route.ts'
@@ -40,7 +40,7 @@ export function authenticate(route: Route, services: Services): MiddlewareHandle
         services.config.rateLimit,
       )
       const caller = knownCaller(credentials, authentication?.caller)
-      const window = authentication!.window!
+      const { window } = authentication!
       c.set('rate', window)
       showRate(c, window)
       // Without a row for what is beyond the limit, a caller cannot fill the audit.
@@ -70,9 +70,8 @@ export async function authenticateAgain(route: Route, c: Context<Edge>, services
 export async function takeBackFromRate(c: Context<Edge>, services: Services): Promise<void> {
   const window = c.get('rate')
   assert(window, 'a route with levels counts its requests')
-  const { schemaId, tokenId } = identified(c)
-  const requests = await uncountRequest(services.database, schemaId, tokenId, window.startedAt)
-  if (requests !== undefined) showRate(c, { ...window, requests })
+  const requests = await uncountRequest(services.database, identified(c), window.startedAt)
+  if (requests !== null) showRate(c, { ...window, requests })
 }
 
 /** The principal of a call that went through `authenticate`. */
@@ -82,9 +81,8 @@ export function identified(c: Context<Edge>): Principal {
   return principal
 }
 
-function factsOf({ thirdPartyId, token }: CallerFacts, route: Route): AnswerFacts {
-  assert(token, 'a known caller has a token')
-  return { thirdPartyId, tokenId: token.id, schemaId: token.schemaId, route: route.path, selection: {} }
+function factsOf({ thirdPartyId, tokenId, schemaId }: KnownCaller, route: Route): AnswerFacts {
+  return { thirdPartyId, tokenId, schemaId, route: route.path, selection: {} }
 }
 
 function showRate(c: Context<Edge>, window: RateWindow): void {

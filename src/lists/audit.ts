@@ -1,5 +1,5 @@
 import { type AuditSelection, type ListedAuditRow, listAudit } from '../audit/audit.sql.ts'
-import { epochAct, epochRowOf } from '../audit/epoch-row.ts'
+import { epochAct, epochRowOf } from '../audit/verify.ts'
 import type { Cell } from './cell.ts'
 import type { List } from './list.ts'
 

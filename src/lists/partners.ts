@@ -1,5 +1,9 @@
-import { listThirdParties, type PartnerLimits, type ThirdParty } from '../auth/third-parties.sql.ts'
-import { codePattern } from '../auth/third-parties.ts'
+import {
+  codePattern,
+  listThirdParties,
+  type PartnerLimits,
+  type ThirdParty,
+} from '../auth/third-parties.sql.ts'
 import type { Cell } from './cell.ts'
 import type { PagedList } from './list.ts'
 

@@ -5,11 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { appendRequests, listAudit } from '../../src/audit/audit.sql.ts'
-import type { AnsweredRequest } from '../../src/audit/audit-row.ts'
-import { AuditTrail } from '../../src/audit/audit-trail.ts'
+import { appendRequests, listAudit, recordStaffAct } from '../../src/audit/audit.sql.ts'
+import { type AnsweredRequest, AuditTrail, answeredRequest } from '../../src/audit/audit-trail.ts'
 import { sweepAudit } from '../../src/audit/retention.ts'
-import { recordStaffAct } from '../../src/audit/staff-act.sql.ts'
 import { limits } from '../../src/config.ts'
 import { createOwnerPool, createPool, inTransaction } from '../../src/db/pool.ts'
 import type { LogEvents } from '../../src/log.ts'
@@ -37,22 +35,10 @@ afterAll(async () => {
 })
 
 function request(requestId: string): AnsweredRequest {
-  return {
-    at: new Date(),
-    thirdPartyId: '1000',
-    tokenId: '1001',
-    act: 'GET /api/v1/key/info',
-    schemaId: folders.first.schemaId,
-    folderId: folders.first.folderId,
-    requestId,
-    details: '{}',
-    rows: null,
-    bytes: null,
-    sha256: null,
-    cursor: null,
-    outcome: 'sent',
-    code: null,
-  }
+  const { schemaId, folderId } = folders.first
+  const facts = { thirdPartyId: '1000', tokenId: '1001', schemaId, route: '/api/v1/key/info', selection: {} }
+  const whole = { status: 200, isWhole: true, code: undefined }
+  return answeredRequest(facts, { at: new Date(), method: 'GET', requestId, folderId, ...whole })
 }
 
 const idsOf = async (prefix: string) =>

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { TokenGroup } from '../../src/auth/callers.sql.ts'
-import { setMaintenance } from '../../src/auth/maintenance.sql.ts'
+import { setMaintenance, type TokenGroup } from '../../src/auth/callers.sql.ts'
 import { sha256 } from '../../src/auth/secrets.ts'
-import { updateConnection } from '../../src/auth/third-parties.sql.ts'
-import { revokeToken } from '../../src/auth/tokens.ts'
+import { setConnection } from '../../src/auth/third-parties.sql.ts'
+import { revokeToken } from '../../src/auth/tokens.sql.ts'
 import {
   createTenants,
   credentials,
@@ -124,14 +123,14 @@ describe('a caller is refused with a distinct code', () => {
   })
 
   test('while its third party is disconnected, with the reason and its rate limit', async () => {
-    await updateConnection(staff.client, 'ONE', 'contract ended')
+    await setConnection(staff.client, 'ONE', 'contract ended')
     try {
       const answer = await get(keyInfo, credentials(company, secret))
       expect(failure(answer, keyInfo)).toEqual([403, 'ERR-THIRD-PARTY-DISCONNECTED'])
       expect(answer.body.error.message).toContain('contract ended')
       expect(answer.headers.get('x-rate-limit-total')).toBe('100000')
     } finally {
-      await updateConnection(staff.client, 'ONE', null)
+      await setConnection(staff.client, 'ONE', null)
     }
     expect((await get(keyInfo, credentials(company, secret))).status).toBe(200)
   })
@@ -302,7 +301,7 @@ describe('activation', () => {
   test('does not happen for a disconnected third party', async () => {
     const gone = await staff.thirdParty('GONE')
     const token = await staff.token('GONE', 'api', folders.first)
-    await updateConnection(staff.client, 'GONE', 'x')
+    await setConnection(staff.client, 'GONE', 'x')
     await get(keyInfo, credentials(token, gone))
     expect(await activated(token)).toBeNull()
   })

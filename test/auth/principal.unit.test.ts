@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { CallerFacts, TokenGroup } from '../../src/auth/callers.sql.ts'
+import type { TokenGroup } from '../../src/auth/callers.sql.ts'
 import {
   authorize,
   folderOf,
@@ -21,13 +21,6 @@ function codeOf(run: () => unknown): string {
 }
 
 const credentials = { token: 'glv_api_x', secret: 's' }
-const facts: CallerFacts = {
-  thirdPartyId: '3',
-  kind: 'partner',
-  disconnectedReason: null,
-  underMaintenance: false,
-  token: { id: '4', schemaId: '1', level: 'api', firmId: '2', folderId: '5', groups: null },
-}
 const company: Principal = {
   schemaId: '1',
   thirdPartyId: '3',
@@ -38,6 +31,7 @@ const company: Principal = {
   folderId: '5',
   groups: null,
 }
+const facts = { ...company, disconnectedReason: null, underMaintenance: false }
 const firm: Principal = { ...company, level: 'firm', folderId: null }
 
 describe('the headers', () => {
@@ -77,8 +71,8 @@ describe('the order of the checks', () => {
     ['glv_firm_x', 'ERR-FIRM-TOKEN-NOT-FOUND'],
     ['anything', 'ERR-API-TOKEN-NOT-FOUND'],
   ])('an unknown token %s comes before the disconnection: %s', (token, code) => {
-    const caller = { ...everythingWrong, token: null }
-    expect(codeOf(() => knownCaller({ token, secret: 's' }, caller))).toBe(code)
+    const caller = { ...everythingWrong, tokenId: null }
+    expect(codeOf(() => knownCaller({ token }, caller))).toBe(code)
   })
 
   test('a disconnection, with its reason, comes before the level', () => {
@@ -101,7 +95,7 @@ describe('the order of the checks', () => {
     const withGroups = (groups: TokenGroup[] | null) => ({
       ...facts,
       underMaintenance: true,
-      token: { ...facts.token!, groups },
+      groups,
     })
     const route = { levels: ['api'], groups: ['movements', 'resources'] } as const
     expect(codeOf(() => authorize(withGroups(['resources']), route))).toBe('ERR-FORBIDDEN-ROUTE')

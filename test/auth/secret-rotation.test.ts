@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { makeToken, sha256 } from '../../src/auth/secrets.ts'
-import { rotateSecret } from '../../src/auth/third-parties.ts'
+import { rotateSecret } from '../../src/auth/third-parties.sql.ts'
 import { createOwnerPool, inTransaction } from '../../src/db/pool.ts'
 import { createTenants, credentials, folders } from '../support/ledgers/tenants.ts'
 import { createTestDatabase } from '../support/servers/database.ts'

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { get } from 'node:http'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { insertKey, revokeKey } from '../../src/auth/console/keys.sql.ts'
+import { insertConsoleKey, revokeConsoleKey } from '../../src/auth/console-keys.sql.ts'
 import { sha256 } from '../../src/auth/secrets.ts'
 import { type ConsoleStage, setConsoleStage } from '../support/console/console-stage.ts'
 
@@ -70,11 +70,11 @@ test('every answer forbids scripts and styles from elsewhere, frames and copies'
 })
 
 test('the sessions of a key end when it is revoked, and one when its owner signs out', async () => {
-  await insertKey(stage.staff.client, 'bob', sha256('glv_console_of_bob'))
+  await insertConsoleKey(stage.staff.client, 'bob', sha256('glv_console_of_bob'))
   const ofBob = await stage.signIn('glv_console_of_bob')
   const statusOf = async (of: string) => (await stage.ask('/console', { headers: { Cookie: of } })).status
   expect(await statusOf(ofBob)).toBe(200)
-  await revokeKey(stage.staff.client, 'bob')
+  await revokeConsoleKey(stage.staff.client, 'bob')
   expect(await statusOf(ofBob)).toBe(303)
   expect((await stage.ask('/console/sign-in', form({ key: 'glv_console_of_bob' }))).status).toBe(401)
   const mine = await stage.signIn()

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { revokeKey } from '../../src/auth/console/keys.sql.ts'
+import { revokeConsoleKey } from '../../src/auth/console-keys.sql.ts'
 import { limits } from '../../src/config.ts'
 import { isChromiumInstalled, openChromium } from '../support/browser/chromium.ts'
 import { type ConsoleStage, setConsoleStage } from '../support/console/console-stage.ts'
@@ -214,7 +214,7 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
 
   test('shows the sign-in page once the key is revoked', async () => {
     await page.goto(`${stage.origin}/console`)
-    await revokeKey(stage.staff.client, 'alice')
+    await revokeConsoleKey(stage.staff.client, 'alice')
     await page.getByLabel('Key').waitFor()
     // The stream of events ends, and the next is refused.
     expect(complaints.splice(0).filter((text) => !text.includes('401'))).toEqual([])

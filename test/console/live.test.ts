@@ -1,6 +1,6 @@
 /** What becomes of a page that is kept up to date. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { insertKey } from '../../src/auth/console/keys.sql.ts'
+import { insertConsoleKey } from '../../src/auth/console-keys.sql.ts'
 import { sha256 } from '../../src/auth/secrets.ts'
 import { limits } from '../../src/config.ts'
 import { type ConsoleStage, setConsoleStage } from '../support/console/console-stage.ts'
@@ -44,7 +44,7 @@ async function watch(cookie: string): Promise<Watching> {
 }
 
 test('a page is kept up to date until its session expires, its key is revoked or its owner signs out', async () => {
-  await insertKey(stage.staff.client, 'bob', sha256('glv_console_of_bob'))
+  await insertConsoleKey(stage.staff.client, 'bob', sha256('glv_console_of_bob'))
   const cookies = [await stage.signIn(), await stage.signIn(), await stage.signIn('glv_console_of_bob')]
   const [expiring, leaving, staying] = await Promise.all(cookies.map((cookie) => watch(cookie)))
   const { client } = stage.staff

@@ -1,6 +1,6 @@
 /** A page that is kept up to date, while the database keeps its connections and answers nothing. */
 import { expect, test } from 'vitest'
-import { createConsoleKey } from '../../src/auth/console/keys.ts'
+import { createConsoleKey } from '../../src/auth/console-keys.sql.ts'
 import { createTenants } from '../support/ledgers/tenants.ts'
 import { createTestDatabase } from '../support/servers/database.ts'
 import { startProxy } from '../support/servers/proxy.ts'

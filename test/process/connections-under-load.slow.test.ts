@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
-import { createConsoleKey } from '../../src/auth/console/keys.ts'
+import { createConsoleKey } from '../../src/auth/console-keys.sql.ts'
 import { limits } from '../../src/config.ts'
 import { createOwnerPool, inTransaction } from '../../src/db/pool.ts'
 import { publish } from '../../src/events/publish.ts'

@@ -7,10 +7,9 @@ import type { ClientBase } from 'pg'
 import { findCaller } from '../../../src/auth/callers.sql.ts'
 import { sealingKey } from '../../../src/auth/master-key.ts'
 import { type Level, type MasterKeys, sha256 } from '../../../src/auth/secrets.ts'
-import { insertThirdParty } from '../../../src/auth/third-parties.sql.ts'
-import { makeSecret, rotateSecret } from '../../../src/auth/third-parties.ts'
+import { insertThirdParty, makeSecret, rotateSecret } from '../../../src/auth/third-parties.sql.ts'
 import type { Opened } from '../../../src/auth/tokens.sql.ts'
-import { issueToken, revokeTokensOf } from '../../../src/auth/tokens.ts'
+import { issueToken, revokeTokensOf } from '../../../src/auth/tokens.sql.ts'
 import type { DatabaseUrls } from '../../../src/db/database.ts'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
 import { type Credentials, readCredentials } from '../../../src/http/reference/demo-credentials.ts'
@@ -125,7 +124,7 @@ async function keptSecrets(
   const { thirdPartySecret, companyToken, firmToken } = kept
   for (const token of [companyToken, firmToken]) {
     const caller = await findCaller(client, sha256(String(thirdPartySecret)), sha256(String(token)))
-    if (!caller?.token) return undefined
+    if (!caller?.tokenId) return undefined
   }
   return { thirdPartySecret, companyToken, firmToken } as Secrets
 }

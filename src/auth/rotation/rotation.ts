@@ -12,7 +12,7 @@
  */
 import type { ClientBase } from 'pg'
 import { readStart, updateStartSignature } from '../../audit/audit.sql.ts'
-import { isSigned, signStart } from '../../audit/start-signature.ts'
+import { isSigned, signStart } from '../../audit/retention.ts'
 import { listProcesses, processText, readKeyStanding } from '../master-key.sql.ts'
 import { fingerprintOf, nameOfKey } from '../master-key.ts'
 import { decryptWith, encrypt } from '../secrets.ts'

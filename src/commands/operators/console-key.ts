@@ -1,6 +1,10 @@
 import type { Kind } from '../../../packages/terminal/src/command.ts'
-import { type ListedKey, listKeys, revokeKey } from '../../auth/console/keys.sql.ts'
-import { createConsoleKey } from '../../auth/console/keys.ts'
+import {
+  createConsoleKey,
+  type ListedKey,
+  listConsoleKeys,
+  revokeConsoleKey,
+} from '../../auth/console-keys.sql.ts'
 import type { List } from '../../lists/list.ts'
 import { ownerCommand } from '../staff-command.ts'
 import { listLines } from '../terminal/list-lines.ts'
@@ -45,14 +49,14 @@ export const consoleKeyCommands = [
   ownerCommand({
     name: 'console key list',
     summary: 'list all keys, without their secret values',
-    lines: async (client) => listLines(keyList, await listKeys(client)),
+    lines: async (client) => listLines(keyList, await listConsoleKeys(client)),
   }),
   ownerCommand({
     name: 'console key revoke',
     summary: 'refuse a key from now on, and end its sessions',
     arguments: { name: { help: 'as console key list shows it' } },
     lines: async (client, { name }) => {
-      if (!(await revokeKey(client, name)))
+      if (!(await revokeConsoleKey(client, name)))
         throw new Error(`There is no key ${name} in use: see console key list`)
       await recordAct(client, { act: 'console key revoke', details: { name } })
       return [`The key of ${name} is revoked, and its sessions have ended.`]

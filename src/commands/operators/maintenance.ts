@@ -1,5 +1,5 @@
 import { command } from '../../../packages/terminal/src/command.ts'
-import { setMaintenance } from '../../auth/maintenance.sql.ts'
+import { setMaintenance } from '../../auth/callers.sql.ts'
 import { latestMigration } from '../../db/migrations/migrate.ts'
 import { readVersion } from '../../db/migrations/version.sql.ts'
 import { ownerCommand } from '../staff-command.ts'

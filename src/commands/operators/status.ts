@@ -8,7 +8,7 @@ import type { Pool } from 'pg'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { command } from '../../../packages/terminal/src/command.ts'
 import { Failure } from '../../../packages/terminal/src/command-errors.ts'
-import { isUnderMaintenance } from '../../auth/maintenance.sql.ts'
+import { isUnderMaintenance } from '../../auth/callers.sql.ts'
 import {
   listProcesses,
   processText,

@@ -5,7 +5,7 @@ import { command } from '../../../packages/terminal/src/command.ts'
 import { Refused } from '../../acts/act.ts'
 import { codeText } from '../../acts/fields.ts'
 import { loadMasterKeys } from '../../auth/master-key.ts'
-import { codePattern } from '../../auth/third-parties.ts'
+import { codePattern } from '../../auth/third-parties.sql.ts'
 import { inTransaction } from '../../db/pool.ts'
 import { type ErasureParts, eraseFolder, leftOfFolder } from '../../erasure/erase.ts'
 import {

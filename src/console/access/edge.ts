@@ -1,5 +1,5 @@
 import type { HttpBindings } from '@hono/node-server'
-import type { Session } from '../../auth/console/keys.ts'
+import type { Session } from '../../auth/console-keys.sql.ts'
 
 /** What Hono carries with a request of the console. */
 export interface ConsoleEdge {

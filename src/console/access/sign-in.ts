@@ -3,8 +3,14 @@ import type { Context } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import { html } from 'hono/html'
 import type { Pool } from 'pg'
-import { recordStaffAct } from '../../audit/staff-act.sql.ts'
-import { beginSession, endSession, isKeyInUse, readSession, type Session } from '../../auth/console/keys.ts'
+import { recordStaffAct } from '../../audit/audit.sql.ts'
+import {
+  beginSession,
+  endSession,
+  isKeyInUse,
+  readSession,
+  type Session,
+} from '../../auth/console-keys.sql.ts'
 import { limits } from '../../config.ts'
 import { inTransaction } from '../../db/pool.ts'
 import { type Html, Refusal } from '../page.ts'

@@ -2,9 +2,10 @@
  * Keeps the log of changes small (docs/spec/changes.md#how-long-changes-are-remembered). Partners ask every few minutes
  * or days: for them the log is exact. Older changes are compacted, day by day, and at last forgotten.
  */
-import type { Pool } from 'pg'
+import type { Pool, PoolClient } from 'pg'
 import { limits } from '../../config.ts'
 import { inTransaction } from '../../db/pool.ts'
+import { inParts } from '../../db/sweeping.ts'
 import { compactChanges, forgetChanges } from './retention.sql.ts'
 
 /** Rows per transaction: 60 ms on a log of a million rows. */
@@ -20,20 +21,13 @@ export async function sweepChanges(
   now: number,
   stopped?: AbortSignal,
 ): Promise<{ forgotten: number; compacted: number }> {
-  const swept = { forgotten: 0, compacted: 0 }
+  const all = (part: (client: PoolClient) => Promise<number | undefined>) =>
+    inParts(stopped, () => inTransaction(database, part))
   const forgottenBefore = now - retentionDays * dayMs
-  let forgotten: number
-  do {
-    stopped?.throwIfAborted()
-    forgotten = await inTransaction(database, (client) => forgetChanges(client, forgottenBefore, rowsAtOnce))
-    swept.forgotten += forgotten
-  } while (forgotten === rowsAtOnce)
+  const forgotten = await all(
+    async (client) => (await forgetChanges(client, forgottenBefore, rowsAtOnce)) || undefined,
+  )
   // A part of a day would be joined apart from the rest of it.
   const compactedBefore = Math.floor(now / dayMs - limits.changesExactDays) * dayMs
-  for (;;) {
-    stopped?.throwIfAborted()
-    const compacted = await inTransaction(database, (client) => compactChanges(client, compactedBefore))
-    if (compacted === undefined) return swept
-    swept.compacted += compacted
-  }
+  return { forgotten, compacted: await all((client) => compactChanges(client, compactedBefore)) }
 }

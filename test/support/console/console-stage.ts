@@ -1,6 +1,6 @@
 /** A service with its console, signed in with the key of alice. */
 
-import { createConsoleKey } from '../../../src/auth/console/keys.ts'
+import { createConsoleKey } from '../../../src/auth/console-keys.sql.ts'
 import type { Config } from '../../../src/config.ts'
 import { type ExportStage, setExportStage } from '../stages/export-stage.ts'
 

@@ -2,7 +2,7 @@
 import type pg from 'pg'
 import type { Level } from '../../../src/auth/secrets.ts'
 import type { NewToken, Opened } from '../../../src/auth/tokens.sql.ts'
-import { issueToken, revokeToken } from '../../../src/auth/tokens.ts'
+import { issueToken, revokeToken } from '../../../src/auth/tokens.sql.ts'
 import type { Config } from '../../../src/config.ts'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
 import type { NewEvent } from '../../../src/events/events.sql.ts'

@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import { codeText, lineCharactersMax } from '../../../acts/fields.ts'
 import { partnerKinds } from '../../../acts/partners.ts'
-import { codePattern } from '../../../auth/third-parties.ts'
+import { codePattern } from '../../../auth/third-parties.sql.ts'
 import { partnerList } from '../../../lists/partners.ts'
 import type { Html, PageContext } from '../../page.ts'
 import { onceForm } from '../parts/forms.ts'

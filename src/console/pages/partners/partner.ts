@@ -2,12 +2,12 @@ import { html } from 'hono/html'
 import { tokenLevels } from '../../../acts/tokens.ts'
 import { tokenGroups } from '../../../auth/callers.sql.ts'
 import {
+  codePattern,
   findThirdParty,
   type KeptSecret,
   listSecrets,
   type ThirdParty,
 } from '../../../auth/third-parties.sql.ts'
-import { codePattern } from '../../../auth/third-parties.ts'
 import type { ListedToken } from '../../../auth/tokens.sql.ts'
 import { limitsText, partnerState } from '../../../lists/partners.ts'
 import { tokenList } from '../../../lists/tokens.ts'

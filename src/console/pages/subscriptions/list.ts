@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import { codePattern } from '../../../auth/third-parties.ts'
+import { codePattern } from '../../../auth/third-parties.sql.ts'
 import { subscriptionList } from '../../../lists/subscriptions.ts'
 import { countedMax, subscriptionStates } from '../../../webhooks/staff.sql.ts'
 import { choiceFilter, type Filter, listPage } from '../parts/list-page.ts'
