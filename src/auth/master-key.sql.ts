@@ -1,6 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
 import { utc } from '../db/literal.ts'
 import { lookUp } from '../db/look-up.ts'
+import { queryCount, queryRow, queryRows, queryValue } from '../db/statement.ts'
 
 export interface Fingerprints {
   /** Null until a process has adopted its key. */
@@ -9,23 +10,26 @@ export interface Fingerprints {
   nextFingerprint: Buffer | null
 }
 
-interface KeyStanding extends Fingerprints {
-  /** Whether the database can adopt a key: not before the migration for it. */
-  adopts: boolean
-  /** The encrypted secret that was stored last; null if there is none, or a fingerprint. */
-  newestSecret: Buffer | null
-}
-
-/** Undefined where there are no secrets yet, or by the first migrations of all, which the owner alone meets. */
-export async function readKeyStanding(client: ClientBase): Promise<KeyStanding | undefined> {
-  const { rows: known } = await client.query<{ adopts: boolean; secrets: boolean }>(
+/**
+ * What the database says of its key. `adopts`: whether it can adopt one, not before the migration for it. `newestSecret`:
+ * the encrypted secret that was stored last; null if there is none, or a fingerprint.
+ * @returns undefined where there are no secrets yet, or by the first migrations of all, which the owner alone meets
+ */
+export async function readStoredKey(client: ClientBase) {
+  const known = await queryRow<{ adopts: boolean; secrets: boolean }>(
+    client,
     `select to_regprocedure('grandlivre.master_key_standing()') is not null as adopts,
        to_regclass('grandlivre.signing_secrets') is not null as secrets`,
   )
-  if (!known[0]?.secrets) return undefined
-  const { adopts } = known[0]
+  if (!known?.secrets) return undefined
+  const { adopts } = known
   // Every column, since a database that is not migrated yet has no next_fingerprint.
-  const { rows } = await client.query(
+  const row = await queryRow<{
+    fingerprint?: Buffer | null
+    next_fingerprint?: Buffer | null
+    newest_secret: Buffer | null
+  }>(
+    client,
     adopts
       ? 'select * from grandlivre.master_key_standing()'
       : `select (
@@ -34,38 +38,24 @@ export async function readKeyStanding(client: ClientBase): Promise<KeyStanding |
              union all select secret_encrypted, created_at from grandlivre.signing_secrets
            ) stored where secret_encrypted <> '' order by created_at desc limit 1) as newest_secret`,
   )
-  const {
-    fingerprint = null,
-    next_fingerprint: nextFingerprint = null,
-    newest_secret: newestSecret,
-  } = rows[0]
+  const { fingerprint = null, next_fingerprint: nextFingerprint = null, newest_secret: newestSecret } = row!
   return { adopts, fingerprint, nextFingerprint, newestSecret }
 }
 
 export async function readFingerprints(database: Pool): Promise<Fingerprints> {
-  const { rows } = await database.query<Fingerprints>(
-    lookUp({
-      text: 'select fingerprint, next_fingerprint as "nextFingerprint" from grandlivre.master_key_standing()',
-    }),
-  )
-  return rows[0]!
+  const text =
+    'select fingerprint, next_fingerprint as "nextFingerprint" from grandlivre.master_key_standing()'
+  return (await queryRow<Fingerprints>(database, lookUp({ text })))!
 }
 
 /** @returns the fingerprint of the database: that of the first process that adopted its key */
-export async function adoptFingerprint(client: ClientBase, fingerprint: Buffer): Promise<Buffer> {
-  const { rows } = await client.query<{ adopted: Buffer }>(
-    'select grandlivre.adopt_master_key($1) as adopted',
-    [fingerprint],
-  )
-  return rows[0]!.adopted
+export function adoptFingerprint(client: ClientBase, fingerprint: Buffer) {
+  return queryValue<Buffer>(client, 'select grandlivre.adopt_master_key($1)', [fingerprint])
 }
 
 /** The fingerprint of the key that encrypts until the end of the transaction. */
-export async function readSealingKey(client: ClientBase): Promise<Buffer | null> {
-  const { rows } = await client.query<{ fingerprint: Buffer | null }>(
-    'select grandlivre.sealing_key() as fingerprint',
-  )
-  return rows[0]!.fingerprint
+export function readSealingKey(client: ClientBase) {
+  return queryValue<Buffer | null>(client, 'select grandlivre.sealing_key()')
 }
 
 /** The lock of one key, as two numbers. @param fingerprint an expression */
@@ -96,13 +86,11 @@ export interface ServiceProcess {
 }
 
 /** @param fingerprints of the keys in question */
-export async function listProcesses(
-  client: ClientBase,
-  fingerprints: readonly Buffer[],
-): Promise<ServiceProcess[]> {
+export function listProcesses(client: ClientBase, fingerprints: readonly Buffer[]) {
   const [classOf, idOf] = keyLock('fingerprint')
   const part = (place: number) => `nullif(split_part(application_name, ' ', ${place}), '')`
-  const { rows } = await client.query<ServiceProcess>(
+  return queryRows<ServiceProcess>(
+    client,
     `select ${part(3)} as name, ${part(4)} as version, host(client_addr) as address, pid::text as connection,
        ${utc('backend_start')} as "connectedAt",
        not exists (
@@ -115,7 +103,6 @@ export async function listProcesses(
      order by name, pid`,
     [fingerprints],
   )
-  return rows
 }
 
 /**
@@ -123,14 +110,12 @@ export async function listProcesses(
  * lost at this moment.
  */
 export async function seesOurSessions(database: Pool): Promise<boolean> {
-  const { rowCount } = await database.query(
-    `select from pg_stat_activity
-     where datname = current_database() and application_name like 'grandlivre%' and application_name <> 'grandlivre cli'`,
-  )
-  return rowCount !== 0
+  const text = `select from pg_stat_activity
+     where datname = current_database() and application_name like 'grandlivre%' and application_name <> 'grandlivre cli'`
+  return (await queryCount(database, text)) !== 0
 }
 
-/** As one names it to staff. */
+/** Its name for staff. */
 export function processText({ name, address, connection }: ServiceProcess): string {
   const at = address === null ? '' : `at ${address} `
   return `${name ?? 'of a former version'} ${at}(connection ${connection})`

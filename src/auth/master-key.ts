@@ -14,10 +14,9 @@ import { signingKeyOf } from '../store/store.ts'
 import {
   adoptFingerprint,
   type Fingerprints,
-  lockKeys,
   readFingerprints,
-  readKeyStanding,
   readSealingKey,
+  readStoredKey,
 } from './master-key.sql.ts'
 import { decryptWith, type MasterKeys } from './secrets.ts'
 
@@ -46,21 +45,19 @@ export async function keyCheck(
 ): Promise<(client: ClientBase) => Promise<void>> {
   keysOf(config, await readMasterKey(config))
   return async (client) => {
-    const standing = await readKeyStanding(client)
+    const stored = await readStoredKey(client)
     // Such a database is asked again once it is migrated, before that is committed.
-    if (standing === undefined) return
-    const { newestSecret } = standing
-    const isNew = !standing.fingerprint && newestSecret === null
+    if (stored === undefined) return
+    const { newestSecret } = stored
+    const isNew = !stored.fingerprint && newestSecret === null
     const key = (await readMasterKey(config)) ?? (isNew ? await makeKeyFile(fileOf(config)) : undefined)
     const keys = keysOf(config, key)
     const ours = keys?.find((each) => !newestSecret || decryptWith(newestSecret, each) !== undefined)
-    if (keys === undefined || ours === undefined) throw refusal(config, keys ?? [], standing)
+    if (keys === undefined || ours === undefined) throw refusal(config, keys ?? [], stored)
     // A command with two keys rotates them, and writers have to know which of the two to use.
-    const isAdopting = standing.fingerprint === null && standing.adopts && (adopts || keys.length > 1)
-    const fingerprint = isAdopting
-      ? await adoptFingerprint(client, fingerprintOf(ours))
-      : standing.fingerprint
-    const named = { ...standing, fingerprint }
+    const isAdopting = stored.fingerprint === null && stored.adopts && (adopts || keys.length > 1)
+    const fingerprint = isAdopting ? await adoptFingerprint(client, fingerprintOf(ours)) : stored.fingerprint
+    const named = { ...stored, fingerprint }
     if (!holdsAll(keys, named)) throw refusal(config, keys, named)
   }
 }
@@ -86,11 +83,6 @@ export async function linkKey(database: Pool, masterKeys: MasterKeys): Promise<s
  */
 export async function sealingKey(client: ClientBase, masterKeys: MasterKeys): Promise<Buffer> {
   return keyNamed(await readSealingKey(client), masterKeys)
-}
-
-/** Lets `rotate-key` know, as long as this session lives, which keys its process has. */
-export async function showKeys(client: ClientBase, masterKeys: MasterKeys): Promise<void> {
-  await lockKeys(client, masterKeys.map(fingerprintOf))
 }
 
 export function fingerprintOf(key: Buffer): Buffer {

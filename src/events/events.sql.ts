@@ -1,21 +1,20 @@
 /** Statements on `events`: writing, and listing for staff. Run inside a transaction of the tenant, or as the owner. */
-import type { ClientBase, Pool } from 'pg'
+import type { ClientBase } from 'pg'
 import { idLiteral } from '../db/literal.ts'
+import { type Connection, queryRows } from '../db/statement.ts'
 import { type EventKind, type EventPayload, eventKinds } from './kinds.ts'
 
 /** Of bigint. */
 export const idMax = '9223372036854775807'
 
-/** Where an event happened. An absent id means the schema as a whole. Ids are decimal digits. */
-export interface EventOrigin {
+/** An event, and where it happened. An absent id means the schema as a whole. Ids are decimal digits. */
+export type NewEvent = EventPayload & {
   folderId?: string | null
   /** Needed only without `folderId`: the firm of a folder is known. */
   firmId?: string | null
   /** Who caused it, if it was a person who is known: 1 to 2^53-1. */
   personId?: string | null
 }
-
-export type NewEvent = EventPayload & EventOrigin
 
 /**
  * Locks the schema's events until the transaction ends. To be called before event ids are drawn (see `lock_events`).
@@ -84,7 +83,7 @@ export interface EventFilter {
  * the order of that index between two of its keys. If it asked for the kind by itself, the planner could choose to walk
  * through all events by id. A folder without a kind takes one probe for each kind; all tenants take one for each schema.
  */
-export async function listEvents(client: ClientBase | Pool, filter: EventFilter): Promise<ListedEvent[]> {
+export function listEvents(client: Connection, filter: EventFilter) {
   const { schema, folder, name, after, most } = filter
   const ofFolder = folder === undefined ? undefined : idLiteral(folder)
   const byKind = ofFolder !== undefined || name !== undefined
@@ -92,7 +91,8 @@ export async function listEvents(client: ClientBase | Pool, filter: EventFilter)
   const start = ['at.schema_id', ...(ofFolder ? [ofFolder] : []), ...(byKind ? ['kind'] : [])].join(', ')
   const columns = key.map((column) => `e.${column}`)
   const tenants = ofFolder ? `grandlivre.folders where id = ${ofFolder}` : 'grandlivre.schemas where true'
-  const { rows } = await client.query<ListedEvent>(
+  return queryRows<ListedEvent>(
+    client,
     `select e.schema_id as "schemaId", e.id, e.folder_id as "folderId", e.name, e.operation, e.data::text as data,
             to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "createdAt"
      from (select schema_id from ${tenants} and ($1::bigint is null or schema_id = $1)) as at
@@ -105,5 +105,4 @@ export async function listEvents(client: ClientBase | Pool, filter: EventFilter)
      order by e.id desc limit $4`,
     [schema, byKind && name === undefined ? eventKinds : [name], after ?? idMax, most],
   )
-  return rows
 }

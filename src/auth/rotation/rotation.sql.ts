@@ -1,5 +1,6 @@
 /** Statements of `rotate-key`, as the owner. */
 import type { ClientBase } from 'pg'
+import { queryCount, queryRows, queryValue } from '../../db/statement.ts'
 
 /** Where secrets are stored, and how each is named for staff. */
 export const sealedTables = {
@@ -19,12 +20,9 @@ export async function lockOutWriters(client: ClientBase): Promise<void> {
 
 /** @returns false if it was written before */
 export async function writeNextKey(client: ClientBase, fingerprint: Buffer): Promise<boolean> {
-  const { rowCount } = await client.query(
-    `insert into grandlivre.next_key as n (fingerprint) values ($1)
-     on conflict (one) do update set fingerprint = excluded.fingerprint where n.fingerprint <> excluded.fingerprint`,
-    [fingerprint],
-  )
-  return rowCount === 1
+  const text = `insert into grandlivre.next_key as n (fingerprint) values ($1)
+     on conflict (one) do update set fingerprint = excluded.fingerprint where n.fingerprint <> excluded.fingerprint`
+  return (await queryCount(client, text, [fingerprint])) === 1
 }
 
 export async function nameKey(client: ClientBase, fingerprint: Buffer): Promise<void> {
@@ -33,29 +31,20 @@ export async function nameKey(client: ClientBase, fingerprint: Buffer): Promise<
 }
 
 /** How many blocks of 8 KB a table has. */
-export async function countBlocks(client: ClientBase, table: SealedTable): Promise<number> {
-  const { rows } = await client.query<{ blocks: number }>(
-    `select (pg_relation_size('grandlivre.${table}') / current_setting('block_size')::integer)::integer as blocks`,
-  )
-  return rows[0]!.blocks
+export function countBlocks(client: ClientBase, table: SealedTable) {
+  const text = `select (pg_relation_size('grandlivre.${table}') / current_setting('block_size')::integer)::integer`
+  return queryValue<number>(client, text)
 }
 
-/** An encrypted secret, and its row at this moment. */
-export interface Sealed {
-  place: string
-  sealed: Buffer
-  name: string
-}
-
-/** The secrets in blocks of a table, from the first and before the last. */
-export async function readSealed(client: ClientBase, table: SealedTable, first: number, last: number) {
-  const { rows } = await client.query<Sealed>(
+/** The encrypted secrets in blocks of a table, from the first and before the last, each with the place of its row. */
+export function readSealed(client: ClientBase, table: SealedTable, first: number, last: number) {
+  return queryRows<{ place: string; sealed: Buffer; name: string }>(
+    client,
     `select ctid::text as place, secret_encrypted as sealed, ${sealedTables[table]} as name from grandlivre.${table}
      where ctid >= format('(%s,0)', $1::integer)::tid and ctid < format('(%s,0)', $2::integer)::tid
        and secret_encrypted <> ''`,
     [first, last],
   )
-  return rows
 }
 
 /**
@@ -68,14 +57,15 @@ export async function replaceSealed(
   table: SealedTable,
   replaced: { place: string; sealed: Buffer; replacement: Buffer }[],
 ): Promise<number> {
-  const places = replaced.map(({ place }) => place)
-  const { rows } = await client.query<{ place: string }>(
+  const rows = await queryRows<{ place: string }>(
+    client,
     `select ctid::text as place from grandlivre.${table} where ctid = any ($1::tid[]) for no key update skip locked`,
-    [places],
+    [replaced.map(({ place }) => place)],
   )
   const locked = new Set(rows.map(({ place }) => place))
   const ours = replaced.filter(({ place }) => locked.has(place))
-  const { rowCount } = await client.query(
+  return queryCount(
+    client,
     `update grandlivre.${table} t set secret_encrypted = n.replacement
      from unnest($1::tid[], $2::bytea[], $3::bytea[]) n(place, sealed, replacement)
      where t.ctid = n.place and t.secret_encrypted = n.sealed`,
@@ -85,5 +75,4 @@ export async function replaceSealed(
       ours.map(({ replacement }) => replacement),
     ],
   )
-  return rowCount ?? 0
 }

@@ -13,7 +13,7 @@
 import type { ClientBase } from 'pg'
 import { readStart, updateStartSignature } from '../../audit/audit.sql.ts'
 import { isSigned, signStart } from '../../audit/retention.ts'
-import { listProcesses, processText, readKeyStanding } from '../master-key.sql.ts'
+import { listProcesses, processText, readStoredKey } from '../master-key.sql.ts'
 import { fingerprintOf, nameOfKey } from '../master-key.ts'
 import { decryptWith, encrypt } from '../secrets.ts'
 import {
@@ -50,38 +50,35 @@ export async function beginRotation(
 ): Promise<'begins' | 'goes on' | 'done'> {
   await lockOutWriters(client)
   await checkProcesses(client, to)
-  const { fingerprint, nextFingerprint } = (await readKeyStanding(client))!
+  const { fingerprint, nextFingerprint } = (await readStoredKey(client))!
   const isNamed = fingerprint!.equals(fingerprintOf(to))
   if (isNamed) return nextFingerprint ? 'goes on' : 'done'
   return (await writeNextKey(client, fingerprintOf(to))) ? 'begins' : 'goes on'
 }
 
-/** What was done to the secrets of some blocks. */
-export interface Reencrypted {
-  count: number
-  /** Those of locked rows, which are not done. */
-  left: number
-  /** Names of those that open with neither key. */
-  unreadable: string[]
+/** Blocks of a table, from `first` and before `last`. */
+interface Step {
+  table: SealedTable
+  first: number
+  last: number
 }
 
 /** The steps between the first and the last: each is to run in a transaction of its own. */
-export async function* stepsOfRotation(client: ClientBase) {
+export async function* stepsOfRotation(client: ClientBase): AsyncGenerator<Step> {
   for (const table of Object.keys(sealedTables) as SealedTable[]) {
     const blocks = await countBlocks(client, table)
     for (let first = 0; first < blocks; first += blocksAtOnce)
-      yield { table, blocks, first, last: Math.min(first + blocksAtOnce, blocks) }
+      yield { table, first, last: Math.min(first + blocksAtOnce, blocks) }
   }
 }
-type Step = typeof stepsOfRotation extends (...given: never) => AsyncGenerator<infer Each> ? Each : never
 
-export async function reencrypt(
-  client: ClientBase,
-  { table, first, last }: Step,
-  [to, from]: RotatedKeys,
-): Promise<Reencrypted> {
+/**
+ * @returns how many secrets it re-encrypted; `left`: how many are in rows that others have locked, and are not done;
+ *   `unreadable`: the names of those that open with neither key
+ */
+export async function reencrypt(client: ClientBase, { table, first, last }: Step, [to, from]: RotatedKeys) {
   const replaced = []
-  const unreadable = []
+  const unreadable: string[] = []
   for (const { place, sealed, name } of await readSealed(client, table, first, last)) {
     if (decryptWith(sealed, to) !== undefined) continue
     const secret = decryptWith(sealed, from)

@@ -6,7 +6,8 @@
 import { hostname } from 'node:os'
 import type pg from 'pg'
 import packageJson from '../../../package.json' with { type: 'json' }
-import { showKeys } from '../../auth/master-key.ts'
+import { lockKeys } from '../../auth/master-key.sql.ts'
+import { fingerprintOf } from '../../auth/master-key.ts'
 import type { MasterKeys } from '../../auth/secrets.ts'
 import { connectSafely } from '../../db/check-connection.ts'
 import { singleConnection } from '../../db/pool.ts'
@@ -42,7 +43,7 @@ export class ListenerSession {
     client.on('notification', ({ payload }) => onEvents(payload ?? ''))
     try {
       await connectSafely(client, { actor: 'service' })
-      await showKeys(client, masterKeys)
+      await lockKeys(client, masterKeys.map(fingerprintOf))
       await passDeliveryIds(client)
       await listenForEvents(client)
     } catch (error) {
