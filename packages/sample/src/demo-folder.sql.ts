@@ -1,7 +1,8 @@
 import type { ClientBase } from 'pg'
+import type { FolderKey } from '../../../src/formats/rows.ts'
 
 /** Days are `YYYY-MM-DD`. Earliest first. */
-export async function listExercices(client: ClientBase, folder: { schemaId: string; folderId: string }) {
+export async function listExercices(client: ClientBase, folder: FolderKey) {
   const { rows } = await client.query<{ id: string; start: string; end: string }>(
     `select id, start_date::text as start, end_date::text as "end" from grandlivre.exercices
      where schema_id = $1 and folder_id = $2 order by start_date`,
@@ -10,7 +11,7 @@ export async function listExercices(client: ClientBase, folder: { schemaId: stri
   return rows
 }
 
-export async function countMovements(client: ClientBase, folder: { schemaId: string; folderId: string }) {
+export async function countMovements(client: ClientBase, folder: FolderKey) {
   const { rows } = await client.query<{ count: string }>(
     `select count(*) from grandlivre.movements where schema_id = $1 and folder_id = $2`,
     [folder.schemaId, folder.folderId],
@@ -22,7 +23,7 @@ export async function countMovements(client: ClientBase, folder: { schemaId: str
  * Deletes the folder's ended full exports and returns the keys of their files, which are then orphans. Runs as the
  * owner.
  */
-export async function forgetExports(client: ClientBase, folder: { schemaId: string; folderId: string }) {
+export async function forgetExports(client: ClientBase, folder: FolderKey) {
   const { rows } = await client.query<{ fileKey: string | null }>(
     `delete from grandlivre.exports
      where schema_id = $1 and folder_id = $2 and state in ('done', 'failed')

@@ -11,12 +11,11 @@ import { insertThirdParty, makeSecret, rotateSecret } from '../../../src/auth/th
 import type { Opened } from '../../../src/auth/tokens.sql.ts'
 import { issueToken, revokeTokensOf } from '../../../src/auth/tokens.sql.ts'
 import type { DatabaseUrls } from '../../../src/db/database.ts'
-import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
+import { inTransaction } from '../../../src/db/pool.ts'
 import { type Credentials, readCredentials } from '../../../src/http/reference/demo-credentials.ts'
 import { findFoldersByReference } from '../../../src/ledger/tenants.sql.ts'
 import { correctComments, countMovements, forgetExports, listExercices } from './demo-folder.sql.ts'
-import { seed } from './seed.ts'
-import { seedFirm } from './seed-firm.ts'
+import { asOwner, seed, seedFirm } from './seed.ts'
 
 /** Reference of the folder and code of the third party. */
 const demo = 'DEMO'
@@ -36,7 +35,7 @@ export interface DemoOptions {
   movements?: number | undefined
   /** How many small folders its firm has at least. Default: 4. */
   besides?: number | undefined
-  onProgress?: (movementsDone: number, movements: number) => void
+  onProgress?: ((movementsDone: number, movements: number) => void) | undefined
 }
 
 /**
@@ -48,32 +47,21 @@ export async function ensureDemoFolder(
   masterKeys: MasterKeys,
   options: DemoOptions,
 ): Promise<Omit<Credentials, 'baseUrl'>> {
-  const pool = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre demo' })
-  try {
-    const folder = await inTransaction(pool, (client) => findFolder(client, options.movements))
-    const { schemaId, firmId, folderId } =
-      folder ??
-      (await seed(database.ownerUrl, {
-        movements: options.movements ?? movementsDefault,
-        reference: demo,
-        replace: true,
-        ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
-      }))
-    return await inTransaction(pool, async (client) => {
+  const { dataDir, movements, onProgress } = options
+  return asOwner(database.ownerUrl, 'demo', async (pool) => {
+    const found = await inTransaction(pool, (client) => findFolder(client, movements))
+    const filling = { movements: movements ?? movementsDefault, reference: demo, replace: true, onProgress }
+    const { schemaId, firmId, folderId } = found ?? (await seed(database.ownerUrl, filling))
+    const folder = { schemaId, folderId }
+    return inTransaction(pool, async (client) => {
       await fillFirm(client, { schemaId, firmId }, options)
       // Otherwise triggers within an hour would get an export of the folder's old content.
-      if (!folder) await forgetExports(client, { schemaId, folderId })
-      const kept = await keptSecrets(client, options.dataDir, folderId)
-      const secrets = kept ?? (await makeSecrets(client, masterKeys, { schemaId, firmId, folderId }))
-      return {
-        ...secrets,
-        societyId: folderId,
-        exercices: await listExercices(client, { schemaId, folderId }),
-      }
+      if (!found) await forgetExports(client, folder)
+      const kept = await keptSecrets(client, dataDir, folderId)
+      const secrets = kept ?? (await makeSecrets(client, masterKeys, { ...folder, firmId }))
+      return { ...secrets, societyId: folderId, exercices: await listExercices(client, folder) }
     })
-  } finally {
-    await pool.end()
-  }
+  })
 }
 
 /** Makes the small folders that are missing. */
@@ -87,20 +75,17 @@ async function fillFirm(
   const folders = wanted - first + 1
   if (folders === 0) return
   const seed = besides.seed + first - 1
-  await seedFirm(client, { ...besides, seed, folders, first, firm, ...(onProgress ? { onProgress } : {}) })
+  await seedFirm(client, { ...besides, seed, folders, first, firm, onProgress })
 }
 
 /**
  * Changes a few entries of an exercice, for the demo.
  * @returns how many
  */
-export async function correctEntries(ownerUrl: string, folderId: string, exerciceId: string) {
-  const pool = createOwnerPool(ownerUrl, { max: 1, applicationName: 'grandlivre demo' })
-  try {
-    return await inTransaction(pool, (client) => correctComments(client, { folderId, exerciceId }, 100))
-  } finally {
-    await pool.end()
-  }
+export function correctEntries(ownerUrl: string, folderId: string, exerciceId: string): Promise<number> {
+  return asOwner(ownerUrl, 'demo', (pool) =>
+    inTransaction(pool, (client) => correctComments(client, { folderId, exerciceId }, 100)),
+  )
 }
 
 /** Undefined if a folder must be created or filled again. */
@@ -114,11 +99,7 @@ async function findFolder(client: ClientBase, movements: number | undefined) {
 
 type Secrets = Pick<Credentials, 'thirdPartySecret' | 'companyToken' | 'firmToken'>
 
-async function keptSecrets(
-  client: ClientBase,
-  dataDir: string,
-  folderId: string,
-): Promise<Secrets | undefined> {
+async function keptSecrets(client: ClientBase, dataDir: string, folderId: string) {
   const kept = readCredentials(dataDir)
   if (kept?.societyId !== folderId) return undefined
   const { thirdPartySecret, companyToken, firmToken } = kept
@@ -130,19 +111,18 @@ async function keptSecrets(
 }
 
 async function makeSecrets(client: ClientBase, masterKeys: MasterKeys, opened: Opened): Promise<Secrets> {
+  const issue = async (level: Level, folderId: string | null) => {
+    const issued = await issueToken(client, { thirdPartyCode: demo, level, opened: { ...opened, folderId } })
+    assert(issued, 'the third party is there')
+    return issued.token
+  }
   const { plain: thirdPartySecret, secret } = makeSecret(await sealingKey(client, masterKeys))
   const isKnown = await rotateSecret(client, demo, secret, 0)
   if (isKnown) await revokeTokensOf(client, demo)
   else await insertThirdParty(client, { code: demo, name: 'Demo', kind: 'partner', secret })
   return {
     thirdPartySecret,
-    companyToken: await issue(client, 'api', opened),
-    firmToken: await issue(client, 'firm', { ...opened, folderId: null }),
+    companyToken: await issue('api', opened.folderId),
+    firmToken: await issue('firm', null),
   }
-}
-
-async function issue(client: ClientBase, level: Level, opened: Opened): Promise<string> {
-  const issued = await issueToken(client, { thirdPartyCode: demo, level, opened })
-  assert(issued, 'the third party is there')
-  return issued.token
 }

@@ -12,7 +12,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { findFolder } from '../../../src/auth/tokens.sql.ts'
 import { type Config, defaultPort, namesDatabase, readConfig } from '../../../src/config.ts'
-import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
+import { inTransaction } from '../../../src/db/pool.ts'
 import { checkTra } from '../../../src/formats/tra/check/check.ts'
 import {
   type Credentials,
@@ -22,14 +22,15 @@ import {
 import { createLog } from '../../../src/log.ts'
 import { startService } from '../../../src/start.ts'
 import { stopSignal } from '../../../src/stop-signal.ts'
-import { command, type Given, type Kind, numberKind } from '../../terminal/src/command.ts'
+import { countText, secondsText } from '../../terminal/src/amounts.ts'
+import { command, type Given, numberKind } from '../../terminal/src/command.ts'
 import { helpOf } from '../../terminal/src/help.ts'
 import { createTerminal } from '../../terminal/src/terminal.ts'
 import { readWords } from '../../terminal/src/words.ts'
 import { correctEntries, type DemoOptions, ensureDemoFolder } from './demo-folder.ts'
 import { Random } from './made-up/random.ts'
-import { movementsMax } from './seed.ts'
-import { correctSome } from './simulate-command.ts'
+import { asOwner, movementsMax } from './seed.ts'
+import { correctSome } from './simulate.ts'
 
 /** Fewer movements give no meaningful sizes and rates. */
 const movementsMin = 1_000
@@ -40,19 +41,11 @@ const firm = { folders: 30, corrected: 3, firstSeconds: 5 }
 const { stdin: input, stdout: out, stderr: err } = process
 const { print, note, progress } = createTerminal({ input, out, err })
 
-const movementsKind: Kind<number> = {
-  takes: `a whole number from ${movementsMin} to ${movementsMax}`,
-  read: (text) => {
-    const count = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
-    return count >= movementsMin && count <= movementsMax ? count : undefined
-  },
-}
-
 const options = {
   movements: {
     value: 'count',
-    is: movementsKind,
-    help: `size of the made-up ledger, from ${movementsMin.toLocaleString('en')} to ${movementsMax.toLocaleString('en')}; default 100000`,
+    is: numberKind('a whole number', movementsMin, movementsMax),
+    help: `size of the made-up ledger, from ${countText(movementsMin)} to ${countText(movementsMax)}; default 100000`,
   },
   out: { value: 'folder', help: 'where the exported files go; default out' },
   firm: {
@@ -86,24 +79,21 @@ async function runDemo(given: Given<unknown, typeof options>): Promise<void> {
   if (stop.aborted) print('Stopped.')
 }
 
-interface Tour {
-  movements: number
-  out: string
-  once: boolean
-  stop: AbortSignal
-}
-
-async function showTour(config: Config, { movements, out, once: ends, stop }: Tour): Promise<void> {
+async function showTour(
+  config: Config,
+  tour: { movements: number; out: string; once: boolean; stop: AbortSignal },
+): Promise<void> {
+  const { movements, out, stop } = tour
   print(['Grandlivre: a ledger, exported to a partner over HTTP. Ctrl-C stops.', ''])
   await makeFolder(out).catch((error: Error) => {
     throw new Error(`The files cannot go to ${out}, choose another --out: ${error.message}`)
   })
   await withService(config, { movements, stop }, async (ownerUrl, credentials) => {
-    await tour(ownerUrl, { config, out, stop }, credentials)
+    await runTour(ownerUrl, config, out, credentials, stop)
     await checkTraFile(join(out, files.tra), movements)
     print('')
     await listFiles(out)
-    if (ends) return
+    if (tour.once) return
     const commands = [
       commandOf(loginWords(config)),
       'npx grandlivre doctor --profile demo',
@@ -162,20 +152,17 @@ async function showFirm(
 }
 
 async function keepCorrecting(ownerUrl: string, folderId: string, every: number, signal: AbortSignal) {
-  const pool = createOwnerPool(ownerUrl, { max: 1, applicationName: 'grandlivre demo' })
   const random = new Random(Date.now())
-  try {
+  await asOwner(ownerUrl, 'demo', async (pool) => {
     const { firmId } = (await inTransaction(pool, (client) => findFolder(client, folderId)))!
     for (let seconds = Math.min(every, firm.firstSeconds); ; seconds = every) {
       await delay(seconds * 1_000, undefined, { signal })
       print('The bookkeeper corrects:')
       for await (const line of correctSome(pool, firmId, firm.corrected, random)) print(`  ${line}`)
     }
-  } catch (error) {
+  }).catch((error) => {
     if (!signal.aborted) throw error
-  } finally {
-    await pool.end()
-  }
+  })
 }
 
 /** Starts the service on the demo folder and its firm, and stops it when `run` has ended. */
@@ -224,20 +211,18 @@ async function fillFolder<Folder>(
   ensure: (onProgress: (done: number, all: number) => void) => Promise<Folder>,
 ): Promise<Folder> {
   const started = performance.now()
-  const rate = (done: number) =>
-    `${Math.round((1000 * done) / (performance.now() - started)).toLocaleString('en')}/s`
   let wasMade = false
   const folder = await ensure((done, all) => {
     // Rolls back the whole load, which is one transaction.
     stop.throwIfAborted()
     wasMade = true
-    const counts = `${done.toLocaleString('en')} of ${all.toLocaleString('en')} movements`
-    progress(`Ledger: ${counts}, ${rate(done)}`, done / all)
+    const rate = Math.round((1000 * done) / (performance.now() - started))
+    progress(`Ledger: ${countText(done)} of ${countText(all)} movements, ${countText(rate)}/s`, done / all)
   })
   const when = wasMade ? `now; ${since(started)}` : 'before'
   print(
     besides === undefined
-      ? `Ledger    ${movements?.toLocaleString('en')} movements, beside small ledgers, made up ${when}`
+      ? `Ledger    ${countText(movements!)} movements, beside small ledgers, made up ${when}`
       : `Ledgers   ${besides + 1} of one firm, made up ${when}`,
   )
   return folder
@@ -247,11 +232,13 @@ async function fillFolder<Folder>(
 const files = { year: 'year.ndjson.zst', copy: 'firm.sqlite', json: 'folder.json.zst', tra: 'folder.tra' }
 
 /** A year as a file, a copy before and after a change, and the whole folder. */
-async function tour(
+async function runTour(
   ownerUrl: string,
-  { config, out, stop }: Pick<Tour, 'out' | 'stop'> & { config: Config },
+  config: Config,
+  out: string,
   { societyId, exercices }: Credentials,
-) {
+  stop: AbortSignal,
+): Promise<void> {
   const exerciceId = exercices.at(-1)!.id
   const to = (file: string) => pathOf(join(out, file))
   const grandlivre = (name: string, ...words: string[]) =>
@@ -315,13 +302,13 @@ async function checkTraFile(file: string, movements: number): Promise<void> {
   const started = performance.now()
   const { size } = await stat(file)
   const found = await checkTra(createReadStream(file), (bytes, lines) =>
-    progress(`Checked: ${lines.toLocaleString('en')} lines`, bytes / size),
+    progress(`Checked: ${countText(lines)} lines`, bytes / size),
   )
   const [first] = found.problems
   if (first) throw new Error(`Line ${first.line}, column ${first.column} of ${file}: ${first.message}`)
   if (found.movements !== movements)
     throw new Error(`${file} has ${found.movements} of the ${movements} movements`)
-  print(`The TRA file can be imported: ${movements.toLocaleString('en')} movements; ${since(started)}`)
+  print(`The TRA file can be imported: ${countText(movements)} movements; ${since(started)}`)
 }
 
 /** @param commands what to paste */
@@ -338,9 +325,7 @@ function invitation(config: Config, { baseUrl }: Credentials, commands: string[]
   ]
 }
 
-function credentialsOf({ dataDir }: Config): string {
-  return pathOf(credentialsPath(dataDir))
-}
+const credentialsOf = ({ dataDir }: Config) => pathOf(credentialsPath(dataDir))
 
 /** What a staff command has to be told, so that it opens this database in another terminal. */
 function settingOf({ dataDir }: Config): string {
@@ -359,13 +344,16 @@ async function freePort({ host, port }: Pick<Config, 'host' | 'port'>): Promise<
   return 0
 }
 
-function isFree(host: string, port: number): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>()
-  const server = createServer()
-  // Other problems of the host are reported when the service starts to listen.
-  server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code !== 'EADDRINUSE'))
-  server.listen(port, host, () => server.close(() => resolve(true)))
-  return promise
+async function isFree(host: string, port: number): Promise<boolean> {
+  const server = createServer().listen(port, host)
+  try {
+    await once(server, 'listening')
+    await once(server.close(), 'close')
+    return true
+  } catch (error) {
+    // Other problems of the host are reported when the service starts to listen.
+    return (error as NodeJS.ErrnoException).code !== 'EADDRINUSE'
+  }
 }
 
 /** The path, relative if it is inside the current folder. */
@@ -374,9 +362,7 @@ function pathOf(path: string): string {
   return fromHere.startsWith('..') ? path : fromHere || '.'
 }
 
-function since(started: number): string {
-  return `${((performance.now() - started) / 1000).toFixed(1)} s`
-}
+const since = (started: number) => secondsText(performance.now() - started)
 
 // A closed output (`| head`, a closed terminal) must not leave the database running.
 for (const output of [out, err]) output.on('error', () => {})

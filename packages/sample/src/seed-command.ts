@@ -7,19 +7,13 @@ import { checkLine } from '../../../src/commands/terminal/check-line.ts'
 import { nextSteps } from '../../../src/commands/terminal/next-steps.ts'
 import type { StaffTerminal } from '../../../src/commands/terminal/terminal.ts'
 import { recordAct, userOfMachine, withDatabase } from '../../../src/commands/with-database.ts'
-import type { Config } from '../../../src/config.ts'
 import { inTransaction } from '../../../src/db/pool.ts'
-import { command, type Kind, numberKind } from '../../terminal/src/command.ts'
+import { countText, secondsText } from '../../terminal/src/amounts.ts'
+import { command, numberKind } from '../../terminal/src/command.ts'
 import { vacuumLedger } from './seed.sql.ts'
-import { movementsMax, movementsMin, type SeededFolder, seed } from './seed.ts'
-import { foldersMax, type SeededFirm, seedFirm } from './seed-firm.ts'
+import { foldersMax, movementsMax, movementsMin, type SeededFirm, seed, seedFirm } from './seed.ts'
 
 const partnerDefault = 'SEED-READER'
-
-const wholeNumber: Kind<number> = {
-  takes: 'a whole number such as 600000',
-  read: (text) => (/^\d{1,9}$/.test(text) ? Number(text) : undefined),
-}
 
 export const seedCommand = command({
   name: 'seed',
@@ -29,10 +23,15 @@ export const seedCommand = command({
     movements: {
       value: 'count',
       required: true,
-      is: wholeNumber,
+      is: numberKind('a whole number', movementsMin, movementsMax),
       help: `exact number of movements, from ${movementsMin} to ${movementsMax.toLocaleString('en')}`,
     },
-    seed: { value: 'number', is: wholeNumber, default: '1', help: 'another number gives another ledger' },
+    seed: {
+      value: 'number',
+      is: numberKind('a whole number', 0, 999_999_999),
+      default: '1',
+      help: 'another number gives another ledger',
+    },
     'folder-reference': { value: 'text', default: 'SEED', help: 'reference of the folder' },
     replace: { help: 'empty the folder of that reference first; its id and its tokens stay' },
     folders: {
@@ -65,9 +64,11 @@ export const seedCommand = command({
   },
 })
 
+type FolderPlan = { movements: number; seed: number; reference: string }
+
 async function seedOneFolder(
   terminal: StaffTerminal,
-  plan: { movements: number; seed: number; reference: string; replace: boolean },
+  plan: FolderPlan & { replace: boolean },
 ): Promise<void> {
   await withDatabase(terminal, async ({ database, config }) => {
     const started = performance.now()
@@ -78,9 +79,13 @@ async function seedOneFolder(
         const details = { movements: plan.movements, replace: plan.replace }
         return recordAct(client, { act: 'seed', schemaId, folderId, details })
       },
-      onLoaded: (folder) => {
-        terminal.print(report(folder, (performance.now() - started) / 1000, config))
-      },
+      onLoaded: ({ exercices, ...folder }) =>
+        terminal.print([
+          `Folder ${folder.folderId}, firm ${folder.firmId}, schema ${folder.schemaId}`,
+          ...exercices.map(({ id, start, end }) => `Exercice ${id}, ${start} to ${end}`),
+          loadedText(folder, `, ${countText(folder.counts.accounts)} accounts`, started),
+          ...nextSteps(config, folder.folderId, exercices.at(-1)!.id),
+        ]),
     })
   })
 }
@@ -88,7 +93,7 @@ async function seedOneFolder(
 /** Each firm in a transaction of its own, with its token: those that are finished stay if a later one fails. */
 async function seedFirms(
   terminal: StaffTerminal,
-  plan: { folders: number; movements: number; seed: number; reference: string },
+  plan: FolderPlan & { folders: number },
   firms: number,
   code: string,
 ): Promise<void> {
@@ -106,7 +111,8 @@ async function seedFirms(
         const made = (await findThirdParty(client, code)) ? [] : [await create(client, doer)]
         const issued = await issuePartnerToken({ code, level: 'firm', id: firmId })(client, doer)
         const said = [...made, issued].flatMap(({ says, secret }) => [says, ...secretLines(secret!)])
-        return [...firmReport(firm, (performance.now() - started) / 1000), ...said]
+        const ids = `${countText(folders)} folders, ${firm.folderIds[0]} to ${firm.folderIds.at(-1)}; `
+        return [`Firm ${firmId}, schema ${schemaId}`, ids + loadedText(firm, '', started), ...said]
       })
       terminal.print(lines)
     }
@@ -117,29 +123,17 @@ async function seedFirms(
 function showProgress(terminal: StaffTerminal, started: number) {
   return (done: number, all: number) => {
     const rate = Math.round((done / Math.max(performance.now() - started, 1)) * 1000)
-    const [doneText, allText, rateText] = [done, all, rate].map((number) => number.toLocaleString('en'))
-    terminal.progress(`${doneText} of ${allText} movements, ${rateText}/s`, done / all)
+    const counts = `${countText(done)} of ${countText(all)} movements`
+    terminal.progress(`${counts}, ${countText(rate)}/s`, done / all)
   }
 }
 
-const count = (number: number, what: string) => `${number.toLocaleString('en')} ${what}`
-
-function firmReport({ counts, ...firm }: SeededFirm, seconds: number): string[] {
-  return [
-    `Firm ${firm.firmId}, schema ${firm.schemaId}`,
-    `${count(firm.folderIds.length, 'folders')}, ${firm.folderIds[0]} to ${firm.folderIds.at(-1)}; ` +
-      `${count(counts.movements, 'movements')} in ${count(counts.entries, 'entries')}; ` +
-      `${(firm.loadedBytes / 1e6).toFixed(1)} MB in ${seconds.toFixed(1)} s`,
-  ]
-}
-
-function report({ counts, exercices, ...folder }: SeededFolder, seconds: number, config: Config): string[] {
-  const last = exercices.at(-1)!
-  return [
-    `Folder ${folder.folderId}, firm ${folder.firmId}, schema ${folder.schemaId}`,
-    ...exercices.map(({ id, start, end }) => `Exercice ${id}, ${start} to ${end}`),
-    `${count(counts.movements, 'movements')} in ${count(counts.entries, 'entries')}, ${count(counts.accounts, 'accounts')}; ` +
-      `${(folder.loadedBytes / 1e6).toFixed(1)} MB in ${seconds.toFixed(1)} s`,
-    ...nextSteps(config, folder.folderId, last.id),
-  ]
+/** @param more counted */
+function loadedText(
+  { counts, loadedBytes }: Pick<SeededFirm, 'counts' | 'loadedBytes'>,
+  more: string,
+  started: number,
+): string {
+  const rows = `${countText(counts.movements)} movements in ${countText(counts.entries)} entries${more}`
+  return `${rows}; ${(loadedBytes / 1e6).toFixed(1)} MB in ${secondsText(performance.now() - started)}`
 }

@@ -11,54 +11,49 @@ const movementsPerBatch = 10_000
 /** An entry has at least two movements, so a batch needs at most half as many ids more, plus one last entry. */
 const idsPerBatch = movementsPerBatch * 1.5 + entryLinesMax + 1
 
+export type SeedLoading = ReturnType<typeof seedLoading>
+
 /**
  * Loads about 10,000 movements at a time, in one COPY a table. So 300 small folders take no more statements than one
  * large one.
  */
-export class SeedLoading {
-  readonly ids: IdSource
-  readonly #client: ClientBase
-  readonly #writers = new Map<unknown, Pick<TableWriter<never>, 'pendingBytes' | 'flush'>>()
-  readonly #onBatch: ((movementsDone: number) => void) | undefined
-  /** Bytes of rows sent to the database. */
-  bytes = 0
-  #loaded = 0
-
-  constructor(client: ClientBase, onBatch: ((movementsDone: number) => void) | undefined) {
-    this.ids = new IdSource(client)
-    this.#client = client
-    this.#onBatch = onBatch
-  }
+export function seedLoading(
+  client: ClientBase,
+  movements: number,
+  onProgress: ((movementsDone: number, movements: number) => void) | undefined,
+) {
+  const ids = new IdSource(client)
+  const writers = new Map<unknown, Pick<TableWriter<never>, 'pendingBytes' | 'flush'>>()
+  let bytes = 0
+  let loaded = 0
 
   /** Tables are loaded in the order in which this is called for them: that of their foreign keys. */
-  writer<Row>(table: TableOf<Row>): TableWriter<Row> {
-    const known = this.#writers.get(table) as TableWriter<Row> | undefined
-    const writer = known ?? new TableWriter(this.#client, table)
-    this.#writers.set(table, writer)
-    return writer
+  function writer<Row>(table: TableOf<Row>): TableWriter<Row> {
+    const found = (writers.get(table) as TableWriter<Row> | undefined) ?? new TableWriter(client, table)
+    writers.set(table, found)
+    return found
   }
 
   /** Ensures that there are ids for the entries until the next batch. */
-  async reserve(): Promise<void> {
-    await this.ids.reserve(idsPerBatch)
+  const reserve = () => ids.reserve(idsPerBatch)
+
+  async function load(): Promise<void> {
+    loaded += writer(movementTable).pendingRows
+    for (const each of writers.values()) {
+      bytes += each.pendingBytes
+      await each.flush()
+    }
+    onProgress?.(loaded, movements)
   }
 
   /** Between two entries: loads the rows if they make a batch. */
-  async loadBatch(): Promise<void> {
-    const isFirst = this.#loaded === 0
-    if (this.writer(movementTable).pendingRows < (isFirst ? movementsBeforeAnalyze : movementsPerBatch))
-      return
-    await this.load()
-    if (isFirst) await analyzeWhileLoading(this.#client)
-    await this.reserve()
+  async function loadBatch(): Promise<void> {
+    const isFirst = loaded === 0
+    if (writer(movementTable).pendingRows < (isFirst ? movementsBeforeAnalyze : movementsPerBatch)) return
+    await load()
+    if (isFirst) await analyzeWhileLoading(client)
+    await reserve()
   }
 
-  async load(): Promise<void> {
-    this.#loaded += this.writer(movementTable).pendingRows
-    for (const writer of this.#writers.values()) {
-      this.bytes += writer.pendingBytes
-      await writer.flush()
-    }
-    this.#onBatch?.(this.#loaded)
-  }
+  return { ids, writer, reserve, load, loadBatch, /** Of rows sent to the database. */ bytes: () => bytes }
 }

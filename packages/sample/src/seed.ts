@@ -1,6 +1,9 @@
-/** Fills a folder with a made-up ledger of any size: deterministic, balanced, and as untidy as real ones. */
-
-import type { ClientBase } from 'pg'
+/**
+ * Fills a folder, or a firm of many folders, with made-up ledgers of any size: deterministic, balanced, and as untidy as
+ * real ones.
+ */
+import { strict as assert } from 'node:assert'
+import type { ClientBase, Pool } from 'pg'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
 import { entryTable } from '../../../src/formats/items/entry.ts'
 import { movementTable } from '../../../src/formats/items/movement.ts'
@@ -19,38 +22,49 @@ import {
   exerciceIds,
   findFoldersByReference,
 } from '../../../src/ledger/tenants.sql.ts'
-import { buildChart, type Chart } from './made-up/chart.ts'
+import { buildChart } from './made-up/chart.ts'
 import { generateLedger } from './made-up/ledger.ts'
-import type { DraftedEntry } from './made-up/lines.ts'
 import { addressOf, siren } from './made-up/parties.ts'
 import { Random } from './made-up/random.ts'
 import words from './made-up/words.json' with { type: 'json' }
-import { findOrCreateSender, lockReference, vacuumLedger } from './seed.sql.ts'
-import { SeedLoading } from './seed-loading.ts'
+import { findOrCreateSender, lockReference, lookUpReferences, vacuumLedger } from './seed.sql.ts'
+import { type SeedLoading, seedLoading } from './seed-loading.ts'
 
 export const movementsMin = 10
 export const movementsMax = 5_000_000
+export const foldersMax = 10_000
 
 /** More than the largest chart has, with its folder and exercices. */
 const idsOfChart = 10_000
 
-export interface SeedOptions {
-  /** Exact number of movements, in two fiscal years: 99 in a hundred are in the later one. */
+interface LedgerOptions {
+  /** Exact number of movements of a folder, in two fiscal years: 99 in a hundred are in the later one. */
   movements: number
   /** The same seed gives the same rows apart from ids. Default 1. */
   seed?: number
   /** The later fiscal year, a calendar year. Default: the current one. */
   year?: number
-  /** Reference of the folder. Default SEED. */
+  /** Reference of the folder; those of the folders of a firm begin with it. Default SEED. */
   reference?: string
+  /** Called after each batch. */
+  onProgress?: ((movementsDone: number, movements: number) => void) | undefined
+}
+
+interface FolderOptions extends LedgerOptions {
   /** If the reference exists: empty that folder and fill it again; its id and tokens stay. Default: refuse. */
   replace?: boolean
-  /** Called after each batch. */
-  onProgress?: (movementsDone: number, movements: number) => void
   /** The last statements of the transaction: what else belongs to the seed. */
   record?: (client: ClientBase, imported: SeededFolder) => Promise<void>
   /** Called after the commit. The remaining steps make the first exports fast and may be interrupted without harm. */
   onLoaded?: (folder: SeededFolder) => void
+}
+
+interface FirmOptions extends LedgerOptions {
+  folders: number
+  /** Of their numbers in names and references. Default: 1. */
+  first?: number
+  /** Gets the folders. Default: a new one, in a new schema. */
+  firm?: { schemaId: string; firmId: string }
 }
 
 export interface SeededFolder {
@@ -64,15 +78,16 @@ export interface SeededFolder {
   loadedBytes: number
 }
 
+export type SeededFirm = Awaited<ReturnType<typeof seedFirm>>
+
 /**
  * Creates a tenant with one firm and one folder and fills it, in one transaction.
  * @param ownerUrl an address of the database as the owner of its tables
  * @throws {Error} if the folder exists and `replace` is not set, or a number is out of range
  */
-export async function seed(ownerUrl: string, options: SeedOptions): Promise<SeededFolder> {
+export async function seed(ownerUrl: string, options: FolderOptions): Promise<SeededFolder> {
   checkMovements(options.movements)
-  const pool = createOwnerPool(ownerUrl, { max: 1, applicationName: 'grandlivre seed' })
-  try {
+  return asOwner(ownerUrl, 'seed', async (pool) => {
     const folder = await inTransaction(pool, async (client) => {
       const seeded = await seedFolder(client, options)
       await options.record?.(client, seeded)
@@ -81,65 +96,136 @@ export async function seed(ownerUrl: string, options: SeedOptions): Promise<Seed
     options.onLoaded?.(folder)
     await vacuumLedger(pool)
     return folder
+  })
+}
+
+/** @param name of the program, for the sessions of the database */
+export async function asOwner<Result>(
+  ownerUrl: string,
+  name: string,
+  work: (pool: Pool) => Promise<Result>,
+): Promise<Result> {
+  const pool = createOwnerPool(ownerUrl, { max: 1, applicationName: `grandlivre ${name}` })
+  try {
+    return await work(pool)
   } finally {
     await pool.end()
   }
 }
 
-/** @throws {Error} if it is out of range */
-export function checkMovements(movements: number): void {
+function checkMovements(movements: number): void {
   if (!Number.isSafeInteger(movements) || movements < movementsMin || movements > movementsMax)
     throw new Error(`The number of movements must be a whole number from ${movementsMin} to ${movementsMax}`)
 }
 
-async function seedFolder(client: ClientBase, options: SeedOptions): Promise<SeededFolder> {
-  const {
-    movements,
-    seed = 1,
-    year = new Date().getFullYear(),
-    reference = 'SEED',
-    replace = false,
-    onProgress,
-  } = options
+async function seedFolder(client: ClientBase, options: FolderOptions): Promise<SeededFolder> {
+  const { movements, seed = 1, reference = 'SEED', replace = false } = options
   const random = new Random(seed)
-  const loading = new SeedLoading(client, onProgress && ((done) => onProgress(done, movements)))
+  const loading = seedLoading(client, movements, options.onProgress)
   const { ids } = loading
   await ids.reserve(idsOfChart)
   await lockReference(client, reference)
   const { firmId, deleted, ...key } = await findOrCreateFolder(client, ids, random, reference, replace)
   const thirdPartyId = await findOrCreateSender(client, ids.next())
-  const filled = await addLedger(loading, key, random, { movements, year, thirdPartyId })
+  const filled = await addLedger(loading, key, random, { ...options, thirdPartyId })
   await loading.load()
   const created = filled.exercices.map(({ id }) => id)
   const replaced = deleted !== undefined
   const events = { deleted: deleted ?? [], created, filled: created }
   await publishImport(client, { ...key, folderCreated: !replaced, replaced, ...events })
-  return { ...key, firmId, ...filled, loadedBytes: loading.bytes }
+  return { ...key, firmId, ...filled, loadedBytes: loading.bytes() }
+}
+
+/**
+ * Creates folders of a firm, whose ledgers differ, as the owner of the tables. Events come last.
+ * @throws {Error} if a number is out of range
+ */
+export async function seedFirm(client: ClientBase, options: FirmOptions) {
+  const { folders, first = 1, movements, seed = 1, reference = 'SEED', onProgress } = options
+  assert(folders >= 1 && folders <= foldersMax, `from 1 to ${foldersMax} folders`)
+  checkMovements(movements)
+  await lookUpReferences(client)
+  const random = new Random(seed)
+  const loading = seedLoading(client, folders * movements, onProgress)
+  const { ids } = loading
+  await ids.reserve(folders + 3)
+  const { schemaId, firmId } = options.firm ?? { schemaId: ids.next(), firmId: ids.next() }
+  const thirdPartyId = await findOrCreateSender(client, ids.next())
+  if (!options.firm) {
+    await createSchema(client, { id: schemaId, name: `Cabinet ${reference}` })
+    const name = `Cabinet ${random.pick(words.lastNames)} & Associés`
+    await createFirm(client, { schemaId, id: firmId, name, siret: `${siren(random)}00026` })
+  }
+  const filled: { folderId: string; exercices: string[] }[] = []
+  const counts = { entries: 0, movements: 0 }
+  for (let number = first; number < first + folders; number++) {
+    const folderId = ids.next()
+    const key = { schemaId, folderId }
+    await createFolder(client, {
+      ...{ ...words.folder, ...key, id: folderId, firmId, reference: `${reference}-${number}` },
+      name: `${random.pick(words.companyNames)} ${random.pick(words.companyForms)} ${number}`,
+      ...{ siret: `${siren(random)}00018`, capital: random.cents(5, 8), address: addressOf(random) },
+    })
+    const ledger = await addLedger(loading, key, random, { ...options, thirdPartyId })
+    counts.entries += ledger.counts.entries
+    counts.movements += ledger.counts.movements
+    filled.push({ folderId, exercices: ledger.exercices.map(({ id }) => id) })
+  }
+  await loading.load()
+  for (const { folderId, exercices } of filled) {
+    const isNew = { folderCreated: true, replaced: false, deleted: [] }
+    await publishImport(client, { schemaId, folderId, ...isNew, created: exercices, filled: exercices })
+  }
+  const folderIds = filled.map(({ folderId }) => folderId)
+  return { schemaId, firmId, folderIds, counts, loadedBytes: loading.bytes() }
 }
 
 /** Makes up the ledger of an empty folder. The last rows wait for `load`. */
-export async function addLedger(
+async function addLedger(
   loading: SeedLoading,
   key: FolderKey,
   random: Random,
-  { movements, year, thirdPartyId }: { movements: number; year: number; thirdPartyId: string },
+  options: Pick<LedgerOptions, 'movements' | 'year'> & { thirdPartyId: string },
 ): Promise<Pick<SeededFolder, 'exercices' | 'counts'>> {
-  await loading.ids.reserve(idsOfChart)
-  const chart = buildChart(movements, random, () => loading.ids.next())
-  const exercices = [year - 1, year].map((calendarYear) => ({
-    id: loading.ids.next(),
-    start: `${calendarYear}-01-01`,
-    end: `${calendarYear}-12-31`,
-  }))
-  addChart(loading, key, chart, exercices)
+  const { movements, year = new Date().getFullYear(), thirdPartyId } = options
+  const { ids, writer } = loading
+  await ids.reserve(idsOfChart)
+  const chart = buildChart(movements, random, () => ids.next())
+  const exerciceOf = (calendarYear: number) => ({
+    id: ids.next(),
+    startDate: `${calendarYear}-01-01`,
+    endDate: `${calendarYear}-12-31`,
+  })
+  const [before, current] = [exerciceOf(year - 1), exerciceOf(year)]
+  const closed = { closedById: '7', closedByFirstName: 'Anaïs', closedByLastName: 'Lefèvre' }
+  const books: Books = {
+    ...chart,
+    exercices: [
+      { ...before, lettering: 'MONO', closedAt: `${year}-03-31T16:45:00Z`, ...closed },
+      { ...current, lettering: 'MULTI' },
+    ],
+  }
+  for (const [name, table] of Object.entries<TableOf<Record<string, unknown>>>(bookTables as never)) {
+    const rows = writer(table)
+    for (const row of books[name as BookTable]) rows.add({ ...key, ...row })
+  }
+  const [entries, movementRows] = [writer(entryTable), writer(movementTable)]
+  const counts = { entries: 0, movements: 0, accounts: chart.accounts.length }
+  const numbers = new EntryNumbers()
+  await loading.reserve()
   const ledger = generateLedger(chart, random, { movements, year, thirdPartyId })
-  const counts = await addEntries(
-    loading,
-    key,
-    ledger,
-    (entryYear) => exercices[entryYear === year ? 1 : 0]!.id,
-  )
-  return { exercices, counts: { ...counts, accounts: chart.accounts.length } }
+  for (const { lines, opens: _, year: entryYear, ...entry } of ledger) {
+    const exerciceId = entryYear === year ? current.id : before.id
+    const entryId = ids.next()
+    const number = numbers.next({ exerciceId, ...entry })
+    entries.add({ ...key, exerciceId, id: entryId, number, ...entry })
+    for (const line of lines) movementRows.add({ ...key, exerciceId, entryId, id: ids.next(), ...line })
+    counts.entries += 1
+    counts.movements += lines.length
+    await loading.loadBatch()
+  }
+  const exercices = [before, current].map(({ id, startDate: start, endDate: end }) => ({ id, start, end }))
+  return { exercices, counts }
 }
 
 /** With its old exercices if its ledger is replaced. */
@@ -176,58 +262,4 @@ async function findOrCreateFolder(
   const filling = { ...words.folder, reference, siret, capital: 5_000_000n, address }
   await createFolder(client, { schemaId, id: folderId, firmId, ...filling })
   return { schemaId, firmId, folderId }
-}
-
-/** Adds everything that entries refer to. */
-function addChart(
-  loading: SeedLoading,
-  key: FolderKey,
-  chart: Chart,
-  exercices: SeededFolder['exercices'],
-): void {
-  const [before, current] = exercices as [SeededFolder['exercices'][0], SeededFolder['exercices'][0]]
-  const closed = {
-    closedAt: `${current.start.slice(0, 4)}-03-31T16:45:00Z`,
-    closedById: '7',
-    closedByFirstName: 'Anaïs',
-    closedByLastName: 'Lefèvre',
-  }
-  const row = ({ id, start, end }: typeof before) => ({ id, startDate: start, endDate: end })
-  const books: Books = {
-    ...chart,
-    exercices: [
-      { ...row(before), lettering: 'MONO', ...closed },
-      { ...row(current), lettering: 'MULTI' },
-    ],
-  }
-  for (const [name, table] of Object.entries<TableOf<Record<string, unknown>>>(bookTables as never)) {
-    const writer = loading.writer(table)
-    for (const row of books[name as BookTable]) writer.add({ ...key, ...row })
-  }
-}
-
-/** Returns how many entries and movements there are. The last of them are not loaded yet. */
-async function addEntries(
-  loading: SeedLoading,
-  key: FolderKey,
-  ledger: Iterable<DraftedEntry & { year: number }>,
-  exerciceIdOf: (year: number) => string,
-): Promise<{ entries: number; movements: number }> {
-  const entryWriter = loading.writer(entryTable)
-  const movementWriter = loading.writer(movementTable)
-  const added = { entries: 0, movements: 0 }
-  const numbers = new EntryNumbers()
-  const { ids } = loading
-  await loading.reserve()
-  for (const { lines, opens: _, year, ...entry } of ledger) {
-    const exerciceId = exerciceIdOf(year)
-    const entryId = ids.next()
-    const number = numbers.next({ exerciceId, ...entry })
-    entryWriter.add({ ...key, exerciceId, id: entryId, number, ...entry })
-    for (const line of lines) movementWriter.add({ ...key, exerciceId, entryId, id: ids.next(), ...line })
-    added.entries += 1
-    added.movements += lines.length
-    await loading.loadBatch()
-  }
-  return added
 }

@@ -26,24 +26,24 @@ export async function listFirms(client: ClientBase): Promise<{ id: string; name:
 const openExercices = `select id from grandlivre.exercices
   where schema_id = $1 and folder_id = $2 and closed_at is null`
 
-async function touch(client: ClientBase, text: string, values: unknown[]): Promise<string | undefined> {
-  return (await client.query<{ id: string }>(text, values)).rows[0]?.id
+/** A statement on a folder, whose ids are $1 and $2. */
+function correcting<More extends unknown[]>(text: string) {
+  return async (client: ClientBase, { schemaId, folderId }: FolderKey, ...more: More) => {
+    const { rows } = await client.query<{ id: string }>(text, [schemaId, folderId, ...more])
+    return rows[0]?.id
+  }
 }
 
 /** @returns the id of the entry */
-export function correctDescription(client: ClientBase, { schemaId, folderId }: FolderKey) {
-  return touch(
-    client,
-    `update grandlivre.movements m
-     set description = regexp_replace(m.description, ' \\(corrigé .*\\)$', '') || ' (corrigé ' || to_char(clock_timestamp(), 'HH24:MI:SS.MS') || ')'
-     from (select exercice_id, entry_id, id from grandlivre.movements
-           where schema_id = $1 and folder_id = $2 and exercice_id in (${openExercices}) and filed is null
-           order by random() limit 1) p
-     where (m.schema_id, m.folder_id, m.exercice_id, m.entry_id, m.id) = ($1, $2, p.exercice_id, p.entry_id, p.id)
-     returning m.entry_id as id`,
-    [schemaId, folderId],
-  )
-}
+export const correctDescription = correcting(
+  `update grandlivre.movements m
+   set description = regexp_replace(m.description, ' \\(corrigé .*\\)$', '') || ' (corrigé ' || to_char(clock_timestamp(), 'HH24:MI:SS.MS') || ')'
+   from (select exercice_id, entry_id, id from grandlivre.movements
+         where schema_id = $1 and folder_id = $2 and exercice_id in (${openExercices}) and filed is null
+         order by random() limit 1) p
+   where (m.schema_id, m.folder_id, m.exercice_id, m.entry_id, m.id) = ($1, $2, p.exercice_id, p.entry_id, p.id)
+   returning m.entry_id as id`,
+)
 
 /**
  * Raises one debit and one credit of an entry by the same amount. Shares and letterings depend on amounts, so the two
@@ -51,41 +51,33 @@ export function correctDescription(client: ClientBase, { schemaId, folderId }: F
  * @param cents more
  * @returns the id of the entry
  */
-export function correctAmount(client: ClientBase, { schemaId, folderId }: FolderKey, cents: number) {
-  return touch(
-    client,
-    `with free as (
-       select exercice_id, entry_id, id, debit > 0 as is_debit from grandlivre.movements
-       where schema_id = $1 and folder_id = $2 and exercice_id in (${openExercices})
-         and shares is null and lettering_state = 'none' and filed is null and debit + credit > 0),
-     picked as (
-       select exercice_id, entry_id, min(id) filter (where is_debit) as debit_id, min(id) filter (where not is_debit) as credit_id
-       from free group by exercice_id, entry_id having bool_or(is_debit) and bool_or(not is_debit)
-       order by random() limit 1)
-     update grandlivre.movements m
-     set debit = m.debit + case when m.id = p.debit_id then $3::bigint else 0 end,
-         credit = m.credit + case when m.id = p.credit_id then $3::bigint else 0 end
-     from picked p
-     where (m.schema_id, m.folder_id, m.exercice_id, m.entry_id) = ($1, $2, p.exercice_id, p.entry_id)
-       and m.id in (p.debit_id, p.credit_id)
-     returning m.entry_id as id`,
-    [schemaId, folderId, cents],
-  )
-}
+export const correctAmount = correcting<[cents: number]>(
+  `with free as (
+     select exercice_id, entry_id, id, debit > 0 as is_debit from grandlivre.movements
+     where schema_id = $1 and folder_id = $2 and exercice_id in (${openExercices})
+       and shares is null and lettering_state = 'none' and filed is null and debit + credit > 0),
+   picked as (
+     select exercice_id, entry_id, min(id) filter (where is_debit) as debit_id, min(id) filter (where not is_debit) as credit_id
+     from free group by exercice_id, entry_id having bool_or(is_debit) and bool_or(not is_debit)
+     order by random() limit 1)
+   update grandlivre.movements m
+   set debit = m.debit + case when m.id = p.debit_id then $3::bigint else 0 end,
+       credit = m.credit + case when m.id = p.credit_id then $3::bigint else 0 end
+   from picked p
+   where (m.schema_id, m.folder_id, m.exercice_id, m.entry_id) = ($1, $2, p.exercice_id, p.entry_id)
+     and m.id in (p.debit_id, p.credit_id)
+   returning m.entry_id as id`,
+)
 
 /** @returns the id of the entry, which the database gives its number */
-export function validateDraft(client: ClientBase, { schemaId, folderId }: FolderKey) {
-  return touch(
-    client,
-    `update grandlivre.entries e set validated_at = greatest(current_date, e.accounted_at)
-     from (select id from grandlivre.entries
-           where schema_id = $1 and folder_id = $2 and exercice_id in (${openExercices}) and validated_at is null
-           order by random() limit 1) p
-     where (e.schema_id, e.folder_id, e.id) = ($1, $2, p.id)
-     returning e.id`,
-    [schemaId, folderId],
-  )
-}
+export const validateDraft = correcting(
+  `update grandlivre.entries e set validated_at = greatest(current_date, e.accounted_at)
+   from (select id from grandlivre.entries
+         where schema_id = $1 and folder_id = $2 and exercice_id in (${openExercices}) and validated_at is null
+         order by random() limit 1) p
+   where (e.schema_id, e.folder_id, e.id) = ($1, $2, p.id)
+   returning e.id`,
+)
 
 /** The entry to copy: of few movements, all of them the platform's own. */
 export async function pickEntry(client: ClientBase, { schemaId, folderId }: FolderKey) {
@@ -104,49 +96,36 @@ export async function pickEntry(client: ClientBase, { schemaId, folderId }: Fold
  * @param ids of the new entry, then of its movements
  * @returns the id of the new entry
  */
-export function addEntryLike(
-  client: ClientBase,
-  { schemaId, folderId }: FolderKey,
-  entryId: string,
-  ids: string[],
-) {
-  return touch(
-    client,
-    `with added as (
-       insert into grandlivre.entries (schema_id, folder_id, id, exercice_id, journal_id, date, accounted_at, created_at,
-         source, currency, rate, comment)
-       select e.schema_id, e.folder_id, ($4::bigint[])[1], e.exercice_id, e.journal_id,
-         least(greatest(current_date, x.start_date), x.end_date), least(greatest(current_date, x.start_date), x.end_date),
-         now(), 'M', e.currency, e.rate, e.comment
-       from grandlivre.entries e
-       join grandlivre.exercices x on (x.schema_id, x.folder_id, x.id) = (e.schema_id, e.folder_id, e.exercice_id)
-       where (e.schema_id, e.folder_id, e.id) = ($1, $2, $3)
-       returning id)
-     insert into grandlivre.movements (schema_id, folder_id, exercice_id, entry_id, id, account_id, description,
-       invoice_number, debit, credit, payment_id, shares)
-     select m.schema_id, m.folder_id, m.exercice_id, added.id,
-       ($4::bigint[])[1 + row_number() over (order by m.id)], m.account_id, m.description, m.invoice_number,
-       m.debit, m.credit, m.payment_id, m.shares
-     from grandlivre.movements m cross join added
-     where (m.schema_id, m.folder_id, m.entry_id) = ($1, $2, $3)
-     returning entry_id as id`,
-    [schemaId, folderId, entryId, ids],
-  )
-}
+export const addEntryLike = correcting<[entryId: string, ids: string[]]>(
+  `with added as (
+     insert into grandlivre.entries (schema_id, folder_id, id, exercice_id, journal_id, date, accounted_at, created_at,
+       source, currency, rate, comment)
+     select e.schema_id, e.folder_id, ($4::bigint[])[1], e.exercice_id, e.journal_id,
+       least(greatest(current_date, x.start_date), x.end_date), least(greatest(current_date, x.start_date), x.end_date),
+       now(), 'M', e.currency, e.rate, e.comment
+     from grandlivre.entries e
+     join grandlivre.exercices x on (x.schema_id, x.folder_id, x.id) = (e.schema_id, e.folder_id, e.exercice_id)
+     where (e.schema_id, e.folder_id, e.id) = ($1, $2, $3)
+     returning id)
+   insert into grandlivre.movements (schema_id, folder_id, exercice_id, entry_id, id, account_id, description,
+     invoice_number, debit, credit, payment_id, shares)
+   select m.schema_id, m.folder_id, m.exercice_id, added.id,
+     ($4::bigint[])[1 + row_number() over (order by m.id)], m.account_id, m.description, m.invoice_number,
+     m.debit, m.credit, m.payment_id, m.shares
+   from grandlivre.movements m cross join added
+   where (m.schema_id, m.folder_id, m.entry_id) = ($1, $2, $3)
+   returning entry_id as id`,
+)
 
 /** @returns the id of the account */
-export function renameAccount(client: ClientBase, { schemaId, folderId }: FolderKey) {
-  return touch(
-    client,
-    `update grandlivre.accounts a
-     set name = regexp_replace(a.name, ' \\(renommé .*\\)$', '') || ' (renommé ' || to_char(clock_timestamp(), 'HH24:MI:SS.MS') || ')'
-     from (select id from grandlivre.accounts where schema_id = $1 and folder_id = $2 and not closed
-           order by random() limit 1) p
-     where (a.schema_id, a.folder_id, a.id) = ($1, $2, p.id)
-     returning a.id`,
-    [schemaId, folderId],
-  )
-}
+export const renameAccount = correcting(
+  `update grandlivre.accounts a
+   set name = regexp_replace(a.name, ' \\(renommé .*\\)$', '') || ' (renommé ' || to_char(clock_timestamp(), 'HH24:MI:SS.MS') || ')'
+   from (select id from grandlivre.accounts where schema_id = $1 and folder_id = $2 and not closed
+         order by random() limit 1) p
+   where (a.schema_id, a.folder_id, a.id) = ($1, $2, p.id)
+   returning a.id`,
+)
 
 /** A debit and a credit of one account that may be matched, the closest in amount first; and the codes it uses. */
 export async function pickPair(client: ClientBase, { schemaId, folderId }: FolderKey) {
@@ -175,15 +154,7 @@ export async function pickPair(client: ClientBase, { schemaId, folderId }: Folde
 }
 
 /** @returns the id of one of the movements */
-export function letter(
-  client: ClientBase,
-  { schemaId, folderId }: FolderKey,
-  { ids, state, code }: { ids: string[]; state: 'partial' | 'complete'; code: string },
-) {
-  return touch(
-    client,
-    `update grandlivre.movements set lettering_state = $4, lettering_code = $5
-     where (schema_id, folder_id) = ($1, $2) and id = any ($3::bigint[]) returning id`,
-    [schemaId, folderId, ids, state, code],
-  )
-}
+export const letter = correcting<[ids: string[], state: 'partial' | 'complete', code: string]>(
+  `update grandlivre.movements set lettering_state = $4, lettering_code = $5
+   where (schema_id, folder_id) = ($1, $2) and id = any ($3::bigint[]) returning id`,
+)

@@ -1,25 +1,94 @@
-/** Corrections in folders of a firm, as a bookkeeper makes them. No entry is ever out of balance. */
-import type { ClientBase } from 'pg'
+/** `npm run cli -- simulate`: corrections in folders of a firm, as a bookkeeper makes them. No entry is ever out of balance. */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ClientBase, Pool } from 'pg'
+import { idKind } from '../../../src/commands/terminal/kinds.ts'
+import type { StaffTerminal } from '../../../src/commands/terminal/terminal.ts'
+import { recordAct, withDatabase } from '../../../src/commands/with-database.ts'
+import { inTransaction } from '../../../src/db/pool.ts'
 import { publish } from '../../../src/events/publish.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
 import { IdSource } from '../../../src/ledger/ids.ts'
+import { command, numberKind } from '../../terminal/src/command.ts'
 import { letteringCode } from './made-up/lines.ts'
-import type { Random } from './made-up/random.ts'
+import { Random } from './made-up/random.ts'
+import { foldersMax } from './seed.ts'
 import {
   addEntryLike,
   correctAmount,
   correctDescription,
   letter,
+  listFirms,
   pickEntry,
+  pickFolders,
   pickPair,
   renameAccount,
   validateDraft,
 } from './simulate.sql.ts'
 
-type Correction = (client: ClientBase, key: FolderKey, random: Random) => Promise<string | undefined>
+export const simulateCommand = command({
+  name: 'simulate',
+  summary: 'correct the books of some folders of a firm at random, as a bookkeeper does; for made-up ledgers',
+  options: {
+    folders: {
+      value: 'count',
+      required: true,
+      is: numberKind('a number', 1, foldersMax),
+      help: 'in how many folders, one correction each',
+    },
+    firm: { value: 'id', is: idKind, help: 'the firm; not needed if there is only one' },
+    every: {
+      value: 'seconds',
+      is: numberKind('a number of seconds', 1, 86_400),
+      help: 'again and again, in other folders, until Ctrl-C',
+    },
+  },
+  run: (terminal: StaffTerminal, { folders, firm, every }) =>
+    withDatabase(terminal, async ({ pool }) => {
+      const random = new Random(Date.now())
+      const firmId = firm ?? (await inTransaction(pool, async (client) => onlyOf(await listFirms(client))))
+      for (;;) {
+        for await (const line of correctSome(pool, firmId, folders, random)) terminal.print(line)
+        if (every === undefined) return
+        await delay(every * 1_000)
+      }
+    }),
+})
+
+/**
+ * Makes one correction in some folders of a firm, each in a transaction of its own.
+ * @returns a line for each, as it is done
+ */
+export async function* correctSome(
+  pool: Pool,
+  firmId: string,
+  folders: number,
+  random: Random,
+): AsyncGenerator<string> {
+  const keys = await inTransaction(pool, (client) => pickFolders(client, firmId, folders))
+  if (keys.length === 0) throw new Error(`There is no firm ${firmId}, or it has no folder`)
+  for (const key of keys) {
+    const done = await inTransaction(pool, async (client) => {
+      const what = await correct(client, key, random)
+      if (what !== undefined) await recordAct(client, { act: 'simulate', ...key, details: { what } })
+      return what
+    })
+    yield `Folder ${key.folderId}: ${done ?? 'nothing that could be corrected'}`
+  }
+}
+
+function onlyOf(firms: { id: string; name: string }[]): string {
+  const [only, ...others] = firms
+  if (!only) throw new Error('There is no firm: make one with seed --folders')
+  if (others.length === 0) return only.id
+  const listed = firms.map(({ id, name }) => `\n  ${id}  ${name}`)
+  throw new Error(`There are several firms, choose one with --firm:${listed.join('')}`)
+}
 
 /** By what they say. Each gives the id of what it touched, or undefined where the folder has nothing of the kind. */
-const corrections: Record<string, Correction> = {
+const corrections: Record<
+  string,
+  (client: ClientBase, key: FolderKey, random: Random) => Promise<string | undefined>
+> = {
   'description corrected in entry': correctDescription,
   'amount corrected in entry': (client, key, random) => correctAmount(client, key, random.integer(1, 99_999)),
   'draft validated: entry': validateDraft,
@@ -66,5 +135,5 @@ async function setLettering(client: ClientBase, key: FolderKey) {
   let index = used.size
   while (used.has(letteringCode(index))) index++
   const state = pair.equal ? 'complete' : 'partial'
-  return letter(client, key, { ids: pair.ids, state, code: letteringCode(index) })
+  return letter(client, key, pair.ids, state, letteringCode(index))
 }

@@ -12,323 +12,310 @@ import words from './words.json' with { type: 'json' }
 /** Whether an invoice will be lettered later, stays open, or awaits validation. */
 type InvoiceFate = 'settled' | 'open' | 'draft'
 
-export class Bookkeeper {
-  readonly #chart: Chart
-  readonly #random: Random
-  /** The third party that sent the entries of source API. */
-  readonly #thirdPartyId: string
-  /** 'YYYY-MM-DD' by day of the fiscal year, and beyond it for validations and due dates. */
-  readonly #days: string[]
-  /** Number of codes used so far, by account: each code is used once per account and year. */
-  readonly #codes = new Map<string, number>()
-  readonly #axes: bigint[][]
-  #invoices = 0
-  #vatCollected = 0n
-  #vatDeductible = 0n
+/** What the entries of a year are made from, and what they leave for later ones. */
+export type Bookkeeping = ReturnType<typeof bookkeeping>
 
-  constructor(chart: Chart, random: Random, thirdPartyId: string, days: string[]) {
-    this.#chart = chart
-    this.#random = random
-    this.#thirdPartyId = thirdPartyId
-    this.#days = days
-    this.#axes = chart.axes.map((axis) =>
-      chart.sections.filter((section) => section.axisId === axis.id).map((section) => BigInt(section.id)),
-    )
+/**
+ * @param thirdPartyId the third party that sent the entries of source API
+ * @param days 'YYYY-MM-DD' by day of the fiscal year, and beyond it for validations and due dates
+ */
+export function bookkeeping(chart: Chart, random: Random, thirdPartyId: string, days: string[]) {
+  const sectionsOf = (axis: { id: string }) =>
+    chart.sections.filter(({ axisId }) => axisId === axis.id).map(({ id }) => BigInt(id))
+  return {
+    ...{ chart, random, thirdPartyId, days },
+    axes: chart.axes.map(sectionsOf),
+    /** Number of lettering codes used so far, by account: each code is used once per account and year. */
+    codes: new Map<string, number>(),
+    ...{ invoices: 0, vatCollected: 0n, vatDeductible: 0n },
   }
+}
 
-  purchase(day: number, fate: InvoiceFate): DraftedEntry {
-    const random = this.#random
-    const source = random.pick(['E', 'E', 'E', 'IB', 'IB', 'API', 'ABO', 'FEC', 'QUADRA', 'EXT'])
-    const supplier = random.pick(this.#chart.suppliers)
-    const invoiceNumber = `${random.pick(['FA', 'F', 'INV-', ''])}${random.digits(random.integer(4, 8))}`
-    const description = this.#description(`FACTURE ${supplier.name} ${invoiceNumber}`)
-    const expenses = source === 'ABO' ? ['613200', '626000', '616000'] : tables.expenseAccounts
-    return this.#invoice(
-      day,
-      fate,
-      { kind: 'supplier', source, party: supplier, invoiceNumber, description },
-      expenses,
-    )
-  }
+export function purchase(books: Bookkeeping, day: number, fate: InvoiceFate): DraftedEntry {
+  const { chart, random } = books
+  const source = random.pick(['E', 'E', 'E', 'IB', 'IB', 'API', 'ABO', 'FEC', 'QUADRA', 'EXT'])
+  const party = random.pick(chart.suppliers)
+  const invoiceNumber = `${random.pick(['FA', 'F', 'INV-', ''])}${random.digits(random.integer(4, 8))}`
+  const description = described(random, `FACTURE ${party.name} ${invoiceNumber}`)
+  const expenses = source === 'ABO' ? ['613200', '626000', '616000'] : tables.expenseAccounts
+  const made = { kind: 'supplier', source, party, invoiceNumber, description } as const
+  return invoice(books, day, fate, made, expenses)
+}
 
-  sale(day: number, fate: InvoiceFate): DraftedEntry {
-    const random = this.#random
-    const source = random.pick(['E', 'E', 'M', 'API', 'EXCEL', 'CEGID', 'QUICK', 'P'])
-    const customer = random.pick(this.#chart.customers)
-    const invoiceNumber = `F${this.#days[day]!.slice(0, 4)}-${String(++this.#invoices).padStart(6, '0')}`
-    const description = this.#description(`FACT ${invoiceNumber} ${customer.name}`)
-    return this.#invoice(
-      day,
-      fate,
-      { kind: 'customer', source, party: customer, invoiceNumber, description },
-      ['701000', '706000', '707000', '708500'],
-    )
-  }
+export function sale(books: Bookkeeping, day: number, fate: InvoiceFate): DraftedEntry {
+  const { chart, random, days } = books
+  const source = random.pick(['E', 'E', 'M', 'API', 'EXCEL', 'CEGID', 'QUICK', 'P'])
+  const party = random.pick(chart.customers)
+  books.invoices += 1
+  const invoiceNumber = `F${days[day]!.slice(0, 4)}-${String(books.invoices).padStart(6, '0')}`
+  const description = described(random, `FACT ${invoiceNumber} ${party.name}`)
+  const made = { kind: 'customer', source, party, invoiceNumber, description } as const
+  return invoice(books, day, fate, made, ['701000', '706000', '707000', '708500'])
+}
 
-  /** One line for the third party, one to three for purchases or sales, one for VAT if there is any. */
-  #invoice(
-    day: number,
-    fate: InvoiceFate,
-    invoice: Pick<OpenItem, 'party' | 'invoiceNumber'> & {
-      kind: 'supplier' | 'customer'
-      source: string
-      description: string
-    },
-    accounts: readonly string[],
-  ): DraftedEntry {
-    const { kind, party, invoiceNumber, description } = invoice
-    const random = this.#random
-    const side = kind === 'supplier' ? 'debit' : 'credit'
-    const line = (accountId: string, amount: bigint, ownSide: boolean) =>
-      newLine(accountId, description, invoiceNumber, ownSide === (side === 'debit') ? amount : -amount)
-    const lines: Line[] = []
-    let net = 0n
-    for (let count = random.pick([1, 1, 1, 2, 2, 3]); count > 0; count--) {
-      const amount = random.cents(3, 6.3)
-      net += amount
-      const netLine = line(this.#chart.accountId(random.pick(accounts)), amount, true)
-      netLine.shares = splitShares(this.#random, this.#axes, amount)
-      lines.push(netLine)
-    }
-    const vat = (net * BigInt(party.vatRate) + 5000n) / 10_000n
-    if (vat > 0n)
-      lines.push(line(this.#chart.accountId(kind === 'supplier' ? '445660' : '445710'), vat, true))
-    if (kind === 'supplier') this.#vatDeductible += vat
-    else this.#vatCollected += vat
-    const dueDate = random.chance(0.8) ? this.#days[day + random.pick([0, 15, 30, 30, 45, 60])]! : null
-    const partyLine = line(party.accountId, net + vat, false)
-    partyLine.dueDate = dueDate
-    partyLine.paymentId = random.chance(0.7) ? this.#chart.paymentId(party.payment) : null
-    const opens = fate === 'settled' ? this.#letter(partyLine, { kind, party, invoiceNumber }) : null
-    if (random.chance(0.06)) partyLine.freeNumber = `BL ${random.digits(5)}/${random.pick(['A', 'B', 'É'])}`
-    lines.unshift(partyLine)
-    const entry = this.#entry(day, kind === 'supplier' ? 'AC' : 'VT', invoice.source, lines)
-    entry.dueDate = random.chance(0.5) ? dueDate : null
-    entry.opens = opens
-    if (fate === 'draft') entry.validatedAt = null
-    if (party.currency !== 'EUR') {
-      entry.currency = party.currency
-      entry.rate = `${random.integer(0, 1)}.${random.integer(850_000, 999_999)}`
-    }
-    this.#attach(entry, `${invoiceNumber || 'sans numéro'}.pdf`)
-    return entry
-  }
+interface Invoice extends Pick<OpenItem, 'party' | 'invoiceNumber'> {
+  kind: 'supplier' | 'customer'
+  source: string
+  description: string
+}
 
-  /** Marks the line as lettered and returns the item that settles it; one in fifteen is settled in part. */
-  #letter(line: Line, item: Pick<OpenItem, 'kind' | 'party' | 'invoiceNumber'>): OpenItem {
-    const amount = line.debit + line.credit
-    const state = this.#random.chance(1 / 15) ? 'partial' : 'complete'
-    const given = this.#codes.get(line.accountId) ?? 0
-    this.#codes.set(line.accountId, given + 1)
-    line.letteringState = state
-    line.letteringCode = letteringCode(given)
-    const payable = state === 'complete' ? amount : (amount * BigInt(this.#random.integer(10, 90))) / 100n
-    return { ...item, payable, state, code: line.letteringCode }
+/** One line for the third party, one to three for purchases or sales, one for VAT if there is any. */
+function invoice(
+  books: Bookkeeping,
+  day: number,
+  fate: InvoiceFate,
+  { kind, source, party, invoiceNumber, description }: Invoice,
+  accounts: readonly string[],
+): DraftedEntry {
+  const { chart, random, days, axes } = books
+  const isPurchase = kind === 'supplier'
+  /** Of purchases or sales; the third party has the other one. */
+  const sign = isPurchase ? 1n : -1n
+  const line = (accountId: string, amount: bigint) => newLine(accountId, description, invoiceNumber, amount)
+  const lines: Line[] = []
+  let net = 0n
+  for (let count = random.pick([1, 1, 1, 2, 2, 3]); count > 0; count--) {
+    const amount = random.cents(3, 6.3)
+    net += amount
+    const netLine = line(chart.accountId(random.pick(accounts)), sign * amount)
+    netLine.shares = splitShares(random, axes, amount)
+    lines.push(netLine)
   }
+  const vat = (net * BigInt(party.vatRate) + 5000n) / 10_000n
+  if (vat > 0n) lines.push(line(chart.accountId(isPurchase ? '445660' : '445710'), sign * vat))
+  books[isPurchase ? 'vatDeductible' : 'vatCollected'] += vat
+  const dueDate = random.chance(0.8) ? days[day + random.pick([0, 15, 30, 30, 45, 60])]! : null
+  const partyLine = line(party.accountId, -sign * (net + vat))
+  partyLine.dueDate = dueDate
+  partyLine.paymentId = random.chance(0.7) ? chart.paymentId(party.payment) : null
+  const opens = fate === 'settled' ? letter(books, partyLine, { kind, party, invoiceNumber }) : null
+  if (random.chance(0.06)) partyLine.freeNumber = `BL ${random.digits(5)}/${random.pick(['A', 'B', 'É'])}`
+  lines.unshift(partyLine)
+  const made = entry(books, day, isPurchase ? 'AC' : 'VT', source, lines)
+  made.dueDate = random.chance(0.5) ? dueDate : null
+  made.opens = opens
+  if (fate === 'draft') made.validatedAt = null
+  if (party.currency !== 'EUR') {
+    made.currency = party.currency
+    made.rate = `${random.integer(0, 1)}.${random.integer(850_000, 999_999)}`
+  }
+  attach(random, made, `${invoiceNumber || 'sans numéro'}.pdf`)
+  return made
+}
 
-  /** Pays one item through the bank: two movements. */
-  settlement(day: number, item: OpenItem): DraftedEntry {
-    const random = this.#random
-    const isReceipt = item.kind === 'customer'
-    const verb = isReceipt ? 'RÈGLEMENT' : item.kind === 'employee' ? 'VIR SALAIRE' : 'VIR'
-    const description = this.#description(`${verb} ${item.party.name} ${item.invoiceNumber}`.trimEnd())
-    const source =
-      item.kind === 'employee'
-        ? 'VIRT_SEPA'
-        : isReceipt
-          ? random.pick(['RB_JDC', 'RB_QT', 'RB_MANUEL', 'PRLV_SEPA', 'L'])
-          : random.pick(['RB_JDC', 'RB_SB', 'VIRT_SEPA', 'E', 'IB'])
-    const usesReserve = random.chance(0.1)
-    const bankAccountId = this.#chart.accountId(usesReserve ? '512100' : '512000')
-    const bankLine = newLine(
-      bankAccountId,
-      description,
-      item.invoiceNumber,
-      isReceipt ? item.payable : -item.payable,
-    )
-    bankLine.paymentId = this.#chart.paymentId(item.party.payment)
-    return this.#entry(day, usesReserve ? 'BQ2' : 'BQ', source, [
-      this.#settlingLine(item, description),
-      bankLine,
-    ])
-  }
+/** Marks the line as lettered and returns the item that settles it; one in fifteen is settled in part. */
+function letter(
+  { random, codes }: Bookkeeping,
+  line: Line,
+  item: Pick<OpenItem, 'kind' | 'party' | 'invoiceNumber'>,
+): OpenItem {
+  const amount = line.debit + line.credit
+  const state = random.chance(1 / 15) ? 'partial' : 'complete'
+  const given = codes.get(line.accountId) ?? 0
+  codes.set(line.accountId, given + 1)
+  line.letteringState = state
+  line.letteringCode = letteringCode(given)
+  const payable = state === 'complete' ? amount : (amount * BigInt(random.integer(10, 90))) / 100n
+  return { ...item, payable, state, code: line.letteringCode }
+}
 
-  /** A deposit of several customers' payments: one movement each, and one at the bank for their sum. */
-  deposit(day: number, items: OpenItem[]): DraftedEntry {
-    const description = `REMISE DE CHÈQUES N° ${this.#random.digits(7)}`
-    const lines = items.map((item) => this.#settlingLine(item, `${description} ${item.party.name}`))
-    const total = items.reduce((sum, item) => sum + item.payable, 0n)
-    const bankLine = newLine(this.#chart.accountId('512000'), description, '', total)
-    bankLine.paymentId = this.#chart.paymentId('CHQ')
-    return this.#entry(day, 'BQ', 'REM_BQ', [...lines, bankLine])
-  }
+/** Pays one item through the bank: two movements. */
+export function settlement(books: Bookkeeping, day: number, item: OpenItem): DraftedEntry {
+  const { chart, random } = books
+  const { kind, party, invoiceNumber, payable } = item
+  const verb = { customer: 'RÈGLEMENT', employee: 'VIR SALAIRE', supplier: 'VIR' }[kind]
+  const description = described(random, `${verb} ${party.name} ${invoiceNumber}`.trimEnd())
+  const sources = {
+    customer: ['RB_JDC', 'RB_QT', 'RB_MANUEL', 'PRLV_SEPA', 'L'],
+    employee: undefined,
+    supplier: ['RB_JDC', 'RB_SB', 'VIRT_SEPA', 'E', 'IB'],
+  }[kind]
+  const source = sources ? random.pick(sources) : 'VIRT_SEPA'
+  const [account, journal] = random.chance(0.1) ? ['512100', 'BQ2'] : ['512000', 'BQ']
+  const amount = kind === 'customer' ? payable : -payable
+  const bankLine = newLine(chart.accountId(account!), description, invoiceNumber, amount)
+  bankLine.paymentId = chart.paymentId(party.payment)
+  return entry(books, day, journal!, source, [settlingLine(chart, item, description), bankLine])
+}
 
-  #settlingLine(item: OpenItem, description: string): Line {
-    const amount = item.kind === 'customer' ? -item.payable : item.payable
-    const line = newLine(item.party.accountId, description, item.invoiceNumber, amount)
-    line.paymentId = this.#chart.paymentId(item.party.payment)
-    line.letteringState = item.state
-    line.letteringCode = item.code
-    return line
-  }
+/** A deposit of several customers' payments: one movement each, and one at the bank for their sum. */
+export function deposit(books: Bookkeeping, day: number, items: OpenItem[]): DraftedEntry {
+  const { chart, random } = books
+  const description = `REMISE DE CHÈQUES N° ${random.digits(7)}`
+  const lines = items.map((item) => settlingLine(chart, item, `${description} ${item.party.name}`))
+  const total = items.reduce((sum, item) => sum + item.payable, 0n)
+  const bankLine = newLine(chart.accountId('512000'), description, '', total)
+  bankLine.paymentId = chart.paymentId('CHQ')
+  return entry(books, day, 'BQ', 'REM_BQ', [...lines, bankLine])
+}
 
-  cashSale(day: number): DraftedEntry {
-    const gross = this.#random.cents(2.5, 4.3)
-    const vat = (gross * 2000n + 6000n) / 12_000n
-    this.#vatCollected += vat
-    const description = this.#description(`RECETTES DU ${this.#days[day]}`)
-    const cash = newLine(this.#chart.accountId('530000'), description, '', gross)
-    cash.paymentId = this.#chart.paymentId('ESP')
-    const sales = newLine(this.#chart.accountId('707000'), description, '', vat - gross)
-    sales.shares = splitShares(this.#random, this.#axes, gross - vat)
-    const lines = [cash, sales]
-    if (vat > 0n) lines.push(newLine(this.#chart.accountId('445710'), description, '', -vat))
-    return this.#entry(day, 'CA', this.#random.pick(['M', 'E', 'RTVR']), lines)
-  }
+function settlingLine(chart: Chart, item: OpenItem, description: string): Line {
+  const { kind, party, invoiceNumber, payable, state, code } = item
+  const line = newLine(party.accountId, description, invoiceNumber, kind === 'customer' ? -payable : payable)
+  const paymentId = chart.paymentId(party.payment)
+  return { ...line, paymentId, letteringState: state, letteringCode: code }
+}
 
-  bankCharge(day: number): DraftedEntry {
-    const amount = this.#random.cents(2, 3.7)
-    const lines = this.#pair('627000', '512000', amount, this.#description('FRAIS BANCAIRES / COMMISSIONS'))
-    return this.#entry(day, 'BQ', this.#random.pick(['RB_FTP', 'RB_JDC']), lines)
-  }
+export function cashSale(books: Bookkeeping, day: number): DraftedEntry {
+  const { chart, random, days, axes } = books
+  const gross = random.cents(2.5, 4.3)
+  const vat = (gross * 2000n + 6000n) / 12_000n
+  books.vatCollected += vat
+  const description = described(random, `RECETTES DU ${days[day]}`)
+  const lines = linesOf(chart, description, [
+    ['530000', gross],
+    ['707000', vat - gross],
+    ['445710', -vat],
+  ])
+  lines[0]!.paymentId = chart.paymentId('ESP')
+  lines[1]!.shares = splitShares(random, axes, gross - vat)
+  return entry(books, day, 'CA', random.pick(['M', 'E', 'RTVR']), lines)
+}
 
-  adjustment(day: number): DraftedEntry {
-    const { debit, credit, text, source } = this.#random.pick(words.adjustments)
-    const lines = this.#pair(debit, credit, this.#random.cents(3, 5.7), this.#description(text))
-    return this.#entry(day, source === 'ACD' ? 'NF' : 'OD', source, lines)
-  }
+export function bankCharge(books: Bookkeeping, day: number): DraftedEntry {
+  const { random } = books
+  const lines = pair(books, '627000', '512000', random.cents(2, 3.7), 'FRAIS BANCAIRES / COMMISSIONS')
+  return entry(books, day, 'BQ', random.pick(['RB_FTP', 'RB_JDC']), lines)
+}
 
-  #pair(debit: string, credit: string, amount: bigint, description: string): Line[] {
-    return [
-      newLine(this.#chart.accountId(debit), description, '', amount),
-      newLine(this.#chart.accountId(credit), description, '', -amount),
-    ]
-  }
+export function adjustment(books: Bookkeeping, day: number): DraftedEntry {
+  const { debit, credit, text, source } = books.random.pick(words.adjustments)
+  const lines = pair(books, debit, credit, books.random.cents(3, 5.7), text)
+  return entry(books, day, source === 'ACD' ? 'NF' : 'OD', source, lines)
+}
 
-  /** One pay slip: gross pay, contributions of both sides, tax at source, and the net pay, which the bank will pay. */
-  paySlip(day: number, employee: ThirdParty): DraftedEntry {
-    const gross = this.#random.cents(5.26, 5.8)
-    const ownShare = (gross * 22n) / 100n
-    const employerShare = (gross * 42n) / 100n
-    const pension = ((ownShare + employerShare) * 30n) / 100n
-    const tax = (gross * BigInt(this.#random.integer(1, 9))) / 100n
-    const description = this.#description(`PAIE ${this.#days[day]!.slice(0, 7)} ${employee.name}`)
-    const line = (number: string, amount: bigint) =>
-      newLine(this.#chart.accountId(number), description, '', amount)
-    const wages = line('641100', gross)
-    wages.shares = splitShares(this.#random, this.#axes, gross)
-    const contributions = line('645100', employerShare)
-    contributions.shares = splitShares(this.#random, this.#axes, employerShare)
-    const net = newLine(employee.accountId, description, '', -(gross - ownShare - tax))
-    net.dueDate = this.#days[day + 5]!
-    const entry = this.#entry(day, 'PAIE', this.#random.pick(['IB', 'EXCEL', 'ACD']), [
-      wages,
-      contributions,
-      line('431000', -(ownShare + employerShare - pension)),
-      line('437000', -pension),
-      line('442100', -tax),
-      net,
-    ])
-    entry.opens = this.#letter(net, { kind: 'employee', party: employee, invoiceNumber: '' })
-    return entry
-  }
+function pair({ chart, random }: Bookkeeping, debit: string, credit: string, amount: bigint, text: string) {
+  return linesOf(chart, described(random, text), [
+    [debit, amount],
+    [credit, -amount],
+  ])
+}
 
-  /** Declares the VAT collected and deducted since the last declaration; null if there is none. */
-  vatReturn(day: number): DraftedEntry | null {
-    const collected = this.#vatCollected
-    const deductible = this.#vatDeductible
-    if (collected === 0n && deductible === 0n) return null
-    this.#vatCollected = 0n
-    this.#vatDeductible = 0n
-    const description = `DÉCLARATION DE TVA CA3 ${this.#days[day]!.slice(0, 7)}`
-    const due = collected - deductible
-    const lines = (
-      [
-        ['445710', collected],
-        ['445660', -deductible],
-        [due > 0n ? '445510' : '445670', -due],
-      ] as const
-    )
-      .filter(([, amount]) => amount !== 0n)
-      .map(([number, amount]) => newLine(this.#chart.accountId(number), description, '', amount))
-    return this.#entry(day, 'TVA', 'OD_TVA', lines)
-  }
+/** One pay slip: gross pay, contributions of both sides, tax at source, and the net pay, which the bank will pay. */
+export function paySlip(books: Bookkeeping, day: number, employee: ThirdParty): DraftedEntry {
+  const { chart, random, days, axes } = books
+  const gross = random.cents(5.26, 5.8)
+  const ownShare = (gross * 22n) / 100n
+  const employerShare = (gross * 42n) / 100n
+  const pension = ((ownShare + employerShare) * 30n) / 100n
+  const tax = (gross * BigInt(random.integer(1, 9))) / 100n
+  const description = described(random, `PAIE ${days[day]!.slice(0, 7)} ${employee.name}`)
+  const lines = linesOf(chart, description, [
+    ['641100', gross],
+    ['645100', employerShare],
+    ['431000', -(ownShare + employerShare - pension)],
+    ['437000', -pension],
+    ['442100', -tax],
+  ])
+  lines[0]!.shares = splitShares(random, axes, gross)
+  lines[1]!.shares = splitShares(random, axes, employerShare)
+  const net = newLine(employee.accountId, description, '', -(gross - ownShare - tax))
+  net.dueDate = days[day + 5]!
+  const source = random.pick(['IB', 'EXCEL', 'ACD'])
+  const made = entry(books, day, 'PAIE', source, [...lines, net])
+  made.opens = letter(books, net, { kind: 'employee', party: employee, invoiceNumber: '' })
+  return made
+}
 
-  /** Two movements: the owners' capital when the company began. */
-  foundation(day: number): DraftedEntry {
-    const lines = this.#pair('512000', '101300', 5_000_000n, 'Apport en capital à la constitution')
-    return this.#entry(day, 'RB', 'E', lines)
-  }
+/** Declares the VAT collected and deducted since the last declaration; null if there is none. */
+export function vatReturn(books: Bookkeeping, day: number): DraftedEntry | null {
+  const { vatCollected: collected, vatDeductible: deductible } = books
+  if (collected === 0n && deductible === 0n) return null
+  Object.assign(books, { vatCollected: 0n, vatDeductible: 0n })
+  const due = collected - deductible
+  const lines = linesOf(books.chart, `DÉCLARATION DE TVA CA3 ${books.days[day]!.slice(0, 7)}`, [
+    ['445710', collected],
+    ['445660', -deductible],
+    [due > 0n ? '445510' : '445670', -due],
+  ])
+  return entry(books, day, 'TVA', 'OD_TVA', lines)
+}
 
-  /** Opening balances by account id, debit positive; their sum is zero. */
-  opening(day: number, balances: Map<string, bigint>): DraftedEntry {
-    const lines = [...balances].map(([accountId, balance]) => newLine(accountId, 'À NOUVEAU', '', balance))
-    return this.#entry(day, 'AN', 'AN', lines)
-  }
+/** Two movements: the owners' capital when the company began. */
+export function foundation(books: Bookkeeping, day: number): DraftedEntry {
+  const lines = linesOf(books.chart, 'Apport en capital à la constitution', [
+    ['512000', 5_000_000n],
+    ['101300', -5_000_000n],
+  ])
+  return entry(books, day, 'RB', 'E', lines)
+}
 
-  /** An accrual of exactly this number of movements, at least two: one per charge, and their sum as payable. */
-  accrual(day: number, movements: number): DraftedEntry {
-    assert(movements >= 2, 'one movement cannot balance')
-    const description = 'CHARGES À PAYER DE FIN DE PÉRIODE'
-    const lines: Line[] = []
-    let total = 0n
-    for (let count = 1; count < movements; count++) {
-      const amount = this.#random.cents(3, 5)
-      total += amount
-      const accountId = this.#chart.accountId(this.#random.pick(tables.expenseAccounts))
-      lines.push(newLine(accountId, description, '', amount))
-    }
-    lines.push(newLine(this.#chart.accountId('468600'), description, '', -total))
-    return this.#entry(day, 'OD', 'O', lines)
-  }
+/** Opening balances by account id, debit positive; their sum is zero. */
+export function openingEntry(books: Bookkeeping, day: number, balances: Map<string, bigint>): DraftedEntry {
+  const lines = [...balances].map(([accountId, balance]) => newLine(accountId, 'À NOUVEAU', '', balance))
+  return entry(books, day, 'AN', 'AN', lines)
+}
 
-  #entry(day: number, journal: string, source: string, lines: Line[]): DraftedEntry {
-    const random = this.#random
-    const accountedDay = random.chance(0.3) ? day + random.integer(1, 20) : day
-    // In Paris 22:00 and 23:00 UTC are the next day, for half or all of the year.
-    const hour = random.chance(0.06)
-      ? random.pick(['21', '22', '23'])
-      : String(random.integer(6, 19)).padStart(2, '0')
-    const time = `${hour}:${random.integer(10, 59)}:${random.integer(10, 59)}`
-    return {
-      journalId: this.#chart.journalId(journal),
-      date: this.#days[day]!,
-      dueDate: null,
-      accountedAt: this.#days[accountedDay]!,
-      createdAt: `${this.#days[day + random.integer(0, 3)]}T${time}Z`,
-      validatedAt: this.#days[accountedDay + random.integer(0, 10)]!,
-      source,
-      thirdPartyId: source === 'API' ? this.#thirdPartyId : null,
-      currency: 'EUR',
-      rate: null,
-      comment: random.chance(0.02) ? random.pick(words.comments) : null,
-      partnerMetadata:
-        source === 'API' && random.chance(0.7)
-          ? {
-              partnerId: `doc-${random.digits(9)}`,
-              json: { lot: random.integer(1, 99), tag: random.pick(words.hostileTexts) },
-            }
-          : null,
-      attachments: null,
-      lines,
-      opens: null,
-    }
+/** An accrual of exactly this number of movements, at least two: one per charge, and their sum as payable. */
+export function accrual(books: Bookkeeping, day: number, movements: number): DraftedEntry {
+  assert(movements >= 2, 'one movement cannot balance')
+  const { chart, random } = books
+  const amounts: [account: string, amount: bigint][] = []
+  let total = 0n
+  for (let count = 1; count < movements; count++) {
+    const amount = random.cents(3, 5)
+    total += amount
+    amounts.push([random.pick(tables.expenseAccounts), amount])
   }
+  const lines = linesOf(chart, 'CHARGES À PAYER DE FIN DE PÉRIODE', [...amounts, ['468600', -total]])
+  return entry(books, day, 'OD', 'O', lines)
+}
 
-  /** Attaches files to about one invoice in 25 (one entry in 50 of the ledger), and to a few movements. */
-  #attach(entry: DraftedEntry, fileName: string): void {
-    const random = this.#random
-    const address = () =>
-      `https://documents.example.com/${random.digits(12)}?page=1&name=${encodeURIComponent(fileName)}`
-    if (random.chance(0.04)) {
-      entry.attachments = { [fileName]: address() }
-      if (random.chance(0.3)) entry.attachments[`Reçu "${random.digits(3)}" été.jpg`] = address()
-    }
-    if (random.chance(0.01))
-      entry.lines[0]!.attachments = { [`bon de commande ${random.digits(4)}.pdf`]: address() }
-  }
+/** Amounts by account number, positive for a debit. Those of nothing have no line. */
+function linesOf(chart: Chart, description: string, amounts: [account: string, amount: bigint][]): Line[] {
+  return amounts
+    .filter(([, amount]) => amount !== 0n)
+    .map(([account, amount]) => newLine(chart.accountId(account), description, '', amount))
+}
 
-  #description(text: string): string {
-    return this.#random.chance(0.01) ? `${text} ${this.#random.pick(words.hostileTexts)}` : text
+function entry(
+  books: Bookkeeping,
+  day: number,
+  journal: string,
+  source: string,
+  lines: Line[],
+): DraftedEntry {
+  const { chart, random, days, thirdPartyId } = books
+  const accountedDay = random.chance(0.3) ? day + random.integer(1, 20) : day
+  // In Paris 22:00 and 23:00 UTC are the next day, for half or all of the year.
+  const hour = random.chance(0.06)
+    ? random.pick(['21', '22', '23'])
+    : String(random.integer(6, 19)).padStart(2, '0')
+  const time = `${hour}:${random.integer(10, 59)}:${random.integer(10, 59)}`
+  return {
+    journalId: chart.journalId(journal),
+    date: days[day]!,
+    dueDate: null,
+    accountedAt: days[accountedDay]!,
+    createdAt: `${days[day + random.integer(0, 3)]}T${time}Z`,
+    validatedAt: days[accountedDay + random.integer(0, 10)]!,
+    source,
+    thirdPartyId: source === 'API' ? thirdPartyId : null,
+    ...{ currency: 'EUR', rate: null },
+    comment: random.chance(0.02) ? random.pick(words.comments) : null,
+    partnerMetadata:
+      source === 'API' && random.chance(0.7)
+        ? {
+            partnerId: `doc-${random.digits(9)}`,
+            json: { lot: random.integer(1, 99), tag: random.pick(words.hostileTexts) },
+          }
+        : null,
+    ...{ attachments: null, lines, opens: null },
   }
+}
+
+/** Attaches files to about one invoice in 25 (one entry in 50 of the ledger), and to a few movements. */
+function attach(random: Random, made: DraftedEntry, fileName: string): void {
+  const address = () =>
+    `https://documents.example.com/${random.digits(12)}?page=1&name=${encodeURIComponent(fileName)}`
+  if (random.chance(0.04)) {
+    made.attachments = { [fileName]: address() }
+    if (random.chance(0.3)) made.attachments[`Reçu "${random.digits(3)}" été.jpg`] = address()
+  }
+  if (random.chance(0.01))
+    made.lines[0]!.attachments = { [`bon de commande ${random.digits(4)}.pdf`]: address() }
+}
+
+function described(random: Random, text: string): string {
+  return random.chance(0.01) ? `${text} ${random.pick(words.hostileTexts)}` : text
 }

@@ -8,7 +8,7 @@
  */
 import { strict as assert } from 'node:assert'
 import type { Chart } from './chart.ts'
-import { Bookkeeper } from './entries.ts'
+import * as entries from './entries.ts'
 import type { DraftedEntry, OpenItem } from './lines.ts'
 import type { Random } from './random.ts'
 
@@ -72,15 +72,16 @@ interface YearPlan {
 function* generateYear(chart: Chart, random: Random, plan: YearPlan): Generator<DraftedEntry> {
   const days = daysFrom(plan.year)
   const lastDay = days.indexOf(`${plan.year}-12-31`)
-  const keeper = new Bookkeeper(chart, random, plan.thirdPartyId, days)
-  const openItems = new OpenItems()
+  const books = entries.bookkeeping(chart, random, plan.thirdPartyId, days)
+  const openItems = openItemQueue()
   // Wages are at most an eighth of a ledger: the smallest have none.
   const paySlipsPerMonth = Math.min(chart.staff.length, Math.floor(plan.movements / 12 / 64))
   const monthly: (() => DraftedEntry | null)[] = []
   let monthDone = ''
   let left = plan.movements
 
-  const first = plan.opening === null ? keeper.foundation(0) : keeper.opening(0, plan.opening)
+  const first =
+    plan.opening === null ? entries.foundation(books, 0) : entries.openingEntry(books, 0, plan.opening)
   left -= first.lines.length
   yield first
 
@@ -91,27 +92,27 @@ function* generateYear(chart: Chart, random: Random, plan: YearPlan): Generator<
     if (date.slice(8) >= '27' && date.slice(0, 7) !== monthDone) {
       monthDone = date.slice(0, 7)
       for (const employee of chart.staff.slice(0, paySlipsPerMonth))
-        monthly.push(() => keeper.paySlip(day, employee))
-      monthly.push(() => keeper.vatReturn(day))
+        monthly.push(() => entries.paySlip(books, day, employee))
+      monthly.push(() => entries.vatReturn(books, day))
     }
-    const slack = left - 2 * openItems.length
+    const slack = left - 2 * openItems.length()
     const entry =
       monthly.shift()?.() ??
-      (openItems.length > openItemsWanted(plan.movements, progress)
-        ? settle(keeper, openItems, day, slack)
-        : newEntry(keeper, random, day, progress, plan.opening !== null))
-    const slackAfter = left - entry.lines.length - 2 * (openItems.length + (entry.opens === null ? 0 : 1))
+      (openItems.length() > openItemsWanted(plan.movements, progress)
+        ? settleNext(books, openItems, day, slack)
+        : newEntry(books, day, progress, plan.opening !== null))
+    const slackAfter = left - entry.lines.length - 2 * (openItems.length() + (entry.opens === null ? 0 : 1))
     if (slackAfter < 0 || slackAfter === 1) break
     left -= entry.lines.length
     if (entry.opens !== null) openItems.push(entry.opens)
     yield entry
   }
 
-  while (openItems.length > 0) {
+  while (openItems.length() > 0) {
     left -= 2
-    yield keeper.settlement(lastDay, openItems.shift())
+    yield entries.settlement(books, lastDay, openItems.shift())
   }
-  if (left > 0) yield keeper.accrual(lastDay, left)
+  if (left > 0) yield entries.accrual(books, lastDay, left)
 }
 
 /** About six weeks of invoices, none at the end of the year, so that the last ones are not all paid on its last day. */
@@ -119,32 +120,35 @@ function openItemsWanted(movements: number, progress: number): number {
   return Math.min(openItemsMax, movements / 60) * Math.min(1, (1 - progress) * 10)
 }
 
-function settle(keeper: Bookkeeper, openItems: OpenItems, day: number, slack: number): DraftedEntry {
+function settleNext(
+  books: entries.Bookkeeping,
+  openItems: OpenItems,
+  day: number,
+  slack: number,
+): DraftedEntry {
   const item = openItems.shift()
   const isDeposited = (next: OpenItem | undefined) =>
     next !== undefined && next.kind === 'customer' && ['CHQ', 'CB', 'ESP'].includes(next.party.payment)
   const items = [item]
   // A deposit uses fewer movements than are owed, which may turn a slack of zero into one.
   if (slack >= 2 && isDeposited(item))
-    while (items.length < 6 && isDeposited(openItems.first)) items.push(openItems.shift())
-  return items.length === 1 ? keeper.settlement(day, item) : keeper.deposit(day, items)
+    while (items.length < 6 && isDeposited(openItems.first())) items.push(openItems.shift())
+  return items.length === 1 ? entries.settlement(books, day, item) : entries.deposit(books, day, items)
 }
 
-function newEntry(keeper: Bookkeeper, random: Random, day: number, progress: number, mayBeDraft: boolean) {
+function newEntry(books: entries.Bookkeeping, day: number, progress: number, mayBeDraft: boolean) {
+  const { random } = books
   const kind = random.fraction()
   if (kind < 0.82) {
     // Drafts are about one invoice in fifty, so one entry in a hundred. The last invoices of a year wait for the next.
-    const fate =
-      mayBeDraft && random.chance(0.021)
-        ? 'draft'
-        : progress < 0.95 && random.chance(0.85)
-          ? 'settled'
-          : 'open'
-    return kind < 0.42 ? keeper.purchase(day, fate) : keeper.sale(day, fate)
+    const isDraft = mayBeDraft && random.chance(0.021)
+    const isSettled = !isDraft && progress < 0.95 && random.chance(0.85)
+    const fate = isDraft ? 'draft' : isSettled ? 'settled' : 'open'
+    return kind < 0.42 ? entries.purchase(books, day, fate) : entries.sale(books, day, fate)
   }
-  if (kind < 0.9) return keeper.cashSale(day)
-  if (kind < 0.97) return keeper.adjustment(day)
-  return keeper.bankCharge(day)
+  if (kind < 0.9) return entries.cashSale(books, day)
+  if (kind < 0.97) return entries.adjustment(books, day)
+  return entries.bankCharge(books, day)
 }
 
 /** The days of a year as 'YYYY-MM-DD', and three months of the next for due dates and validations. */
@@ -155,31 +159,25 @@ function daysFrom(year: number): string[] {
   return days
 }
 
+type OpenItems = ReturnType<typeof openItemQueue>
+
 /** First in, first out. A plain array would move all its items at each shift. */
-class OpenItems {
-  #items: OpenItem[] = []
-  #head = 0
-
-  get length(): number {
-    return this.#items.length - this.#head
-  }
-
-  get first(): OpenItem | undefined {
-    return this.#items[this.#head]
-  }
-
-  push(item: OpenItem): void {
-    this.#items.push(item)
-  }
-
-  shift(): OpenItem {
-    const item = this.#items[this.#head]
-    assert(item !== undefined, 'there is an open item')
-    this.#head += 1
-    if (this.#head === 1024) {
-      this.#items = this.#items.slice(this.#head)
-      this.#head = 0
-    }
-    return item
+function openItemQueue() {
+  let items: OpenItem[] = []
+  let head = 0
+  return {
+    length: () => items.length - head,
+    first: () => items[head],
+    push: (item: OpenItem) => void items.push(item),
+    shift(): OpenItem {
+      const item = items[head]
+      assert(item !== undefined, 'there is an open item')
+      head += 1
+      if (head === 1024) {
+        items = items.slice(head)
+        head = 0
+      }
+      return item
+    },
   }
 }
