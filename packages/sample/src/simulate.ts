@@ -89,11 +89,11 @@ const corrections: Record<
   string,
   (client: ClientBase, key: FolderKey, random: Random) => Promise<string | undefined>
 > = {
-  'description corrected in entry': correctDescription,
+  'description corrected in entry': (client, key) => correctDescription(client, key),
   'amount corrected in entry': (client, key, random) => correctAmount(client, key, random.integer(1, 99_999)),
-  'draft validated: entry': validateDraft,
+  'draft validated: entry': (client, key) => validateDraft(client, key),
   'draft added: entry': addEntry,
-  'account renamed:': renameAccount,
+  'account renamed:': (client, key) => renameAccount(client, key),
   'lettering set on movement': setLettering,
 }
 

@@ -2,10 +2,18 @@
  * Where a command prints: results on standard output, everything else on standard error. Whatever it prints is made safe
  * here, so a command passes on texts of others as they are.
  */
+import { on } from 'node:events'
+import { createInterface } from 'node:readline'
+import { Writable } from 'node:stream'
+import { UsageError } from './command-errors.ts'
 import { printable, printableJson } from './printable.ts'
-import { createProgressLine } from './progress-line.ts'
-import { createQuestions } from './questions.ts'
-import type { Input, Output } from './streams.ts'
+
+const redrawMs = 100
+const lineMs = 10_000
+const barCharacters = 24
+const widthDefault = 80
+const clearLine = '\r\x1b[K'
+const ctrlC = '\x03'
 
 export interface Terminal {
   /** The result, or a part of it, on standard output. */
@@ -47,6 +55,20 @@ export interface Terminal {
   ask(question: string, options?: { hidden?: boolean; signal?: AbortSignal }): Promise<string>
 }
 
+export interface Output {
+  /** @param done called once it is taken, with the error if it is not */
+  write(content: string | Uint8Array, done?: (error?: Error | null) => void): unknown
+  isTTY?: boolean
+  /** Width in characters. */
+  columns?: number
+}
+
+export interface Input extends NodeJS.ReadableStream {
+  isTTY?: boolean
+  setRawMode?: (isRaw: boolean) => unknown
+}
+
+/** The streams of a process, as far as the command line uses them. Tests pass their own. */
 export interface Streams {
   input: Input
   out: Output
@@ -57,16 +79,21 @@ export interface Streams {
 
 export function createTerminal({ input, out, err, interrupt = () => {} }: Streams): Terminal {
   const progress = createProgressLine(err)
-  const isInteractive = input.isTTY === true && err.isTTY === true
-  const questions = createQuestions({ input, err, interrupt })
+  const person = { input, err, interrupt }
+  // A pipe may deliver several answers at once, so its lines have one reader.
+  let piped: AsyncIterator<string> | undefined
   const write = (output: Output, lines: string | readonly string[]) => {
     progress.clear()
-    output.write(
-      [lines]
-        .flat()
-        .map((line) => `${printable(line)}\n`)
-        .join(''),
-    )
+    const texts = [lines].flat().map((line) => `${printable(line)}\n`)
+    output.write(texts.join(''))
+  }
+  const nextPiped = async (signal: AbortSignal | undefined) => {
+    piped ??= createInterface({ input, ...(signal ? { signal } : {}) })[Symbol.asyncIterator]()
+    const { value, done } = await piped.next()
+    signal?.throwIfAborted()
+    err.write('\n')
+    if (done) throw noAnswer()
+    return value
   }
   return {
     print: (lines) => write(out, lines),
@@ -76,11 +103,15 @@ export function createTerminal({ input, out, err, interrupt = () => {} }: Stream
     warn: (lines) => write(err, lines),
     progress: progress.show,
     endProgress: progress.clear,
-    isInteractive,
-    ...(input.isTTY ? { keys: (signal?: AbortSignal) => questions.keys(signal) } : {}),
-    ask: (question, { hidden = false, signal } = {}) => {
+    isInteractive: input.isTTY === true && err.isTTY === true,
+    ...(input.isTTY ? { keys: (signal?: AbortSignal) => keysOf(person, signal) } : {}),
+    async ask(question, { hidden = false, signal } = {}) {
       progress.clear()
-      return questions.ask(question, hidden, signal)
+      // What is typed visibly is redrawn together with its question.
+      if (hidden || !input.isTTY) err.write(`${question} `)
+      const answer = input.isTTY ? await typed(person, question, hidden, signal) : await nextPiped(signal)
+      if (hidden && input.isTTY) err.write('\n')
+      return answer.trim()
     },
   }
 }
@@ -95,4 +126,104 @@ function taken(out: Output, chunk: Uint8Array, signal: AbortSignal): Promise<voi
       else resolve()
     })
   })
+}
+
+const noAnswer = () => new UsageError('The input ended before an answer', ['Pipe the answers, one a line.'])
+
+/** One line that a person types. */
+function typed(
+  { input, err, interrupt }: Required<Omit<Streams, 'out'>>,
+  question: string,
+  hidden: boolean,
+  signal: AbortSignal | undefined,
+): Promise<string> {
+  const output = new Writable({
+    write(text, _encoding, done) {
+      if (!hidden) err.write(String(text))
+      done()
+    },
+  })
+  return new Promise((resolve, reject) => {
+    const settings = { input, output, terminal: true, historySize: 0, prompt: `${question} ` }
+    const lines = createInterface({ ...settings, ...(signal ? { signal } : {}) })
+    let isAnswered = false
+    lines.once('line', (line) => {
+      isAnswered = true
+      resolve(line)
+      lines.close()
+    })
+    lines.once('SIGINT', () => {
+      interrupt()
+      reject(new Error('Interrupted'))
+      lines.close()
+    })
+    lines.once('close', () => {
+      if (isAnswered) return
+      err.write('\n')
+      reject(signal?.aborted ? signal.reason : noAnswer())
+    })
+    lines.prompt()
+  })
+}
+
+async function* keysOf(
+  { input, interrupt }: Required<Omit<Streams, 'out' | 'err'>>,
+  signal = new AbortController().signal,
+): AsyncGenerator<string> {
+  if (signal.aborted) return
+  input.setRawMode?.(true)
+  try {
+    for await (const [chunk] of on(input, 'data', { signal, close: ['end'] })) {
+      for (const key of String(chunk)) {
+        if (key === ctrlC) return interrupt()
+        yield key
+      }
+    }
+  } catch {
+    // Aborted, or the terminal was closed: there are no more keys. The signal of its end stops the command.
+  } finally {
+    input.setRawMode?.(false)
+    // A terminal that is still read would keep the process.
+    input.pause()
+  }
+}
+
+/**
+ * How far a command is: on a terminal one line that is redrawn, elsewhere the latest text as a plain line every ten
+ * seconds, also while nothing new is said: a wait for the service may take minutes.
+ */
+export function createProgressLine(out: Output) {
+  let shownAt = Number.NEGATIVE_INFINITY
+  let isDrawn = false
+  let latest = ''
+  let lines: NodeJS.Timeout | undefined
+  return {
+    /** @param done share, 0 to 1; without it there is no bar */
+    show(text: string, done?: number): void {
+      if (!out.isTTY) {
+        latest = text
+        lines ??= setInterval(() => out.write(`${printable(latest)}\n`), lineMs).unref()
+        return
+      }
+      if (performance.now() - shownAt < redrawMs) return
+      shownAt = performance.now()
+      // A line that wraps could not be redrawn.
+      const line = `${barOf(done)}${printable(text)}`.slice(0, (out.columns || widthDefault) - 1)
+      out.write(clearLine + line)
+      isDrawn = true
+    },
+    clear(): void {
+      if (isDrawn) out.write(clearLine)
+      isDrawn = false
+      shownAt = Number.NEGATIVE_INFINITY
+      clearInterval(lines)
+      lines = undefined
+    },
+  }
+}
+
+function barOf(done: number | undefined): string {
+  if (done === undefined) return ''
+  const filled = Math.floor(Math.min(Math.max(done, 0), 1) * barCharacters)
+  return `[${'#'.repeat(filled).padEnd(barCharacters, '.')}] `
 }

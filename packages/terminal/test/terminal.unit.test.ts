@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { until } from '../../../test/support/until.ts'
-import { createProgressLine } from '../src/progress-line.ts'
-import { createTerminal } from '../src/terminal.ts'
+
+import { createProgressLine, createTerminal } from '../src/terminal.ts'
 
 /** An output that the test reads. */
 function setOutput(more: { isTTY?: boolean; columns?: number } = {}) {
