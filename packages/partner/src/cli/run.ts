@@ -23,8 +23,7 @@ import { listen } from './listen/listen.ts'
 import { login, profiles } from './login.ts'
 import { pull } from './pull/pull.ts'
 import { folders } from './sync/folders.ts'
-import { sync } from './sync/sync.ts'
-import { verify } from './sync/verify.ts'
+import { sync, verify } from './sync/sync.ts'
 
 export const partnerProgram: Program<Call> = {
   call: 'grandlivre',

@@ -31,12 +31,9 @@ A folder that failed in the last run is shown with the reason.`,
       const rows = [...listed, ...(society === undefined ? goneOf(ledgers, copied) : [])]
       if (json) for (const row of rows) terminal.json(row)
       else {
-        const lines = rows.map((row) => [
-          row.society,
-          row.name,
-          row.reference ?? '',
-          row.copy ?? row.cursor ?? '',
-        ])
+        const lines = rows.map(({ society, name, reference, cursor, copy }) => {
+          return [society, name, reference ?? '', copy ?? cursor ?? '']
+        })
         terminal.print(table(['id', 'name', 'reference', copied ? 'copy' : 'cursor'], lines))
       }
     } finally {
@@ -55,25 +52,18 @@ async function foldersOfCopy(to: string, ledger: Grandlivre): Promise<Map<string
   }
 }
 
-interface Row {
-  society: string
-  name: string
-  reference: string | null
-  cursor: string | null
-  copy?: string
-}
-
-function rowOf(ledger: Ledger, copied?: Map<string, CopiedFolder>): Row {
+function rowOf(ledger: Ledger, copied: Map<string, CopiedFolder> | undefined) {
   const { society, name, reference, cursor } = ledger
-  const row = { society, name, reference, cursor }
+  const row = { society, name, reference, cursor, copy: undefined }
   if (!copied) return row
   const had = copied.get(society)
-  const state = !had?.cursor ? 'not copied' : isCurrent(had, ledger) ? 'current' : 'behind'
+  const known = had?.cursor && (isCurrent(had, ledger) ? 'current' : 'behind')
+  const state = known || 'not copied'
   return { ...row, copy: had?.failure ? `${state}: ${had.failure}` : state }
 }
 
 /** Folders that have left these firms. A token of one folder cannot tell for the others. */
-function goneOf(ledgers: readonly Ledger[], copied = new Map<string, CopiedFolder>()): Row[] {
+function goneOf(ledgers: readonly Ledger[], copied = new Map<string, CopiedFolder>()) {
   const listed = new Set(ledgers.map(({ society }) => society))
   const firms = new Set(ledgers.map(({ firm }) => firm.id))
   return [...copied.values()]

@@ -1,12 +1,12 @@
-/** `grandlivre sync`: keeps copies of all ledgers of a firm in one database. */
-import { countText, secondsText } from '../../../../terminal/src/amounts.ts'
+/** `grandlivre sync` keeps copies of all ledgers of a firm in one database. `verify` proves its rows, and mends what differs. */
+import { countText } from '../../../../terminal/src/amounts.ts'
 import { command } from '../../../../terminal/src/command.ts'
 import { Failure } from '../../../../terminal/src/command-errors.ts'
-import type { SyncEvent } from '../../sync/events.ts'
-import { followLedgers, syncCopy } from '../../sync/sync.ts'
+import type { Run, SyncEvent } from '../../sync/events.ts'
+import { followLedgers, syncCopy, verifyCopy } from '../../sync/sync.ts'
 import type { Call } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { copyOptions, eachRun, type Given, named, type ProfileRun, withCopies } from './copies.ts'
+import { copyOptions, eachRun, named, type ProfileRun, printTotal, withCopies } from './copies.ts'
 
 export const sync = command({
   name: 'sync',
@@ -35,7 +35,7 @@ Tables and views: <address of the service>/docs/guides/sql.html`,
   ],
   run: (call: Call, given) => {
     const [again, isFollowing] = [given.again === true, given.follow === true]
-    return withCopies(call, given satisfies Given, { again, isFollowing }, async (runs) => {
+    return withCopies(call, given, { again, isFollowing }, async (runs) => {
       await copyAll(call, runs, again, isFollowing)
       if (!isFollowing) return
       call.terminal.note('Following the ledgers. Ctrl-C stops.')
@@ -46,9 +46,7 @@ Tables and views: <address of the service>/docs/guides/sql.html`,
 })
 
 async function copyAll(call: Call, runs: ProfileRun[], again: boolean, isFollowing: boolean): Promise<void> {
-  const { terminal, json } = call
   const started = performance.now()
-  const total = { ledgers: 0, copied: 0, rows: 0, before: 0, failed: [] as string[] }
   const codes = new Set<string>()
   const { results, error } = await eachRun(call, runs, (run) => {
     const onEvent = (event: SyncEvent) => {
@@ -57,31 +55,27 @@ async function copyAll(call: Call, runs: ProfileRun[], again: boolean, isFollowi
     }
     return syncCopy({ ...run, onEvent }, { again })
   })
-  for (const done of results) {
-    total.ledgers += done.ledgers
-    total.copied += done.copied
-    total.rows += done.rows
-    total.failed.push(...done.failed)
-  }
-  // Level before: by an earlier run, which may have been cut off, or unchanged since.
-  total.before = total.ledgers - total.copied - total.failed.length
-  const { name } = runs[0]!.copy
-  const seconds = performance.now() - started
-  if (json) terminal.json({ time: new Date().toISOString(), kind: 'done', copy: name, ...total })
-  else
-    terminal.print(
-      `${name}: ${countText(total.copied)} of ${countText(total.ledgers)} ledgers copied, ${countText(total.rows)} movements; ${countText(total.before)} were level before this run; ${secondsText(seconds)}`,
-    )
+  const ledgers = sumOf(results.map((done) => done.ledgers))
+  const copied = sumOf(results.map((done) => done.copied))
+  const rows = sumOf(results.map((done) => done.rows))
+  const failed = results.flatMap((done) => done.failed)
+  // By an earlier run, which may have been cut off, or unchanged since.
+  const before = ledgers - copied - failed.length
+  const total = { ledgers, copied, rows, before, failed }
+  const text = `${countText(copied)} of ${countText(ledgers)} ledgers copied, ${countText(rows)} movements`
+  printTotal(call, runs, total, `${text}; ${countText(before)} were level before this run`, started)
   if (error) throw error
-  if (total.failed.length === 0 || isFollowing) return
-  const others = total.failed.length < total.ledgers ? 'The other ledgers are there. ' : ''
+  if (failed.length === 0 || isFollowing) return
+  const others = failed.length < ledgers ? 'The other ledgers are there. ' : ''
   const isUnknown = [...codes].every((code) => code === 'ERR-FOLDER-NOT-FOUND')
   throw new Failure(
-    `Not copied: ${total.failed.join(', ')}`,
+    `Not copied: ${failed.join(', ')}`,
     `${others}${isUnknown ? 'grandlivre folders lists those that the access opens.' : 'The next run asks for these last.'}`,
     { exitCode: isUnknown ? exitCodes.refused : exitCodes.failed },
   )
 }
+
+const sumOf = (counts: number[]) => counts.reduce((sum, count) => sum + count, 0)
 
 /** Ends with the first that fails. */
 async function followAll(runs: ProfileRun[]): Promise<void> {
@@ -94,4 +88,43 @@ async function followAll(runs: ProfileRun[]): Promise<void> {
     }
   })
   for (const end of await Promise.allSettled(ends)) if (end.status === 'rejected') throw end.reason
+}
+
+export const verify = command({
+  name: 'verify',
+  summary: 'prove every row of a copy, and mend what differs',
+  about: `Brings the copy up to date, makes the lines of all its rows again, and compares
+their digests with those that the service computes of its ledgers. What differs
+is named and read again. The notes of the copy itself are not proven: firm,
+cursor and times in the table folders, and the table changes.
+
+Exit codes. 0: no row differed. 3: rows differed, and are those of the ledgers
+now. 1: rows differ (--no-repair), or a folder of the copy could not be proven:
+also one that no access given opens, unless --society chooses others.`,
+  options: { ...copyOptions, 'no-repair': { help: 'only tell what differs' } },
+  examples: ['grandlivre verify --to firm.sqlite'],
+  run: (call: Call, given) =>
+    withCopies(call, given, { isThere: true }, (runs) => verifyAll(call, runs, given['no-repair'] !== true)),
+})
+
+async function verifyAll(call: Call, runs: Run[], repair: boolean): Promise<void> {
+  const started = performance.now()
+  const { results: all, error } = await eachRun(call, runs, (run) => verifyCopy(run, { repair }))
+  const [first, ...others] = all.map((each) => [...each.unproven, ...each.uncovered])
+  const unproven = first!.filter((society) => others.every((each) => each.includes(society)))
+  for (const society of unproven)
+    if (all.every(({ uncovered }) => uncovered.includes(society)))
+      runs[0]!.onEvent?.({ kind: 'unproven', society, reason: 'no access that was given opens it' })
+  const proven = sumOf(all.map((each) => each.proven))
+  const rows = sumOf(all.map((each) => each.rows))
+  const differed = all.flatMap((each) => each.differed)
+  const text = `${countText(proven)} ledgers with ${countText(rows)} movements are equal`
+  printTotal(call, runs, { proven, rows, differed, unproven }, text, started)
+  if (error) throw error
+  if (unproven.length > 0) throw new Failure(`Not proven: ${unproven.join(', ')}`)
+  if (differed.length === 0) return
+  const named = differed.join(', ')
+  if (!repair) throw new Failure(`Different: ${named}`, 'Without --no-repair they are read again.')
+  const exitCode = exitCodes.differs
+  throw new Failure(`Different, and read again: ${named}`, 'They are equal now.', { exitCode })
 }
