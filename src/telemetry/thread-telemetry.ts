@@ -107,61 +107,48 @@ export class ThreadTelemetry implements ThreadedTelemetry {
   }
 }
 
-interface ThreadPool extends PoolCounts {
-  name: string
-  timeouts: number
-}
-
 /** In the main thread. */
-export class ThreadMemory {
-  readonly #words: Int32Array
+export function readThreadMemory(memory: SharedArrayBuffer) {
+  const words = new Int32Array(memory)
   /** Callers that got no connection, of threads that have died, by pool. */
-  readonly formerTimeouts = new Map<string, number>()
-
-  constructor(memory: SharedArrayBuffer) {
-    this.#words = new Int32Array(memory)
-  }
-
-  counts(name: SharedCounterName): Observation[] {
-    return shared.flatMap((counter, at) =>
+  const formerTimeouts = new Map<string, number>()
+  const counts = (name: SharedCounterName): Observation[] =>
+    shared.flatMap((counter, at) =>
       counter.name === name
-        ? [{ value: Atomics.load(this.#words, at), labels: { [counter.label]: counter.value } }]
+        ? [{ value: Atomics.load(words, at), labels: { [counter.label]: counter.value } }]
         : [],
     )
-  }
-
   /** How many of these threads have a task. */
-  busy(threadIds: readonly number[]): number {
-    const busy = new Set<number>()
-    for (let slot = slotsFrom; slot < this.#words.length; slot += slotLength)
-      if (this.#words[slot + slotWords.tasks]! > 0) busy.add(this.#words[slot + slotWords.threadId]!)
-    return threadIds.filter((threadId) => busy.has(threadId)).length
+  const busy = (threadIds: readonly number[]): number => {
+    const withTasks = new Set<number>()
+    for (let slot = slotsFrom; slot < words.length; slot += slotLength)
+      if (words[slot + slotWords.tasks]! > 0) withTasks.add(words[slot + slotWords.threadId]!)
+    return threadIds.filter((threadId) => withTasks.has(threadId)).length
   }
-
-  /** The pools of living threads, and frees the slots of others. */
-  pools(living: ReadonlySet<number>): ThreadPool[] {
-    const found: ThreadPool[] = []
-    for (let slot = slotsFrom; slot < this.#words.length; slot += slotLength) {
-      const word = (at: number) => this.#words[slot + at]!
-      if (word(slotWords.threadId) === 0) continue
-      const name = nameOf(this.#words, slot).toString().replaceAll('\0', '')
-      const timeouts = word(slotWords.timeouts)
-      if (living.has(word(slotWords.threadId)))
-        found.push({
-          name,
-          totalCount: word(slotWords.total),
-          idleCount: word(slotWords.idle),
-          waitingCount: word(slotWords.waiting),
-          options: { max: word(slotWords.max) },
-          timeouts,
-        })
-      else {
-        this.formerTimeouts.set(name, (this.formerTimeouts.get(name) ?? 0) + timeouts)
-        this.#words.fill(0, slot, slot + slotLength)
+  /** The pools of living threads. Frees the slots of others. */
+  const pools = (living: ReadonlySet<number>) => {
+    const found: (PoolCounts & { name: string; timeouts: number })[] = []
+    for (let slot = slotsFrom; slot < words.length; slot += slotLength) {
+      const word = (name: keyof typeof slotWords) => words[slot + slotWords[name]]!
+      if (word('threadId') === 0) continue
+      const name = nameOf(words, slot).toString().replaceAll('\0', '')
+      const timeouts = word('timeouts')
+      if (living.has(word('threadId'))) {
+        const options = { max: word('max') }
+        const connections = {
+          totalCount: word('total'),
+          idleCount: word('idle'),
+          waitingCount: word('waiting'),
+        }
+        found.push({ name, ...connections, options, timeouts })
+      } else {
+        formerTimeouts.set(name, (formerTimeouts.get(name) ?? 0) + timeouts)
+        words.fill(0, slot, slot + slotLength)
       }
     }
     return found
   }
+  return { formerTimeouts, counts, busy, pools }
 }
 
 function nameOf({ buffer }: Int32Array, slot: number): Buffer {

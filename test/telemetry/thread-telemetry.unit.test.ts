@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { SharedCounterName } from '../../src/telemetry/metrics.ts'
-import { shareThreadMemory, ThreadMemory, ThreadTelemetry } from '../../src/telemetry/thread-telemetry.ts'
+import { readThreadMemory, shareThreadMemory, ThreadTelemetry } from '../../src/telemetry/thread-telemetry.ts'
 
 const pool = (totalCount: number) => ({ totalCount, idleCount: 1, waitingCount: 0, options: { max: 16 } })
 
@@ -16,7 +16,7 @@ test('threads add to the same counters', () => {
     inThread(memory, threadId).count('grandlivre.database.errors', { class: '53' })
     inThread(memory, threadId).count('grandlivre.replica.fallbacks', { reason: 'promoted' })
   }
-  const main = new ThreadMemory(memory)
+  const main = readThreadMemory(memory)
   const counted = (name: SharedCounterName) => main.counts(name).filter(({ value }) => value > 0)
   expect(counted('grandlivre.database.errors')).toEqual([{ value: 2, labels: { class: '53' } }])
   expect(counted('grandlivre.replica.fallbacks')).toEqual([{ value: 2, labels: { reason: 'promoted' } }])
@@ -24,7 +24,7 @@ test('threads add to the same counters', () => {
 
 test('the pools of a thread that died are no longer counted, but the time-outs of its callers are', () => {
   const memory = shareThreadMemory()
-  const main = new ThreadMemory(memory)
+  const main = readThreadMemory(memory)
   for (const threadId of [1, 2]) {
     const telemetry = inThread(memory, threadId)
     telemetry.watchPool('grandlivre export', pool(threadId))
@@ -42,7 +42,7 @@ test('the pools of a thread that died are no longer counted, but the time-outs o
 
 test('a thread is busy while it has a task', async () => {
   const memory = shareThreadMemory()
-  const main = new ThreadMemory(memory)
+  const main = readThreadMemory(memory)
   const telemetry = inThread(memory, 1)
   telemetry.watchPool('grandlivre export', pool(2))
   inThread(memory, 2).watchPool('grandlivre export', pool(2))
@@ -59,5 +59,5 @@ test('threads beyond what the memory holds are left out', () => {
   for (let threadId = 1; threadId <= 300; threadId += 1)
     inThread(memory, threadId).watchPool('grandlivre export', pool(1))
   const all = new Set(Array.from({ length: 300 }, (_, index) => index + 1))
-  expect(new ThreadMemory(memory).pools(all)).toHaveLength(256)
+  expect(readThreadMemory(memory).pools(all)).toHaveLength(256)
 })

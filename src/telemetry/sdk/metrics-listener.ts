@@ -1,7 +1,7 @@
 /** GET /metrics, on a port of its own: nothing of partners reaches it, and nothing else is served there. */
 import { createServer, type ServerResponse } from 'node:http'
 import { PrometheusSerializer } from '@opentelemetry/exporter-prometheus'
-import { type MetricData, type MetricProducer, MetricReader } from '@opentelemetry/sdk-metrics'
+import { type MetricData, MetricReader } from '@opentelemetry/sdk-metrics'
 import type { Config } from '../../config.ts'
 import { isOurHost, listen } from '../../listen.ts'
 import { type MetricName, metrics, prometheusName } from '../metrics.ts'
@@ -25,7 +25,7 @@ export async function listenForScrapes(
       return end(outgoing, 405, 'Only GET\n')
     }
     text().then(
-      (metrics) => end(outgoing, 200, metrics),
+      (collected) => end(outgoing, 200, collected),
       (error: Error) => end(outgoing, 500, `The metrics could not be collected: ${error.message}\n`),
     )
   })
@@ -54,10 +54,6 @@ function end(outgoing: ServerResponse, status: number, text: string): void {
  */
 export class PrometheusReader extends MetricReader {
   readonly #serializer = new PrometheusSerializer(undefined, false, undefined, false, true)
-
-  constructor(observations: MetricProducer) {
-    super({ metricProducers: [observations] })
-  }
 
   async text(): Promise<string> {
     const { resourceMetrics } = await this.collect()

@@ -29,14 +29,14 @@ type OnFailure = (error: unknown) => void
 
 export function metricsReader(
   endpoint: string,
-  observations: MetricProducer,
+  metricProducers: MetricProducer[],
   { exportMs, sendMs: timeoutMillis }: TelemetryTiming,
   failed: OnFailure,
 ): PeriodicExportingMetricReader {
   const exporter = new OTLPMetricExporter({ url: `${endpoint}/v1/metrics`, timeoutMillis })
   return new PeriodicExportingMetricReader({
     exporter: reporting(exporter, failed),
-    metricProducers: [observations],
+    metricProducers,
     exportIntervalMillis: exportMs,
     exportTimeoutMillis: Math.min(exportMs, timeoutMillis),
   })
@@ -69,11 +69,11 @@ export function tracerProvider(
   })
 }
 
-interface Exporter<Batch> {
-  export(batch: Batch, done: (result: ExportResult) => void): void
-}
-
-function reporting<Batch, Kind extends Exporter<Batch>>(exporter: Kind, failed: OnFailure): Kind {
+/** @param exporter of metrics or of spans, whose batches it sends */
+function reporting<Batch, Kind extends { export(batch: Batch, done: (result: ExportResult) => void): void }>(
+  exporter: Kind,
+  failed: OnFailure,
+): Kind {
   let hasFailed = false
   const send = exporter.export.bind(exporter)
   exporter.export = (batch, done) =>

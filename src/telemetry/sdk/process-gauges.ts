@@ -1,17 +1,14 @@
 /** The delay of the main thread's event loop, and what the process takes of the machine. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { Instruments } from './instruments.ts'
+import type { Observe } from './observations.ts'
 
 /** How often the delay is sampled: 50 timers a second. */
 const resolutionMs = 20
 /** A window at least this long is shown, then the next one begins, however many scrapers there are. */
 const windowMs = 5_000
 
-/** @param everyMs how long a window is at least. @returns what ends the sampling */
-export function watchProcess(
-  instruments: Pick<Instruments, 'gauge' | 'observedCounter'>,
-  everyMs = windowMs,
-): () => void {
+/** @param everyMs the least length of a window. @returns function that ends the sampling */
+export function watchProcess(observe: Observe, everyMs = windowMs): () => void {
   const histogram = monitorEventLoopDelay({ resolution: resolutionMs })
   histogram.enable()
   let shown = { p50: 0, p99: 0, max: 0 }
@@ -27,11 +24,11 @@ export function watchProcess(
     }
     return shown
   }
-  instruments.gauge('nodejs.eventloop.delay.p50', () => [{ value: delays().p50 }])
-  instruments.gauge('nodejs.eventloop.delay.p99', () => [{ value: delays().p99 }])
-  instruments.gauge('nodejs.eventloop.delay.max', () => [{ value: delays().max }])
-  instruments.gauge('process.memory.usage', () => [{ value: process.memoryUsage.rss() }])
-  instruments.observedCounter('process.cpu.time', () => {
+  observe('nodejs.eventloop.delay.p50', () => [{ value: delays().p50 }])
+  observe('nodejs.eventloop.delay.p99', () => [{ value: delays().p99 }])
+  observe('nodejs.eventloop.delay.max', () => [{ value: delays().max }])
+  observe('process.memory.usage', () => [{ value: process.memoryUsage.rss() }])
+  observe('process.cpu.time', () => {
     const { user, system } = process.cpuUsage()
     return [
       { value: user / 1e6, labels: { 'cpu.mode': 'user' } },

@@ -38,19 +38,28 @@ function headersOf(span: Span): TraceHeaders {
   return headers as TraceHeaders
 }
 
-export class Spans {
-  readonly #tracer: Tracer
+export type Spans = ReturnType<typeof createSpans>
 
-  constructor(tracer: Tracer) {
-    this.#tracer = tracer
+export function createSpans(tracer: Tracer) {
+  /** The stages after the first row take turns by chunk, so they are one span with the seconds of each. */
+  const addStages = (parent: Context, stages: StageSeconds, startedAt: number, endedAt: number) => {
+    let at = startedAt
+    const add = (name: string, until: number, attributes: Attributes = {}) => {
+      tracer.startSpan(`export ${name}`, { startTime: at, attributes }, parent).end(until)
+      at = until
+    }
+    if (stages.queue !== undefined) add('queue', startedAt + stages.queue * 1_000)
+    for (const name of ['wait', 'snapshot', 'first_row'] as const)
+      add(name, Math.min(at + (stages[name] ?? 0) * 1_000, endedAt))
+    const taking = Object.entries(stages).filter(([name]) => ['render', 'send', 'store'].includes(name))
+    const seconds = taking.map(([name, value]) => [`grandlivre.export.${name}`, value])
+    add('rows', endedAt, Object.fromEntries(seconds))
   }
-
-  request(method: string, caller: CallerTrace): { trace: TraceHeaders; end(answer: AnsweredRequest): void } {
-    const attributes = { 'http.request.method': method, 'url.scheme': 'http' }
-    const span = this.#tracer.startSpan(method, { kind: SpanKind.SERVER, attributes }, continued(caller))
-    return {
-      trace: headersOf(span),
-      end: ({ route, status, errorType, requestId }) => {
+  return {
+    request: (method: string, caller: CallerTrace) => {
+      const attributes = { 'http.request.method': method, 'url.scheme': 'http' }
+      const span = tracer.startSpan(method, { kind: SpanKind.SERVER, attributes }, continued(caller))
+      const end = ({ route, status, errorType, requestId }: AnsweredRequest) => {
         span.setAttribute('grandlivre.request.id', requestId)
         if (route !== undefined) {
           span.updateName(`${method} ${route}`)
@@ -61,60 +70,32 @@ export class Spans {
         // A refused request is no error of the server.
         if (status === undefined || status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
         span.end()
-      },
-    }
-  }
-
-  /** Afterwards: an export thread measures durations. */
-  export(ended: EndedExport): void {
-    const { kind, format, outcome, rows, bytes, startedAt, facts, trace: parent, requestId } = ended
-    const span = this.#tracer.startSpan(
-      `export ${kind}`,
-      { kind: parent ? SpanKind.INTERNAL : SpanKind.CONSUMER, startTime: startedAt },
-      continued(parent),
-    )
-    span.setAttributes({
-      'grandlivre.export.kind': kind,
-      'grandlivre.export.format': format,
-      outcome,
-      'grandlivre.export.rows': rows,
-      'grandlivre.export.bytes': bytes,
-      ...(requestId === undefined ? {} : { 'grandlivre.request.id': requestId }),
-    })
-    if (outcome === 'failed' || outcome === 'broken') span.setStatus({ code: SpanStatusCode.ERROR })
-    const endedAt = Date.now()
-    if (facts) this.#stages(trace.setSpan(ROOT_CONTEXT, span), facts.stages, startedAt, endedAt)
-    span.end(endedAt)
-  }
-
-  /** The stages after the first row take turns by chunk, so they are one span with the seconds of each. */
-  #stages(parent: Context, stages: StageSeconds, startedAt: number, endedAt: number): void {
-    let at = startedAt
-    const stage = (name: string, until: number, attributes: Attributes = {}) => {
-      this.#tracer.startSpan(`export ${name}`, { startTime: at, attributes }, parent).end(until)
-      at = until
-    }
-    if (stages.queue !== undefined) stage('queue', startedAt + stages.queue * 1_000)
-    for (const name of ['wait', 'snapshot', 'first_row'] as const)
-      stage(name, Math.min(at + (stages[name] ?? 0) * 1_000, endedAt))
-    const seconds = Object.entries(stages).filter(([name]) => ['render', 'send', 'store'].includes(name))
-    stage(
-      'rows',
-      endedAt,
-      Object.fromEntries(seconds.map(([name, value]) => [`grandlivre.export.${name}`, value])),
-    )
-  }
-
-  delivery(parent: TraceHeaders | undefined) {
-    const attributes = { 'http.request.method': 'POST' }
-    const span = this.#tracer.startSpan(
-      'delivery attempt',
-      { kind: SpanKind.CLIENT, attributes },
-      continued(parent),
-    )
-    return {
-      trace: headersOf(span),
-      end: (outcome: DeliveryOutcome, status: number | null): void => {
+      }
+      return { trace: headersOf(span), end }
+    },
+    /** Made when the export has ended: its thread measures durations. */
+    export: (ended: EndedExport): void => {
+      const { kind, format, outcome, rows, bytes, startedAt, facts, trace: parent, requestId } = ended
+      const options = { kind: parent ? SpanKind.INTERNAL : SpanKind.CONSUMER, startTime: startedAt }
+      const span = tracer.startSpan(`export ${kind}`, options, continued(parent))
+      span.setAttributes({
+        'grandlivre.export.kind': kind,
+        'grandlivre.export.format': format,
+        outcome,
+        'grandlivre.export.rows': rows,
+        'grandlivre.export.bytes': bytes,
+        ...(requestId === undefined ? {} : { 'grandlivre.request.id': requestId }),
+      })
+      if (outcome === 'failed' || outcome === 'broken') span.setStatus({ code: SpanStatusCode.ERROR })
+      const endedAt = Date.now()
+      if (facts) addStages(trace.setSpan(ROOT_CONTEXT, span), facts.stages, startedAt, endedAt)
+      span.end(endedAt)
+    },
+    delivery: (parent: TraceHeaders | undefined) => {
+      const attributes = { 'http.request.method': 'POST' }
+      const options = { kind: SpanKind.CLIENT, attributes }
+      const span = tracer.startSpan('delivery attempt', options, continued(parent))
+      const end = (outcome: DeliveryOutcome, status: number | null) => {
         span.setAttribute('outcome', outcome)
         if (status !== null) span.setAttribute('http.response.status_code', status)
         if (outcome !== 'delivered') {
@@ -122,7 +103,8 @@ export class Spans {
           span.setStatus({ code: SpanStatusCode.ERROR })
         }
         span.end()
-      },
-    }
+      }
+      return { trace: headersOf(span), end }
+    },
   }
 }
