@@ -13,9 +13,8 @@ import { encrypt } from '../../src/auth/secrets.ts'
 import { runCli } from '../../src/commands/run-cli.ts'
 import { openDatabase } from '../../src/db/database.ts'
 import { createTenants } from '../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { ask, createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { request, startTestService, testMasterKey } from '../support/service.ts'
-import { ask } from '../support/stages/embedded-stage.ts'
 
 let database: TestDatabase
 let dataDir: string

@@ -4,7 +4,8 @@ import { chown, cp, mkdir, readdir, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { canReach } from '../../src/db/embedded/programs.ts'
-import { ask, project, setEmbeddedStage } from '../support/stages/embedded-stage.ts'
+import { ask } from '../support/servers/database.ts'
+import { project, setEmbeddedStage } from '../support/stages/embedded-stage.ts'
 
 const isRoot = process.getuid?.() === 0
 const stage = setEmbeddedStage()

@@ -9,8 +9,9 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/db/database.ts'
 import { startEmbeddedDatabase } from '../../src/db/embedded/embedded.ts'
 import { databaseUser } from '../../src/db/embedded/programs.ts'
+import { ask } from '../support/servers/database.ts'
 import { copyCluster } from '../support/servers/own-database.ts'
-import { ask, ended, holders, isRefused, portOf, setEmbeddedStage } from '../support/stages/embedded-stage.ts'
+import { ended, holders, isRefused, portOf, setEmbeddedStage } from '../support/stages/embedded-stage.ts'
 import { until } from '../support/until.ts'
 
 const stage = setEmbeddedStage()

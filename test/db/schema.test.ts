@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { checkVersion, latestMigration, migrate } from '../../src/db/migrations/migrate.ts'
-import { readSchemaText, withComments } from '../support/schema-text.ts'
+import { readSchemaText, withComments } from '../support/plain/schema-text.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { makeFormerSchema } from '../support/upgrade/former-schema.ts'
 

@@ -8,8 +8,8 @@ import { seed } from '../../packages/sample/src/seed.ts'
 import { checkEventPayload } from '../../src/events/kinds.ts'
 import { cli } from '../support/cli.ts'
 import { readFixture } from '../support/fixtures/fixture-files.ts'
+import { forEachTest } from '../support/for-tests.ts'
 import { ended, trigger } from '../support/full-export.ts'
-import { fecImports } from '../support/imports/fec-imports.ts'
 import { setImportStage } from '../support/imports/import-stage.ts'
 import { type FecRow, ledger } from '../support/ledgers/fec-file.ts'
 import { folders } from '../support/ledgers/tenants.ts'
@@ -56,11 +56,11 @@ const dataOf = (published: PublishedEvent[], name: string, operation = 'CREATE')
   published.filter((event) => event.name === name && event.operation === operation).map(({ data }) => data)
 
 describe('an import of a FEC', () => {
-  const { importRows, pool } = fecImports()
+  const stage = forEachTest(setImportStage)
 
   /** The letterings in the tables, as their events should show them. */
   async function letteringsIn(): Promise<unknown[]> {
-    const { rows } = await pool().query(
+    const { rows } = await stage.owner.query(
       `select distinct on (account_id, lettering_code) id, invoice_number as piece from grandlivre.movements
        where lettering_code is not null order by account_id, lettering_code, id`,
     )
@@ -73,8 +73,8 @@ describe('an import of a FEC', () => {
   }
 
   test('publishes the folder, its exercice, each entry and each lettering, in this order', async () => {
-    const imported = await importRows(ledger)
-    const published = await allEvents(pool())
+    const imported = await stage.importRows(ledger)
+    const published = await allEvents(stage.owner)
     expect(runsOf(published)).toEqual([
       'accountingFolder CREATE 1',
       'exercice CREATE 1',
@@ -84,7 +84,7 @@ describe('an import of a FEC', () => {
     ])
     expect(dataOf(published, 'accountingFolder')).toEqual([{ id: imported.folderId }])
     expect(dataOf(published, 'exercice')).toEqual([{ id: imported.exerciceId }])
-    const { rows } = await pool().query('select id from grandlivre.entries order by id')
+    const { rows } = await stage.owner.query('select id from grandlivre.entries order by id')
     expect(dataOf(published, 'accountingLineEntry')).toEqual(rows)
     expect(dataOf(published, 'accountingEntryLettering')).toEqual(await letteringsIn())
     expect(new Set(published.map(({ folder_id }) => folder_id))).toEqual(new Set([imported.folderId]))
@@ -99,31 +99,31 @@ describe('an import of a FEC', () => {
   })
 
   test('into an existing folder publishes nothing about the folder, and the exercice only if it is new', async () => {
-    await importRows(ledger)
-    await pool().query('truncate grandlivre.events')
+    await stage.importRows(ledger)
+    await stage.owner.query('truncate grandlivre.events')
     const nextYear = ledger.map((row) => later(row))
-    await importRows(nextYear, { file: '123456789FEC20241231.txt' })
-    expect(runsOf(await allEvents(pool()))[0]).toBe('exercice CREATE 1')
-    await pool().query('delete from grandlivre.movements; delete from grandlivre.entries')
-    await pool().query('truncate grandlivre.events')
-    await importRows(nextYear, { file: '123456789FEC20241231.txt' })
-    expect(runsOf(await allEvents(pool()))[0]).toBe('accountingLineEntry CREATE 11')
+    await stage.importRows(nextYear, { file: '123456789FEC20241231.txt' })
+    expect(runsOf(await allEvents(stage.owner))[0]).toBe('exercice CREATE 1')
+    await stage.owner.query('delete from grandlivre.movements; delete from grandlivre.entries')
+    await stage.owner.query('truncate grandlivre.events')
+    await stage.importRows(nextYear, { file: '123456789FEC20241231.txt' })
+    expect(runsOf(await allEvents(stage.owner))[0]).toBe('accountingLineEntry CREATE 11')
   })
 
   test('that replaces a ledger publishes the letterings it removed, and what it added after them', async () => {
-    await importRows(ledger)
+    await stage.importRows(ledger)
     const before = await letteringsIn()
-    await pool().query('truncate grandlivre.events')
-    await importRows(ledger, { replace: true })
-    expect(await allEvents(pool())).toEqual([])
+    await stage.owner.query('truncate grandlivre.events')
+    await stage.importRows(ledger, { replace: true })
+    expect(await allEvents(stage.owner)).toEqual([])
     // A is gone, B gets another line, C is as it was. The two bank entries have no number, so they are new.
     const lettered = ledger.map((row) => ({
       ...row,
       EcritureLet:
         row['EcritureLet'] === 'A' ? '' : row['EcritureLib'] === 'Règlement' ? 'B' : row['EcritureLet']!,
     }))
-    await importRows(lettered, { replace: true })
-    const published = await allEvents(pool())
+    await stage.importRows(lettered, { replace: true })
+    const published = await allEvents(stage.owner)
     expect(runsOf(published)).toEqual([
       'accountingEntryLettering DELETE 2',
       'accountingLineEntry CREATE 2',
@@ -137,18 +137,18 @@ describe('an import of a FEC', () => {
     const added = dataOf(published, 'accountingEntryLettering')
     expect(without(before, removed)).toEqual(without(after, added))
     expect(without(before, removed)).toHaveLength(1)
-    const { rows } = await pool().query('select id from grandlivre.entries order by id desc limit 2')
+    const { rows } = await stage.owner.query('select id from grandlivre.entries order by id desc limit 2')
     expect(dataOf(published, 'accountingLineEntry')).toEqual(rows.toReversed())
   })
 
   test('that is refused publishes nothing', async () => {
-    await importRows(ledger)
-    await pool().query('truncate grandlivre.events')
-    await expect(importRows(ledger)).rejects.toThrow('--replace')
+    await stage.importRows(ledger)
+    await stage.owner.query('truncate grandlivre.events')
+    await expect(stage.importRows(ledger)).rejects.toThrow('--replace')
     await expect(
-      importRows([...ledger, { ...ledger[0]!, Debit: '1,00' }], { replace: true }),
+      stage.importRows([...ledger, { ...ledger[0]!, Debit: '1,00' }], { replace: true }),
     ).rejects.toThrow()
-    expect(await allEvents(pool())).toEqual([])
+    expect(await allEvents(stage.owner)).toEqual([])
   })
 })
 

@@ -4,23 +4,22 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { download, movementsUrl } from '../support/download.ts'
+import { forTests } from '../support/for-tests.ts'
 import { firmAccess, runProgram } from '../support/guides/run-program.ts'
 import { isInstalled, packagesOf } from '../support/guides/tools.ts'
 import { exercices } from '../support/ledgers/ledger.ts'
 import { folders } from '../support/ledgers/tenants.ts'
-import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
+import { setExportStage } from '../support/stages/export-stage.ts'
 
 describe.skipIf(!isInstalled.airbyte)('examples/airbyte/manifest.yaml', () => {
-  let stage: ExportStage
+  const stage = forTests(setExportStage)
   let folder: string
 
   beforeAll(async () => {
-    stage = await setExportStage()
     folder = await mkdtemp(join(tmpdir(), 'grandlivre-airbyte-'))
   })
 
   afterAll(async () => {
-    await stage?.close()
     if (folder) await rm(folder, { recursive: true })
   })
 

@@ -3,18 +3,18 @@ import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isChromiumInstalled, openChromium } from '../support/browser/chromium.ts'
 import { download, movementsUrl } from '../support/download.ts'
+import { forTests } from '../support/for-tests.ts'
 import { type Program, startProgram } from '../support/guides/run-program.ts'
-import { type SampleStage, setSampleStage } from '../support/stages/sample-stage.ts'
+import { setSampleStage } from '../support/stages/sample-stage.ts'
 import { until } from '../support/until.ts'
 
 describe.skipIf(!isChromiumInstalled)('examples/browser', () => {
-  let stage: SampleStage
+  const stage = forTests(() => setSampleStage(6_000))
   let server: Program
   let browser: Browser
   let url: string
 
   beforeAll(async () => {
-    stage = await setSampleStage(6_000)
     const words = ['node', 'examples/browser/server.ts', stage.idExercice] as [string, ...string[]]
     server = startProgram(words, stage.credentials, { env: { PORT: '0' } })
     await until(() => server.output.out.includes('\n') || server.child.exitCode !== null)
@@ -26,7 +26,6 @@ describe.skipIf(!isChromiumInstalled)('examples/browser', () => {
     await browser?.close()
     server?.child.kill()
     await server?.ended
-    await stage?.close()
   })
 
   /** Opens the page, and waits until it says how it ended. */

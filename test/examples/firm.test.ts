@@ -10,18 +10,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readLedgers } from '../support/changes/ledger-stream.ts'
+import { forTests } from '../support/for-tests.ts'
 import { firmAccess, runProgram } from '../support/guides/run-program.ts'
 import { isInstalled } from '../support/guides/tools.ts'
 import { folders } from '../support/ledgers/tenants.ts'
-import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
+import { setExportStage } from '../support/stages/export-stage.ts'
 
-let stage: ExportStage
+const stage = forTests(setExportStage)
 let folder: string
 /** The whole answer of the service. */
 let honest: string
 
 beforeAll(async () => {
-  stage = await setExportStage()
   await stage.staff.client.query(
     `update grandlivre.movements set description = E'tab\\t line\\n back\\\\slash \\\\N é' where id % 7 = 0`,
   )
@@ -32,7 +32,6 @@ beforeAll(async () => {
 })
 
 afterAll(async () => {
-  await stage?.close()
   if (folder) await rm(folder, { recursive: true })
 })
 

@@ -8,12 +8,13 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startFaultyProxy } from '../../packages/partner/test/support/client/faulty-proxy.ts'
 import { download, movementsUrl } from '../support/download.ts'
+import { forTests } from '../support/for-tests.ts'
 import { firmAccess, runProgram } from '../support/guides/run-program.ts'
 import { isInstalled, packagesOf } from '../support/guides/tools.ts'
 import { exercices } from '../support/ledgers/ledger.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { setExportStage } from '../support/stages/export-stage.ts'
-import { type SampleStage, setSampleStage } from '../support/stages/sample-stage.ts'
+import { setSampleStage } from '../support/stages/sample-stage.ts'
 
 /** Against what the service answers. */
 async function expectYear(
@@ -32,18 +33,16 @@ async function expectYear(
 }
 
 describe.skipIf(!isInstalled.python)('examples/python/ledger.py', () => {
-  let stage: SampleStage
+  const stage = forTests(() => setSampleStage(6_000))
   let folder: string
   let file: string
 
   beforeAll(async () => {
-    stage = await setSampleStage(6_000)
     folder = await mkdtemp(join(tmpdir(), 'grandlivre-python-'))
     file = join(folder, stage.credentials.societyId, `${stage.idExercice}.ndjson`)
   })
 
   afterAll(async () => {
-    await stage?.close()
     if (folder) await rm(folder, { recursive: true })
   })
 

@@ -1,7 +1,6 @@
 /** How much memory a compressed export needs while it is sent. */
 import { randomFillSync } from 'node:crypto'
-import type pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createPool } from '../../src/db/pool.ts'
 import type { ChunkBuffer } from '../../src/exports/chunks.ts'
 import { sendExport } from '../../src/exports/run/send.ts'
@@ -9,20 +8,11 @@ import type { ExportReader } from '../../src/exports/run/start.ts'
 import type { Produced } from '../../src/exports/run/task.ts'
 import { ExportSources } from '../../src/exports/sources/export-sources.ts'
 import { ChannelReader } from '../../src/threads/channel.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { forTests } from '../support/for-tests.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
 
-let database: TestDatabase
-let pool: pg.Pool
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  pool = createPool(database.serviceUrl, { max: 2, applicationName: 'compressed export' })
-})
-
-afterAll(async () => {
-  await pool?.end()
-  await database?.drop()
-})
+const database = forTests(createTestDatabase)
+const pool = forTests(() => createPool(database.serviceUrl, { max: 2, applicationName: 'compressed export' }))
 
 const chunkBytes = 256 * 1024
 const chunks = 600

@@ -1,8 +1,7 @@
 /** What the service exports from the folder of `fixtures/`, byte for byte. */
 import { Buffer } from 'node:buffer'
 import iconv from 'iconv-lite'
-import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createPool, whileDelivering } from '../../src/db/pool.ts'
 import { publish } from '../../src/events/publish.ts'
 import { openSnapshot } from '../../src/exports/read/snapshot.ts'
@@ -14,17 +13,16 @@ import { checkTra } from '../../src/formats/tra/check/check.ts'
 import { packBatch } from '../../src/webhooks/body.ts'
 import { numberNext } from '../../src/webhooks/sequence/numbering.sql.ts'
 import { insertSubscription } from '../../src/webhooks/subscriptions.sql.ts'
-import { renderFec } from '../support/fixtures/fec-bytes.ts'
 import { expectFixture, readFixture } from '../support/fixtures/fixture-files.ts'
 import { fillFixtureFolder } from '../support/fixtures/fixture-folder.ts'
-import { flatFile } from '../support/fixtures/flat-bytes.ts'
-import { traBytes } from '../support/fixtures/tra-bytes.ts'
+import { renderedFile, renderFec, traBytes } from '../support/fixtures/rendered-file.ts'
+import { forTests } from '../support/for-tests.ts'
 import { plainBuffer } from '../support/plain/plain-buffer.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { connect, createTestDatabase } from '../support/servers/database.ts'
 
-let database: TestDatabase
-let owner: pg.Client
-let pool: pg.Pool
+const database = forTests(createTestDatabase)
+const owner = forTests(() => connect(database.ownerUrl))
+const pool = forTests(() => createPool(database.serviceUrl, { max: 2, applicationName: 'test' }))
 let folder: { schemaId: string; folderId: string; exerciceId: string }
 
 const exportId = 'export_0123456789abcdef0123456789abcdef'
@@ -32,17 +30,7 @@ const exportId = 'export_0123456789abcdef0123456789abcdef'
 const now = Date.UTC(2024, 3, 2, 7, 5)
 
 beforeAll(async () => {
-  database = await createTestDatabase()
   folder = await fillFixtureFolder(database.ownerUrl)
-  owner = new pg.Client({ connectionString: database.ownerUrl })
-  await owner.connect()
-  pool = createPool(database.serviceUrl, { max: 2, applicationName: 'test' })
-})
-
-afterAll(async () => {
-  await pool?.end()
-  await owner?.end()
-  await database?.drop()
 })
 
 test('the MAD file equals its fixture, which adds a line end before each item', async () => {
@@ -119,7 +107,7 @@ test('the balance of the whole folder equals its fixture, one account per line',
 })
 
 test('the TRA file equals its fixture, and has no problem', async () => {
-  expectFixture('ledger.tra', await traBytes(pool, folder, {}, now))
+  expectFixture('ledger.tra', await traBytes(pool, folder, { now }))
   const { problems, movements, shares } = await checkTra(once(readFixture('ledger.tra')))
   expect([problems, movements, shares]).toEqual([[], 45, 8])
 })
@@ -136,7 +124,7 @@ test('the FEC equals its fixture, which has the lines of the imported one in the
 })
 
 test('the CSV file equals its fixture', async () => {
-  expectFixture('ledger.csv', (await flatFile(pool, folder, 'CSV')).bytes)
+  expectFixture('ledger.csv', (await renderedFile(pool, folder, 'CSV')).bytes)
 })
 
 test('the events of the import and of an export equal their fixture, as one delivery', async () => {

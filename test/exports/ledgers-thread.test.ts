@@ -1,6 +1,6 @@
 /** What a thread does between two ledgers of an answer, where the test stands for the main thread. */
 import { MessageChannel } from 'node:worker_threads'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { createPool } from '../../src/db/pool.ts'
 import { sendLedgers } from '../../src/exports/run/ledgers/send-ledgers.ts'
 import type { AskedLedger, EndedLedger, LedgersTask, NextLedger } from '../../src/exports/run/ledgers/task.ts'
@@ -8,26 +8,20 @@ import type { ExportHead, ExportSummary } from '../../src/exports/run/task.ts'
 import { ExportSources } from '../../src/exports/sources/export-sources.ts'
 import { ChannelReader } from '../../src/threads/channel.ts'
 import { readLedgers } from '../support/changes/ledger-stream.ts'
+import { forTests } from '../support/for-tests.ts'
 import { folders } from '../support/ledgers/tenants.ts'
-import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
+import { setExportStage } from '../support/stages/export-stage.ts'
 import { until } from '../support/until.ts'
 
 const applicationName = 'between ledgers'
 const [first, second] = [folders.first.folderId, folders.sameFirm.folderId]
 
-let stage: ExportStage
-let pool: ReturnType<typeof createPool>
+const stage = forTests(setExportStage)
+const pool = forTests(() => createPool(stage.database.serviceUrl, { max: 4, applicationName }))
 let tokenId: string
 
 beforeAll(async () => {
-  stage = await setExportStage()
-  pool = createPool(stage.database.serviceUrl, { max: 4, applicationName })
   await stage.staff.thirdParty('BETWEEN')
-})
-
-afterAll(async () => {
-  await pool?.end()
-  await stage?.close()
 })
 
 beforeEach(async () => {

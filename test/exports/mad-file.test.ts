@@ -3,23 +3,20 @@ import { Buffer } from 'node:buffer'
 import { Readable } from 'node:stream'
 import { pick } from 'stream-json/filters/pick.js'
 import { streamArray } from 'stream-json/streamers/stream-array.js'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { isConnectionLoss } from '../../src/db/outage.ts'
 import { countMovements, ofFile } from '../../src/exports/read/movements.sql.ts'
 import { openSnapshot } from '../../src/exports/read/snapshot.ts'
 import { wholeFolder } from '../../src/exports/selection.ts'
+import type { FolderKey } from '../../src/formats/rows.ts'
+import { renderChunks } from '../support/fixtures/rendered-file.ts'
+import { forTests } from '../support/for-tests.ts'
 import { addEntry } from '../support/ledgers/ledger.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { madCollectionNames, readPlainCollection, readPlainEntries } from '../support/plain/plain-mad.ts'
-import { type Folder, type MadStage, metadata, setMadStage, today } from '../support/stages/mad-stage.ts'
+import { metadata, now, setMadStage, today } from '../support/stages/mad-stage.ts'
 
-let stage: MadStage
-
-beforeAll(async () => {
-  stage = await setMadStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setMadStage)
 
 // biome-ignore lint/suspicious/noExplicitAny: items of any shape
 async function streamed(bytes: Buffer, name: string): Promise<any[]> {
@@ -152,7 +149,7 @@ describe('totals', () => {
 test('a file shows one state of the folder, whatever is committed meanwhile', async () => {
   const before = await stage.expected(folders.otherTenant)
   const snapshot = await openSnapshot(stage.pool, folders.otherTenant.schemaId)
-  const { chunks } = stage.render(snapshot, folders.otherTenant, 2000)
+  const { chunks } = renderChunks(snapshot, folders.otherTenant, 'JSON', { now, chunkBytes: 2000 })
   const parts = [Buffer.from((await chunks.next()).value!)]
   const ofFolder = 'schema_id = 200 and folder_id = 211'
   for (const statement of [
@@ -168,9 +165,9 @@ test('a file shows one state of the folder, whatever is committed meanwhile', as
 })
 
 /** The rest of a file, or its error, when the database connections are cut after some chunks. */
-async function cutOff(folder: Folder, chunkBytes: number, chunksBefore: number): Promise<unknown> {
+async function cutOff(folder: FolderKey, chunkBytes: number, chunksBefore: number): Promise<unknown> {
   const snapshot = await openSnapshot(stage.pool, folder.schemaId)
-  const { chunks } = stage.render(snapshot, folder, chunkBytes)
+  const { chunks } = renderChunks(snapshot, folder, 'JSON', { chunkBytes })
   for (let i = 0; i < chunksBefore; i++) expect((await chunks.next()).done).toBe(false)
   await stage.staff.client.query(
     `select pg_terminate_backend(pid) from pg_stat_activity

@@ -1,16 +1,11 @@
 /** The shapes of accounts, modes of payment and entries in the file of a full export. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { forTests } from '../support/for-tests.ts'
 import { hostileText } from '../support/ledgers/full-ledger.ts'
 import { folders } from '../support/ledgers/tenants.ts'
-import { type MadStage, setMadStage } from '../support/stages/mad-stage.ts'
+import { setMadStage } from '../support/stages/mad-stage.ts'
 
-let stage: MadStage
-
-beforeAll(async () => {
-  stage = await setMadStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setMadStage)
 
 // biome-ignore lint/suspicious/noExplicitAny: three shapes
 const accounts = async (): Promise<Map<string, any>> => {

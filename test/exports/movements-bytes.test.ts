@@ -1,18 +1,13 @@
 /** The bytes of a movements export: hostile texts, extreme amounts, encodings, trailers, headers. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type Download, download, movementsUrl } from '../support/download.ts'
+import { forTests } from '../support/for-tests.ts'
 import { addEntry } from '../support/ledgers/ledger.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { plainBody, readPlainMovements } from '../support/plain/plain-movement.ts'
-import { type ExportStage, folderReference, setExportStage } from '../support/stages/export-stage.ts'
+import { folderReference, setExportStage } from '../support/stages/export-stage.ts'
 
-let stage: ExportStage
-
-beforeAll(async () => {
-  stage = await setExportStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setExportStage)
 
 const forms = { json: 'application/json', ndjson: 'application/x-ndjson' } as const
 const encodings = ['identity', 'gzip', 'zstd'] as const

@@ -1,29 +1,25 @@
-/** Ranges of entries are looked up in keys, whatever the planner knows of the tables. */
-import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { setTenant, withStartupOptions } from '../../src/db/pool.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { setTenant } from '../../src/db/pool.ts'
 import type { ResolvedSelection } from '../../src/exports/read/movements.sql.ts'
 import { beginLookUps, copyEntriesOf, copyMovementsOf } from '../../src/exports/read/ranges.sql.ts'
 import { wholeFolder } from '../../src/exports/selection.ts'
 import { entryColumns } from '../../src/formats/mad/entry.ts'
 import { movementColumns } from '../../src/formats/mad/movement.ts'
 import type { EntryRange } from '../../src/ledger/changes/entry-ranges.ts'
+import { forTests } from '../support/for-tests.ts'
 import { seededYear } from '../support/ledgers/seeded-year.ts'
-import { copyLedger, type TestDatabase } from '../support/servers/database.ts'
+import { connect, copyLedger } from '../support/servers/database.ts'
 
-let database: TestDatabase
-let client: pg.Client
+const ledger = forTests(async () => {
+  const { database, facts } = await copyLedger(seededYear(15_000))
+  return { ...database, ...facts }
+})
+const client = forTests(() => connect(ledger.ownerUrl))
 let resolved: ResolvedSelection
 let ranges: EntryRange[]
 
 beforeAll(async () => {
-  const copied = await copyLedger(seededYear(15_000))
-  database = copied.database
-  const { schemaId, folderId } = copied.facts
-  client = new pg.Client({
-    connectionString: withStartupOptions(database.ownerUrl, '-c search_path=grandlivre'),
-  })
-  await client.connect()
+  const { schemaId, folderId } = ledger
   // One level higher than the other indexes, as with millions of movements: a look-up in it seems dearer.
   await client.query('alter index movements_pkey set (fillfactor = 10)')
   await client.query('reindex index movements_pkey')
@@ -41,11 +37,6 @@ beforeAll(async () => {
   }
   const step = Math.floor(ids.length / 100)
   ranges = ids.filter((_, i) => i % step === 0).map((id) => [id, id])
-})
-
-afterAll(async () => {
-  await client?.end()
-  await database?.drop()
 })
 
 /** The indexes and tables that the plan of a COPY scans. */

@@ -8,9 +8,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
 import { download, movementsUrl } from '../support/download.ts'
+import { forTests } from '../support/for-tests.ts'
 import { withoutPooler } from '../support/pooled/pooled-run.ts'
 import { startTestService, type TestService } from '../support/service.ts'
-import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
+import { setExportStage } from '../support/stages/export-stage.ts'
 import { until } from '../support/until.ts'
 
 // Its tests are about the address itself.
@@ -31,11 +32,10 @@ const applications = ['grandlivre', 'grandlivre request slots', 'grandlivre expo
 let waiting: Trip[] = []
 let isHolding = false
 let link: Server
-let stage: ExportStage
+const stage = forTests(setExportStage)
 let service: TestService
 
 beforeAll(async () => {
-  stage = await setExportStage()
   link = await startLink(stage.database.ownerUrl)
   const url = new URL(stage.database.ownerUrl)
   url.port = String((link.address() as AddressInfo).port)
@@ -46,7 +46,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await service?.stop()
   link?.close()
-  await stage?.close()
 })
 
 async function startLink(databaseUrl: string): Promise<Server> {

@@ -3,8 +3,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { askParquet } from '../support/fixtures/parquet.ts'
+import { forTests } from '../support/for-tests.ts'
 import { ended, trigger } from '../support/full-export.ts'
 import { isOutput, type Step, stepsOf } from '../support/guides/blocks.ts'
 import { type Shell, startShell } from '../support/guides/shell.ts'
@@ -12,7 +13,7 @@ import { isInstalled, missingFor, packagesOf } from '../support/guides/tools.ts'
 import { environment } from '../support/process.ts'
 import { freePort } from '../support/servers/pgbouncer.ts'
 import { request } from '../support/service.ts'
-import { type SampleStage, setSampleStage } from '../support/stages/sample-stage.ts'
+import { setSampleStage } from '../support/stages/sample-stage.ts'
 import { until } from '../support/until.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -22,13 +23,12 @@ const guides = (await readdir(join(root, 'docs/guides'))).filter((name) =>
 )
 const textOf = (guide: string) => readFileSync(join(root, 'docs/guides', guide), 'utf8')
 
-let stage: SampleStage
+const stage = forTests(() => setSampleStage(4_000))
 let folder: string
 let shell: Shell
 let blanks: [string, string][]
 
 beforeAll(async () => {
-  stage = await setSampleStage(4_000)
   const { companyToken, firmToken, thirdPartySecret, exercices } = stage.credentials
   const [port, pythonPort] = [await freePort(), await freePort()]
   blanks = [
@@ -70,8 +70,6 @@ afterEach(async () => {
   await shell.close()
   await rm(folder, { recursive: true, force: true })
 })
-
-afterAll(() => stage?.close())
 
 const filled = (text: string) =>
   blanks.reduce((filling, [name, value]) => filling.replaceAll(name, value), text)

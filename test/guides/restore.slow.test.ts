@@ -60,8 +60,8 @@ afterAll(async () => {
 async function fill(): Promise<void> {
   const staff = await createTenants(source.ownerUrl)
   const secret = await staff.thirdParty('PARTNER')
-  const { rows } = await staff.client.query(`select id from grandlivre.third_parties where code = 'PARTNER'`)
-  await fillLedger(staff.client, { ...folders.first, label: 'first', thirdPartyId: rows[0].id })
+  const thirdPartyId = await staff.thirdPartyId('PARTNER')
+  await fillLedger(staff.client, { ...folders.first, label: 'first', thirdPartyId })
   signed = credentials(await staff.token('PARTNER', 'api', folders.first), secret)
   await staff.end()
   original = await served(source.ownerUrl, 'source', async (url) => {

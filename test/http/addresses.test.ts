@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { forTests } from '../support/for-tests.ts'
 import { request } from '../support/service.ts'
-import { type CallerStage, keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
+import { keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
 
-let stage: CallerStage
-
-beforeAll(async () => {
-  stage = await setCallerStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setCallerStage)
 
 describe('an address', () => {
   test('where nothing is answers 404, without a caller', async () => {

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { makeSigningSecret } from '../../src/auth/secrets.ts'
+import { forTests } from '../support/for-tests.ts'
 import { request } from '../support/service.ts'
-import { type CallerStage, keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
+import { keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
 import { until } from '../support/until.ts'
 
-let stage: CallerStage
-
-beforeAll(async () => {
-  stage = await setCallerStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setCallerStage)
 
 test('no secret appears in an error or in the log, even one that a caller puts into the URL', async () => {
   const signing = makeSigningSecret()

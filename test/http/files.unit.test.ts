@@ -3,27 +3,25 @@ import { once } from 'node:events'
 import { mkdir, readdir, readFile, readlink, rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { basename, join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { beforeAll, describe, expect, test, vi } from 'vitest'
 import { readLink, signLink } from '../../src/store/file-links.ts'
-import { type FolderStage, openFolderStage } from '../support/stages/store-stage.ts'
+import { forTests } from '../support/for-tests.ts'
+import { openFolderStage } from '../support/stages/store-stage.ts'
 import { put } from '../support/store-contract.ts'
 import { until } from '../support/until.ts'
 
 const content = randomBytes(1_000_003)
 const key = '1000/export_1.json'
 
-let stage: FolderStage
+const stage = forTests(openFolderStage)
 let link: string
 let etag: string
 
 beforeAll(async () => {
-  stage = await openFolderStage()
   await put(stage.store, key, content)
   link = await stage.store.signedUrl(key, 'été.json', 600)
   etag = (await get(link)).headers.get('etag')!
 })
-
-afterAll(() => stage?.close())
 
 async function get(url: string, headers: Record<string, string> = {}, method = 'GET') {
   const response = await fetch(url, { headers, method })

@@ -1,22 +1,17 @@
 import { once } from 'node:events'
 import { request as rawRequest } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createListener } from '../../src/http/listener.ts'
 import { createLog } from '../../src/log.ts'
 import { noTelemetry } from '../../src/telemetry/telemetry.ts'
 import { defaultTiming } from '../../src/timing.ts'
+import { forTests } from '../support/for-tests.ts'
 import { request } from '../support/service.ts'
-import { type CallerStage, keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
+import { keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
 import { until } from '../support/until.ts'
 
-let stage: CallerStage
-
-beforeAll(async () => {
-  stage = await setCallerStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setCallerStage)
 
 describe('a request is refused as too large', () => {
   const refused = [413, 'ERR-PAYLOAD-TOO-LARGE']

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { forTests } from '../support/for-tests.ts'
 import { startProxy } from '../support/servers/proxy.ts'
 import { request, startTestService } from '../support/service.ts'
-import { type CallerStage, keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
+import { keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
 import { until } from '../support/until.ts'
 
-let stage: CallerStage
-
-beforeAll(async () => {
-  stage = await setCallerStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setCallerStage)
 
 test('the probes report that the database is away and back; meanwhile callers get 503 with Retry-After', async () => {
   const proxy = await startProxy(stage.database.ownerUrl)

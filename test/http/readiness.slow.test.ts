@@ -12,11 +12,11 @@ import { defaultTiming } from '../../src/timing.ts'
 import { createTenants, credentials, folders, type Staff } from '../support/ledgers/tenants.ts'
 import { fillDisk } from '../support/ops/fill-disk.ts'
 import { withoutPooler } from '../support/pooled/pooled-run.ts'
+import { ask } from '../support/servers/database.ts'
 import { isPgBouncerInstalled, startPgBouncer } from '../support/servers/pgbouncer.ts'
 import { startProxy } from '../support/servers/proxy.ts'
 import { request, startTestService, type TestService } from '../support/service.ts'
 import { keyInfo } from '../support/stages/caller-stage.ts'
-import { ask } from '../support/stages/embedded-stage.ts'
 import { until } from '../support/until.ts'
 
 // Its tests are about the address itself.

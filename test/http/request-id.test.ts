@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { forTests } from '../support/for-tests.ts'
 import { request } from '../support/service.ts'
-import { type CallerStage, keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
+import { keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
 import { until } from '../support/until.ts'
 
-let stage: CallerStage
-
-beforeAll(async () => {
-  stage = await setCallerStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setCallerStage)
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 

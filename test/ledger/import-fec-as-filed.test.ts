@@ -3,12 +3,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { type FecImported, importFec } from '../../src/ledger/fec/import-fec.ts'
 import { expectFixture, fixturePath, readFixture } from '../support/fixtures/fixture-files.ts'
-import { fecImports } from '../support/imports/fec-imports.ts'
+import { forEachTest } from '../support/for-tests.ts'
+import { setImportStage } from '../support/imports/import-stage.ts'
 import { columns, type FecRow, fecFile, forms, ledger } from '../support/ledgers/fec-file.ts'
 import { haveRealLedgers, realLedgers } from '../support/ledgers/real-ledgers.ts'
 import { keptFec, plainFec } from '../support/plain/plain-fec.ts'
 
-const { importFile, importRows, pool } = fecImports()
+const stage = forEachTest(setImportStage)
 
 const dialects = readdirSync(fixturePath('fec'))
   .filter((name) => name.endsWith('.expected.txt'))
@@ -16,7 +17,7 @@ const dialects = readdirSync(fixturePath('fec'))
 
 /** What came of a file: accounts with their identity, entries, attachments, and what the import reports. */
 async function outcome(imported: FecImported): Promise<object> {
-  const { rows: accounts } = await pool().query(
+  const { rows: accounts } = await stage.owner.query(
     `select a.number, a.name, concat_ws(' ', filed_number, auxiliary_number) as filed,
        case when c.account_id is not null then 'company' when w.account_id is not null then 'employee' end as party
      from grandlivre.accounts a
@@ -24,7 +25,7 @@ async function outcome(imported: FecImported): Promise<object> {
      where a.folder_id = $1 order by number`,
     [imported.folderId],
   )
-  const { rows: entries } = await pool().query(
+  const { rows: entries } = await stage.owner.query(
     `select min(concat_ws(' ', j.code, e.date, 'number', coalesce(e.number, '-'), 'validated',
          coalesce(e.validated_at::text, '-'), e.currency, trim_scale(e.rate))) as entry,
        array_agg(concat_ws(' ', a.number, m.debit, m.credit, m.lettering_code, m.free_number) order by m.id) as movements
@@ -33,7 +34,7 @@ async function outcome(imported: FecImported): Promise<object> {
      where e.exercice_id = $1 group by e.id order by e.id`,
     [imported.exerciceId],
   )
-  const { rows: attached } = await pool().query(
+  const { rows: attached } = await stage.owner.query(
     'select attachments from grandlivre.movements where exercice_id = $1 and attachments is not null order by id',
     [imported.exerciceId],
   )
@@ -69,8 +70,8 @@ const asText = (rows: string[][]) => rows.map((fields) => `${fields.join('\t')}\
 
 test.each(dialects)('the file %s is kept line by line, and becomes what stands beside it', async (name) => {
   const options = { name, start: '2023-01-01', end: '2023-12-31' }
-  const imported = await importFec(pool(), { ...options, file: fixturePath(`fec/${name}.txt`) })
-  expect(asText(await keptFec(pool(), imported.exerciceId))).toBe(
+  const imported = await importFec(stage.owner, { ...options, file: fixturePath(`fec/${name}.txt`) })
+  expect(asText(await keptFec(stage.owner, imported.exerciceId))).toBe(
     readFixture(`fec/${name}.expected.txt`).toString('utf8'),
   )
   const found = JSON.stringify(await outcome(imported), null, 1)
@@ -79,8 +80,8 @@ test.each(dialects)('the file %s is kept line by line, and becomes what stands b
 
 test.skipIf(!haveRealLedgers)('real ledgers are kept in every field of every line', async () => {
   for (const { file, lines } of realLedgers) {
-    const imported = await importFec(pool(), { file })
-    const kept = await keptFec(pool(), imported.exerciceId)
+    const imported = await importFec(stage.owner, { file })
+    const kept = await keptFec(stage.owner, imported.exerciceId)
     expect(kept).toHaveLength(lines + 1)
     expect(kept).toEqual(plainFec(readFileSync(file)))
   }
@@ -89,8 +90,8 @@ test.skipIf(!haveRealLedgers)('real ledgers are kept in every field of every lin
 test('every form of a ledger file is kept as the same lines', async () => {
   const plain = plainFec(fecFile(ledger))
   for (const [name, form] of Object.entries(forms)) {
-    const imported = await importFile(fecFile(ledger, form), { replace: true })
-    const kept = await keptFec(pool(), imported.exerciceId)
+    const imported = await stage.importFile(fecFile(ledger, form), { replace: true })
+    const kept = await keptFec(stage.owner, imported.exerciceId)
     expect(
       kept.map((fields) => fields.slice(0, columns.length)),
       name,
@@ -100,7 +101,7 @@ test('every form of a ledger file is kept as the same lines', async () => {
 
 test('entries without a validation date are validated on their own date, or await validation with --drafts', async () => {
   const validated = async (exerciceId: string) => {
-    const { rows } = await pool().query(
+    const { rows } = await stage.owner.query(
       `select count(*) filter (where validated_at is null)::int as drafts,
          count(*) filter (where validated_at = date)::int as "onTheirDate"
        from grandlivre.entries where exercice_id = $1`,
@@ -109,25 +110,25 @@ test('entries without a validation date are validated on their own date, or awai
     return rows[0]
   }
   const plain = plainFec(fecFile(ledger))
-  const imported = await importRows(ledger)
+  const imported = await stage.importRows(ledger)
   expect(imported).toMatchObject({ entriesWithoutValidDate: 7, drafts: 0 })
   expect(await validated(imported.exerciceId)).toEqual({ drafts: 0, onTheirDate: 7 })
-  const apart = await importRows(ledger, { replace: true, drafts: true })
+  const apart = await stage.importRows(ledger, { replace: true, drafts: true })
   expect(apart).toMatchObject({ entriesWithoutValidDate: 7, drafts: 7 })
   expect(await validated(apart.exerciceId)).toEqual({ drafts: 7, onTheirDate: 0 })
-  expect(await keptFec(pool(), apart.exerciceId)).toEqual(plain)
+  expect(await keptFec(stage.owner, apart.exerciceId)).toEqual(plain)
 })
 
 test('ids of movements ascend in the order of the file, whatever its order of entries', async () => {
   for (const [name, rows] of [ledger, ledger.toReversed(), readRows('scattered')].entries()) {
     const numbered = rows.map((row, at) => ({ ...row, EcritureLib: `line ${at}` }))
-    const imported = await importRows(numbered, { file: `${name + 1}FEC20231231.txt` })
-    const { rows: found } = await pool().query(
+    const imported = await stage.importRows(numbered, { file: `${name + 1}FEC20231231.txt` })
+    const { rows: found } = await stage.owner.query(
       'select description, place from grandlivre.movements where exercice_id = $1 order by id',
       [imported.exerciceId],
     )
     expect(found).toEqual(rows.map((_, at) => ({ description: `line ${at}`, place: null })))
-    const { rows: entries } = await pool().query(
+    const { rows: entries } = await stage.owner.query(
       `select count(*)::int as descents from (select entry_id, lag(entry_id) over (order by id) as former
          from grandlivre.movements where exercice_id = $1) as m where entry_id < former`,
       [imported.exerciceId],
@@ -146,8 +147,8 @@ function readRows(name: string): FecRow[] {
 }
 
 test('fields of an account or journal that the folder knows by another name are kept as filed', async () => {
-  await importRows(ledger)
-  await pool().query(
+  await stage.importRows(ledger)
+  await stage.owner.query(
     `update grandlivre.accounts set name = 'renamed'; update grandlivre.journals set name = 'renamed'`,
   )
   const labels = { Achats: 'ACHATS', Fournisseurs: 'FRS', "Société Générale d'été": 'SG', Banque: '' }
@@ -161,10 +162,12 @@ test('fields of an account or journal that the folder knows by another name are 
       ]),
     ),
   )
-  const next = await importRows(renamed, { file: '123456789FEC20241231.txt' })
-  expect(await keptFec(pool(), next.exerciceId)).toEqual(plainFec(fecFile(renamed)))
-  const { rows } = await pool().query(`select id from grandlivre.exercices where start_date = '2023-01-01'`)
-  expect(await keptFec(pool(), rows[0].id)).toEqual(plainFec(fecFile(ledger)))
+  const next = await stage.importRows(renamed, { file: '123456789FEC20241231.txt' })
+  expect(await keptFec(stage.owner, next.exerciceId)).toEqual(plainFec(fecFile(renamed)))
+  const { rows } = await stage.owner.query(
+    `select id from grandlivre.exercices where start_date = '2023-01-01'`,
+  )
+  expect(await keptFec(stage.owner, rows[0].id)).toEqual(plainFec(fecFile(ledger)))
 })
 
 test('an account keeps its number in later years, and one of an earlier version is found by number and name', async () => {
@@ -180,16 +183,16 @@ test('an account keeps its number in later years, and one of an earlier version 
     ...[12, 13].map((at) => ({ ...ledger[at]!, EcritureDate: day, EcritureNum: CompteNum + CompAuxNum })),
   ]
   const numbers = async () => {
-    const { rows } = await pool().query(
+    const { rows } = await stage.owner.query(
       `select number, name, filed_number as filed, auxiliary_number as auxiliary from grandlivre.accounts
        where number like '411%' order by id`,
     )
     return rows.map(({ number, name, filed, auxiliary }) => [number, name, filed, auxiliary])
   }
-  await importRows(sale('20220101', '411700', 'C1', 'Un'), { file: '123456789FEC20221231.txt' })
+  await stage.importRows(sale('20220101', '411700', 'C1', 'Un'), { file: '123456789FEC20221231.txt' })
   expect(await numbers()).toEqual([['411C1', 'Un', '411700', 'C1']])
   // The number is taken, although 411100 is lower.
-  const second = await importRows(
+  const second = await stage.importRows(
     [...sale('20230101', '411100', 'C1', 'Un'), ...sale('20230101', '411700', 'C1', 'Un de plus')],
     { file: '123456789FEC20231231.txt' },
   )
@@ -199,12 +202,12 @@ test('an account keeps its number in later years, and one of an earlier version 
     ['411100C1', 'Un', '411100', 'C1'],
   ])
   // As an earlier version left them: 411X2 has its number because another had 411X first.
-  await pool().query(
+  await stage.owner.query(
     `update grandlivre.accounts set filed_number = null, filed_name = null, auxiliary_number = null, auxiliary_name = null,
        number = case number when '411C1' then '411X' when '411100C1' then '411XX2' else number end,
        name = case number when '411C1' then 'First' when '411100C1' then 'Second' else name end`,
   )
-  const third = await importRows(
+  const third = await stage.importRows(
     [
       ...sale('20240101', '411100', 'X.', 'Second'),
       ...sale('20240101', '411700', 'X', 'First'),
@@ -226,8 +229,8 @@ test('a tab is a character of a field where another one separates them', async (
     CompteNum: row['CompteNum']!.replace('607000', '411\tC01'),
     JournalCode: row['JournalCode']!.replace('HA', 'H\tA'),
   }))
-  const imported = await importFile(fecFile(rows, { separator: ';' }))
-  const [, ...kept] = await keptFec(pool(), imported.exerciceId)
+  const imported = await stage.importFile(fecFile(rows, { separator: ';' }))
+  const [, ...kept] = await keptFec(stage.owner, imported.exerciceId)
   expect(kept.map(([code, , , , account]) => [code, account])).toEqual(
     rows.map((row) => [row['JournalCode'], row['CompteNum']]),
   )
@@ -243,9 +246,9 @@ test('an auxiliary without letters and digits leaves the collective account its 
         EcritureDate: `${year}0315`,
       })),
     )
-  await importRows(sales('2023', ['X', '*', '-']), { file: '123456789FEC20231231.txt' })
-  await importRows(sales('2024', ['']), { file: '123456789FEC20241231.txt' })
-  const { rows } = await pool().query(
+  await stage.importRows(sales('2023', ['X', '*', '-']), { file: '123456789FEC20231231.txt' })
+  await stage.importRows(sales('2024', ['']), { file: '123456789FEC20241231.txt' })
+  const { rows } = await stage.owner.query(
     `select concat_ws(' ', number, auxiliary_number) as account from grandlivre.accounts
      where number like '411%' order by number`,
   )
@@ -253,15 +256,15 @@ test('an auxiliary without letters and digits leaves the collective account its 
 })
 
 test('a ledger that an earlier version imported is named until it is imported again', async () => {
-  const first = await importRows(ledger)
+  const first = await stage.importRows(ledger)
   expect(first.earlierImports).toEqual([])
-  await pool().query(
+  await stage.owner.query(
     `alter table grandlivre.entries disable trigger refuse_other_number;
      update grandlivre.exercices set filed_columns = null; update grandlivre.entries set number = null, filed = null;
      alter table grandlivre.entries enable trigger refuse_other_number`,
   )
   const later = ledger.map((row) => ({ ...row, EcritureDate: row['EcritureDate']!.replace(/^2023/, '2024') }))
-  const next = await importRows(later, { file: '123456789FEC20241231.txt' })
+  const next = await stage.importRows(later, { file: '123456789FEC20241231.txt' })
   expect(next.earlierImports).toEqual([{ start: '2023-01-01', end: '2023-12-31' }])
-  expect((await importRows(ledger, { replace: true })).earlierImports).toEqual([])
+  expect((await stage.importRows(ledger, { replace: true })).earlierImports).toEqual([])
 })

@@ -1,11 +1,12 @@
 /** import fec: third parties, journals, currencies and payment modes. */
 import { expect, test } from 'vitest'
 import { type JournalUse, journalTypeByName, journalTypeByUse } from '../../src/ledger/fec/survey/journals.ts'
-import { fecImports } from '../support/imports/fec-imports.ts'
+import { forEachTest } from '../support/for-tests.ts'
+import { setImportStage } from '../support/imports/import-stage.ts'
 import { columns, type FecRow, fecFile, ledger } from '../support/ledgers/fec-file.ts'
 import { rowCounts } from '../support/ledgers/ledger-content.ts'
 
-const { importFile, importRows, pool } = fecImports()
+const stage = forEachTest(setImportStage)
 
 test('third parties whose numbers differ only in punctuation keep their accounts from year to year', async () => {
   const invoice = (year: string, number: string, name: string, at: number): FecRow[] =>
@@ -33,11 +34,11 @@ test('third parties whose numbers differ only in punctuation keep their accounts
     2024: [['F.1', 'Gamma']],
   }
   for (const [year, parties] of Object.entries(years))
-    await importRows(
+    await stage.importRows(
       parties.flatMap(([number, name], at) => invoice(year, number, name, at + 1)),
       { file: `123456789FEC${year}1231.txt` },
     )
-  const { rows } = await pool().query(
+  const { rows } = await stage.owner.query(
     `select a.name, array_agg(distinct m.description) as booked, count(*)::int from grandlivre.movements m
      join grandlivre.accounts a on a.id = m.account_id where a.number like '401%' group by a.id, a.name order by a.name`,
   )
@@ -111,8 +112,8 @@ test('an entry in a foreign currency has the rate of all its lines together, if 
       Idevise: name.includes('euro') ? '€' : 'USD',
     })),
   )
-  await importRows(rows)
-  const { rows: found } = await pool().query(
+  await stage.importRows(rows)
+  const { rows: found } = await stage.owner.query(
     `select distinct m.description, e.currency, e.rate from grandlivre.entries e
      join grandlivre.movements m on m.entry_id = e.id`,
   )
@@ -132,9 +133,9 @@ test('a foreign currency that an entry does not show is counted once, also where
     ...ledger[16]!,
     ...{ EcritureNum: EcritureNum!, Idevise, Debit: '0,00' },
   }))
-  const imported = await importRows(rows)
+  const imported = await stage.importRows(rows)
   expect(imported).toMatchObject({ entries: 4, mixedCurrencyEntries: 2 })
-  const { rows: found } = await pool().query(
+  const { rows: found } = await stage.owner.query(
     'select number, currency from grandlivre.entries order by number',
   )
   expect(found.map(({ number, currency }) => `${number} ${currency}`)).toEqual([
@@ -156,8 +157,8 @@ test('payment modes of a cash-basis ledger are recognized', async () => {
       ModeRglt: mode,
     })),
   )
-  await importFile(fecFile(rows, { columns: names }))
-  const { rows: found } = await pool().query(
+  await stage.importFile(fecFile(rows, { columns: names }))
+  const { rows: found } = await stage.owner.query(
     `select distinct m.description, p.code from grandlivre.movements m left join grandlivre.payments p on p.id = m.payment_id`,
   )
   expect(Object.fromEntries(found.map(({ description, code }) => [description, code]))).toEqual({
@@ -172,5 +173,5 @@ test('payment modes of a cash-basis ledger are recognized', async () => {
     },
     ...{ '': null, troc: null },
   })
-  expect(await rowCounts(pool())).toMatchObject({ payments: 6 })
+  expect(await rowCounts(stage.owner)).toMatchObject({ payments: 6 })
 })

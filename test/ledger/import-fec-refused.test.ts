@@ -6,13 +6,14 @@ import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { FecError } from '../../src/formats/fec/problem.ts'
 import { importFec } from '../../src/ledger/fec/import-fec.ts'
-import { fecImports } from '../support/imports/fec-imports.ts'
+import { forEachTest } from '../support/for-tests.ts'
+import { setImportStage } from '../support/imports/import-stage.ts'
 import { changed, fecFile, ledger, refusals } from '../support/ledgers/fec-file.ts'
 import { ledgerContent, rowCounts } from '../support/ledgers/ledger-content.ts'
 import { lockWaits } from '../support/ledgers/lock-waits.ts'
 import { until } from '../support/until.ts'
 
-const { importFile, importRows, pool } = fecImports()
+const stage = forEachTest(setImportStage)
 
 const later: typeof refusals = {
   ...refusals,
@@ -57,17 +58,17 @@ const later: typeof refusals = {
 }
 
 test('a refused file leaves no row, not even a folder', async () => {
-  const nothing = await rowCounts(pool())
+  const nothing = await rowCounts(stage.owner)
   for (const [name, { file, line, column, value }] of Object.entries(later)) {
-    const error = await importFile(file).catch((refused: unknown) => refused)
+    const error = await stage.importFile(file).catch((refused: unknown) => refused)
     expect(error, name).toBeInstanceOf(FecError)
     expect((error as FecError).problems[0], name).toMatchObject({ line, column, value })
     expect((error as FecError).message, name).toContain(`line ${line}, ${column}`)
   }
   // Refused by the database itself, halfway through the load.
-  await pool().query(`alter table grandlivre.movements add check (description <> 'Frais')`)
-  await expect(importRows(ledger)).rejects.toThrow('violates check constraint')
-  expect(await rowCounts(pool())).toEqual(nothing)
+  await stage.owner.query(`alter table grandlivre.movements add check (description <> 'Frais')`)
+  await expect(stage.importRows(ledger)).rejects.toThrow('violates check constraint')
+  expect(await rowCounts(stage.owner)).toEqual(nothing)
   expect(Object.values(nothing).every((count) => count === 0)).toBe(true)
 })
 
@@ -78,10 +79,10 @@ test.each<[string, (file: string) => void]>([
   const file = join(await mkdtemp(join(tmpdir(), 'grandlivre-fec-')), '123456789FEC20231231.txt')
   await writeFile(file, fecFile(ledger))
   // The load waits for this lock once the check has read the file to its end.
-  const holder = await pool().connect()
+  const holder = await stage.owner.connect()
   await holder.query('begin')
   await holder.query('lock table grandlivre.folders in access exclusive mode')
-  const imported = importFec(pool(), { file }).catch((error: unknown) => error)
+  const imported = importFec(stage.owner, { file }).catch((error: unknown) => error)
   await until(async () => (await lockWaits(holder, 'folders')) === 1)
   change(file)
   await holder.query('commit')
@@ -89,82 +90,86 @@ test.each<[string, (file: string) => void]>([
   expect(await imported).toMatchObject({
     message: 'The file changed while it was imported: nothing was loaded, import it again',
   })
-  expect(await rowCounts(pool())).toMatchObject({ folders: 0, entries: 0, movements: 0 })
+  expect(await rowCounts(stage.owner)).toMatchObject({ folders: 0, entries: 0, movements: 0 })
   await rm(dirname(file), { recursive: true })
 })
 
 test('importing the same file again is refused, and with replace it replaces the ledger', async () => {
-  const first = await importRows(ledger)
-  const before = await rowCounts(pool())
-  const content = await ledgerContent(pool(), first.folderId)
-  await expect(importRows(ledger)).rejects.toThrow(
+  const first = await stage.importRows(ledger)
+  const before = await rowCounts(stage.owner)
+  const content = await ledgerContent(stage.owner, first.folderId)
+  await expect(stage.importRows(ledger)).rejects.toThrow(
     `Folder ${first.folderId} (123456789FEC20231231) already holds a ledger for 2023-01-01 to 2023-12-31. Import with --replace`,
   )
-  expect(await rowCounts(pool())).toEqual(before)
+  expect(await rowCounts(stage.owner)).toEqual(before)
 
   // A refused replacement leaves the existing ledger.
-  await expect(importFile(later['totals that differ']!.file, { replace: true })).rejects.toThrow(FecError)
-  expect(await ledgerContent(pool(), first.folderId)).toEqual(content)
+  await expect(stage.importFile(later['totals that differ']!.file, { replace: true })).rejects.toThrow(
+    FecError,
+  )
+  expect(await ledgerContent(stage.owner, first.folderId)).toEqual(content)
 
-  const again = await importRows(ledger, { replace: true })
+  const again = await stage.importRows(ledger, { replace: true })
   expect(again).toMatchObject({
     folderId: first.folderId,
     exerciceId: first.exerciceId,
     created: false,
   })
-  expect(await rowCounts(pool())).toEqual(before)
-  expect(await ledgerContent(pool(), first.folderId)).toEqual(content)
+  expect(await rowCounts(stage.owner)).toEqual(before)
+  expect(await ledgerContent(stage.owner, first.folderId)).toEqual(content)
 
   const shorter = ledger.filter((row) => row['JournalCode'] !== 'PA')
-  await importRows(shorter, { replace: true })
-  expect(await rowCounts(pool())).toEqual({ ...before, entries: 10, movements: 25 })
+  await stage.importRows(shorter, { replace: true })
+  expect(await rowCounts(stage.owner)).toEqual({ ...before, entries: 10, movements: 25 })
 })
 
 test('the next year joins the same folder, its accounts and journals; years that overlap are refused', async () => {
-  const first = await importRows(ledger)
-  const before = await rowCounts(pool())
+  const first = await stage.importRows(ledger)
+  const before = await rowCounts(stage.owner)
   const nextYear = ledger.map((row) => ({
     ...row,
     EcritureDate: row['EcritureDate']!.replace(/^2023/, '2024'),
   }))
-  const next = await importRows(nextYear, { file: '123456789FEC20241231.txt' })
+  const next = await stage.importRows(nextYear, { file: '123456789FEC20241231.txt' })
   expect(next.folderId).toBe(first.folderId)
   const both = { ...before, exercices: 2, entries: 22, movements: 54 }
-  expect(await rowCounts(pool())).toEqual(both)
+  expect(await rowCounts(stage.owner)).toEqual(both)
 
   await expect(
-    importRows(nextYear, { file: '123456789FEC20241231.txt', start: '2023-12-31', replace: true }),
+    stage.importRows(nextYear, { file: '123456789FEC20241231.txt', start: '2023-12-31', replace: true }),
   ).rejects.toThrow(`folder ${first.folderId} already has the exercice 2023-01-01 to 2023-12-31`)
   // Replacing one year leaves the other.
-  await importRows(nextYear, { file: '123456789FEC20241231.txt', replace: true })
-  expect(await rowCounts(pool())).toEqual(both)
+  await stage.importRows(nextYear, { file: '123456789FEC20241231.txt', replace: true })
+  expect(await rowCounts(stage.owner)).toEqual(both)
 })
 
 test('a closed exercice is not replaced', async () => {
-  await importRows(ledger)
-  await pool().query('update grandlivre.exercices set closed_at = now()')
-  await expect(importRows(ledger, { replace: true })).rejects.toThrow('a closed exercice cannot be changed')
+  await stage.importRows(ledger)
+  await stage.owner.query('update grandlivre.exercices set closed_at = now()')
+  await expect(stage.importRows(ledger, { replace: true })).rejects.toThrow(
+    'a closed exercice cannot be changed',
+  )
 })
 
 test('options supply what the file name lacks', async () => {
-  await expect(importRows(ledger, { end: '2023-02-30' })).rejects.toThrow('--end must be a day')
-  await expect(importRows(ledger, { start: '2024-01-01' })).rejects.toThrow('must end after it starts')
-  await expect(importRows(ledger, { start: '2021-12-31' })).rejects.toThrow('more than 24 months')
-  await expect(importRows(ledger, { siren: '12345' })).rejects.toThrow('--siren must be 9 digits')
+  await expect(stage.importRows(ledger, { end: '2023-02-30' })).rejects.toThrow('--end must be a day')
+  await expect(stage.importRows(ledger, { start: '2024-01-01' })).rejects.toThrow('must end after it starts')
+  await expect(stage.importRows(ledger, { start: '2021-12-31' })).rejects.toThrow('more than 24 months')
+  await expect(stage.importRows(ledger, { siren: '12345' })).rejects.toThrow('--siren must be 9 digits')
   for (const folderId of ['77', '9007199254740992', '7'.repeat(17), 'x'])
-    await expect(importRows(ledger, { folderId })).rejects.toThrow(`There is no folder ${folderId}`)
-  await expect(importFec(pool(), { file: import.meta.dirname, end: '2023-12-31' })).rejects.toThrow(
+    await expect(stage.importRows(ledger, { folderId })).rejects.toThrow(`There is no folder ${folderId}`)
+  await expect(importFec(stage.owner, { file: import.meta.dirname, end: '2023-12-31' })).rejects.toThrow(
     'not a regular file',
   )
 
   const named = { file: 'export.txt', name: 'Café Noël', siren: '987654321', end: '2023-12-31' }
-  const imported = await importRows(ledger, named)
+  const imported = await stage.importRows(ledger, named)
   expect(imported).toMatchObject({
     name: 'Café Noël',
     period: { start: '2023-01-01', end: '2023-12-31' },
   })
   // A folder given by id accepts any file that names no other company.
-  const other = await importRows(ledger, {
+  const other = await stage.importRows(ledger, {
     file: 'b.txt',
     start: '2023-01-01',
     folderId: imported.folderId,
@@ -175,16 +180,16 @@ test('options supply what the file name lacks', async () => {
 
 test('a fiscal year taken from the file name begins twelve months before its end, leap years included', async () => {
   const pair = (day: string) => [16, 17].map((at) => ({ ...ledger[at]!, EcritureDate: day }))
-  const imported = await importRows(pair('20230301'), { file: '123456789FEC20240229.txt' })
+  const imported = await stage.importRows(pair('20230301'), { file: '123456789FEC20240229.txt' })
   expect(imported.period).toEqual({ start: '2023-03-01', end: '2024-02-29' })
-  const error = importRows(pair('20230228'), { file: '123456780FEC20240229.txt' })
+  const error = stage.importRows(pair('20230228'), { file: '123456780FEC20240229.txt' })
   await expect(error).rejects.toThrow(
     'line 2, EcritureDate "20230228": a day of the fiscal year 2023-03-01 to 2024-02-29',
   )
 })
 
 test('if most lines lie outside the fiscal year, one problem names the days that they are dated', async () => {
-  const error = await importRows(ledger, { end: '2022-12-31' }).catch((refused: unknown) => refused)
+  const error = await stage.importRows(ledger, { end: '2022-12-31' }).catch((refused: unknown) => refused)
   expect((error as FecError).problems).toEqual([
     {
       line: 2,
@@ -199,7 +204,7 @@ test('if most lines lie outside the fiscal year, one problem names the days that
     (rows, at) => rows.with(at, { ...rows[at]!, EcritureDate: '20240101' }),
     [...ledger],
   )
-  const listed = await importRows(few).catch((refused: unknown) => refused)
+  const listed = await stage.importRows(few).catch((refused: unknown) => refused)
   expect((listed as FecError).problems.map(({ line }) => line)).toEqual([2, 7, 11])
 })
 
@@ -211,29 +216,31 @@ test('the dates of the lines determine the fiscal year if only one fits; otherwi
     { ...ledger[17]!, EcritureDate: last, EcritureNum: '2' },
   ]
   // The opening line of 2022 does not count towards the year.
-  const calendar = await importRows(ledger, { file: 'books.txt' })
+  const calendar = await stage.importRows(ledger, { file: 'books.txt' })
   expect(calendar).toMatchObject({
     period: { start: '2023-01-01', end: '2023-12-31' },
     isPeriodInferred: true,
     movedOpeningLines: 1,
   })
-  const broken = await importRows(pair('20230215', '20240105'), { file: 'broken.txt' })
+  const broken = await stage.importRows(pair('20230215', '20240105'), { file: 'broken.txt' })
   expect(broken.period).toEqual({ start: '2023-02-01', end: '2024-01-31' })
-  expect(await importRows(ledger)).toMatchObject({ isPeriodInferred: false })
+  expect(await stage.importRows(ledger)).toMatchObject({ isPeriodInferred: false })
 
-  const before = await rowCounts(pool())
+  const before = await rowCounts(stage.owner)
   for (const [first, last, hint] of [
     ['20230110', '20230930', 'dated 2023-01-10 to 2023-09-30. Give .* --start 2023-01-01 --end 2023-12-31'],
     ['20231001', '20240630', '--start 2023-10-01 --end 2024-09-30'],
     ['20221005', '20231225', '--start 2022-10-01 --end 2023-12-31'],
     ['20200105', '20231225', 'Import a file for each year'],
   ] as const)
-    await expect(importRows(pair(first, last), { file: 'export.txt' })).rejects.toThrow(new RegExp(hint))
+    await expect(stage.importRows(pair(first, last), { file: 'export.txt' })).rejects.toThrow(
+      new RegExp(hint),
+    )
   // Errors in the lines are reported first.
-  await expect(importRows(changed(5, 'Debit', '20,0O'), { file: 'export.txt' })).rejects.toThrow(
+  await expect(stage.importRows(changed(5, 'Debit', '20,0O'), { file: 'export.txt' })).rejects.toThrow(
     'line 7, Debit "20,0O"',
   )
-  expect(await rowCounts(pool())).toEqual(before)
+  expect(await rowCounts(stage.owner)).toEqual(before)
 })
 
 test('a file whose company neither its name nor options identify never joins an existing folder', async () => {
@@ -241,50 +248,54 @@ test('a file whose company neither its name nor options identify never joins an 
     ...row,
     EcritureDate: row['EcritureDate']!.replace(/^2023/, '2024'),
   }))
-  const first = await importRows(ledger, { file: 'ledger.txt' })
-  const before = await rowCounts(pool())
+  const first = await stage.importRows(ledger, { file: 'ledger.txt' })
+  const before = await rowCounts(stage.owner)
   const hint = `If it does, give --folder ${first.folderId}; if not, give the --siren`
-  await expect(importRows(nextYear, { file: 'ledger.txt' })).rejects.toThrow(hint)
-  await expect(importRows(ledger, { file: 'ledger.txt', replace: true })).rejects.toThrow(hint)
-  expect(await rowCounts(pool())).toEqual(before)
-  await expect(importRows(ledger, { file: 'ledger.txt', folderId: first.folderId })).rejects.toThrow(
+  await expect(stage.importRows(nextYear, { file: 'ledger.txt' })).rejects.toThrow(hint)
+  await expect(stage.importRows(ledger, { file: 'ledger.txt', replace: true })).rejects.toThrow(hint)
+  expect(await rowCounts(stage.owner)).toEqual(before)
+  await expect(stage.importRows(ledger, { file: 'ledger.txt', folderId: first.folderId })).rejects.toThrow(
     '--replace',
   )
-  expect(await importRows(nextYear, { file: 'ledger.txt', folderId: first.folderId })).toMatchObject({
+  expect(await stage.importRows(nextYear, { file: 'ledger.txt', folderId: first.folderId })).toMatchObject({
     folderId: first.folderId,
     created: false,
   })
 
   // A given name settles it, and each name is a folder.
   const [one, two] = [
-    await importRows(ledger, { file: 'ledger.txt', name: 'Un' }),
-    await importRows(ledger, { file: 'ledger.txt', name: 'Deux' }),
+    await stage.importRows(ledger, { file: 'ledger.txt', name: 'Un' }),
+    await stage.importRows(ledger, { file: 'ledger.txt', name: 'Deux' }),
   ]
   expect(new Set([first.folderId, one.folderId, two.folderId]).size).toBe(3)
-  await expect(importRows(ledger, { file: 'ledger.txt', name: 'Un' })).rejects.toThrow(
+  await expect(stage.importRows(ledger, { file: 'ledger.txt', name: 'Un' })).rejects.toThrow(
     `Folder ${one.folderId} (Un) already holds a ledger`,
   )
 
   // Digits that are not a SIREN identify the ledger next time, unless the given name differs; zeros identify
   // no company.
-  const numbered = await importRows(ledger, { file: '17FEC20231231.txt' })
-  expect((await importRows(nextYear, { file: '17FEC20241231.txt' })).folderId).toBe(numbered.folderId)
+  const numbered = await stage.importRows(ledger, { file: '17FEC20231231.txt' })
+  expect((await stage.importRows(nextYear, { file: '17FEC20241231.txt' })).folderId).toBe(numbered.folderId)
   await expect(
-    importRows(ledger, { file: '17FEC20231231.txt', name: 'Autre', replace: true }),
+    stage.importRows(ledger, { file: '17FEC20231231.txt', name: 'Autre', replace: true }),
   ).rejects.toThrow('give the --siren of its company')
-  const zeros = await importRows(ledger, { file: '000000000FEC20231231.txt' })
-  await expect(importRows(ledger, { file: '000000000FEC20231231.txt' })).rejects.toThrow('--replace')
-  expect((await importRows(nextYear, { file: '000000000FEC20241231.txt' })).folderId).not.toBe(zeros.folderId)
+  const zeros = await stage.importRows(ledger, { file: '000000000FEC20231231.txt' })
+  await expect(stage.importRows(ledger, { file: '000000000FEC20231231.txt' })).rejects.toThrow('--replace')
+  expect((await stage.importRows(nextYear, { file: '000000000FEC20241231.txt' })).folderId).not.toBe(
+    zeros.folderId,
+  )
 })
 
 test('a company is identified by its SIREN, also within a SIRET, and its folder refuses other companies', async () => {
-  const first = await importRows(ledger, { file: 'a.txt', siren: '12345678900018' })
-  await expect(importRows(ledger)).rejects.toThrow(`Folder ${first.folderId} (a) already holds a ledger`)
+  const first = await stage.importRows(ledger, { file: 'a.txt', siren: '12345678900018' })
+  await expect(stage.importRows(ledger)).rejects.toThrow(
+    `Folder ${first.folderId} (a) already holds a ledger`,
+  )
   const other = { file: '987654321FEC20231231.txt', folderId: first.folderId, replace: true }
-  await expect(importRows(ledger, other)).rejects.toThrow(
+  await expect(stage.importRows(ledger, other)).rejects.toThrow(
     `to the company 987654321, but folder ${first.folderId} (a) to 12345678900018. Give another --folder`,
   )
-  expect(await importRows(ledger, { ...other, siren: '123456789' })).toMatchObject({
+  expect(await stage.importRows(ledger, { ...other, siren: '123456789' })).toMatchObject({
     folderId: first.folderId,
   })
 })
@@ -293,24 +304,24 @@ test.each([
   ['a new ledger', undefined],
   ['one folder by its id', '--folder'],
 ])('of two concurrent imports of %s, one is refused', async (_, byId) => {
-  const folderId = byId && (await importRows(ledger)).folderId
+  const folderId = byId && (await stage.importRows(ledger)).folderId
   const nextYear = ledger.map((row) => ({
     ...row,
     EcritureDate: row['EcritureDate']!.replace(/^2023/, '2024'),
   }))
   const options = { file: '123456789FEC20241231.txt', ...(folderId && { folderId }) }
-  const holder = await pool().connect()
+  const holder = await stage.owner.connect()
   await holder.query('begin; lock table grandlivre.entries in access exclusive mode')
-  const both = Promise.allSettled([importRows(nextYear, options), importRows(nextYear, options)])
+  const both = Promise.allSettled([stage.importRows(nextYear, options), stage.importRows(nextYear, options)])
   const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
   try {
     // Neither can commit before both have looked for an existing ledger.
-    await expect.poll(async () => (await pool().query(waiting)).rows.length, { timeout: 30_000 }).toBe(2)
+    await expect.poll(async () => (await stage.owner.query(waiting)).rows.length, { timeout: 30_000 }).toBe(2)
   } finally {
     await holder.query('commit')
     holder.release()
   }
   const refused = (await both).filter((one) => one.status === 'rejected').map(({ reason }) => reason.message)
   expect(refused).toEqual([expect.stringContaining('already holds a ledger for 2024-01-01 to 2024-12-31')])
-  expect(await rowCounts(pool())).toMatchObject({ folders: 1, exercices: byId ? 2 : 1 })
+  expect(await rowCounts(stage.owner)).toMatchObject({ folders: 1, exercices: byId ? 2 : 1 })
 })

@@ -1,12 +1,13 @@
 /** import fec --replace: only what differs is written, and the ledger is what a fresh import would make of the file. */
 import { randomInt } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { fecImports } from '../support/imports/fec-imports.ts'
+import { forEachTest } from '../support/for-tests.ts'
+import { setImportStage } from '../support/imports/import-stage.ts'
 import { changed, type FecRow, fecFile, ledger } from '../support/ledgers/fec-file.ts'
 import { ledgerContent } from '../support/ledgers/ledger-content.ts'
 import { keptFec, plainFec } from '../support/plain/plain-fec.ts'
 
-const { importRows, pool } = fecImports()
+const stage = forEachTest(setImportStage)
 
 /** Random changes, one after another; `npm run long -- random` makes 20. */
 const rounds = Number(process.env['RANDOM_ROUNDS'] ?? 4)
@@ -21,9 +22,9 @@ interface Written {
 
 async function written(): Promise<Written> {
   const byId = async (text: string) =>
-    new Map((await pool().query(text)).rows.map(({ id, ...row }) => [id, Object.values(row).join(' ')]))
-  const { rows } = await pool().query('select ledger_version as version from grandlivre.folders')
-  const events = await pool().query(
+    new Map((await stage.owner.query(text)).rows.map(({ id, ...row }) => [id, Object.values(row).join(' ')]))
+  const { rows } = await stage.owner.query('select ledger_version as version from grandlivre.folders')
+  const events = await stage.owner.query(
     `select name || ' ' || operation as event from grandlivre.events order by id`,
   )
   return {
@@ -59,14 +60,14 @@ const unbalanced: FecRow[] = [16, 17, 16, 17].map((at, place) => ({
 
 /** Imports one file over the other, and what that wrote. */
 async function replaced(former: FecRow[], rows: FecRow[]) {
-  await importRows(former)
+  await stage.importRows(former)
   // Later than the first import to the second, which is how createdAt is stored.
-  await pool().query(`update grandlivre.entries set created_at = '2024-01-01 00:00Z'`)
-  await pool().query('truncate grandlivre.events')
+  await stage.owner.query(`update grandlivre.entries set created_at = '2024-01-01 00:00Z'`)
+  await stage.owner.query('truncate grandlivre.events')
   const before = await written()
-  const imported = await importRows(rows, { replace: true })
+  const imported = await stage.importRows(rows, { replace: true })
   const after = await written()
-  expect(await keptFec(pool(), imported.exerciceId)).toEqual(plainFec(fecFile(rows)))
+  expect(await keptFec(stage.owner, imported.exerciceId)).toEqual(plainFec(fecFile(rows)))
   const entries = differences(before.entries, after.entries)
   const movements = differences(before.movements, after.movements)
   const { inserted, updated, deleted } = imported.replacement!
@@ -130,13 +131,13 @@ test('lines inserted in the middle get places between their neighbours, and only
   expect(after.events).toEqual(['accountingLineEntry CREATE', 'ledger UPDATE'])
   expect(imported.isScattered).toBe(true)
   // After all others, new lines need no place.
-  const last = await importRows(
+  const last = await stage.importRows(
     [...numbered.toSpliced(5, 0, ...entry), ...entry.map((row) => ({ ...row, EcritureNum: '3' }))],
     {
       replace: true,
     },
   )
-  const { rows } = await pool().query('select count(place)::int as placed from grandlivre.movements')
+  const { rows } = await stage.owner.query('select count(place)::int as placed from grandlivre.movements')
   expect(rows).toEqual([{ placed: 2 }])
   expect(last.replacement).toMatchObject({
     inserted: { entries: 1, movements: 2 },
@@ -153,9 +154,9 @@ test('a line that moved is the only one that gets a place', async () => {
   expect(imported.isScattered).toBe(true)
   expect(after.events).toEqual(['ledger UPDATE'])
   // Back again: it has a place now, which says the same as its id.
-  const back = await importRows(numbered, { replace: true })
+  const back = await stage.importRows(numbered, { replace: true })
   expect(back).toMatchObject({ isScattered: false, replacement: { updated: { movements: 1 } } })
-  expect(await keptFec(pool(), back.exerciceId)).toEqual(plainFec(fecFile(numbered)))
+  expect(await keptFec(stage.owner, back.exerciceId)).toEqual(plainFec(fecFile(numbered)))
 })
 
 test('an entry that is gone is removed, and another day or number is another entry', async () => {
@@ -166,12 +167,12 @@ test('an entry that is gone is removed, and another day or number is another ent
   expect(gone.entries).toMatchObject({ added: [], removed: [expect.anything()], changed: [] })
   expect(gone.movements.removed).toHaveLength(2)
   expect(gone.after.events).toEqual(['ledger UPDATE'])
-  const other = await importRows(
+  const other = await stage.importRows(
     numbered.map((row) => (row['JournalCode'] === 'PA' ? { ...row, EcritureDate: '20230330' } : row)),
     { replace: true },
   )
   expect(other.replacement).toMatchObject({ inserted: { entries: 1 }, deleted: { entries: 0 } })
-  const numberedAnew = await importRows(
+  const numberedAnew = await stage.importRows(
     numbered.map((row) =>
       row['JournalCode'] === 'PA' ? { ...row, EcritureDate: '20230330', EcritureNum: '7' } : row,
     ),
@@ -181,10 +182,10 @@ test('an entry that is gone is removed, and another day or number is another ent
 })
 
 test('entries of other sources are counted, whether they become those of the file or are deleted', async () => {
-  await importRows(numbered)
-  await pool().query(`update grandlivre.entries set source = 'E' where number in ('8', '9', 'B20')`)
+  await stage.importRows(numbered)
+  await stage.owner.query(`update grandlivre.entries set source = 'E' where number in ('8', '9', 'B20')`)
   const rows = numbered.filter((row) => row['EcritureNum'] !== 'B20')
-  const counted = async () => (await importRows(rows, { replace: true })).replacement!.otherSources
+  const counted = async () => (await stage.importRows(rows, { replace: true })).replacement!.otherSources
   expect(await counted()).toEqual({ overwritten: 2, removed: 1 })
   expect(await counted()).toEqual({ overwritten: 0, removed: 0 })
 })
@@ -200,25 +201,25 @@ test('an entry without a number stays while its content does', async () => {
 })
 
 test('entries of an earlier version, which had no numbers, get theirs and keep their ids', async () => {
-  await importRows(numbered)
-  await pool().query(`alter table grandlivre.entries disable trigger user;
+  await stage.importRows(numbered)
+  await stage.owner.query(`alter table grandlivre.entries disable trigger user;
     update grandlivre.entries set number = null, filed = null; update grandlivre.movements set filed = null;
     alter table grandlivre.entries enable trigger user`)
-  await pool().query('truncate grandlivre.events')
+  await stage.owner.query('truncate grandlivre.events')
   const before = await written()
-  const imported = await importRows(numbered, { replace: true })
+  const imported = await stage.importRows(numbered, { replace: true })
   const after = await written()
   expect([...after.entries.keys()]).toEqual([...before.entries.keys()])
   expect([...after.movements.keys()]).toEqual([...before.movements.keys()])
   expect(after.events).toEqual(['ledger UPDATE'])
-  expect(await keptFec(pool(), imported.exerciceId)).toEqual(plainFec(fecFile(numbered)))
+  expect(await keptFec(stage.owner, imported.exerciceId)).toEqual(plainFec(fecFile(numbered)))
 })
 
 test('after any changes the ledger is that of a fresh import', async () => {
   const rowsOf = (number: number): FecRow[] =>
     [16, 17].map((at) => ({ ...ledger[at]!, EcritureNum: String(number), EcritureLib: `Écriture ${number}` }))
   let entries = [...Array(40).keys()].map(rowsOf)
-  await importRows(entries.flat())
+  await stage.importRows(entries.flat())
   for (let round = 0; round < rounds; round += 1) {
     const former = await written()
     for (let change = 0; change < 3; change += 1) {
@@ -241,19 +242,19 @@ test('after any changes the ledger is that of a fresh import', async () => {
         ? entries.flat().toSorted((one, other) => (one['CompteNum']! < other['CompteNum']! ? -1 : 1))
         : entries.flat()
     const described = JSON.stringify(rows)
-    const imported = await importRows(rows, { replace: true })
-    expect(await keptFec(pool(), imported.exerciceId), described).toEqual(plainFec(fecFile(rows)))
-    const fresh = await importRows(rows, { file: '987654321FEC20231231.txt', replace: false })
-    expect(await ledgerContent(pool(), imported.folderId), described).toEqual(
-      await ledgerContent(pool(), fresh.folderId),
+    const imported = await stage.importRows(rows, { replace: true })
+    expect(await keptFec(stage.owner, imported.exerciceId), described).toEqual(plainFec(fecFile(rows)))
+    const fresh = await stage.importRows(rows, { file: '987654321FEC20231231.txt', replace: false })
+    expect(await ledgerContent(stage.owner, imported.folderId), described).toEqual(
+      await ledgerContent(stage.owner, fresh.folderId),
     )
-    const { rows: numbers } = await pool().query(
+    const { rows: numbers } = await stage.owner.query(
       'select number, id from grandlivre.entries where folder_id = $1',
       [imported.folderId],
     )
     const kept = numbers.filter(({ id }) => former.entries.has(id)).length
     expect(kept, described).toBeGreaterThanOrEqual(numbers.length - 3)
-    await pool().query(
+    await stage.owner.query(
       `delete from grandlivre.movements where folder_id = ${fresh.folderId};
        delete from grandlivre.entries where folder_id = ${fresh.folderId}`,
     )
@@ -293,7 +294,7 @@ test('whatever lines change, without numbers and balances too, the ledger is tha
   // Movements are in the order of their ids, which is not that of the file if some have moved. Journals keep the
   // counterpart of their first import.
   const content = async (folderId: string) =>
-    (await ledgerContent(pool(), folderId))
+    (await ledgerContent(stage.owner, folderId))
       .map((entry) => JSON.parse(entry))
       .map((entry) =>
         JSON.stringify(
@@ -308,7 +309,7 @@ test('whatever lines change, without numbers and balances too, the ledger is tha
       )
       .toSorted()
   let rows = withBalance(Array.from({ length: 30 }, anyLine))
-  await importRows(rows)
+  await stage.importRows(rows)
   for (let round = 0; round < rounds; round += 1) {
     for (let change = randomInt(4); change >= 0; change -= 1) {
       const at = randomInt(rows.length)
@@ -324,11 +325,11 @@ test('whatever lines change, without numbers and balances too, the ledger is tha
     rows = withBalance(rows)
     const described = JSON.stringify(rows)
     const options = { replace: true, drafts: oneOf(true, false) }
-    const imported = await importRows(rows, options)
-    expect(await keptFec(pool(), imported.exerciceId), described).toEqual(plainFec(fecFile(rows)))
-    const { inserted, updated, deleted } = (await importRows(rows, options)).replacement!
+    const imported = await stage.importRows(rows, options)
+    expect(await keptFec(stage.owner, imported.exerciceId), described).toEqual(plainFec(fecFile(rows)))
+    const { inserted, updated, deleted } = (await stage.importRows(rows, options)).replacement!
     expect([inserted, updated, deleted], described).toEqual(Array(3).fill({ entries: 0, movements: 0 }))
-    const fresh = await importRows(rows, { ...options, file: `9876543${10 + round}FEC20231231.txt` })
+    const fresh = await stage.importRows(rows, { ...options, file: `9876543${10 + round}FEC20231231.txt` })
     expect(await content(imported.folderId), described).toEqual(await content(fresh.folderId))
   }
 })

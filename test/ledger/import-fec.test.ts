@@ -5,18 +5,19 @@ import { describe, expect, test } from 'vitest'
 import { importFec } from '../../src/ledger/fec/import-fec.ts'
 import { batchRows } from '../../src/ledger/import/entry-writer.ts'
 import type { ImportProgress } from '../../src/ledger/import/import-transaction.ts'
-import { fecImports } from '../support/imports/fec-imports.ts'
+import { forEachTest } from '../support/for-tests.ts'
+import { setImportStage } from '../support/imports/import-stage.ts'
 import { changed, type FecRow, fecFile, forms, ledger } from '../support/ledgers/fec-file.ts'
 import { ledgerContent } from '../support/ledgers/ledger-content.ts'
 import { haveRealLedgers, realLedgers } from '../support/ledgers/real-ledgers.ts'
 
-const { importFile, importRows, pool } = fecImports()
+const stage = forEachTest(setImportStage)
 
 /** Random orders of lines; `npm run long -- random` tries 20. */
 const rounds = Number(process.env['RANDOM_ROUNDS'] ?? 5)
 
 test('a ledger becomes a folder, an exercice, accounts, journals, entries and movements', async () => {
-  const imported = await importRows(ledger)
+  const imported = await stage.importRows(ledger)
   expect(imported).toMatchObject({
     name: '123456789FEC20231231',
     created: true,
@@ -29,7 +30,7 @@ test('a ledger becomes a folder, an exercice, accounts, journals, entries and mo
     letteredLines: { complete: 4, partial: 2 },
     movedOpeningLines: 1,
   })
-  const content = (await ledgerContent(pool(), imported.folderId)).map((entry) => JSON.parse(entry))
+  const content = (await ledgerContent(stage.owner, imported.folderId)).map((entry) => JSON.parse(entry))
   const year = ['2023-01-01', '2023-12-31']
   const none = ['none', null, null]
   const complete = (code: string) => ['complete', code, null]
@@ -146,20 +147,20 @@ test('a ledger becomes a folder, an exercice, accounts, journals, entries and mo
       ['512000', 'Banque', null, null, 'Acompte', '', null, 20_000, 0, ...none],
     ],
   ])
-  const { rows } = await pool().query(`select name, reference, siret, currency from grandlivre.folders`)
+  const { rows } = await stage.owner.query(`select name, reference, siret, currency from grandlivre.folders`)
   expect(rows).toEqual([
     { name: '123456789FEC20231231', reference: '123456789', siret: '123456789', currency: 'EUR' },
   ])
 })
 
 test('every form of a ledger file gives the same content', async () => {
-  const first = await importRows(ledger)
-  const expected = await ledgerContent(pool(), first.folderId)
+  const first = await stage.importRows(ledger)
+  const expected = await ledgerContent(stage.owner, first.folderId)
   expect(expected).toHaveLength(11)
   for (const [name, form] of Object.entries(forms)) {
-    const imported = await importFile(fecFile(ledger, form), { replace: true })
+    const imported = await stage.importFile(fecFile(ledger, form), { replace: true })
     expect(imported.folderId).toBe(first.folderId)
-    expect(await ledgerContent(pool(), first.folderId), name).toEqual(expected)
+    expect(await ledgerContent(stage.owner, first.folderId), name).toEqual(expected)
     expect(imported).toMatchObject({ movements: 27, entries: 11, letteredLines: { complete: 4, partial: 2 } })
   }
 })
@@ -168,14 +169,14 @@ test.each<[string, string, (bytes: Buffer) => Buffer]>([
   ['gzip', 'gz', gzipSync],
   ['zstd', 'zst', zstdCompressSync],
 ])('a file compressed by %s is the same ledger, and named as the plain one', async (_, ending, compress) => {
-  const plain = await importRows(ledger)
-  const expected = await ledgerContent(pool(), plain.folderId)
+  const plain = await stage.importRows(ledger)
+  const expected = await ledgerContent(stage.owner, plain.folderId)
   const file = `987654321FEC20231231.txt.${ending}`
-  const imported = await importFile(compress(fecFile(ledger)), { file })
+  const imported = await stage.importFile(compress(fecFile(ledger)), { file })
   expect(imported).toMatchObject({ name: '987654321FEC20231231', siret: '987654321', movements: 27 })
-  expect(await ledgerContent(pool(), imported.folderId)).toEqual(expected)
+  expect(await ledgerContent(stage.owner, imported.folderId)).toEqual(expected)
   const cut = compress(fecFile(ledger)).subarray(0, -20)
-  await expect(importFile(cut, { file, replace: true })).rejects.toThrow('is not a whole')
+  await expect(stage.importFile(cut, { file, replace: true })).rejects.toThrow('is not a whole')
 })
 
 test('lines in any order give the same entries if numbers identify them', async () => {
@@ -185,15 +186,15 @@ test('lines in any order give the same entries if numbers identify them', async 
     if (row['JournalCode'] === 'CRA' && at <= 24 && at % 2 === 0) payments += 1
     return { ...row, EcritureNum: row['JournalCode'] === 'CRA' ? `B${payments}` : row['EcritureNum']! }
   })
-  const first = await importRows(rows)
-  const expected = await ledgerContent(pool(), first.folderId)
+  const first = await stage.importRows(rows)
+  const expected = await ledgerContent(stage.owner, first.folderId)
   expect(first.entries).toBe(11)
   for (let round = 0; round < rounds; round += 1) {
     const order = rows.map((row) => ({ row, rank: randomInt(1_000_000) }))
     const shuffled = order.toSorted((one, other) => one.rank - other.rank).map(({ row }) => row)
-    const imported = await importRows(shuffled, { replace: true })
+    const imported = await stage.importRows(shuffled, { replace: true })
     const described = shuffled.map((row) => `${row['EcritureNum']} ${row['CompteNum']}`).join(', ')
-    expect(await ledgerContent(pool(), first.folderId), described).toEqual(expected)
+    expect(await ledgerContent(stage.owner, first.folderId), described).toEqual(expected)
     expect(imported).toMatchObject({ entries: 11, unbalancedEntries: 0 })
   }
 })
@@ -202,19 +203,19 @@ test('if numbers count lines instead of entries, runs that balance are the entri
   // Without the line of zero, which balances by itself and would be an entry under its own number.
   const rows = ledger.filter((row) => row['CompteLib'] !== 'Arrondis')
   const numbered = rows.map((row, at) => ({ ...row, EcritureNum: String(at + 1) }))
-  const expected = await ledgerContent(pool(), (await importRows(rows)).folderId)
-  const imported = await importRows(numbered, { replace: true })
-  expect(await ledgerContent(pool(), imported.folderId)).toEqual(expected)
+  const expected = await ledgerContent(stage.owner, (await stage.importRows(rows)).folderId)
+  const imported = await stage.importRows(numbered, { replace: true })
+  expect(await ledgerContent(stage.owner, imported.folderId)).toEqual(expected)
 })
 
 test('a line of zero does not end a run: under number 0 it stays with the lines after it', async () => {
-  const expected = await ledgerContent(pool(), (await importRows(ledger)).folderId)
+  const expected = await ledgerContent(stage.owner, (await stage.importRows(ledger)).folderId)
   const zeroFirst = [...ledger.slice(0, 3), ledger[6]!, ...ledger.slice(3, 6), ...ledger.slice(7)]
-  const imported = await importRows(
+  const imported = await stage.importRows(
     zeroFirst.map((row) => ({ ...row, EcritureNum: '00' })),
     { replace: true },
   )
-  expect(await ledgerContent(pool(), imported.folderId)).toEqual(expected)
+  expect(await ledgerContent(stage.owner, imported.folderId)).toEqual(expected)
 })
 
 test('lines that never balance are grouped by journal, number and date, and none is lost', async () => {
@@ -223,9 +224,9 @@ test('lines that never balance are grouped by journal, number and date, and none
     ...changed(16, 'EcritureDate', '20230330').filter((row) => row['JournalCode'] !== 'CRA'),
     ...ledger.filter((row) => row['JournalCode'] === 'CRA').toReversed(),
   ]
-  const imported = await importRows(rows)
+  const imported = await stage.importRows(rows)
   expect(imported).toMatchObject({ movements: 27, debit: 196_500n, credit: 196_500n, unbalancedEntries: 2 })
-  const { rows: wages } = await pool().query(
+  const { rows: wages } = await stage.owner.query(
     `select e.date::text, count(*)::int as lines, sum(m.debit - m.credit)::int as balance
      from grandlivre.entries e join grandlivre.journals j on j.id = e.journal_id
      join grandlivre.movements m on m.entry_id = e.id where j.code = 'PA' group by e.id, e.date order by e.date`,
@@ -245,9 +246,9 @@ test('an entry longer than a batch is one entry', async () => {
     const ordered =
       number === '1' ? rows : rows.toSorted((one, other) => (one['Debit']! > other['Debit']! ? -1 : 1))
     const numbered = ordered.map((row) => ({ ...row, EcritureNum: number }))
-    const imported = await importRows(numbered, { replace: true })
+    const imported = await stage.importRows(numbered, { replace: true })
     expect(imported).toMatchObject({ movements: longest, entries: 1, unbalancedEntries: 0 })
-    const { rows: counts } = await pool().query(
+    const { rows: counts } = await stage.owner.query(
       `select count(*)::int from grandlivre.movements group by entry_id`,
     )
     expect(counts).toEqual([{ count: longest }])
@@ -264,8 +265,8 @@ describe('over several batches, each loaded while the next is read', () => {
     ).flat()
 
   test('no line is lost or moved', async () => {
-    await importRows(entries(7_000))
-    const { rows } = await pool().query(
+    await stage.importRows(entries(7_000))
+    const { rows } = await stage.owner.query(
       `select count(*)::integer as lines, count(distinct entry_id)::integer as entries,
          bool_and(description = 'n ' || ceil(line / 2.0) and number = ceil(line / 2.0)::text) as "inOrder"
        from (select m.*, e.number, row_number() over (order by m.id) as line from grandlivre.movements m
@@ -278,9 +279,9 @@ describe('over several batches, each loaded while the next is read', () => {
   test.each([600, 4_000, 7_000])(
     'a refusal of entry %i is the error of the import, and nothing stays',
     async (refused) => {
-      await pool().query(`alter table grandlivre.movements add check (description <> 'n ${refused}')`)
-      await expect(importRows(entries(7_000))).rejects.toThrow(/violates check constraint/)
-      const { rows } = await pool().query('select from grandlivre.folders')
+      await stage.owner.query(`alter table grandlivre.movements add check (description <> 'n ${refused}')`)
+      await expect(stage.importRows(entries(7_000))).rejects.toThrow(/violates check constraint/)
+      const { rows } = await stage.owner.query('select from grandlivre.folders')
       expect(rows).toEqual([])
     },
   )
@@ -288,7 +289,7 @@ describe('over several batches, each loaded while the next is read', () => {
 
 test('progress is reported for both steps, to the last byte', async () => {
   const reported: ImportProgress[] = []
-  await importFile(fecFile(ledger), { onProgress: (progress) => reported.push(progress) })
+  await stage.importFile(fecFile(ledger), { onProgress: (progress) => reported.push(progress) })
   const bytes = fecFile(ledger).length
   expect(reported.filter(({ step }) => step === 'checking').at(-1)).toMatchObject({
     bytes,
@@ -306,13 +307,13 @@ test('an import does not wait for one of another folder that is still loading', 
       EcritureNum: `${1 + Math.floor(at / 2)}`,
       EcritureDate: day,
     }))
-  const { schemaId } = await importRows(rowsOf('20230331'))
-  const holder = await pool().connect()
+  const { schemaId } = await stage.importRows(rowsOf('20230331'))
+  const holder = await stage.owner.connect()
   await holder.query('begin')
   await holder.query('select grandlivre.lock_events($1)', [schemaId])
   const count = async (sql: string) => (await holder.query(sql)).rows.length
   // Events are written last: an import that waits for them has loaded all its lines.
-  const slow = importRows(rowsOf('20240331'), { file: '123456789FEC20241231.txt' })
+  const slow = stage.importRows(rowsOf('20240331'), { file: '123456789FEC20241231.txt' })
   await expect
     .poll(
       () =>
@@ -321,7 +322,7 @@ test('an import does not wait for one of another folder that is still loading', 
       { timeout: 20_000 },
     )
     .toBe(1)
-  const other = importRows(rowsOf('20230331'), { file: '987654321FEC20231231.txt' })
+  const other = stage.importRows(rowsOf('20230331'), { file: '987654321FEC20231231.txt' })
   try {
     await expect
       .poll(() => count(`select from grandlivre.folders where reference = '987654321'`), { timeout: 20_000 })
@@ -335,9 +336,9 @@ test('an import does not wait for one of another folder that is still loading', 
 
 test.skipIf(!haveRealLedgers)('real ledgers are loaded line by line, to the cent', async () => {
   for (const [at, { file, lines, total, lettered }] of realLedgers.entries()) {
-    const imported = await importFec(pool(), { file })
+    const imported = await importFec(stage.owner, { file })
     expect(imported).toMatchObject({ movements: lines, debit: total, credit: total, unbalancedEntries: 0 })
-    const { rows } = await pool().query(
+    const { rows } = await stage.owner.query(
       `select count(*)::int as lines, sum(debit) as debit, sum(credit) as credit, count(distinct entry_id)::int as entries,
          count(*) filter (where lettering_state <> 'none')::int as lettered
        from grandlivre.movements where exercice_id = $1`,
@@ -346,18 +347,18 @@ test.skipIf(!haveRealLedgers)('real ledgers are loaded line by line, to the cent
     // The second ledger has its opening under many dates, and number 0 on every line.
     const entries = [2033, 666][at]!
     expect(rows).toEqual([{ lines, debit: String(total), credit: String(total), entries, lettered }])
-    const { rows: unbalanced } = await pool().query(
+    const { rows: unbalanced } = await stage.owner.query(
       `select entry_id from grandlivre.movements where exercice_id = $1 group by entry_id having sum(debit) <> sum(credit)`,
       [imported.exerciceId],
     )
     expect(unbalanced).toEqual([])
-    const { rows: misjudged } = await pool().query(
+    const { rows: misjudged } = await stage.owner.query(
       `select account_id, lettering_code from grandlivre.movements where exercice_id = $1 and lettering_code is not null
        group by account_id, lettering_code
        having (sum(debit) = sum(credit)) <> bool_and(lettering_state = 'complete')`,
       [imported.exerciceId],
     )
     expect(misjudged).toEqual([])
-    await expect(importFec(pool(), { file })).rejects.toThrow('--replace')
+    await expect(importFec(stage.owner, { file })).rejects.toThrow('--replace')
   }
 })

@@ -1,21 +1,19 @@
 /** folders.ledger_version, which every ETag contains: it changes when the ledger does, and only then. */
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { withStartupOptions } from '../../src/db/pool.ts'
+import { forTests } from '../support/for-tests.ts'
 import { fillTenant, folderId, insertFolder, ledgerInserts } from '../support/ledgers/small-ledger.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
 
 const schemaId = '1000'
 const otherFolderId = '2'
 
-let database: TestDatabase
-let client: pg.Client
-let rival: pg.Client
+const database = forTests(createTestDatabase)
+const client = forTests(connect)
+const rival = forTests(connect)
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  client = await connect()
-  rival = await connect()
   await fillTenant(client, schemaId)
   await insertFolder(client, schemaId, otherFolderId)
   // For rows of companies and employees, whose key is an account id.
@@ -25,12 +23,6 @@ beforeAll(async () => {
 beforeEach(async () => {
   await client.query('rollback')
   await rival.query('rollback')
-})
-
-afterAll(async () => {
-  await client.end()
-  await rival.end()
-  await database.drop()
 })
 
 test('these tests cover every table that holds the ledger of a folder', async () => {

@@ -1,5 +1,4 @@
-import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { type AccountRow, accountTable } from '../../src/formats/items/accounts/account.ts'
 import { type CompanyRow, companyTable } from '../../src/formats/items/accounts/company.ts'
 import { type EntryRow, entryTable } from '../../src/formats/items/entry.ts'
@@ -10,23 +9,16 @@ import { blank } from '../../src/formats/items/table.ts'
 import { IdSource } from '../../src/ledger/ids.ts'
 import { TableWriter } from '../../src/ledger/load.ts'
 import { createFirm, createFolder, createSchema } from '../../src/ledger/tenants.sql.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { forTests } from '../support/for-tests.ts'
+import { connect, createTestDatabase } from '../support/servers/database.ts'
 
-let database: TestDatabase
-let client: pg.Client
+const database = forTests(createTestDatabase)
+const client = forTests(() => connect(database.ownerUrl))
 let ids: IdSource
 let key: { schemaId: string; folderId: string }
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  client = new pg.Client({ connectionString: database.ownerUrl })
-  await client.connect()
   await client.query('set search_path = grandlivre')
-})
-
-afterAll(async () => {
-  await client.end()
-  await database.drop()
 })
 
 beforeEach(async () => {

@@ -1,35 +1,26 @@
 /** Finding one entry costs what that entry has, not what its folder has. */
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createPool, inTenant } from '../../src/db/pool.ts'
 import { readDictionaryOfEntry } from '../../src/ledger/dictionary.sql.ts'
 import { type EntryName, readNamedEntry } from '../../src/ledger/named-entry.sql.ts'
-import { addEntry, fillLedger } from '../support/ledgers/ledger.ts'
-import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { forTests } from '../support/for-tests.ts'
+import { addEntry, fillFolders } from '../support/ledgers/ledger.ts'
+import { createTenants, folders } from '../support/ledgers/tenants.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
 
-let database: TestDatabase
-let staff: Staff
-let pool: pg.Pool
+const database = forTests(createTestDatabase)
+const staff = forTests(() => createTenants(database.ownerUrl))
+const pool = forTests(() => createPool(database.serviceUrl, { max: 1, applicationName: 'test' }))
 
 const { schemaId, folderId } = folders.first
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
-  await staff.thirdParty('PARTNER')
-  const { rows } = await staff.client.query(`select id from grandlivre.third_parties where code = 'PARTNER'`)
-  for (const folder of [folders.first, folders.sameFirm])
-    await fillLedger(staff.client, {
-      schemaId: folder.schemaId,
-      folderId: folder.folderId,
-      label: 'x',
-      thirdPartyId: rows[0].id,
-    })
+  const { first, sameFirm } = folders
+  await fillFolders(staff, { first, sameFirm })
   // 20,000 entries of two movements and 5,000 accounts; every tenth entry was sent by a partner.
   await fillFurther(staff.client)
-  pool = createPool(database.serviceUrl, { max: 1, applicationName: 'test' })
 })
 
 /** 20,000 entries of two movements, every tenth sent by a partner, and 5,000 accounts. */
@@ -58,12 +49,6 @@ async function fillFurther(client: pg.Client): Promise<void> {
   )
   await other.end()
 }
-
-afterAll(async () => {
-  await pool?.end()
-  await staff?.end()
-  await database?.drop()
-})
 
 /** Rows of tables and entries of indexes that the transaction has read so far. */
 async function rowsRead(client: pg.ClientBase): Promise<number> {

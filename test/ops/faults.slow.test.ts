@@ -9,9 +9,10 @@
 import { writeFile } from 'node:fs/promises'
 import { loadavg } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
+import { forTests } from '../support/for-tests.ts'
 import { type Fault, faults } from '../support/ops/faults.ts'
-import { isClockChangeable, type OperatedStage, startOperatedStage } from '../support/ops/operated-stage.ts'
+import { isClockChangeable, startOperatedStage } from '../support/ops/operated-stage.ts'
 import { isPrometheusInstalled } from '../support/ops/prometheus.ts'
 import { isPgBouncerInstalled } from '../support/servers/pgbouncer.ts'
 import { installedS3Programs } from '../support/servers/s3-programs.ts'
@@ -40,19 +41,16 @@ const isPossible =
 const timeout = 300_000
 
 describe.runIf(isPossible)('with real servers', () => {
-  let stage: OperatedStage
-  const results: object[] = []
-
-  beforeAll(async () => {
-    stage = await startOperatedStage({
+  const stage = forTests(() =>
+    startOperatedStage({
       movements: isLong ? 20_000 : 2_000,
       prometheus: { factor, scrapeSeconds },
       timing: isLong ? {} : { certificatesMs: 3_000 },
-    })
-  })
+    }),
+  )
+  const results: object[] = []
 
   afterAll(async () => {
-    await stage?.close()
     if (isComplete) await record('alerts.json', { factor, results })
   })
 

@@ -1,38 +1,34 @@
 /** The setting of docs/operators/scaling.md for pg_stat_statements. */
 import { appendFile, readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { download } from '../support/download.ts'
+import { forTests } from '../support/for-tests.ts'
 import { fillLedger } from '../support/ledgers/ledger.ts'
 import { createTenants, credentials, folders } from '../support/ledgers/tenants.ts'
-import { type OwnDatabase, startOwnDatabase } from '../support/servers/own-database.ts'
+import { connect } from '../support/servers/database.ts'
+import { startOwnDatabase } from '../support/servers/own-database.ts'
 import { startTestService } from '../support/service.ts'
 
 const page = await readFile(resolve(import.meta.dirname, '../../docs/operators/scaling.md'), 'utf8')
 const [, told = ''] = /^## pg_stat_statements\n.*?```sql\n(.*?)```/ms.exec(page) ?? []
 
-let database: OwnDatabase
-let owner: pg.Client
+const database = forTests(() =>
+  startOwnDatabase((path) =>
+    appendFile(join(path, 'postgresql.conf'), "\nshared_preload_libraries = 'pg_stat_statements'\n"),
+  ),
+)
+const owner = forTests(() => connect(database.ownerUrl))
 let signed: Record<string, string>
 
 beforeAll(async () => {
-  database = await startOwnDatabase((path) =>
-    appendFile(join(path, 'postgresql.conf'), "\nshared_preload_libraries = 'pg_stat_statements'\n"),
-  )
   const staff = await createTenants(database.ownerUrl)
   const secret = await staff.thirdParty('PARTNER')
-  const { rows } = await staff.client.query(`select id from grandlivre.third_parties where code = 'PARTNER'`)
-  await fillLedger(staff.client, { ...folders.first, label: 'first', thirdPartyId: rows[0].id })
+  const thirdPartyId = await staff.thirdPartyId('PARTNER')
+  await fillLedger(staff.client, { ...folders.first, label: 'first', thirdPartyId })
   signed = credentials(await staff.token('PARTNER', 'api', folders.first), secret)
   await staff.end()
-  owner = new pg.Client(database.ownerUrl)
-  await owner.connect()
   await owner.query('create extension pg_stat_statements schema public')
-})
-afterAll(async () => {
-  await owner?.end()
-  await database?.drop()
 })
 
 /** How many statements of exports the view has after 20 exports of 20 periods. */

@@ -85,16 +85,14 @@ test.skipIf(!isFormerCodeKnown)(
     )
     const secret = await staff.thirdParty('PARTNER')
     receiver = await startReceiver(secret)
-    const { rows } = await staff.client.query(
-      `select id from grandlivre.third_parties where code = 'PARTNER'`,
-    )
-    await fillLedger(staff.client, { ...folders.first, label: 'first', thirdPartyId: rows[0].id })
+    const thirdPartyId = await staff.thirdPartyId('PARTNER')
+    await fillLedger(staff.client, { ...folders.first, label: 'first', thirdPartyId })
     // That of today writes columns that the former schema lacks.
     const token = makeToken('api')
     await staff.client.query(
       `insert into grandlivre.tokens (schema_id, id, third_party_id, level, firm_id, folder_id, token_hash, hint)
        values (100, 990000, $1, 'api', 110, 111, $2, 'hint')`,
-      [rows[0].id, sha256(token)],
+      [thirdPartyId, sha256(token)],
     )
     const signed = credentials(token, secret)
     await staff.end()

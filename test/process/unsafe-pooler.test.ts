@@ -7,10 +7,10 @@ import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../src/db/embed
 import { migrate } from '../../src/db/migrations/migrate.ts'
 import { cli } from '../support/cli.ts'
 import { ensurePooledLogin, pooledLogin, withLogin } from '../support/pooled/pooled-run.ts'
+import { ask } from '../support/servers/database.ts'
 import { copyCluster } from '../support/servers/own-database.ts'
 import { isPgBouncerInstalled, type PgBouncer, startPgBouncer } from '../support/servers/pgbouncer.ts'
 import { request, startTestService } from '../support/service.ts'
-import { ask } from '../support/stages/embedded-stage.ts'
 import { until } from '../support/until.ts'
 
 let folder: string

@@ -11,10 +11,10 @@ import { createPool } from '../../src/db/pool.ts'
 import { cli } from '../support/cli.ts'
 import { withoutPooler } from '../support/pooled/pooled-run.ts'
 import { startProcess } from '../support/process.ts'
+import { ask } from '../support/servers/database.ts'
 import { copyCluster } from '../support/servers/own-database.ts'
 import { isPgBouncerInstalled, type PgBouncer, startPgBouncer } from '../support/servers/pgbouncer.ts'
 import { startTestService } from '../support/service.ts'
-import { ask } from '../support/stages/embedded-stage.ts'
 
 // Its tests are about the address itself.
 withoutPooler()

@@ -6,18 +6,18 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { errorCodes } from '../../packages/contract/src/error-codes.ts'
 import { verifyWebhook } from '../../packages/partner/src/client/webhooks.ts'
+import { forTests } from '../support/for-tests.ts'
 import { isInstalled } from '../support/guides/tools.ts'
 import { folders } from '../support/ledgers/tenants.ts'
-import { type PythonStage, setPythonStage } from './session.ts'
+import { setPythonStage } from './session.ts'
 
 const { first, sameFirm } = folders
 
 describe.skipIf(!isInstalled.package)('the package for Python', () => {
-  let python: PythonStage
+  const python = forTests(setPythonStage)
   let folder: string
 
   beforeAll(async () => {
-    python = await setPythonStage()
     folder = await mkdtemp(join(tmpdir(), 'grandlivre-package-'))
   })
 
@@ -27,7 +27,6 @@ describe.skipIf(!isInstalled.package)('the package for Python', () => {
   })
 
   afterAll(async () => {
-    await python?.close()
     if (folder) await rm(folder, { recursive: true })
   })
 

@@ -3,24 +3,24 @@ import { createHash } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Fault } from '../../packages/partner/test/support/client/faulty-proxy.ts'
 import { readLedgers } from '../support/changes/ledger-stream.ts'
 import { download, movementsUrl } from '../support/download.ts'
+import { forTests } from '../support/for-tests.ts'
 import { stepsOf } from '../support/guides/blocks.ts'
 import { firmAccess, runProgram } from '../support/guides/run-program.ts'
 import { isInstalled, packagesOf } from '../support/guides/tools.ts'
 import { addLargeExercice, largeExercice } from '../support/ledgers/large-exercice.ts'
 import { folders } from '../support/ledgers/tenants.ts'
-import { type FaultOf, type PythonStage, pythonPackage, setPythonStage } from './session.ts'
+import { type FaultOf, pythonPackage, setPythonStage } from './session.ts'
 
 const { first, sameFirm } = folders
 
 describe.skipIf(!isInstalled.package)('the package for Python', () => {
-  let python: PythonStage
+  const python = forTests(setPythonStage)
 
   beforeAll(async () => {
-    python = await setPythonStage()
     await addLargeExercice(python.stage.staff.client, 3_000)
     await change(`update movements set description = E'tab\\t line\\n back\\\\slash \\\\N é' where id % 7 = 0;
       update entries set created_at = created_at + interval '0.25 seconds' where id % 3 = 0`)
@@ -38,8 +38,6 @@ books, known = {}, {}`)
     python.proxy.fault = () => undefined
     python.proxy.asked = []
   })
-
-  afterAll(() => python?.close())
 
   const change = (sql: string) => python.stage.staff.client.query(`set search_path = grandlivre; ${sql}`)
   const correct = (comment: string) =>

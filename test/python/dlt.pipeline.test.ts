@@ -2,13 +2,14 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { download, movementsUrl } from '../support/download.ts'
+import { forTests } from '../support/for-tests.ts'
 import { firmAccess, startProgram } from '../support/guides/run-program.ts'
 import { isInstalled, packagesOf } from '../support/guides/tools.ts'
 import { exercices } from '../support/ledgers/ledger.ts'
 import { folders } from '../support/ledgers/tenants.ts'
-import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
+import { setExportStage } from '../support/stages/export-stage.ts'
 import { until } from '../support/until.ts'
 import { pythonPackage } from './session.ts'
 
@@ -32,13 +33,7 @@ for line in sys.stdin:
 `
 
 describe.skipIf(!isInstalled.package)('grandlivre.dlt', () => {
-  let stage: ExportStage
-
-  beforeAll(async () => {
-    stage = await setExportStage()
-  })
-
-  afterAll(() => stage?.close())
+  const stage = forTests(setExportStage)
 
   const firmFolders = [folders.first, folders.sameFirm].map(({ folderId }) => folderId)
 

@@ -3,25 +3,24 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { forTests } from '../support/for-tests.ts'
 import { firmAccess, runProgram } from '../support/guides/run-program.ts'
 import { isInstalled, packagesOf } from '../support/guides/tools.ts'
-import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
+import { setExportStage } from '../support/stages/export-stage.ts'
 import { pythonPackage } from './session.ts'
 
 const nobody = { baseUrl: '', companyToken: '', thirdPartySecret: '' }
 const packages = packagesOf('package')
 
 describe.skipIf(!isInstalled.package)('the package for Python', () => {
-  let stage: ExportStage
+  const stage = forTests(setExportStage)
   let folder: string
 
   beforeAll(async () => {
-    stage = await setExportStage()
     folder = await mkdtemp(join(tmpdir(), 'grandlivre-wheel-'))
   })
 
   afterAll(async () => {
-    await stage?.close()
     if (folder) await rm(folder, { recursive: true })
   })
 

@@ -5,10 +5,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { migrate } from '../../src/db/migrations/migrate.ts'
 import { listen } from '../../src/listen.ts'
 import { startCli } from '../support/cli.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { ask, createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { startProxy } from '../support/servers/proxy.ts'
 import { request, startTestService } from '../support/service.ts'
-import { ask } from '../support/stages/embedded-stage.ts'
 import { until } from '../support/until.ts'
 
 let database: TestDatabase

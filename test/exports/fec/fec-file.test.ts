@@ -1,20 +1,20 @@
 /** A FEC, compared with what SQL reads from the folder, and checked by the article that demands it. */
 import type { Buffer } from 'node:buffer'
-import type pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createPool } from '../../../src/db/pool.ts'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
-import { renderFec } from '../../support/fixtures/fec-bytes.ts'
+import { renderFec } from '../../support/fixtures/rendered-file.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { addToFolder } from '../../support/ledgers/full-ledger.ts'
 import { fillHostileLedger } from '../../support/ledgers/hostile-ledger.ts'
-import { addEntry, fillLedger } from '../../support/ledgers/ledger.ts'
-import { createTenants, folders, type Staff } from '../../support/ledgers/tenants.ts'
+import { addEntry, fillFolders } from '../../support/ledgers/ledger.ts'
+import { createTenants, folders } from '../../support/ledgers/tenants.ts'
 import { plainFecFile } from '../../support/plain/plain-fec-file.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { createTestDatabase } from '../../support/servers/database.ts'
 
-let database: TestDatabase
-let staff: Staff
-let pool: pg.Pool
+const database = forTests(createTestDatabase)
+const staff = forTests(() => createTenants(database.ownerUrl))
+const pool = forTests(() => createPool(database.serviceUrl, { max: 2, applicationName: 'test' }))
 
 const hostile = { schemaId: '100', folderId: '113' }
 const filed = { schemaId: '100', folderId: '114' }
@@ -40,17 +40,9 @@ const oddTexts = [
 const oddColumns = ['RefInterne', '__proto__', 'toString', 'Col "é"', 'DateRglt']
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
-  await staff.thirdParty('PARTNER')
-  const [sender] = await sql(`select id from grandlivre.third_parties where code = 'PARTNER'`)
-  for (const [label, { schemaId, folderId }] of Object.entries({
-    first: folders.first,
-    other: folders.otherTenant,
-  })) {
-    await fillLedger(staff.client, { schemaId, folderId, label, thirdPartyId: sender.id })
-    await addToFolder(staff.client, { schemaId, folderId })
-  }
+  const { first, otherTenant } = folders
+  await fillFolders(staff, { first, otherTenant })
+  for (const folder of [first, otherTenant]) await addToFolder(staff.client, folder)
   for (const folder of [hostile, filed]) {
     await createFolder(staff.client, { ...folders.sameFirm, id: folder.folderId, name: folder.folderId })
     await fillHostileLedger(staff.client, folder)
@@ -70,16 +62,9 @@ beforeAll(async () => {
     { id: '790031', description: 'draft' },
   ])
   await fileFields()
-  pool = createPool(database.serviceUrl, { max: 2, applicationName: 'test' })
 })
 
-afterAll(async () => {
-  await pool?.end()
-  await staff?.end()
-  await database?.drop()
-})
-
-const sql = async (text: string, values: unknown[] = []) => (await staff.client.query(text, values)).rows
+const sql: typeof staff.sql = (...query) => staff.sql(...query)
 const key = (alias: string, { schemaId, folderId }: typeof filed) =>
   `${alias}.schema_id = ${schemaId} and ${alias}.folder_id = ${folderId}`
 

@@ -12,16 +12,17 @@ import { fecFileStem } from '../../../src/formats/fec/lines/standard-columns.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
 import { importFec } from '../../../src/ledger/fec/import-fec.ts'
 import { createFirm, createFolder, createSchema } from '../../../src/ledger/tenants.sql.ts'
-import { renderFec } from '../../support/fixtures/fec-bytes.ts'
 import { fixturePath, readFixture } from '../../support/fixtures/fixture-files.ts'
-import { fecImports } from '../../support/imports/fec-imports.ts'
+import { renderFec } from '../../support/fixtures/rendered-file.ts'
+import { forEachTest } from '../../support/for-tests.ts'
+import { setImportStage } from '../../support/imports/import-stage.ts'
 import { columns, fecFile, forms, ledger } from '../../support/ledgers/fec-file.ts'
 import { addEntry, insertDimensions } from '../../support/ledgers/ledger.ts'
 import { haveRealLedgers, realLedgers } from '../../support/ledgers/real-ledgers.ts'
 import { checkFecForm } from '../../support/plain/fec-form.ts'
 import { plainFec } from '../../support/plain/plain-fec.ts'
 
-const { importFile, pool, ownerUrl } = fecImports()
+const stage = forEachTest(setImportStage)
 
 const encodings = [undefined, 'utf-8'] as const
 /** Files of `fixtures/fec/`, each beside its lines in the standard's form. */
@@ -34,13 +35,13 @@ const textOf = (bytes: Buffer, encoding: 'utf-8' | undefined) =>
 /** Imports the FEC of an exercice under its own name, and compares what comes out. */
 async function expectSameAfterImport(folder: FolderKey, exerciceId: string, end: string): Promise<void> {
   for (const encoding of encodings) {
-    const out = await renderFec(pool(), folder, exerciceId, { encoding })
+    const out = await renderFec(stage.owner, folder, exerciceId, { encoding })
     expect(out.totals.rows).toBe(out.rowsTotal)
     expect(out.totals.rows).toBeGreaterThan(50)
     const siret = encoding === undefined ? '123456789' : '987654321'
     const file = `${fecFileStem({ siret, reference: null, exerciceEnd: end })}.txt`
-    const imported = await importFile(out.bytes, { file })
-    const again = await renderFec(pool(), imported, imported.exerciceId, { encoding })
+    const imported = await stage.importFile(out.bytes, { file })
+    const again = await renderFec(stage.owner, imported, imported.exerciceId, { encoding })
     expect(textOf(again.bytes, encoding)).toEqual(textOf(out.bytes, encoding))
     expect(again.bytes.equals(out.bytes)).toBe(true)
     // All of it is in the file already.
@@ -54,10 +55,10 @@ async function expectSameAfterImport(folder: FolderKey, exerciceId: string, end:
 
 describe('a file of ours', () => {
   test('of the seed has the form that the law asks for, and is the same after an import', async () => {
-    const { exercices, ...folder } = await seed(ownerUrl(), { movements: 4_000, year: 2025 })
+    const { exercices, ...folder } = await seed(stage.database.ownerUrl, { movements: 4_000, year: 2025 })
     for (const { id, end } of exercices) {
       for (const encoding of encodings) {
-        const { bytes, notes } = await renderFec(pool(), folder, id, { encoding })
+        const { bytes, notes } = await renderFec(stage.owner, folder, id, { encoding })
         const name = `${fecFileStem({ siret: '123456789', reference: null, exerciceEnd: end })}.txt`
         const { findings, blanks } = checkFecForm(name, bytes, encoding ?? 'iso-8859-15')
         expect(findings).toEqual([])
@@ -76,7 +77,7 @@ describe('a file of ours', () => {
   test.each([1, 2, 3, 4, 5, 6])('of a generated ledger is the same after an import (%i)', async (number) => {
     const folder = { schemaId: '100', folderId: '111' }
     await generateLedger(folder, new Random(number))
-    const { bytes } = await renderFec(pool(), folder, '12')
+    const { bytes } = await renderFec(stage.owner, folder, '12')
     expect(checkFecForm('123456789FEC20250630.txt', bytes).findings).toEqual([])
     await expectSameAfterImport(folder, '12', '2025-06-30')
   })
@@ -84,7 +85,7 @@ describe('a file of ours', () => {
 
 /** Balanced entries of every kind of journal, with the texts that users type. */
 async function generateLedger(folder: FolderKey, random: Random): Promise<void> {
-  const client = await pool().connect()
+  const client = await stage.owner.connect()
   try {
     await createSchema(client, { id: folder.schemaId, name: 'x' })
     await createFirm(client, { schemaId: folder.schemaId, id: '110', name: 'x' })
@@ -156,9 +157,9 @@ describe('an imported file', () => {
     'in the dialect %s comes out in the form of the standard, byte for byte',
     async (name) => {
       const options = { name, start: '2023-01-01', end: '2023-12-31' }
-      const imported = await importFec(pool(), { ...options, file: fixturePath(`fec/${name}.txt`) })
+      const imported = await importFec(stage.owner, { ...options, file: fixturePath(`fec/${name}.txt`) })
       const all = { encoding: 'utf-8', columns: 'extended' } as const
-      const { bytes } = await renderFec(pool(), imported, imported.exerciceId, all)
+      const { bytes } = await renderFec(stage.owner, imported, imported.exerciceId, all)
       const expected = readFixture(`fec/${name}.expected.txt`)
       expect(textOf(bytes, 'utf-8')).toEqual(textOf(expected, 'utf-8'))
       expect(bytes.equals(expected)).toBe(true)
@@ -168,14 +169,17 @@ describe('an imported file', () => {
   test.each(Object.entries(forms))(
     'of the form: %s comes out in the form of the standard',
     async (_, form) => {
-      const imported = await importFile(fecFile(ledger, form))
+      const imported = await stage.importFile(fecFile(ledger, form))
       const names = (form.columns ?? columns).filter((name) => !['Montant', 'Sens'].includes(name))
       const further = names.filter((name) => !columns.includes(name))
       const expected = plainFec(fecFile(ledger, { columns: [...columns, ...further] }))
       const blankValidDates = expected.filter((fields) => fields[15] === '').length
       expect(blankValidDates).toBeGreaterThan(0)
       for (const encoding of encodings) {
-        const all = await renderFec(pool(), imported, imported.exerciceId, { encoding, columns: 'extended' })
+        const all = await renderFec(stage.owner, imported, imported.exerciceId, {
+          encoding,
+          columns: 'extended',
+        })
         expect(linesOf(all.bytes, encoding)).toEqual(expected)
         expect(all.notes).toMatchObject({
           drafts: 0,
@@ -184,7 +188,7 @@ describe('an imported file', () => {
           replacedCharacters: 0,
           columnsLeftOut: 0,
         })
-        const { bytes, notes } = await renderFec(pool(), imported, imported.exerciceId, { encoding })
+        const { bytes, notes } = await renderFec(stage.owner, imported, imported.exerciceId, { encoding })
         expect(linesOf(bytes, encoding)).toEqual(expected.map((fields) => fields.slice(0, columns.length)))
         expect(notes['columnsLeftOut']).toBe(further.length)
       }
@@ -192,10 +196,10 @@ describe('an imported file', () => {
   )
 
   test('leaves out its drafts until they are validated, and is followed by what was booked later', async () => {
-    const imported = await importFile(fecFile(ledger), { drafts: true })
+    const imported = await stage.importFile(fecFile(ledger), { drafts: true })
     const filed = plainFec(fecFile(ledger))
     const out = async () => {
-      const { bytes, notes } = await renderFec(pool(), imported, imported.exerciceId)
+      const { bytes, notes } = await renderFec(stage.owner, imported, imported.exerciceId)
       return { lines: linesOf(bytes, undefined), notes }
     }
     expect(await out()).toEqual({
@@ -203,8 +207,10 @@ describe('an imported file', () => {
       notes: expect.objectContaining({ drafts: imported.drafts, blankValidDates: 0 }),
     })
     expect(imported.drafts).toBeGreaterThan(1)
-    await pool().query(`update grandlivre.entries set validated_at = '2024-03-31' where validated_at is null`)
-    const { rows } = await pool().query(
+    await stage.owner.query(
+      `update grandlivre.entries set validated_at = '2024-03-31' where validated_at is null`,
+    )
+    const { rows } = await stage.owner.query(
       `with added as (
          insert into grandlivre.entries (schema_id, folder_id, id, exercice_id, journal_id, date, accounted_at,
              created_at, validated_at, source, currency)
@@ -238,9 +244,9 @@ describe('an imported file', () => {
     for (const { file, lines } of realLedgers) {
       const filed = plainFec(await readFile(file))
       expect(filed.length).toBe(lines + 1)
-      const imported = await importFec(pool(), { file })
+      const imported = await importFec(stage.owner, { file })
       const all = { encoding: 'utf-8', columns: 'extended' } as const
-      const { bytes, notes, totals } = await renderFec(pool(), imported, imported.exerciceId, all)
+      const { bytes, notes, totals } = await renderFec(stage.owner, imported, imported.exerciceId, all)
       expect(linesOf(bytes, 'utf-8')).toEqual(filed)
       const blanks = filed.filter((fields) => fields[15] === '').length
       expect(notes).toMatchObject({ drafts: 0, outsideBooks: 0, blankValidDates: blanks })
@@ -250,7 +256,7 @@ describe('an imported file', () => {
         [0, 'j.code'],
         [4, 'a.filed_number'],
       ] as const) {
-        const { rows } = await pool().query(
+        const { rows } = await stage.owner.query(
           `select ${name} as key, sum(m.debit) as debit, sum(m.credit) as credit from grandlivre.movements m
            join grandlivre.entries e on e.id = m.entry_id join grandlivre.journals j on j.id = e.journal_id
            join grandlivre.accounts a on a.id = m.account_id where m.exercice_id = $1 group by 1`,

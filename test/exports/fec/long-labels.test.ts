@@ -1,28 +1,20 @@
 /** Labels of 5,000 characters, the longest that a FEC may have: whole in every format, and back. */
 import { Readable } from 'node:stream'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { checkTra } from '../../../src/formats/tra/check/check.ts'
 import { importFec } from '../../../src/ledger/fec/import-fec.ts'
 import { download, movementsUrl } from '../../support/download.ts'
-import { renderFec } from '../../support/fixtures/fec-bytes.ts'
-import { flatFile } from '../../support/fixtures/flat-bytes.ts'
 import { askParquet } from '../../support/fixtures/parquet.ts'
-import { traBytes } from '../../support/fixtures/tra-bytes.ts'
-import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
-import { madBytes } from '../../support/imports/mad-bytes.ts'
+import { madBytes, renderedFile, renderFec, traBytes } from '../../support/fixtures/rendered-file.ts'
+import { forEachTest } from '../../support/for-tests.ts'
+import { setImportStage } from '../../support/imports/import-stage.ts'
 import { fecFile, ledger } from '../../support/ledgers/fec-file.ts'
 import { createTenants, credentials } from '../../support/ledgers/tenants.ts'
 import { parseCsv } from '../../support/plain/plain-csv.ts'
 import { plainTra } from '../../support/plain/plain-tra.ts'
 import { startTestService } from '../../support/service.ts'
 
-let stage: ImportStage
-
-beforeEach(async () => {
-  stage = await setImportStage()
-})
-
-afterEach(() => stage.close())
+const stage = forEachTest(setImportStage)
 
 /** Characters of one to four bytes; those that COPY, JSON and CSV write as two or six; one that becomes 18 letters. */
 const labels = [
@@ -55,12 +47,12 @@ test('labels of 5,000 characters are whole in every format', async () => {
   const folder = await imported(fecFile(rows))
   expect(await storedLabels(folder.folderId)).toEqual(twice)
 
-  const csv = parseCsv((await flatFile(stage.service, folder, 'CSV')).bytes.toString('utf8')).map((row) =>
+  const csv = parseCsv((await renderedFile(stage.service, folder, 'CSV')).bytes.toString('utf8')).map((row) =>
     row.map(({ text }) => text),
   )
   const column = csv[0]!.indexOf('description')
   expect(csv.slice(1).map((row) => row[column])).toEqual(twice)
-  const parquet = await flatFile(stage.service, folder, 'PARQUET')
+  const parquet = await renderedFile(stage.service, folder, 'PARQUET')
   const [inParquet] = await askParquet(parquet.bytes, 'select description from file order by movement_id')
   expect(inParquet!.flat()).toEqual(twice)
 

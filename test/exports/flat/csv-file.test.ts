@@ -1,31 +1,29 @@
 /** The bytes of a CSV file, compared with what SQL reads, and with the JSON file of the same folder. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { flatColumns } from '../../../src/formats/flat/columns.ts'
-import { flatFile } from '../../support/fixtures/flat-bytes.ts'
+import type { FolderKey } from '../../../src/formats/rows.ts'
 import { addHostileTexts } from '../../support/fixtures/hostile-texts.ts'
-import type { Chosen } from '../../support/fixtures/tra-bytes.ts'
+import { type Chosen, renderedFile } from '../../support/fixtures/rendered-file.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { fillHostileLedger } from '../../support/ledgers/hostile-ledger.ts'
 import { addEntry } from '../../support/ledgers/ledger.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { parseCsv } from '../../support/plain/plain-csv.ts'
 import { flatNames, readPlainFlat } from '../../support/plain/plain-flat.ts'
-import { type Folder, type MadStage, setMadStage } from '../../support/stages/mad-stage.ts'
+import { setMadStage } from '../../support/stages/mad-stage.ts'
 
 const { first, sameFirm, otherFirm, otherTenant } = folders
-let stage: MadStage
+const stage = forTests(setMadStage)
 
 beforeAll(async () => {
-  stage = await setMadStage()
   await fillHostileLedger(stage.staff.client, sameFirm)
 })
 
-afterAll(() => stage?.close())
-
-async function csvOf(folder: Folder, chosen: Chosen = {}): Promise<string> {
-  return (await flatFile(stage.pool, folder, 'CSV', chosen)).bytes.toString('utf8')
+async function csvOf(folder: FolderKey, chosen: Chosen = {}): Promise<string> {
+  return (await renderedFile(stage.pool, folder, 'CSV', chosen)).bytes.toString('utf8')
 }
 
-async function rowsOf(folder: Folder, chosen: Chosen = {}): Promise<(string | null)[][]> {
+async function rowsOf(folder: FolderKey, chosen: Chosen = {}): Promise<(string | null)[][]> {
   const [header, ...rows] = parseCsv(await csvOf(folder, chosen))
   expect(header!.map(({ text }) => text)).toEqual(flatNames)
   return rows.map((row) => row.map(({ text }) => text))
@@ -145,7 +143,7 @@ describe('a file', () => {
   test('is the same for every chunk size, which only single rows exceed', async () => {
     const whole = await csvOf(first)
     for (const chunkBytes of [600, 4096]) {
-      const { bytes, parts } = await flatFile(stage.pool, first, 'CSV', {}, chunkBytes)
+      const { bytes, parts } = await renderedFile(stage.pool, first, 'CSV', { chunkBytes })
       expect(bytes.toString('utf8')).toBe(whole)
       expect(parts.filter((part) => part.length === 0)).toEqual([])
       expect(parts.length).toBeGreaterThan(whole.length / chunkBytes)
@@ -160,7 +158,7 @@ describe('a file', () => {
   })
 
   test('counts what it holds: rows, entries, bytes, and sums to the cent', async () => {
-    const { counts, bytes } = await flatFile(stage.pool, sameFirm, 'CSV', {}, 4096)
+    const { counts, bytes } = await renderedFile(stage.pool, sameFirm, 'CSV', { chunkBytes: 4096 })
     const { rows } = await stage.staff.client.query(
       `select count(*), count(distinct entry_id) as entries, sum(debit) as debit, sum(credit) as credit
        from grandlivre.movements where schema_id = $1 and folder_id = $2`,

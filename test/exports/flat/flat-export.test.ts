@@ -7,8 +7,8 @@ import { join, resolve } from 'node:path'
 import { zstdDecompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createPool } from '../../../src/db/pool.ts'
-import { flatFile } from '../../support/fixtures/flat-bytes.ts'
 import { askParquet } from '../../support/fixtures/parquet.ts'
+import { renderedFile } from '../../support/fixtures/rendered-file.ts'
 import { ended, type JobAnswer, trigger } from '../../support/full-export.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { startProcess } from '../../support/process.ts'
@@ -36,7 +36,7 @@ async function download(job: JobAnswer) {
 describe('an export', () => {
   test('in CSV is a file of its selection, and its status states the contents', async () => {
     const pool = createPool(stage.database.serviceUrl, { max: 2, applicationName: 'test' })
-    const { bytes, counts } = await flatFile(pool, folders.first, 'CSV', { exerciceId: '12' })
+    const { bytes, counts } = await renderedFile(pool, folders.first, 'CSV', { exerciceId: '12' })
     await pool.end()
     const job = await exported({ format: 'csv', idExercice: '12' })
     const file = await download(job)

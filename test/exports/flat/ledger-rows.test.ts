@@ -6,7 +6,7 @@ import { Buffer } from 'node:buffer'
 import { once } from 'node:events'
 import type pg from 'pg'
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import {
   type LedgerTableName,
   ledgerTables,
@@ -18,24 +18,25 @@ import { readLedgerRows } from '../../../src/exports/render/ledger-rows.ts'
 import { renderRanges, renderSegments, Tally } from '../../../src/exports/render/render-rows.ts'
 import { wholeFolder } from '../../../src/exports/selection.ts'
 import { UnsupportedByFormat } from '../../../src/formats/file-formats.ts'
+import type { FolderKey } from '../../../src/formats/rows.ts'
 import type { EntryRange } from '../../../src/ledger/changes/entry-ranges.ts'
-import { copyLate } from '../../support/fixtures/copy-late.ts'
 import { addHostileTexts } from '../../support/fixtures/hostile-texts.ts'
+import { copyLate } from '../../support/fixtures/rendered-file.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { fillHostileLedger } from '../../support/ledgers/hostile-ledger.ts'
 import { addEntry } from '../../support/ledgers/ledger.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { plainBuffer } from '../../support/plain/plain-buffer.ts'
 import { flatNames, readPlainFlat } from '../../support/plain/plain-flat.ts'
 import { readPlainCollection } from '../../support/plain/plain-mad.ts'
-import { type Folder, type MadStage, setMadStage, today } from '../../support/stages/mad-stage.ts'
+import { setMadStage, today } from '../../support/stages/mad-stage.ts'
 
 const { first, sameFirm, otherFirm, otherTenant } = folders
 const timeZone = 'Europe/Paris'
 const nasty = `",\r\n\\N\t\u0001\b\f\v\u2028😀\\`
-let stage: MadStage
+const stage = forTests(setMadStage)
 
 beforeAll(async () => {
-  stage = await setMadStage()
   const { client } = stage.staff
   await fillHostileLedger(client, sameFirm)
   // A row of COPY holds no more: see the last test.
@@ -69,11 +70,9 @@ beforeAll(async () => {
   )
 })
 
-afterAll(() => stage?.close())
-
 /** The lines of a table; those of movements of a range of entries, if it is given. */
 async function linesOf(
-  { schemaId, folderId }: Folder,
+  { schemaId, folderId }: FolderKey,
   name: LedgerTableName,
   range?: EntryRange,
 ): Promise<Buffer[]> {

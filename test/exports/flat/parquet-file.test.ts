@@ -1,27 +1,22 @@
 /** The contents of a Parquet file, read back by DuckDB and compared with the CSV file of the same folder. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { UnsupportedByFormat } from '../../../src/formats/file-formats.ts'
 import { flatColumns } from '../../../src/formats/flat/columns.ts'
-import { flatFile } from '../../support/fixtures/flat-bytes.ts'
+import type { FolderKey } from '../../../src/formats/rows.ts'
 import { addHostileTexts } from '../../support/fixtures/hostile-texts.ts'
 import { askParquet } from '../../support/fixtures/parquet.ts'
-import type { Chosen } from '../../support/fixtures/tra-bytes.ts'
+import { type Chosen, renderedFile } from '../../support/fixtures/rendered-file.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { addEntry } from '../../support/ledgers/ledger.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { parseCsv } from '../../support/plain/plain-csv.ts'
-import { type Folder, type MadStage, setMadStage } from '../../support/stages/mad-stage.ts'
+import { setMadStage } from '../../support/stages/mad-stage.ts'
 
 const { first, sameFirm, otherFirm, otherTenant } = folders
-let stage: MadStage
+const stage = forTests(setMadStage)
 
-beforeAll(async () => {
-  stage = await setMadStage()
-})
-
-afterAll(() => stage?.close())
-
-async function parquetOf(folder: Folder, chosen: Chosen = {}): Promise<Buffer> {
-  return (await flatFile(stage.pool, folder, 'PARQUET', chosen)).bytes
+async function parquetOf(folder: FolderKey, chosen: Chosen = {}): Promise<Buffer> {
+  return (await renderedFile(stage.pool, folder, 'PARQUET', chosen)).bytes
 }
 
 /** As DuckDB prints the field of a CSV file once it has the type of its column. */
@@ -55,8 +50,8 @@ const everything = `select ${flatColumns
   )
   .join(', ')} from file`
 
-async function expectSameRows(folder: Folder, chosen: Chosen = {}): Promise<number> {
-  const csv = (await flatFile(stage.pool, folder, 'CSV', chosen)).bytes.toString('utf8')
+async function expectSameRows(folder: FolderKey, chosen: Chosen = {}): Promise<number> {
+  const csv = (await renderedFile(stage.pool, folder, 'CSV', chosen)).bytes.toString('utf8')
   const expected = parseCsv(csv)
     .slice(1)
     .map((row) => row.map(({ text }, i) => printed(text, flatColumns[i]!.type)))
@@ -104,8 +99,8 @@ describe('a file', () => {
   })
 
   test('counts rows, bytes and sums as the CSV file does', async () => {
-    const csv = (await flatFile(stage.pool, first, 'CSV')).counts.at(-1)
-    const { counts, bytes } = await flatFile(stage.pool, first, 'PARQUET')
+    const csv = (await renderedFile(stage.pool, first, 'CSV')).counts.at(-1)
+    const { counts, bytes } = await renderedFile(stage.pool, first, 'PARQUET')
     expect(counts.at(-1)).toEqual({ ...csv, bytes: bytes.length })
   })
 
@@ -129,7 +124,7 @@ test('texts of every kind come back as they are, and absent ones stay absent', a
 
 describe('amounts', () => {
   const largest = 999_999_999_999_999_999n
-  const add = (folder: Folder, id: string, debit: bigint, shares: bigint[] | null = null) =>
+  const add = (folder: FolderKey, id: string, debit: bigint, shares: bigint[] | null = null) =>
     addEntry(stage.staff.client, folder, { id }, [{ id: String(Number(id) + 1), debit, shares }])
 
   test('of 18 digits are exact, in shares too, and longer ones are refused by name', async () => {
@@ -165,7 +160,7 @@ test('a row of 8 MiB fits, and a larger one is refused by name', async () => {
   const addOne = (id: string, characters: number) =>
     addEntry(client, sameFirm, { id }, [{ id: `${id}1`, description: 'x'.repeat(characters) }])
   await addOne('7', 1)
-  const csv = (await flatFile(stage.pool, sameFirm, 'CSV')).bytes.toString('utf8')
+  const csv = (await renderedFile(stage.pool, sameFirm, 'CSV')).bytes.toString('utf8')
   const around = csv.split('\r\n')[1]!.length + 2 - 1
   await addOne('8', rowMax - around)
   const [lengths] = await askParquet(await parquetOf(sameFirm), 'select length(description) from file')

@@ -1,26 +1,22 @@
 /** What exports show while the replica that they read is late. */
-import { afterAll, afterEach, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
 import { readLedgers } from '../../support/changes/ledger-stream.ts'
 import { slowReader } from '../../support/download.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { downloadFile, ended, trigger } from '../../support/full-export.ts'
 import { addLargeExercice, largeExercice } from '../../support/ledgers/large-exercice.ts'
 import { fillLedger } from '../../support/ledgers/ledger.ts'
 import { credentials, folders } from '../../support/ledgers/tenants.ts'
 import {
   exportConnections,
-  type ReplicatedStage,
   setReplicatedStage,
   versionOf,
 } from '../../support/replication/replicated-stage.ts'
 import { until } from '../../support/until.ts'
 
-let stage: ReplicatedStage
-beforeAll(async () => {
-  // One export may use all connections.
-  stage = await setReplicatedStage({ exportThreads: 1, exportsPerThread: 1 })
-})
-afterAll(() => stage?.close())
+// One export may use all connections.
+const stage = forTests(() => setReplicatedStage({ exportThreads: 1, exportsPerThread: 1 }))
 afterEach(async () => {
   await stage.standby.resumeReplay()
   await until(async () => (await stage.degraded()).length === 0)

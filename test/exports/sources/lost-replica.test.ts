@@ -3,20 +3,14 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { defaultTiming } from '../../../src/timing.ts'
 import type { Download } from '../../support/download.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { downloadFile, ended, trigger } from '../../support/full-export.ts'
-import {
-  exportConnections,
-  type ReplicatedStage,
-  setReplicatedStage,
-} from '../../support/replication/replicated-stage.ts'
+import { exportConnections, setReplicatedStage } from '../../support/replication/replicated-stage.ts'
 import { type Proxy as Link, startProxy } from '../../support/servers/proxy.ts'
 import { until } from '../../support/until.ts'
 
-let stage: ReplicatedStage
-/** Between the service and the standby. */
-let proxy: Link
-beforeAll(async () => {
-  stage = await setReplicatedStage(
+const stage = forTests(() =>
+  setReplicatedStage(
     {},
     {
       timing: { ...defaultTiming, replica: { ...defaultTiming.replica, silentMs: 1_000, leftMs: 200 } },
@@ -25,13 +19,16 @@ beforeAll(async () => {
         return proxy.url
       },
     },
-  )
+  ),
+)
+/** Between the service and the standby. */
+let proxy: Link
+beforeAll(async () => {
   // A query that hinders the replay is cancelled at once, not after half a minute.
   await stage.onStandby('alter system set max_standby_streaming_delay = 0')
   await stage.onStandby('select pg_reload_conf()')
 })
 afterAll(async () => {
-  await stage?.close()
   await proxy?.cut()
 })
 

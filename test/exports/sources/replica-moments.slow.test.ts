@@ -3,40 +3,28 @@
  * least what the ledger was when it was asked for. MOMENTS says how many; `npm run long -- replica` takes 200.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
 import { defaultTiming } from '../../../src/timing.ts'
 import type { Download } from '../../support/download.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { downloadFile, ended, trigger } from '../../support/full-export.ts'
 import { fillLedger } from '../../support/ledgers/ledger.ts'
-import {
-  type ReplicatedStage,
-  setReplicatedStage,
-  versionOf,
-} from '../../support/replication/replicated-stage.ts'
+import { setReplicatedStage, versionOf } from '../../support/replication/replicated-stage.ts'
+import { connect } from '../../support/servers/database.ts'
 
 const moments = Number(process.env['MOMENTS'] ?? 6)
 
-let stage: ReplicatedStage
+const replica = { ...defaultTiming.replica, waitMs: 300, leftMs: 200 }
+const stage = forTests(() => setReplicatedStage({}, { timing: { ...defaultTiming, replica } }))
 /** How often the ledger of folder 111 has changed, and the version of the last change. */
 let changes = { count: 0, version: 0n }
 let isOver = false
-let importer: pg.Client
+const importer = forTests(() => connect(stage.primary.ownerUrl))
 /** What was asked for. */
 const asked = { answers: 0, files: 0, folders: 0 }
 
-beforeAll(async () => {
-  const replica = { ...defaultTiming.replica, waitMs: 300, leftMs: 200 }
-  stage = await setReplicatedStage({}, { timing: { ...defaultTiming, replica } })
-  importer = new pg.Client({ connectionString: stage.primary.ownerUrl })
-  await importer.connect()
-  await change()
-})
-afterAll(async () => {
-  await importer?.end()
-  await stage?.close()
-})
+beforeAll(change)
 
 async function change(): Promise<void> {
   const count = changes.count + 1

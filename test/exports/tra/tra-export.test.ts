@@ -1,51 +1,37 @@
 /** The full export in TRA over HTTP: parameters, jobs, files, and books that do not fit the format. */
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdtempSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createPool } from '../../../src/db/pool.ts'
 import { checkTra } from '../../../src/formats/tra/check/check.ts'
-import { type Chosen, traBytes } from '../../support/fixtures/tra-bytes.ts'
+import { type Chosen, traBytes } from '../../support/fixtures/rendered-file.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { ended, type JobAnswer, statusUrl, trigger } from '../../support/full-export.ts'
 import { addEntry } from '../../support/ledgers/ledger.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { request } from '../../support/service.ts'
-import { type ExportStage, folderReference, setExportStage } from '../../support/stages/export-stage.ts'
+import { folderReference, setExportStage } from '../../support/stages/export-stage.ts'
 
 const { first, sameFirm } = folders
-let stage: ExportStage
-let files: string
-let url: string
-let pool: pg.Pool
+const files = mkdtempSync(join(tmpdir(), 'grandlivre-tra-'))
+const stage = forTests(() => setExportStage({ store: { kind: 'filesystem', folder: files } }))
+const pool = forTests(() => createPool(stage.database.serviceUrl, { max: 2, applicationName: 'test' }))
 
-beforeAll(async () => {
-  files = await mkdtemp(join(tmpdir(), 'grandlivre-tra-'))
-  stage = await setExportStage({ store: { kind: 'filesystem', folder: files } })
-  url = stage.service.url
-  pool = createPool(stage.database.serviceUrl, { max: 2, applicationName: 'test' })
-})
-
-afterAll(async () => {
-  await pool?.end()
-  await stage?.close()
-  if (files) await rm(files, { recursive: true, force: true })
-})
-
-const sql = async (text: string, values: unknown[] = []) =>
-  (await stage.staff.client.query(text, values)).rows
+const sql: typeof stage.staff.sql = (...query) => stage.staff.sql(...query)
 const passAnHour = () =>
   sql(`update grandlivre.exports set created_at = created_at - interval '61 minutes' where latest`)
 
 /** Sends the query as it is written: it may repeat journalIds. */
 async function ask(query: string, headers = stage.company) {
-  return request(`${url}/api/v1/mad/all?version=1.0.0&${query}`, headers)
+  return request(`${stage.service.url}/api/v1/mad/all?version=1.0.0&${query}`, headers)
 }
 
 async function exported(query: string, headers = stage.company): Promise<JobAnswer> {
   const { status, body } = await ask(query, headers)
   expect([status, body.status]).toEqual([200, 'INIT'])
-  return ended(url, headers, body.id)
+  return ended(stage.service.url, headers, body.id)
 }
 
 async function fetched(job: JobAnswer): Promise<Buffer> {
@@ -113,9 +99,9 @@ describe('an export', () => {
     expect(ids.size).toBe(1)
     for (const other of ['', '&journalIds=31', '&journalIds=31,32,33', '&journalIds=31,32&idExercice=12'])
       ids.add((await ask(`format=TRA${other}`)).body.id)
-    ids.add((await trigger(url, stage.company)).body.id)
+    ids.add((await trigger(stage.service.url, stage.company)).body.id)
     expect(ids.size).toBe(6)
-    for (const id of ids) expect((await ended(url, stage.company, id)).status).toBe('DONE')
+    for (const id of ids) expect((await ended(stage.service.url, stage.company, id)).status).toBe('DONE')
   })
 })
 
@@ -189,7 +175,7 @@ describe('books that do not fit', () => {
       'ENTRY.MONTANT1 of a TRA file has 20 columns and cannot hold "-92233720368547758,07".',
     )
     expect(await filesOf(job.id)).toEqual([])
-    expect((await request(statusUrl(url, job.id), headers())).body).toEqual(job)
+    expect((await request(statusUrl(stage.service.url, job.id), headers())).body).toEqual(job)
   })
 
   test('with a sixth axis give a file without it, and a warning in the log', async () => {
@@ -228,7 +214,7 @@ describe('books that do not fit', () => {
 })
 
 test('the OpenAPI document offers TRA', async () => {
-  const { body } = await request(`${url}/api/v1/openapi.json`)
+  const { body } = await request(`${stage.service.url}/api/v1/openapi.json`)
   const { parameters } = body.paths['/api/v1/mad/all'].get
   const of = (name: string) => parameters.find((parameter: { name: string }) => parameter.name === name)
   expect(of('format').schema.enum).toContain('TRA')

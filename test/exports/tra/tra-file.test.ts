@@ -1,7 +1,6 @@
 /** A TRA file, compared with what SQL reads from the folder, and with golden files. */
 import { Buffer } from 'node:buffer'
-import type pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createPool } from '../../../src/db/pool.ts'
 import { twoChunkBuffers } from '../../../src/exports/chunks.ts'
 import { countMovements, ofFile } from '../../../src/exports/read/movements.sql.ts'
@@ -11,20 +10,20 @@ import type { FileTotals } from '../../../src/exports/render/render-rows.ts'
 import { type Selection, wholeFolder } from '../../../src/exports/selection.ts'
 import { checkTra } from '../../../src/formats/tra/check/check.ts'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
-import { copyLate } from '../../support/fixtures/copy-late.ts'
 import { expectFixture, readFixture } from '../../support/fixtures/fixture-files.ts'
-import type { Chosen } from '../../support/fixtures/tra-bytes.ts'
+import { type Chosen, copyLate } from '../../support/fixtures/rendered-file.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { addToFolder } from '../../support/ledgers/full-ledger.ts'
 import { fillHostileLedger } from '../../support/ledgers/hostile-ledger.ts'
-import { addEntry, fillLedger } from '../../support/ledgers/ledger.ts'
-import { createTenants, folders, type Staff } from '../../support/ledgers/tenants.ts'
+import { addEntry, fillFolders } from '../../support/ledgers/ledger.ts'
+import { createTenants, folders } from '../../support/ledgers/tenants.ts'
 import { plainBuffer } from '../../support/plain/plain-buffer.ts'
 import { plainTra } from '../../support/plain/plain-tra.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { createTestDatabase } from '../../support/servers/database.ts'
 
-let database: TestDatabase
-let staff: Staff
-let pool: pg.Pool
+const database = forTests(createTestDatabase)
+const staff = forTests(() => createTenants(database.ownerUrl))
+const pool = forTests(() => createPool(database.serviceUrl, { max: 4, applicationName: 'test' }))
 
 const hostile = { schemaId: '100', folderId: '113' }
 const known = { ...folders, hostile }
@@ -33,25 +32,12 @@ type Key = { schemaId: string; folderId: string }
 type FolderName = keyof typeof known
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
-  await staff.thirdParty('PARTNER')
-  const { rows } = await staff.client.query(`select id from grandlivre.third_parties where code = 'PARTNER'`)
-  for (const [label, { schemaId, folderId }] of Object.entries(folders)) {
-    if (label === 'sameFirm') continue
-    const folder = { schemaId, folderId }
-    await fillLedger(staff.client, { ...folder, label, thirdPartyId: rows[0].id })
-    await addToFolder(staff.client, folder)
-  }
+  const { first, otherFirm, otherTenant } = folders
+  const filled = { first, otherFirm, otherTenant }
+  await fillFolders(staff, filled)
+  for (const folder of Object.values(filled)) await addToFolder(staff.client, folder)
   await createFolder(staff.client, { ...folders.sameFirm, id: hostile.folderId, name: 'Folder 113' })
   await fillHostileLedger(staff.client, hostile)
-  pool = createPool(database.serviceUrl, { max: 4, applicationName: 'test' })
-})
-
-afterAll(async () => {
-  await pool?.end()
-  await staff?.end()
-  await database?.drop()
 })
 
 async function file(folder: Key, chosen: Chosen = {}, chunkBytes?: number) {

@@ -5,12 +5,13 @@ import { createPool } from '../../../src/db/pool.ts'
 import { checkTra } from '../../../src/formats/tra/check/check.ts'
 import { importFec } from '../../../src/ledger/fec/import-fec.ts'
 import { fixturePath } from '../../support/fixtures/fixture-files.ts'
-import { traBytes } from '../../support/fixtures/tra-bytes.ts'
-import { fecImports } from '../../support/imports/fec-imports.ts'
+import { traBytes } from '../../support/fixtures/rendered-file.ts'
+import { forEachTest } from '../../support/for-tests.ts'
+import { setImportStage } from '../../support/imports/import-stage.ts'
 import { type FecRow, ledger } from '../../support/ledgers/fec-file.ts'
 import { plainTra } from '../../support/plain/plain-tra.ts'
 
-const { importRows, pool, serviceUrl } = fecImports()
+const stage = forEachTest(setImportStage)
 
 async function* once(bytes: Buffer) {
   yield bytes
@@ -27,14 +28,14 @@ interface TraLines {
 
 /** The lines of the folder's file, once they are what SQL says and have no problem. */
 async function linesOf(folder: { schemaId: string; folderId: string }): Promise<TraLines> {
-  const service: pg.Pool = createPool(serviceUrl(), { max: 2, applicationName: 'test' })
+  const service: pg.Pool = createPool(stage.database.serviceUrl, { max: 2, applicationName: 'test' })
   try {
     const bytes = await traBytes(service, folder)
     const { problems } = await checkTra(once(bytes))
     expect(problems).toEqual([])
     const lines = bytes.toString('latin1').split('\r\n').slice(0, -1)
     const entries = lines.filter((line) => !line.startsWith('***'))
-    expect(entries).toEqual((await plainTra(pool(), folder, {})).entries)
+    expect(entries).toEqual((await plainTra(stage.owner, folder, {})).entries)
     const cut = (line: string, ...columns: [number, number][]) =>
       columns.map(([at, length]) => line.slice(at - 1, at - 1 + length).trim())
     const records = (name: string) => lines.filter((line) => line.startsWith(`***${name}`))
@@ -52,7 +53,7 @@ async function linesOf(folder: { schemaId: string; folderId: string }): Promise<
 
 test('two collective accounts of one client are two third parties, each below its own', async () => {
   const file = fixturePath('fec/auxiliaries-everywhere.txt')
-  const imported = await importFec(pool(), { file, name: 'Acme', end: '2023-12-31' })
+  const imported = await importFec(stage.owner, { file, name: 'Acme', end: '2023-12-31' })
   const { parties, collectives, entries } = await linesOf(imported)
   expect(parties.toSorted()).toEqual([
     ['40171', 'Acme', '401000'],
@@ -80,7 +81,7 @@ test('lines on a collective account itself, and numbers that do not fit', async 
       ...(at === 11 && { CompteNum, CompteLib: `Clients ${CompteNum}`, CompAuxNum, CompAuxLib: CompAuxNum }),
     }))
   const long = 'CLIENT-1234567890'
-  const imported = await importRows([
+  const imported = await stage.importRows([
     ...sale('1', '411100', long),
     ...sale('2', '411100', ''),
     ...sale('3', '411000', ''),

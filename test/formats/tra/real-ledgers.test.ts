@@ -1,28 +1,15 @@
-/** Real ledgers, imported and exported: the file has the same contents as the books. */
-import type pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createOwnerPool, createPool } from '../../../src/db/pool.ts'
 import { checkTra } from '../../../src/formats/tra/check/check.ts'
 import { importFec } from '../../../src/ledger/fec/import-fec.ts'
-import { traBytes } from '../../support/fixtures/tra-bytes.ts'
+import { traBytes } from '../../support/fixtures/rendered-file.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { haveRealLedgers, realLedgers } from '../../support/ledgers/real-ledgers.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { createTestDatabase } from '../../support/servers/database.ts'
 
-let database: TestDatabase
-let owner: pg.Pool
-let exports: pg.Pool
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  owner = createOwnerPool(database.ownerUrl, { max: 2, applicationName: 'test' })
-  exports = createPool(database.serviceUrl, { max: 2, applicationName: 'test' })
-})
-
-afterAll(async () => {
-  await owner?.end()
-  await exports?.end()
-  await database?.drop()
-})
+const database = forTests(createTestDatabase)
+const owner = forTests(() => createOwnerPool(database.ownerUrl, { max: 2, applicationName: 'test' }))
+const exports = forTests(() => createPool(database.serviceUrl, { max: 2, applicationName: 'test' }))
 
 test.skipIf(!haveRealLedgers).each(realLedgers)(
   'a ledger of $lines lines keeps its movements, journals and letterings',

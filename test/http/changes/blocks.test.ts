@@ -1,18 +1,16 @@
 /** Digests of movements in blocks, through the whole service, against those that a client computes from its copy. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { type Download, download, movementsUrl } from '../../support/download.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { addLargeExercice, largeExercice } from '../../support/ledgers/large-exercice.ts'
 import { type BlockItem, checkBounds, plainBlocks, plainDigest } from '../../support/ledgers/plain-blocks.ts'
-import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { setExportStage } from '../../support/stages/export-stage.ts'
 
-let stage: ExportStage
+const stage = forTests(setExportStage)
 
 beforeAll(async () => {
-  stage = await setExportStage()
   await addLargeExercice(stage.staff.client, 12_000)
 })
-
-afterAll(() => stage?.close())
 
 type Query = Record<string, string>
 type Headers = Record<string, string>

@@ -1,15 +1,10 @@
 /** The parameter `entries`: ranges of entry ids of a selection. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type Download, download, movementsUrl } from '../../support/download.ts'
-import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { forTests } from '../../support/for-tests.ts'
+import { setExportStage } from '../../support/stages/export-stage.ts'
 
-let stage: ExportStage
-
-beforeAll(async () => {
-  stage = await setExportStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setExportStage)
 
 type Query = Record<string, string | string[]>
 

@@ -1,28 +1,26 @@
 /** Digests that are kept: what fills them, what makes them out of date, and what is read again then. */
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { createPool } from '../../../src/db/pool.ts'
 import { keepBlocks } from '../../../src/exports/blocks/kept-blocks.sql.ts'
 import { wholeFolder } from '../../../src/exports/selection.ts'
 import { type Download, download, movementsUrl } from '../../support/download.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { addLargeExercice, largeExercice } from '../../support/ledgers/large-exercice.ts'
 import { type BlockItem, plainBlocks, plainDigest } from '../../support/ledgers/plain-blocks.ts'
 import { credentials, folders } from '../../support/ledgers/tenants.ts'
 import { startTestService } from '../../support/service.ts'
-import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { setExportStage } from '../../support/stages/export-stage.ts'
 import { until } from '../../support/until.ts'
 
-let stage: ExportStage
+const stage = forTests(setExportStage)
 
 /** Twelve blocks of 100 entries with ten movements each; the first entry has this id. */
 const firstEntry = 1_000_000
 
 beforeAll(async () => {
-  stage = await setExportStage()
   await addLargeExercice(stage.staff.client, 12_000)
 })
-
-afterAll(() => stage?.close())
 
 beforeEach(() => sql('delete from grandlivre.movement_blocks'))
 

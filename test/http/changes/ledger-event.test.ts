@@ -1,22 +1,21 @@
 /** What a partner that subscribes to `ledger` is sent, and what it then reads. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { movementsUrl } from '../../support/download.ts'
-import { type Receiver, startReceiver } from '../../support/receiver.ts'
+import { forTests } from '../../support/for-tests.ts'
+import { startReceiver } from '../../support/receiver.ts'
 import { request, startTestService, type TestService } from '../../support/service.ts'
-import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { setExportStage } from '../../support/stages/export-stage.ts'
 import { until } from '../../support/until.ts'
 
 const settings = { webhookAllowInsecure: true }
 const year = { idExercice: '12' }
 
-let stage: ExportStage
-let receiver: Receiver
+const stage = forTests(() => setExportStage(settings))
+const receiver = forTests(() => startReceiver(stage.company['X-Third-Party-Secret']!))
 /** Of another time zone, started later. */
 let later: TestService
 
 beforeAll(async () => {
-  stage = await setExportStage(settings)
-  receiver = await startReceiver(stage.company['X-Third-Party-Secret']!)
   const { status } = await fetch(`${stage.service.url}/api/v1/webhook`, {
     method: 'POST',
     headers: { ...stage.company, 'content-type': 'application/json' },
@@ -27,8 +26,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await later?.stop()
-  await stage?.close()
-  await receiver?.close()
 })
 
 const read = ({ url }: TestService, query: Record<string, string> = {}) =>

@@ -1,19 +1,14 @@
 /** Which cursors and requests for changes are refused, with which status and code. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { renderingOf } from '../../../src/ledger/changes/cursor.sql.ts'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
 import { download, movementsUrl } from '../../support/download.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { fillLedger } from '../../support/ledgers/ledger.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
-import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { setExportStage } from '../../support/stages/export-stage.ts'
 
-let stage: ExportStage
-
-beforeAll(async () => {
-  stage = await setExportStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setExportStage)
 
 const year = { idExercice: '12' }
 const rendering = renderingOf('Europe/Paris')

@@ -1,21 +1,16 @@
 /** Requests that wait for a change of the ledger (docs/spec/changes.md#waiting), through the whole service. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { RequestSlots } from '../../../src/auth/request-slots.ts'
 import { createLog } from '../../../src/log.ts'
 import { readDelta } from '../../support/changes/apply-delta.ts'
 import { type Download, download, movementsUrl } from '../../support/download.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { startTestService } from '../../support/service.ts'
-import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { setExportStage } from '../../support/stages/export-stage.ts'
 import { until } from '../../support/until.ts'
 
-let stage: ExportStage
-
-beforeAll(async () => {
-  stage = await setExportStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setExportStage)
 
 const ndjson = { Accept: 'application/x-ndjson' }
 

@@ -1,21 +1,21 @@
 /** What the service answers fits the schemas of its document. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { schemaCheck, step } from '../../support/document/open-api.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { request } from '../../support/service.ts'
-import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { setExportStage } from '../../support/stages/export-stage.ts'
 
-let stage: ExportStage
+const stage = forTests(() =>
+  setExportStage({ rateLimit: { requests: 1000, windowMs: 10_000, concurrent: 10 } }),
+)
 let wrong: ReturnType<typeof schemaCheck>
 let paths: Record<string, { get?: { parameters?: { name: string }[] } }>
 
 beforeAll(async () => {
-  stage = await setExportStage({ rateLimit: { requests: 1000, windowMs: 10_000, concurrent: 10 } })
   const { body: document } = await request(`${stage.service.url}/api/v1/openapi.json`)
   wrong = schemaCheck(document)
   paths = document.paths
 })
-
-afterAll(() => stage?.close())
 
 const schemaOf = (path: string, status: number | string, mediaType = 'application/json') =>
   `/paths${step(path)}/get/responses/${status}/content${step(mediaType)}/schema`

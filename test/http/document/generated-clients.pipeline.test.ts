@@ -4,11 +4,12 @@ import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { clientTools, missingTools } from '../../support/document/clients.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { isOutput, stepsOf } from '../../support/guides/blocks.ts'
 import { startShell } from '../../support/guides/shell.ts'
-import { type SampleStage, setSampleStage } from '../../support/stages/sample-stage.ts'
+import { setSampleStage } from '../../support/stages/sample-stage.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
 const page = readFileSync(join(root, 'docs/guides/generated-clients.md'), 'utf8')
@@ -26,13 +27,7 @@ const needs: Record<string, string[]> = {
 /** Maven alone took 86 seconds where twenty other programs wanted the processor. */
 const minutes = { timeout: 600_000 }
 
-let stage: SampleStage
-
-beforeAll(async () => {
-  stage = await setSampleStage(4_000)
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(() => setSampleStage(4_000))
 
 const filled = (text: string) =>
   text

@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createApp, routes } from '../../../src/http/app.ts'
 import type { Services } from '../../../src/http/services.ts'
 import { createLog } from '../../../src/log.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { type Answer, request } from '../../support/service.ts'
-import { type CallerStage, keyInfo, setCallerStage } from '../../support/stages/caller-stage.ts'
+import { keyInfo, setCallerStage } from '../../support/stages/caller-stage.ts'
 
-let stage: CallerStage
-
-beforeAll(async () => {
-  stage = await setCallerStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setCallerStage)
 
 describe('the OpenAPI document', () => {
   test('lists every route that the app serves but /files, whose addresses are signed, and the documentation', async () => {

@@ -1,23 +1,23 @@
 /** Digests of many ledgers: those of the rows that the stream gives, which of them are kept, and what has them rendered anew. */
 import { createHash } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
 import { type LedgerDigests, plainLedgerBlocks } from '../../support/changes/ledger-digests.ts'
 import { type LedgerItem, readLedgers } from '../../support/changes/ledger-stream.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { addLargeExercice } from '../../support/ledgers/large-exercice.ts'
 import { credentials, folders } from '../../support/ledgers/tenants.ts'
 import { startTestService } from '../../support/service.ts'
-import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { setExportStage } from '../../support/stages/export-stage.ts'
 import { until } from '../../support/until.ts'
 
-let stage: ExportStage
+const stage = forTests(setExportStage)
 
 const society = folders.first.folderId
 const empty = '113'
 const ofFolder = `schema_id = 100 and folder_id = ${society}`
 
 beforeAll(async () => {
-  stage = await setExportStage()
   await addLargeExercice(stage.staff.client, 12_000)
   const { schemaId, firmId } = folders.first
   await createFolder(stage.staff.client, { schemaId, firmId, id: empty, name: 'Empty' })
@@ -29,8 +29,6 @@ beforeAll(async () => {
     insert into employees (${ofBooks}, account_id, last_name) values (${at}, 9002, 'Dupré');
     insert into banks (${ofBooks}, id, iban, bic, journal_id) values (${at}, 1, 'FR76', 'AGRIFRPP', 33)`)
 })
-
-afterAll(() => stage?.close())
 
 beforeEach(() => change('delete from ledger_blocks'))
 

@@ -3,22 +3,20 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { wholeTables } from '../../../packages/contract/src/ledger-tables.ts'
 import { type LedgerItem, readLedgers } from '../../support/changes/ledger-stream.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { addLargeExercice, runningQueries } from '../../support/ledgers/large-exercice.ts'
 import { credentials, folders } from '../../support/ledgers/tenants.ts'
-import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { setExportStage } from '../../support/stages/export-stage.ts'
 import { until } from '../../support/until.ts'
 
-let stage: ExportStage
+const stage = forTests(setExportStage)
 
 beforeAll(async () => {
-  stage = await setExportStage()
   await addLargeExercice(stage.staff.client, 12_000)
 })
-
-afterAll(() => stage?.close())
 
 type Headers = Record<string, string>
 

@@ -1,19 +1,14 @@
 /** The list of ledgers (docs/spec/ledgers.md#the-list) and requests that wait for a change of it, through the whole service. */
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { Watch } from '../../../src/db/notifications.ts'
 import { type Download, download } from '../../support/download.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { credentials, folders } from '../../support/ledgers/tenants.ts'
 import { startTestService } from '../../support/service.ts'
-import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { setExportStage } from '../../support/stages/export-stage.ts'
 import { until } from '../../support/until.ts'
 
-let stage: ExportStage
-
-beforeAll(async () => {
-  stage = await setExportStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setExportStage)
 
 type Query = Record<string, string>
 

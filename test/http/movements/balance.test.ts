@@ -1,18 +1,18 @@
 /** Debit, credit and balance by account, against sums that the test computes from the movements itself. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { download } from '../../support/download.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { addEntry } from '../../support/ledgers/ledger.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
-import { type ExportStage, folderReference, setExportStage } from '../../support/stages/export-stage.ts'
+import { folderReference, setExportStage } from '../../support/stages/export-stage.ts'
 
-let stage: ExportStage
+const stage = forTests(setExportStage)
 
 const { schemaId, folderId } = folders.first
 /** A journal of type OD_EXC. */
 const outsideBooks = '45'
 
 beforeAll(async () => {
-  stage = await setExportStage()
   const { client } = stage.staff
   // More accounts than a batch of the cursor, and sums that neither a double nor a bigint can hold.
   await client.query(
@@ -41,8 +41,6 @@ beforeAll(async () => {
     [2n ** 63n - 1n, 2n ** 63n - 1n, 2n ** 53n + 1n].map((debit, n) => ({ id: String(690_001 + n), debit })),
   )
 })
-
-afterAll(() => stage?.close())
 
 type Query = Record<string, string | string[]>
 

@@ -1,7 +1,8 @@
 /** The routes of a folder's collections and entries, and of a token's folders. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
 import { type Download, download } from '../../support/download.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { ended, trigger } from '../../support/full-export.ts'
 import { addToFolder } from '../../support/ledgers/full-ledger.ts'
 import { exercices } from '../../support/ledgers/ledger.ts'
@@ -13,19 +14,16 @@ import {
   readPlainCollection,
   readPlainEntries,
 } from '../../support/plain/plain-mad.ts'
-import { type ExportStage, folderReference, setExportStage } from '../../support/stages/export-stage.ts'
+import { folderReference, setExportStage } from '../../support/stages/export-stage.ts'
 import { until } from '../../support/until.ts'
 
-let stage: ExportStage
+const stage = forTests(setExportStage)
 
 beforeAll(async () => {
-  stage = await setExportStage()
   await addToFolder(stage.staff.client, folders.first)
   await addToFolder(stage.staff.client, folders.otherTenant)
   await createFolder(stage.staff.client, { ...emptyFolder, id: emptyFolder.folderId, name: 'Empty' })
 })
-
-afterAll(() => stage?.close())
 
 /** Belongs to firm 110, like the filled folders 111 and 112. */
 const emptyFolder = { schemaId: '100', firmId: '110', folderId: '113' }

@@ -2,25 +2,23 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { createOwnerPool } from '../../../src/db/pool.ts'
 import { importFec } from '../../../src/ledger/fec/import-fec.ts'
 import { type Download, download } from '../../support/download.ts'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { addToFolder } from '../../support/ledgers/full-ledger.ts'
 import { addEntry } from '../../support/ledgers/ledger.ts'
 import { credentials, folders } from '../../support/ledgers/tenants.ts'
 import { readPlainEntries } from '../../support/plain/plain-mad.ts'
-import { type ExportStage, folderReference, setExportStage } from '../../support/stages/export-stage.ts'
+import { folderReference, setExportStage } from '../../support/stages/export-stage.ts'
 
-let stage: ExportStage
+const stage = forTests(setExportStage)
 
 beforeAll(async () => {
-  stage = await setExportStage()
   await addToFolder(stage.staff.client, folders.first)
 })
-
-afterAll(() => stage?.close())
 
 const { schemaId, folderId } = folders.first
 const folder = { schemaId, folderId }

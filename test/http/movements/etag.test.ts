@@ -1,18 +1,13 @@
 /** ETags, conditional requests and resumed exports. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type Download, download, movementsUrl } from '../../support/download.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { addEntry } from '../../support/ledgers/ledger.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { collectionNames } from '../../support/plain/plain-mad.ts'
-import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { setExportStage } from '../../support/stages/export-stage.ts'
 
-let stage: ExportStage
-
-beforeAll(async () => {
-  stage = await setExportStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setExportStage)
 
 const json = { Accept: 'application/json' }
 const ndjson = { Accept: 'application/x-ndjson' }

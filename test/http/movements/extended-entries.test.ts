@@ -1,14 +1,14 @@
 /** What a FEC says of entries, in their JSON. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { download, movementsUrl } from '../../support/download.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { flatNames, readPlainFlat } from '../../support/plain/plain-flat.ts'
-import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { setExportStage } from '../../support/stages/export-stage.ts'
 
-let stage: ExportStage
+const stage = forTests(setExportStage)
 
 beforeAll(async () => {
-  stage = await setExportStage()
   const { schemaId, folderId } = folders.first
   const inFolder = `schema_id = ${schemaId} and folder_id = ${folderId}`
   await stage.staff.client.query(`
@@ -21,8 +21,6 @@ beforeAll(async () => {
         auxiliary_number = 'AUX' || id, auxiliary_name = case when number like '40%' then 'A "name"' else '' end
       where ${inFolder} and number like '4%' and filed_number is null`)
 })
-
-afterAll(() => stage?.close())
 
 const year = { idExercice: '12' }
 

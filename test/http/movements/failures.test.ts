@@ -3,30 +3,24 @@ import { once } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { request } from 'node:http'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { defaultExportsPerThread, limits } from '../../../src/config.ts'
 import { download, movementsUrl, open } from '../../support/download.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { addLargeExercice, largeExercice, runningQueries } from '../../support/ledgers/large-exercice.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
+import { connect } from '../../support/servers/database.ts'
 import { startProxy } from '../../support/servers/proxy.ts'
 import { startTestService } from '../../support/service.ts'
-import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { setExportStage } from '../../support/stages/export-stage.ts'
 import { until } from '../../support/until.ts'
 
-let stage: ExportStage
+const stage = forTests(() => setExportStage({ exportThreads: 2 }))
+const observer = forTests(() => connect(stage.database.ownerUrl))
 /** Not the connection that holds locks: within a transaction, pg_stat_activity does not change. */
-let observer: pg.Client
 
 beforeAll(async () => {
-  stage = await setExportStage({ exportThreads: 2 })
   await addLargeExercice(stage.staff.client, 30_000)
-  observer = new pg.Client({ connectionString: stage.database.ownerUrl })
-  await observer.connect()
-})
-
-afterAll(async () => {
-  await observer?.end()
-  await stage?.close()
 })
 
 afterEach(async () => {

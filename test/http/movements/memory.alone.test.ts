@@ -1,21 +1,19 @@
 /** A slow client must cost neither memory nor other callers' time. Measures its own process. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { download, movementsUrl, slowReader } from '../../support/download.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { addLargeExercice, largeExercice, runningQueries } from '../../support/ledgers/large-exercice.ts'
-import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { setExportStage } from '../../support/stages/export-stage.ts'
 
 const movements = 60_000
 
-let stage: ExportStage
+const stage = forTests(setExportStage)
 let url: string
 
 beforeAll(async () => {
-  stage = await setExportStage()
   await addLargeExercice(stage.staff.client, movements)
   url = movementsUrl(stage.service.url, { idExercice: largeExercice })
 })
-
-afterAll(() => stage?.close())
 
 const megabyte = 1024 * 1024
 

@@ -1,16 +1,11 @@
 /** What the movements route refuses, with which status and code, reporting all errors at once. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { download, movementsUrl } from '../../support/download.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
-import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { setExportStage } from '../../support/stages/export-stage.ts'
 
-let stage: ExportStage
-
-beforeAll(async () => {
-  stage = await setExportStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setExportStage)
 
 type Query = Record<string, string | string[] | undefined>
 

@@ -1,27 +1,25 @@
 /** Slow clients change neither other callers' bytes nor the consistency of their own export. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { defaultExportsPerThread } from '../../../src/config.ts'
 import { download, movementsUrl, slowReader } from '../../support/download.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { addLargeExercice, largeExercice, runningQueries } from '../../support/ledgers/large-exercice.ts'
 import { lockWaits } from '../../support/ledgers/lock-waits.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { plainBody, readPlainMovements } from '../../support/plain/plain-movement.ts'
-import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { setExportStage } from '../../support/stages/export-stage.ts'
 import { until } from '../../support/until.ts'
 
 /** About 23 MB: more than all buffers on the way hold. */
 const movements = 20_000
 
-let stage: ExportStage
+const stage = forTests(setExportStage)
 let url: string
 
 beforeAll(async () => {
-  stage = await setExportStage()
   await addLargeExercice(stage.staff.client, movements)
   url = movementsUrl(stage.service.url, { idExercice: largeExercice })
 })
-
-afterAll(() => stage?.close())
 
 const megabyte = 1024 * 1024
 

@@ -1,13 +1,13 @@
 /** Enumerated values of parameters are read in any letter case: one answer, one ETag, one export. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { forTests } from '../../support/for-tests.ts'
 import { type Answer, request } from '../../support/service.ts'
-import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
+import { setExportStage } from '../../support/stages/export-stage.ts'
 
-let stage: ExportStage
+const stage = forTests(setExportStage)
 let subscriptionId: number
 
 beforeAll(async () => {
-  stage = await setExportStage()
   const made = await fetch(`${stage.service.url}/api/v1/webhook`, {
     method: 'POST',
     headers: { ...stage.company, 'Content-Type': 'application/json' },
@@ -15,8 +15,6 @@ beforeAll(async () => {
   })
   subscriptionId = ((await made.json()) as { id: number }).id
 })
-
-afterAll(() => stage?.close())
 
 interface Parameter {
   name: string

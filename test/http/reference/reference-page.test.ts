@@ -1,16 +1,11 @@
 /** /docs/api/ over HTTP; reference-in-browser.slow.test.ts has what a reader sees. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { readDemoCredentials } from '../../../src/http/reference/demo-credentials.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { type Answer, request } from '../../support/service.ts'
-import { type DemoStage, setDemoStage } from '../../support/stages/demo-stage.ts'
+import { setDemoStage } from '../../support/stages/demo-stage.ts'
 
-let stage: DemoStage
-
-beforeAll(async () => {
-  stage = await setDemoStage(500)
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(() => setDemoStage(500))
 
 const fromPage = () => ({ 'Sec-Fetch-Site': 'same-origin', Referer: `${stage.service.url}/docs/api/` })
 

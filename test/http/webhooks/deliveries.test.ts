@@ -1,18 +1,13 @@
 /** Owners read their deliveries and have them sent again. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { forTests } from '../../support/for-tests.ts'
 import { answerWith } from '../../support/receiver.ts'
-import { type ReceivingStage, setReceivingStage } from '../../support/stages/receiving-stage.ts'
+import { setReceivingStage } from '../../support/stages/receiving-stage.ts'
 import { codeOf, issuesOf } from '../../support/stages/webhook-routes.ts'
 import { documentEvent, namesOf, numbered } from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
 
-let stage: ReceivingStage
-
-beforeAll(async () => {
-  stage = await setReceivingStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setReceivingStage)
 
 const publish = (names: string[]) => stage.publish(names.map((name) => documentEvent(name, '111')))
 

@@ -1,9 +1,9 @@
-/** Events of a subscription, read by number. */
-import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { createPool } from '../../../src/db/pool.ts'
 import { publish } from '../../../src/events/publish.ts'
 import { sweepEvents } from '../../../src/webhooks/retention.ts'
+import { forTests } from '../../support/for-tests.ts'
+import { connect } from '../../support/servers/database.ts'
 import { type Answer, request, startTestService } from '../../support/service.ts'
 import { codeOf, issuesOf, postUrl, setWebhookRoutes } from '../../support/stages/webhook-routes.ts'
 import { documentEvent, documents, numbered } from '../../support/stages/webhooks.ts'
@@ -12,14 +12,9 @@ import { until } from '../../support/until.ts'
 /** One window for the whole file: its requests are counted. */
 const settings = { rateLimit: { requests: 10_000, windowMs: 3_600_000, concurrent: 10 } }
 const routes = setWebhookRoutes(settings)
-let owner: pg.Client
+const owner = forTests(() => connect(routes.database.ownerUrl))
 
-beforeAll(async () => {
-  owner = new pg.Client({ connectionString: routes.database.ownerUrl, options: '-c search_path=grandlivre' })
-  await owner.connect()
-})
 beforeEach(() => owner.query('delete from events'))
-afterAll(() => owner.end())
 
 async function add(names: string[], schemaId = '100'): Promise<void> {
   await owner.query('begin')

@@ -1,18 +1,13 @@
 /** A ping: one event, sent when its owner asks for it. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { forTests } from '../../support/for-tests.ts'
 import { answerWith } from '../../support/receiver.ts'
-import { type ReceivingStage, setReceivingStage } from '../../support/stages/receiving-stage.ts'
+import { setReceivingStage } from '../../support/stages/receiving-stage.ts'
 import { codeOf } from '../../support/stages/webhook-routes.ts'
 import { documentEvent } from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
 
-let stage: ReceivingStage
-
-beforeAll(async () => {
-  stage = await setReceivingStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setReceivingStage)
 
 const ping = (id: number, headers?: Record<string, string>) =>
   stage.call('POST', `/${id}/ping`, undefined, headers)

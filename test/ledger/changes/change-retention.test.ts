@@ -1,11 +1,12 @@
 /** The log of changes as it ages: exact, then compacted by day, then forgotten. */
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { Random } from '../../../packages/sample/src/made-up/random.ts'
 import { createPool, withStartupOptions } from '../../../src/db/pool.ts'
 import { sweepChanges } from '../../../src/ledger/changes/retention.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { fillTenant, folderId, insertFolder } from '../../support/ledgers/small-ledger.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { connect, createTestDatabase } from '../../support/servers/database.ts'
 
 const schemaId = '1000'
 const folders = [folderId, '2', '3']
@@ -14,16 +15,11 @@ const retentionDays = 30
 /** Long ago, so that all days of these tests are past: the functions spare what is young. */
 const today = Math.floor(Date.UTC(2006, 5, 1) / dayMs)
 
-let database: TestDatabase
-let owner: pg.Client
+const database = forTests(createTestDatabase)
+const owner = forTests(() => connect(database.ownerUrl))
 let pools: pg.Pool[]
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  owner = new pg.Client({
-    connectionString: withStartupOptions(database.ownerUrl, '-c search_path=grandlivre'),
-  })
-  await owner.connect()
   await fillTenant(owner, schemaId)
   for (const folder of folders.slice(1)) await insertFolder(owner, schemaId, folder)
   // Days of the log are of UTC, whatever the server's time zone.
@@ -37,8 +33,6 @@ beforeEach(async () => {
 
 afterAll(async () => {
   for (const pool of pools) await pool.end()
-  await owner.end()
-  await database.drop()
 })
 
 interface Change {

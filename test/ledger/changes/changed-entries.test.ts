@@ -1,7 +1,4 @@
-/** Which entries the log says have changed, each kind of change against an independent look at the tables. */
-import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { withStartupOptions } from '../../../src/db/pool.ts'
+import { beforeAll, expect, test } from 'vitest'
 import { readChangedEntries, type WatchedEntries } from '../../../src/ledger/changes/changed-entries.sql.ts'
 import {
   everyEntry,
@@ -9,34 +6,21 @@ import {
   multirangeLiteral,
   readMultirange,
 } from '../../../src/ledger/changes/entry-ranges.ts'
-import { fillLedger } from '../../support/ledgers/ledger.ts'
-import { createTenants, folders, type Staff } from '../../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { forTests } from '../../support/for-tests.ts'
+import { fillFolders } from '../../support/ledgers/ledger.ts'
+import { createTenants, folders } from '../../support/ledgers/tenants.ts'
+import { connect, createTestDatabase } from '../../support/servers/database.ts'
 
-let database: TestDatabase
-let staff: Staff
-let client: pg.Client
+const database = forTests(createTestDatabase)
+const staff = forTests(() => createTenants(database.ownerUrl))
+const client = forTests(() => connect(database.ownerUrl))
 
 const { schemaId, folderId } = folders.first
 const ofFolder = `schema_id = ${schemaId} and folder_id = ${folderId}`
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
-  await staff.thirdParty('PARTNER')
-  const { rows } = await staff.client.query('select id from grandlivre.third_parties')
-  for (const folder of [folders.first, folders.sameFirm])
-    await fillLedger(staff.client, { ...folder, label: 'x', thirdPartyId: rows[0].id })
-  client = new pg.Client({
-    connectionString: withStartupOptions(database.ownerUrl, '-c search_path=grandlivre'),
-  })
-  await client.connect()
-})
-
-afterAll(async () => {
-  await client?.end()
-  await staff?.end()
-  await database?.drop()
+  const { first, sameFirm } = folders
+  await fillFolders(staff, { first, sameFirm })
 })
 
 const watched: WatchedEntries = { schemaId, folderId, exerciceIds: ['11', '12'], among: [] }

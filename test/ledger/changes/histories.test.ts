@@ -10,7 +10,6 @@ import { createHash } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createOwnerPool } from '../../../src/db/pool.ts'
 import { importFec } from '../../../src/ledger/fec/import-fec.ts'
@@ -26,9 +25,10 @@ import {
   randomFrom,
 } from '../../support/changes/random-changes.ts'
 import { fillRandomLedger, type RandomLedger } from '../../support/changes/random-ledger.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { type FecRow, fecFile, ledger } from '../../support/ledgers/fec-file.ts'
-import { createTenants, credentials, folders, type Staff } from '../../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { createTenants, credentials, folders } from '../../support/ledgers/tenants.ts'
+import { createTestDatabase } from '../../support/servers/database.ts'
 import { startTestService, type TestService } from '../../support/service.ts'
 
 const histories = Number(process.env['HISTORIES'] ?? 2)
@@ -38,22 +38,18 @@ const onlySeed = process.env['SEED']
 const moments = 8
 const selectionsEach = 2
 
-let database: TestDatabase
-let staff: Staff
-let pool: pg.Pool
+const database = forTests(createTestDatabase)
+const staff = forTests(() => createTenants(database.ownerUrl))
+const pool = forTests(() => createOwnerPool(database.ownerUrl, { max: 4, applicationName: 'histories' }))
 let service: TestService
 let signed: Record<string, string>
 let thirdPartyId: string
 let fecFolder: string
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
-  pool = createOwnerPool(database.ownerUrl, { max: 4, applicationName: 'histories' })
   const secret = await staff.thirdParty('ONE')
   signed = credentials(await staff.token('ONE', 'firm', folders.first), secret)
-  const { rows } = await staff.client.query(`select id from grandlivre.third_parties where code = 'ONE'`)
-  thirdPartyId = rows[0].id
+  thirdPartyId = await staff.thirdPartyId('ONE')
   const { schemaId, firmId } = folders.first
   await createFolder(staff.client, { schemaId, firmId, id: importedId, name: 'Imported' })
   // Imports take ids after those of random ledgers.
@@ -64,9 +60,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await service.stop()
-  await pool.end()
-  await staff.end()
-  await database.drop()
   await rm(fecFolder, { recursive: true })
 })
 

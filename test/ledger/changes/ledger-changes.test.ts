@@ -1,22 +1,15 @@
-/** The log of changes: what each statement leaves in ledger_changes, and the cursors that name its versions. */
-import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { withStartupOptions } from '../../../src/db/pool.ts'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { forTests } from '../../support/for-tests.ts'
 import { fillTenant, folderId, insertFolder, ledgerInserts } from '../../support/ledgers/small-ledger.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { connect, createTestDatabase } from '../../support/servers/database.ts'
 
 const schemaId = '1000'
 const otherFolderId = '2'
 
-let database: TestDatabase
-let client: pg.Client
+const database = forTests(createTestDatabase)
+const client = forTests(() => connect(database.ownerUrl))
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  client = new pg.Client({
-    connectionString: withStartupOptions(database.ownerUrl, '-c search_path=grandlivre'),
-  })
-  await client.connect()
   await fillTenant(client, schemaId)
   await insertFolder(client, schemaId, otherFolderId)
   await client.query(ledgerInserts['accounts']!(schemaId, 2))
@@ -26,11 +19,6 @@ beforeAll(async () => {
 beforeEach(async () => {
   await client.query('rollback')
   await client.query('begin')
-})
-
-afterAll(async () => {
-  await client.end()
-  await database.drop()
 })
 
 /** The rows that the statement adds to the log. */

@@ -3,8 +3,9 @@ import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { withStartupOptions } from '../../../src/db/pool.ts'
 import { publish } from '../../../src/events/publish.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { fillTenant, folderId, insertFolder, ledgerInserts } from '../../support/ledgers/small-ledger.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { createTestDatabase } from '../../support/servers/database.ts'
 import { documentEvent } from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
 
@@ -12,14 +13,13 @@ const one = '1000'
 const two = '2000'
 const otherFolderId = '2'
 
-let database: TestDatabase
+const database = forTests(createTestDatabase)
 /** Two programs that change ledgers, and one that looks on. */
 let writer: pg.Client
 let rival: pg.Client
 let observer: pg.Client
 
 beforeAll(async () => {
-  database = await createTestDatabase()
   const connectionString = withStartupOptions(database.ownerUrl, '-c search_path=grandlivre')
   const clients = [0, 1, 2].map(() => new pg.Client({ connectionString })) as [
     pg.Client,
@@ -43,7 +43,6 @@ beforeEach(async () => {
 
 afterAll(async () => {
   for (const client of [writer, rival, observer]) await client.end()
-  await database.drop()
 })
 
 let changes = 0

@@ -1,7 +1,8 @@
 /** The folder that an import of a MAD or TRA file fills. */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
-import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
+import { forEachTest } from '../../support/for-tests.ts'
+import { setImportStage } from '../../support/imports/import-stage.ts'
 import { ledgerContent, rowCounts } from '../../support/ledgers/ledger-content.ts'
 
 const text = readFixture('ledger.mad.json').toString('utf8')
@@ -16,13 +17,7 @@ const openTra = Buffer.from(
   'latin1',
 )
 
-let stage: ImportStage
-
-beforeEach(async () => {
-  stage = await setImportStage()
-})
-
-afterEach(() => stage.close())
+const stage = forEachTest(setImportStage)
 
 interface Options {
   folderId?: string

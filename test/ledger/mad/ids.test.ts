@@ -1,26 +1,21 @@
 /** Ids of a MAD file: kept where they are free in all folders of all tenants, or made anew. */
 import pg from 'pg'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { inTransaction } from '../../../src/db/pool.ts'
 import { IdSource } from '../../../src/ledger/ids.ts'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
-import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
+import { forEachTest } from '../../support/for-tests.ts'
+import { setImportStage } from '../../support/imports/import-stage.ts'
 import { rowCounts } from '../../support/ledgers/ledger-content.ts'
 import { until } from '../../support/until.ts'
 
 const text = readFixture('ledger.mad.json').toString('utf8')
 const file = JSON.parse(text)
 
-let stage: ImportStage
-
-beforeEach(async () => {
-  stage = await setImportStage()
-})
+const stage = forEachTest(setImportStage)
 
 /** Draws ids beyond those of the file, so that what is loaded anew has none of them. */
 const passFile = () => stage.owner.query(`select nextval('grandlivre.ids') from generate_series(1, 10)`)
-
-afterEach(() => stage.close())
 
 async function lastValue(): Promise<number> {
   const { rows } = await stage.owner.query('select last_value from grandlivre.ids')

@@ -1,9 +1,10 @@
 /** What an import of a MAD file takes, and what it tells. */
 import { gzipSync, zstdCompressSync } from 'node:zlib'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
-import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
-import { madBytes } from '../../support/imports/mad-bytes.ts'
+import { madBytes } from '../../support/fixtures/rendered-file.ts'
+import { forEachTest } from '../../support/for-tests.ts'
+import { setImportStage } from '../../support/imports/import-stage.ts'
 import { withoutIds } from '../../support/imports/without-ids.ts'
 
 const text = readFixture('ledger.mad.json').toString('utf8')
@@ -11,13 +12,7 @@ const text = readFixture('ledger.mad.json').toString('utf8')
 type File = any
 const file: File = JSON.parse(text)
 
-let stage: ImportStage
-
-beforeEach(async () => {
-  stage = await setImportStage()
-})
-
-afterEach(() => stage.close())
+const stage = forEachTest(setImportStage)
 
 /** Members in the order of their names, so that the entries precede what they refer to. */
 function sorted(value: File): File {

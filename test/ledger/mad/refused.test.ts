@@ -1,8 +1,9 @@
 /** Files that are no full export, or one with a mistake: refused with path and value, and nothing is loaded. */
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
-import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
+import { forTests } from '../../support/for-tests.ts'
+import { setImportStage } from '../../support/imports/import-stage.ts'
 import { rowCounts } from '../../support/ledgers/ledger-content.ts'
 
 const text = readFixture('ledger.mad.json').toString('utf8')
@@ -21,13 +22,7 @@ function written(digits: string, change: (data: File) => void): string {
   return changed(change).replace('"§"', digits)
 }
 
-let stage: ImportStage
-
-beforeAll(async () => {
-  stage = await setImportStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setImportStage)
 
 const movement = (data: File) => data.entries[12].movements[1]
 const at = 'data.entries[12].movements[1]'

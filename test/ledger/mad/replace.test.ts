@@ -5,9 +5,9 @@ import { readDelta } from '../../support/changes/apply-delta.ts'
 import { changeAtRandom, randomFrom } from '../../support/changes/random-changes.ts'
 import { fillRandomLedger } from '../../support/changes/random-ledger.ts'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
+import { madBytes } from '../../support/fixtures/rendered-file.ts'
 import { exportedLedgers, exportLedgers, registerSenders } from '../../support/imports/exported-ledgers.ts'
 import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
-import { madBytes } from '../../support/imports/mad-bytes.ts'
 import { withoutIds } from '../../support/imports/without-ids.ts'
 import { fecFile, ledger } from '../../support/ledgers/fec-file.ts'
 import { createTenants, credentials, folders } from '../../support/ledgers/tenants.ts'
@@ -356,8 +356,8 @@ const seeds = Array.from({ length: Number(process.env['RANDOM_ROUNDS'] ?? 3) }, 
 test.each(seeds)('whatever changed in a random ledger, its former file restores it: %i', async (seed) => {
   const staff = await createTenants(stage.database.ownerUrl)
   await staff.thirdParty('ONE')
-  const { rows } = await staff.client.query(`select id from grandlivre.third_parties where code = 'ONE'`)
-  const folder = { ...folders.first, thirdPartyId: rows[0].id as string }
+  const thirdPartyId = await staff.thirdPartyId('ONE')
+  const folder = { ...folders.first, thirdPartyId }
   await fillRandomLedger(staff.client, folder)
   const random = randomFrom(seed)
   // An import does not take a closed exercice, a bank of a journal of another type, and names of senders.

@@ -1,8 +1,8 @@
 /** A full export in JSON, imported and exported again, is the same file. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { madBytes } from '../../support/fixtures/rendered-file.ts'
 import { exportedLedgers, exportLedgers, registerSenders } from '../../support/imports/exported-ledgers.ts'
 import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
-import { madBytes } from '../../support/imports/mad-bytes.ts'
 import { withoutIds } from '../../support/imports/without-ids.ts'
 
 let files: Map<string, Buffer>

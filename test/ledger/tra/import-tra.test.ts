@@ -1,10 +1,11 @@
 /** What an import of a TRA file takes, and what it tells. */
 import { gzipSync, zstdCompressSync } from 'node:zlib'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { LineWriter, layouts } from '../../../src/formats/tra/layouts.ts'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
-import { traBytes } from '../../support/fixtures/tra-bytes.ts'
-import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
+import { traBytes } from '../../support/fixtures/rendered-file.ts'
+import { forEachTest } from '../../support/for-tests.ts'
+import { setImportStage } from '../../support/imports/import-stage.ts'
 import {
   entryWriter,
   purchase,
@@ -18,13 +19,7 @@ import {
 const small = () => [...smallParameters(), ...smallEntries()]
 const bytesOf = (lines: readonly Buffer[]) => Buffer.concat(lines)
 
-let stage: ImportStage
-
-beforeEach(async () => {
-  stage = await setImportStage()
-})
-
-afterEach(() => stage.close())
+const stage = forEachTest(setImportStage)
 
 test.each<[string, (bytes: Buffer) => Uint8Array]>([
   ['gzip', gzipSync],

@@ -1,8 +1,9 @@
 /** TRA files that are not imported: refused with line, column, field and value, and nothing is loaded. */
 import { gzipSync, zstdCompressSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
-import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
+import { forTests } from '../../support/for-tests.ts'
+import { setImportStage } from '../../support/imports/import-stage.ts'
 import {
   entryWriter,
   purchase,
@@ -15,13 +16,7 @@ import { rowCounts } from '../../support/ledgers/ledger-content.ts'
 const small = () => [...smallParameters(), ...smallEntries()]
 const bytesOf = (lines: readonly Buffer[]) => Buffer.concat(lines)
 
-let stage: ImportStage
-
-beforeAll(async () => {
-  stage = await setImportStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setImportStage)
 
 /** The small file with columns of one line overwritten. @param line from 1 @param at from 1 */
 function written(line: number, at: number, text: string): Buffer {

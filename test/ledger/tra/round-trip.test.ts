@@ -1,7 +1,7 @@
 /** A TRA file, imported and exported again, is the same file but for the ids of entries. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { fieldOf, layouts } from '../../../src/formats/tra/layouts.ts'
-import { traBytes } from '../../support/fixtures/tra-bytes.ts'
+import { traBytes } from '../../support/fixtures/rendered-file.ts'
 import { exportedLedgers, exportLedgers } from '../../support/imports/exported-ledgers.ts'
 import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
 
@@ -10,7 +10,7 @@ let files: Map<string, Buffer>
 let target: ImportStage
 
 beforeAll(async () => {
-  files = await exportLedgers((service, folder) => traBytes(service, folder, {}, now))
+  files = await exportLedgers((service, folder) => traBytes(service, folder, { now }))
   target = await setImportStage()
 })
 
@@ -35,7 +35,7 @@ describe.each(exportedLedgers)('%s', (name) => {
     const file = files.get(name)!
     const imported = await target.importTra(file)
     expect(imported.unread).toEqual(new Map())
-    const again = await traBytes(target.service, imported, {}, now)
+    const again = await traBytes(target.service, imported, { now })
     expect(withoutIds(again)).toEqual(withoutIds(file))
   })
 })

@@ -5,7 +5,7 @@ import { createPool } from '../../../src/db/pool.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
 import { addToFolder } from '../ledgers/full-ledger.ts'
 import { fillHostileLedger } from '../ledgers/hostile-ledger.ts'
-import { fillLedger } from '../ledgers/ledger.ts'
+import { fillFolders } from '../ledgers/ledger.ts'
 import { createTenants, folders } from '../ledgers/tenants.ts'
 import { createTestDatabase } from '../servers/database.ts'
 
@@ -22,10 +22,8 @@ export async function exportLedgers(
 ): Promise<Map<string, Buffer>> {
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)
-  await staff.thirdParty('PARTNER')
-  const { rows } = await staff.client.query(`select id from grandlivre.third_parties where code = 'PARTNER'`)
   const { first, otherFirm, sameFirm } = folders
-  await fillLedger(staff.client, { ...first, label: 'first', thirdPartyId: rows[0].id })
+  await fillFolders(staff, { first })
   await addToFolder(staff.client, first)
   await fillHostileLedger(staff.client, otherFirm)
   const seeded = await seed(database.ownerUrl, { movements: 3_000, year: 2024 })

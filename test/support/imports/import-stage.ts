@@ -2,49 +2,48 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type pg from 'pg'
 import { createOwnerPool, createPool } from '../../../src/db/pool.ts'
+import { type FecImportOptions, importFec } from '../../../src/ledger/fec/import-fec.ts'
 import type { LedgerRequest } from '../../../src/ledger/import/whole-folder.ts'
-import { importMad, type MadImported, type MadImportOptions } from '../../../src/ledger/mad/import-mad.ts'
-import { importTra, type TraImported } from '../../../src/ledger/tra/import-tra.ts'
+import { importMad, type MadImportOptions } from '../../../src/ledger/mad/import-mad.ts'
+import { importTra } from '../../../src/ledger/tra/import-tra.ts'
+import { type FecRow, fecFile } from '../ledgers/fec-file.ts'
 import { createTestDatabase, type TestDatabase } from '../servers/database.ts'
 
-export interface ImportStage {
-  database: TestDatabase
-  owner: pg.Pool
-  /** Of the service, to export with. */
-  service: pg.Pool
-  /** Writes a file. @returns its path */
-  written(bytes: Uint8Array | string, name?: string): Promise<string>
-  importMad(bytes: Uint8Array | string, options?: Partial<MadImportOptions>): Promise<MadImported>
-  importTra(bytes: Uint8Array | string, options?: Partial<LedgerRequest>): Promise<TraImported>
-  close(): Promise<void>
-}
+export type ImportStage = Awaited<ReturnType<typeof setImportStage>>
 
 /** An empty database by default. */
-export async function setImportStage(database?: TestDatabase): Promise<ImportStage> {
-  const used = database ?? (await createTestDatabase())
-  const owner = createOwnerPool(used.ownerUrl, { max: 4, applicationName: 'import test' })
-  const service = createPool(used.serviceUrl, { max: 4, applicationName: 'test' })
+export async function setImportStage(given?: TestDatabase) {
+  const database = given ?? (await createTestDatabase())
+  const owner = createOwnerPool(database.ownerUrl, { max: 4, applicationName: 'import test' })
+  const service = createPool(database.serviceUrl, { max: 4, applicationName: 'test' })
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-import-'))
-  const written: ImportStage['written'] = async (bytes, name = 'file') => {
+  /** Writes a file, in its own folder: another import may be reading one of the same name. @returns its path */
+  const written = async (bytes: Uint8Array | string, name = 'file') => {
     const file = join(await mkdtemp(join(folder, 'file-')), name)
     await writeFile(file, bytes)
     return file
   }
+  const importFile = async (bytes: Uint8Array | string, options: Partial<FecImportOptions> = {}) =>
+    importFec(owner, { ...options, file: await written(bytes, options.file ?? '123456789FEC20231231.txt') })
   return {
-    database: used,
+    database,
     owner,
+    /** Of the service, to export with. */
     service,
     written,
-    importMad: async (bytes, options = {}) =>
+    importMad: async (bytes: Uint8Array | string, options: Partial<MadImportOptions> = {}) =>
       importMad(owner, { file: await written(bytes), timeZone: 'Europe/Paris', ...options }),
-    importTra: async (bytes, options = {}) =>
+    importTra: async (bytes: Uint8Array | string, options: Partial<LedgerRequest> = {}) =>
       importTra(owner, { file: await written(bytes), timeZone: 'Europe/Paris', ...options }),
+    /** By default the name of the file says a SIREN and the year 2023. @param options.file without a folder */
+    importFile,
+    importRows: (rows: readonly FecRow[], options?: Partial<FecImportOptions>) =>
+      importFile(fecFile(rows), options),
     close: async () => {
       await owner.end()
       await service.end()
-      await used.drop()
+      await database.drop()
       await rm(folder, { recursive: true })
     },
   }

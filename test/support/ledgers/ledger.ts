@@ -16,6 +16,7 @@ import { paymentTable } from '../../../src/formats/items/payment.ts'
 import { blank, type TableOf } from '../../../src/formats/items/table.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
 import * as load from '../../../src/ledger/load.ts'
+import type { Staff } from './tenants.ts'
 
 /** Each is a year that starts on July 1. */
 export const exercices = [
@@ -99,6 +100,18 @@ export async function fillLedger(client: pg.ClientBase, options: LedgerOptions):
   await entries.flush()
   await movements.flush()
   await client.query('analyze grandlivre.entries, grandlivre.movements')
+}
+
+/**
+ * Fills these empty folders; their names are the labels.
+ * @returns the id and the secret of the third party PARTNER, the sender of their entries of source API
+ */
+export async function fillFolders(staff: Staff, filled: Record<string, FolderKey>) {
+  const secret = await staff.thirdParty('PARTNER')
+  const thirdPartyId = await staff.thirdPartyId('PARTNER')
+  for (const [label, { schemaId, folderId }] of Object.entries(filled))
+    await fillLedger(staff.client, { schemaId, folderId, label, thirdPartyId })
+  return { secret, thirdPartyId }
 }
 
 function entryOf(

@@ -1,8 +1,8 @@
-import pg from 'pg'
 import { encrypt, type Level, makeToken, sha256 } from '../../../src/auth/secrets.ts'
 import { insertThirdParty } from '../../../src/auth/third-parties.sql.ts'
 import { insertToken, type NewToken, type Opened } from '../../../src/auth/tokens.sql.ts'
 import { createFirm, createFolder, createSchema } from '../../../src/ledger/tenants.sql.ts'
+import { connect } from '../servers/database.ts'
 import { testMasterKey } from '../service.ts'
 
 /** Tenant 100 with firm 110 (folders 111, 112) and firm 120 (folder 121); tenant 200 with firm 210 (folder 211). */
@@ -19,24 +19,10 @@ export interface IssuedToken {
 }
 
 /** A connection of the owner, with which tests prepare their data. */
-export interface Staff {
-  client: pg.Client
-  /** @returns the secret */
-  thirdParty(code: string, kind?: 'partner' | 'customer'): Promise<string>
-  /** @param opened folderId null for a firm token */
-  token(
-    thirdPartyCode: string,
-    level: Level,
-    opened: Opened,
-    limits?: Pick<NewToken, 'groups' | 'expiresAt'>,
-  ): Promise<IssuedToken>
-  end(): Promise<void>
-}
+export type Staff = Awaited<ReturnType<typeof createTenants>>
 
-export async function createTenants(ownerUrl: string): Promise<Staff> {
-  const client = new pg.Client({ connectionString: ownerUrl })
-  client.on('error', () => {})
-  await client.connect()
+export async function createTenants(ownerUrl: string) {
+  const client = await connect(ownerUrl)
   const created = new Set<string>()
   const once = async (id: string, make: () => Promise<void>) => {
     if (!created.has(id)) await make()
@@ -47,15 +33,28 @@ export async function createTenants(ownerUrl: string): Promise<Staff> {
     await once(firmId, () => createFirm(client, { schemaId, id: firmId, name: `Firm ${firmId}` }))
     await createFolder(client, { schemaId, firmId, id: folderId, name: `Folder ${folderId}` })
   }
+  // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
+  const sql = async (text: string, values: unknown[] = []): Promise<any[]> =>
+    (await client.query(text, values)).rows
   return {
     client,
-    thirdParty: async (code, kind = 'partner') => {
+    sql,
+    /** @returns the secret */
+    thirdParty: async (code: string, kind: 'partner' | 'customer' = 'partner'): Promise<string> => {
       const plain = makeToken('secret')
       const secret = { hash: sha256(plain), encrypted: encrypt(plain, testMasterKey) }
       await insertThirdParty(client, { code, name: code, kind, secret })
       return plain
     },
-    token: async (thirdPartyCode, level, opened, limits) => {
+    thirdPartyId: async (code: string): Promise<string> =>
+      (await sql('select id from third_parties where code = $1', [code]))[0].id,
+    /** @param opened folderId null for a firm token */
+    token: async (
+      thirdPartyCode: string,
+      level: Level,
+      opened: Opened,
+      limits?: Pick<NewToken, 'groups' | 'expiresAt'>,
+    ): Promise<IssuedToken> => {
       const token = makeToken(level)
       const id = await insertToken(client, {
         thirdPartyCode,

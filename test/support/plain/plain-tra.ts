@@ -6,7 +6,7 @@
  */
 import type pg from 'pg'
 import { letteringCodes, shortCodes } from '../../../src/formats/tra/codes.ts'
-import type { Chosen } from '../fixtures/tra-bytes.ts'
+import type { Chosen } from '../fixtures/rendered-file.ts'
 import {
   amount,
   type Column,

@@ -5,33 +5,16 @@
 import type pg from 'pg'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
 import { publish } from '../../../src/events/publish.ts'
-import { type Receiver, startReceiver } from '../receiver.ts'
+import { startReceiver } from '../receiver.ts'
 import { startProxy } from '../servers/proxy.ts'
-import { startTestService, type TestService } from '../service.ts'
+import { startTestService } from '../service.ts'
 import { documentEvent } from '../stages/webhooks.ts'
 import { fillPrimary } from './fill-primary.ts'
-import { type Replication, startReplication } from './standby.ts'
+import { startReplication } from './standby.ts'
 
-export interface LossyFailover extends Replication {
-  service: TestService
-  receiver: Receiver
-  /** Headers of a company token of folder 111, and of a firm token of its firm. */
-  company: Record<string, string>
-  firm: Record<string, string>
-  thirdPartyId: string
-  /** On the server that the address leads to. */
-  // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
-  sql(text: string, values?: unknown[]): Promise<any[]>
-  /** Publishes `document` events of these names of folder 111, each in a transaction of its own. */
-  publish(names: string[]): Promise<void>
-  /** Kills the primary, and moves the address of the service to the standby. */
-  lose(): Promise<void>
-  /** Promotes the standby, after what `lose` does. */
-  promote(): Promise<void>
-  close(): Promise<void>
-}
+export type LossyFailover = Awaited<ReturnType<typeof setLossyFailover>>
 
-export async function setLossyFailover(): Promise<LossyFailover> {
+export async function setLossyFailover() {
   const replication = await startReplication()
   const { primary, standby } = replication
   const { staff, secret, thirdPartyId, company, firm } = await fillPrimary(primary.ownerUrl)
@@ -41,6 +24,7 @@ export async function setLossyFailover(): Promise<LossyFailover> {
   const service = await startTestService({ ownerUrl: address.url }, { webhookAllowInsecure: true })
   let owner = ownerOf(primary.ownerUrl)
   let isLost = false
+  /** Kills the primary, and moves the address of the service to the standby. */
   const lose = async () => {
     isLost = true
     await owner.end()
@@ -52,15 +36,21 @@ export async function setLossyFailover(): Promise<LossyFailover> {
     ...replication,
     service,
     receiver,
+    /** Headers of a company token of folder 111, and of a firm token of its firm. */
     company,
     firm,
     thirdPartyId,
-    sql: async (text, values = []) => (await owner.query(text, values)).rows,
-    publish: async (names) => {
+    /** On the server that the address leads to. */
+    // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
+    sql: async (text: string, values: unknown[] = []): Promise<any[]> =>
+      (await owner.query(text, values)).rows,
+    /** Publishes `document` events of these names of folder 111, each in a transaction of its own. */
+    publish: async (names: string[]) => {
       for (const name of names)
         await inTransaction(owner, (client) => publish(client, '100', [documentEvent(name, '111')]))
     },
     lose,
+    /** Promotes the standby, after what `lose` does. */
     promote: async () => {
       if (!isLost) await lose()
       await standby.promote()

@@ -4,8 +4,8 @@
  */
 import { appendFile, chown, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import pg from 'pg'
 import { databaseUser } from '../../../src/db/embedded/programs.ts'
+import { ask } from '../servers/database.ts'
 import { type OwnDatabase, startOwnDatabase } from '../servers/own-database.ts'
 import { type Proxy as Stream, startProxy } from '../servers/proxy.ts'
 import { until } from '../until.ts'
@@ -70,19 +70,22 @@ export async function addStandby(primary: OwnDatabase): Promise<Standby> {
 
 function controls(primary: OwnDatabase, server: OwnDatabase, stream: Stream): Standby {
   let isStreaming = true
-  const written = () => ask(primary.ownerUrl, 'select pg_current_wal_lsn()')
+  const written = () => firstValue(primary.ownerUrl, 'select pg_current_wal_lsn()')
   const bytesUntil = async (position: unknown): Promise<number> =>
-    Number(await ask(server.ownerUrl, 'select pg_wal_lsn_diff($1, pg_last_wal_replay_lsn())', [position]))
+    Number(
+      await firstValue(server.ownerUrl, 'select pg_wal_lsn_diff($1, pg_last_wal_replay_lsn())', [position]),
+    )
   return {
     ...server,
     pauseReplay: async () => {
-      await ask(server.ownerUrl, 'select pg_wal_replay_pause()')
+      await firstValue(server.ownerUrl, 'select pg_wal_replay_pause()')
       await until(
-        async () => (await ask(server.ownerUrl, 'select pg_get_wal_replay_pause_state()')) === 'paused',
+        async () =>
+          (await firstValue(server.ownerUrl, 'select pg_get_wal_replay_pause_state()')) === 'paused',
       )
     },
     resumeReplay: async () => {
-      await ask(server.ownerUrl, 'select pg_wal_replay_resume()')
+      await firstValue(server.ownerUrl, 'select pg_wal_replay_resume()')
     },
     cutStream: async () => {
       if (isStreaming) await stream.cut()
@@ -117,13 +120,8 @@ function connectionWords(url: string): string {
   return `host=${hostname} port=${port} user=${username} password=${password} sslmode=disable`
 }
 
-async function ask(url: string, statement: string, values: unknown[] = []): Promise<unknown> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    const { rows } = await client.query<unknown[]>({ text: statement, values, rowMode: 'array' })
-    return rows[0]?.[0]
-  } finally {
-    await client.end()
-  }
+/** The first field of the first row. */
+async function firstValue(url: string, statement: string, values: unknown[] = []): Promise<unknown> {
+  const [row = {}] = await ask(url, statement, values)
+  return Object.values(row)[0]
 }

@@ -91,9 +91,22 @@ async function connectionsLeft(client: pg.Client, name: string): Promise<string[
   }
 }
 
-async function onServer<Result>(url: string, run: (client: pg.Client) => Promise<Result>): Promise<Result> {
-  const client = new pg.Client({ connectionString: url })
+/** Opens a connection on which tables need no name of their schema. */
+export async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url, options: '-c search_path=grandlivre' })
+  client.on('error', () => {})
   await client.connect()
+  return client
+}
+
+/** Runs a statement on a connection of its own. */
+// biome-ignore lint/suspicious/noExplicitAny: rows of any shape
+export function ask(url: string, statement: string, values: unknown[] = []): Promise<any[]> {
+  return onServer(url, async (client) => (await client.query(statement, values)).rows)
+}
+
+async function onServer<Result>(url: string, run: (client: pg.Client) => Promise<Result>): Promise<Result> {
+  const client = await connect(url)
   try {
     return await run(client)
   } finally {

@@ -1,26 +1,15 @@
 /** The whole service on a database with tenants and no ledger, and one caller who is admitted. */
 
-import { createTenants, credentials, folders, type IssuedToken, type Staff } from '../ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../servers/database.ts'
-import { startTestService, type TestService } from '../service.ts'
+import { createTenants, credentials, folders } from '../ledgers/tenants.ts'
+import { createTestDatabase } from '../servers/database.ts'
+import { startTestService } from '../service.ts'
 
 /** A route that requires only a caller. */
 export const keyInfo = '/api/v1/key/info'
 
-export interface CallerStage {
-  database: TestDatabase
-  staff: Staff
-  service: TestService
-  /** The secret of the third party ONE, which owns the token. */
-  secret: string
-  /** The company token of folder 111. */
-  company: IssuedToken
-  /** Headers with both. */
-  signed: Record<string, string>
-  close(): Promise<void>
-}
+export type CallerStage = Awaited<ReturnType<typeof setCallerStage>>
 
-export async function setCallerStage(): Promise<CallerStage> {
+export async function setCallerStage() {
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)
   const secret = await staff.thirdParty('ONE')
@@ -30,8 +19,11 @@ export async function setCallerStage(): Promise<CallerStage> {
     database,
     staff,
     service,
+    /** The secret of the third party ONE, which owns the token. */
     secret,
+    /** The company token of folder 111. */
     company,
+    /** Headers with both. */
     signed: credentials(company, secret),
     close: async () => {
       await service.stop()

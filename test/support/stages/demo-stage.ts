@@ -9,17 +9,12 @@ import {
   writeCredentials,
 } from '../../../src/http/reference/demo-credentials.ts'
 import { copyCluster } from '../servers/own-database.ts'
-import { startTestService, type TestService } from '../service.ts'
+import { startTestService } from '../service.ts'
 
-export interface DemoStage {
-  service: TestService
-  credentials: Credentials
-  dataDir: string
-  close(): Promise<void>
-}
+export type DemoStage = Awaited<ReturnType<typeof setDemoStage>>
 
 /** @param movements of the demo folder */
-export async function setDemoStage(movements: number): Promise<DemoStage> {
+export async function setDemoStage(movements: number) {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-demo-'))
   // Accessible to the user nobody, as whom PostgreSQL runs if the tests run as root.
   await chmod(folder, 0o755)

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
 import { afterEach, beforeEach, expect } from 'vitest'
+import { ask } from '../servers/database.ts'
 
 export const project = fileURLToPath(new URL('../../..', import.meta.url))
 
@@ -104,17 +104,6 @@ async function startProcess(
     return { child, ownerUrl, serviceUrl, leave }
   }
   throw new Error(errors)
-}
-
-export async function ask(url: string, sql: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url })
-  client.on('error', () => {})
-  await client.connect()
-  try {
-    return (await client.query(sql)).rows
-  } finally {
-    await client.end()
-  }
 }
 
 export async function isRefused(url: string): Promise<boolean> {

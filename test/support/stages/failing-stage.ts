@@ -57,44 +57,7 @@ export interface StageOptions {
   isReal?: boolean
 }
 
-export interface FailingStage {
-  /** Of the company token. */
-  headers: Record<string, string>
-  /** Of the firm token, for the same folder. */
-  firmHeaders: Record<string, string>
-  schemaId: string
-  /** The store of its services, for a test that writes to it. */
-  store: ObjectStore
-  // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
-  sql(text: string, values?: unknown[]): Promise<any[]>
-  /**
-   * Pretends that fifteen seconds have passed: exports of a process that has been silent since go to another
-   * one.
-   */
-  noticeSilence(exportIds: string[]): Promise<void>
-  /** Terminates the connections of exports, like a restart of the database. */
-  terminateConnections(): Promise<void>
-  /** Starts a service in this process, in half a second less than in one of its own. All share the stage's store. */
-  start(settings?: Record<string, string>): Promise<RunningService>
-  /** Starts a service in its own process, which the test may kill or freeze. */
-  startProcess(settings?: Record<string, string>): Promise<ServiceProcess>
-  /** Like `start`; its exports read only as far as its gate lets them. */
-  startGated(settings?: Record<string, string>): Promise<Gated<RunningService>>
-  /** Like `startProcess`; its exports read only as far as its gate lets them. */
-  startGatedProcess(settings?: Record<string, string>): Promise<Gated<ServiceProcess>>
-  /** Triggers an export, a new one each time, and waits until a service has claimed it. */
-  begin(service: RunningService): Promise<string>
-  /** Lets an export read until its status reports about this share of it as done. */
-  readUpTo(part: number, gate: Gate, service: RunningService, exportId: string): Promise<Progress>
-  progress(service: RunningService, exportId: string): Promise<Progress | undefined>
-  /** Waits for DONE, then checks the file against the status and the folder. */
-  expectRightFile(service: RunningService, exportId: string, seen?: Progress[]): Promise<JobAnswer>
-  /** Names of everything in the store, finished or not. */
-  stored(): Promise<string[]>
-  /** Runs retention as if all leftovers were old enough, and checks that only files of exports remain. */
-  sweepLater(): Promise<Swept>
-  close(): Promise<void>
-}
+export type FailingStage = Awaited<ReturnType<typeof setFailingStage>>
 
 /** A time at which all leftovers in a store are old enough. */
 const oneDayLater = () => new Date(Date.now() + 25 * 3_600_000)
@@ -121,7 +84,7 @@ const withoutPauses = `
   create trigger without_pause before insert on pgboss.job for each row when (new.state = 'retry')
     execute function public.without_pause()`
 
-export async function setFailingStage(options: StageOptions = {}): Promise<FailingStage> {
+export async function setFailingStage(options: StageOptions = {}) {
   const { movements = 15_000, isReal = false } = options
   const ledger = seededYear(movements)
   const { database, facts: folder } = options.database
@@ -141,7 +104,9 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
   // One connection, so that a test can hold a transaction open; a new one after a restart of the database.
   const owner = new pg.Pool({ connectionString: database.ownerUrl, max: 1, idleTimeoutMillis: 0 })
   owner.on('error', () => {})
-  const sql = async (text: string, values: unknown[] = []) => (await owner.query(text, values)).rows
+  // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
+  const sql = async (text: string, values: unknown[] = []): Promise<any[]> =>
+    (await owner.query(text, values)).rows
   const settingsWith = (settings: Record<string, string>) => ({
     DATABASE_URL: database.ownerUrl,
     DATA_DIR: dataDir,
@@ -149,6 +114,7 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
     ...settings,
   })
   const timing = isReal ? patient : quick
+  /** Starts a service in this process, in half a second less than in one of its own. All share the stage's store. */
   const start = async (settings: Record<string, string> = {}): Promise<RunningService> => {
     const config = readConfig({ ...serviceSettings, ...settingsWith(settings) })
     const { url, lines, stop } = await startTestService(database, config, {
@@ -159,6 +125,7 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
     services.push(service)
     return service
   }
+  /** Starts a service in its own process, which the test may kill or freeze. */
   const startProcess = async (settings: Record<string, string> = {}) => {
     const service = await startServiceProcess(settingsWith(settings), timing)
     ends.push(service.kill)
@@ -176,18 +143,26 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
   const progress = async (service: RunningService, exportId: string) =>
     (await request(statusUrl(service.url, exportId), headers)).body.progress as Progress | undefined
   return {
+    /** Of the company token. */
     headers,
+    /** Of the firm token, for the same folder. */
     firmHeaders: { ...firm, 'society-id': folder.folderId },
     schemaId: folder.schemaId,
+    /** The store of its services, for a test that writes to it. */
     store: files.store,
     sql,
-    noticeSilence: async (exportIds) => {
+    /**
+     * Pretends that fifteen seconds have passed: exports of a process that has been silent since go to another
+     * one.
+     */
+    noticeSilence: async (exportIds: string[]) => {
       await sql(
         `update pgboss.job set heartbeat_on = heartbeat_on - interval '1 minute'
          where state = 'active' and data ->> 'exportId' = any($1)`,
         [exportIds],
       )
     },
+    /** Terminates the connections of exports, like a restart of the database. */
     terminateConnections: async () => {
       await sql(
         `select pg_terminate_backend(pid) from pg_stat_activity
@@ -196,16 +171,26 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
     },
     start,
     startProcess,
-    startGated: (settings) => gated(start, settings),
-    startGatedProcess: (settings) => gated(startProcess, settings),
-    begin: async (service) => {
+    /** Like `start`; its exports read only as far as its gate lets them. */
+    startGated: (settings?: Record<string, string>): Promise<Gated<RunningService>> => gated(start, settings),
+    /** Like `startProcess`; its exports read only as far as its gate lets them. */
+    startGatedProcess: (settings?: Record<string, string>): Promise<Gated<ServiceProcess>> =>
+      gated(startProcess, settings),
+    /** Triggers an export, a new one each time, and waits until a service has claimed it. */
+    begin: async (service: RunningService): Promise<string> => {
       await sql('update grandlivre.exports set latest = false')
       const { status, body } = await triggerAmongMany(service.url, headers)
       expect(status).toBe(200)
       await until(() => services.some((one) => one.logged('export.started', body.id)))
       return body.id
     },
-    readUpTo: async (part, gate, service, exportId) => {
+    /** Lets an export read until its status reports about this share of it as done. */
+    readUpTo: async (
+      part: number,
+      gate: Gate,
+      service: RunningService,
+      exportId: string,
+    ): Promise<Progress> => {
       const renewedAt = async () =>
         (await sql('select renewed_at::text as at from grandlivre.exports where id = $1', [exportId]))[0].at
       const nextRenewal = async (): Promise<Progress> => {
@@ -239,7 +224,12 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
       }
     },
     progress,
-    expectRightFile: async (service, exportId, seen = []) => {
+    /** Waits for DONE, then checks the file against the status and the folder. */
+    expectRightFile: async (
+      service: RunningService,
+      exportId: string,
+      seen: Progress[] = [],
+    ): Promise<JobAnswer> => {
       const job = await ended(service.url, headers, exportId, (now) => seen.push(now))
       expect(job).toMatchObject({ status: 'DONE', rows: movements })
       const file = await downloadFile(job.url!)
@@ -251,8 +241,10 @@ export async function setFailingStage(options: StageOptions = {}): Promise<Faili
       expect(inFile.toSorted()).toEqual(inFolder.sort())
       return job
     },
+    /** Names of everything in the store, finished or not. */
     stored: files.stored,
-    sweepLater: async () => {
+    /** Runs retention as if all leftovers were old enough, and checks that only files of exports remain. */
+    sweepLater: async (): Promise<Swept> => {
       const service = createPool(database.serviceUrl, { max: 2, applicationName: 'test sweep' })
       const parts = { database: service, store: files.store, retentionDays: 7 }
       const swept = await sweepExports(parts, oneDayLater()).finally(() => service.end())

@@ -9,42 +9,13 @@ import type { NewEvent } from '../../../src/events/events.sql.ts'
 import { publish } from '../../../src/events/publish.ts'
 import { defaultTiming, type Timing } from '../../../src/timing.ts'
 import { createTenants, credentials, folders } from '../ledgers/tenants.ts'
-import { type Receiver, startReceiver } from '../receiver.ts'
+import { startReceiver } from '../receiver.ts'
 import { createTestDatabase } from '../servers/database.ts'
-import { type Answer, startTestService, type TestService } from '../service.ts'
+import { type Answer, startTestService } from '../service.ts'
 
-export interface ReceivingStage {
-  ownerUrl: string
-  receiver: Receiver
-  service: TestService
-  /** Of a company token of the first folder, and of another third party's. */
-  own: Record<string, string>
-  stranger: Record<string, string>
-  /** The secret of the third party. */
-  partnerSecret: string
-  /** Calls a route below `/api/v1/webhook`. */
-  call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>
-  /** Subscribes a path of the receiver to `document`. @throws {Error} with the answer, if it is not 201 */
-  subscribe(path: string): Promise<{ id: number; signingSecret: string }>
-  /** A token of the third party, as staff issue it. */
-  issue(
-    level: Level,
-    opened: Opened,
-    limits?: Pick<NewToken, 'groups' | 'expiresAt'>,
-  ): Promise<{ id: string; headers: Record<string, string> }>
-  /** As staff do. @param tokenId from `issue` */
-  revoke(tokenId: string): Promise<void>
-  publish(events: NewEvent[]): Promise<void>
-  asOwner<Result>(run: (client: pg.PoolClient) => Promise<Result>): Promise<Result>
-  // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
-  sql(text: string, values?: unknown[]): Promise<any[]>
-  close(): Promise<void>
-}
+export type ReceivingStage = Awaited<ReturnType<typeof setReceivingStage>>
 
-export async function setReceivingStage(
-  settings: Partial<Config> = {},
-  timing: Timing = defaultTiming,
-): Promise<ReceivingStage> {
+export async function setReceivingStage(settings: Partial<Config> = {}, timing: Timing = defaultTiming) {
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)
   const partnerSecret = await staff.thirdParty('ONE')
@@ -53,8 +24,9 @@ export async function setReceivingStage(
   const stranger = credentials(await staff.token('TWO', 'api', folders.first), strangersSecret)
   const receiver = await startReceiver(partnerSecret, strangersSecret)
   const service = await startTestService(database, { webhookAllowInsecure: true, ...settings }, { timing })
-  const owner: pg.Pool = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre test' })
-  const call: ReceivingStage['call'] = async (method, path, body, headers = own) => {
+  const owner = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre test' })
+  /** Calls a route below `/api/v1/webhook`. */
+  const call = async (method: string, path: string, body?: unknown, headers = own): Promise<Answer> => {
     const response = await fetch(`${service.url}/api/v1/webhook${path}`, {
       method,
       headers: { ...headers, 'Content-Type': 'application/json' },
@@ -67,26 +39,32 @@ export async function setReceivingStage(
     ownerUrl: database.ownerUrl,
     receiver,
     service,
+    /** Of a company token of the first folder, and of another third party's. */
     own,
     stranger,
+    /** The secret of the third party. */
     partnerSecret,
     call,
-    subscribe: async (path) => {
+    /** Subscribes a path of the receiver to `document`. @throws {Error} with the answer, if it is not 201 */
+    subscribe: async (path: string): Promise<{ id: number; signingSecret: string }> => {
       const answer = await call('POST', '', { postUrl: receiver.url + path, onEvents: ['document'] })
       if (answer.status !== 201) throw new Error(JSON.stringify(answer.body))
       return answer.body
     },
-    issue: async (level, opened, limits) => {
+    /** A token of the third party, as staff issue it. */
+    issue: async (level: Level, opened: Opened, limits?: Pick<NewToken, 'groups' | 'expiresAt'>) => {
       const scope = { ...opened, folderId: level === 'firm' ? null : opened.folderId }
       const issued = await inTransaction(owner, (client) =>
         issueToken(client, { thirdPartyCode: 'ONE', level, opened: scope, ...limits }),
       )
       return { id: issued!.id, headers: credentials(issued!.token, partnerSecret) }
     },
-    revoke: async (tokenId) => void (await inTransaction(owner, (client) => revokeToken(client, tokenId))),
-    publish: (events) => inTransaction(owner, (client) => publish(client, '100', events)),
-    asOwner: (run) => inTransaction(owner, run),
-    sql: async (text, values = []) => (await owner.query(text, values)).rows,
+    /** As staff do. @param tokenId from `issue` */
+    revoke: async (tokenId: string) =>
+      void (await inTransaction(owner, (client) => revokeToken(client, tokenId))),
+    publish: (events: NewEvent[]) => inTransaction(owner, (client) => publish(client, '100', events)),
+    asOwner: <Result>(run: (client: pg.PoolClient) => Promise<Result>) => inTransaction(owner, run),
+    sql: staff.sql,
     close: async () => {
       await service.stop()
       await receiver.close()

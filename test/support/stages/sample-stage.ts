@@ -2,32 +2,17 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import pg from 'pg'
 import { correctEntries, ensureDemoFolder } from '../../../packages/sample/src/demo-folder.ts'
 import type { Config } from '../../../src/config.ts'
 import type { Credentials } from '../../../src/http/reference/demo-credentials.ts'
-import { createTestDatabase } from '../servers/database.ts'
+import { credentials as signedBy } from '../ledgers/tenants.ts'
+import { ask, createTestDatabase } from '../servers/database.ts'
 import { startTestService } from '../service.ts'
 
-export interface SampleStage {
-  url: string
-  credentials: Credentials
-  /** Headers of its company token. */
-  company: Record<string, string>
-  /** The newest exercice. */
-  idExercice: string
-  /** Changes 100 validated entries of it, as a bookkeeper would. */
-  correctEntries(): Promise<number>
-  /** Runs statements as the owner of the database, in the schema of the service. */
-  change(sql: string): Promise<void>
-  close(): Promise<void>
-}
+export type SampleStage = Awaited<ReturnType<typeof setSampleStage>>
 
 /** Webhooks may go to this machine. */
-export async function setSampleStage(
-  movements: number,
-  settings: Partial<Config> = {},
-): Promise<SampleStage> {
+export async function setSampleStage(movements: number, settings: Partial<Config> = {}) {
   const database = await createTestDatabase()
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-sample-'))
   let folder: Omit<Credentials, 'baseUrl'> | undefined
@@ -46,17 +31,14 @@ export async function setSampleStage(
   return {
     url: service.url,
     credentials,
-    company: {
-      Authorization: `Bearer ${credentials.companyToken}`,
-      'X-Third-Party-Secret': credentials.thirdPartySecret,
-    },
+    /** Headers of its company token. */
+    company: signedBy(credentials.companyToken, credentials.thirdPartySecret),
+    /** The newest exercice. */
     idExercice,
+    /** Changes 100 validated entries of it, as a bookkeeper would. */
     correctEntries: () => correctEntries(database.ownerUrl, credentials.societyId, idExercice),
-    change: async (sql) => {
-      const client = new pg.Client(database.ownerUrl)
-      await client.connect()
-      await client.query(`set search_path = grandlivre; ${sql}`).finally(() => client.end())
-    },
+    /** Runs statements as the owner of the database. */
+    change: (statements: string) => ask(database.ownerUrl, statements),
     close: async () => {
       await service.stop()
       await rm(dataDir, { recursive: true, force: true })

@@ -6,32 +6,12 @@ import { createOwnerPool } from '../../../src/db/pool.ts'
 import { ended, type JobAnswer, trigger } from '../full-export.ts'
 import { lockWaits } from '../ledgers/lock-waits.ts'
 import { credentials, folders } from '../ledgers/tenants.ts'
-import { startTestService, type TestService } from '../service.ts'
+import { startTestService } from '../service.ts'
 import { type ExportStage, setExportStage } from './export-stage.ts'
 
-export interface TwoServices extends ExportStage {
-  /** The URL of the first service. */
-  url: string
-  second: TestService
-  /** The store of both services. */
-  store: { kind: 'filesystem'; folder: string }
-  /** Headers of the firm token, for a folder. */
-  asFirm(folderId: string): Record<string, string>
-  // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
-  sql(text: string, values?: unknown[]): Promise<any[]>
-  /** Lets an hour pass, so that the next trigger of the folder starts a new export. */
-  passAnHour(): Promise<unknown>
-  /** Paths of all files in the store, finished or not. */
-  storedKeys(): Promise<string[]>
-  /** Runs a new export to its end. */
-  exported(headers?: Record<string, string>, query?: Record<string, string>): Promise<JobAnswer>
-  /** Makes exports that start from now on wait for a lock on one of the collections, until it is released. */
-  holdExports(): Promise<{ waiting(): Promise<number>; release(): Promise<void> }>
-  /** Headers of a new third party for the folder of the other tenant. */
-  strangers(): Promise<Record<string, string>>
-}
+export type TwoServices = Awaited<ReturnType<typeof setTwoServices>>
 
-export async function setTwoServices(): Promise<TwoServices> {
+export async function setTwoServices() {
   const store = {
     kind: 'filesystem',
     folder: await mkdtemp(join(tmpdir(), 'grandlivre-two-services-')),
@@ -40,28 +20,35 @@ export async function setTwoServices(): Promise<TwoServices> {
   const stage = await setExportStage({ store, rateLimit })
   const second = await startTestService(stage.database, { store, rateLimit })
   const { url } = stage.service
-  const sql = async (text: string, values: unknown[] = []) =>
-    (await stage.staff.client.query(text, values)).rows
+  const { sql } = stage.staff
+  /** Lets an hour pass, so that the next trigger of the folder starts a new export. */
   const passAnHour = () =>
     sql(`update grandlivre.exports set created_at = created_at - interval '61 minutes' where latest`)
   return {
     ...stage,
+    /** The URL of the first service. */
     url,
     second,
+    /** The store of both services. */
     store,
-    asFirm: (folderId) => ({ ...stage.firm, 'society-id': folderId }),
+    /** Headers of the firm token, for a folder. */
+    asFirm: (folderId: string) => ({ ...stage.firm, 'society-id': folderId }),
     sql,
     passAnHour,
+    /** Paths of all files in the store, finished or not. */
     storedKeys: async () => {
       const names = await readdir(store.folder, { recursive: true, withFileTypes: true })
       return names.filter((name) => name.isFile()).map((name) => join(name.parentPath, name.name))
     },
-    exported: async (headers = stage.company, query = {}) => {
+    /** Runs a new export to its end. */
+    exported: async (headers = stage.company, query: Record<string, string> = {}): Promise<JobAnswer> => {
       await passAnHour()
       const { body } = await trigger(url, headers, query)
       return ended(url, headers, body.id)
     },
+    /** Makes exports that start from now on wait for a lock on one of the collections, until it is released. */
     holdExports: () => holdExports(stage),
+    /** Headers of a new third party for the folder of the other tenant. */
     strangers: () => strangers(stage),
     close: async () => {
       await second.stop()

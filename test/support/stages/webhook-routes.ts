@@ -1,46 +1,15 @@
 /** The routes of subscriptions on the test's service, and callers of every kind. */
-import { afterAll, afterEach, beforeAll } from 'vitest'
+import { afterEach } from 'vitest'
 import type { Config } from '../../../src/config.ts'
+import { forTests } from '../for-tests.ts'
 import { createTenants, credentials, folders, type Staff } from '../ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../servers/database.ts'
+import { createTestDatabase } from '../servers/database.ts'
 import { startNameServer } from '../servers/name-server.ts'
-import { type Answer, request, startTestService, type TestService } from '../service.ts'
+import { type Answer, request, startTestService } from '../service.ts'
 
 type Headers = Record<string, string>
 
-export interface WebhookRoutes {
-  database: TestDatabase
-  staff: Staff
-  service: TestService
-  /** Tokens of one third party: company tokens of two folders, firm tokens of three firms in two tenants. */
-  company: Headers
-  sibling: Headers
-  firm: Headers
-  otherFirm: Headers
-  otherTenant: Headers
-  /** Another third party's firm token of the same firm. */
-  stranger: Headers
-  thirdPartyId: number
-  /** @returns the URL of the routes, or of one below them */
-  webhook(rest?: string): string
-  /**
-   * @param body serialized as JSON, unless it is text already
-   * @param type content type, JSON by default
-   */
-  send(method: string, url: string, headers: Headers, body: unknown, type?: string): Promise<Answer>
-  post(headers: Headers, body: unknown, type?: string): Promise<Answer>
-  patch(headers: Headers, id: number, body: unknown, type?: string): Promise<Answer>
-  /**
-   * By default for the kind `document`, to `postUrl`.
-   * @returns its id
-   * @throws {Error} with the body, if the status is not 201
-   */
-  make(headers: Headers, fields?: object): Promise<number>
-  idsOf(path: string, headers: Headers): Promise<number[]>
-  // biome-ignore lint/suspicious/noExplicitAny: a row
-  inDatabase(id: number): Promise<any>
-  close(): Promise<void>
-}
+export type WebhookRoutes = Awaited<ReturnType<typeof startWebhookRoutes>>
 
 /** Public according to the name server of these tests; nothing is sent to it. */
 export const postUrl = 'https://hooks.test/ledger'
@@ -62,22 +31,18 @@ export const issuesOf = ({ body }: Answer) =>
  * @returns set before the first test
  */
 export function setWebhookRoutes(settings: Partial<Config> = {}): WebhookRoutes {
-  const routes: Partial<WebhookRoutes> = {}
-  beforeAll(async () => {
-    Object.assign(routes, await startWebhookRoutes(settings))
-  })
-  afterEach(() => routes.staff?.client.query('delete from grandlivre.subscriptions'))
-  afterAll(() => routes.close?.())
-  return routes as WebhookRoutes
+  const routes = forTests(() => startWebhookRoutes(settings))
+  afterEach(() => routes.staff.client.query('delete from subscriptions'))
+  return routes
 }
 
-async function startWebhookRoutes(settings: Partial<Config>): Promise<WebhookRoutes> {
+async function startWebhookRoutes(settings: Partial<Config>) {
   const dns = await startNameServer({ 'hooks.test': ['8.8.8.8'], 'inside.test': ['10.0.0.7'] })
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)
   const callers = await callersOf(staff)
   const service = await startTestService(database, settings)
-  const info = await request(`${service.url}/api/v1/key/info?mode=extended`, callers.firm)
+  /** @returns the URL of the routes, or of one below them */
   const webhook = (rest = '') => `${service.url}/api/v1/webhook${rest}`
   const post = (headers: Headers, body: unknown, type?: string) =>
     send('POST', webhook(), headers, body, type)
@@ -86,21 +51,25 @@ async function startWebhookRoutes(settings: Partial<Config>): Promise<WebhookRou
     staff,
     service,
     ...callers,
-    thirdPartyId: info.body.target.thirdPartyId,
+    thirdPartyId: Number(await staff.thirdPartyId('ONE')),
     webhook,
     send,
     post,
-    patch: (headers, id, body, type = 'application/json-patch+json') =>
+    patch: (headers: Headers, id: number, body: unknown, type = 'application/json-patch+json') =>
       send('PATCH', webhook(`/${id}`), headers, body, type),
-    make: async (headers, fields = {}) => {
+    /**
+     * By default for the kind `document`, to `postUrl`.
+     * @returns its id
+     * @throws {Error} with the body, if the status is not 201
+     */
+    make: async (headers: Headers, fields: object = {}): Promise<number> => {
       const { status, body } = await post(headers, { postUrl, onEvents: ['document'], ...fields })
       if (status !== 201) throw new Error(JSON.stringify(body))
       return body.id
     },
-    idsOf: async (path, headers) =>
+    idsOf: async (path: string, headers: Headers): Promise<number[]> =>
       (await request(webhook(path), headers)).body.map(({ id }: { id: number }) => id),
-    inDatabase: async (id) =>
-      (await staff.client.query('select * from grandlivre.subscriptions where id = $1', [id])).rows[0],
+    inDatabase: async (id: number) => (await staff.sql('select * from subscriptions where id = $1', [id]))[0],
     close: async () => {
       await service.stop()
       await staff.end()
@@ -115,16 +84,22 @@ async function callersOf(staff: Staff) {
   const issue = async (level: 'api' | 'firm', opened: Parameters<Staff['token']>[2]) =>
     credentials(await staff.token('ONE', level, opened), secret)
   const strangersSecret = await staff.thirdParty('TWO')
+  // Tokens of one third party: company tokens of two folders, firm tokens of three firms in two tenants.
   return {
     company: await issue('api', folders.first),
     sibling: await issue('api', folders.sameFirm),
     firm: await issue('firm', folders.first),
     otherFirm: await issue('firm', folders.otherFirm),
     otherTenant: await issue('firm', folders.otherTenant),
+    /** Another third party's firm token of the same firm. */
     stranger: credentials(await staff.token('TWO', 'firm', folders.first), strangersSecret),
   }
 }
 
+/**
+ * @param body serialized as JSON, unless it is text already
+ * @param type content type, JSON by default
+ */
 async function send(
   method: string,
   url: string,

@@ -1,5 +1,4 @@
 /** Subscriptions, events and dispatchers on a database of the test. */
-import pg from 'pg'
 import type { TestContext } from 'vitest'
 import { limits } from '../../../src/config.ts'
 import { createPool, whileDelivering } from '../../../src/db/pool.ts'
@@ -18,8 +17,8 @@ import {
   type Subscription,
 } from '../../../src/webhooks/subscriptions.sql.ts'
 import { guardedAgent, type TargetRules } from '../../../src/webhooks/target.ts'
-import { createTenants, type Staff } from '../ledgers/tenants.ts'
-import { type Received, type Receiver, startReceiver } from '../receiver.ts'
+import { createTenants } from '../ledgers/tenants.ts'
+import { type Received, startReceiver } from '../receiver.ts'
 import { createTestDatabase } from '../servers/database.ts'
 import { startProxy } from '../servers/proxy.ts'
 import { testMasterKey } from '../service.ts'
@@ -49,50 +48,25 @@ interface Clock {
   random: () => number
 }
 
-export interface WebhookStage {
-  ownerUrl: string
-  serviceUrl: string
-  staff: Staff
-  /** The third party ONE, which owns these subscriptions. */
-  thirdPartyId: string
-  receiver: Receiver
-  /**
-   * By default: owned by ONE, in tenant 100, created by staff, for the kind `document`, to the receiver.
-   * @returns its id
-   */
-  subscribe(path: string, changed?: Partial<Subscription>): Promise<string>
-  /** Like `subscribe`, for another third party. */
-  subscribeOther(path: string): Promise<string>
-  /** As a PATCH or staff would. */
-  enable(subscriptionId: string): Promise<void>
-  replayFailed(subscriptionId: string): Promise<void>
-  /** What a search of the dispatcher finds, and how many rows of events it reads for that. */
-  rowsReadBySearch(): Promise<{ found: number; rows: number }>
-  /** Between the dispatchers and their database. */
-  proxy: Awaited<ReturnType<typeof startProxy>>
-  /** Publishes in one transaction, in this order. */
-  publish(events: NewEvent[], schemaId?: string): Promise<void>
-  // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
-  sql(text: string, values?: unknown[]): Promise<any[]>
-  dispatch(options?: DispatchOptions): RunningDispatcher
-  close(): Promise<void>
-}
+export type WebhookStage = Awaited<ReturnType<typeof setWebhookStage>>
 
-export async function setWebhookStage(): Promise<WebhookStage> {
+export async function setWebhookStage() {
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)
   const secret = await staff.thirdParty('ONE')
   const otherSecret = await staff.thirdParty('TWO')
   const receiver = await startReceiver(secret, otherSecret)
-  const owner = new pg.Client({ connectionString: database.ownerUrl, options: '-c search_path=grandlivre' })
-  owner.on('error', () => {})
-  await owner.connect()
+  const { client: owner, sql } = staff
+  /** Between the dispatchers and their database. */
   const proxy = await startProxy(database.serviceUrl)
   const running: RunningDispatcher[] = []
-  const sql = async (text: string, values: unknown[] = []) => (await owner.query(text, values)).rows
-  const [{ id: thirdPartyId }, other] = (await sql('select id from third_parties order by code')) as {
-    id: string
-  }[] as [{ id: string }, { id: string }]
+  /** The third party ONE, which owns these subscriptions. */
+  const thirdPartyId = await staff.thirdPartyId('ONE')
+  const otherId = await staff.thirdPartyId('TWO')
+  /**
+   * By default: owned by ONE, in tenant 100, created by staff, for the kind `document`, to the receiver.
+   * @returns its id
+   */
   const subscribe = async (path: string, changed: Partial<Subscription> = {}) => {
     const fields = {
       schemaId: '100',
@@ -111,15 +85,18 @@ export async function setWebhookStage(): Promise<WebhookStage> {
     receiver,
     sql,
     subscribe,
-    subscribeOther: (path) => subscribe(path, { thirdPartyId: other.id }),
-    enable: async (id) => {
+    /** Like `subscribe`, for another third party. */
+    subscribeOther: (path: string) => subscribe(path, { thirdPartyId: otherId }),
+    /** As a PATCH or staff would. */
+    enable: async (id: string) => {
       if (!(await enableSubscription(owner, id))) throw new Error(`subscription ${id} is already enabled`)
     },
-    replayFailed: async (id) => {
+    replayFailed: async (id: string) => {
       await owner.query('begin')
       await replayFailedDeliveries(owner, id, Date.now())
       await owner.query('commit')
     },
+    /** What a search of the dispatcher finds, and how many rows of events it reads for that. */
     rowsReadBySearch: async () => {
       const pool = createPool(database.serviceUrl, { max: 1, applicationName: 'grandlivre test' })
       try {
@@ -142,12 +119,13 @@ export async function setWebhookStage(): Promise<WebhookStage> {
       }
     },
     proxy,
-    publish: async (events, schemaId = '100') => {
+    /** Publishes in one transaction, in this order. */
+    publish: async (events: NewEvent[], schemaId = '100') => {
       await owner.query('begin')
       await publish(owner, schemaId, events)
       await owner.query('commit')
     },
-    dispatch: (options = {}) => {
+    dispatch: (options: DispatchOptions = {}) => {
       const dispatcher = startDispatcher(proxy.url, options)
       running.push(dispatcher)
       return dispatcher
@@ -156,7 +134,6 @@ export async function setWebhookStage(): Promise<WebhookStage> {
       await Promise.all(running.map((dispatcher) => dispatcher.close()))
       await proxy.cut()
       await receiver.close()
-      await owner.end()
       await staff.end()
       await database.drop()
     },

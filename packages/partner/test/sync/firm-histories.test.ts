@@ -49,8 +49,7 @@ beforeAll(async () => {
   const secret = await staff.thirdParty('ONE')
   for (const firmId of firms)
     accesses.push(credentials(await staff.token('ONE', 'firm', { schemaId, firmId, folderId: null }), secret))
-  const { rows } = await staff.client.query(`select id from grandlivre.third_parties where code = 'ONE'`)
-  thirdPartyId = rows[0].id
+  thirdPartyId = await staff.thirdPartyId('ONE')
   for (let number = 0; number < 2 * foldersEach; number += 1) await addFolder(firms[number % 2]!)
   service = await startTestService(database, {
     rateLimit: { requests: 1_000_000, windowMs: 10_000, concurrent: 200 },

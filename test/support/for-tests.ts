@@ -1,0 +1,52 @@
+/** What the tests of a file, or of a `describe`, share, and what each of them has for itself. */
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
+
+const endings = ['close', 'drop', 'stop', 'end'] as const
+
+/** Closed by the first of `endings` that it has. */
+type Closable = {
+  [ending in (typeof endings)[number]]: Record<ending, () => unknown>
+}[(typeof endings)[number]]
+
+/**
+ * Opens something before the first test, after everything that is opened above, and closes it after the last test, before
+ * everything that is opened above.
+ * @returns stands for what `open` gives, from the first test on
+ */
+export function forTests<Opened extends Closable>(open: () => Promise<Opened> | Opened): Opened {
+  return openedBy(open, beforeAll, afterAll)
+}
+
+/** Like `forTests`, for each test anew. */
+export function forEachTest<Opened extends Closable>(open: () => Promise<Opened> | Opened): Opened {
+  return openedBy(open, beforeEach, afterEach)
+}
+
+function openedBy<Opened extends Closable>(
+  open: () => Promise<Opened> | Opened,
+  before: typeof beforeAll | typeof beforeEach,
+  after: typeof afterAll | typeof afterEach,
+): Opened {
+  let opened: Opened | undefined
+  before(async () => {
+    opened = await open()
+  })
+  after(async () => {
+    // Undefined if it did not open.
+    const ending = endings.find((name) => opened && name in opened)
+    if (ending) await (opened as Record<typeof ending, () => unknown>)[ending]()
+    opened = undefined
+  })
+  return new Proxy({} as Opened, {
+    get: (_, name) => {
+      const value = Reflect.get(opened!, name)
+      return typeof value === 'function' ? value.bind(opened) : value
+    },
+    ownKeys: () => Reflect.ownKeys(opened!),
+    getOwnPropertyDescriptor: (_, name) => ({
+      value: Reflect.get(opened!, name),
+      enumerable: true,
+      configurable: true,
+    }),
+  })
+}
