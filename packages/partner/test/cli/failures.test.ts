@@ -1,49 +1,27 @@
-/** Each exit code, and what `--json` prints of a failure: one object as the last line of standard error. */
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+/** Each exit code, and what a failure prints: as prose, and with `--json` as one object, the last line of standard error. */
+import { chmodSync, existsSync, writeFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { credentials, folders } from '../../../../test/support/ledgers/tenants.ts'
-import { type ExportStage, setExportStage } from '../../../../test/support/stages/export-stage.ts'
 import { exitCodes } from '../../src/cli/exit-codes.ts'
 import { openCopy } from '../../src/sync/sync.ts'
 import { accessOf, grandlivre } from '../support/cli/command-line.ts'
-import { type Fault, type FaultyProxy, startFaultyProxy } from '../support/client/faulty-proxy.ts'
+import { proxiedStage } from '../support/cli/proxied-stage.ts'
+import type { Fault } from '../support/client/faulty-proxy.ts'
 
 type Environment = Record<string, string>
 
-/** Home, and place of files. */
-const folder = mkdtempSync(join(tmpdir(), 'grandlivre-failures-'))
-const at = (name: string) => join(folder, name)
-let stage: ExportStage
-let proxy: FaultyProxy
-const env: Record<'company' | 'firm' | 'exportsOnly' | 'none', Environment> = {
-  company: {},
-  firm: {},
-  exportsOnly: {},
-  none: {},
-}
+const its = proxiedStage()
+const { at } = its
+/** Of a token for exports alone. */
+let exportsOnly: Environment
 beforeAll(async () => {
-  stage = await setExportStage()
-  proxy = await startFaultyProxy(stage.service.url)
-  const { staff } = stage
+  const { staff, company } = its.stage
   const limited = await staff.token('PARTNER', 'api', folders.first, { groups: ['exports'] })
-  const secret = stage.company['X-Third-Party-Secret']!
-  env.none = { HOME: folder, XDG_CONFIG_HOME: folder, XDG_STATE_HOME: folder }
-  env.company = { ...env.none, ...accessOf(proxy.url, stage.company) }
-  env.firm = { ...env.none, ...accessOf(proxy.url, stage.firm) }
-  env.exportsOnly = { ...env.none, ...accessOf(proxy.url, credentials(limited, secret)) }
+  const secret = company['X-Third-Party-Secret']!
+  exportsOnly = { ...its.none, ...accessOf(its.proxy.url, credentials(limited, secret)) }
   writeFileSync(at('there.ndjson'), '')
-  expect((await grandlivre(env.firm, ['sync', '--to', at('copy.sqlite')])).code).toBe(0)
-})
-afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true })
-  await proxy?.close()
-  await stage?.close()
-})
-beforeEach(() => {
-  proxy.fault = () => undefined
+  expect((await grandlivre(its.firm, ['sync', '--to', at('copy.sqlite')])).code).toBe(0)
 })
 
 const pull = (...more: string[]) => ['pull', '--out', at('new.ndjson'), ...more]
@@ -70,65 +48,106 @@ interface Failing {
   fault?: Fault
   /** Whether the request id of the service is known. */
   isAnswered?: true
+  /** What the message says, with what to do in the lines below. */
+  says?: RegExp
 }
 
 const { failed, usage, refused, unreachable, expired, local } = exitCodes
+const wrong = (words: string[], says = /\w/): Failing => ({ exit: usage, code: 'USAGE', words, says })
 const cases: Record<string, Failing> = {
-  'no such command': { exit: usage, code: 'USAGE', words: ['frobnicate'] },
-  'a misspelt option': { exit: usage, code: 'USAGE', words: pull('--exercise', '11') },
-  'a missing option': { exit: usage, code: 'USAGE', words: ['pull', '--exercice', '11'] },
-  'no selection': { exit: usage, code: 'USAGE', words: pull() },
-  'half a period': { exit: usage, code: 'USAGE', words: pull('--from', '2025-01-01') },
-  'a format without --all': {
-    exit: usage,
-    code: 'USAGE',
-    words: pull('--exercice', '11', '--format', 'csv'),
-  },
-  'a value that is none': { exit: usage, code: 'USAGE', words: pull('--exercice', '11', '--lettering', 'x') },
-  'a password in an address': { exit: usage, code: 'USAGE', words: ['sync', '--to', 'postgres://a:b@h/c'] },
-  'a profile that is none': { exit: usage, code: 'USAGE', words: ['folders', '--profile', 'a b'] },
-  'a receiver elsewhere': { exit: usage, code: 'USAGE', words: ['listen', 'http://192.0.2.1/'] },
-  'no answer to login': { exit: usage, code: 'USAGE', words: ['login', '--url', 'https://x'] },
-  'several folders': { exit: usage, code: 'USAGE', words: pull('--exercice', '11'), from: () => env.firm },
+  'no such command': wrong(['frobnicate']),
+  'a misspelt option': wrong(
+    pull('--exercise', '11'),
+    /^There is no option --exercise; is --exercice meant\?\ngrandlivre help pull shows/,
+  ),
+  'a missing option': wrong(['pull', '--exercice', '11']),
+  'no selection': wrong(
+    pull(),
+    /^Name what to pull: --exercice <id or year>, or --from and --to, or --all\n/,
+  ),
+  'half a period': wrong(pull('--from', '2025-01-01')),
+  'a format without --all': wrong(
+    pull('--exercice', '11', '--format', 'csv'),
+    /^--format is of a full export: add --all\n/,
+  ),
+  'a value that is none': wrong(
+    pull('--exercice', '11', '--lettering', 'x'),
+    /^--lettering takes none, partial, complete, not "x"\n/,
+  ),
+  '--all without a format': wrong(pull('--all'), /^--all needs --format: json, tra, fec, csv, parquet\n/),
+  'a FEC of no exercice': wrong(
+    pull('--all', '--format', 'fec'),
+    /^A FEC is of one exercice: add --exercice <id or year>\n/,
+  ),
+  'movements of a full export': wrong(
+    pull('--all', '--format', 'csv', '--draft'),
+    /^--draft selects movements, and --all pulls a full export\n/,
+  ),
+  'an encoding that is none': wrong(
+    pull('--exercice', '11', '--wire', 'br'),
+    /^--wire takes identity, gzip, zstd, not "br"\n/,
+  ),
+  // The command line would show it to other users.
+  'a token in an option': wrong(['login', '--token', 'glv_x'], /^There is no option --token/),
+  'a secret in an option': wrong(['login', '--secret', 'glv_x'], /^There is no option --secret/),
+  'a password in an address': wrong(['sync', '--to', 'postgres://a:b@h/c']),
+  'a profile that is none': wrong(['folders', '--profile', 'a b']),
+  'a receiver elsewhere': wrong(['listen', 'http://192.0.2.1/']),
+  'no answer to login': wrong(['login', '--url', 'https://x']),
+  'several folders': { ...wrong(pull('--exercice', '11')), from: () => its.firm },
   'an address that is none': {
     ...{ exit: usage, code: 'INVALID-OPTION', words: ['folders'] },
-    from: () => ({ ...env.company, GRANDLIVRE_URL: 'ftp://x' }),
+    from: () => ({ ...its.company, GRANDLIVRE_URL: 'ftp://x' }),
   },
   'a wrong token': {
     ...{ exit: refused, code: 'ERR-API-TOKEN-NOT-FOUND', words: ['folders'], isAnswered: true },
-    from: () => ({ ...env.company, GRANDLIVRE_TOKEN: 'glv_api_wrong' }),
+    from: () => ({ ...its.company, GRANDLIVRE_TOKEN: 'glv_api_wrong' }),
+    says: /^The access token .*\nCheck that token and secret belong together\./,
   },
   'a wrong secret': {
     ...{ exit: refused, code: 'ERR-INVALID-SECRET', words: ['folders'], isAnswered: true },
-    from: () => ({ ...env.company, GRANDLIVRE_SECRET: 'wrong' }),
+    from: () => ({ ...its.company, GRANDLIVRE_SECRET: 'wrong' }),
   },
   'a group that the token lacks': {
     ...{ exit: refused, code: 'ERR-FORBIDDEN-ROUTE', words: ['folders'], isAnswered: true },
-    from: () => env.exportsOnly,
+    from: () => exportsOnly,
   },
   'a folder of another firm': {
-    ...{ exit: refused, code: 'ERR-FOLDER-NOT-FOUND', isAnswered: true, from: () => env.firm },
+    ...{ exit: refused, code: 'ERR-FOLDER-NOT-FOUND', isAnswered: true, from: () => its.firm },
     words: pull('--exercice', '11', '--society', '121'),
   },
   'no such exercice': { exit: refused, code: 'REFUSED', words: pull('--exercice', '1990') },
   'too long a period': {
     ...{ exit: refused, code: 'ERR-VALIDATION', isAnswered: true },
     words: pull('--from', '2025-01-01', '--to', '2026-06-30'),
+    says: /^--to: must be less than 12 months after --from\nCorrect --to\.$/,
+  },
+  'a source and days that are none': {
+    ...{ exit: refused, code: 'ERR-VALIDATION', isAnswered: true },
+    words: pull('--from', '2025-13-01', '--to', 'x', '--source', '?'),
+    says: /--source: .*\nCorrect --from and --to and --source\.$/,
+  },
+  'days that are none, on standard output': {
+    ...{ exit: refused, code: 'ERR-VALIDATION', isAnswered: true },
+    words: ['pull', '--from', '2025-13-01', '--to', 'x', '--out', '-'],
+    says: /--from: .*--to: /,
   },
   'no such subscription': {
     ...{ exit: refused, code: 'ERR-WEBHOOK-NOT-FOUND', words: ['webhook', 'doctor', '9'], isAnswered: true },
   },
   'nothing that listens': {
     ...{ exit: unreachable, code: 'CONNECTION-FAILED', words: ['folders'] },
-    from: () => ({ ...env.company, GRANDLIVRE_URL: 'http://127.0.0.1:1' }),
+    from: () => ({ ...its.company, GRANDLIVRE_URL: 'http://127.0.0.1:1' }),
+    says: /ECONNREFUSED 127.0.0.1:1\nCheck the address.*\nAddress: http:\/\/127.0.0.1:1, from the environment$/,
   },
   'no TLS at the port': {
     ...{ exit: unreachable, code: 'CONNECTION-FAILED', words: ['folders'] },
-    from: () => ({ ...env.company, GRANDLIVRE_URL: proxy.url.replace('http:', 'https:') }),
+    from: () => ({ ...its.company, GRANDLIVRE_URL: its.proxy.url.replace('http:', 'https:') }),
   },
   'another site': {
     ...{ exit: unreachable, code: 'UNEXPECTED-ANSWER', words: ['folders'] },
     fault: { kind: 'answer', status: 404, body: '<h1>Not here</h1>' },
+    says: /status 404 and no error code\n.*\nAddress: http:.*, from the environment$/,
   },
   'a redirect': {
     ...{ exit: unreachable, code: 'UNEXPECTED-ANSWER', words: ['folders'] },
@@ -151,17 +170,28 @@ const cases: Record<string, Failing> = {
     fault: answer(500, 'ERR-INTERNAL'),
   },
   'an export that failed': { exit: failed, code: 'EXPORT-FAILED', words: pullAll, fault: failedExport },
-  'no access': { exit: local, code: 'LOCAL', words: ['folders'], from: () => env.none },
+  'no access': {
+    exit: local,
+    code: 'LOCAL',
+    words: ['folders'],
+    from: () => its.none,
+    says: /^There is no access to a ledger yet\nRun grandlivre login, or set GRANDLIVRE_URL, GRANDLIVRE_TOKEN and GRANDLIVRE_SECRET\.$/,
+  },
   'half an access': {
     ...{ exit: local, code: 'LOCAL', words: ['folders'] },
-    from: () => ({ ...env.none, GRANDLIVRE_URL: proxy.url }),
+    from: () => ({ ...its.none, GRANDLIVRE_URL: its.proxy.url }),
   },
   'no such profile': { exit: local, code: 'LOCAL', words: ['profiles', 'remove', 'x'] },
   'a file that is there': {
     ...{ exit: local, code: 'LOCAL', words: ['pull', '--exercice', '11', '--out', at('there.ndjson')] },
   },
+  'a folder in place of a file': {
+    ...{ exit: local, code: 'LOCAL', words: ['pull', '--exercice', '11', '--out', its.folder] },
+    says: /^(.*) is a folder\nName a file in it: --out \1\/2025.ndjson$/,
+  },
   'no folder for a file': {
     ...{ exit: local, code: 'LOCAL', words: ['pull', '--exercice', '11', '--out', at('none/new.ndjson')] },
+    says: /^There is no folder (.*)\nRun mkdir -p '\1' first\.$/,
   },
   'credentials that are none': {
     ...{ exit: local, code: 'LOCAL', words: ['login', '--from', at('there.ndjson')] },
@@ -170,7 +200,7 @@ const cases: Record<string, Failing> = {
   'a database that does not answer': {
     ...{ exit: unreachable, code: 'COPY-REFUSED', words: ['sync', '--to', 'postgres://127.0.0.1:1/books'] },
   },
-  'an option before the command': { exit: usage, code: 'USAGE', words: ['--quiet', 'folders'] },
+  'an option before the command': wrong(['--quiet', 'folders']),
   'no copy': { exit: local, code: 'COPY-REFUSED', words: ['verify', '--to', at('none.sqlite')] },
 }
 
@@ -180,27 +210,30 @@ async function failing(words: string[], from: Environment, signal?: AbortSignal)
   const lines = error.trimEnd().split('\n')
   expect(lines.filter((line) => line.startsWith('{'))).toEqual([lines.at(-1)])
   for (const line of out.split('\n')) if (line !== '') JSON.parse(line)
-  const told = JSON.parse(lines.at(-1)!)
-  expect(Object.keys(told).toSorted()).toEqual(['code', 'message', 'remedy', 'requestId'])
-  expect(told.message).toMatch(/\w/)
-  return { exit: code, ...told }
+  const object = JSON.parse(lines.at(-1)!)
+  expect(Object.keys(object).toSorted()).toEqual(['code', 'message', 'remedy', 'requestId'])
+  expect(object.message).toMatch(/\w/)
+  return { exit: code, ...object }
 }
 
 const seen = new Set<number>()
 
 describe('--json and the exit code of', () => {
   test.each(Object.keys(cases))('%s', async (name) => {
-    const { exit, code, words, from, fault, isAnswered } = cases[name]!
-    if (fault) proxy.fault = (path) => (words === pullAll && !path.includes('/mad/all') ? undefined : fault)
-    const told = await failing(words, from?.() ?? env.company)
-    expect(told).toMatchObject({ exit, code, requestId: isAnswered ? expect.any(String) : null })
-    seen.add(told.exit)
+    const { exit, code, words, from, fault, isAnswered, says = /\w/ } = cases[name]!
+    if (fault)
+      its.proxy.fault = (path) => (words === pullAll && !path.includes('/mad/all') ? undefined : fault)
+    const object = await failing(words, from?.() ?? its.company)
+    expect(object).toMatchObject({ exit, code, requestId: isAnswered ? expect.any(String) : null })
+    expect(`${object.message}\n${object.remedy}`).toMatch(says)
+    expect(existsSync(at('new.ndjson'))).toBe(false)
+    seen.add(object.exit)
   })
 
   test('a login file that others can read', async () => {
     const home = { HOME: at('home'), XDG_CONFIG_HOME: at('home') }
-    const input = `${env.company['GRANDLIVRE_TOKEN']}\n${env.company['GRANDLIVRE_SECRET']}\n`
-    expect((await grandlivre(home, ['login', '--url', proxy.url], { input })).code).toBe(0)
+    const input = `${its.company['GRANDLIVRE_TOKEN']}\n${its.company['GRANDLIVRE_SECRET']}\n`
+    expect((await grandlivre(home, ['login', '--url', its.proxy.url], { input })).code).toBe(0)
     const file = at('home/grandlivre/access.json')
     chmodSync(file, 0o644)
     expect(await failing(['folders'], home)).toMatchObject({
@@ -213,20 +246,20 @@ describe('--json and the exit code of', () => {
     const to = at('copy.sqlite')
     const held = await openCopy(to)
     await held.lock([folders.first.firmId])
-    const locked = await failing(['sync', '--to', to], env.firm)
+    const locked = await failing(['sync', '--to', to], its.firm)
     expect(locked).toMatchObject({ exit: local, code: 'COPY-LOCKED' })
     await held.close()
     const database = new DatabaseSync(to)
     database.exec(`update journals set journal_name = 'Other' where society_id = 111`)
     database.close()
-    const differing = await failing(['verify', '--to', to], env.firm)
+    const differing = await failing(['verify', '--to', to], its.firm)
     expect(differing).toMatchObject({
       exit: exitCodes.differs,
       code: 'DIFFERS',
       remedy: 'They are equal now.',
     })
-    const done = await grandlivre(env.firm, ['verify', '--to', to])
-    const stopped = await failing(['folders'], env.company, AbortSignal.abort(new Error('Ctrl-C')))
+    const done = await grandlivre(its.firm, ['verify', '--to', to])
+    const stopped = await failing(['folders'], its.company, AbortSignal.abort(new Error('Ctrl-C')))
     expect(stopped).toMatchObject({ exit: exitCodes.interrupted, code: 'INTERRUPTED' })
     for (const code of [locked.exit, differing.exit, done.code, stopped.exit]) seen.add(code)
   })
@@ -239,10 +272,10 @@ describe('--json and the exit code of', () => {
 
 test('--quiet leaves the error alone, and without --json it is prose', async () => {
   const words = ['pull', '--exercice', '11', '--out', at('new.ndjson'), '--force']
-  const loud = await grandlivre(env.company, words)
+  const loud = await grandlivre(its.company, words)
   expect(loud).toMatchObject({ code: 0, error: expect.stringContaining('Exercice 11,') })
-  expect(await grandlivre(env.company, [...words, '--quiet'])).toMatchObject({ code: 0, error: '' })
-  proxy.fault = (path) => (path.includes('/mad/movements?') ? answer(500, 'ERR-INTERNAL') : undefined)
-  const { error } = await grandlivre(env.company, [...words, '--quiet'])
+  expect(await grandlivre(its.company, [...words, '--quiet'])).toMatchObject({ code: 0, error: '' })
+  its.proxy.fault = (path) => (path.includes('/mad/movements?') ? answer(500, 'ERR-INTERNAL') : undefined)
+  const { error } = await grandlivre(its.company, [...words, '--quiet'])
   expect(error).toMatch(/^As a test says \(ERR-INTERNAL\)\nSend `details.requestId` .*\nRequest id: r-1\n$/)
 })

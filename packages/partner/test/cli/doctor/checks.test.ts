@@ -1,41 +1,25 @@
 /** `grandlivre doctor`: what it finds in order, and each fault with its exit code. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { credentials, folders } from '../../../../../test/support/ledgers/tenants.ts'
 import { selfSigned } from '../../../../../test/support/ops/certificate.ts'
-import { type ExportStage, setExportStage } from '../../../../../test/support/stages/export-stage.ts'
 import { openCopy } from '../../../src/sync/sync.ts'
 import { accessOf, grandlivre, startGrandlivre } from '../../support/cli/command-line.ts'
-import { type FaultyProxy, startFaultyProxy } from '../../support/client/faulty-proxy.ts'
+import { proxiedStage } from '../../support/cli/proxied-stage.ts'
 
 const isOpensslThere = spawnSync('openssl', ['version']).status === 0
 if (!isOpensslThere) console.warn('No test of doctor over TLS: openssl is not there')
 
-const folder = mkdtempSync(join(tmpdir(), 'grandlivre-doctor-'))
-const to = join(folder, 'copy.sqlite')
-let stage: ExportStage
-let proxy: FaultyProxy
-let firm: Record<string, string>
+const its = proxiedStage()
+const { folder, at } = its
+const to = at('copy.sqlite')
 beforeAll(async () => {
-  stage = await setExportStage()
-  proxy = await startFaultyProxy(stage.service.url)
-  firm = { HOME: folder, XDG_CONFIG_HOME: folder, ...accessOf(proxy.url, stage.firm) }
-  expect((await grandlivre(firm, ['sync', '--to', to])).code).toBe(0)
-})
-afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true })
-  await proxy?.close()
-  await stage?.close()
-})
-beforeEach(() => {
-  proxy.fault = () => undefined
+  expect((await grandlivre(its.firm, ['sync', '--to', to])).code).toBe(0)
 })
 
 /** @returns the exit code, and the faults with their messages */
@@ -51,12 +35,12 @@ async function examine(env: Record<string, string>, ...more: string[]) {
 }
 
 test('all is in order: access, service, token, folder, rate, clock, disk and copy', async () => {
-  const { code, found, faults } = await examine(firm, '--to', to)
+  const { code, found, faults } = await examine(its.firm, '--to', to)
   expect([code, faults]).toEqual([0, {}])
   expect(found).toEqual({
     package: expect.stringMatching(/^grandlivre \d+\.\d+\.\d+, Node \d+/),
     access: 'from environment',
-    service: `${proxy.url} answers, without TLS`,
+    service: `${its.proxy.url} answers, without TLS`,
     token: 'of a firm, id 110; movements, exports, webhooks, resources, employees; without end',
     folder: 'all 2 of the firm; grandlivre folders lists them',
     rate: expect.stringMatching(/^100000 requests a window, \d+ left until 20/),
@@ -68,8 +52,14 @@ test('all is in order: access, service, token, folder, rate, clock, disk and cop
 
 test('a token with groups and an end shows both', async () => {
   const expiresAt = new Date('2031-03-01T00:00:00Z')
-  const token = await stage.staff.token('PARTNER', 'api', folders.first, { groups: ['exports'], expiresAt })
-  const access = accessOf(stage.service.url, credentials(token, stage.company['X-Third-Party-Secret']!))
+  const token = await its.stage.staff.token('PARTNER', 'api', folders.first, {
+    groups: ['exports'],
+    expiresAt,
+  })
+  const access = accessOf(
+    its.stage.service.url,
+    credentials(token, its.stage.company['X-Third-Party-Secret']!),
+  )
   const { code, found } = await examine({ HOME: folder, ...access })
   expect([code, found['token']]).toEqual([
     0,
@@ -83,15 +73,15 @@ test('no access is a fault of this machine, and the rest is not checked but the 
 })
 
 test('an address that does not answer, one without TLS, and a refused token', async () => {
-  const away = await examine({ ...firm, GRANDLIVRE_URL: 'http://127.0.0.1:1' })
+  const away = await examine({ ...its.firm, GRANDLIVRE_URL: 'http://127.0.0.1:1' })
   expect([away.code, away.faults]).toEqual([5, { service: expect.stringContaining('ECONNREFUSED') }])
-  const plain = await grandlivre({ ...firm, GRANDLIVRE_URL: proxy.url.replace('http:', 'https:') }, [
+  const plain = await grandlivre({ ...its.firm, GRANDLIVRE_URL: its.proxy.url.replace('http:', 'https:') }, [
     'doctor',
   ])
   expect(plain.code).toBe(5)
   expect(plain.out).toMatch(/^FAULT {2}service: GET .*\n +Check the address, its port and its certificate\./m)
-  const refused = await examine({ ...firm, GRANDLIVRE_TOKEN: 'glv_firm_wrong' })
-  const shown = await grandlivre({ ...firm, GRANDLIVRE_TOKEN: 'glv_firm_wrong' }, ['doctor'])
+  const refused = await examine({ ...its.firm, GRANDLIVRE_TOKEN: 'glv_firm_wrong' })
+  const shown = await grandlivre({ ...its.firm, GRANDLIVRE_TOKEN: 'glv_firm_wrong' }, ['doctor'])
   expect(shown.out).toMatch(/^FAULT {2}token: .*\n +Check .*\n +Request id: \S+\n/m)
   expect(refused).toMatchObject({ code: 4, found: { service: expect.stringContaining(' answers') } })
   expect(Object.keys(refused.faults)).toEqual(['token'])
@@ -101,17 +91,17 @@ test('an address that does not answer, one without TLS, and a refused token', as
 async function throughTls(until: Date, work: (url: string, certificate: string) => Promise<void>) {
   const { key, cert } = await selfSigned(until)
   const server = createServer({ key, cert }, (near, answer) => {
-    const far = request(stage.service.url + near.url, { headers: near.headers }, (response) => {
+    const far = request(its.stage.service.url + near.url, { headers: near.headers }, (response) => {
       answer.writeHead(response.statusCode ?? 502, response.headers)
       response.pipe(answer)
     })
     near.pipe(far)
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
-  writeFileSync(join(folder, 'certificate.pem'), cert)
+  writeFileSync(at('certificate.pem'), cert)
   try {
     const { port } = server.address() as AddressInfo
-    await work(`https://localhost:${port}`, join(folder, 'certificate.pem'))
+    await work(`https://localhost:${port}`, at('certificate.pem'))
   } finally {
     server.closeAllConnections()
     server.close()
@@ -123,7 +113,7 @@ test.skipIf(!isOpensslThere)(
   async () => {
     const day = 86_400_000
     await throughTls(new Date(Date.now() + 30 * day), async (url, certificate) => {
-      const env = { ...firm, GRANDLIVRE_URL: url }
+      const env = { ...its.firm, GRANDLIVRE_URL: url }
       const unknown = await startGrandlivre(env, ['doctor']).ended
       expect(unknown.code).toBe(5)
       expect(unknown.out).toMatch(/^FAULT {2}service: .*self-signed certificate.*\n +.*NODE_EXTRA_CA_CERTS/m)
@@ -132,7 +122,7 @@ test.skipIf(!isOpensslThere)(
       expect(known.out).toContain(`service: ${url} answers over TLS`)
     })
     await throughTls(new Date(Date.now() - day), async (url, certificate) => {
-      const env = { ...firm, GRANDLIVRE_URL: url, NODE_EXTRA_CA_CERTS: certificate }
+      const env = { ...its.firm, GRANDLIVRE_URL: url, NODE_EXTRA_CA_CERTS: certificate }
       const ended = await startGrandlivre(env, ['doctor']).ended
       expect([ended.code, ended.out]).toEqual([5, expect.stringContaining('certificate has expired')])
     })
@@ -141,8 +131,8 @@ test.skipIf(!isOpensslThere)(
 
 test('a service that is busy is a finding, and not waited for', async () => {
   const body = JSON.stringify({ error: { code: 'ERR-TOO-MANY-REQUEST', message: 'Busy', details: {} } })
-  proxy.fault = () => ({ kind: 'answer', status: 429, headers: { 'Retry-After': '500' }, body })
-  const { code, faults } = await examine(firm)
+  its.proxy.fault = () => ({ kind: 'answer', status: 429, headers: { 'Retry-After': '500' }, body })
+  const { code, faults } = await examine(its.firm)
   expect([code, faults]).toEqual([5, { service: 'Busy' }])
 })
 
@@ -153,17 +143,19 @@ test('a clock that differs by ten minutes', async () => {
     ...Object.fromEntries(['total', 'remaining', 'reset'].map((name) => [`X-Rate-Limit-${name}`, '1'])),
   }
   const body = JSON.stringify({ target: { type: 'firm', societyId: 110 } })
-  proxy.fault = (path) =>
+  its.proxy.fault = (path) =>
     path.includes('/key/info') ? { kind: 'answer', status: 200, headers, body } : undefined
-  const { code, found, faults } = await examine(firm)
+  const { code, found, faults } = await examine(its.firm)
   expect([code, faults['clock']]).toEqual([
     7,
     'The clock of this machine is 10 minutes ahead of that of the service',
   ])
   const others = { ...headers, Date: 'unknown' }
-  proxy.fault = (path) =>
+  its.proxy.fault = (path) =>
     path.includes('/key/info') ? { kind: 'answer', status: 200, headers: others, body } : undefined
-  expect((await examine(firm)).found['clock']).toBe('not compared: the service does not tell its time (Date)')
+  expect((await examine(its.firm)).found['clock']).toBe(
+    'not compared: the service does not tell its time (Date)',
+  )
   // An older service says no more.
   expect(found['token']).toBe('of a firm, id 110')
 })
@@ -171,18 +163,13 @@ test('a clock that differs by ten minutes', async () => {
 test('a copy that another process holds, one that is not there, and a disk that is not', async () => {
   const held = await openCopy(to)
   await held.lock([folders.first.firmId])
-  const locked = await examine(firm, '--to', to)
+  const locked = await examine(its.firm, '--to', to)
   await held.close()
   expect([locked.code, Object.keys(locked.faults)]).toEqual([7, ['copy']])
-  const none = await examine(firm, '--to', join(folder, 'none/copy.sqlite'))
+  const none = await examine(its.firm, '--to', at('none/copy.sqlite'))
   expect([none.code, Object.keys(none.faults)]).toEqual([7, ['disk', 'copy']])
   expect(none.faults['disk']).toMatch(`No file can be written in ${folder}/none: ENOENT`)
-  const { out, error } = await grandlivre(firm, [
-    'doctor',
-    '--json',
-    '--to',
-    join(folder, 'none/copy.sqlite'),
-  ])
+  const { out, error } = await grandlivre(its.firm, ['doctor', '--json', '--to', at('none/copy.sqlite')])
   // A remedy has one shape wherever --json shows it: lines, or null.
   const remedies = JSON.parse(out).checks.map(({ remedy }: { remedy: unknown }) => remedy)
   expect(remedies.filter(Boolean)).toEqual(Array(2).fill(expect.stringMatching(/^(Make|Create)/)))

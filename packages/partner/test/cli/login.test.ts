@@ -7,8 +7,8 @@ import {
   type ExportStage,
   folderReference,
   setExportStage,
-} from '../../../../../test/support/stages/export-stage.ts'
-import { accessOf, grandlivre, logIn, writeCredentials } from '../../support/cli/command-line.ts'
+} from '../../../../test/support/stages/export-stage.ts'
+import { accessOf, grandlivre, logIn, writeCredentials } from '../support/cli/command-line.ts'
 
 let stage: ExportStage
 let home: string
@@ -31,7 +31,7 @@ const folder = `111  Folder 111 (${folderReference})`
 test('login checks what it is given before it keeps it, and doctor reads it', async () => {
   const { GRANDLIVRE_URL: url, GRANDLIVRE_TOKEN: token, GRANDLIVRE_SECRET: secret } = company
   const done = await logIn({ HOME: home }, company)
-  expect(done.code).toBe(0)
+  expect(done).toMatchObject({ code: 0, error: 'Access token (not shown): \nPartner secret (not shown): \n' })
   expect(done.out).toContain(`Folder:  ${folder}`)
   expect(done.out).toContain(`Kept in ${file()}`)
   expect(JSON.parse(readFileSync(file(), 'utf8'))).toEqual({ baseUrl: url, token, secret })
@@ -42,15 +42,6 @@ test('login checks what it is given before it keeps it, and doctor reads it', as
   )
   expect(seen.out).toContain(`access: from ${file()}`)
   expect(seen.out + done.out).not.toContain(token)
-})
-
-test('login asks for what is missing, and reads the answers from a pipe', async () => {
-  const { GRANDLIVRE_URL: url, GRANDLIVRE_TOKEN: token, GRANDLIVRE_SECRET: secret } = company
-  const input = `${token}\n${secret}\n`
-  const done = await grandlivre({ HOME: home }, ['login', '--url', url!], { input })
-  expect(done.code).toBe(0)
-  expect(done.error).toBe('Access token (not shown): \nPartner secret (not shown): \n')
-  expect(JSON.parse(readFileSync(file(), 'utf8'))).toEqual({ baseUrl: url, token, secret })
 })
 
 test('login takes the credentials of the demo, and says that the environment wins', async () => {
@@ -137,24 +128,6 @@ describe('a firm token', () => {
     expect(code).toBe(4)
     expect(out).toMatch(/^FAULT {2}token: The token does not open the folder 121\n +It opens:\n +111 /m)
   })
-})
-
-test('without an access, commands say how to get one', async () => {
-  expect(await grandlivre({ HOME: home }, ['folders'])).toEqual({
-    code: 7,
-    out: '',
-    error:
-      'There is no access to a ledger yet\n' +
-      'Run grandlivre login, or set GRANDLIVRE_URL, GRANDLIVRE_TOKEN and GRANDLIVRE_SECRET.\n',
-  })
-})
-
-test('no option takes a secret: the command line would show it to other users', async () => {
-  for (const option of ['--token', '--secret'])
-    expect(await grandlivre({ HOME: home }, ['login', option, 'glv_x'])).toMatchObject({
-      code: 2,
-      error: expect.stringContaining(`There is no option ${option}`),
-    })
 })
 
 test('profiles are kept beside each other, and none is overwritten unless it is asked for', async () => {

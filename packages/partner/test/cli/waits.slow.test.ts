@@ -1,0 +1,11 @@
+/** Waits that the service asks for, told where there is no terminal. */
+import { expect, test } from 'vitest'
+import { startBusyService } from '../support/cli/busy-service.ts'
+import { logIn } from '../support/cli/command-line.ts'
+
+test('a login that has to wait says so every ten seconds where there is no terminal', async () => {
+  const busy = await startBusyService('Busy', 11)
+  const { code, error } = await logIn({}, busy.env)
+  busy.close()
+  expect([code, error]).toEqual([4, expect.stringMatching(/\nWaiting 1\d\.\d s: Busy\nBusy \(ERR-/)])
+}, 30_000)
