@@ -3,6 +3,7 @@ import { command } from '../../packages/terminal/src/command.ts'
 import { table } from '../../packages/terminal/src/table.ts'
 import { inUnits } from '../formats/minor-units.ts'
 import { checkTra, type TraSummary } from '../formats/tra/check/check.ts'
+import { problemText } from '../formats/tra/check/parse.ts'
 import { readSource } from '../ledger/import/source-file.ts'
 import { showFileProgress } from './terminal/file-progress.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
@@ -68,10 +69,7 @@ function entries({ entries, shares, lettering, firstDate, lastDate }: TraSummary
 
 function problems({ problems: kept, problemCount }: TraSummary): string[] {
   if (problemCount === 0) return ['No problem found']
-  const lines = kept.map(
-    ({ line, column, field, value, message }) =>
-      `  line ${line}, column ${column}${field && `, ${field}`}${value && ` "${value}"`}: ${message}`,
-  )
+  const lines = kept.map((problem) => `  ${problemText(problem)}`)
   const many = problemCount === 1 ? '1 problem' : `${problemCount.toLocaleString('en')} problems`
   return [`${many}${kept.length < problemCount ? `, the first ${kept.length}` : ''}:`, ...lines]
 }

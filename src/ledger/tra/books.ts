@@ -6,7 +6,7 @@ import type { TraLine } from '../../formats/tra/check/parse.ts'
 import { journalTypeOf } from '../../formats/tra/third-parties.ts'
 import { type FecAccount, isRenumbered, numberAccounts } from '../fec/survey/accounts.ts'
 import type { Books } from '../import/books.ts'
-import { addressOf, axesOf, exercicesOf, isSiren, type TraParameters, textOf } from './parameters.ts'
+import { addressOf, axesOf, exercicesOf, isSiren, type TraParameters } from './parameters.ts'
 
 export interface TraBooks {
   rows: Books
@@ -40,8 +40,8 @@ export function traBooks(parameters: TraParameters, timeZone: string): TraBooks 
   for (const line of parameters.lines('CAE')) {
     const id = thirdParties.get(line.text('CODE'))?.key ?? idOf(line.text('COLLECTIF'))
     if (id !== null) accountOf.set(line.text('CODE'), id)
-    const siret = textOf(line, 'SIRET')
-    if (siret !== null && !isSiren(siret)) parameters.unread.add(line, 'SIRET')
+    const siret = line.valueOrNull('SIRET')
+    if (siret !== null && !isSiren(siret)) parameters.countUnread(line, 'SIRET')
   }
   const payments = paymentsOf(parameters)
   const journals = journalsOf(parameters, idOf)
@@ -94,7 +94,7 @@ function accountsOf(parameters: TraParameters) {
   const correspondences = new Map<string, string>()
   for (const line of parameters.lines('CRR'))
     if (line.code('TYPE').startsWith('GE')) correspondences.set(numberOf(line), line.value('LIBELLE'))
-    else parameters.unread.add(line, 'TYPE')
+    else parameters.countUnread(line, 'TYPE')
   const cited = new Set([
     ...parameters.lines('JAL').map((line) => line.text('COMPTE')),
     ...parameters.lines('RIB').map((line) => line.text('AUXILIAIRE')),
@@ -142,19 +142,20 @@ function accountsOf(parameters: TraParameters) {
 }
 
 function companyOf(accountId: string, name: string, cae: TraLine | undefined) {
-  const [firstname, phoneNumber] = cae ? [textOf(cae, 'PRENOM'), textOf(cae, 'TELEPHONE')] : [null, null]
+  const firstname = cae?.valueOrNull('PRENOM') ?? null
+  const phoneNumber = cae?.valueOrNull('TELEPHONE') ?? null
   const siren = cae?.value('SIRET') ?? ''
   const contact = { firstname, lastname: null, phoneNumber, role: null, email: null }
   return {
-    ...{ accountId, name, siren: isSiren(siren) ? siren : null, apeCode: cae && textOf(cae, 'APE') },
+    ...{ accountId, name, siren: isSiren(siren) ? siren : null, apeCode: cae?.valueOrNull('APE') },
     address: addressOfParty(cae),
     contacts: firstname !== null || phoneNumber !== null ? [contact] : [],
   }
 }
 
 function employeeOf(accountId: string, lastName: string, cae: TraLine | undefined) {
-  const details = cae && { firstName: textOf(cae, 'PRENOM'), phoneNumber: textOf(cae, 'TELEPHONE') }
-  return { accountId, lastName, ...details, address: addressOfParty(cae), contacts: [] }
+  const [firstName, phoneNumber] = [cae?.valueOrNull('PRENOM'), cae?.valueOrNull('TELEPHONE')]
+  return { accountId, lastName, firstName, phoneNumber, address: addressOfParty(cae), contacts: [] }
 }
 
 function addressOfParty(cae: TraLine | undefined) {
@@ -167,7 +168,7 @@ function paymentsOf(parameters: TraParameters): Books['payments'] {
     const id = line.code('CODE')
     const code = internalCodes.get(id)
     // Shown as a cheque.
-    if (code === undefined) parameters.unread.add(line, 'CODE')
+    if (code === undefined) parameters.countUnread(line, 'CODE')
     return { id, code: code ?? id }
   })
 }
@@ -176,7 +177,7 @@ function vatCodesOf(parameters: TraParameters): Books['vat_codes'] {
   return parameters.lines('TVA').map((line) => {
     const rate = parameters.amount(line, 'TAUXVENTE') ?? 0n
     const other = parameters.amount(line, 'TAUXACHAT')
-    if (other !== undefined && other !== rate) parameters.unread.add(line, 'TAUXACHAT')
+    if (other !== undefined && other !== rate) parameters.countUnread(line, 'TAUXACHAT')
     if (rate < 0n || rate > 10_000n) parameters.refuse(line, 'TAUXVENTE', 'a rate from 0 to 100 is expected')
     const code = line.value('CODE')
     return { id: code, code, rate: Number(rate) }
@@ -186,9 +187,9 @@ function vatCodesOf(parameters: TraParameters): Books['vat_codes'] {
 function journalsOf(parameters: TraParameters, idOf: (number: string) => string | null): Books['journals'] {
   return parameters.lines('JAL').map((line) => {
     const type = journalTypeOf(line.code('NATURE'))
-    if (type === undefined) parameters.unread.add(line, 'NATURE')
+    if (type === undefined) parameters.countUnread(line, 'NATURE')
     const isReversed = line.code('AEXTOURNER') === 'X'
-    if (isReversed && type !== 'OD') parameters.unread.add(line, 'AEXTOURNER')
+    if (isReversed && type !== 'OD') parameters.countUnread(line, 'AEXTOURNER')
     const code = line.text('CODE')
     return {
       ...{ id: code, code, name: line.value('LIBELLE'), locked: line.code('FERME') === 'X' },
@@ -219,10 +220,10 @@ function banksOf(
     const [iban, bic, account] = [line.value('CODEIBAN'), line.value('CODEBIC'), line.text('AUXILIAIRE')]
     const collective = owners.get(account)
     if (rib !== '' && (rib.length !== 23 || collective !== undefined))
-      parameters.unread.add(line, 'NUMEROCOMPTE_41')
+      parameters.countUnread(line, 'NUMEROCOMPTE_41')
     if (collective !== undefined) {
-      if (bic !== '') parameters.unread.add(line, 'CODEBIC')
-      if (iban !== '' && partyKind(collective) === undefined) parameters.unread.add(line, 'CODEIBAN')
+      if (bic !== '') parameters.countUnread(line, 'CODEBIC')
+      if (iban !== '' && partyKind(collective) === undefined) parameters.countUnread(line, 'CODEIBAN')
       else if (iban !== '') ibans.set(account, [...(ibans.get(account) ?? []), iban])
       continue
     }

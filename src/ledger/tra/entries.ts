@@ -3,30 +3,33 @@ import { strict as assert } from 'node:assert'
 import { partyKind } from '../../formats/items/accounts/party.ts'
 import type { LetteringState } from '../../formats/items/movement.ts'
 import { unitsMax } from '../../formats/minor-units.ts'
-import { isoDay } from '../../formats/tra/check/entry-check.ts'
-import type { TraLine, TraProblems } from '../../formats/tra/check/parse.ts'
+import { isoDay, type TraLine } from '../../formats/tra/check/parse.ts'
 import { layouts } from '../../formats/tra/layouts.ts'
 import type { IdOf } from '../import/books.ts'
 import type { EntryWriter, NewEntry, NewMovement } from '../import/entry-writer.ts'
 import type { TraBooks } from './books.ts'
-import { dayOf, sectionKey } from './parameters.ts'
-import type { UnreadFields } from './unread-fields.ts'
+import { sectionKey, type TraParameters } from './parameters.ts'
 
 /** CODEMONTANT names the currency of each. */
-const amounts = ['MONTANT1', 'MONTANT2', 'MONTANT3']
+const amountFields = ['MONTANT1', 'MONTANT2', 'MONTANT3']
 /** What the entry has, and its first line tells. */
 const entryFields = ['TYPE ECRITURE', 'DEVISE', 'TAUXDEV', 'VALIDDATE']
 
 const letteringStates: Record<string, LetteringState> = { TL: 'complete', PL: 'partial' }
 
+/** Where entries go, and what they refer to. */
+interface TraTarget {
+  books: TraBooks
+  idOf: IdOf
+  writer: EntryWriter
+  /** Receives what the ledger cannot hold, and counts what is not read. */
+  parameters: TraParameters
+  /** In which entries were created on their day. */
+  timeZone: string
+}
+
 export class TraEntries {
-  readonly #books: TraBooks
-  readonly #idOf: IdOf
-  readonly #writer: EntryWriter
-  readonly #problems: TraProblems
-  readonly #unread: UnreadFields
-  readonly #timeZone: string
-  readonly #payments: ReadonlySet<string>
+  readonly #target: TraTarget
   readonly #now = new Date().toISOString()
   /** The first line of the current entry. */
   #first: TraLine | undefined
@@ -35,52 +38,38 @@ export class TraEntries {
   #movement: NewMovement | undefined
   /** Shares by axis, as amounts in euro. */
   readonly #shares = new Map<string, [section: string, amount: bigint][]>()
-  /**
-   * Entries that are no drafts and have no day of validation, and lines of third parties that have no account of their
-   * own.
-   */
-  readonly counts = { blankValidDates: 0, thirdPartyLines: 0 }
+  readonly counts = {
+    /** Validated entries without a day of validation. */
+    blankValidDates: 0,
+    /** Lines of third parties that have no account of their own. */
+    thirdPartyLines: 0,
+  }
 
-  /**
-   * @param problems receives what the ledger cannot hold
-   * @param timeZone in which entries were created on their day
-   */
-  constructor(
-    books: TraBooks,
-    idOf: IdOf,
-    writer: EntryWriter,
-    problems: TraProblems,
-    unread: UnreadFields,
-    timeZone: string,
-  ) {
-    this.#books = books
-    this.#idOf = idOf
-    this.#writer = writer
-    this.#problems = problems
-    this.#unread = unread
-    this.#timeZone = timeZone
-    this.#payments = new Set(books.rows.payments.map(({ id }) => id))
+  constructor(target: TraTarget) {
+    this.#target = target
   }
 
   /** Each line needs an id, and so does each entry. */
   add(line: TraLine): void {
-    this.#unread.addLine(line)
+    const { idOf, parameters, writer } = this.#target
+    parameters.addUnread(line)
     if (line.layout === layouts.ANALYTIC) {
       const axis = line.code('AXE')
-      const section = this.#idOf('sections', sectionKey(axis, line.value('AUXILIAIRE OU SECTION')))
+      const section = idOf('sections', sectionKey(axis, line.value('AUXILIAIRE OU SECTION')))
       const shares = this.#shares.get(axis) ?? []
       this.#shares.set(axis, shares)
       shares.push([section, this.#euros(line)])
       return
     }
     this.endMovement()
-    if (this.#first === undefined || line.code('NUMEROPIECE') !== this.#first.code('NUMEROPIECE')) {
+    const first = this.#first
+    if (first === undefined || line.code('NUMEROPIECE') !== first.code('NUMEROPIECE')) {
       this.#first = line.kept()
-      this.#entry = this.#writer.addEntry(this.#entryRow(line))
+      this.#entry = writer.addEntry(this.#entryRow(line))
     } else
       for (const field of entryFields)
-        if (line.columns(field) !== this.#first.columns(field))
-          this.#refuse(line, field, `the first line of the entry has "${this.#first.value(field)}"`)
+        if (line.columns(field) !== first.columns(field))
+          parameters.refuse(line, field, `the first line of the entry has "${first.value(field)}"`)
     this.#movement = this.#movementRow(line)
   }
 
@@ -91,33 +80,34 @@ export class TraEntries {
     this.#movement = undefined
     if (this.#shares.size > 0) {
       const whole = movement.debit + movement.credit
-      movement.shares = [...this.#shares.values()].flatMap((ofAxis) =>
-        ofAxis.flatMap(([section, amount]) => [BigInt(section), amount, rateOf(amount, whole)]),
-      )
+      movement.shares = [...this.#shares.values()]
+        .flat()
+        .flatMap(([section, amount]) => [BigInt(section), amount, rateOf(amount, whole)])
       this.#shares.clear()
     }
-    this.#writer.addMovement(this.#entry!, movement)
+    this.#target.writer.addMovement(this.#entry!, movement)
   }
 
   #entryRow(line: TraLine): NewEntry {
+    const { books, idOf, parameters, timeZone } = this.#target
     const date = isoDay(line.columns('DATECOMPTABLE'))
-    const exercice = this.#books.rows.exercices.find((each) => each.startDate <= date && date <= each.endDate)
+    const exercice = books.rows.exercices.find((each) => each.startDate <= date && date <= each.endDate)
     assert(exercice !== undefined, 'the check has found the exercice')
     const type = line.code('TYPE ECRITURE')
     // S is a simulation. U and R, situations and revisions, are not of the ledger either.
     const isDraft = type !== 'N'
-    if (isDraft && type !== 'S') this.#unread.add(line, 'TYPE ECRITURE')
-    const validatedOn = dayOf(line, 'VALIDDATE')
-    if (isDraft && validatedOn !== null) this.#unread.add(line, 'VALIDDATE')
+    if (isDraft && type !== 'S') parameters.countUnread(line, 'TYPE ECRITURE')
+    const validatedOn = line.day('VALIDDATE')
+    if (isDraft && validatedOn !== null) parameters.countUnread(line, 'VALIDDATE')
     if (!isDraft && validatedOn === null) this.counts.blankValidDates += 1
-    const createdOn = dayOf(line, 'DATECREATION')
+    const createdOn = line.day('DATECREATION')
     const currency = line.code('DEVISE') || 'EUR'
     return {
-      exerciceId: this.#idOf('exercices', exercice.id),
-      journalId: this.#idOf('journals', line.text('JOURNAL')),
+      exerciceId: idOf('exercices', exercice.id),
+      journalId: idOf('journals', line.text('JOURNAL')),
       date,
       accountedAt: date,
-      createdAt: createdOn === null ? this.#now : `${createdOn} 12:00:00 ${this.#timeZone}`,
+      createdAt: createdOn === null ? this.#now : `${createdOn} 12:00:00 ${timeZone}`,
       validatedAt: isDraft ? null : (validatedOn ?? date),
       source: 'CEGID',
       currency,
@@ -126,9 +116,10 @@ export class TraEntries {
   }
 
   #movementRow(line: TraLine): NewMovement {
+    const { books, idOf } = this.#target
     const general = line.text('GENERAL')
     const isThirdParty = line.code('TYPE CPTE') === 'X'
-    const account = isThirdParty ? this.#books.accountOf.get(line.text('AUXILIAIRE OU SECTION')) : general
+    const account = isThirdParty ? books.accountOf.get(line.text('AUXILIAIRE OU SECTION')) : general
     assert(account !== undefined, 'the check has found the account')
     if (isThirdParty && partyKind(general) === undefined) this.counts.thirdPartyLines += 1
     const euros = this.#euros(line)
@@ -136,14 +127,14 @@ export class TraEntries {
     const payment = line.code('MODEPAIE')
     const letteringState = letteringStates[line.code('ETATLETTRAGE')] ?? 'none'
     return {
-      accountId: this.#idOf('accounts', account),
+      accountId: idOf('accounts', account),
       description: line.value('LIBELLE'),
-      dueDate: dayOf(line, 'ECHEANCE'),
-      freeNumber: line.value('REFLIBRE') || null,
+      dueDate: line.day('ECHEANCE'),
+      freeNumber: line.valueOrNull('REFLIBRE'),
       invoiceNumber: line.value('REFINTERNE'),
       debit: isDebit ? euros : 0n,
       credit: isDebit ? 0n : euros,
-      paymentId: this.#payments.has(payment) ? this.#idOf('payments', payment) : null,
+      paymentId: books.rows.payments.some(({ id }) => id === payment) ? idOf('payments', payment) : null,
       letteringState,
       // The letter case of a code tells its state.
       letteringCode: letteringState === 'none' ? null : line.text('LETTRAGE').toUpperCase(),
@@ -152,14 +143,15 @@ export class TraEntries {
 
   /** Minor units. */
   #euros(line: TraLine): bigint {
-    const amount = amounts[line.columns('CODEMONTANT').indexOf('E')]
-    if (amount === undefined) {
-      this.#refuse(line, 'CODEMONTANT', 'an amount in euro is expected')
+    const { parameters } = this.#target
+    const field = amountFields[line.columns('CODEMONTANT').indexOf('E')]
+    if (field === undefined) {
+      parameters.refuse(line, 'CODEMONTANT', 'an amount in euro is expected')
       return 0n
     }
-    const minor = BigInt(line.code(amount).replace(',', '') || '0')
+    const minor = BigInt(line.code(field).replace(',', '') || '0')
     if (minor > unitsMax || minor < -unitsMax)
-      this.#refuse(line, amount, 'an amount up to 92233720368547758,07 is expected')
+      parameters.refuse(line, field, 'an amount up to 92233720368547758,07 is expected')
     return minor
   }
 
@@ -167,12 +159,8 @@ export class TraEntries {
     const rate = line.code('TAUXDEV')
     if (rate === '') return null
     if (!/^\d+(?:,\d{1,6}0*)?$/.test(rate))
-      this.#refuse(line, 'TAUXDEV', 'a rate with at most six decimals is expected')
+      this.#target.parameters.refuse(line, 'TAUXDEV', 'a rate with at most six decimals is expected')
     return rate.replace(',', '.')
-  }
-
-  #refuse(line: TraLine, field: string, message: string): void {
-    line.refuse(this.#problems, field, message)
   }
 }
 

@@ -3,13 +3,13 @@
  * (docs/spec/imports.md#tra-files).
  *
  * The file is read once, and its check (formats/tra/check) runs beside the load: a file is imported if `inspect tra`
- * finds no problem in it. Only sums do not matter: entries that do not balance are in real ledgers, and are counted.
+ * finds no problem in it. Entries that do not balance are accepted, since real ledgers have them, and counted.
  * After the first problem nothing more is loaded, and the check goes on to find further ones.
  */
 import type pg from 'pg'
 import { printable } from '../../../packages/terminal/src/printable.ts'
 import { TraCheck } from '../../formats/tra/check/check.ts'
-import { parseTra, TraProblems } from '../../formats/tra/check/parse.ts'
+import { parseTra, problemText, TraProblems } from '../../formats/tra/check/parse.ts'
 import { layouts } from '../../formats/tra/layouts.ts'
 import { rememberLetterings } from '../events.sql.ts'
 import { IdSource } from '../ids.ts'
@@ -20,10 +20,9 @@ import { type ImportOptions, inImportTransaction } from '../import/import-transa
 import { type ReadBytes, readSource } from '../import/source-file.ts'
 import { endImport, type LedgerRequest, prepareFolder } from '../import/whole-folder.ts'
 import { deleteLedger } from '../tenants.sql.ts'
-import { type TraBooks, traBooks } from './books.ts'
+import { traBooks } from './books.ts'
 import { TraEntries } from './entries.ts'
 import { folderOf, TraParameters } from './parameters.ts'
-import type { UnreadFields } from './unread-fields.ts'
 
 export type TraImported = Awaited<ReturnType<typeof load>>
 
@@ -35,23 +34,20 @@ const problemsShown = 20
  * @throws {ImportRefused} problems in the file, with lines, columns and values; nothing is loaded
  * @throws {Error} for unsuitable options and folders; says what to do; nothing is loaded
  */
-export function importTra(
-  pool: pg.Pool,
-  options: LedgerRequest & ImportOptions<TraImported>,
-): Promise<TraImported> {
+export function importTra(pool: pg.Pool, options: LedgerRequest & ImportOptions<TraImported>) {
   return inImportTransaction(pool, options, (client) => load(client, options))
 }
 
 async function load(client: pg.ClientBase, options: LedgerRequest) {
-  const { file, onProgress, timeZone } = options
+  const { file, onProgress } = options
   const sums = new TraProblems()
   const check = new TraCheck(sums)
   const { problems } = check
   const parameters = new TraParameters(problems)
   const onRead = (read: ReadBytes) => onProgress?.({ step: 'loading', ...read, lines: check.lines })
-  const readBooks = () => ({ ...folderOf(parameters), books: traBooks(parameters, timeZone) })
+  const readBooks = () => ({ ...folderOf(parameters), books: traBooks(parameters, options.timeZone) })
   let read: ReturnType<typeof readBooks> | undefined
-  let ledger: Ledger | undefined
+  let ledger: Awaited<ReturnType<typeof openLedger>> | undefined
   try {
     for await (const lines of parseTra(readSource(file, onRead), problems)) {
       await ledger?.writer.reserve(2 * lines.length)
@@ -63,7 +59,7 @@ async function load(client: pg.ClientBase, options: LedgerRequest) {
         if (isEntry) read ??= readBooks()
         if (read === undefined || !isEntry || problems.count > 0) continue
         if (ledger === undefined) {
-          ledger = await openLedger(client, options, read, parameters.unread, problems)
+          ledger = await openLedger(client, options, read, parameters)
           await ledger.writer.reserve(2 * lines.length)
         }
         ledger.entries.add(line)
@@ -72,8 +68,9 @@ async function load(client: pg.ClientBase, options: LedgerRequest) {
     }
     check.end()
     read ??= readBooks()
-    if (problems.count > 0) throw refusal(problems)
-    ledger ??= await openLedger(client, options, read, parameters.unread, problems)
+    if (problems.count > 0)
+      throw new ImportRefused(problems.sorted().slice(0, problemsShown).map(problemText), problems.count)
+    ledger ??= await openLedger(client, options, read, parameters)
     ledger.entries.endMovement()
     await ledger.writer.end()
   } finally {
@@ -87,22 +84,20 @@ async function load(client: pg.ClientBase, options: LedgerRequest) {
     /** Entries and shares that do not add up. */
     wrongSums: sums.count,
     /** Lines with a value that is not read, or not as it is, by record and field. */
-    unread: parameters.unread.counts,
+    unread: parameters.unread,
   }
 }
-
-type Ledger = Awaited<ReturnType<typeof openLedger>>
 
 /** Prepares the folder, and loads what entries refer to. */
 async function openLedger(
   client: pg.ClientBase,
   options: LedgerRequest,
-  { firmName, folder: ofFile, books }: ReturnType<typeof folderOf> & { books: TraBooks },
-  unread: UnreadFields,
-  problems: TraProblems,
+  read: ReturnType<typeof folderOf> & { books: ReturnType<typeof traBooks> },
+  parameters: TraParameters,
 ) {
+  const { books } = read
   const ids = new IdSource(client)
-  const folder = await prepareFolder(client, ids, options, ofFile, firmName)
+  const folder = await prepareFolder(client, ids, options, read.folder, read.firmName)
   const { folderId, name, currency, former } = folder
   if (currency !== 'EUR')
     throw new Error(
@@ -116,17 +111,6 @@ async function openLedger(
   const idOf = await newIds(ids, books.rows)
   await loadBooks(client, folder, books.rows, idOf, false)
   const writer = new EntryWriter(client, { key: folder, ids, isCompared: false, isNumbered: true })
-  const entries = new TraEntries(books, idOf, writer, problems, unread, options.timeZone)
+  const entries = new TraEntries({ books, idOf, writer, parameters, timeZone: options.timeZone })
   return { folder, idOf, writer, entries }
-}
-
-function refusal({ kept, count }: TraProblems): ImportRefused {
-  const lines = kept
-    .toSorted((one, other) => one.line - other.line || one.column - other.column)
-    .slice(0, problemsShown)
-    .map(
-      ({ line, column, field, value, message }) =>
-        `line ${line}, column ${column}${field && `, ${field}`}${value && ` "${value}"`}: ${message}`,
-    )
-  return new ImportRefused(lines, count)
 }

@@ -1,18 +1,28 @@
-/** The parameter records of a TRA file, as lines, and the folder, exercices and axes that they define. */
+/**
+ * The parameter records of a TRA file, as lines, and the folder, exercices and axes that they define; and what of all lines
+ * is not read.
+ */
 
 import type { FolderContent } from '../../formats/items/accounting-folder.ts'
 import { type Address, noAddress } from '../../formats/items/accounts/address.ts'
 import { closedAtNoon } from '../../formats/items/exercice.ts'
 import { unitsMax } from '../../formats/minor-units.ts'
-import { isoDay } from '../../formats/tra/check/entry-check.ts'
 import { isDay } from '../../formats/tra/check/line-form.ts'
 import type { TraLine, TraProblems } from '../../formats/tra/check/parse.ts'
-import { fieldOf, layouts, noDay, type TraRecord } from '../../formats/tra/layouts.ts'
+import { fieldOf, layouts, noDay, type TraField, type TraRecord } from '../../formats/tra/layouts.ts'
 import type { Books } from '../import/books.ts'
-import { UnreadFields } from './unread-fields.ts'
+
+/** Exports fill the fields that have a source; an import reads these and no others. */
+const unreadFields = new Map(
+  Object.values(layouts).map((layout) => [
+    layout,
+    layout.fields.filter(({ name, from }) => from === undefined && name !== 'FIXE' && name !== 'IDENTIFIANT'),
+  ]),
+)
 
 export class TraParameters {
-  readonly unread = new UnreadFields()
+  /** Lines with a value that is not read, or not as it is, by record and field: `ENTRY.QTE1`. */
+  readonly unread = new Map<string, number>()
   readonly #lines = new Map<string, TraLine[]>()
   readonly #problems: TraProblems
 
@@ -23,7 +33,7 @@ export class TraParameters {
 
   /** Takes a parameter that is not bare. */
   add(line: TraLine): void {
-    this.unread.addLine(line)
+    this.addUnread(line)
     const { record } = line.layout
     const lines = this.#lines.get(record) ?? []
     this.#lines.set(record, lines)
@@ -32,6 +42,18 @@ export class TraParameters {
 
   lines(record: TraRecord): readonly TraLine[] {
     return this.#lines.get(record) ?? []
+  }
+
+  /** Counts the fields of a line that are not read. */
+  addUnread(line: TraLine): void {
+    for (const field of unreadFields.get(line.layout)!)
+      if (!isEmpty(line, field)) this.countUnread(line, field.name)
+  }
+
+  /** Counts a value that is not taken as it is. */
+  countUnread({ layout }: TraLine, field: string): void {
+    const name = `${layout.record}.${field}`
+    this.unread.set(name, (this.unread.get(name) ?? 0) + 1)
   }
 
   refuse(line: TraLine, field: string, message: string): void {
@@ -49,6 +71,12 @@ export class TraParameters {
   }
 }
 
+function isEmpty(line: TraLine, field: TraField): boolean {
+  if (line.isBlank(field)) return true
+  const columns = line.columns(field)
+  return columns === noDay || (field.length === 1 && columns === '-')
+}
+
 /** The name of the firm, and what a new folder has. Refuses a file that is none of entries in euro. */
 export function folderOf(parameters: TraParameters): { firmName: string; folder: FolderContent } {
   const [header] = parameters.lines('HEADER')
@@ -61,9 +89,9 @@ export function folderOf(parameters: TraParameters): { firmName: string; folder:
   const line = parameters.lines('PS1').at(-1)
   const [first, ...further] = line === undefined ? [] : parameters.lines('ETB')
   for (const other of line === undefined ? parameters.lines('ETB') : further)
-    parameters.unread.add(other, 'CODE')
+    parameters.countUnread(other, 'CODE')
   if (line === undefined) return { firmName, folder: { name: 'TRA' } }
-  const siret = textOf(line, 'SIRET')
+  const siret = line.valueOrNull('SIRET')
   if (siret !== null && !isSiren(siret))
     parameters.refuse(line, 'SIRET', 'a SIREN of 9 or a SIRET of 14 digits is expected')
   const address = addressOf(line, 'ADRESSE1', 'ADRESSE2', 'CODEPOSTAL')
@@ -72,15 +100,15 @@ export function folderOf(parameters: TraParameters): { firmName: string; folder:
     siret,
     capital: parameters.amount(line, 'CAPITAL') ?? 0n,
     address,
-    contactPhoneNumber: textOf(line, 'TELEPHONE'),
-    contactMail: textOf(line, 'EMAIL'),
+    contactPhoneNumber: line.valueOrNull('TELEPHONE'),
+    contactMail: line.valueOrNull('EMAIL'),
     rcsName: line.value('RCS'),
   }
   // The establishment has the whole street, PS1 its name alone. A folder has one establishment.
   if (first !== undefined) {
     const { length } = fieldOf(layouts.ETB, 'ADRESSE1')
     const beforeName = streetParts(first.value('ADRESSE1'), address.streetName ?? '', length)
-    if (beforeName === undefined) parameters.unread.add(first, 'ADRESSE1')
+    if (beforeName === undefined) parameters.countUnread(first, 'ADRESSE1')
     Object.assign(address, beforeName)
   }
   return { firmName, folder }
@@ -120,13 +148,13 @@ export function exercicesOf(parameters: TraParameters, timeZone: string): Books[
   const exercices: Books['exercices'] = []
   for (const line of parameters.lines('EXO')) {
     const state = line.code('ETATCPTA')
-    const [startDate, endDate] = [dayOf(line, 'DATEDEBUT') ?? '', dayOf(line, 'DATEFIN') ?? '']
+    const [startDate, endDate] = [line.day('DATEDEBUT') ?? '', line.day('DATEFIN') ?? '']
     // Not a day by the descriptor, so the check of the form does not read it.
     const createdOn = line.code('DATECREATION')
     if (createdOn !== '' && !isDay(createdOn))
       parameters.refuse(line, 'DATECREATION', 'a day written DDMMYYYY is expected')
-    const closedOn = state === 'CDE' ? (dayOf(line, 'DATECREATION') ?? endDate) : null
-    if (state !== 'OUV' && state !== 'CDE') parameters.unread.add(line, 'ETATCPTA')
+    const closedOn = state === 'CDE' ? (line.day('DATECREATION') ?? endDate) : null
+    if (state !== 'OUV' && state !== 'CDE') parameters.countUnread(line, 'ETATCPTA')
     if (endDate <= startDate) parameters.refuse(line, 'DATEFIN', `a day after ${startDate} is expected`)
     const other = exercices.find((each) => each.startDate <= endDate && startDate <= each.endDate)
     if (other !== undefined) {
@@ -175,24 +203,14 @@ export function isSiren(text: string): boolean {
   return /^(?:\d{9}|\d{14})$/.test(text)
 }
 
-export function textOf(line: TraLine, field: string): string | null {
-  return line.value(field) || null
-}
-
 /** The names of three fields differ between records. */
 export function addressOf(line: TraLine, street: string, complement: string, postalCode: string): Address {
   return {
     ...noAddress,
-    streetName: textOf(line, street),
-    complement: textOf(line, complement),
-    postalCode: textOf(line, postalCode),
-    city: textOf(line, 'VILLE'),
-    country: textOf(line, 'PAYS'),
+    streetName: line.valueOrNull(street),
+    complement: line.valueOrNull(complement),
+    postalCode: line.valueOrNull(postalCode),
+    city: line.valueOrNull('VILLE'),
+    country: line.valueOrNull('PAYS'),
   }
-}
-
-/** `YYYY-MM-DD`; null if there is none. */
-export function dayOf(line: TraLine, field: string): string | null {
-  const columns = line.code(field)
-  return columns === '' || columns === noDay ? null : isoDay(columns)
 }

@@ -4,11 +4,12 @@
  * with its entries.
  */
 
+import type { Period } from '../../rows.ts'
 import { layouts, type TraRecord } from '../layouts.ts'
 import { Definitions } from './definitions.ts'
-import { EntryCheck, isoDay } from './entry-check.ts'
+import { EntryCheck } from './entry-check.ts'
 import { checkForm } from './line-form.ts'
-import { parseTra, type TraLine, TraProblems } from './parse.ts'
+import { isoDay, parseTra, type TraLine, TraProblems } from './parse.ts'
 
 /** `generatedAt` is written `YYYY-MM-DD HH:MM`. */
 const noHeader = { type: '', format: '', version: '', generatedAt: '', user: '', firm: '' }
@@ -41,7 +42,7 @@ export class TraCheck {
   readonly problems = new TraProblems()
   lines = 0
   readonly #definitions = new Definitions(this.problems)
-  readonly #exercices: { start: string; end: string }[] = []
+  readonly #exercices: Period[] = []
   readonly #entries: EntryCheck
   readonly #records = new Map<TraRecord, number>()
   /** Records that the file contains, including bare ones. */
@@ -53,7 +54,9 @@ export class TraCheck {
 
   /** @param sums receives entries and shares that do not add up; by default they are problems like the others */
   constructor(sums?: TraProblems) {
-    this.#entries = new EntryCheck(this.problems, sums ?? this.problems, this.#definitions, this.#exercices)
+    const { problems } = this
+    const [definitions, exercices] = [this.#definitions, this.#exercices]
+    this.#entries = new EntryCheck({ problems, sums: sums ?? problems, definitions, exercices })
   }
 
   add(line: TraLine): void {
@@ -103,9 +106,7 @@ export class TraCheck {
       records: this.#records,
       lines: this.lines,
       /** The first problems, in the order of the file; `problemCount` counts all. */
-      problems: this.problems.kept.toSorted(
-        (one, other) => one.line - other.line || one.column - other.column,
-      ),
+      problems: this.problems.sorted(),
       problemCount: this.problems.count,
     }
   }

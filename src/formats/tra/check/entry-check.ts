@@ -1,9 +1,10 @@
 /** Checks the entries of a TRA file: that citations are defined, entries balance and shares add up (p. 40 to 48). */
 
 import { inUnits } from '../../minor-units.ts'
+import type { Period } from '../../rows.ts'
 import { layouts, noDay } from '../layouts.ts'
 import type { Definitions } from './definitions.ts'
-import type { TraLine, TraProblems } from './parse.ts'
+import { isoDay, type TraLine, type TraProblems } from './parse.ts'
 
 /** Minor units of euro. */
 const emptyBalance = { movements: 0, debit: 0n, credit: 0n }
@@ -12,6 +13,16 @@ const emptyBalance = { movements: 0, debit: 0n, credit: 0n }
 const ofEntry = ['JOURNAL', 'DATECOMPTABLE', 'TYPE PIECE']
 /** Fields that are equal on an analytic line and the line that it divides. */
 const ofMovement = ['JOURNAL', 'DATECOMPTABLE', 'TYPE PIECE', 'GENERAL', 'SENS', 'NUMEROPIECE']
+
+/** What the check of entries reads and adds to. */
+interface CheckedFile {
+  problems: TraProblems
+  /** Receives entries and shares that do not add up. */
+  sums: TraProblems
+  definitions: Definitions
+  /** The caller may add some until the first entry. */
+  exercices: Period[]
+}
 
 export class EntryCheck {
   readonly totals = {
@@ -27,10 +38,7 @@ export class EntryCheck {
     firstDate: null as string | null,
     lastDate: null as string | null,
   }
-  readonly #problems: TraProblems
-  readonly #sums: TraProblems
-  readonly #definitions: Definitions
-  readonly #exercices: { start: string; end: string }[]
+  readonly #file: CheckedFile
   #number = ''
   /** First line of the current entry, and its debits minus its credits. */
   #first: TraLine | undefined
@@ -39,20 +47,8 @@ export class EntryCheck {
   #divided: TraLine | undefined
   readonly #shares = new Map<string, bigint>()
 
-  /**
-   * @param sums receives entries and shares that do not add up
-   * @param exercices days as `YYYY-MM-DD`; the caller may add some until the first entry
-   */
-  constructor(
-    problems: TraProblems,
-    sums: TraProblems,
-    definitions: Definitions,
-    exercices: { start: string; end: string }[],
-  ) {
-    this.#problems = problems
-    this.#sums = sums
-    this.#definitions = definitions
-    this.#exercices = exercices
+  constructor(file: CheckedFile) {
+    this.#file = file
   }
 
   add(line: TraLine): void {
@@ -97,7 +93,7 @@ export class EntryCheck {
     const day = isoDay(line.columns('DATECOMPTABLE'))
     if (totals.firstDate === null || day < totals.firstDate) totals.firstDate = day
     if (totals.lastDate === null || day > totals.lastDate) totals.lastDate = day
-    if (!this.#exercices.some(({ start, end }) => start <= day && day <= end))
+    if (!this.#file.exercices.some(({ start, end }) => start <= day && day <= end))
       this.#refuse(line, 'DATECOMPTABLE', 'no EXO record of the file contains this day')
   }
 
@@ -120,7 +116,11 @@ export class EntryCheck {
     if (this.#first !== undefined && this.#balance !== 0n) {
       const [debit, less] = this.#balance > 0n ? ['debits', 'credits'] : ['credits', 'debits']
       const by = inUnits(this.#balance < 0n ? -this.#balance : this.#balance, ',')
-      this.#first.refuse(this.#sums, 'NUMEROPIECE', `the ${debit} of this entry exceed its ${less} by ${by}`)
+      this.#first.refuse(
+        this.#file.sums,
+        'NUMEROPIECE',
+        `the ${debit} of this entry exceed its ${less} by ${by}`,
+      )
     }
   }
 
@@ -129,7 +129,7 @@ export class EntryCheck {
     const divided = this.#divided
     const section = line.code('AUXILIAIRE OU SECTION')
     const rank = line.code('AXE')
-    if (!this.#definitions.hasSection(rank, section))
+    if (!this.#file.definitions.hasSection(rank, section))
       this.#refuse(line, 'AUXILIAIRE OU SECTION', `no SAT record of the file defines it on axis ${rank}`)
     if (divided === undefined) {
       this.#refuse(line, 'TYPE CPTE', 'an analytic line must follow the line that it divides')
@@ -144,14 +144,14 @@ export class EntryCheck {
     for (const [rank, shares] of this.#shares) {
       if (shares === amountIn(this.#divided, 'MONTANT1')) continue
       const message = `its shares on axis ${rank} add up to ${inUnits(shares, ',')}`
-      this.#divided.refuse(this.#sums, 'MONTANT1', message)
+      this.#divided.refuse(this.#file.sums, 'MONTANT1', message)
     }
     this.#shares.clear()
     this.#divided = undefined
   }
 
   #refuse(line: TraLine, field: string, message: string): void {
-    line.refuse(this.#problems, field, message)
+    line.refuse(this.#file.problems, field, message)
   }
 
   #compare(line: TraLine, other: TraLine, fields: readonly string[], name: string): void {
@@ -161,7 +161,7 @@ export class EntryCheck {
   }
 
   #checkCitations(line: TraLine): void {
-    const definitions = this.#definitions
+    const { definitions } = this.#file
     const cite = (record: string, cited: string) => {
       const code = line.code(cited)
       if (code !== '' && !definitions.has(record, code))
@@ -227,9 +227,4 @@ export class EntryCheck {
 function amountIn(line: TraLine, field: string): bigint {
   const text = line.code(field)
   return /^-?\d+,\d\d$/.test(text) ? BigInt(text.replace(',', '')) : 0n
-}
-
-/** `29022024` as `2024-02-29`. */
-export function isoDay(columns: string): string {
-  return `${columns.slice(4, 8)}-${columns.slice(2, 4)}-${columns.slice(0, 2)}`
 }

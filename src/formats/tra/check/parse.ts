@@ -4,7 +4,7 @@
  */
 import { Buffer } from 'node:buffer'
 import { ascii } from '../../ascii.ts'
-import { fieldOf, layouts, type TraField, type TraLayout } from '../layouts.ts'
+import { fieldOf, layouts, noDay, type TraField, type TraLayout } from '../layouts.ts'
 
 const { blank, capitalA, carriageReturn, lineFeed } = ascii
 
@@ -57,6 +57,16 @@ export class TraLine {
     let end = Math.min(at - 1 + length, this.bytes.length)
     while (end > at - 1 && this.bytes[end - 1] === blank) end -= 1
     return windows1252.decode(this.bytes.subarray(at - 1, end))
+  }
+
+  valueOrNull(field: string): string | null {
+    return this.value(field) || null
+  }
+
+  /** A day as `YYYY-MM-DD`; null if there is none. */
+  day(field: string): string | null {
+    const columns = this.code(field)
+    return columns === '' || columns === noDay ? null : isoDay(columns)
   }
 
   isBlank(field: TraField | string): boolean {
@@ -156,6 +166,11 @@ async function* splitLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buf
   if (rest.length > 0) yield [rest]
 }
 
+/** `29022024` as `2024-02-29`. */
+export function isoDay(columns: string): string {
+  return `${columns.slice(4, 8)}-${columns.slice(2, 4)}-${columns.slice(0, 2)}`
+}
+
 /** Problems of a TRA file, described so that its author can find them. */
 interface TraProblem {
   /** From 1, as editors count. */
@@ -180,4 +195,14 @@ export class TraProblems {
     this.count += 1
     if (this.kept.length < keptMax) this.kept.push(problem)
   }
+
+  /** In the order of the file. */
+  sorted(): TraProblem[] {
+    return this.kept.toSorted((one, other) => one.line - other.line || one.column - other.column)
+  }
+}
+
+/** Such as `line 12, column 4, ENTRY.SENS "X": D or C is expected`. */
+export function problemText({ line, column, field, value, message }: TraProblem): string {
+  return `line ${line}, column ${column}${field && `, ${field}`}${value && ` "${value}"`}: ${message}`
 }
