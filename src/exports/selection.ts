@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { formatRevisions } from '../formats/file-formats.ts'
-import type { LetteringState } from '../formats/items/movement.ts'
+import type { LetteringState } from '../formats/items/entry.ts'
 import type { FolderKey, Period } from '../formats/rows.ts'
 
 type DateFilter = 'document' | 'platform' | 'accounting'

@@ -5,17 +5,14 @@
 
 import type pg from 'pg'
 import { readByCursor } from '../db/cursor.ts'
-import type { FirmView } from '../formats/items/accounting-firm.ts'
-import type { FolderView } from '../formats/items/accounting-folder.ts'
+import type { FirmView, FolderView } from '../formats/items/accounting-folder.ts'
 import { type AccountView, accountTable } from '../formats/items/accounts/account.ts'
 import { addressFields } from '../formats/items/accounts/address.ts'
-import { companyTable } from '../formats/items/accounts/company.ts'
-import { employeeTable } from '../formats/items/accounts/employee.ts'
+import { companyTable, employeeTable } from '../formats/items/accounts/parties.ts'
 import { type VatCodeView, vatTable } from '../formats/items/accounts/vat.ts'
 import { type AxisView, axisTable, sectionTable } from '../formats/items/axis.ts'
-import { type BankView, bankTable } from '../formats/items/bank.ts'
 import type { ExerciceView } from '../formats/items/exercice.ts'
-import { type JournalView, journalTable } from '../formats/items/journal.ts'
+import { type BankView, bankTable, type JournalView, journalTable } from '../formats/items/journal.ts'
 import { type PaymentView, paymentTable } from '../formats/items/payment.ts'
 import { columnName, shownColumns, type Table } from '../formats/items/table.ts'
 import type { FolderKey } from '../formats/rows.ts'
@@ -82,41 +79,42 @@ export async function readFirm(client: pg.ClientBase, { schemaId, folderId }: Fo
   return rows[0]
 }
 
-/** Rows that show nothing of others. */
+/**
+ * Reads the rows `t` of a table.
+ * @param further what they show of others, with a comma before it, and the joins for it
+ */
 const readRows =
-  <View>(table: Table) =>
+  <View>(table: Table, further = '', joins = '', batchRows?: number) =>
   (client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<View> =>
     readByCursor(
       client,
-      `select ${columnsAt('t', table)} from ${table.name} t where schema_id = $1 and folder_id = $2 order by id`,
+      `select ${columnsAt('t', table)} ${further} from ${table.name} t ${joins}
+       where t.schema_id = $1 and t.folder_id = $2 order by t.id`,
       [schemaId, folderId],
+      batchRows,
     )
 
 export const readPayments = readRows<PaymentView>(paymentTable)
 export const readVats = readRows<VatCodeView>(vatTable)
-
-export function readBanks(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<BankView> {
-  return readByCursor(
-    client,
-    `select ${columnsAt('b', bankTable)}, ${accountJson('a')} as account, j.id as "journalId",
-       j.name as "journalName", j.code as "journalCode"
-     from banks b
-     join journals j on (j.schema_id, j.folder_id, j.id) = (b.schema_id, b.folder_id, b.journal_id)
-     ${joined('accounts', 'a', 'a.id', 'b.account_id')}
-     where b.schema_id = $1 and b.folder_id = $2 order by b.id`,
-    [schemaId, folderId],
-  )
-}
-
-export function readJournals(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<JournalView> {
-  return readByCursor(
-    client,
-    `select ${columnsAt('j', journalTable)}, ${accountJson('a')} as "counterpartAccount"
-     from journals j ${joined('accounts', 'a', 'a.id', 'j.counterpart_account_id')}
-     where j.schema_id = $1 and j.folder_id = $2 order by j.id`,
-    [schemaId, folderId],
-  )
-}
+export const readBanks = readRows<BankView>(
+  bankTable,
+  `, ${accountJson('a')} as account, j.id as "journalId", j.name as "journalName", j.code as "journalCode"`,
+  `${joined('journals', 'j', 'j.id', 't.journal_id')} ${joined('accounts', 'a', 'a.id', 't.account_id')}`,
+)
+export const readJournals = readRows<JournalView>(
+  journalTable,
+  `, ${accountJson('a')} as "counterpartAccount"`,
+  joined('accounts', 'a', 'a.id', 't.counterpart_account_id'),
+)
+/** Each axis with its sections. */
+export const readAxes = readRows<AxisView>(
+  axisTable,
+  `, t.default_section_id as "defaultSectionId",
+     coalesce((select json_agg(${rowJson('s', sectionTable)} order by s.id) from sections s
+       where (s.schema_id, s.folder_id, s.axis_id) = (t.schema_id, t.folder_id, t.id)), '[]') as sections`,
+  '',
+  1,
+)
 
 /** @param withEmployees otherwise their data is not even read */
 export async function* readAccounts(
@@ -165,20 +163,6 @@ export function readExercices(
        closed_by_first_name as "closedByFirstName", closed_by_last_name as "closedByLastName"
      from exercices where schema_id = $1 and folder_id = $2 order by start_date, id`,
     [schemaId, folderId, timeZone],
-  )
-}
-
-/** Each axis with its sections. */
-export function readAxes(client: pg.ClientBase, { schemaId, folderId }: FolderKey): Batches<AxisView> {
-  return readByCursor(
-    client,
-    `select ${columnsAt('x', axisTable)}, x.default_section_id as "defaultSectionId",
-       coalesce((select json_agg(${rowJson('s', sectionTable)} order by s.id)
-         from sections s
-         where (s.schema_id, s.folder_id, s.axis_id) = (x.schema_id, x.folder_id, x.id)), '[]') as sections
-     from axes x where x.schema_id = $1 and x.folder_id = $2 order by x.id`,
-    [schemaId, folderId],
-    1,
   )
 }
 

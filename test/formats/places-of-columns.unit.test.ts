@@ -5,8 +5,12 @@
 import { expect, test } from 'vitest'
 import { flatColumns } from '../../src/formats/flat/columns.ts'
 import { flatEntryColumns, flatMovementColumns } from '../../src/formats/flat/movement-rows.ts'
-import { entryTable as entries, MadEntry } from '../../src/formats/items/entry.ts'
-import { MadMovement, movementTable as movements } from '../../src/formats/items/movement.ts'
+import {
+  entryTable as entries,
+  MadEntry,
+  MadMovement,
+  movementTable as movements,
+} from '../../src/formats/items/entry.ts'
 import { columnName, columnsOf } from '../../src/formats/items/table.ts'
 import { extendedEntryColumns, extendedMovementColumns } from '../../src/formats/mad/entries.ts'
 import { storedColumns } from '../support/plain/stored-columns.ts'

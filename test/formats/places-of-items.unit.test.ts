@@ -7,15 +7,19 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { accountingFolderItem, type FolderView } from '../../src/formats/items/accounting-folder.ts'
 import { accountItem, accountTable } from '../../src/formats/items/accounts/account.ts'
-import { type CompanyView, companyItem, companyTable } from '../../src/formats/items/accounts/company.ts'
-import { type EmployeeView, employeeItem, employeeTable } from '../../src/formats/items/accounts/employee.ts'
+import {
+  type CompanyView,
+  companyItem,
+  companyTable,
+  type EmployeeView,
+  employeeItem,
+  employeeTable,
+} from '../../src/formats/items/accounts/parties.ts'
 import { vatItem, vatTable } from '../../src/formats/items/accounts/vat.ts'
 import { axisItem, axisTable, sectionTable } from '../../src/formats/items/axis.ts'
-import { bankItem, bankTable } from '../../src/formats/items/bank.ts'
-import { MadEntry } from '../../src/formats/items/entry.ts'
+import { MadEntry, MadMovement } from '../../src/formats/items/entry.ts'
 import { type ExerciceView, exerciceItems, exerciceTable } from '../../src/formats/items/exercice.ts'
-import { journalItem, journalTable } from '../../src/formats/items/journal.ts'
-import { MadMovement } from '../../src/formats/items/movement.ts'
+import { bankItem, bankTable, journalItem, journalTable } from '../../src/formats/items/journal.ts'
 import { paymentItem, paymentTable } from '../../src/formats/items/payment.ts'
 import { columnsOf, type Table } from '../../src/formats/items/table.ts'
 import { storedColumns } from '../support/plain/stored-columns.ts'
@@ -115,10 +119,10 @@ const writers: Shown[] = [
     { id: '1', code: 'a', rate: 1 },
     { id: '2', code: 'b', rate: 2 },
   ),
-  shown(`${folderOfItems}/accounts/company.ts`, companyItem, company, {
+  shown(`${folderOfItems}/accounts/parties.ts`, companyItem, company, {
     ...{ ...inCapitals(company), ...otherParty, vat: null },
   }),
-  shown(`${folderOfItems}/accounts/employee.ts`, employeeItem, employee, {
+  shown(`${folderOfItems}/accounts/parties.ts`, employeeItem, employee, {
     ...{ ...inCapitals(employee), ...otherParty, doubtfulAccount: null },
   }),
   shown(
@@ -140,7 +144,7 @@ const writers: Shown[] = [
     { id: '2', code: 'b', name: 'c', type: 'VTE', locked: true, counterpartAccount: null },
   ),
   shown(
-    `${folderOfItems}/bank.ts`,
+    `${folderOfItems}/journal.ts`,
     bankItem,
     {
       ...{ id: '1', rib: 'a', iban: 'b', bic: 'c', isDefault: false, account },

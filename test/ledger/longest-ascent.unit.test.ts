@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { longestAscent } from '../../src/ledger/replace/longest-ascent.ts'
+import { longestAscent } from '../../src/ledger/replace/replace.ts'
 
 /** The longest ascent by trying all of them. */
 function longest(values: number[]): number {

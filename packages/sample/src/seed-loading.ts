@@ -1,6 +1,6 @@
 /** Rows of seeded ledgers on their way into the database, of one folder or of many at once. */
 import type { ClientBase } from 'pg'
-import { movementTable } from '../../../src/formats/items/movement.ts'
+import { movementTable } from '../../../src/formats/items/entry.ts'
 import type { TableOf } from '../../../src/formats/items/table.ts'
 import { IdSource } from '../../../src/ledger/ids.ts'
 import { analyzeWhileLoading, movementsBeforeAnalyze, TableWriter } from '../../../src/ledger/load.ts'

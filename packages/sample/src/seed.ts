@@ -5,15 +5,13 @@
 import { strict as assert } from 'node:assert'
 import type { ClientBase, Pool } from 'pg'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
-import { entryTable } from '../../../src/formats/items/entry.ts'
-import { movementTable } from '../../../src/formats/items/movement.ts'
+import { entryTable, movementTable } from '../../../src/formats/items/entry.ts'
 import type { TableOf } from '../../../src/formats/items/table.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
-import { EntryNumbers } from '../../../src/ledger/entry-numbers.ts'
-import { rememberLetterings } from '../../../src/ledger/events.sql.ts'
 import type { IdSource } from '../../../src/ledger/ids.ts'
 import { type Books, type BookTable, bookTables } from '../../../src/ledger/import/books.ts'
-import { publishImport } from '../../../src/ledger/publish-import.ts'
+import { entryNumbers } from '../../../src/ledger/import/entry-writer.ts'
+import { publishImport, rememberLetterings } from '../../../src/ledger/publish-import.sql.ts'
 import {
   createFirm,
   createFolder,
@@ -211,13 +209,13 @@ async function addLedger(
   }
   const [entries, movementRows] = [writer(entryTable), writer(movementTable)]
   const counts = { entries: 0, movements: 0, accounts: chart.accounts.length }
-  const numbers = new EntryNumbers()
+  const numberOf = entryNumbers()
   await loading.reserve()
   const ledger = generateLedger(chart, random, { movements, year, thirdPartyId })
   for (const { lines, opens: _, year: entryYear, ...entry } of ledger) {
     const exerciceId = entryYear === year ? current.id : before.id
     const entryId = ids.next()
-    const number = numbers.next({ exerciceId, ...entry })
+    const number = numberOf({ exerciceId, ...entry })
     entries.add({ ...key, exerciceId, id: entryId, number, ...entry })
     for (const line of lines) movementRows.add({ ...key, exerciceId, entryId, id: ids.next(), ...line })
     counts.entries += 1

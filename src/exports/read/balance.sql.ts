@@ -11,7 +11,7 @@
 import type pg from 'pg'
 import { readByCursor } from '../../db/cursor.ts'
 import { textLiteral } from '../../db/literal.ts'
-import type { BalanceView } from '../../formats/items/accounts/balance.ts'
+import type { BalanceView } from '../../formats/items/accounts/account.ts'
 import type { Selection } from '../selection.ts'
 import {
   entryConditions,

@@ -5,8 +5,12 @@
  */
 import type pg from 'pg'
 import type { FolderView } from '../../formats/items/accounting-folder.ts'
-import { type CompanyView, companyTable } from '../../formats/items/accounts/company.ts'
-import { type EmployeeView, employeeTable } from '../../formats/items/accounts/employee.ts'
+import {
+  type CompanyView,
+  companyTable,
+  type EmployeeView,
+  employeeTable,
+} from '../../formats/items/accounts/parties.ts'
 import type { JournalType } from '../../formats/items/journal.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import { accountJson, folderView, joined, rowJson } from '../../ledger/collections.sql.ts'

@@ -4,13 +4,13 @@ import { idArrayLiteral, idLiteral } from '../../db/literal.ts'
 import { askInTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
 import type { FolderKey } from '../../formats/rows.ts'
+import type { CursorRefusal } from '../../ledger/changes/cursor.sql.ts'
 import {
   cursorExpression,
   refusalExpression,
   renderingExpression,
   renderingOf,
 } from '../../ledger/changes/cursor.sql.ts'
-import type { CursorRefusal } from '../../ledger/changes/refuse.ts'
 import type { Selection } from '../selection.ts'
 import { inFolder, type Position } from './movements.sql.ts'
 

@@ -4,7 +4,7 @@ import type { Pool } from 'pg'
 import { idLiteral, textLiteral } from '../../db/literal.ts'
 import { lookUp } from '../../db/look-up.ts'
 import type { FolderKey } from '../../formats/rows.ts'
-import type { CursorRefusal } from '../../ledger/changes/refuse.ts'
+import type { CursorRefusal } from '../../ledger/changes/cursor.sql.ts'
 
 /** A state of a folder's ledger. */
 export interface SeenState extends FolderKey {

@@ -1,8 +1,7 @@
 /** The columns of a FEC, and the first line, which names, separates and orders them. */
 import described from './columns.json' with { type: 'json' }
-import { quotedFields } from './fields.ts'
+import { FecError, FecProblems, quotedFields } from './fields.ts'
 import { type StandardColumn, standardColumns } from './lines/standard-columns.ts'
-import { FecError, FecProblems } from './problem.ts'
 
 /** The first pair, or the second. */
 const amountColumns = ['Debit', 'Credit', 'Montant', 'Sens'] as const

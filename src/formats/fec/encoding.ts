@@ -14,9 +14,8 @@
 import { isAscii, isUtf8 } from 'node:buffer'
 import iconv from 'iconv-lite'
 import { parseHeader } from './columns.ts'
-import { quotedFields } from './fields.ts'
+import { FecError, FecProblems, quotedFields } from './fields.ts'
 import { frenchGrade } from './french-words.ts'
-import { FecError, FecProblems } from './problem.ts'
 
 /** In the order in which they are taken if words cannot decide. */
 const singleByteEncodings = ['windows-1252', 'iso-8859-15', 'cp850'] as const

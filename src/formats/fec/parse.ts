@@ -18,6 +18,8 @@ import {
 import { decodeLines, type FecEncoding } from './encoding.ts'
 import {
   DayColumn,
+  FecError,
+  FecProblems,
   isNoDay,
   parseAmount,
   parseCurrency,
@@ -26,7 +28,6 @@ import {
   quotedFields,
   standardAmount,
 } from './fields.ts'
-import { FecError, FecProblems } from './problem.ts'
 
 /** Days are `YYYY-MM-DD`; texts are trimmed, and empty if the file has none. */
 export type FecLine = NonNullable<ReturnType<LineReader['read']>>

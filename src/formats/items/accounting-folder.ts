@@ -1,9 +1,10 @@
 /** The folder of the books (docs/spec/resources.md#accountingfolder), and what lists of folders have of it. */
+
 import { z } from 'zod'
 import { decimal } from '../minor-units.ts'
 import { type Address, AddressItem, addressItem, addressOf } from './accounts/address.ts'
 import * as column from './table.ts'
-import { amount, named, object, siren, sparse, text, textOrNull } from './values.ts'
+import { amount, id, named, object, siren, sparse, text, textOrNull } from './values.ts'
 
 const textOrNone = column.orNull(column.text)
 export const folderTable = {
@@ -95,3 +96,32 @@ export function folderContent({
 export const Society = z
   .object({ id: text, name: text, reference: textOrNull, SIRET: textOrNull })
   .meta({ id: 'Society' })
+
+/** The accounting firm that keeps a folder (docs/spec/resources.md#accountingfirm). */
+
+export interface FirmView {
+  id: string
+  name: string
+  siret: string | null
+}
+
+export const AccountingFirm = named('AccountingFirm', {
+  producerId: id,
+  name: text,
+  siret: siren,
+  webSite: textOrNull,
+  logo: textOrNull,
+  address: AddressItem.nullable(),
+  contact: named('FirmContact', { mail: textOrNull, tel: textOrNull, fax: textOrNull }),
+})
+
+/** The database has its name and its SIRET alone. */
+export const accountingFirmItem = ({ id, name, siret }: FirmView): z.input<typeof AccountingFirm> => ({
+  producerId: id,
+  name,
+  siret,
+  webSite: null,
+  logo: null,
+  address: null,
+  contact: { mail: null, tel: null, fax: null },
+})

@@ -3,7 +3,7 @@
  * repeated in every line.
  */
 import { Buffer } from 'node:buffer'
-import { type PartyKind, partyKind } from '../items/accounts/party.ts'
+import { type PartyKind, partyKind } from '../items/accounts/parties.ts'
 import { paymentMode } from '../items/payment.ts'
 import { renderedById } from '../text-bytes.ts'
 import { fieldOf, LineWriter, layouts } from './layouts.ts'

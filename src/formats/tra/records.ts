@@ -1,20 +1,18 @@
 /**
  * Renders records of the file, the folder and its settings (docs/spec/tra.md#parameters): one row to one line of bytes.
  */
-
 import { strict as assert } from 'node:assert'
 import type { Buffer } from 'node:buffer'
 import type { FolderView } from '../items/accounting-folder.ts'
 import type { AccountView } from '../items/accounts/account.ts'
 import type { Address } from '../items/accounts/address.ts'
-import { partyKind } from '../items/accounts/party.ts'
-import type { BankView } from '../items/bank.ts'
+import { partyKind } from '../items/accounts/parties.ts'
 import type { ExerciceView } from '../items/exercice.ts'
-import type { JournalView } from '../items/journal.ts'
+import type { BankView, JournalView } from '../items/journal.ts'
 import { paymentMode } from '../items/payment.ts'
 import type { SimplifiedAccount } from '../items/values.ts'
 import { inUnits } from '../minor-units.ts'
-import { countryCode } from './country-code.ts'
+import countries from './countries.json' with { type: 'json' }
 import { dayText, LineWriter, layouts } from './layouts.ts'
 import {
   accountNature,
@@ -356,4 +354,27 @@ export function ribLine({ rib, iban, bic, account, isDefault }: BankView, rank: 
     .text('ETABBQ_234', part(0, 5))
     .text('NUMEROCOMPTE_242', part(10, 21))
     .line()
+}
+
+/** Country codes of TRA files: ISO 3166 alpha-3 (docs/spec/tra.md#ps1). `countries.json` has every country's two and three letters. */
+
+/** By code, and by name in French and English, since folders and third parties write any of these. */
+const codes = new Map<string, string>()
+for (const language of ['en', 'fr']) {
+  const names = new Intl.DisplayNames(language, { type: 'region' })
+  for (const [two, three] of Object.entries(countries)) codes.set(lettersOf(names.of(two) ?? two), three)
+}
+for (const [two, three] of Object.entries(countries)) codes.set(two, three).set(three, three)
+
+/** Ignores letter case, accents, blanks and hyphens. A country unknown to ISO gives its first three letters. */
+export function countryCode(country: string | null): string {
+  const letters = lettersOf(country ?? '')
+  return codes.get(letters) ?? letters.slice(0, 3)
+}
+
+function lettersOf(name: string): string {
+  return name
+    .normalize('NFD')
+    .toUpperCase()
+    .replace(/[^A-Z]/g, '')
 }

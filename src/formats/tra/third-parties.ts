@@ -2,7 +2,7 @@
  * The collective account and the code of each third party in a TRA file (docs/spec/tra.md#cae). A ledger that was
  * imported from a FEC has the collective account that its file gives; any other has one per root.
  */
-import { accountNumber, type PartyKind, partyKind } from '../items/accounts/party.ts'
+import { accountNumber, type PartyKind, partyKind } from '../items/accounts/parties.ts'
 import type { JournalType } from '../items/journal.ts'
 
 /** An account with what a FEC filed of it: CompteNum and CompteLib, and CompAuxNum if it is a third party's. */

@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import { idLiteral, textLiteral } from '../../db/literal.ts'
+import { AppError, invalid } from '../../errors.ts'
 import { formatRevisions } from '../../formats/file-formats.ts'
 import type { FolderKey } from '../../formats/rows.ts'
-import type { CursorRefusal } from './refuse.ts'
 
 /** What decides the bytes of a line besides the ledger: 8 characters. */
 export function renderingOf(timeZone: string): string {
@@ -55,4 +55,23 @@ export async function readCursor(
 /** From now on `ledger` events carry cursors of this rendering. */
 export async function adoptRendering(pool: pg.Pool | pg.ClientBase, timeZone: string): Promise<void> {
   await pool.query('select adopt_rendering($1)', [renderingOf(timeZone)])
+}
+
+/** Why changes since a cursor cannot be told (`read_ledger_cursor` in db/migrations/functions/changes.sql). */
+export type CursorRefusal = 'unknown' | 'epoch' | 'rendering' | 'later' | 'forgotten'
+
+const expired: Record<Exclude<CursorRefusal, 'unknown'>, string> = {
+  epoch: 'Another server took the place of the database after this cursor, in a failover or a restore',
+  rendering: 'Lines are written otherwise than at this cursor',
+  later:
+    'The ledger has not reached the state that this cursor names: it was restored from a backup, or lost changes in a failover',
+  forgotten: 'Changes after this cursor are no longer remembered',
+}
+
+/** The error of a refused cursor. */
+export function refuse(refusal: CursorRefusal): AppError {
+  if (refusal === 'unknown') return invalid('since', 'is not a cursor of this folder')
+  return new AppError('ERR-CURSOR-EXPIRED', {
+    message: `${expired[refusal]}; compare the copy with its blocks, and read what differs`,
+  })
 }

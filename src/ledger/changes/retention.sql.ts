@@ -1,8 +1,15 @@
-/** Statements of retention on the log of changes, of all tenants at once. Times are epoch milliseconds. */
-import type { ClientBase } from 'pg'
+/**
+ * Keeps the log of changes small (docs/spec/changes.md#how-long-changes-are-remembered). Partners ask every few minutes
+ * or days: for them the log is exact. Older changes are compacted, day by day, and at last forgotten. Statements are on all
+ * tenants at once; times are epoch milliseconds.
+ */
+import type { ClientBase, Pool, PoolClient } from 'pg'
+import { limits } from '../../config.ts'
+import { inTransaction } from '../../db/pool.ts'
+import { inParts } from '../../db/sweeping.ts'
 
 /** Forgets the oldest changes that were logged before that time, at most `most`. @returns how many */
-export async function forgetChanges(client: ClientBase, before: number, most: number): Promise<number> {
+async function forgetChanges(client: ClientBase, before: number, most: number): Promise<number> {
   const { rows } = await client.query<{ forgotten: string }>(
     'select forget_ledger_changes(to_timestamp($1 / 1000.0), $2) as forgotten',
     [before, most],
@@ -14,11 +21,35 @@ export async function forgetChanges(client: ClientBase, before: number, most: nu
  * Joins the changes of the first day that has not been compacted, in its part before that time.
  * @returns how many rows fewer there are; undefined if no such day is left
  */
-export async function compactChanges(client: ClientBase, before: number): Promise<number | undefined> {
+async function compactChanges(client: ClientBase, before: number): Promise<number | undefined> {
   const { rows } = await client.query<{ gone: string | null }>(
     'select compact_ledger_changes(to_timestamp($1 / 1000.0)) as gone',
     [before],
   )
   const { gone } = rows[0]!
   return gone === null ? undefined : Number(gone)
+}
+
+/** Rows per transaction: 60 ms on a log of a million rows. */
+const rowsAtOnce = 10_000
+const dayMs = 24 * 3_600_000
+
+/**
+ * One sweep, as the service role. Changes are remembered for `retentionDays`.
+ * @param now epoch milliseconds
+ */
+export async function sweepChanges(
+  { database, retentionDays }: { database: Pool; retentionDays: number },
+  now: number,
+  stopped?: AbortSignal,
+): Promise<{ forgotten: number; compacted: number }> {
+  const all = (part: (client: PoolClient) => Promise<number | undefined>) =>
+    inParts(stopped, () => inTransaction(database, part))
+  const forgottenBefore = now - retentionDays * dayMs
+  const forgotten = await all(
+    async (client) => (await forgetChanges(client, forgottenBefore, rowsAtOnce)) || undefined,
+  )
+  // A part of a day would be joined apart from the rest of it.
+  const compactedBefore = Math.floor(now / dayMs - limits.changesExactDays) * dayMs
+  return { forgotten, compacted: await all((client) => compactChanges(client, compactedBefore)) }
 }

@@ -1,7 +1,7 @@
 /** Loads what movements refer to and the folder lacks: accounts, journals, payment modes. */
 
 import type { ClientBase } from 'pg'
-import { partyKind } from '../../formats/items/accounts/party.ts'
+import { partyKind } from '../../formats/items/accounts/parties.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
 import { type Books, keptIds, loadBooks, noBooks } from '../import/books.ts'

@@ -6,12 +6,13 @@
 import { strict as assert } from 'node:assert'
 import type { FecLine } from '../../formats/fec/parse.ts'
 import type { EntryWriter, NewEntry, NewMovement } from '../import/entry-writer.ts'
-import { attachmentsIn, isAttachmentColumn } from './attachments.ts'
 import type { FecBooks } from './books.ts'
 import {
   asJson,
+  attachmentsIn,
   type Field,
   fieldsApart,
+  isAttachmentColumn,
   type LedgerFields,
   noFields,
   type SharedFields,
@@ -19,11 +20,13 @@ import {
 } from './filed.ts'
 import { accountKey } from './survey/accounts.ts'
 import { type DatedLine, EntryFinder, type EntryPiece } from './survey/entries.ts'
-import { paymentCode } from './survey/payments.ts'
+import { paymentCode } from './survey/journals.ts'
 import type { FecSurvey } from './survey/survey.ts'
 
-/** Where lines go. */
+/** Where lines come from, and where they go. */
 interface FecTarget {
+  survey: FecSurvey
+  writer: EntryWriter
   books: FecBooks
   exerciceId: string
   /** The folder's own currency. */
@@ -48,20 +51,12 @@ interface OpenEntry {
   isMixed: boolean
 }
 
-/** A line on its way into the ledger. */
-interface BookedLine {
-  line: DatedLine
-  /** Key of its account. */
-  account: string
-  entry: LoadedEntry
-  filed: Field[]
-}
+/** A line on its way into the ledger, with the key of its account. */
+type BookedLine = { line: DatedLine; account: string; entry: LoadedEntry; filed: Field[] }
 
 export class FecEntries {
   readonly #target: FecTarget
-  readonly #survey: FecSurvey
   readonly #finder: EntryFinder
-  readonly #writer: EntryWriter
   readonly #createdAt = new Date().toISOString()
   /** Entries that may get more pieces. */
   readonly #open = new Map<string, OpenEntry>()
@@ -82,43 +77,43 @@ export class FecEntries {
     isScattered: false,
   }
 
-  constructor(survey: FecSurvey, target: FecTarget, writer: EntryWriter) {
+  constructor(target: FecTarget) {
     this.#target = target
-    this.#survey = survey
-    this.#finder = new EntryFinder(survey.groups)
-    this.#writer = writer
+    this.#finder = new EntryFinder(target.survey.groups)
   }
 
   async load(batches: AsyncIterable<FecLine[]>): Promise<void> {
+    const { survey, writer } = this.#target
     try {
       for await (const lines of batches) {
         for (const line of lines) {
-          const pieces = this.#finder.add(this.#survey.dated(line))
+          const pieces = this.#finder.add(survey.dated(line))
           // Most lines do not complete a piece, and an `await` for each would take time.
           if (pieces.length > 0) await this.#addPieces(pieces)
         }
       }
       await this.#addPieces(this.#finder.end())
-      await this.#writer.end()
+      await writer.end()
     } finally {
-      await this.#writer.settled()
+      await writer.settled()
     }
     for (const { balance } of this.#open.values()) if (balance !== 0n) this.counts.unbalancedEntries += 1
   }
 
   /** @param pieces together, consecutive lines of the file */
   async #addPieces(pieces: EntryPiece[]): Promise<void> {
-    await this.#writer.reserve(pieces.reduce((sum, { lines }) => sum + lines.length, pieces.length))
+    const { writer } = this.#target
+    await writer.reserve(pieces.reduce((sum, { lines }) => sum + lines.length, pieces.length))
     const booked = pieces.flatMap((piece) => this.#book(piece))
     // An unbalanced run comes in pieces by entry number, each with lines from all over the run.
     if (pieces.length > 1) booked.sort((one, other) => one.line.number - other.line.number)
     for (const line of booked) {
-      this.#writer.addMovement(line.entry, this.#movementRow(line))
+      writer.addMovement(line.entry, this.#movementRow(line))
       const entryId = Number(line.entry.id)
       if (entryId < this.#lastEntryId) this.counts.isScattered = true
       this.#lastEntryId = entryId
     }
-    await this.#writer.loadIfFull()
+    await writer.loadIfFull()
   }
 
   #book({ key, lines }: EntryPiece): BookedLine[] {
@@ -140,7 +135,7 @@ export class FecEntries {
     const keys = lines.map((line) => accountKey(line)!)
     const apart = lines.map((line, at) => this.#fieldsApart(line, keys[at]!, fields, noFields))
     const shared = sharedFields(apart, key === undefined)
-    const row = this.#writer.addEntry(this.#entryRow(lines, fields, shared))
+    const row = this.#target.writer.addEntry(this.#entryRow(lines, fields, shared))
     const entry = { row, fields, shared, balance, isMixed: false }
     this.#countIfMixed(entry, lines)
     if (key !== undefined) this.#open.set(key, entry)
@@ -221,7 +216,9 @@ export class FecEntries {
 
   #lettering(line: DatedLine, account: string): Pick<NewMovement, 'letteringState' | 'letteringCode'> {
     if (line.letteringCode === '') return unlettered
-    const state = this.#survey.isLetteringComplete(account, line.letteringCode) ? 'complete' : 'partial'
+    const state = this.#target.survey.isLetteringComplete(account, line.letteringCode)
+      ? 'complete'
+      : 'partial'
     this.counts.letteredLines[state] += 1
     return { letteringState: state, letteringCode: line.letteringCode }
   }

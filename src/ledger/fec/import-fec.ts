@@ -18,15 +18,14 @@ import {
   type EncodingChoice,
   type FecEncoding,
 } from '../../formats/fec/encoding.ts'
+import { FecProblems } from '../../formats/fec/fields.ts'
 import { FecFindings, type FecLine, parseFec } from '../../formats/fec/parse.ts'
-import { FecProblems } from '../../formats/fec/problem.ts'
 import type { Period } from '../../formats/rows.ts'
-import { rememberLetterings } from '../events.sql.ts'
 import { countingIds, IdSource } from '../ids.ts'
 import { EntryWriter } from '../import/entry-writer.ts'
 import { type ImportOptions, type ImportProgress, inImportTransaction } from '../import/import-transaction.ts'
 import { readSource, statSource } from '../import/source-file.ts'
-import { publishImport } from '../publish-import.ts'
+import { publishImport, rememberLetterings } from '../publish-import.sql.ts'
 import { createFiledTables } from '../replace/replace.sql.ts'
 import { replaceExercice } from '../replace/replace.ts'
 import { loadFecBooks } from './books.ts'
@@ -66,14 +65,22 @@ export type FecImported = Awaited<ReturnType<typeof load>> & {
  * @throws {Error} for unsuitable options, folders and exercices; says what to do; nothing is loaded
  */
 export async function importFec(pool: pg.Pool, options: FecImportOptions): Promise<FecImported> {
-  const { replace = false, drafts = false } = options
-  const named = nameFolder(options.file, options)
+  const { file, onProgress } = options
+  const named = nameFolder(file, options)
   const knownPeriod = fiscalYear(named.end, options)
-  const { mtimeMs } = await statSource(options.file)
+  const { mtimeMs } = await statSource(file)
   const { encoding, example: encodingExample } = await encodingOf(options)
   const problems = new FecProblems()
-  const read = (step: ImportProgress['step'], findings?: FecFindings) =>
-    readLines(options, encoding, mtimeMs, step, problems, findings)
+  /** @throws {Error} if the file was modified since the import began: an earlier pass may have read something else */
+  async function* read(step: ImportProgress['step'], findings?: FecFindings): AsyncGenerator<FecLine[]> {
+    let lines = 0
+    const bytes = readSource(file, (read) => onProgress?.({ step, ...read, lines }))
+    for await (const batch of parseFec(bytes, encoding, problems, findings)) {
+      if ((await statSource(file)).mtimeMs !== mtimeMs) throw new Error(fileChanged)
+      lines += batch.length
+      yield batch
+    }
+  }
   const period = knownPeriod ?? (await fiscalYearOf(read('dating')))
   const survey = new FecSurvey(period, problems)
   for await (const lines of read('checking')) for (const line of lines) survey.add(line)
@@ -82,7 +89,7 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
   const isPeriodInferred = knownPeriod === undefined
   return inImportTransaction(pool, options, async (client) => {
     const findings = new FecFindings()
-    const loaded = await load(client, survey, named, replace, drafts, findings, read('loading', findings))
+    const loaded = await load(client, options, survey, named, findings, read('loading', findings))
     return { ...loaded, encoding, encodingExample, period, isPeriodInferred }
   })
 }
@@ -90,10 +97,9 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
 /** In a transaction: what the survey found good goes into its folder and exercice. */
 async function load(
   client: pg.ClientBase,
+  { replace = false, drafts = false }: { replace?: boolean; drafts?: boolean },
   survey: FecSurvey,
   named: NamedFolder,
-  replace: boolean,
-  drafts: boolean,
   findings: FecFindings,
   batches: AsyncIterable<FecLine[]>,
 ) {
@@ -113,7 +119,7 @@ async function load(
     isCompared: isReplaced,
     isNumbered: false,
   })
-  const entries = new FecEntries(survey, { books, exerciceId, currency, findings, drafts }, writer)
+  const entries = new FecEntries({ survey, writer, books, exerciceId, currency, findings, drafts })
   await entries.load(batches)
   const { filled, ...counts } = writer.counts
   if (counts.movements !== survey.lines || counts.debit !== survey.debit || counts.credit !== survey.credit)
@@ -166,21 +172,3 @@ async function fiscalYearOf(batches: AsyncIterable<FecLine[]>): Promise<Period> 
 }
 
 const fileChanged = 'The file changed while it was imported: nothing was loaded, import it again'
-
-/** @throws {Error} if the file was modified after `mtimeMs`: an earlier pass may have read something else */
-async function* readLines(
-  { file, onProgress }: FecImportOptions,
-  encoding: FecEncoding,
-  mtimeMs: number,
-  step: ImportProgress['step'],
-  problems: FecProblems,
-  findings?: FecFindings,
-): AsyncGenerator<FecLine[]> {
-  let lines = 0
-  const bytes = readSource(file, (read) => onProgress?.({ step, ...read, lines }))
-  for await (const batch of parseFec(bytes, encoding, problems, findings)) {
-    if ((await statSource(file)).mtimeMs !== mtimeMs) throw new Error(fileChanged)
-    lines += batch.length
-    yield batch
-  }
-}

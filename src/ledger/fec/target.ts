@@ -6,7 +6,7 @@ import { parseDay } from '../../formats/fec/fields.ts'
 import type { Period } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
 import { keptIds, loadBooks, noBooks } from '../import/books.ts'
-import { checkSiren, createTenantOf, folderWithId } from '../import/folder-target.ts'
+import { createTenantOf, folderWithId } from '../import/folder-target.ts'
 import { type FolderTarget, findFoldersByReference } from '../tenants.sql.ts'
 import { findExercicesWithin, lockReference } from './import-fec.sql.ts'
 
@@ -76,8 +76,8 @@ export async function findOrCreateFolder(
     }
     id = first.id
   }
-  const folder = await folderWithId(client, id)
-  checkSiren(folder, siren, `--siren ${folder.siret} if it does belong to that company`)
+  const bySiren = (siret: string) => `--siren ${siret} if it does belong to that company`
+  const folder = await folderWithId(client, id, siren, bySiren)
   // Naming the folder by id is a decision.
   if (named.id === undefined) refuseUnknownCompany(folder, named)
   return { ...folder, created: false }

@@ -1,11 +1,8 @@
 /** Loads entries and their movements in batches. */
-
 import type { ClientBase } from 'pg'
-import { entryTable } from '../../formats/items/entry.ts'
-import { movementTable } from '../../formats/items/movement.ts'
-import { type FileRow, orNull, text } from '../../formats/items/table.ts'
+import { type EntryRow, entryTable, movementTable } from '../../formats/items/entry.ts'
+import { type FileRow, type Given, orNull, text } from '../../formats/items/table.ts'
 import type { FolderKey } from '../../formats/rows.ts'
-import { EntryNumbers } from '../entry-numbers.ts'
 import type { IdSource } from '../ids.ts'
 import { analyzeWhileLoading, compared, movementsBeforeAnalyze, TableWriter } from '../load.ts'
 
@@ -35,7 +32,7 @@ interface EntryLoad {
 export class EntryWriter {
   readonly #client: ClientBase
   readonly #ids: EntryLoad['ids']
-  readonly #numbers: EntryNumbers | undefined
+  readonly #numberOf: ReturnType<typeof entryNumbers> | undefined
   readonly #entries
   readonly #movements
   #loading = Promise.resolve()
@@ -55,7 +52,7 @@ export class EntryWriter {
     const { schemaId, folderId } = key
     this.#client = client
     this.#ids = ids
-    this.#numbers = isNumbered ? new EntryNumbers() : undefined
+    this.#numberOf = isNumbered ? entryNumbers() : undefined
     const tables = isCompared
       ? { entries: compared(filedEntries), movements: compared(filedMovements) }
       : { entries: filedEntries, movements: filedMovements }
@@ -74,7 +71,7 @@ export class EntryWriter {
   }
 
   addEntry(entry: NewEntry): LoadedEntry {
-    const number = this.#numbers === undefined ? entry.number : this.#numbers.next(entry)
+    const number = this.#numberOf === undefined ? entry.number : this.#numberOf(entry)
     const row = { ...entry, number, id: entry.id ?? this.#ids!.next() }
     this.#entries.add(row)
     this.counts.entries += 1
@@ -125,5 +122,26 @@ export class EntryWriter {
     this.#loading = loadEntries().then(loadMovements)
     // Thrown where it is awaited.
     this.#loading.catch(() => {})
+  }
+}
+
+/**
+ * Numbers the validated entries of new exercices (docs/spec/fec.md#numbers): 1, 2, 3 in each journal, in the order in
+ * which they are loaded: a loader that streams does not know the order of their days of validation. The database
+ * numbers entries that come without a number itself, but writes each of them twice.
+ */
+export function entryNumbers() {
+  const last = new Map<string, number>()
+  /** Null for a draft. */
+  return ({
+    exerciceId,
+    journalId,
+    validatedAt,
+  }: Given<Pick<EntryRow, 'exerciceId' | 'journalId' | 'validatedAt'>>) => {
+    if (!validatedAt) return null
+    const key = `${exerciceId} ${journalId}`
+    const number = (last.get(key) ?? 0) + 1
+    last.set(key, number)
+    return String(number)
   }
 }

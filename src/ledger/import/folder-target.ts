@@ -3,15 +3,45 @@ import type { ClientBase } from 'pg'
 import { printable } from '../../../packages/terminal/src/printable.ts'
 import { isId } from '../../db/literal.ts'
 import type { FolderContent } from '../../formats/items/accounting-folder.ts'
+import type { Period } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
-import { createFirm, createFolder, createSchema, type FolderTarget, lockFolder } from '../tenants.sql.ts'
+import { publishImport } from '../publish-import.sql.ts'
+import {
+  countLedger,
+  createFirm,
+  createFolder,
+  createSchema,
+  exerciceIds,
+  type FolderTarget,
+  lockFolder,
+} from '../tenants.sql.ts'
+import type { Books, IdOf } from './books.ts'
+import type { EntryWriter } from './entry-writer.ts'
+import type { ImportedFolder, ImportRequest } from './import-transaction.ts'
 
-/** Locks the folder, as `lockFolder` does. @throws {Error} there is none with this id */
-export async function folderWithId(client: ClientBase, id: string): Promise<FolderTarget> {
+/**
+ * Locks the folder, as `lockFolder` does.
+ * @param siren of the company in the file, 9 or 14 digits
+ * @param remedy what helps beside another folder, from the SIREN or SIRET of this one
+ * @throws {Error} if there is none with this id, or it belongs to another company: the books of two companies in one
+ *   folder could not be separated again
+ */
+export async function folderWithId(
+  client: ClientBase,
+  id: string,
+  siren: string | null | undefined,
+  remedy: (siret: string) => string,
+): Promise<FolderTarget> {
   const folder = isId(id) ? await lockFolder(client, id) : undefined
   if (folder === undefined)
     throw new Error(
       `There is no folder ${id}: give the id of an existing one, or omit --folder to create one`,
+    )
+  const { name, siret } = folder
+  if (siren && siret !== null && siret.slice(0, 9) !== siren.slice(0, 9))
+    throw new Error(
+      `The ledger belongs to the company ${siren}, but folder ${id} (${printable(name)}) to ${siret}. ` +
+        `Give another --folder, or ${remedy(siret)}`,
     )
   return folder
 }
@@ -32,17 +62,89 @@ export async function createTenantOf(
   return { schemaId, folderId, firmId, name, siret, currency }
 }
 
+/** An import of a whole ledger, with all its exercices. */
+export interface LedgerRequest extends ImportRequest {
+  /** IANA name, in which exercices were closed and entries created on their day. */
+  timeZone: string
+}
+
+interface PreparedFolder extends FolderTarget {
+  created: boolean
+  /** Ids of the exercices of the ledger that is to be replaced; undefined if there is none. */
+  former: string[] | undefined
+}
+
+interface ImportedLedger extends ImportedFolder {
+  /** Earliest first. */
+  exercices: (Period & { id: string })[]
+}
+
 /**
- * The books of two companies in one folder could not be separated again.
- * @param siren of the company in the file, 9 or 14 digits
- * @param remedy a further one
- * @throws {Error} if the folder belongs to another company
+ * Creates the folder, or locks it.
+ * @param ofFile what a new folder is made of; an existing one keeps what it has
+ * @param firmName of a new firm; if it is empty, that of the folder
+ * @throws {Error} if it has a ledger and `replace` is not set, has a closed exercice, or belongs to another company
  */
-export function checkSiren(folder: FolderTarget, siren: string | null | undefined, remedy: string): void {
-  const { folderId, name, siret } = folder
-  if (!siren || siret === null || siret.slice(0, 9) === siren.slice(0, 9)) return
-  throw new Error(
-    `The ledger belongs to the company ${siren}, but folder ${folderId} (${printable(name)}) to ${siret}. ` +
-      `Give another --folder, or ${remedy}`,
-  )
+export async function prepareFolder(
+  client: ClientBase,
+  ids: IdSource,
+  { folderId, name, replace }: ImportRequest,
+  ofFile: FolderContent,
+  firmName = '',
+): Promise<PreparedFolder> {
+  if (folderId === undefined) {
+    const folder = { ...ofFile, name: name ?? ofFile.name }
+    const created = await createTenantOf(client, ids, firmName || folder.name, folder)
+    return { ...created, created: true, former: undefined }
+  }
+  const known = await folderWithId(client, folderId, ofFile.siret, () => 'omit --folder for a new one')
+  const folder = { ...known, created: false }
+  const { isEmpty, accounts, entries, closed } = await countLedger(client, folder)
+  if (isEmpty) return { ...folder, former: undefined }
+  const holder = `Folder ${folderId} (${printable(folder.name)})`
+  if (closed !== null)
+    throw new Error(
+      `${holder} has closed the exercice ${closed.start} to ${closed.end}: a closed exercice cannot be changed. ` +
+        `Omit --folder for a new one`,
+    )
+  if (!replace)
+    throw new Error(
+      `${holder} already holds a ledger: ${entries.toLocaleString('en')} entries, ` +
+        `${accounts.toLocaleString('en')} accounts. Import with --replace to replace all of it`,
+    )
+  return { ...folder, former: await exerciceIds(client, folder) }
+}
+
+/**
+ * Publishes the events of the import.
+ * @param isByDifference whether what the folder had before stays where it does not differ
+ */
+export async function endImport(
+  client: ClientBase,
+  folder: PreparedFolder,
+  { accounts, journals, exercices }: Books,
+  idOf: IdOf,
+  { filled, ...counts }: EntryWriter['counts'],
+  isByDifference: boolean,
+): Promise<ImportedLedger> {
+  const { former = [], ...imported } = folder
+  const { schemaId, folderId, created: folderCreated } = folder
+  const periods = exercices.map(({ id, startDate, endDate }) => ({
+    ...{ id: idOf('exercices', id), start: startDate, end: endDate },
+  }))
+  const ids = periods.map(({ id }) => id)
+  await publishImport(client, {
+    ...{ schemaId, folderId, folderCreated, replaced: folder.former !== undefined },
+    deleted: former.filter((id) => !ids.includes(id)),
+    created: ids.filter((id) => !former.includes(id)),
+    filled: isByDifference ? [] : [...filled],
+    changed: isByDifference ? null : undefined,
+  })
+  return {
+    ...imported,
+    ...counts,
+    accounts: accounts.length,
+    journals: journals.length,
+    exercices: periods.toSorted((one, other) => (one.start < other.start ? -1 : 1)),
+  }
 }

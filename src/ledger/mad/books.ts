@@ -8,17 +8,22 @@ import { z } from 'zod'
 import { AccountingFolder, type FileFolder } from '../../formats/items/accounting-folder.ts'
 import { accountRow, accountShape, type FileAccount } from '../../formats/items/accounts/account.ts'
 import { addressItem, addressOf, type FileAddress } from '../../formats/items/accounts/address.ts'
-import { companyRow } from '../../formats/items/accounts/company.ts'
-import { employeeRow } from '../../formats/items/accounts/employee.ts'
+import { companyRow, employeeRow } from '../../formats/items/accounts/parties.ts'
 import { type FileVat, vatRow } from '../../formats/items/accounts/vat.ts'
 import { AnalyticalAxe, axisRow, type FileAxis, sectionRows } from '../../formats/items/axis.ts'
-import { Bank, bankRow, type FileBank } from '../../formats/items/bank.ts'
 import { Exercice, exerciceRow, type FileExercice, monthsOf } from '../../formats/items/exercice.ts'
-import { type FileJournal, Journal, journalRow, journalTypeLabels } from '../../formats/items/journal.ts'
+import {
+  Bank,
+  bankRow,
+  type FileBank,
+  type FileJournal,
+  Journal,
+  journalRow,
+  journalTypeLabels,
+} from '../../formats/items/journal.ts'
 import { type FilePayment, Payment, paymentMode, paymentRow } from '../../formats/items/payment.ts'
 import { text } from '../../formats/items/values.ts'
-import { type FileItem, pathOf } from '../../formats/mad/read/json-items.ts'
-import { FileProblems, readItem } from '../../formats/mad/read/read-item.ts'
+import { type FileItem, FileProblems, pathOf, readItem } from '../../formats/mad/read-items.ts'
 import type { Books, IdTable } from '../import/books.ts'
 
 /** The rest tells of the export, not of the ledger. */

@@ -1,54 +1,59 @@
 /** Checks the entries of a MAD file against its books, and hands them over to be loaded. */
-import { type FileEntry, MadEntry } from '../../formats/items/entry.ts'
+import { type FileEntry, type FileMovement, MadEntry } from '../../formats/items/entry.ts'
 import type { FileExercice } from '../../formats/items/exercice.ts'
-import type { FileMovement } from '../../formats/items/movement.ts'
-import { type FileItem, pathOf } from '../../formats/mad/read/json-items.ts'
-import { readItem } from '../../formats/mad/read/read-item.ts'
+import { type FileItem, pathOf, readItem } from '../../formats/mad/read-items.ts'
 import { inUnits } from '../../formats/minor-units.ts'
 import type { IdOf } from '../import/books.ts'
 import type { EntryWriter, NewEntry, NewMovement } from '../import/entry-writer.ts'
 import type { MadBooks } from './books.ts'
 
+/** Where entries go, and what they refer to. */
+interface MadTarget {
+  books: MadBooks
+  idOf: IdOf
+  writer: EntryWriter
+  /** Ids of registered third parties by their code. */
+  thirdParties: ReadonlyMap<string, string>
+}
+
 export class MadEntries {
-  readonly #books: MadBooks
-  readonly #idOf: IdOf
-  readonly #thirdParties: ReadonlyMap<string, string>
-  readonly #writer: EntryWriter
-  /** Entries that do not balance, and those that name a partner which is not registered here. */
-  readonly counts = { unbalancedEntries: 0, unknownSenders: 0 }
+  readonly #target: MadTarget
+  readonly counts = {
+    unbalancedEntries: 0,
+    /** Entries that name a partner which is not registered here. */
+    unknownSenders: 0,
+  }
   /** Of entries without a rate. */
   readonly currencies = new Set<string>()
 
-  /** @param thirdParties ids of registered third parties by their code */
-  constructor(books: MadBooks, idOf: IdOf, thirdParties: ReadonlyMap<string, string>, writer: EntryWriter) {
-    this.#books = books
-    this.#idOf = idOf
-    this.#thirdParties = thirdParties
-    this.#writer = writer
+  constructor(target: MadTarget) {
+    this.#target = target
   }
 
   /** Once there are problems, entries are only checked: nothing will be kept. */
   async add(item: FileItem): Promise<void> {
-    const { problems } = this.#books
+    const { writer, books } = this.#target
+    const { problems } = books
     const entry = readItem(MadEntry, item, problems)
     if (entry === undefined) return
     const exercice = this.#check(entry, pathOf(item))
     if (exercice === undefined || problems.lines.length > 0) return
-    const loaded = this.#writer.addEntry(this.#entryRow(entry, exercice))
+    const loaded = writer.addEntry(this.#entryRow(entry, exercice))
     let balance = 0n
     for (const movement of entry.movements) {
-      this.#writer.addMovement(loaded, this.#movementRow(movement))
+      writer.addMovement(loaded, this.#movementRow(movement))
       balance += movement.value.debit - movement.value.credit
     }
     if (balance !== 0n) this.counts.unbalancedEntries += 1
-    await this.#writer.loadIfFull()
+    await writer.loadIfFull()
   }
 
   /** The exercice of the entry; undefined if it has none, which is a problem. */
   #check(entry: FileEntry, at: string): FileExercice | undefined {
-    const { problems, items } = this.#books
+    const { books } = this.#target
+    const { problems, items } = books
     const { journal, date, movements } = entry
-    this.#books.checkNamed('journals', journal, `${at}.journal`)
+    books.checkNamed('journals', journal, `${at}.journal`)
     for (const [i, movement] of movements.entries()) this.#checkMovement(movement, `${at}.movements[${i}]`)
     const exercice = items.exercices
       .values()
@@ -59,9 +64,10 @@ export class MadEntries {
   }
 
   #checkMovement({ account, payment, value, lettering, analytics }: FileMovement, at: string): void {
-    const { problems } = this.#books
-    this.#books.checkNamed('accounts', account, `${at}.account`)
-    this.#books.checkNamed('payments', payment, `${at}.payment`)
+    const { books } = this.#target
+    const { problems } = books
+    books.checkNamed('accounts', account, `${at}.account`)
+    books.checkNamed('payments', payment, `${at}.payment`)
     if (value.debit !== 0n && value.credit !== 0n)
       problems.add(`${at}.value.debit`, inUnits(value.debit), 'debit or credit must be zero')
     else if (value.amount !== value.credit - value.debit)
@@ -75,11 +81,12 @@ export class MadEntries {
   }
 
   #checkAnalytics(analytics: FileMovement['analytics'], at: string): void {
-    const { problems, items } = this.#books
+    const { books } = this.#target
+    const { problems, items } = books
     const axes = new Set<string>()
     for (const [i, { sections, ...axis }] of analytics.entries()) {
       const { producerId } = axis
-      this.#books.checkSame(axis, items.axes.get(producerId), `${at}[${i}]`, 'data.analytics')
+      books.checkSame(axis, items.axes.get(producerId), `${at}[${i}]`, 'data.analytics')
       if (axes.has(producerId))
         problems.add(`${at}[${i}].producerId`, producerId, 'each axis is expected once')
       axes.add(producerId)
@@ -88,7 +95,7 @@ export class MadEntries {
         // A section of another axis is none of this one.
         const ofAxis = known?.axis.producerId === producerId ? known : undefined
         const list = `axis ${axis.code} of data.analytics`
-        this.#books.checkSame(section, ofAxis, `${at}[${i}].sections[${k}]`, list)
+        books.checkSame(section, ofAxis, `${at}[${i}].sections[${k}]`, list)
       }
     }
   }
@@ -97,13 +104,14 @@ export class MadEntries {
     const { source, partnerMetadata, comment, createdAt, accountedAt, validationDate } =
       entry.additionalProducerProperties
     const { code: currency, rate } = entry.currency
-    const thirdPartyId = source.thirdParty && (this.#thirdParties.get(source.thirdParty.code) ?? null)
+    const { idOf, thirdParties } = this.#target
+    const thirdPartyId = source.thirdParty && (thirdParties.get(source.thirdParty.code) ?? null)
     if (source.thirdParty !== null && thirdPartyId === null) this.counts.unknownSenders += 1
     if (rate === undefined) this.currencies.add(currency)
     return {
       id: entry.producerId,
-      exerciceId: this.#idOf('exercices', exercice.producerId),
-      journalId: this.#idOf('journals', entry.journal.producerId),
+      exerciceId: idOf('exercices', exercice.producerId),
+      journalId: idOf('journals', entry.journal.producerId),
       date: entry.date,
       dueDate: entry.dueDate,
       accountedAt,
@@ -121,21 +129,18 @@ export class MadEntries {
 
   #movementRow(movement: FileMovement): NewMovement {
     const { producerId, account, value, payment, analytics, lettering, attachments, ...own } = movement
+    const { idOf } = this.#target
     const { state, value: code } = lettering
-    const shares = analytics.flatMap(({ sections }) =>
-      sections.flatMap((share) => [
-        BigInt(this.#idOf('sections', share.producerId)),
-        share.amount,
-        share.rate,
-      ]),
-    )
+    const shares = analytics
+      .flatMap(({ sections }) => sections)
+      .flatMap((share) => [BigInt(idOf('sections', share.producerId)), share.amount, share.rate])
     return {
       ...own,
       id: producerId,
-      accountId: this.#idOf('accounts', account.producerId),
+      accountId: idOf('accounts', account.producerId),
       debit: value.debit,
       credit: value.credit,
-      paymentId: payment && this.#idOf('payments', payment.producerId),
+      paymentId: payment && idOf('payments', payment.producerId),
       letteringState: state,
       letteringCode: state === 'partial' ? code!.slice(1) : code,
       shares: analytics.length === 0 ? null : shares,

@@ -10,32 +10,22 @@
 import type pg from 'pg'
 import { printable } from '../../../packages/terminal/src/printable.ts'
 import { folderContent } from '../../formats/items/accounting-folder.ts'
-import { JsonItems, pathOf } from '../../formats/mad/read/json-items.ts'
-import { type FileProblems, problemsMax } from '../../formats/mad/read/read-item.ts'
+import { type FileProblems, JsonItems, pathOf, problemsMax } from '../../formats/mad/read-items.ts'
 import type { FolderKey } from '../../formats/rows.ts'
-import { rememberLetterings } from '../events.sql.ts'
 import { IdSource } from '../ids.ts'
 import { type IdTable, identities, keptIds, loadBooks, newIds } from '../import/books.ts'
 import { EntryWriter } from '../import/entry-writer.ts'
+import { endImport, type LedgerRequest, prepareFolder } from '../import/folder-target.ts'
 import { ImportRefused } from '../import/import-refused.ts'
 import { type ImportOptions, inImportTransaction } from '../import/import-transaction.ts'
 import type { ReadBytes } from '../import/source-file.ts'
-import { endImport, type LedgerRequest, prepareFolder } from '../import/whole-folder.ts'
+import { rememberLetterings } from '../publish-import.sql.ts'
 import { createFiledTables } from '../replace/replace.sql.ts'
 import { fillFolder, replaceFolder } from '../replace/replace.ts'
 import { booksPlaces, MadBooks, placesBesideEntries } from './books.ts'
 import { MadEntries } from './entries.ts'
-import {
-  findTakenId,
-  type IdOfTable,
-  lastId,
-  lockKeptIds,
-  passIds,
-  setCurrency,
-  thirdPartyIds,
-} from './import-mad.sql.ts'
+import * as sql from './import-mad.sql.ts'
 import { entriesPlace, pathOfId, readItems, refusing } from './read-file.ts'
-import { createFiledBooks, endBooks, keepEmployees, knownBooks, writeBooks } from './replace-books.sql.ts'
 
 /** A folder that is replaced keeps what does not differ. Without one: a new folder. */
 interface MadRequest extends LedgerRequest {
@@ -81,30 +71,30 @@ async function readBooks({ file, onProgress }: MadRequest): Promise<MadBooks> {
 
 async function load(client: pg.ClientBase, options: MadRequest, books: MadBooks) {
   const { file, renumber = false, timeZone } = options
-  if (!renumber) await lockKeptIds(client)
+  if (!renumber) await sql.lockKeptIds(client)
   const ids = new IdSource(client)
   const folder = await prepareFolder(client, ids, options, folderContent(books.folder!))
   const isReplaced = folder.former !== undefined
   if (isReplaced) {
     await rememberLetterings(client, folder, null)
-    await createFiledBooks(client)
+    await sql.createFiledBooks(client)
   }
   const rows = books.rows(timeZone)
-  const known = renumber && isReplaced ? await knownBooks(client, folder) : []
+  const known = renumber && isReplaced ? await sql.knownBooks(client, folder) : []
   const idOf = renumber ? await newIds(ids, rows, known) : keptIds
   await loadBooks(client, folder, rows, idOf, isReplaced)
   let writtenBooks = 0
   if (isReplaced) {
     const hidden = books.hiddenEmployees.map((id) => idOf('accounts', id))
-    await keepEmployees(client, folder, hidden)
-    writtenBooks = await writeBooks(client, folder)
+    await sql.keepEmployees(client, folder, hidden)
+    writtenBooks = await sql.writeBooks(client, folder)
   }
   if (!renumber) await refuseTaken(client, folder, file, books, tablesOfBooks)
   // New ids are given in the tables of a replacement, which also tell which id the file has twice.
   const isCompared = renumber || isReplaced
   if (isCompared) await createFiledTables(client)
   const writer = new EntryWriter(client, { key: folder, isCompared, isNumbered: !isReplaced })
-  const entries = new MadEntries(books, idOf, await thirdPartyIds(client), writer)
+  const entries = new MadEntries({ books, idOf, writer, thirdParties: await sql.thirdPartyIds(client) })
   try {
     await readEntries(entries, writer, options, books)
     await writer.end()
@@ -112,16 +102,16 @@ async function load(client: pg.ClientBase, options: MadRequest, books: MadBooks)
     await writer.settled()
   }
   const written = isReplaced ? await replaceFolder(client, folder, renumber) : undefined
-  if (isReplaced) writtenBooks += await endBooks(client, folder)
+  if (isReplaced) writtenBooks += await sql.endBooks(client, folder)
   else if (isCompared) await fillFolder(client)
   if (!renumber) {
-    const last = await lastId(client, folder, allTables)
-    if (last !== undefined) await passIds(client, last.id, () => pathOfId(file, books, last))
+    const last = await sql.lastId(client, folder, allTables)
+    if (last !== undefined) await sql.passIds(client, last.id, () => pathOfId(file, books, last))
     await refuseTaken(client, folder, file, books, allTables)
   }
   const [currency] = entries.currencies
   if (folder.created && currency !== undefined && entries.currencies.size === 1)
-    await setCurrency(client, folder, currency)
+    await sql.setCurrency(client, folder, currency)
   return {
     ...(await endImport(client, folder, rows, idOf, writer.counts, isReplaced)),
     ...{ ...books.counts, ...entries.counts, hiddenEmployees: books.hiddenEmployees.length },
@@ -162,9 +152,9 @@ async function refuseTaken(
   key: FolderKey,
   file: string,
   books: MadBooks,
-  tables: readonly IdOfTable['table'][],
+  tables: readonly sql.IdOfTable['table'][],
 ): Promise<void> {
-  const taken = await findTakenId(client, key, tables)
+  const taken = await sql.findTakenId(client, key, tables)
   if (taken === undefined) return
   const { table, id, folderId, folderName } = taken
   throw new Error(

@@ -1,7 +1,7 @@
 /** Reads the items of a MAD file, and finds those that have an id, for messages. */
 import pg from 'pg'
 import type { Json } from '../../formats/items/any-json.ts'
-import { type FileItem, findTextError, JsonItems, JsonTextError } from '../../formats/mad/read/json-items.ts'
+import { type FileItem, findTextError, JsonItems, JsonTextError } from '../../formats/mad/read-items.ts'
 import { ImportRefused } from '../import/import-refused.ts'
 import { type ReadBytes, readSource } from '../import/source-file.ts'
 import type { MadBooks } from './books.ts'

@@ -1,6 +1,6 @@
 /** What the entries of a TRA file refer to, as rows whose ids are codes of the file. */
 
-import { accountNumber, partyKind } from '../../formats/items/accounts/party.ts'
+import { accountNumber, partyKind } from '../../formats/items/accounts/parties.ts'
 import { paymentModes } from '../../formats/items/payment.ts'
 import type { TraLine } from '../../formats/tra/check/parse.ts'
 import { journalTypeOf } from '../../formats/tra/third-parties.ts'

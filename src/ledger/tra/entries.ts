@@ -1,7 +1,7 @@
 /** Turns the entry lines of a TRA file, which the check has found good, into entries and movements to be loaded. */
 import { strict as assert } from 'node:assert'
-import { partyKind } from '../../formats/items/accounts/party.ts'
-import type { LetteringState } from '../../formats/items/movement.ts'
+import { partyKind } from '../../formats/items/accounts/parties.ts'
+import type { LetteringState } from '../../formats/items/entry.ts'
 import { unitsMax } from '../../formats/minor-units.ts'
 import { isoDay, type TraLine } from '../../formats/tra/check/parse.ts'
 import { layouts } from '../../formats/tra/layouts.ts'

@@ -9,8 +9,8 @@ import {
   type FecEncoding,
   fecEncodings,
 } from '../../../src/formats/fec/encoding.ts'
+import type { FecError } from '../../../src/formats/fec/fields.ts'
 import { type FecLine, parseFec } from '../../../src/formats/fec/parse.ts'
-import type { FecError } from '../../../src/formats/fec/problem.ts'
 import { fecFile } from '../../support/ledgers/fec-file.ts'
 import { haveRealLedgers, realLedgers } from '../../support/ledgers/real-ledgers.ts'
 

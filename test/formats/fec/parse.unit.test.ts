@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs'
 import iconv from 'iconv-lite'
 import { describe, expect, test } from 'vitest'
 import { detectEncoding } from '../../../src/formats/fec/encoding.ts'
+import { FecError, FecProblems } from '../../../src/formats/fec/fields.ts'
 import { FecFindings, type FecLine, parseFec } from '../../../src/formats/fec/parse.ts'
-import { FecError, FecProblems } from '../../../src/formats/fec/problem.ts'
 import {
   changed,
   columns,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { JsonItems, pathOf } from '../../../src/formats/mad/read/json-items.ts'
+import { JsonItems, pathOf } from '../../../src/formats/mad/read-items.ts'
 import { JsonNumber } from '../../../src/formats/minor-units.ts'
 
 /** Items of a text given in parts of some characters, as paths and JSON. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { partyKind } from '../../../src/formats/items/accounts/party.ts'
+import { partyKind } from '../../../src/formats/items/accounts/parties.ts'
 import { isPlainLettering, letteringCodes, shortCodes } from '../../../src/formats/tra/codes.ts'
-import { countryCode } from '../../../src/formats/tra/country-code.ts'
+import { countryCode } from '../../../src/formats/tra/records.ts'
 import {
   accountNature,
   collectiveAccounts,

@@ -4,8 +4,7 @@
  * shares add up.
  */
 import type pg from 'pg'
-import type { EntryRow } from '../../../src/formats/items/entry.ts'
-import type { MovementRow } from '../../../src/formats/items/movement.ts'
+import type { EntryRow, MovementRow } from '../../../src/formats/items/entry.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
 import { addToFolder } from './full-ledger.ts'
 import { addEntry, insertDimensions } from './ledger.ts'

@@ -8,10 +8,14 @@
 import type pg from 'pg'
 import { accountTable } from '../../../src/formats/items/accounts/account.ts'
 import { axisTable, sectionTable } from '../../../src/formats/items/axis.ts'
-import { type EntryRow, entryTable } from '../../../src/formats/items/entry.ts'
+import {
+  type EntryRow,
+  entryTable,
+  type MovementRow,
+  movementTable,
+} from '../../../src/formats/items/entry.ts'
 import { exerciceTable } from '../../../src/formats/items/exercice.ts'
 import { type JournalType, journalTable } from '../../../src/formats/items/journal.ts'
-import { type MovementRow, movementTable } from '../../../src/formats/items/movement.ts'
 import { paymentTable } from '../../../src/formats/items/payment.ts'
 import { blank, type TableOf } from '../../../src/formats/items/table.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'

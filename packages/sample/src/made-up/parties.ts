@@ -4,7 +4,7 @@
  */
 
 import type { Address } from '../../../../src/formats/items/accounts/address.ts'
-import type { Contact, Miscellaneous } from '../../../../src/formats/items/accounts/party.ts'
+import type { Contact, Miscellaneous } from '../../../../src/formats/items/accounts/parties.ts'
 import type { Books } from '../../../../src/ledger/import/books.ts'
 import type { Random } from './random.ts'
 import words from './words.json' with { type: 'json' }

@@ -4,11 +4,20 @@
  * it gets the name of its account, as for auxiliary accounts.
  */
 import type { z } from 'zod'
+import { decimal } from '../../minor-units.ts'
 import * as column from '../table.ts'
-import { boolean, id, NamedAccount, object, type SimplifiedAccount, text } from '../values.ts'
-import { Company, type CompanyView, companyItem, companyNamed } from './company.ts'
-import { Employee, type EmployeeView, employeeItem, unknownEmployee } from './employee.ts'
-import { partyKind } from './party.ts'
+import { boolean, id, money, NamedAccount, named, object, type SimplifiedAccount, text } from '../values.ts'
+import {
+  Company,
+  type CompanyView,
+  companyItem,
+  companyNamed,
+  Employee,
+  type EmployeeView,
+  employeeItem,
+  partyKind,
+  unknownEmployee,
+} from './parties.ts'
 
 /** Counterparts may be loaded in any order within one flush: the foreign key is checked at its end. */
 export const accountTable = column.table('accounts', {
@@ -80,5 +89,32 @@ export function accountRow(account: FileAccount): column.FileRow<typeof accountT
     ...{ id: producerId, number, name, closed },
     counterpartAccountId: 'counterpartAccount' in account ? idOf(account.counterpartAccount) : null,
     correspondanceAccountId: 'correspondanceAccount' in account ? idOf(account.correspondanceAccount) : null,
+  }
+}
+
+/** The sums of an account (docs/spec/resources.md#accountbalance): no part of a full export. */
+
+/** Sums are digits of minor units. */
+export interface BalanceView extends Pick<AccountRow, 'id' | 'number' | 'name'> {
+  debit: string
+  credit: string
+  /** Debit minus credit. */
+  balance: string
+}
+
+export const AccountBalance = named('AccountBalance', {
+  account: NamedAccount,
+  debit: money,
+  credit: money,
+  balance: money.meta({ description: 'Debit minus credit' }),
+})
+
+export function balanceItem(row: BalanceView): z.input<typeof AccountBalance> {
+  const { id, number, name, debit, credit, balance } = row
+  return {
+    account: { producerId: id, number, name },
+    debit: decimal(debit, 2),
+    credit: decimal(credit, 2),
+    balance: decimal(balance, 2),
   }
 }

@@ -6,8 +6,7 @@
 
 import type { Period } from '../../rows.ts'
 import { layouts, type TraRecord } from '../layouts.ts'
-import { Definitions } from './definitions.ts'
-import { EntryCheck } from './entry-check.ts'
+import { Definitions, EntryCheck } from './entry-check.ts'
 import { checkForm } from './line-form.ts'
 import { isoDay, parseTra, type TraLine, TraProblems } from './parse.ts'
 

@@ -12,7 +12,7 @@
  */
 
 import type { FecLine } from '../../../formats/fec/parse.ts'
-import { accountNumber, partyKind } from '../../../formats/items/accounts/party.ts'
+import { accountNumber, partyKind } from '../../../formats/items/accounts/parties.ts'
 
 export interface FecAccount {
   /** Identifies the account: CompteNum, or CompteNum, a line feed (which no field has) and CompAuxNum. */

@@ -14,7 +14,6 @@
  * keeps more than one entry in memory (and 16 MiB for the keys seen). Each unbalanced or scattered group costs one key.
  */
 import type { FecLine } from '../../../formats/fec/parse.ts'
-import { OpenBalances } from './open-balances.ts'
 
 /** A line with its date in the ledger, and its original date if that differs. */
 export type DatedLine = FecLine & { originalDate?: string }
@@ -179,4 +178,24 @@ function hashes(key: string): [number, number] {
   hash = Math.imul(hash, 0x85ebca6b)
   hash ^= hash >>> 13
   return [hash | 0, other | 1]
+}
+
+/**
+ * Running balances, in minor units, of many keys that should each reach zero: entries, letterings. A key at zero is
+ * forgotten, so memory depends on what is open at a time rather than on the length of the ledger. The keys left at the
+ * end never balanced.
+ */
+export class OpenBalances {
+  readonly #balances = new Map<string, bigint>()
+
+  add(key: string, amount: bigint): void {
+    if (amount === 0n) return
+    const balance = (this.#balances.get(key) ?? 0n) + amount
+    if (balance === 0n) this.#balances.delete(key)
+    else this.#balances.set(key, balance)
+  }
+
+  has(key: string): boolean {
+    return this.#balances.has(key)
+  }
 }

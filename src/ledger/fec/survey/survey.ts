@@ -3,17 +3,15 @@
  * keeps what a ledger has few of (accounts, journals) and what is open at a time (see OpenBalances), but no lines.
  */
 
+import { type FecProblems, problemsMax } from '../../../formats/fec/fields.ts'
 import type { FecLine } from '../../../formats/fec/parse.ts'
-import { type FecProblems, problemsMax } from '../../../formats/fec/problem.ts'
 import type { JournalType } from '../../../formats/items/journal.ts'
 import { inUnits } from '../../../formats/minor-units.ts'
 import type { Period } from '../../../formats/rows.ts'
 import { accountKey, type FecAccount, fecAccount, isNamed, nameAccount, rootOfAuxiliary } from './accounts.ts'
-import { type DatedLine, EntryGroups } from './entries.ts'
+import { type DatedLine, EntryGroups, OpenBalances } from './entries.ts'
 import { LineDays } from './fiscal-year.ts'
-import { isOpening, type JournalUse, journalTypeByName, noUse } from './journals.ts'
-import { OpenBalances } from './open-balances.ts'
-import { paymentCode } from './payments.ts'
+import { isOpening, type JournalUse, journalTypeByName, noUse, paymentCode } from './journals.ts'
 
 interface FecJournal {
   code: string

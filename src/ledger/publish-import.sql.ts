@@ -1,11 +1,13 @@
 /**
- * Inserts the events of an import, which SQL builds from rows: there are too many to send them one by one. As the
+ * Publishes the events of an import, which SQL builds from rows: there are too many to send them one by one. As the
  * owner; to be called after `lockEvents`, except `rememberLetterings`.
  *
  * Movements of one account and exercice with the same code form a lettering, so it is one event, with the id and the
  * invoice number of its first movement and the payment mode of any that has one; empty if none has.
  */
 import type { ClientBase } from 'pg'
+import type { NewEvent } from '../events/events.sql.ts'
+import { publishRows, writeEvents } from '../events/publish.ts'
 import { paymentMode, paymentModes } from '../formats/items/payment.ts'
 import type { FolderKey } from '../formats/rows.ts'
 
@@ -99,3 +101,40 @@ const letterings = `select min(m.id) as id,
     left join unnest($4::text[], $5::text[]) as shown (internal, code) on shown.internal = p.code
     where m.schema_id = $1 and m.folder_id = $2 and ($3::bigint is null or m.exercice_id = $3) and m.lettering_state <> 'none'
     group by m.exercice_id, m.account_id, m.lettering_code`
+
+/** What an import or a seed changed in a folder. Ids of exercices. */
+export interface ImportedLedger extends FolderKey {
+  folderCreated: boolean
+  /** Whether `rememberLetterings` saved what was there before. */
+  replaced: boolean
+  deleted: string[]
+  created: string[]
+  /** Exercices that were empty before and have entries now. */
+  filled: string[]
+  /** One that had entries before, of which some were replaced; null: any exercice of the folder. */
+  changed?: string | null | undefined
+}
+
+/** Publishes the events of an import, deletions first, as the last step of the transaction. */
+export async function publishImport(client: ClientBase, imported: ImportedLedger): Promise<void> {
+  const { schemaId, folderId } = imported
+  const exercice = (operation: 'CREATE' | 'DELETE') => (id: string) =>
+    ({ name: 'exercice', operation, folderId, data: { id } }) satisfies NewEvent
+  const events: NewEvent[] = imported.deleted.map(exercice('DELETE'))
+  if (imported.folderCreated)
+    events.push({ name: 'accountingFolder', operation: 'CREATE', folderId, data: { id: folderId } })
+  events.push(...imported.created.map(exercice('CREATE')))
+  await publishRows(client, schemaId, async () => {
+    const { changed } = imported
+    if (imported.replaced) await insertLetterings(client, imported, changed ?? null, 'removed')
+    await writeEvents(client, schemaId, events)
+    for (const exerciceId of imported.filled) {
+      await insertEntries(client, imported, exerciceId)
+      await insertLetterings(client, imported, exerciceId, 'all')
+    }
+    if (changed !== undefined) {
+      await insertEntries(client, imported, null)
+      await insertLetterings(client, imported, changed, 'new')
+    }
+  })
+}
