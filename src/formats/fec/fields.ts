@@ -179,7 +179,7 @@ export function isNoDay(text: string): boolean {
 }
 
 /** A problem of a FEC, described so that its author can find and correct it. */
-export interface FecProblem {
+interface FecProblem {
   /** 1-based, as editors count: the header is line 1. */
   line: number
   /** The column as the regulation names it, or `line`, `header`, `file`, `total`. */

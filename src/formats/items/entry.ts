@@ -24,7 +24,7 @@ const letteringStates = ['none', 'partial', 'complete'] as const
 export type LetteringState = (typeof letteringStates)[number]
 
 /** Addresses by the names of files. */
-export const attachments = column.orNull(column.column<Record<string, string>>('json'))
+const attachments = column.orNull(column.column<Record<string, string>>('json'))
 
 export const movementTable = column.table('movements', {
   exerciceId: column.reference,
@@ -51,7 +51,7 @@ export const movementTable = column.table('movements', {
 })
 export type MovementRow = column.RowOf<typeof movementTable>
 
-export const Attachments = z
+const Attachments = z
   .record(
     text,
     named('Attachment', { type: z.literal('URL', 'URL is expected'), value: text }),

@@ -25,7 +25,7 @@ export function pathOf({ place, index }: Omit<FileItem, 'value'>): string {
 }
 
 /** The path of a member, such as `data.accounts`: a name that is no word stands in brackets, `data["a.b"]`. */
-export function memberPath(owner: string, name: string): string {
+function memberPath(owner: string, name: string): string {
   if (!/^\w+$/.test(name)) return `${owner}[${JSON.stringify(name)}]`
   return owner === '' ? name : `${owner}.${name}`
 }
