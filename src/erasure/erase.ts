@@ -9,9 +9,11 @@
  * Each step is a transaction of at most `rowsAtOnce` rows beside everybody else's, and repeats without harm, so a run that
  * was killed is continued by the next. Rows of the audit stay: they hold ids, and nothing of any books.
  */
-import type { Pool, PoolClient } from 'pg'
+import type { PoolClient } from 'pg'
 import type { StaffAct } from '../audit/audit-row.ts'
-import { inTransaction } from '../db/pool.ts'
+import { findThirdParty, listSecrets } from '../auth/third-parties.sql.ts'
+import { setConnection } from '../auth/third-parties.ts'
+import { revokeTokens } from '../auth/tokens.sql.ts'
 import type { FolderKey } from '../formats/rows.ts'
 import { exportFolder } from '../jobs/file-key.ts'
 import { tablesOfLedger } from '../ledger/tenants.sql.ts'
@@ -22,33 +24,12 @@ import {
   forgetDelivery,
   type StoredDelivery,
 } from '../webhooks/erased-deliveries.sql.ts'
-import {
-  addGone,
-  beginErasure,
-  deleteDeliveriesOf,
-  deleteFolder,
-  deleteRows,
-  deleteSubscription,
-  deleteTokens,
-  type ErasedKind,
-  type Erasure,
-  emptyEvents,
-  filesOfFolder,
-  findErasure,
-  forgetFiles,
-  kindsOfEvents,
-  lockForErasure,
-  lockSubscriptionsOfSchema,
-  markErased,
-  noteExports,
-  rowsOfFolder,
-  subscriptionsOfFolder,
-  unlinkLedger,
-} from './erasure.sql.ts'
+import type { ErasedKind, Erasure } from './erasure.sql.ts'
+import * as sql from './erasure.sql.ts'
 
-export interface ErasureParts {
-  /** As the owner of the tables. */
-  owner: Pool
+export interface Erasing {
+  /** Runs one step in a transaction of the owner of the tables. */
+  step<T>(run: (client: PoolClient) => Promise<T>): Promise<T>
   store: ObjectStore
   /** Records an act, as the last statement of its transaction. */
   record(
@@ -61,7 +42,7 @@ export interface ErasureParts {
 }
 
 /** Rows of a transaction: some tenths of a second, during which nobody waits for their locks. */
-export const rowsAtOnce = 10_000
+const rowsAtOnce = 10_000
 /** Each is looked at exactly, with the subscriptions of the tenant locked where one waits. */
 const deliveriesAtOnce = 200
 
@@ -78,55 +59,54 @@ export const tablesOfFolder = [
 ] as const
 
 /**
- * @param of what is asked of it: the firm that it has to be of, and whether its files may be missing from the store
+ * @param firmId the firm that it has to be of; absent: any
+ * @param withoutFiles although files of its exports are not in the store
  * @returns undefined if there is no such folder, and none was erased under this id
- * @throws {FilesMissing} then nothing was changed
+ * @throws {Error} if a file is missing: then nothing was changed
  */
 export async function eraseFolder(
-  parts: ErasureParts,
+  erasing: Erasing,
   folderId: string,
-  of: { firmId?: string; withoutFiles?: boolean | undefined } = {},
+  { firmId, withoutFiles }: { firmId?: string; withoutFiles?: boolean | undefined } = {},
 ): Promise<Erasure | undefined> {
-  const { owner } = parts
-  if (!of.withoutFiles) await checkFiles(parts, folderId)
-  const folder = await hideFolder(parts, folderId, of.firmId)
+  const { step } = erasing
+  if (!withoutFiles) await checkFiles(erasing, folderId)
+  const folder = await hideFolder(erasing, folderId, firmId)
   if (folder === 'of another firm') return undefined
-  const erasure = await inTransaction(owner, (client) => findErasure(client, 'folder', folderId))
+  const find = () => step((client) => sql.findErasure(client, 'folder', folderId))
+  const erasure = await find()
   if (!erasure) return undefined
   // Also where its row has gone: a restored store, or a writer that was late, may have brought something back.
   const key = { schemaId: erasure.schemaId!, folderId }
-  const counted = counting(parts, 'folder', folderId)
-  await eraseSubscriptions(
-    counted,
-    await inTransaction(owner, (client) => subscriptionsOfFolder(client, key)),
-  )
-  await emptyAllEvents(parts, counted, key)
-  await eraseDeliveries(parts, counted, key)
-  await eraseFiles(parts, key)
+  const counted = counting(erasing, 'folder', folderId)
+  await counted.subscriptions('folder_ids', folderId)
+  await emptyAllEvents(erasing, counted, key)
+  await eraseDeliveries(erasing, counted, key)
+  await eraseFiles(erasing, key)
   // Once they have gone: a run that is killed in between must not leave them uncounted.
-  await counted.once('files', (client) => forgetFiles(client, key))
-  await inTransaction(owner, (client) => unlinkLedger(client, key))
+  await counted.once('files', (client) => sql.forgetFiles(client, key))
+  await step((client) => sql.unlinkLedger(client, key))
   for (const table of tablesOfFolder.filter((each) => each !== 'tokens'))
-    await counted.all(table, (client) => deleteRows(client, table, key, rowsAtOnce))
-  await counted.once('tokens', (client) => deleteTokens(client, 'folder_id', folderId))
+    await counted.rows(table, { schema_id: key.schemaId, folder_id: folderId })
+  await counted.once('tokens', (client) => sql.deleteTokens(client, 'folder_id', folderId))
   // What an attempt was writing when the folder was hidden.
-  await eraseFiles(parts, key)
+  await eraseFiles(erasing, key)
   if (folder)
-    await inTransaction(owner, async (client) => {
-      await deleteFolder(client, key)
-      await parts.record(client, 'folder erased', key)
+    await step(async (client) => {
+      await sql.deleteFolder(client, key)
+      await erasing.record(client, 'folder erased', key)
     })
-  return inTransaction(owner, (client) => findErasure(client, 'folder', folderId))
+  return find()
 }
 
-/** The store of these settings is not that of the service, or has lost files. */
-export class FilesMissing extends Error {}
-
-/** Another store would be found empty, and the files would stay where they are. */
-export async function checkFiles({ owner, store }: ErasureParts, folderId: string): Promise<void> {
-  const known = await inTransaction(owner, async (client) => {
-    const folder = await lockForErasure(client, folderId)
-    return folder && !folder.isErased ? filesOfFolder(client, folderId) : []
+/**
+ * Another store would be found empty, and the files would stay where they are.
+ * @throws {Error} if the store of these settings is not that of the service, or has lost files
+ */
+async function checkFiles({ step, store }: Erasing, folderId: string): Promise<void> {
+  const known = await step(async (client) => {
+    const folder = await sql.lockForErasure(client, folderId)
+    return folder && !folder.isErased ? sql.filesOfFolder(client, folderId) : []
   })
   for (const { fileKey, ...key } of known) {
     let isThere = false
@@ -135,7 +115,7 @@ export async function checkFiles({ owner, store }: ErasureParts, folderId: strin
       return false
     })
     if (!isThere)
-      throw new FilesMissing(
+      throw new Error(
         `The store of these settings has not the file ${fileKey} of export ${key.exportId}. Nothing was changed. ` +
           'Run the command with the settings of the service (DATA_DIR, or S3_ENDPOINT and its like), or with --without-files if the file is lost',
       )
@@ -143,62 +123,59 @@ export async function checkFiles({ owner, store }: ErasureParts, folderId: strin
 }
 
 /** The first step. @returns undefined if the folder has gone already, or never was */
-export async function hideFolder({ owner, record }: ErasureParts, folderId: string, ofFirm?: string) {
-  return inTransaction(owner, async (client) => {
-    const folder = await lockForErasure(client, folderId)
+function hideFolder({ step, record }: Erasing, folderId: string, ofFirm?: string) {
+  return step(async (client) => {
+    const folder = await sql.lockForErasure(client, folderId)
     if (!folder) return undefined
     const { schemaId, firmId } = folder
     if (ofFirm !== undefined && firmId !== ofFirm) return 'of another firm'
     if (folder.isErased) return folder
-    const exportIds = await markErased(client, folder)
-    await beginErasure(client, 'folder', folderId, { schemaId, firmId, exportIds })
+    const exportIds = await sql.markErased(client, folder)
+    await sql.beginErasure(client, 'folder', folderId, { schemaId, firmId, exportIds })
     await record(client, 'folder delete', { schemaId, folderId, details: { firmId } })
     return folder
   })
 }
 
-interface Counting {
-  /** Repeats until nothing is left. */
-  all(what: string, remove: (client: PoolClient) => Promise<number>): Promise<void>
-  once(what: string, remove: (client: PoolClient) => Promise<number>): Promise<number>
-}
+type Counting = ReturnType<typeof counting>
 
-/** Counts what goes in the row of its erasure, in the same transaction. */
-export function counting({ owner, onStep }: ErasureParts, kind: ErasedKind, id: string): Counting {
-  const once: Counting['once'] = (what, remove) =>
-    inTransaction(owner, async (client) => {
+/** Deletes, and counts what goes in the row of its erasure, in the same transaction. */
+function counting({ step, onStep }: Erasing, kind: ErasedKind, id: string) {
+  const once = (what: string, remove: (client: PoolClient) => Promise<number>) =>
+    step(async (client) => {
       const count = await remove(client)
-      await addGone(client, { kind, id }, what, count)
+      await sql.addGone(client, { kind, id }, what, count)
       return count
     })
+  /** Bounded parts, until none is left. */
+  const rows = async (table: string, values: Record<string, string>) => {
+    let gone = 0
+    for (let count = 1; count > 0; ) {
+      count = await once(table, (client) => sql.deleteRows(client, table, values, rowsAtOnce))
+      gone += count
+      onStep(`${table}: ${gone.toLocaleString('en')}`)
+    }
+  }
   return {
     once,
-    async all(what, remove) {
-      let gone = 0
-      for (let count = 1; count > 0; ) {
-        count = await once(what, remove)
-        gone += count
-        onStep(`${what}: ${gone.toLocaleString('en')}`)
+    rows,
+    /** Deliveries first: there may be hundreds of thousands. */
+    async subscriptions(column: Parameters<typeof sql.subscriptionsWhere>[1], value: string) {
+      for (const subscription_id of await step((client) => sql.subscriptionsWhere(client, column, value))) {
+        await rows('deliveries', { subscription_id })
+        await once('subscriptions', (client) => sql.deleteSubscription(client, subscription_id))
       }
     },
   }
 }
 
-/** Deliveries first, in parts: there may be hundreds of thousands. */
-export async function eraseSubscriptions(counted: Counting, ids: string[]): Promise<void> {
-  for (const id of ids) {
-    await counted.all('deliveries', (client) => deleteDeliveriesOf(client, id, rowsAtOnce))
-    await counted.once('subscriptions', (client) => deleteSubscription(client, id))
-  }
-}
-
-async function emptyAllEvents({ onStep }: ErasureParts, counted: Counting, folder: FolderKey): Promise<void> {
-  let place: Parameters<typeof emptyEvents>[2] | undefined = { name: '', id: '0' }
+async function emptyAllEvents({ onStep }: Erasing, counted: Counting, folder: FolderKey): Promise<void> {
+  let place: Parameters<typeof sql.emptyEvents>[2] | undefined = { name: '', id: '0' }
   let seen = 0
   while (place) {
     const after = place
     await counted.once('events emptied', async (client) => {
-      const { last, emptied } = await emptyEvents(client, folder, after, rowsAtOnce)
+      const { last, emptied } = await sql.emptyEvents(client, folder, after, rowsAtOnce)
       place = last
       return emptied
     })
@@ -209,11 +186,11 @@ async function emptyAllEvents({ onStep }: ErasureParts, counted: Counting, folde
 
 /** Waiting deliveries are rebuilt, failed ones deleted, and the answers of receivers to delivered ones forgotten. */
 async function eraseDeliveries(
-  { owner, onStep }: ErasureParts,
+  { step, onStep }: Erasing,
   counted: Counting,
   folder: FolderKey,
 ): Promise<void> {
-  const kinds = await inTransaction(owner, (client) => kindsOfEvents(client, folder))
+  const kinds = await step((client) => sql.kindsOfEvents(client, folder))
   for (let after: string | undefined = '0'; after !== undefined; ) {
     const from: string = after
     await counted.once('deliveries', async (client) => {
@@ -221,7 +198,7 @@ async function eraseDeliveries(
       let { last, touched } = await read()
       after = last
       if (touched.some(({ state }) => state !== 'delivered')) {
-        await lockSubscriptionsOfSchema(client, folder.schemaId)
+        await sql.lockSubscriptionsOfSchema(client, folder.schemaId)
         // One may have been delivered before the lock.
         touched = (await read()).touched
       }
@@ -236,8 +213,8 @@ async function eraseDeliveries(
 
 const isDelivered = ({ state }: StoredDelivery) => state === 'delivered'
 
-async function eraseFiles({ owner, store, onStep }: ErasureParts, key: FolderKey): Promise<void> {
-  const exportIds = await inTransaction(owner, (client) => noteExports(client, key))
+async function eraseFiles({ step, store, onStep }: Erasing, key: FolderKey): Promise<void> {
+  const exportIds = await step((client) => sql.noteExports(client, key))
   for (const exportId of exportIds) {
     await store.clear(exportFolder({ schemaId: key.schemaId, exportId }), () => true)
     onStep(`files of ${exportIds.length} exports`)
@@ -246,11 +223,11 @@ async function eraseFiles({ owner, store, onStep }: ErasureParts, key: FolderKey
 
 /** What is left of an erased folder: rows by table, and files. Empty: nothing but ids in the audit and in emptied events. */
 export async function leftOfFolder(
-  { owner, store }: Pick<ErasureParts, 'owner' | 'store'>,
+  { step, store }: Pick<Erasing, 'step' | 'store'>,
   key: FolderKey,
   exportIds: readonly string[],
 ): Promise<Record<string, number>> {
-  const left = await inTransaction(owner, (client) => rowsOfFolder(client, key, tablesOfFolder))
+  const left = await step((client) => sql.rowsOfFolder(client, key, tablesOfFolder))
   let files = 0
   for (const exportId of exportIds)
     await store.clear(exportFolder({ schemaId: key.schemaId, exportId }), () => {
@@ -258,4 +235,93 @@ export async function leftOfFolder(
       return false
     })
   return files > 0 ? { ...left, files } : left
+}
+
+/**
+ * From its first step on staff find no such firm, so that no folder or token comes to it (`findFirm`).
+ * @returns undefined if there is no such firm, and none was erased under this id
+ */
+export async function eraseFirm(
+  erasing: Erasing,
+  firmId: string,
+  { withoutFiles }: { withoutFiles?: boolean | undefined } = {},
+): Promise<Erasure | undefined> {
+  const { step } = erasing
+  if (!withoutFiles)
+    for (const folderId of await step((client) => sql.foldersOfFirm(client, firmId)))
+      await checkFiles(erasing, folderId)
+  const firm = await step(async (client) => {
+    const found = await sql.lockFirm(client, firmId)
+    if (!found || (await isUnderWay(client, 'firm', firmId))) return found
+    await sql.beginErasure(client, 'firm', firmId, found)
+    await sql.revokeTokensOfFirm(client, firmId)
+    await erasing.record(client, 'firm delete', { schemaId: found.schemaId, details: { firmId } })
+    return found
+  })
+  if (firm) await eraseOfFirm(erasing, firm.schemaId, firmId)
+  return step((client) => sql.findErasure(client, 'firm', firmId))
+}
+
+/** One that was ended began before a restore that brought its subject back. */
+async function isUnderWay(client: PoolClient, kind: ErasedKind, id: string): Promise<boolean> {
+  const erasure = await sql.findErasure(client, kind, id)
+  return erasure !== undefined && !erasure.hasEnded
+}
+
+async function eraseOfFirm(erasing: Erasing, schemaId: string, firmId: string): Promise<void> {
+  const { step } = erasing
+  const counted = counting(erasing, 'firm', firmId)
+  const folderIds = await step((client) => sql.foldersOfFirm(client, firmId))
+  // All of them first: the rows of one may take minutes.
+  for (const folderId of folderIds) await hideFolder(erasing, folderId, firmId)
+  for (const folderId of folderIds) {
+    erasing.onStep(`folder ${folderId}`)
+    // Skips a folder that has moved to another firm.
+    const erasure = await eraseFolder(erasing, folderId, { firmId, withoutFiles: true })
+    if (erasure)
+      await counted.once('folders', async (client) => {
+        await sql.endErasure(client, erasure)
+        return 1
+      })
+  }
+  await counted.subscriptions('firm_id', firmId)
+  await counted.once('tokens', (client) => sql.deleteTokens(client, 'firm_id', firmId))
+  const isLast = await step((client) => sql.isLastFirm(client, schemaId, firmId))
+  if (isLast) {
+    await counted.subscriptions('schema_id', schemaId)
+    await counted.rows('events', { schema_id: schemaId })
+  }
+  await step(async (client) => {
+    await sql.deleteFirm(client, schemaId, firmId, isLast)
+    await erasing.record(client, 'firm erased', { schemaId, details: { firmId, tenant: isLast } })
+  })
+}
+
+/** @returns undefined if there is no such third party, and none was erased under this code */
+export async function erasePartner(erasing: Erasing, code: string): Promise<Erasure | undefined> {
+  const { step } = erasing
+  const partner = await step(async (client) => {
+    const found = await findThirdParty(client, code)
+    if (!found || (await isUnderWay(client, 'partner', found.id))) return found
+    // Its row stays where ledgers name it, and has no secrets any more.
+    const wasErased = (await listSecrets(client, found.id)).length === 0
+    if (wasErased && (await sql.findErasure(client, 'partner', found.id))) return undefined
+    await sql.beginErasure(client, 'partner', found.id, { code })
+    await revokeTokens(client, { thirdPartyCode: code })
+    await setConnection(client, code, 'It was erased')
+    await erasing.record(client, 'partner delete', { details: { thirdPartyId: found.id } })
+    return found
+  })
+  if (!partner) return (await step((client) => sql.readErasures(client, 'ofCode', [code])))[0]
+  const { id } = partner
+  const counted = counting(erasing, 'partner', id)
+  await counted.subscriptions('third_party_id', id)
+  await counted.once('tokens', (client) => sql.deleteTokens(client, 'third_party_id', id))
+  await step(async (client) => {
+    const entries = await sql.deleteThirdParty(client, id)
+    await erasing.record(client, 'partner erased', {
+      details: { thirdPartyId: id, entriesThatNameIt: entries },
+    })
+  })
+  return step((client) => sql.findErasure(client, 'partner', id))
 }

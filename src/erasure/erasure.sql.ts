@@ -25,52 +25,55 @@ export interface Erasure {
   exportIds: string[]
 }
 
-/** Undefined if the erasure of this was never begun. */
-export async function findErasure(client: ClientBase, kind: ErasedKind, id: string) {
-  return (await readErasures(client, 'kind = $1 and id = $2', [kind, id]))[0]
+const erasures = {
+  ofThing: 'kind = $1 and id = $2',
+  ofCode: `kind = 'partner' and code = $1 order by begun_at desc`,
+  /** Of the folders that went with a firm. */
+  ofFirm: `kind = 'folder' and of_firm = $1 order by id`,
+  /** Begun and not ended, the oldest first. */
+  underWay: 'ended_at is null order by begun_at, kind, id',
 }
 
-export async function findErasureOfPartner(client: ClientBase, code: string) {
-  return (await readErasures(client, `kind = 'partner' and code = $1 order by begun_at desc`, [code]))[0]
-}
-
-/** Of the folders that went with a firm. */
-export async function erasuresOfFirm(client: ClientBase, firmId: string) {
-  return readErasures(client, `kind = 'folder' and of_firm = $1 order by id`, [firmId])
-}
-
-/** What was begun and has not ended, the oldest first. */
-export async function erasuresUnderWay(client: ClientBase) {
-  return readErasures(client, 'ended_at is null order by begun_at, kind, id', [])
-}
-
-async function readErasures(client: ClientBase, condition: string, values: string[]): Promise<Erasure[]> {
+export async function readErasures(
+  client: ClientBase,
+  which: keyof typeof erasures,
+  values: string[] = [],
+): Promise<Erasure[]> {
   const { rows } = await client.query<Erasure>(
     `select kind, id, ${utc('begun_at')} as "begunAt", gone, ended_at is not null as "hasEnded",
        backups_until::text as "backupsUntil", of_schema as "schemaId", code, export_ids as "exportIds"
-     from grandlivre.erasures where ${condition}`,
+     from grandlivre.erasures where ${erasures[which]}`,
     values,
   )
   return rows
+}
+
+/** Undefined if the erasure of this was never begun. */
+export async function findErasure(client: ClientBase, kind: ErasedKind, id: string) {
+  return (await readErasures(client, 'ofThing', [kind, id]))[0]
+}
+
+async function idsOf(client: ClientBase, text: string, values: unknown[]): Promise<string[]> {
+  const { rows } = await client.query<{ id: string }>(text, values)
+  return rows.map(({ id }) => id)
+}
+
+async function countOf(client: ClientBase, text: string, values: unknown[]): Promise<number> {
+  return (await client.query(text, values)).rowCount ?? 0
 }
 
 export async function beginErasure(
   client: ClientBase,
   kind: ErasedKind,
   id: string,
-  {
-    schemaId,
-    firmId,
-    code,
-    exportIds = [],
-  }: Partial<Pick<Erasure, 'exportIds'>> & { schemaId?: string; firmId?: string; code?: string },
+  of: { schemaId?: string; firmId?: string; code?: string; exportIds?: string[] },
 ): Promise<void> {
   // Ids are drawn once, but a restore may bring back what was erased.
   await client.query(
     `insert into grandlivre.erasures as e (kind, id, of_schema, of_firm, code, export_ids) values ($1, $2, $3, $4, $5, $6)
      on conflict (kind, id) do update set begun_at = now(), ended_at = null, gone = '{}',
        export_ids = array(select distinct unnest(e.export_ids || excluded.export_ids))`,
-    [kind, id, schemaId, firmId, code, exportIds],
+    [kind, id, of.schemaId, of.firmId, of.code, of.exportIds ?? []],
   )
 }
 
@@ -134,11 +137,7 @@ export async function markErased(client: ClientBase, { schemaId, folderId }: Fol
      where schema_id = $1 and folder_id = $2 and state in ('queued', 'running')`,
     key,
   )
-  const { rows } = await client.query<{ id: string }>(
-    'select id from grandlivre.exports where schema_id = $1 and folder_id = $2',
-    key,
-  )
-  return rows.map(({ id }) => id)
+  return idsOf(client, 'select id from grandlivre.exports where schema_id = $1 and folder_id = $2', key)
 }
 
 /**
@@ -156,46 +155,30 @@ export async function noteExports(client: ClientBase, { schemaId, folderId }: Fo
 }
 
 /** @returns how many files exports of the folder named */
-export async function forgetFiles(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<number> {
-  const { rowCount } = await client.query(
+export function forgetFiles(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<number> {
+  return countOf(
+    client,
     'update grandlivre.exports set file_key = null where schema_id = $1 and folder_id = $2 and file_key is not null',
     [schemaId, folderId],
   )
-  return rowCount ?? 0
 }
 
-/** Subscriptions that could hear of nothing but this folder. */
-export async function subscriptionsOfFolder(client: ClientBase, { schemaId, folderId }: FolderKey) {
-  const { rows } = await client.query<{ id: string }>(
-    `select id from grandlivre.subscriptions where schema_id = $1 and folder_ids = array[$2::bigint]`,
-    [schemaId, folderId],
-  )
-  return rows.map(({ id }) => id)
-}
-
-/** Deliveries of a subscription, with their attempts. @returns how many went; 0: none is left */
-export async function deleteDeliveriesOf(
+/** Subscriptions of a tenant, firm or third party, or those that could hear of nothing but one folder. */
+export function subscriptionsWhere(
   client: ClientBase,
-  subscriptionId: string,
-  most: number,
-): Promise<number> {
-  const { rowCount } = await client.query(
-    `delete from grandlivre.deliveries where ctid = any (array(
-       select ctid from grandlivre.deliveries where subscription_id = $1 order by id limit $2))`,
-    [subscriptionId, most],
-  )
-  return rowCount ?? 0
+  column: 'schema_id' | 'firm_id' | 'third_party_id' | 'folder_ids',
+  id: string,
+): Promise<string[]> {
+  const value = column === 'folder_ids' ? 'array[$1::bigint]' : '$1'
+  return idsOf(client, `select id from grandlivre.subscriptions where ${column} = ${value} order by id`, [id])
 }
 
-export async function deleteSubscription(client: ClientBase, subscriptionId: string): Promise<number> {
-  const { rowCount } = await client.query('delete from grandlivre.subscriptions where id = $1', [
-    subscriptionId,
-  ])
-  return rowCount ?? 0
+export function deleteSubscription(client: ClientBase, id: string): Promise<number> {
+  return countOf(client, 'delete from grandlivre.subscriptions where id = $1', [id])
 }
 
 /** In the order of the index events_by_folder. */
-export interface EventPlace {
+interface EventPlace {
   name: string
   id: string
 }
@@ -227,15 +210,9 @@ export async function emptyEvents(
   return { last: row && { name: row.name, id: row.id }, emptied: row?.emptied ?? 0 }
 }
 
-export async function kindsOfEvents(
-  client: ClientBase,
-  { schemaId, folderId }: FolderKey,
-): Promise<string[]> {
-  const { rows } = await client.query<{ name: string }>(
-    'select distinct name from grandlivre.events where schema_id = $1 and folder_id = $2',
-    [schemaId, folderId],
-  )
-  return rows.map(({ name }) => name)
+export function kindsOfEvents(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<string[]> {
+  const text = 'select distinct name as id from grandlivre.events where schema_id = $1 and folder_id = $2'
+  return idsOf(client, text, [schemaId, folderId])
 }
 
 /** Locks the subscriptions that have something to send, before their deliveries are forgotten: one in flight comes first. */
@@ -264,33 +241,35 @@ export async function unlinkLedger(client: ClientBase, { schemaId, folderId }: F
   )
 }
 
-/** @param table one of the tables with `folder_id`. @returns how many went; 0: none is left */
-export async function deleteRows(
+/** Deletes at most so many rows with these values. @returns how many went; 0: none is left */
+export function deleteRows(
   client: ClientBase,
   table: string,
-  { schemaId, folderId }: FolderKey,
+  values: Readonly<Record<string, string>>,
   most: number,
 ): Promise<number> {
-  const { rowCount } = await client.query(
+  const condition = Object.keys(values).map((column, i) => `${column} = $${i + 1}`)
+  // Along an index, so that no batch passes over the rows of those before.
+  const order = table === 'deliveries' || table === 'events' ? 'order by id' : ''
+  return countOf(
+    client,
     `delete from grandlivre.${table} where ctid = any (array(
-       select ctid from grandlivre.${table} where schema_id = $1 and folder_id = $2 limit $3))`,
-    [schemaId, folderId, most],
+       select ctid from grandlivre.${table} where ${condition.join(' and ')} ${order} limit ${most}))`,
+    Object.values(values),
   )
-  return rowCount ?? 0
 }
 
 export async function deleteTokens(
   client: ClientBase,
-  condition: 'folder_id' | 'firm_id' | 'third_party_id',
+  column: 'folder_id' | 'firm_id' | 'third_party_id',
   id: string,
 ): Promise<number> {
   await client.query(
     `delete from grandlivre.rate_windows w using grandlivre.tokens t
-     where (w.schema_id, w.token_id) = (t.schema_id, t.id) and t.${condition} = $1`,
+     where (w.schema_id, w.token_id) = (t.schema_id, t.id) and t.${column} = $1`,
     [id],
   )
-  const { rowCount } = await client.query(`delete from grandlivre.tokens where ${condition} = $1`, [id])
-  return rowCount ?? 0
+  return countOf(client, `delete from grandlivre.tokens where ${column} = $1`, [id])
 }
 
 export async function deleteFolder(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<void> {
@@ -303,13 +282,12 @@ export async function rowsOfFolder(
   { schemaId, folderId }: FolderKey,
   tables: readonly string[],
 ): Promise<Record<string, number>> {
+  const ofTables = tables.map(
+    (table) =>
+      `select '${table}' as name, count(*)::int as count from grandlivre.${table} where schema_id = $2 and folder_id = $1`,
+  )
   const { rows } = await client.query<{ name: string; count: number }>(
-    `${tables
-      .map(
-        (table) =>
-          `select '${table}' as name, count(*)::int as count from grandlivre.${table} where schema_id = $2 and folder_id = $1`,
-      )
-      .join(' union all ')}
+    `${ofTables.join(' union all ')}
      union all select 'folders', count(*)::int from grandlivre.folders where id = $1
      union all select 'events with content', count(*)::int from grandlivre.events
        where schema_id = $2 and folder_id = $1 and data::text <> 'null'
@@ -339,7 +317,6 @@ export async function tracesOf(
   return rows[0]!
 }
 
-/** A firm, also while it is being erased. */
 /** Files of exports that ended, as their rows name them. */
 export async function filesOfFolder(client: ClientBase, folderId: string) {
   const { rows } = await client.query<{ schemaId: string; exportId: string; fileKey: string }>(
@@ -350,10 +327,63 @@ export async function filesOfFolder(client: ClientBase, folderId: string) {
   return rows
 }
 
+export async function revokeTokensOfFirm(client: ClientBase, firmId: string): Promise<void> {
+  await client.query(
+    'update grandlivre.tokens set revoked_at = now() where firm_id = $1 and folder_id is null and revoked_at is null',
+    [firmId],
+  )
+}
+
+/** A firm, also while it is being erased. */
+export async function lockFirm(client: ClientBase, firmId: string) {
+  const { rows } = await client.query<{ schemaId: string }>(
+    'select schema_id as "schemaId" from grandlivre.firms where id = $1 for update',
+    [firmId],
+  )
+  return rows[0]
+}
+
+export function foldersOfFirm(client: ClientBase, firmId: string): Promise<string[]> {
+  return idsOf(client, 'select id from grandlivre.folders where firm_id = $1 order by id', [firmId])
+}
+
 /** Whether a tenant has no firm but this. */
-/** Of a tenant that goes with its last firm. @returns how many; 0: none is left */
-/** Events of the firm itself lose their content. */
+export async function isLastFirm(client: ClientBase, schemaId: string, firmId: string): Promise<boolean> {
+  const { rows } = await client.query<{ isLast: boolean }>(
+    'select not exists (select from grandlivre.firms where schema_id = $1 and id <> $2) as "isLast"',
+    [schemaId, firmId],
+  )
+  return rows[0]!.isLast
+}
+
+/** Events of the firm itself lose their content. @param isLast whether the tenant goes with it */
+export async function deleteFirm(
+  client: ClientBase,
+  schemaId: string,
+  firmId: string,
+  isLast: boolean,
+): Promise<void> {
+  await client.query(
+    `update grandlivre.events set data = 'null', scope = json_build_object('schemaId', schema_id)
+     where schema_id = $1 and firm_id = $2 and data::text <> 'null'`,
+    [schemaId, firmId],
+  )
+  await client.query('delete from grandlivre.firms where schema_id = $1 and id = $2', [schemaId, firmId])
+  if (isLast) await client.query('delete from grandlivre.schemas where schema_id = $1', [schemaId])
+}
+
 /**
  * The third party with its secrets and limits. Where ledgers name it as the origin of entries, its row stays, with its code
  * and name: their rows are kept as they were filed. @returns how many entries name it
  */
+export async function deleteThirdParty(client: ClientBase, thirdPartyId: string): Promise<number> {
+  await client.query('delete from grandlivre.third_party_secrets where third_party_id = $1', [thirdPartyId])
+  const { rows } = await client.query<{ entries: number }>(
+    'select count(*)::int as entries from grandlivre.entries where third_party_id = $1',
+    [thirdPartyId],
+  )
+  if (rows[0]!.entries === 0)
+    await client.query('delete from grandlivre.third_parties where id = $1', [thirdPartyId])
+  else await client.query('delete from grandlivre.partner_limits where third_party_id = $1', [thirdPartyId])
+  return rows[0]!.entries
+}

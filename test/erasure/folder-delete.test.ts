@@ -2,10 +2,10 @@
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createOwnerPool } from '../../src/db/pool.ts'
-import { eraseFolder, tablesOfFolder } from '../../src/erasure/erase.ts'
-import { eraseFirm } from '../../src/erasure/firms-and-partners.ts'
+import { createOwnerPool, inTransaction } from '../../src/db/pool.ts'
+import { eraseFirm, eraseFolder, tablesOfFolder } from '../../src/erasure/erase.ts'
 import { openStore } from '../../src/store/open-store.ts'
 import { defaultTiming } from '../../src/timing.ts'
 import { cli } from '../support/cli.ts'
@@ -264,7 +264,12 @@ test('of a firm that is being erased no folder or token is made, and one that mo
   expect((await staff('firm', 'delete', firm, '--yes')).code).toBe(0)
   const parts = { record: () => Promise.resolve(), onStep: () => {}, store: {} as never }
   const owner = createOwnerPool(stage.database.ownerUrl, { max: 1, applicationName: 'test' })
-  expect(await eraseFolder({ ...parts, owner }, '112', { firmId: '120', withoutFiles: true })).toBeUndefined()
+  expect(
+    await eraseFolder({ ...parts, step: (run) => inTransaction(owner, run) }, '112', {
+      firmId: '120',
+      withoutFiles: true,
+    }),
+  ).toBeUndefined()
   await owner.end()
   expect(await stage.sql('select erased_at from grandlivre.folders where id = 112')).toEqual([
     { erased_at: null },
@@ -299,7 +304,8 @@ test('a firm is erased whole or not at all: its files are looked for and its fol
     { kind: 'filesystem', folder: stage.store.folder, publicUrl: '', signingKeys: [] },
     defaultTiming.store,
   )
-  await eraseFirm({ owner, store, record: () => Promise.resolve(), onStep }, firm)
+  const step = <T>(run: (client: PoolClient) => Promise<T>) => inTransaction(owner, run)
+  await eraseFirm({ step, store, record: () => Promise.resolve(), onStep }, firm)
   await owner.end()
   expect(await Promise.all(hidden)).toEqual([[], []])
   expect((await staff('firm', 'list')).out).not.toMatch(new RegExp(`^${firm} `, 'm'))

@@ -23,7 +23,7 @@ import { type Database, exportAddress } from '../../db/database.ts'
 import { readQueueStanding } from '../../db/migrations/queue-schema.ts'
 import { readEpoch, readVersion } from '../../db/migrations/version.sql.ts'
 import { createPool, inTransaction } from '../../db/pool.ts'
-import { erasuresUnderWay } from '../../erasure/erasure.sql.ts'
+import { readErasures } from '../../erasure/erasure.sql.ts'
 import { readReplay, readWritten } from '../../exports/sources/standing.sql.ts'
 import type { Facts } from '../../lists/cell.ts'
 import type { List } from '../../lists/list.ts'
@@ -79,7 +79,7 @@ async function readStatus({ pool, database, config }: { pool: Pool; database: Da
     queue: await readQueueStanding(client),
     deliveries: await readDeliveryStanding(client),
     tokensThatEnd: await listTokens(client, { endSoon: true }),
-    erasures: (await erasuresUnderWay(client)).map(({ kind, id, code, begunAt }) => ({
+    erasures: (await readErasures(client, 'underWay')).map(({ kind, id, code, begunAt }) => ({
       kind,
       id: code ?? id,
       begunAt,

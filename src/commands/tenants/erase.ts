@@ -2,21 +2,20 @@
 import { open, readFile, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { command } from '../../../packages/terminal/src/command.ts'
-import { Refused } from '../../acts/act.ts'
+import { existing } from '../../acts/act.ts'
 import { codeText } from '../../acts/fields.ts'
 import { loadMasterKeys } from '../../auth/master-key.ts'
 import { codePattern } from '../../auth/third-parties.sql.ts'
 import { inTransaction } from '../../db/pool.ts'
-import { type ErasureParts, eraseFolder, leftOfFolder } from '../../erasure/erase.ts'
+import { type Erasing, eraseFirm, eraseFolder, erasePartner, leftOfFolder } from '../../erasure/erase.ts'
 import {
   type ErasedKind,
   type Erasure,
   endErasure,
-  erasuresOfFirm,
   findErasure,
+  readErasures,
   tracesOf,
 } from '../../erasure/erasure.sql.ts'
-import { eraseFirm, erasePartner } from '../../erasure/firms-and-partners.ts'
 import { openStore } from '../../store/open-store.ts'
 import { storeSettings } from '../../store/store.ts'
 import { defaultTiming } from '../../timing.ts'
@@ -24,17 +23,13 @@ import { idKind } from '../terminal/kinds.ts'
 import type { StaffTerminal } from '../terminal/terminal.ts'
 import { recordAct, withDatabase } from '../with-database.ts'
 
-const receiptOptions = {
+const options = {
   yes: { help: 'do it: nothing can bring it back but a backup' },
   receipt: { value: 'file', help: 'write the receipt there, as JSON' },
   'backups-until': {
     value: 'day',
     help: 'when the last backup that holds it is deleted, such as 2027-02-28',
   },
-} as const
-const options = {
-  ...receiptOptions,
-  'without-files': { help: 'although files of its exports are not in the store' },
 } as const
 
 /** What a receipt says; `folder erased` reads it. */
@@ -47,23 +42,27 @@ const receiptShape = z.object({
   folders: z.array(z.object({ id: z.string(), exportIds: z.array(z.string()) })).optional(),
 })
 
+const receiptText = z.preprocess((text) => {
+  try {
+    return JSON.parse(String(text))
+  } catch {
+    return undefined
+  }
+}, receiptShape)
+
 const deleteCommand = (
   kind: 'folder' | 'firm',
   summary: string,
-  run: (
-    parts: ErasureParts,
-    id: string,
-    of: { withoutFiles: boolean | undefined },
-  ) => Promise<Erasure | undefined>,
+  run: typeof eraseFolder | typeof eraseFirm,
 ) =>
   command({
     name: `${kind} delete`,
     summary,
     about: 'A run that was interrupted is continued by the next.',
     arguments: { id: { is: idKind, help: `as ${kind} list shows it` } },
-    options,
+    options: { ...options, 'without-files': { help: 'although files of its exports are not in the store' } },
     run: (terminal: StaffTerminal, { id, 'without-files': withoutFiles, ...given }) =>
-      erase(terminal, { kind, name: id, ...given }, (parts) => run(parts, id, { withoutFiles })),
+      erase(terminal, { kind, name: id, ...given }, (erasing) => run(erasing, id, { withoutFiles })),
   })
 
 export const eraseCommands = [
@@ -83,29 +82,27 @@ export const eraseCommands = [
     name: 'partner delete',
     summary: 'erase a third party, its tokens, secrets, subscriptions and deliveries',
     arguments: { code: { help: codeText } },
-    options: receiptOptions,
+    options,
     run: (terminal: StaffTerminal, { code, ...given }) => {
       if (!codePattern.test(code)) throw new Error(`<code> takes ${codeText}`)
-      return erase(terminal, { kind: 'partner', name: code, ...given }, (parts) => erasePartner(parts, code))
+      return erase(terminal, { kind: 'partner', name: code, ...given }, (erasing) =>
+        erasePartner(erasing, code),
+      )
     },
   }),
 ]
 
-interface Asked {
-  kind: ErasedKind
-  /** Its id or code. */
-  name: string
-  yes?: boolean
-  receipt?: string
-  'backups-until'?: string
-}
-
 async function erase(
   terminal: StaffTerminal,
-  asked: Asked,
-  run: (parts: ErasureParts) => Promise<Erasure | undefined>,
+  {
+    kind,
+    name,
+    yes,
+    receipt,
+    'backups-until': backupsUntil,
+  }: { kind: ErasedKind; name: string; yes?: boolean; receipt?: string; 'backups-until'?: string },
+  run: (erasing: Erasing) => Promise<Erasure | undefined>,
 ): Promise<void> {
-  const { kind, name, yes, receipt, 'backups-until': backupsUntil } = asked
   if (!z.iso.date().optional().safeParse(backupsUntil).success)
     throw new Error('--backups-until takes a day such as 2027-02-28')
   if (!yes)
@@ -114,15 +111,13 @@ async function erase(
     )
   // Fails before anything is erased if the receipt cannot be written.
   if (receipt !== undefined) await withReceipt(receipt, async () => (await open(receipt, 'a')).close())
-  await withErasure(terminal, async (parts) => {
-    const erasure = await run(parts)
-    if (!erasure) throw new Refused(404, `There is no ${kind} ${name}`, { hint: `: see ${kind} list` })
-    const { owner } = parts
-    const said = await inTransaction(owner, async (client) => {
-      const stays = await tracesOf(client, kind, erasure.id)
-      const { id, begunAt, schemaId, gone, exportIds } = erasure
+  await withErasure(terminal, async (erasing) => {
+    const erasure = existing(await run(erasing), `${kind} ${name}`, `${kind} list`)
+    const { id, begunAt, schemaId, gone, exportIds } = erasure
+    const said = await erasing.step(async (client) => {
+      const stays = await tracesOf(client, kind, id)
       const end = await endErasure(client, erasure, backupsUntil)
-      const folders = kind === 'firm' ? await erasuresOfFirm(client, id) : undefined
+      const folders = kind === 'firm' ? await readErasures(client, 'ofFirm', [id]) : undefined
       return {
         ...{ erased: kind, id, schemaId, begunAt, ...end, gone, stays, exportIds },
         ...(folders && { folders: folders.map((each) => ({ id: each.id, exportIds: each.exportIds })) }),
@@ -131,9 +126,8 @@ async function erase(
     terminal.endProgress()
     if (receipt !== undefined) await writeFile(receipt, `${JSON.stringify(said, null, 2)}\n`)
     else terminal.json(said)
-    const counts = Object.entries(said.gone).map(([what, count]) => `${count.toLocaleString('en')} ${what}`)
     terminal.note([
-      `The ${kind} ${name} is erased: ${counts.join(', ') || 'nothing was left of it'}.`,
+      `The ${kind} ${name} is erased: ${counted(gone) || 'nothing was left of it'}.`,
       'Rows of the audit stay, with ids and nothing of any books; events stay without content until retention deletes them.',
       said.backupsUntil === null
         ? 'Backups from before still hold it, until they are deleted: give --backups-until to have that day in the receipt.'
@@ -144,38 +138,46 @@ async function erase(
   })
 }
 
+/** `12 movements, 3 entries` */
+function counted(rows: Record<string, number>): string {
+  return Object.entries(rows)
+    .map(([what, count]) => `${count.toLocaleString('en')} ${what}`)
+    .join(', ')
+}
+
 async function proveErased(
   terminal: StaffTerminal,
   { id, receipt }: { id: string; receipt?: string },
 ): Promise<void> {
   const given = receipt === undefined ? undefined : await readReceipt(receipt, id)
-  await withErasure(terminal, async (parts) => {
-    const known = await inTransaction(parts.owner, (client) => findErasure(client, 'folder', id))
-    if (!known && !given)
+  await withErasure(terminal, async (erasing) => {
+    const known = await erasing.step((client) => findErasure(client, 'folder', id))
+    const { schemaId } = known ?? given ?? {}
+    if (!schemaId)
       throw new Error(`No folder ${id} was erased, as far as this database knows. Give its --receipt`)
-    const key = { schemaId: (known ?? given)!.schemaId!, folderId: id }
     const exportIds = [known, given].flatMap((erasure) => erasure?.exportIds ?? [])
-    const left = await leftOfFolder(parts, key, exportIds)
-    const counts = Object.entries(left).map(([what, count]) => `${count.toLocaleString('en')} ${what}`)
-    if (counts.length > 0)
+    const left = counted(await leftOfFolder(erasing, { schemaId, folderId: id }, exportIds))
+    if (left !== '')
       throw new Error(
-        `The folder ${id} is not erased: ${counts.join(', ')} are there. ` +
+        `The folder ${id} is not erased: ${left} are there. ` +
           `A failover or a restore brought them back, or its erasure was interrupted. Run: npm run cli -- folder delete ${id} --yes`,
       )
     terminal.print(`Nothing is left of folder ${id}.`)
   })
 }
 
-async function readReceipt(path: string, id: string): Promise<z.output<typeof receiptShape>> {
+async function readReceipt(
+  path: string,
+  id: string,
+): Promise<{ schemaId: string | null; exportIds: string[] }> {
   const text = await withReceipt(path, () => readFile(path, 'utf8'))
-  const parsed = receiptShape.safeParse(parseJson(text))
-  if (!parsed.success) throw new Error(`${path} is no receipt of an erasure`)
-  const { schemaId, folders = [] } = parsed.data
+  const { data } = receiptText.safeParse(text)
+  if (!data) throw new Error(`${path} is no receipt of an erasure`)
+  const { erased, schemaId, folders = [] } = data
   const folder = folders.find((each) => each.id === id)
-  if (folder) return { erased: 'folder', schemaId, ...folder }
-  if (parsed.data.erased !== 'folder' || parsed.data.id !== id)
-    throw new Error(`${path} is the receipt of ${parsed.data.erased} ${parsed.data.id}, not of folder ${id}`)
-  return parsed.data
+  if (folder) return { schemaId, ...folder }
+  if (erased === 'folder' && data.id === id) return data
+  throw new Error(`${path} is the receipt of ${erased} ${data.id}, not of folder ${id}`)
 }
 
 /** @throws {Error} that names the option, if the file cannot be opened */
@@ -190,25 +192,13 @@ async function withReceipt<T>(path: string, run: () => Promise<T>): Promise<T> {
   }
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-async function withErasure(
-  terminal: StaffTerminal,
-  run: (parts: ErasureParts) => Promise<void>,
-): Promise<void> {
+async function withErasure(terminal: StaffTerminal, run: (erasing: Erasing) => Promise<void>): Promise<void> {
   await withDatabase(terminal, async ({ pool, config }) => {
     // The command makes no links, so their address does not matter.
     const settings = storeSettings(config, await loadMasterKeys(config), 'http://127.0.0.1')
-    const store = await openStore(settings, defaultTiming.store)
     await run({
-      owner: pool,
-      store,
+      step: (statements) => inTransaction(pool, statements),
+      store: await openStore(settings, defaultTiming.store),
       record: (client, act, recorded) => recordAct(client, { act, ...recorded }),
       onStep: (text) => terminal.progress(text),
     })
