@@ -12,8 +12,7 @@ import { checkLine } from '../terminal/check-line.ts'
 import { showFileProgress } from '../terminal/file-progress.ts'
 import type { StaffTerminal } from '../terminal/terminal.ts'
 import { recordAct, withDatabase } from '../with-database.ts'
-import { fecReport } from './fec-report.ts'
-import { madReport, traReport } from './ledger-reports.ts'
+import { fecReport, madReport, traReport } from './reports.ts'
 
 const file = { help: 'plain, or compressed by gzip or zstd' }
 
@@ -22,89 +21,6 @@ const ledgerOptions = {
   name: { value: 'name', help: 'of a new folder; that of the file otherwise' },
   replace: { help: 'replace the whole ledger that the folder already holds' },
 } as const
-
-const importFecCommand = command({
-  name: 'import fec',
-  summary: 'load a fichier des écritures comptables into one folder and exercice, in one transaction',
-  arguments: {
-    file: {
-      help: 'plain, or compressed by gzip or zstd; named as the regulation says (123456789FEC20231231.txt), or use the options below',
-    },
-  },
-  options: {
-    folder: {
-      value: 'id',
-      help: 'an existing folder; otherwise the one with the same SIREN or number in the file name, or a new one',
-    },
-    name: { value: 'name', help: 'of a new folder' },
-    siren: { value: 'digits', help: 'of a new folder, 9 digits or a SIRET of 14' },
-    start: {
-      value: 'day',
-      help: 'first day of the fiscal year, YYYY-MM-DD; twelve months before its end otherwise',
-    },
-    end: {
-      value: 'day',
-      help: 'last day of the fiscal year; from the file name otherwise, or from the dates of its lines',
-    },
-    encoding: {
-      value: 'name',
-      choices: fecEncodings,
-      help: 'of the file; detected from its words otherwise',
-    },
-    replace: {
-      help: 'make the entries that the exercice holds those of the file, and write only what differs',
-    },
-    drafts: { help: 'entries without a validation date await validation' },
-  },
-  run: (terminal: StaffTerminal, { file, folder, ...options }) =>
-    importFile(
-      terminal,
-      file,
-      { folder, ...options },
-      {
-        act: 'import fec',
-        unit: 'lines',
-        load: (pool, given) => importFec(pool, { ...options, ...given }),
-        report: fecReport,
-        details: ({ exerciceId, movements }) => ({ exerciceId, lines: movements }),
-      },
-    ),
-})
-
-const importMadCommand = command({
-  name: 'import mad',
-  summary: 'load a full export in JSON (MAD) back into a folder, in one transaction',
-  arguments: { file },
-  options: {
-    ...ledgerOptions,
-    renumber: { help: 'give new ids to everything; otherwise the ids of the file are kept' },
-  },
-  run: (terminal: StaffTerminal, { file, renumber = false, ...options }) =>
-    importFile(terminal, file, options, {
-      act: 'import mad',
-      unit: 'movements',
-      load: (pool, given, { timeZone }) => importMad(pool, { ...given, renumber, timeZone }),
-      report: madReport,
-      details: ({ movements }) => ({ movements }),
-    }),
-})
-
-const importTraCommand = command({
-  name: 'import tra',
-  summary: 'load a TRA file into a folder, in one transaction, with new ids',
-  arguments: { file },
-  options: ledgerOptions,
-  run: (terminal: StaffTerminal, { file, ...options }) =>
-    importFile(terminal, file, options, {
-      act: 'import tra',
-      unit: 'lines',
-      load: (pool, given, { timeZone }) => importTra(pool, { ...given, timeZone }),
-      report: traReport,
-      details: ({ movements }) => ({ movements }),
-    }),
-})
-
-export const importCommands = [importFecCommand, importMadCommand, importTraCommand]
 
 interface Import<Imported> {
   act: `import ${'fec' | 'mad' | 'tra'}`
@@ -146,3 +62,86 @@ async function importFile<Imported extends ImportedFolder>(
     await load(pool, given, config)
   })
 }
+
+export const importCommands = [
+  command({
+    name: 'import fec',
+    summary: 'load a fichier des écritures comptables into one folder and exercice, in one transaction',
+    arguments: {
+      file: {
+        help: 'plain, or compressed by gzip or zstd; named as the regulation says (123456789FEC20231231.txt), or use the options below',
+      },
+    },
+    options: {
+      folder: {
+        value: 'id',
+        help: 'an existing folder; otherwise the one with the same SIREN or number in the file name, or a new one',
+      },
+      name: { value: 'name', help: 'of a new folder' },
+      siren: { value: 'digits', help: 'of a new folder, 9 digits or a SIRET of 14' },
+      start: {
+        value: 'day',
+        help: 'first day of the fiscal year, YYYY-MM-DD; twelve months before its end otherwise',
+      },
+      end: {
+        value: 'day',
+        help: 'last day of the fiscal year; from the file name otherwise, or from the dates of its lines',
+      },
+      encoding: {
+        value: 'name',
+        choices: fecEncodings,
+        help: 'of the file; detected from its words otherwise',
+      },
+      replace: {
+        help: 'make the entries that the exercice holds those of the file, and write only what differs',
+      },
+      drafts: { help: 'entries without a validation date await validation' },
+    },
+    run: (terminal: StaffTerminal, { file, folder, ...options }) =>
+      importFile(
+        terminal,
+        file,
+        { folder, ...options },
+        {
+          act: 'import fec',
+          unit: 'lines',
+          load: (pool, given) => importFec(pool, { ...options, ...given }),
+          report: fecReport,
+          details: ({ exerciceId, movements }) => ({ exerciceId, lines: movements }),
+        },
+      ),
+  }),
+
+  command({
+    name: 'import mad',
+    summary: 'load a full export in JSON (MAD) back into a folder, in one transaction',
+    arguments: { file },
+    options: {
+      ...ledgerOptions,
+      renumber: { help: 'give new ids to everything; otherwise the ids of the file are kept' },
+    },
+    run: (terminal: StaffTerminal, { file, renumber = false, ...options }) =>
+      importFile(terminal, file, options, {
+        act: 'import mad',
+        unit: 'movements',
+        load: (pool, given, { timeZone }) => importMad(pool, { ...given, renumber, timeZone }),
+        report: madReport,
+        details: ({ movements }) => ({ movements }),
+      }),
+  }),
+
+  command({
+    name: 'import tra',
+    summary: 'load a TRA file into a folder, in one transaction, with new ids',
+    arguments: { file },
+    options: ledgerOptions,
+    run: (terminal: StaffTerminal, { file, ...options }) =>
+      importFile(terminal, file, options, {
+        act: 'import tra',
+        unit: 'lines',
+        load: (pool, given, { timeZone }) => importTra(pool, { ...given, timeZone }),
+        report: traReport,
+        details: ({ movements }) => ({ movements }),
+      }),
+  }),
+]
