@@ -10,7 +10,7 @@ export interface Chart {
   /** A value as text, with its unit. */
   show: (value: number) => string
   /** `values`: oldest first; NaN where nothing was measured. */
-  curves: readonly { label: string; values: Float64Array }[]
+  curves: readonly { label: string; values: readonly number[] }[]
 }
 
 /** The least of 1, 2, 5, 10, 20 ... that is not below the value; 1 for 0. */
@@ -21,7 +21,7 @@ export function roundUp(value: number): number {
 }
 
 /** The commands of a path; a gap begins a new line. A single value between gaps is a short dash. */
-export function pathOf(values: Float64Array, top: number): string {
+export function pathOf(values: readonly number[], top: number): string {
   let path = ''
   let isDrawing = false
   for (const [i, value] of values.entries()) {
@@ -55,7 +55,7 @@ ${curves.map(({ values }, i) => html`<path class="curve series-${i + 1}" d="${pa
 </figure>`
 }
 
-function latest(values: Float64Array, show: (value: number) => string): string {
+function latest(values: readonly number[], show: (value: number) => string): string {
   const value = values.at(-1)!
   return Number.isNaN(value) ? 'no value' : show(value)
 }

@@ -13,22 +13,28 @@ import type { Session } from '../auth/console-keys.sql.ts'
 import { limits } from '../config.ts'
 import type { Services } from '../http/services.ts'
 import { isOurHost } from '../listen.ts'
-import { Attempts } from './access/attempts.ts'
-import type { ConsoleEdge } from './access/edge.ts'
+import type { Log } from '../log.ts'
 import { csrfOf, isCsrf, isOurOrigin, securityHeaders } from './access/guard.ts'
-import { safeTarget, sessionOf, signIn, signInForm, signOut } from './access/sign-in.ts'
+import { countAttempts, safeTarget, sessionOf, signIn, signInForm, signOut } from './access/sign-in.ts'
 import { layout } from './layout.ts'
-import type { Viewers } from './live.ts'
-import { type Action, type Html, type Page, type PageContext, Refusal } from './page.ts'
+import type { Watch } from './live.ts'
+import {
+  type Action,
+  type ConsoleEdge,
+  type Html,
+  type Page,
+  type PageContext,
+  Refusal,
+  type Route,
+} from './page.ts'
 import { refusalOf, refusalPage } from './refusals.ts'
 
-export interface ConsoleParts {
+interface ConsoleParts {
   services: Services
   /** Connects as the owner of the tables. */
   owner: Pool
-  pages: readonly Page[]
-  actions: readonly Action[]
-  viewers: Viewers
+  routes: readonly Route[]
+  watch: Watch
   /** CONSOLE_HOST */
   host: string
   /** Milliseconds. */
@@ -38,19 +44,30 @@ export interface ConsoleParts {
 type Visit = Context<ConsoleEdge>
 
 export function createConsole(parts: ConsoleParts): Hono<ConsoleEdge> {
+  const { routes, services, host } = parts
   const app = new Hono<ConsoleEdge>()
-  app.onError((error, c) => answerError(error, c, parts))
+  app.onError((error, c) => answerError(error, c, services.log))
   app.notFound(() => {
     throw new Refusal(404, 'There is no such page.')
   })
-  app.use(setHeaders, checkHost(parts.host), limitBody, checkOrigin)
+  app.use(setHeaders, checkHost(host), limitBody, checkOrigin)
   app.get('/', (c) => c.redirect('/console', 303))
-  app.get('/console/assets/:name', async (c) => readAsset(c))
+  app.get('/console/assets/:name', readAsset).all(only('GET, HEAD'))
   addSignIn(app, parts)
-  for (const page of parts.pages) app.get(`/console${page.path}`, (c) => showPage(c, page, parts))
-  for (const action of parts.actions) app.post(`/console${action.path}`, (c) => act(c, action, parts))
-  refuseOtherMethods(app, parts)
+  for (const route of routes) {
+    if ('render' in route) app.get(`/console${route.path}`, (c) => showPage(c, route, parts))
+    else app.post(`/console${route.path}`, (c) => act(c, route, parts))
+  }
+  for (const [path, all] of Map.groupBy(routes, (route) => route.path)) {
+    const methods = all.map((route) => ('render' in route ? 'GET, HEAD' : 'POST'))
+    app.all(`/console${path}`, only(methods.join(', ')))
+  }
   return app
+}
+
+/** Refuses the methods that no handler before takes. */
+const only = (methods: string) => () => {
+  throw new Refusal(405, 'This address is not used with this method.', { Allow: methods })
 }
 
 const setHeaders: MiddlewareHandler = async (c, next) => {
@@ -96,23 +113,25 @@ async function readAsset(c: Visit): Promise<Response> {
   return c.body(bytes, 200, { 'Content-Type': types[extname(name)]! })
 }
 
-function addSignIn(app: Hono<ConsoleEdge>, { owner, now, pages }: ConsoleParts): void {
-  const attempts = new Attempts(now)
+function addSignIn(app: Hono<ConsoleEdge>, { owner, now }: ConsoleParts): void {
+  const attempts = countAttempts(now)
   const formPage = (to: string, problem?: string) =>
-    layout({ title: 'Sign in', main: signInForm(to, problem), pages, path: '/sign-in' })
+    layout({ title: 'Sign in', main: signInForm(to, problem), path: '/sign-in' })
   app.get('/console/sign-in', async (c) => c.html(await formPage(safeTarget(c.req.query('to') ?? null))))
-  app.post('/console/sign-in', async (c) => {
+  app.post(async (c) => {
     const form = await readForm(c)
     const to = safeTarget(form.get('to'))
     const session = await signIn(c, owner, attempts, form.get('key') ?? '')
     return session ? c.redirect(to, 303) : c.html(await formPage(to, 'This key is not in use.'), 401)
   })
+  app.all(only('GET, HEAD, POST'))
   app.post('/console/sign-out', async (c) => {
     const session = await requireSession(c, owner)
     checkToken(await readForm(c), session)
     await signOut(c, owner, session)
     return c.redirect('/console/sign-in', 303)
   })
+  app.all(only('POST'))
 }
 
 async function showPage(c: Visit, page: Page, parts: ConsoleParts): Promise<Response> {
@@ -137,7 +156,7 @@ async function showPage(c: Visit, page: Page, parts: ConsoleParts): Promise<Resp
       return undefined
     }
   }
-  return parts.viewers.watch(c, content, page.everyMs)
+  return parts.watch(c, content, page.everyMs)
 }
 
 async function act(c: Visit, action: Action, parts: ConsoleParts): Promise<Response> {
@@ -150,22 +169,22 @@ async function act(c: Visit, action: Action, parts: ConsoleParts): Promise<Respo
 }
 
 function document(
-  { pages }: ConsoleParts,
-  session: Session,
+  { routes }: ConsoleParts,
+  { name, token }: Session,
   { title, path }: Pick<Page, 'title' | 'path'>,
   main: Html | Awaited<Html>,
   isLive: boolean,
 ): Html {
-  const signedIn = { name: session.name, csrf: csrfOf(session.token) }
-  return layout({ title, main, signedIn, pages, path, isLive })
+  const pages = routes.filter((route) => 'render' in route)
+  return layout({ title, main, signedIn: { name, csrf: csrfOf(token), pages }, path, isLive })
 }
 
-function contextOf(c: Visit, session: Session, { services, owner }: ConsoleParts): PageContext {
+function contextOf(c: Visit, { name, token }: Session, { services, owner }: ConsoleParts): PageContext {
   return {
     services,
     owner,
-    staff: `console ${session.name}`,
-    csrf: csrfOf(session.token),
+    staff: `console ${name}`,
+    csrf: csrfOf(token),
     params: c.req.param(),
     query: new URL(c.req.url).searchParams,
     url: pathOf(c),
@@ -194,24 +213,9 @@ function checkToken(form: URLSearchParams, session: Session): void {
     throw new Refusal(403, 'This form belongs to another session: go back, reload the page and try again.')
 }
 
-function refuseOtherMethods(app: Hono<ConsoleEdge>, { pages, actions }: ConsoleParts): void {
-  const methods = new Map<string, string[]>([
-    ['/console/assets/:name', ['GET', 'HEAD']],
-    ['/console/sign-in', ['GET', 'HEAD', 'POST']],
-    ['/console/sign-out', ['POST']],
-  ])
-  for (const { path } of pages) methods.set(`/console${path}`, ['GET', 'HEAD'])
-  for (const { path } of actions)
-    methods.set(`/console${path}`, [...(methods.get(`/console${path}`) ?? []), 'POST'])
-  for (const [path, allowed] of methods)
-    app.all(path, () => {
-      throw new Refusal(405, 'This address is not used with this method.', { Allow: allowed.join(', ') })
-    })
-}
-
-async function answerError(error: Error, c: Visit, { services }: ConsoleParts): Promise<Response> {
+async function answerError(error: Error, c: Visit, log: Log): Promise<Response> {
   const refusal = refusalOf(error, c.req.method)
-  if (!(error instanceof Refusal)) services.log('console.failed', { path: c.req.path, error })
+  if (refusal.status >= 500) log('console.failed', { path: c.req.path, error })
   for (const [name, value] of Object.entries(refusal.headers)) c.header(name, value)
   return c.html(await refusalPage(refusal, c.req.method), refusal.status)
 }

@@ -1,5 +1,6 @@
 /** Parts of pages: numbers, times, forms, tables. */
 import { html } from 'hono/html'
+import { lineCharactersMax } from '../acts/fields.ts'
 import type { Html, PageContext } from './page.ts'
 
 const numbers = new Intl.NumberFormat('en')
@@ -63,8 +64,45 @@ export function form({ csrf }: Pick<PageContext, 'csrf'>, path: string, content:
 <input type="hidden" name="csrf" value="${csrf}">${content}</form>`
 }
 
+/** A field of a form, with its label. */
+export function field(label: string, input: Html): Html {
+  return html`<label class="field"><span>${label}</span>${input}</label>`
+}
+
+/** A list of choices. @param none text of the choice that filters nothing */
+export function choice(
+  name: string,
+  choices: readonly string[],
+  chosen: string | undefined,
+  none?: string,
+): Html {
+  const all = none === undefined ? '' : html`<option value="">${none}</option>`
+  return html`<select name="${name}">${all}${choices.map((each) =>
+    each === chosen ? html`<option selected>${each}</option>` : html`<option>${each}</option>`,
+  )}</select>`
+}
+
+/** An attribute of a field. */
+export const required = html` required`
+
+/** A field for a line of text. @param attributes more of them */
+export function lineField(label: string, name: string, attributes: Html | '' = ''): Html {
+  return field(
+    label,
+    html`<input name="${name}" maxlength="${lineCharactersMax}" autocomplete="off"${attributes}>`,
+  )
+}
+
+/** A field for an id. @param attributes more of them */
+export function idField(label: string, name: string, attributes: Html | '' = ''): Html {
+  return field(
+    label,
+    html`<input name="${name}" inputmode="numeric" pattern="[0-9]{1,16}" autocomplete="off"${attributes}>`,
+  )
+}
+
 /** The head of a column; those of numbers are on the right, as the numbers are. */
-export type Head = string | { number: string }
+type Head = string | { number: string }
 
 const headCell = (head: Head) =>
   typeof head === 'string'

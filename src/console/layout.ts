@@ -3,20 +3,17 @@ import { html, raw } from 'hono/html'
 import { form } from './elements.ts'
 import type { Html, Page } from './page.ts'
 
-/** Who is signed in. */
-export interface SignedIn {
-  /** Name of the key. */
-  name: string
-  csrf: string
-}
-
-export interface LayoutParts {
+interface LayoutParts {
   title: string
   main: Html
   /** Absent on the sign-in page and where nobody is signed in. */
-  signedIn?: SignedIn | undefined
-  /** With links in the header. */
-  pages: readonly Page[]
+  signedIn?: {
+    /** Name of the key. */
+    name: string
+    csrf: string
+    /** Those with `navigation` have links in the header. */
+    pages: readonly Page[]
+  }
   /** Path of the page, to mark its link. */
   path: string
   /** The page is kept up to date. */
@@ -25,8 +22,7 @@ export interface LayoutParts {
   againSeconds?: number
 }
 
-export function layout(parts: LayoutParts): Html {
-  const { title, main, signedIn, isLive = false, againSeconds } = parts
+export function layout({ title, main, signedIn, path, isLive = false, againSeconds }: LayoutParts): Html {
   return html`${raw('<!doctype html>')}
 <html lang="en">
 <head>
@@ -43,7 +39,7 @@ ${isLive ? html`<script src="/console/assets/console.js" defer></script>` : ''}
 <a class="skip" href="#main">Skip to the content</a>
 <header>
 <p class="name">Grandlivre</p>
-${signedIn ? navigation(parts, signedIn) : ''}
+${signedIn ? navigation(signedIn, path) : ''}
 </header>
 <main id="main" tabindex="-1">${main}</main>
 <p class="lost" id="lost" role="status" aria-live="polite"></p>
@@ -51,8 +47,8 @@ ${signedIn ? navigation(parts, signedIn) : ''}
 </html>`
 }
 
-function navigation({ pages, path }: LayoutParts, signedIn: SignedIn): Html {
-  const links = pages
+function navigation(signedIn: NonNullable<LayoutParts['signedIn']>, path: string): Html {
+  const links = signedIn.pages
     .filter((page) => page.navigation !== undefined)
     .map((page) => {
       const isHere = page.path === '' ? path === '' : path === page.path || path.startsWith(`${page.path}/`)

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from 'hono'
 import { streamSSE } from 'hono/streaming'
 import { limits } from '../config.ts'
-import type { ConsoleEdge } from './access/edge.ts'
+import type { ConsoleEdge } from './page.ts'
 
 /** Proxies close connections on which nothing moves. */
 const quietMsMax = 15_000
@@ -16,27 +16,23 @@ const quietMsMax = 15_000
 const reconnectMs = 1_000
 const fullMs = 15_000
 
-export class Viewers {
-  #count = 0
-  readonly #closing: AbortSignal
+export type Watch = ReturnType<typeof watchPages>
 
-  /** @param closing ends all of them: the process stops */
-  constructor(closing: AbortSignal) {
-    this.#closing = closing
-  }
-
+/** @param closing ends all streams: the process stops */
+export function watchPages(closing: AbortSignal) {
+  let viewers = 0
   /**
    * @param render the content now; undefined ends the stream, and the browser asks again. Never rejects
    *   If too many browsers watch, the page stays as it is and says so
    */
-  watch(c: Context<ConsoleEdge>, render: () => Promise<string | undefined>, everyMs: number): Response {
-    if (this.#count >= limits.consoleViewersMax) {
+  return (c: Context<ConsoleEdge>, render: () => Promise<string | undefined>, everyMs: number): Response => {
+    if (viewers >= limits.consoleViewersMax) {
       const data = 'Not kept up to date: too many pages are open. Close some, or reload this one.'
       return copiedNowhere(streamSSE(c, (stream) => stream.writeSSE({ event: 'full', data, retry: fullMs })))
     }
-    this.#count += 1
+    viewers += 1
     const left = new AbortController()
-    const ended = AbortSignal.any([this.#closing, left.signal])
+    const ended = AbortSignal.any([closing, left.signal])
     c.env.outgoing.once('close', () => left.abort())
     // The browser may have left while its session was read.
     if (c.env.outgoing.closed) left.abort()
@@ -54,7 +50,7 @@ export class Viewers {
           ;[sent, sentAt] = [content, performance.now()]
         }
       } finally {
-        this.#count -= 1
+        viewers -= 1
       }
     })
     return copiedNowhere(answer)

@@ -1,4 +1,5 @@
 /** What a page and an act of the console are. `console-app.ts` has the steps of a request before them. */
+import type { HttpBindings } from '@hono/node-server'
 import type { html } from 'hono/html'
 import type { Pool } from 'pg'
 import type { Services } from '../http/services.ts'
@@ -39,6 +40,13 @@ export interface Action {
   path: string
   /** @throws {Refusal} what staff did wrong, with its status */
   run(context: PageContext, form: URLSearchParams): Promise<Acted>
+}
+
+export type Route = Page | Action
+
+/** What Hono carries with a request. */
+export interface ConsoleEdge {
+  Bindings: HttpBindings
 }
 
 /**

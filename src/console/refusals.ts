@@ -1,6 +1,8 @@
 /** What is shown instead of a page. */
 import { html } from 'hono/html'
+import { Refused } from '../acts/act.ts'
 import { missingOf } from '../db/outage.ts'
+import { AppError } from '../errors.ts'
 import { layout } from './layout.ts'
 import { type Html, Refusal } from './page.ts'
 
@@ -22,9 +24,16 @@ const titles: Readonly<Record<Refusal['status'], string>> = {
   503: 'Not available',
 }
 
-/** A fault is not explained to browsers; the log has it. */
+/** Of errors of the API: their sentences are for staff, too. */
+const shownStatuses = [400, 404, 409, 429, 503] as const
+
+/** What staff are told of an error. A fault is not explained to browsers; the log has it. */
 export function refusalOf(error: Error, method: string): Refusal {
   if (error instanceof Refusal) return error
+  if (error instanceof Refused) {
+    const { status, field, message } = error
+    return new Refusal(status, field === undefined ? message : `${field} ${message}`)
+  }
   const missing = missingOf(error)
   if (missing !== undefined) {
     const next =
@@ -32,6 +41,12 @@ export function refusalOf(error: Error, method: string): Refusal {
         ? 'Go back, and look whether the form was carried out before you send it again.'
         : 'This page tries again every few seconds.'
     return new Refusal(503, `The service lacks ${missing}. ${next}`)
+  }
+  const status = shownStatuses.find((each) => error instanceof AppError && each === error.status)
+  if (error instanceof AppError && status) {
+    const { message, issues = [], headers } = error
+    const problems = issues.map(({ parameter, message: text }) => `${parameter} ${text}`)
+    return new Refusal(status, [message, ...problems].join(': '), headers)
   }
   return new Refusal(500, 'The service failed. Its log says why, at the event console.failed.')
 }
@@ -44,7 +59,6 @@ export function refusalPage({ status, message }: Refusal, method: string): Html 
   return layout({
     title: titles[status],
     main,
-    pages: [],
     path: '',
     ...(status === 503 && method !== 'POST' ? { againSeconds } : {}),
   })

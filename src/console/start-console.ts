@@ -1,16 +1,19 @@
 /** Starts the console, if CONSOLE_PORT is set. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { getRequestListener } from '@hono/node-server'
 import { limits } from '../config.ts'
 import type { DatabaseUrls } from '../db/database.ts'
 import { createOwnerPool } from '../db/pool.ts'
 import type { Services } from '../http/services.ts'
 import type { RunningAttempts } from '../jobs/running-attempts.ts'
+import { listen, urlOf } from '../listen.ts'
 import type { Timing } from '../timing.ts'
 import { checkOwner } from './access/owner.sql.ts'
 import { createConsole } from './console-app.ts'
-import { History, type LatestStanding } from './history/history.ts'
-import { type Listening, listenForStaff } from './listener.ts'
-import { Viewers } from './live.ts'
-import { pagesOf } from './pages.ts'
+import { type LatestStanding, recordHistory } from './history.ts'
+import { watchPages } from './live.ts'
+import { routesOf } from './pages.ts'
 
 /**
  * How long a statement of the console may take; each takes some tenths of a second at most. Otherwise a page would look up to date while the
@@ -18,7 +21,18 @@ import { pagesOf } from './pages.ts'
  */
 const answerMs = 10_000
 
-export interface ConsoleNeeds {
+/**
+ * @returns `http://127.0.0.1:9090/console`, say; undefined if CONSOLE_PORT is not set
+ * @throws {Error} if the port cannot be opened, or the login of the database does not own the tables
+ */
+export async function startConsole({
+  services,
+  urls,
+  isAway,
+  attempts,
+  standing,
+  timing,
+}: {
   services: Services
   urls: DatabaseUrls
   /** The server cannot be reached, so the login is not checked. */
@@ -26,14 +40,7 @@ export interface ConsoleNeeds {
   attempts: RunningAttempts
   standing: LatestStanding
   timing: Timing
-}
-
-/**
- * @returns `http://127.0.0.1:9090/console`, say; undefined if CONSOLE_PORT is not set
- * @throws {Error} if the port cannot be opened, or the login of the database does not own the tables
- */
-export async function startConsole(needs: ConsoleNeeds): Promise<Listening | undefined> {
-  const { services, urls, attempts, standing, timing } = needs
+}): Promise<{ url: string; close(): Promise<void> } | undefined> {
   const address = services.config.console
   if (!address) return undefined
   await using stack = new AsyncDisposableStack()
@@ -43,25 +50,38 @@ export async function startConsole(needs: ConsoleNeeds): Promise<Listening | und
     answerMs,
   })
   stack.defer(() => owner.end())
-  if (!needs.isAway) await checkOwner(owner)
-  const history = new History({ streams: services.streams, attempts, standing })
+  if (!isAway) await checkOwner(owner)
+  const history = recordHistory({ streams: services.streams, attempts, standing })
   stack.defer(() => history.close())
   const closing = new AbortController()
-  const viewers = new Viewers(closing.signal)
   const app = createConsole({
     services,
     owner,
-    ...pagesOf(attempts, history),
-    viewers,
+    routes: routesOf(attempts, history),
+    watch: watchPages(closing.signal),
     host: address.host,
     now: Date.now,
   })
-  const { url, close } = await listenForStaff(app.fetch, address, timing.listener)
+  const server = createServer(
+    {
+      headersTimeout: timing.listener.headersMs,
+      requestTimeout: timing.listener.requestMs,
+      connectionsCheckingInterval: timing.listener.checkMs,
+    },
+    getRequestListener(app.fetch),
+  )
+  server.setTimeout(timing.listener.idleMs)
+  const port = await listen(server, address, { port: 'CONSOLE_PORT', host: 'CONSOLE_HOST' })
   stack.defer(async () => {
     closing.abort()
-    await close()
+    const closed = once(server, 'close')
+    server.close()
+    // Cuts what is open: pages ask again.
+    server.closeAllConnections()
+    await closed
   })
-  services.log('console.listening', { url: `${url}/console` })
+  const url = `${urlOf(address.host, port)}/console`
+  services.log('console.listening', { url })
   const started = stack.move()
-  return { url: `${url}/console`, close: () => started.disposeAsync() }
+  return { url, close: () => started.disposeAsync() }
 }

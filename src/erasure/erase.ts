@@ -11,8 +11,7 @@
  */
 import type { PoolClient } from 'pg'
 import type { StaffAct } from '../audit/audit-row.ts'
-import { findThirdParty, listSecrets } from '../auth/third-parties.sql.ts'
-import { setConnection } from '../auth/third-parties.ts'
+import { findThirdParty, listSecrets, setConnection } from '../auth/third-parties.sql.ts'
 import { revokeTokens } from '../auth/tokens.sql.ts'
 import type { FolderKey } from '../formats/rows.ts'
 import { exportFolder } from '../jobs/file-key.ts'
@@ -307,7 +306,7 @@ export async function erasePartner(erasing: Erasing, code: string): Promise<Eras
     const wasErased = (await listSecrets(client, found.id)).length === 0
     if (wasErased && (await sql.findErasure(client, 'partner', found.id))) return undefined
     await sql.beginErasure(client, 'partner', found.id, { code })
-    await revokeTokens(client, { thirdPartyCode: code })
+    await revokeTokens(client, 'p.code', code)
     await setConnection(client, code, 'It was erased')
     await erasing.record(client, 'partner delete', { details: { thirdPartyId: found.id } })
     return found

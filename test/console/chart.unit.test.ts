@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { chart, pathOf, roundUp } from '../../src/console/chart.ts'
-import { Ring, samplesMax } from '../../src/console/history/ring.ts'
-import { Rates } from '../../src/console/rates.ts'
+import { recordHistory, samplesMax } from '../../src/console/history.ts'
+import { ratesOf } from '../../src/console/rates.ts'
+import { RunningStreams } from '../../src/http/stream/running-streams.ts'
+import { RunningAttempts } from '../../src/jobs/running-attempts.ts'
 
 test.each([
   [0, 1],
@@ -16,11 +18,11 @@ test.each([
 })
 
 test('a curve has a gap where nothing was measured, and stays below its top', () => {
-  expect(pathOf(Float64Array.of(0, 5, Number.NaN, 20), 10)).toBe('M0.0 100.0h0.1L120.0 50.0M360.0 0.0h0.1')
+  expect(pathOf([0, 5, Number.NaN, 20], 10)).toBe('M0.0 100.0h0.1L120.0 50.0M360.0 0.0h0.1')
 })
 
 test('a chart says its highest and its latest value in words', async () => {
-  const values = Float64Array.of(Number.NaN, 40, 30)
+  const values = [Number.NaN, 40, 30]
   const drawn = String(
     await chart({ title: 'Rows', show: (value) => `${value} rows`, curves: [{ label: 'all', values }] }),
   )
@@ -28,22 +30,27 @@ test('a chart says its highest and its latest value in words', async () => {
   expect(drawn).toContain('all <strong>30 rows</strong>')
 })
 
-test('a ring keeps the last hour and forgets what was before', () => {
-  const ring = new Ring(['rows'])
-  expect([...ring.values('rows')].every(Number.isNaN)).toBe(true)
-  for (let i = 1; i <= samplesMax + 2; i += 1) ring.push({ rows: i })
-  const values = ring.values('rows')
+test('the history keeps the samples of the last hour and forgets those before', async () => {
+  let samples = 0
+  const unknown = { latest: () => Promise.resolve(undefined) }
+  const queue = { latest: () => Promise.resolve({ ageSeconds: ++samples }) }
+  const standing = { queue, deliveries: unknown }
+  const history = recordHistory({ streams: new RunningStreams(), attempts: new RunningAttempts(), standing })
+  expect(history.values('queuedExport')).toEqual(Array(samplesMax).fill(Number.NaN))
+  for (let i = 0; i < samplesMax + 2; i += 1) await history.sample()
+  const values = history.values('queuedExport')
   expect([values.length, values[0], values.at(-1)]).toEqual([samplesMax, 3, samplesMax + 2])
+  await history.close()
 })
 
 test('a rate is that of the last seconds; first it is that since the beginning', () => {
   let now = 10_000
-  const rates = new Rates(() => now)
-  expect(rates.perSecond('export', 1_000, 0)).toBe(100)
+  const perSecond = ratesOf(() => now)
+  expect(perSecond('export', 1_000, 0)).toBe(100)
   for (let seconds = 1; seconds <= 10; seconds += 1) {
     now += 1_000
-    rates.perSecond('export', 1_000 + seconds * 500, 0)
+    perSecond('export', 1_000 + seconds * 500, 0)
   }
-  expect(rates.perSecond('export', 6_000, 0)).toBe(500)
-  expect(rates.perSecond('another', 0, now)).toBe(0)
+  expect(perSecond('export', 6_000, 0)).toBe(500)
+  expect(perSecond('another', 0, now)).toBe(0)
 })

@@ -5,17 +5,17 @@ import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { Hono } from 'hono'
 import { expect, test } from 'vitest'
-import type { ConsoleEdge } from '../../src/console/access/edge.ts'
-import { Viewers } from '../../src/console/live.ts'
+import { watchPages } from '../../src/console/live.ts'
+import type { ConsoleEdge } from '../../src/console/page.ts'
 
 test('a browser that left while its session was read does not watch', async () => {
-  const viewers = new Viewers(new AbortController().signal)
+  const watch = watchPages(new AbortController().signal)
   const arrived = Promise.withResolvers<void>()
   const sent = Promise.withResolvers<string>()
   const app = new Hono<ConsoleEdge>().get('/', async (c) => {
     arrived.resolve()
     await once(c.env.outgoing, 'close')
-    sent.resolve(await viewers.watch(c, () => Promise.resolve('content'), 1).text())
+    sent.resolve(await watch(c, () => Promise.resolve('content'), 1).text())
     return c.body(null)
   })
   const server = createServer(getRequestListener(app.fetch)).listen(0, '127.0.0.1')

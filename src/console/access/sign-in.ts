@@ -13,9 +13,8 @@ import {
 } from '../../auth/console-keys.sql.ts'
 import { limits } from '../../config.ts'
 import { inTransaction } from '../../db/pool.ts'
-import { type Html, Refusal } from '../page.ts'
-import type { Attempts } from './attempts.ts'
-import type { ConsoleEdge } from './edge.ts'
+import { type ConsoleEdge, type Html, Refusal } from '../page.ts'
+import { remember } from '../remember.ts'
 
 type Visit = Context<ConsoleEdge>
 
@@ -59,6 +58,42 @@ ${problem === undefined ? '' : html`<p id="problem" class="problem" role="alert"
 /** Where to go after signing in: a path of the console, never another site. */
 export function safeTarget(to: string | null): string {
   return to !== null && !to.includes('..') && /^\/console(?:[/?][\w/?=&.:%+-]*)?$/.test(to) ? to : '/console'
+}
+
+/** Addresses that are remembered. */
+const addressesMax = 1_000
+
+type Attempts = ReturnType<typeof countAttempts>
+
+/** Counts how often sign-ins from an address have failed. @param now milliseconds */
+export function countAttempts(now: () => number) {
+  const failed = new Map<string, { since: number; count: number }>()
+  return {
+    /** Milliseconds until this address may try again; 0: now. */
+    waitMs(address: string): number {
+      const { since, count } = failed.get(address) ?? { since: 0, count: 0 }
+      if (count < limits.consoleAttemptsMax) return 0
+      return Math.max(0, since + limits.consoleAttemptsMs - now())
+    },
+    /** Counts an attempt before it is known to fail: those that run at once count, too. */
+    begin(address: string): void {
+      const before = failed.get(address)
+      const isOver = !before || now() - before.since >= limits.consoleAttemptsMs
+      failed.delete(address)
+      // The oldest goes: an attacker with many addresses guesses no key either.
+      remember(
+        failed,
+        address,
+        isOver ? { since: now(), count: 1 } : { ...before, count: before.count + 1 },
+        addressesMax,
+      )
+    },
+    /** An attempt that has not failed does not count. */
+    forgive(address: string): void {
+      const before = failed.get(address)
+      if (before) before.count = Math.max(0, before.count - 1)
+    },
+  }
 }
 
 /**

@@ -3,7 +3,7 @@ import { html } from 'hono/html'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { chart } from '../chart.ts'
 import { bytes, duration, facts, integer, table, time } from '../elements.ts'
-import type { History, SeriesName } from '../history/history.ts'
+import type { History, Sample } from '../history.ts'
 import type { Html, Page, PageContext } from '../page.ts'
 
 const everyMs = 5_000
@@ -67,7 +67,7 @@ ${facts([
 }
 
 function charts(history: History): Html[] {
-  const curve = (label: string, name: SeriesName) => ({ label, values: history.values(name) })
+  const curve = (label: string, name: keyof Sample) => ({ label, values: history.values(name) })
   const perSecond = (show: (value: number) => string) => (value: number) => `${show(value)}/s`
   const rows = (value: number) => integer(Math.round(value))
   const seconds = (value: number) => duration(value * 1000)

@@ -1,6 +1,6 @@
 /** The gauges of queue and deliveries, on a real database. */
 import { expect, type TestContext, test } from 'vitest'
-import { History } from '../../../src/console/history/history.ts'
+import { recordHistory } from '../../../src/console/history.ts'
 import { exportQueue, queueSchema, readQueueStanding } from '../../../src/db/migrations/queue-schema.ts'
 import { createPool, inTransaction, whileDelivering } from '../../../src/db/pool.ts'
 import { RunningStreams } from '../../../src/http/stream/running-streams.ts'
@@ -33,7 +33,7 @@ test('the chart of the console shows what the gauges say', async (context) => {
   const gauges = new Map<string, () => Promise<Observation[]> | Observation[]>()
   const standing = observeStanding({ observe: (gauge, read) => void gauges.set(gauge, read) }, pool)
   const parts = { streams: new RunningStreams(), attempts: new RunningAttempts(), standing }
-  const history = new History(parts)
+  const history = recordHistory(parts)
   context.onTestFinished(() => history.close())
   await history.sample()
   const late = await gauges.get('grandlivre.delivery.oldest_undelivered')!()

@@ -1,18 +1,25 @@
 /** Acts of staff in pages: one transaction for each, which the audit records, and the words of the act afterwards. */
+import { randomUUID } from 'node:crypto'
 import { html } from 'hono/html'
 import { type Act, type Done, Refused } from '../../../acts/act.ts'
 import { inTransaction } from '../../../db/pool.ts'
-import { type Acted, type Action, type Html, type Page, type PageContext, Refusal } from '../../page.ts'
-import { fieldsOf, onceAction, onceForm } from './forms.ts'
-import { noticed } from './notices.ts'
+import type { Acted, Action, Html, Page, PageContext } from '../../page.ts'
+import { remember } from '../../remember.ts'
+import { fieldsOf, noSuchPage, onceAction, onceForm } from './forms.ts'
+import { outside } from './outside.ts'
 
 interface ActForm {
   /** Pattern below /console. What it names is a field of the act, beside those of the form. */
   path: string
-  act: Act<string>
-  /** The page to go to afterwards, below /console. */
-  back: (done: Done) => string
+  act: Act
+  /** The page to go to afterwards, below /console. Absent: the one above, `/firms/12` for `/firms/12/folders`. */
+  back?: (done: Done) => string
 }
+
+/** The path of a request below /console. */
+const pathOf = ({ url }: Pick<PageContext, 'url'>) => url.split('?', 1)[0]!.replace('/console', '')
+
+const above = (context: Pick<PageContext, 'url'>) => pathOf(context).replace(/\/[^/]*$/, '')
 
 /** A form that does an act, once. */
 export function actAction({ path, act, back }: ActForm): Action {
@@ -21,41 +28,40 @@ export function actAction({ path, act, back }: ActForm): Action {
     const { owner, staff, services } = context
     const { masterKeys } = services
     const done = await inTransaction(owner, (client) => run(client, { staff, masterKeys }))
-    return answer(done, back(done))
+    return answer(done, back?.(done) ?? above(context))
   })
 }
 
 /** @throws {Refusal} if what the path names cannot be */
-function actAtPath(act: Act<string>, fields: Record<string, string>, { params }: PageContext) {
+function actAtPath(act: Act, fields: Record<string, string>, { params }: PageContext) {
   try {
     return act({ ...fields, ...params })
   } catch (error) {
     const isPath = error instanceof Refused && Object.hasOwn(params, error.field ?? '')
-    throw isPath ? new Refusal(404, 'There is no such page.') : error
+    throw isPath ? noSuchPage() : error
   }
 }
 
 /** The page before an act that cannot simply be undone: it says what will happen and has the button. No script. */
-export interface Question {
+interface Question {
   /** What the button does: `Revoke token 27010`. */
   title: string
   /** What happens, and what does not. */
   says: Html
   /** Further fields. */
   fields?: Html
-  /** Path of the page to go back to, below /console. */
-  back: string
+  /** Path of the page to go back to, below /console. Absent: the one above. */
+  back?: string
 }
 
 /** Its form is sent to the path of its page. */
 export function confirmation(
   context: Pick<PageContext, 'csrf' | 'url'>,
-  { title, says, fields, back }: Question,
+  { title, says, fields, back = above(context) }: Question,
 ): Html {
-  const path = context.url.split('?', 1)[0]!.replace('/console', '')
   return html`<h1>${title}</h1>
 ${says}
-${onceForm(context, path, html`${fields ?? ''}<p class="buttons"><button class="grave">${title}</button> <a href="/console${back}">Go back</a></p>`)}`
+${onceForm(context, pathOf(context), html`${fields ?? ''}<p class="buttons"><button class="grave">${title}</button> <a href="/console${back}">Go back</a></p>`)}`
 }
 
 /** Such a form on a page of its own, for an act that cannot simply be undone. */
@@ -63,17 +69,24 @@ export function askedAct({
   title,
   ask,
   ...form
-}: ActForm & { title: string; ask: (context: PageContext) => Promise<Question> }): {
-  page: Page
-  action: Action
-} {
+}: ActForm & { title: string; ask: (context: PageContext) => Promise<Question> }): [Page, Action] {
   const render = async (context: PageContext) => confirmation(context, await ask(context))
-  return { page: { path: form.path, title, render }, action: actAction(form) }
+  return [{ path: form.path, title, render }, actAction(form)]
 }
+
+/** Notices that the process remembers, so that a page which is loaded again still has its own. */
+const noticesMax = 1_000
+
+/** By names that are in the addresses of pages, which never carry the words. */
+const notices = new Map<string, string>()
 
 /** A secret is on this answer alone, so no other page follows. */
 function answer({ says, secret }: Done, back: string): Acted {
-  if (secret === undefined) return { seeOther: noticed(back, says) }
+  if (secret === undefined) {
+    const name = randomUUID()
+    remember(notices, name, says, noticesMax)
+    return { seeOther: `${back}?done=${name}` }
+  }
   const { label, value, use } = secret
   return {
     title: label,
@@ -83,4 +96,10 @@ function answer({ says, secret }: Done, back: string): Acted {
 <p><span id="secret-label">${label}</span>: <output class="secret" aria-labelledby="secret-label">${value}</output></p>
 <p><a href="/console${back}">Back</a></p>`,
   }
+}
+
+/** What an act has done, on the page that follows it. */
+export function notice({ query }: Pick<PageContext, 'query'>): Html {
+  const says = notices.get(query.get('done') ?? '')
+  return says === undefined ? html`` : html`<p class="note" role="status">${outside(says, 1_000)}</p>`
 }

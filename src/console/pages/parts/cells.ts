@@ -7,9 +7,20 @@ import { bytes, duration, facts, integer, table, time } from '../../elements.ts'
 import type { Html, PageContext } from '../../page.ts'
 import { answerText, outside, short } from './outside.ts'
 
+/** What a table shows in one place: HTML only where a cell of both surfaces does not say it. */
+type Shown = Cell | Html | undefined
+
+/** The words and columns of a table. */
+export interface ShownList<Row> extends Pick<List<Row, never>, 'caption' | 'none'> {
+  columns: Readonly<Record<string, (row: Row) => Shown>>
+}
+
+const isHtml = (shown: Shown): shown is Html => shown instanceof String || shown instanceof Promise
+
 /** @param isFact digests are shown whole */
-export function cellHtml(context: PageContext, cell: Cell, isFact = false): Html | string {
-  if (cell === null || typeof cell === 'string') return cell ?? ''
+export function cellHtml(context: PageContext, cell: Shown, isFact = false): Html | string {
+  if (cell === null || cell === undefined || typeof cell === 'string') return cell ?? ''
+  if (isHtml(cell)) return cell
   if (Array.isArray(cell)) return html`${cell.map((each) => cellHtml(context, each, isFact))}`
   if ('count' in cell) {
     const isMore = cell.most !== undefined && Number(cell.count) > cell.most
@@ -44,14 +55,14 @@ export interface TableOptions<Row> {
 
 export function listTable<Row>(
   context: PageContext,
-  list: Pick<List<Row, never>, 'caption' | 'none' | 'columns'>,
+  list: ShownList<Row>,
   rows: readonly Row[],
   { caption = list.caption, none = list.none, without = [], elementOf, act }: TableOptions<Row> = {},
 ): Html {
   const columns = Object.entries(list.columns)
     .filter(([head]) => !without.includes(head))
     .map(([head, cellOf]) => ({ head, cells: rows.map(cellOf) }))
-  const heads = columns.map(({ head, cells }) => (cells.some(isNumber) ? { number: head } : head))
+  const heads = columns.map(({ head, cells }) => (cells.some(isOfNumber) ? { number: head } : head))
   const lines = rows.map((row, line) => {
     const [first, ...others] = columns.map(({ cells }) => cells[line]!)
     const id = elementOf ? html` id="${elementOf(row)}"` : ''
@@ -61,9 +72,11 @@ ${others.map((cell) => html`<td${classOf(cell)}>${cellHtml(context, cell)}</td>`
   return table(caption, act ? [...heads, 'Act'] : heads, lines, none)
 }
 
+const isOfNumber = (cell: Shown) => cell !== undefined && !isHtml(cell) && isNumber(cell)
+
 /** Texts of others wrap. */
-function classOf(cell: Cell): Html | '' {
-  if (isNumber(cell)) return html` class="number"`
+function classOf(cell: Shown): Html | '' {
+  if (isOfNumber(cell)) return html` class="number"`
   const isTheirs = cell !== null && typeof cell === 'object' && ('theirs' in cell || 'answer' in cell)
   return isTheirs ? html` class="text"` : ''
 }

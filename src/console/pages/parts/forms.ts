@@ -6,16 +6,15 @@
  */
 import { randomUUID } from 'node:crypto'
 import { html } from 'hono/html'
-import { Refused } from '../../../acts/act.ts'
 import { readId } from '../../../db/literal.ts'
-import { AppError } from '../../../errors.ts'
 import { form } from '../../elements.ts'
 import { type Action, type Html, type PageContext, Refusal } from '../../page.ts'
+import { remember } from '../../remember.ts'
 
 /** Forms whose names are remembered: more than staff send in a day. */
-const rememberedMax = 10_000
+const formsMax = 10_000
 
-const carriedOut = new Set<string>()
+const carriedOut = new Map<string, true>()
 
 /** A form that counts once. @param path below /console */
 export function onceForm(context: Pick<PageContext, 'csrf'>, path: string, content: Html): Html {
@@ -38,41 +37,15 @@ export function onceAction(path: string, run: Action['run']): Action {
           409,
           'This form was sent before, and what it asks for was done. Open its page again to do it once more',
         )
-      carriedOut.add(name)
+      remember(carriedOut, name, true, formsMax)
       try {
         return await run(context, fields)
       } catch (error) {
         carriedOut.delete(name)
-        throw asRefusal(error)
-      } finally {
-        forgetOldest()
+        throw error
       }
     },
   }
-}
-
-/** A set keeps the order in which its values came. */
-function forgetOldest(): void {
-  for (const name of carriedOut) {
-    if (carriedOut.size <= rememberedMax) return
-    carriedOut.delete(name)
-  }
-}
-
-/** What rooms below refuse is a sentence for staff. */
-function asRefusal(error: unknown): unknown {
-  if (error instanceof Refused) {
-    const { status, field, message } = error
-    return new Refusal(status, field === undefined ? message : `${field} ${message}`)
-  }
-  if (!(error instanceof AppError)) return error
-  const { status, message, issues = [], headers } = error
-  const sentence = [message, ...issues.map(({ parameter, message: text }) => `${parameter} ${text}`)].join(
-    ': ',
-  )
-  if (status === 404 || status === 409 || status === 429 || status === 503)
-    return new Refusal(status, sentence, headers)
-  return status === 400 ? new Refusal(400, sentence) : error
 }
 
 /** A field that is left empty is not given. One of several boxes has the values of those that are checked, with commas. */
@@ -81,9 +54,11 @@ export function fieldsOf(form: URLSearchParams): Record<string, string> {
   return Object.fromEntries(given.filter(([, value]) => value.trim() !== ''))
 }
 
-/** The id in a path. @throws {Refusal} if there cannot be such a thing. @param what `folder` */
-export function idOf({ params }: Pick<PageContext, 'params'>, name: string, what: string): string {
+export const noSuchPage = () => new Refusal(404, 'There is no such page.')
+
+/** The id in a path. @throws {Refusal} if it cannot be one */
+export function idOf({ params }: Pick<PageContext, 'params'>, name = 'id'): string {
   const id = readId(params[name] ?? '')
-  if (id === undefined || id === '0') throw new Refusal(404, `There is no such ${what}`)
+  if (id === undefined || id === '0') throw noSuchPage()
   return id
 }

@@ -1,9 +1,12 @@
-/** A list of `src/lists/` as a page: what it can be filtered by, one page of its rows, and links to the next. */
+/**
+ * A list of `src/lists/` as a page: what it can be filtered by, one page of its rows, and links to the next. A page begins
+ * after the last row of the one before, so each costs the same, however far down.
+ */
 import { html } from 'hono/html'
 import type { PagedList, Place } from '../../../lists/list.ts'
+import { choice, field } from '../../elements.ts'
 import { type Html, type Page, type PageContext, Refusal } from '../../page.ts'
 import { listTable, type TableOptions } from './cells.ts'
-import { choice, field, pageRows, pager } from './paging.ts'
 
 /** A field of the form above a list. */
 export interface Filter<Value extends string = string> {
@@ -83,6 +86,30 @@ export async function pagedTable<Row, Filtered>(
   const next = rows.length > most ? list.placeOf(rows[most - 1]!) : undefined
   return html`${listTable(context, list, rows.slice(0, most), options)}
 ${pager(context, next)}`
+}
+
+/** Rows of a page. A list asks for one more, to know whether another page follows. */
+const pageRows = 50
+
+/**
+ * Links to the first and the next page of a list.
+ * @param next the row after which the next page begins; undefined: this is the last
+ */
+function pager({ query, url }: PageContext, next: string | undefined): Html {
+  const [path = ''] = url.split('?')
+  const address = (value: string | undefined): string => {
+    const parameters = new URLSearchParams(query)
+    if (value === undefined) parameters.delete('after')
+    else parameters.set('after', value)
+    const text = parameters.toString()
+    return text === '' ? path : `${path}?${text}`
+  }
+  const isFirst = !query.has('after')
+  if (isFirst && next === undefined) return html``
+  return html`<nav class="pager" aria-label="Pages of this list">
+${isFirst ? '' : html`<a href="${address(undefined)}">First page</a>`}
+${next === undefined ? html`<span class="none">End of the list</span>` : html`<a href="${address(next)}" rel="next">Next page</a>`}
+</nav>`
 }
 
 /** A page of a list that its address filters. */

@@ -1,0 +1,94 @@
+/** What the charts of the process show: a sample every ten seconds for an hour, while the console runs. */
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { RunningStreams } from '../http/stream/running-streams.ts'
+import type { RunningAttempts } from '../jobs/running-attempts.ts'
+
+const sampleEveryMs = 10_000
+/** An hour. */
+export const samplesMax = 360
+
+/** How often the delay of the event loop is sampled. */
+const resolutionMs = 20
+
+/** A value is NaN where nothing was measured. */
+export interface Sample {
+  /** Per second. */
+  rows: number
+  bytes: number
+  /** Bytes of the process, with its threads. */
+  memory: number
+  /** Seconds. */
+  eventLoop: number
+  firstByte: number
+  queuedExport: number
+  /** Of those whose receiver does not fail. */
+  delivery: number
+}
+
+/** How long the oldest full export and the oldest delivery have waited, as metrics say; undefined if not known now. */
+export interface LatestStanding {
+  queue: { latest(): Promise<{ ageSeconds: number } | undefined> }
+  deliveries: { latest(): Promise<{ oldestSeconds: number } | undefined> }
+}
+
+export type History = ReturnType<typeof recordHistory>
+
+export function recordHistory({
+  streams,
+  attempts,
+  standing,
+}: {
+  streams: RunningStreams
+  attempts: RunningAttempts
+  standing: LatestStanding
+}) {
+  const counted = () => {
+    const [streamed, stored] = [streams.totals(), attempts.totals()]
+    return {
+      at: performance.now(),
+      rows: streamed.rows + stored.rows,
+      bytes: streamed.bytes + stored.bytes,
+    }
+  }
+  const samples: Sample[] = []
+  const eventLoop = monitorEventLoopDelay({ resolution: resolutionMs })
+  eventLoop.enable()
+  let last = counted()
+  const sample = async () => {
+    // A database that cannot be reached leaves a gap in its curves.
+    const [queue, deliveries] = await Promise.all([standing.queue.latest(), standing.deliveries.latest()])
+    const [before, now] = [last, counted()]
+    last = now
+    // An attempt that begins again on the main database counts from 0 again.
+    const perSecond = (rise: number) => (Math.max(rise, 0) * 1000) / Math.max(now.at - before.at, 1)
+    samples.push({
+      rows: perSecond(now.rows - before.rows),
+      bytes: perSecond(now.bytes - before.bytes),
+      memory: process.memoryUsage.rss(),
+      // A sample is the nanoseconds between two timers.
+      eventLoop: Math.max(0, eventLoop.percentile(99) / 1e9 - resolutionMs / 1e3),
+      firstByte: (streams.takeSlowestFirstByteMs() ?? Number.NaN) / 1000,
+      queuedExport: queue?.ageSeconds ?? Number.NaN,
+      delivery: deliveries?.oldestSeconds ?? Number.NaN,
+    })
+    if (samples.length > samplesMax) samples.shift()
+    eventLoop.reset()
+  }
+  let sampling: Promise<void> = Promise.resolve()
+  const timer = setInterval(() => {
+    sampling = sample()
+  }, sampleEveryMs).unref()
+  return {
+    sample,
+    /** Of the last hour, the oldest first; NaN from before the process began. */
+    values: (name: keyof Sample) => [
+      ...Array<number>(samplesMax - samples.length).fill(Number.NaN),
+      ...samples.map((each) => each[name]),
+    ],
+    close: async () => {
+      clearInterval(timer)
+      eventLoop.disable()
+      await sampling
+    },
+  }
+}

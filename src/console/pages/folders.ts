@@ -1,0 +1,174 @@
+/** Firms and folders: lists of them, one of them, making both, and moving a folder. */
+import { html } from 'hono/html'
+import type { Pool } from 'pg'
+import {
+  createFirmFolder,
+  createTenantFirm,
+  firmOf,
+  folderOf,
+  moveFirmFolder,
+  siretText,
+} from '../../acts/tenants.ts'
+import { type ListedAuditRow, listAudit } from '../../audit/audit.sql.ts'
+import { listTokens } from '../../auth/tokens.sql.ts'
+import { type ExportRecord, listExports } from '../../jobs/jobs.sql.ts'
+import { type FolderFacts, readYears } from '../../ledger/folders.sql.ts'
+import { auditList, momentOf, whoOf } from '../../lists/audit.ts'
+import { exportFacts, exportList } from '../../lists/exports.ts'
+import { firmFacts, firmList, folderFacts, folderList, yearColumns } from '../../lists/folders.ts'
+import { tokenList } from '../../lists/tokens.ts'
+import { idField, lineField, required } from '../elements.ts'
+import type { Html, Page, PageContext, Route } from '../page.ts'
+import { actAction, askedAct, notice } from './parts/acts.ts'
+import { cellHtml, factList, listTable } from './parts/cells.ts'
+import { idOf, onceForm } from './parts/forms.ts'
+import { listPage, pagedTable, searchFilter } from './parts/list-page.ts'
+import { outside } from './parts/outside.ts'
+
+/** Readers, full exports and rows of the audit that are shown of a folder, and rows that are looked through. */
+const readersMax = 50
+const exportsMax = 10
+const auditRowsMax = 20
+const auditRowsRead = 200
+
+const firmPage: Page = {
+  path: '/firms/:id',
+  title: 'Firm',
+  render: async (context) => {
+    const firm = await firmOf(context.owner, idOf(context))
+    const folders = await pagedTable(
+      context,
+      folderList,
+      { firm: firm.id },
+      { none: 'This firm has no folder.', without: ['Firm'] },
+    )
+    return html`<h1>Firm ${firm.id}: ${outside(firm.name)}</h1>
+${notice(context)}
+${factList(context, firmFacts(firm))}
+${folders}
+<h2>Make an empty folder</h2>
+${onceForm(
+  context,
+  `/firms/${firm.id}/folders`,
+  html`${lineField('Name', 'name', required)}
+${lineField("The firm's own name of it, if any", 'reference')}
+${lineField(`SIREN or SIRET, if known: ${siretText}`, 'siret')}
+<button>Make</button>`,
+)}`
+  },
+}
+
+function firmForm(context: PageContext): Html {
+  return html`<h2>Make a firm</h2>
+${onceForm(
+  context,
+  '/firms',
+  html`${lineField('Name', 'name', required)}
+${lineField(`SIREN or SIRET, if known: ${siretText}`, 'siret')}
+${idField('Id of a firm whose tenant it shares, so that folders can move; else empty', 'beside')}
+<button>Make</button>`,
+)}`
+}
+
+const folderPage: Page = {
+  path: '/folders/:id',
+  title: 'Folder',
+  render: async (context) => {
+    const folder = await folderOf(context.owner, idOf(context))
+    const { id } = folder
+    const { years, readers, exports, pulls } = await readParts(context.owner, folder)
+    return html`<h1>Folder ${id}: ${outside(folder.name)}</h1>
+${notice(context)}
+${factList(context, folderFacts(folder))}
+<p class="buttons"><a class="button" href="/console/folders/${id}/move">Move to another firm</a> <a href="/console/events?folder=${id}">Newest events of this folder</a></p>
+${listTable(context, yearColumns(folder), years)}
+<h2>Last full export</h2>${lastExport(context, exports, pulls)}
+<h2>Last stream</h2>${lastStream(context, pulls)}
+${listTable(context, exportList, exports, {
+  caption: `Full exports, the newest ${exportsMax}`,
+  none: 'No full export of this folder is kept.',
+  without: ['Folder'],
+})}
+${listTable(context, tokenList, readers.slice(0, readersMax), {
+  caption: 'Who may read it',
+  none: 'No token opens this folder.',
+})}${readers.length > readersMax ? html`<p>There are more than these ${readersMax}.</p>` : ''}
+${listTable(context, auditList, pulls.slice(0, auditRowsMax), {
+  caption: `Audit: the newest ${auditRowsMax} rows`,
+  none: 'The audit has no row of this folder.',
+  without: ['Folder', 'Details', 'Hash'],
+})}`
+  },
+}
+
+/** One after the other: the console has few connections. */
+async function readParts(owner: Pool, folder: FolderFacts) {
+  return {
+    years: await readYears(owner, folder),
+    readers: await listTokens(owner, { opens: { ...folder, folderId: folder.id }, most: readersMax + 1 }),
+    exports: await listExports(owner, { folderId: folder.id, most: exportsMax }),
+    /** Newest first. */
+    pulls: await listAudit(owner, { folderId: folder.id, most: auditRowsRead }),
+  }
+}
+
+function lastExport(context: PageContext, exports: readonly ExportRecord[], pulls: ListedAuditRow[]): Html {
+  const done = exports.find(({ state }) => state === 'done')
+  if (!done) return html`<p class="none">None of the exports that are kept is complete.</p>`
+  const trigger = pulls.find(({ requestId }) => requestId === done.requestId)
+  return html`${factList(context, exportFacts(done))}
+<p>Triggered by ${
+    trigger
+      ? cellHtml(context, whoOf(trigger))
+      : html`<span class="none">not in the newest ${auditRowsRead} rows of the audit</span>`
+  }</p>`
+}
+
+/** The last stream that arrived whole, with the evidence of what its caller got. */
+function lastStream(context: PageContext, pulls: ListedAuditRow[]): Html {
+  const sent = pulls.find(
+    ({ outcome, sha256, bytes }) => outcome === 'sent' && sha256 !== null && bytes !== null,
+  )
+  if (!sent) return html`<p class="none">None in the newest ${auditRowsRead} rows of the audit.</p>`
+  return factList(context, {
+    Ended: { at: momentOf(sent.at) },
+    Who: whoOf(sent),
+    Request: [sent.act, ' ', { code: sent.requestId ?? '' }],
+    Selection: { theirs: sent.details, most: 500 },
+    Rows: sent.rows && { count: sent.rows },
+    'SHA-256': { digest: sent.sha256 },
+    Cursor: { digest: sent.cursor },
+  })
+}
+
+export const folderRoutes: readonly Route[] = [
+  listPage({ path: '/firms', title: 'Firms' }, firmList, {}, { below: firmForm }),
+  firmPage,
+  listPage({ path: '/folders', title: 'Folders' }, folderList, {
+    search: searchFilter('Id, or a part of the name or reference'),
+  }),
+  folderPage,
+  actAction({
+    path: '/firms',
+    act: createTenantFirm,
+    back: ({ details }) => `/firms/${details!['firmId']}`,
+  }),
+  actAction({
+    path: '/firms/:firm/folders',
+    act: createFirmFolder,
+    back: ({ folderId }) => `/folders/${folderId}`,
+  }),
+  ...askedAct({
+    path: '/folders/:id/move',
+    title: 'Move a folder',
+    act: moveFirmFolder,
+    ask: async (context) => {
+      const { id, name, firmId, firmName, schemaId } = await folderOf(context.owner, idOf(context))
+      return {
+        title: `Move folder ${id}`,
+        says: html`<p>${outside(name)} leaves firm ${firmId}, ${outside(firmName)}. Tokens and subscriptions of that firm no longer see it; those of the new firm do. Its own tokens stay. Both firms are told by an event.</p>`,
+        fields: idField(`Id of the new firm, of tenant ${schemaId}`, 'firm', required),
+      }
+    },
+  }),
+]
