@@ -110,6 +110,24 @@ export function several<Item extends z.ZodType<unknown, string>>(item: Item) {
   return values.pipe(z.array(item).min(1, 'must name at least one value'))
 }
 
+/** A query as sent, or as far as its parameters are valid. */
+export type Given = Readonly<Record<string, unknown>>
+
+/**
+ * Checks the parameters of a query together, too, even if single ones are invalid, so that all problems are reported at
+ * once.
+ */
+export function checkedTogether<Query extends z.ZodObject>(
+  query: Query,
+  issuesOf: (given: Given) => Issue[],
+): Query {
+  const check = (given: Given, context: z.RefinementCtx) => {
+    for (const { parameter, message } of issuesOf(given))
+      context.addIssue({ code: 'custom', path: [parameter], message })
+  }
+  return query.superRefine(check, { when: () => true })
+}
+
 /** The folder, on mad routes: instead of the header society-id, or equal to it. */
 export const accountingFolderId = optional(id).openapi({
   description: 'The folder, instead of the header society-id',

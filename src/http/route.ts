@@ -8,7 +8,7 @@
  *   folderRoute  concerns one folder; runs in one of its request slots (setting RATE_LIMIT_CONCURRENT)
  */
 import type { HttpBindings } from '@hono/node-server'
-import type { RouteConfig, z } from '@hono/zod-openapi'
+import { type RouteConfig, z } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import type { AnswerFacts } from '../audit/audit-trail.ts'
 import type { RateWindow } from '../auth/callers.sql.ts'
@@ -130,20 +130,30 @@ export type Route = Omit<Declaration<z.ZodObject, never>, 'answer'> &
     | { scope: 'folder'; answer: Answer<FolderCall<never>> }
   )
 
-export function openRoute<Query extends z.ZodObject>(
-  declaration: Declaration<Query, OpenCall<z.output<Query>>>,
+const noQuery = z.strictObject({})
+export type NoQuery = typeof noQuery
+
+/** What a route declares of its own: without `method` and `query` it is a GET without parameters. */
+export type Declared<Query extends z.ZodObject, Call> = Omit<Declaration<Query, Call>, 'method' | 'query'> &
+  Partial<Pick<Declaration<Query, Call>, 'method' | 'query'>> &
+  Omit<RouteAccess, 'levels'>
+
+const usual = { method: 'get', query: noQuery, levels: ['api', 'firm'] } as const
+
+export function openRoute<Query extends z.ZodObject = NoQuery>(
+  declaration: Omit<Declared<Query, OpenCall<z.output<Query>>>, 'groups'>,
 ): Route {
-  return { ...declaration, scope: 'open', levels: [], groups: [] }
+  return { ...usual, ...declaration, scope: 'open', levels: [], groups: [] }
 }
 
-export function tokenRoute<Query extends z.ZodObject>(
-  declaration: Declaration<Query, TokenCall<z.output<Query>>> & RouteAccess,
+export function tokenRoute<Query extends z.ZodObject = NoQuery>(
+  declaration: Declared<Query, TokenCall<z.output<Query>>>,
 ): Route {
-  return { ...declaration, scope: 'token' }
+  return { ...usual, ...declaration, scope: 'token' }
 }
 
-export function folderRoute<Query extends z.ZodObject>(
-  declaration: Declaration<Query, FolderCall<z.output<Query>>> & RouteAccess,
+export function folderRoute<Query extends z.ZodObject = NoQuery>(
+  declaration: Declared<Query, FolderCall<z.output<Query>>>,
 ): Route {
-  return { ...declaration, scope: 'folder' }
+  return { ...usual, ...declaration, scope: 'folder' }
 }

@@ -37,6 +37,7 @@ test.each(['gzip', 'zstd'] as const)(
       new ExportSources(pool),
       {
         task: { ...banks, encoding },
+        schemaId: '1',
         seen: undefined,
         port: reader.threadPort,
         hash: 'here',

@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from 'vitest'
 import { setTenant } from '../../src/db/pool.ts'
 import type { ResolvedSelection } from '../../src/exports/read/movements.sql.ts'
-import { beginLookUps, copyEntriesOf, copyMovementsOf } from '../../src/exports/read/ranges.sql.ts'
+import { beginLookUps, copyRanges } from '../../src/exports/read/ranges.sql.ts'
 import { wholeFolder } from '../../src/exports/selection.ts'
 import { entryColumns } from '../../src/formats/mad/entry.ts'
 import { movementColumns } from '../../src/formats/mad/movement.ts'
@@ -28,13 +28,7 @@ beforeAll(async () => {
   )
   const [{ exercice_id: exerciceId, ids }] = rows as [(typeof rows)[0]]
   const selection = { ...wholeFolder({ schemaId, folderId }, 'Europe/Paris'), exerciceId, draft: false }
-  resolved = {
-    selection,
-    exerciceIds: [exerciceId],
-    accountIds: undefined,
-    after: undefined,
-    segments: undefined,
-  }
+  resolved = { selection, exerciceIds: [exerciceId] }
   const step = Math.floor(ids.length / 100)
   ranges = ids.filter((_, i) => i % step === 0).map((id) => [id, id])
 })
@@ -64,8 +58,9 @@ test.each(Object.entries(plans))('%s', async (_name, prepare) => {
   await beginLookUps(client)
   try {
     for (const selected of [resolved, account]) {
-      expect(await scanned(copyMovementsOf(ranges, selected, movementColumns))).toEqual(keys)
-      expect(await scanned(copyEntriesOf(ranges, selected, entryColumns))).toEqual(keys.slice(0, 1))
+      const { entries, movements } = copyRanges(ranges, selected, { entryColumns, movementColumns })
+      expect(await scanned(movements)).toEqual(keys)
+      expect(await scanned(entries)).toEqual(keys.slice(0, 1))
     }
   } finally {
     await client.query('rollback')

@@ -53,7 +53,7 @@ afterAll(async () => {
 
 /** Compressed, the whole body fits into the window: such an export ends although nothing reads it. */
 function start(encoding: Encoding = 'identity'): ExportReader {
-  const reader = startExport(threads, { ...task, encoding }, true)
+  const reader = startExport(threads, { task: { ...task, encoding }, schemaId, seen: undefined }, true)
   started.push(reader)
   return reader
 }

@@ -45,9 +45,9 @@ test('a thread opens two connections at its start, and keeps two after a burst o
   }
   try {
     await until(async () => (await connections()).length === 2)
-    const exports = [1, 2, 3, 4].map(() =>
-      startExport(threads, { what: 'banks', owner, form: 'json', encoding: 'identity' }, true),
-    )
+    const task = { what: 'banks', owner, form: 'json', encoding: 'identity' } as const
+    const asked = { task, schemaId: owner.schemaId, seen: undefined }
+    const exports = [1, 2, 3, 4].map(() => startExport(threads, asked, true))
     for (const reader of exports) while (await reader.read());
     expect((await connections()).length).toBeGreaterThan(2)
     await until(async () => (await connections()).length <= 2)

@@ -18,7 +18,7 @@ import type { Block } from './block.ts'
 import { type FormerBlock, markChanged, noBlocks } from './block.ts'
 
 /** What digests are of: an exercice's movements as lines of NDJSON; without one, a whole ledger's as rows of COPY. */
-interface DigestsKey extends FolderKey {
+export interface DigestsKey extends FolderKey {
   exerciceId: string | undefined
   timeZone: string
 }

@@ -105,45 +105,69 @@ export interface Position {
 /** A selection with what the thread looked up for it in its snapshot. */
 export interface ResolvedSelection {
   selection: Selection
-  /** The exercices that can hold selected entries; undefined: any of the folder. */
-  exerciceIds: string[] | undefined
-  /** The accounts whose numbers begin with the selected roots; undefined: no restriction. */
-  accountIds: string[] | undefined
-  after: Position | undefined
-  /** The segments of the selected entries, ascending, at least one; undefined if no condition selects entries. */
-  segments: EntrySegment[] | undefined
+  /** The exercices that can hold selected entries; absent: any of the folder. */
+  exerciceIds?: string[] | undefined
+  /** The accounts whose numbers begin with the selected roots; absent: no restriction. */
+  accountIds?: string[] | undefined
+  after?: Position | undefined
+  /** The segments of the selected entries, ascending, at least one; absent if no condition selects entries. */
+  segments?: EntrySegment[] | undefined
 }
 
 /** The resolved selection of a full export, which has no accounts, lettering or position. */
 export function ofFile(selection: Selection): ResolvedSelection {
   const { exerciceId } = selection
-  const exerciceIds = exerciceId === undefined ? undefined : [exerciceId]
-  return { selection, exerciceIds, accountIds: undefined, after: undefined, segments: undefined }
+  return { selection, exerciceIds: exerciceId === undefined ? undefined : [exerciceId] }
+}
+
+/** The columns that a format reads. */
+export interface ReadColumns {
+  entryColumns: readonly EntryColumn[]
+  movementColumns: readonly MovementColumn[]
+}
+
+/** The statements for a selection. @param order of both, before the ids */
+export function copySelected(
+  resolved: ResolvedSelection,
+  { entryColumns, movementColumns }: ReadColumns,
+  order?: 'exercice_id',
+) {
+  return {
+    entries: copyEntries(resolved, entryColumns, order),
+    movements: copyMovements(resolved, movementColumns, order),
+  }
+}
+
+/**
+ * The statements of a whole folder: every entry and every movement, ordered by the id of the fiscal year, then by entry id.
+ * Both primary keys have this order, so the first row arrives at once and nothing is sorted. Ordered by entry id alone,
+ * PostgreSQL 18 sorts the whole folder on disk (1.5 s for 300,000 movements instead of 0.2), even when each year is read in
+ * order and a merge would suffice.
+ */
+export function copyFolder(selection: Selection, columns: ReadColumns) {
+  return copySelected({ selection }, columns, 'exercice_id')
 }
 
 /** The statements for movements, to be run one after the other. */
-export function copyMovements(resolved: ResolvedSelection, columns: readonly MovementColumn[]): string[] {
-  const { segments = [undefined] } = resolved
-  return segments.map((segment) => copySegment(resolved, columns, segment))
-}
-
-function copySegment(
+export function copyMovements(
   resolved: ResolvedSelection,
   columns: readonly MovementColumn[],
-  segment: EntrySegment | undefined,
-): string {
-  const { selection, after } = resolved
-  const conditions = [
-    ...inSegment('m', resolved, segment),
-    ...movementConditions(resolved),
-    ...movementsAfter(after),
-  ]
-  const isJoined = segment !== undefined && !segment.dense
-  if (isJoined) conditions.push(...inSegment('e', resolved, segment), ...entryConditions(selection))
-  return copyOf(
-    `select ${movementList(columns)} from movements m ${isJoined ? joinEntries : ''}
-     where ${conditions.join(' and ')} order by m.entry_id, m.id`,
-  )
+  order?: 'exercice_id',
+): string[] {
+  const { selection, after, segments = [undefined] } = resolved
+  return segments.map((segment) => {
+    const conditions = [
+      ...inSegment('m', resolved, segment),
+      ...movementConditions(resolved),
+      ...movementsAfter(after),
+    ]
+    const isJoined = segment !== undefined && !segment.dense
+    if (isJoined) conditions.push(...inSegment('e', resolved, segment), ...entryConditions(selection))
+    return copyOf(
+      `select ${movementList(columns)} from movements m ${isJoined ? joinEntries : ''}
+       where ${conditions.join(' and ')} order by ${order ? `m.${order}, ` : ''}m.entry_id, m.id`,
+    )
+  })
 }
 
 /** The statement that sends the rows of a select. */
@@ -163,7 +187,11 @@ export function entriesAfter(after: Position | undefined): string[] {
 export const joinEntries = `join entries e on (e.schema_id, e.folder_id, e.exercice_id, e.id)
   = (m.schema_id, m.folder_id, m.exercice_id, m.entry_id)`
 
-export function copyEntries(resolved: ResolvedSelection, columns: readonly EntryColumn[]): string {
+export function copyEntries(
+  resolved: ResolvedSelection,
+  columns: readonly EntryColumn[],
+  order?: 'exercice_id',
+): string {
   const { selection, after } = resolved
   const conditions = [...inExercices('e', resolved), ...entryConditions(selection), ...entriesAfter(after)]
   if (picksMovements(resolved)) {
@@ -172,30 +200,8 @@ export function copyEntries(resolved: ResolvedSelection, columns: readonly Entry
   }
   return copyOf(
     `select ${entryList(columns, selection.timeZone)} from entries e
-     where ${conditions.join(' and ')} order by e.id`,
+     where ${conditions.join(' and ')} order by ${order ? `e.${order}, ` : ''}e.id`,
   )
-}
-
-/**
- * The statements of a whole folder: every entry and every movement, ordered by the id of the fiscal year, then by entry id.
- * Both primary keys have this order, so the first row arrives at once and nothing is sorted. Ordered by entry id alone,
- * PostgreSQL 18 sorts the whole folder on disk (1.5 s for 300,000 movements instead of 0.2), even when each year is read in
- * order and a merge would suffice.
- */
-export function copyFolder(
-  selection: Selection,
-  columns: { entryColumns: readonly EntryColumn[]; movementColumns: readonly MovementColumn[] },
-) {
-  return {
-    entries: copyOf(
-      `select ${entryList(columns.entryColumns, selection.timeZone)} from entries e
-       where ${inFolder('e', selection)} order by e.exercice_id, e.id`,
-    ),
-    movements: copyOf(
-      `select ${movementList(columns.movementColumns)} from movements m
-       where ${inFolder('m', selection)} order by m.exercice_id, m.entry_id, m.id`,
-    ),
-  }
 }
 
 /**
@@ -221,18 +227,18 @@ export function picksMovements({ selection, accountIds }: ResolvedSelection): bo
 
 export function inExercices(alias: 'e' | 'm', resolved: ResolvedSelection): string[] {
   const { exerciceIds, segments } = resolved
-  if (!segments) return inSegment(alias, resolved)
-  return inSegment(alias, resolved, {
-    exerciceIds,
-    least: segments[0]!.least,
-    greatest: segments.at(-1)!.greatest,
-  })
+  const [first] = segments ?? []
+  return inSegment(
+    alias,
+    resolved,
+    first && { exerciceIds, least: first.least, greatest: segments!.at(-1)!.greatest },
+  )
 }
 
 export function inSegment(
   alias: 'e' | 'm',
   { selection, ...resolved }: ResolvedSelection,
-  segment?: Omit<EntrySegment, 'dense' | 'exerciceIds'> & Pick<ResolvedSelection, 'exerciceIds'>,
+  segment?: Pick<EntrySegment, 'least' | 'greatest'> & Pick<ResolvedSelection, 'exerciceIds'>,
 ): string[] {
   const entryId = alias === 'e' ? 'e.id' : 'm.entry_id'
   const { exerciceIds } = segment ?? resolved
@@ -289,27 +295,22 @@ function periodConditions({ start, end, dateFilter }: DatePeriod, timeZone: stri
   }
 }
 
-/** Finds the span of each exercice that has selected entries. */
-export function findEntrySpans(client: pg.ClientBase, resolved: ResolvedSelection): Promise<ExerciceSpan[]> {
-  return findSpans(client, inSegment('e', resolved), entryConditions(resolved.selection))
-}
-
 /**
- * Returns the span of each exercice that has selected entries. Counting stops once a span has proved sparse, so that it
+ * Finds the span of each exercice that has selected entries. Counting stops once a span has proved sparse, so that it
  * costs no more than the selection itself.
- * @param among conditions on all entries `e` that count as lying within a span: those of the folder
- * @param selecting further conditions, on the selected entries
  */
-async function findSpans(client: pg.ClientBase, among: string[], selecting: string[]) {
+export async function findEntrySpans(client: pg.ClientBase, resolved: ResolvedSelection) {
+  const ofFolder = inSegment('e', resolved)
+  const selected = [...ofFolder, ...entryConditions(resolved.selection)]
   const { rows } = await client.query<ExerciceSpan>(
     `with spans as (
        select e.exercice_id, min(e.id) as least, max(e.id) as greatest, count(*) as selected
-       from entries e where ${[...among, ...selecting].join(' and ')} group by e.exercice_id
+       from entries e where ${selected.join(' and ')} group by e.exercice_id
      )
      select exercice_id as "exerciceId", least, greatest, 2 * selected >= (
        select count(*) from (
          select from entries e
-         where ${among.join(' and ')} and e.exercice_id = spans.exercice_id and e.id between least and greatest
+         where ${ofFolder.join(' and ')} and e.exercice_id = spans.exercice_id and e.id between least and greatest
          limit 2 * selected + 1
        ) as spanned
      ) as dense
@@ -348,11 +349,8 @@ export interface ExerciceSpan {
 }
 
 /** Ids from `least` to `greatest`, both inclusive, of entries of these exercices. */
-export interface EntrySegment {
+export interface EntrySegment extends Omit<ExerciceSpan, 'exerciceId'> {
   exerciceIds: string[]
-  least: string
-  greatest: string
-  dense: boolean
 }
 
 /**

@@ -12,57 +12,47 @@ import { queryWithout } from '../../db/look-up.ts'
 import { type EntryRange, multirangeLiteral } from '../../ledger/changes/entry-ranges.ts'
 import {
   copyOf,
-  type EntryColumn,
   entriesAfter,
   entryConditions,
   entryList,
   inExercices,
   inFolder,
   joinEntries,
-  type MovementColumn,
   movementConditions,
   movementList,
   movementsAfter,
   picksMovements,
+  type ReadColumns,
   type ResolvedSelection,
 } from './movements.sql.ts'
-import type { Resolved } from './selected.sql.ts'
 
 /** From now on the transaction of the client looks ranges up in their keys. */
 export async function beginLookUps(client: pg.ClientBase): Promise<void> {
   await client.query('set local enable_sort = off')
 }
 
-/** Selected movements of the entries in these ranges. They are sorted: the ranges are few compared with a year. */
-export function copyMovementsOf(
+/** The statements for the selected movements and entries in these ranges. */
+export function copyRanges(
   ranges: readonly EntryRange[],
   resolved: ResolvedSelection,
-  columns: readonly MovementColumn[],
-): string {
+  { entryColumns, movementColumns }: ReadColumns,
+) {
   const { selection, after } = resolved
-  const conditions = [
-    ...entryConditions(selection),
-    ...movementConditions(resolved),
-    ...movementsAfter(after),
-  ]
-  return copyOf(
-    `select ${movementList(columns)} from ${entriesOf(ranges, resolved)} ${movementsOf(resolved)}
-     ${where(conditions)} order by m.entry_id, m.id`,
-  )
-}
-
-/** Selected entries in these ranges, also those without a selected movement. */
-export function copyEntriesOf(
-  ranges: readonly EntryRange[],
-  resolved: ResolvedSelection,
-  columns: readonly EntryColumn[],
-): string {
-  const { selection, after } = resolved
-  const conditions = [...entryConditions(selection), ...entriesAfter(after)]
-  return copyOf(
-    `select ${entryList(columns, selection.timeZone)} from ${entriesOf(ranges, resolved)}
-     ${where(conditions)} order by e.id`,
-  )
+  const ofEntry = entryConditions(selection)
+  const ofMovement = [...ofEntry, ...movementConditions(resolved), ...movementsAfter(after)]
+  const entries = entriesOf(ranges, resolved)
+  return {
+    // Also those without a selected movement.
+    entries: copyOf(
+      `select ${entryList(entryColumns, selection.timeZone)} from ${entries}
+       ${where([...ofEntry, ...entriesAfter(after)])} order by e.id`,
+    ),
+    // They are sorted: the ranges are few compared with a year.
+    movements: copyOf(
+      `select ${movementList(movementColumns)} from ${entries} ${movementsOf(resolved)}
+       ${where(ofMovement)} order by m.entry_id, m.id`,
+    ),
+  }
 }
 
 /** Entries `e` in these ranges, of the exercices of the selection. */
@@ -96,7 +86,7 @@ function where(conditions: string[]): string {
  */
 export async function readMuchChanged(
   client: pg.ClientBase,
-  resolved: ResolvedSelection & Pick<Resolved, 'exerciceIds'>,
+  resolved: ResolvedSelection & { exerciceIds: string[] },
   ranges: readonly EntryRange[],
 ): Promise<boolean> {
   const ofMovements = picksMovements(resolved)
@@ -128,7 +118,7 @@ export async function readMuchChanged(
 function ofExercices(
   alias: 'e' | 'm',
   conditions: string[],
-  { selection, exerciceIds }: ResolvedSelection & Pick<Resolved, 'exerciceIds'>,
+  { selection, exerciceIds }: ResolvedSelection & { exerciceIds: string[] },
 ): string {
   const all = [inFolder(alias, selection), `${alias}.exercice_id = exercice`, ...conditions]
   return `unnest(${idArrayLiteral(exerciceIds)}) exercice cross join lateral (

@@ -2,7 +2,7 @@
 import type pg from 'pg'
 import { idArrayLiteral, idLiteral } from '../../db/literal.ts'
 import { askInTenant } from '../../db/pool.ts'
-import { AppError } from '../../errors.ts'
+import { AppError, invalid } from '../../errors.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import type { CursorRefusal } from '../../ledger/changes/cursor.sql.ts'
 import {
@@ -12,7 +12,10 @@ import {
   renderingOf,
 } from '../../ledger/changes/cursor.sql.ts'
 import type { Selection } from '../selection.ts'
-import { inFolder, type Position } from './movements.sql.ts'
+import { inFolder, type Position, type ResolvedSelection } from './movements.sql.ts'
+
+/** What is looked up of a selection at the HTTP edge. */
+export type SelectedKey = Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds' | 'timeZone'>
 
 /** The result at the HTTP edge. */
 export interface Selected {
@@ -31,13 +34,7 @@ export interface Selected {
 /** One round trip. Undefined if the folder does not exist. @throws {AppError} ERR-UNAVAILABLE */
 export async function readSelected(
   pool: pg.Pool,
-  {
-    schemaId,
-    folderId,
-    exerciceId,
-    journalIds,
-    timeZone,
-  }: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds' | 'timeZone'>,
+  { schemaId, folderId, exerciceId, journalIds, timeZone }: SelectedKey,
   since?: string,
 ): Promise<Selected | undefined> {
   const folder = { schemaId, folderId }
@@ -62,7 +59,7 @@ export async function readSelected(
 }
 
 /** The result in the snapshot, before its rows are read. */
-export interface Resolved {
+export interface Resolved extends ResolvedSelection {
   /** Names the state of the folder's ledger. */
   cursor: string
   /**
@@ -70,8 +67,6 @@ export interface Resolved {
    * those that overlap the period. Only the document date is guaranteed to lie within its exercice.
    */
   exerciceIds: string[]
-  /** Null if no item has the id `after`. */
-  after: Position | null
   /** Whether digests of the selected exercice are kept at this state. */
   hasBlocks: boolean
 }
@@ -80,16 +75,17 @@ export interface Resolved {
  * A named statement, whose plan a connection keeps after a few exports: 0.04 ms of the database; planned each time, it
  * costs 0.15.
  * @param after id of the last item that the caller has: a movement, or an entry if `items` are entries
- * @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND
+ * @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND, ERR-VALIDATION naming `after`
  */
 export async function readResolved(
   client: pg.ClientBase,
-  { schemaId, folderId, exerciceId, period, timeZone }: Selection,
+  selection: Selection,
   items: 'movements' | 'entries',
-  after: string | undefined,
+  after?: string,
 ): Promise<Resolved> {
-  const overlapped = period?.dateFilter === 'document' ? period : undefined
-  const { rows } = await client.query<Resolved>({
+  const { schemaId, folderId, exerciceId, period, timeZone } = selection
+  const { start, end } = period?.dateFilter === 'document' ? period : {}
+  const { rows } = await client.query<Omit<Resolved, 'after'> & { after: Position | null }>({
     name: `resolve ${items}`,
     text: `select ledger_cursor(schema_id, id, ledger_version, $7) as cursor,
              array(select id::text from exercices
@@ -101,20 +97,14 @@ export async function readResolved(
                      where b.schema_id = $1 and b.folder_id = $2 and b.exercice_id = $3
                        and b.version = folders.ledger_version and ${renderingExpression('b.cursor')} = $7) as "hasBlocks"
            from folders where schema_id = $1 and id = $2`,
-    values: [
-      schemaId,
-      folderId,
-      exerciceId,
-      overlapped?.start,
-      overlapped?.end,
-      after,
-      renderingOf(timeZone),
-    ],
+    values: [schemaId, folderId, exerciceId, start, end, after, renderingOf(timeZone)],
   })
   const [found] = rows
   if (!found) throw new AppError('ERR-FOLDER-NOT-FOUND')
   if (exerciceId !== undefined && found.exerciceIds.length === 0) throw new AppError('ERR-EXERCICE-NOT-FOUND')
-  return found
+  if (after !== undefined && !found.after)
+    throw invalid('after', `no ${items === 'movements' ? 'movement' : 'entry'} of this folder has this id`)
+  return { ...found, after: found.after ?? undefined, selection }
 }
 
 const position = (entryId: string, movementId: string): string =>

@@ -27,7 +27,7 @@ import { tagOf } from '../selection.ts'
 import { frameItems, framings, itemFramings } from './framing.ts'
 
 /** The folder of a collection, and the day on which it is read. */
-interface FolderOwner extends FolderKey {
+export interface FolderOwner extends FolderKey {
   /** `YYYY-MM-DD` in the time zone of the platform. The names of fiscal years (N, N-1) depend on it. */
   today: string
   /** The platform's time zone, in which the closing day of a fiscal year is computed. */
@@ -132,21 +132,15 @@ export function collectionTexts(
   return frameItems(itemsOf(client, collection), framing[form], counted)
 }
 
-/**
- * The day in a time zone, `YYYY-MM-DD`.
- * @param timeZone an IANA name
- * @param now epoch milliseconds
- */
+const zoned = (timeZone: string, now: number) =>
+  Temporal.Instant.fromEpochMilliseconds(now).toZonedDateTimeISO(timeZone)
+
+/** The day in a time zone, `YYYY-MM-DD`. @param now epoch milliseconds */
 export function dayIn(timeZone: string, now: number): string {
-  const parts = new Intl.DateTimeFormat('en', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' })
-    .formatToParts(now)
-    .map(({ type, value }) => [type, value])
-  const { year, month, day } = Object.fromEntries(parts)
-  return `${year}-${month}-${day}`
+  return zoned(timeZone, now).toPlainDate().toString()
 }
 
 /** The minute in a time zone, `YYYY-MM-DDTHH:MM`. @param now epoch milliseconds */
 export function minuteIn(timeZone: string, now: number): string {
-  const time = new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', minute: '2-digit' }).format(now)
-  return `${dayIn(timeZone, now)}T${time}`
+  return zoned(timeZone, now).toPlainDateTime().toString({ smallestUnit: 'minute' })
 }

@@ -24,6 +24,9 @@ export const itemFramings: Record<JsonForm, Framing> = {
   ndjson: framings.ndjson,
 }
 
+/** An object as a line of JSON, with its line feed. */
+export const jsonLine = (members: object): string => `${JSON.stringify(members)}\n`
+
 /**
  * Items as JSON texts, a batch in each.
  * @param counted called with the number of items of each batch

@@ -21,7 +21,7 @@ import { monthsOf } from '../../formats/items/exercice.ts'
 import { journalTypeLabels } from '../../formats/items/journal.ts'
 import { paymentMode, shownPaymentCode } from '../../formats/items/payment.ts'
 import { inUnits } from '../../formats/minor-units.ts'
-import type { DictionaryRows, FolderKey } from '../../formats/rows.ts'
+import type { DictionaryRows } from '../../formats/rows.ts'
 import { shownDigests, type TableDigests } from '../blocks/kept-blocks.sql.ts'
 import type { ChunkBuffer, Chunks } from '../chunks.ts'
 import {
@@ -32,6 +32,7 @@ import {
   readBookAccounts,
   readBooks,
 } from '../read/books.sql.ts'
+import type { FolderOwner } from './collections.ts'
 import { packPieces } from './framing.ts'
 
 type Field = string | number | boolean | null
@@ -41,15 +42,13 @@ type Row<Name extends WholeTableName> = Partial<Record<ColumnName<Name>, Field>>
 /**
  * Reads every table but accounts, in one statement.
  * @param client of the snapshot
- * @param timeZone of the day on which a fiscal year was closed
- * @param withEmployees whether accounts have the personal data of employees
+ * @param owner `timeZone` of the day on which a fiscal year was closed; `withEmployees`: whether accounts have the personal
+ *   data of employees
  * @throws {AppError} ERR-FOLDER-NOT-FOUND
  */
 export async function readLedgerRows(
   client: pg.ClientBase,
-  key: FolderKey,
-  timeZone: string,
-  withEmployees: boolean,
+  { timeZone, withEmployees, ...key }: Omit<FolderOwner, 'today'>,
 ) {
   const read = await readBooks(client, key, timeZone)
   if (!read) throw new AppError('ERR-FOLDER-NOT-FOUND')

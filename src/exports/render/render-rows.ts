@@ -9,25 +9,18 @@ import { type Output, outputOf, pieceOf, type Rows, writePiece } from '../../for
 import type { EntryRange } from '../../ledger/changes/entry-ranges.ts'
 import type { BlockCutter } from '../blocks/block-cutter.ts'
 import type { ChunkBuffer, Chunks } from '../chunks.ts'
-import type { EntryColumn, MovementColumn } from '../read/movements.sql.ts'
-import {
-  copyEntries,
-  copyMovements,
-  type ExerciceSpan,
-  entrySegments,
-  type ResolvedSelection,
-} from '../read/movements.sql.ts'
-import { beginLookUps, copyEntriesOf, copyMovementsOf } from '../read/ranges.sql.ts'
+import type { ExerciceSpan, ReadColumns, ResolvedSelection } from '../read/movements.sql.ts'
+import { copySelected, entrySegments } from '../read/movements.sql.ts'
+import { beginLookUps, copyRanges } from '../read/ranges.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import type { Selection } from '../selection.ts'
 import type { Framing } from './framing.ts'
 
-/** Writes items. Functions that write return the position after the last byte. */
-export interface RowFormat {
-  /** `id` is one of them. */
-  entryColumns: readonly EntryColumn[]
-  /** `entry_id`, `debit` and `credit` are among them. */
-  movementColumns: readonly MovementColumn[]
+/**
+ * Writes items. Functions that write return the position after the last byte. Its columns of entries include `id`, and those
+ * of movements `entry_id`, `debit` and `credit`.
+ */
+export interface RowFormat extends ReadColumns {
   /** Upper bound of the bytes that `write` adds. */
   bytesMax(movements: Rows, entries: Rows): number
   write(out: Output, at: number, movements: Rows, entries: Rows): number
@@ -63,11 +56,7 @@ export async function* renderSegments(
 ): Chunks {
   for (const segment of entrySegments(spans)) {
     const inSegment = { ...resolved, exerciceIds: segment.exerciceIds, segments: [segment] }
-    const statements = {
-      entries: copyEntries(inSegment, format.entryColumns),
-      movements: copyMovements(inSegment, format.movementColumns),
-    }
-    yield* renderRows(snapshot, statements, format, rendering)
+    yield* renderRows(snapshot, copySelected(inSegment, format), format, rendering)
   }
 }
 
@@ -80,11 +69,7 @@ export async function* renderRanges(
   rendering: Rendering,
 ): Chunks {
   await Promise.all([snapshot.first, snapshot.second].map(beginLookUps))
-  const statements = {
-    entries: copyEntriesOf(ranges, resolved, format.entryColumns),
-    movements: copyMovementsOf(ranges, resolved, format.movementColumns),
-  }
-  yield* renderRows(snapshot, statements, format, rendering)
+  yield* renderRows(snapshot, copyRanges(ranges, resolved, format), format, rendering)
 }
 
 /** Statements for the columns of a format, to be run one after the other. */

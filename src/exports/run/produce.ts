@@ -1,7 +1,7 @@
 /** Produces the answer to a task from one snapshot, chunk by chunk. */
 import { isDeepStrictEqual } from 'node:util'
 import type pg from 'pg'
-import { AppError, invalid } from '../../errors.ts'
+import { AppError } from '../../errors.ts'
 import { balanceItem } from '../../formats/items/accounts/account.ts'
 import { renderDictionary } from '../../formats/mad/dictionary.ts'
 import { entriesFormat, extendedEntriesFormat } from '../../formats/mad/entries.ts'
@@ -17,8 +17,8 @@ import { readFormerBlocks } from '../blocks/kept-blocks.sql.ts'
 import { type ChunkBuffer, type Chunks, sameChunkBuffer } from '../chunks.ts'
 import { readAccountIds, readBalance } from '../read/balance.sql.ts'
 import {
-  copyEntries,
-  copyMovements,
+  copySelected,
+  type EntrySegment,
   entryConditions,
   entrySegments,
   findEntrySpans,
@@ -31,16 +31,8 @@ import { collectionTexts } from '../render/collections.ts'
 import { frameItems, framings, itemFramings, packPieces } from '../render/framing.ts'
 import { type Rendering, type RowFormat, renderRanges, renderRows, Tally } from '../render/render-rows.ts'
 import { picksEntries, wholeFolder } from '../selection.ts'
-import {
-  type BalanceTask,
-  type BlocksTask,
-  type CollectionTask,
-  changesLine,
-  type EntryTask,
-  type ExportTask,
-  type Produced,
-  type SelectedTask,
-} from './task.ts'
+import type { CollectionTask, EntryTask, ExportTask, Produced, SelectedTask, SummaryTask } from './task.ts'
+import { changesLine } from './task.ts'
 
 type Producer<Task> = (snapshot: Snapshot, task: Task, buffer: ChunkBuffer) => Promise<Produced>
 
@@ -63,21 +55,20 @@ export const produce: Producer<ExportTask> = (snapshot, task, buffer) => {
 
 /** Movements that contain their entry, or entries that contain their movements; after a line of what changed. */
 const produceSelected: Producer<SelectedTask> = async (snapshot, task, buffer) => {
-  const { what, form, selection, after, since } = task
-  const { cursor, ...selected } = await lookUp(snapshot, task)
-  const { hasBlocks } = selected.resolved
+  const { what, form, selection, after, since, entries = everyEntry } = task
+  const selected = await lookUp(snapshot, task)
+  const { cursor, hasBlocks } = selected.resolved
   const tally = new Tally()
   const rows = () => (what === 'movements' ? tally.movements : tally.entries)
   const rendering: Rendering = { buffer, tally, framing: framings[form] }
   if (since !== undefined) {
-    const entries = await readRanges(snapshot, selected.resolved, since)
-    const chunks = oneAfterTheOther(
-      packPieces([changesLine({ since, cursor, entries })], buffer),
-      renderSelected(snapshot, selected, entries, rendering),
-    )
-    return { head: { cursor }, chunks, rows }
+    const ranges = await readRanges(snapshot, selected.resolved, since)
+    const chunks = async function* (): Chunks {
+      yield* packPieces([changesLine(since, cursor, ranges)], buffer)
+      yield* renderSelected(snapshot, selected, ranges, rendering)
+    }
+    return { head: { cursor }, chunks: chunks(), rows }
   }
-  const { entries = everyEntry } = task
   // Where the lines are those of kept digests, and these are not of this state, lines that have changed are hashed.
   const isWhole = what === 'movements' && form === 'ndjson' && after === undefined && entries === everyEntry
   const cutter =
@@ -88,47 +79,29 @@ const produceSelected: Producer<SelectedTask> = async (snapshot, task, buffer) =
   return { head: { cursor }, chunks, rows, blocks: cutter && (() => cutter.end(tally.movements)) }
 }
 
-async function* oneAfterTheOther(...parts: Chunks[]): Chunks {
-  for (const part of parts) yield* part
-}
-
-interface Selected {
-  resolved: ResolvedSelection & Pick<Resolved, 'exerciceIds' | 'hasBlocks'>
+interface SelectedRows {
+  resolved: Resolved
   format: RowFormat
 }
 
-/** What the rows of a selection are read and rendered with, and the cursor of the snapshot. */
+/** What the rows of a selection are read and rendered with. */
 async function lookUp(
-  snapshot: Snapshot,
-  task: Pick<SelectedTask, 'what' | 'selection' | 'after' | 'extended'>,
-): Promise<Selected & Pick<Resolved, 'cursor'>> {
-  const { what, selection, extended } = task
+  { first, second }: Snapshot,
+  { what, selection, after, extended }: Pick<SelectedTask, 'what' | 'selection'> & Partial<SelectedTask>,
+): Promise<SelectedRows> {
   // In parallel, on two connections.
-  const [{ cursor, ...resolved }, rows, auxiliaries] = await Promise.all([
-    resolve(snapshot, task),
-    readDictionary(snapshot.second, selection),
-    extended ? readAuxiliaries(snapshot.second, selection) : undefined,
+  const [resolved, rows, auxiliaries] = await Promise.all([
+    readResolved(first, selection, what, after),
+    readDictionary(second, selection),
+    extended ? readAuxiliaries(second, selection) : undefined,
   ])
   const dictionary = renderDictionary(rows)
   const entries = () =>
     auxiliaries ? extendedEntriesFormat(dictionary, auxiliaries) : entriesFormat(dictionary)
-  const accountIds = idsUnder(selection.accountRoots, rows.accounts)
   return {
-    cursor,
     format: what === 'movements' ? new MovementRenderer(dictionary) : entries(),
-    resolved: { ...resolved, selection, accountIds, segments: undefined },
+    resolved: { ...resolved, accountIds: idsUnder(selection.accountRoots, rows.accounts) },
   }
-}
-
-/** @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND, ERR-VALIDATION naming `after` */
-async function resolve(
-  { first }: Snapshot,
-  { what, selection, after }: Pick<SelectedTask, 'what' | 'selection' | 'after'>,
-) {
-  const resolved = await readResolved(first, selection, what, after)
-  if (after !== undefined && !resolved.after)
-    throw invalid('after', `no ${what === 'movements' ? 'movement' : 'entry'} of this folder has this id`)
-  return { ...resolved, after: resolved.after ?? undefined }
 }
 
 /** Undefined if no root is selected: every account. */
@@ -140,31 +113,24 @@ function idsUnder(roots: string[], accounts: { id: string; number: string }[]): 
 /** Renders the selected items in these ranges of entries. */
 async function* renderSelected(
   snapshot: Snapshot,
-  { resolved, format }: Selected,
+  { resolved, format }: SelectedRows,
   ranges: readonly EntryRange[],
   rendering: Rendering,
 ): Chunks {
   if (!isDeepStrictEqual(ranges, everyEntry))
     return yield* renderRanges(snapshot, resolved, ranges, format, rendering)
-  const read = { ...resolved, segments: await segmentsOf(snapshot.first, resolved) }
-  const statements = {
-    movements: copyMovements(read, format.movementColumns),
-    entries: copyEntries(read, format.entryColumns),
-  }
+  const statements = copySelected(await inSegments(snapshot.first, resolved), format)
   yield* renderRows(snapshot, statements, format, rendering)
 }
 
 /** No entry has this id: the segment of an empty selection. */
 const noEntry = { exerciceIds: [], least: '0', greatest: '0', dense: true }
 
-/** The segments in which the entries of a selection are read; undefined if no condition selects entries. */
-async function segmentsOf(
-  client: pg.ClientBase,
-  resolved: ResolvedSelection,
-): Promise<ResolvedSelection['segments']> {
-  if (!picksEntries(resolved.selection)) return undefined
-  const segments = entrySegments(await findEntrySpans(client, { ...resolved, accountIds: undefined }))
-  return segments.length > 0 ? segments : [noEntry]
+/** The selection with the segments in which its entries are read, if a condition selects entries. */
+async function inSegments(client: pg.ClientBase, resolved: ResolvedSelection): Promise<ResolvedSelection> {
+  if (!picksEntries(resolved.selection)) return resolved
+  const segments = entrySegments(await findEntrySpans(client, resolved))
+  return { ...resolved, segments: segments.length > 0 ? segments : [noEntry] }
 }
 
 /**
@@ -174,7 +140,7 @@ async function segmentsOf(
  */
 export async function readRanges(
   { first }: Snapshot,
-  resolved: ResolvedSelection & Pick<Resolved, 'exerciceIds'>,
+  resolved: ResolvedSelection & { exerciceIds: string[] },
   since: string,
   besides: readonly EntryRange[] = [],
 ): Promise<readonly EntryRange[]> {
@@ -191,8 +157,9 @@ export async function readRanges(
 }
 
 /** The digests of movements (docs/spec/changes.md#blocks). Renders their lines as NDJSON, sends none. */
-const produceBlocks: Producer<BlocksTask> = async (snapshot, { selection, form }, buffer) => {
-  const { cursor, ...selected } = await lookUp(snapshot, { what: 'movements', selection, after: undefined })
+const produceBlocks: Producer<SummaryTask> = async (snapshot, { selection, form }, buffer) => {
+  const selected = await lookUp(snapshot, { what: 'movements', selection })
+  const { cursor, hasBlocks } = selected.resolved
   const isToBeKept = isKept(selection)
   const former = isToBeKept ? await readFormerBlocks(snapshot.first, selection) : noBlocks
   const cutter = new BlockCutter(former)
@@ -207,26 +174,23 @@ const produceBlocks: Producer<BlocksTask> = async (snapshot, { selection, form }
     head: { cursor, blocks: headOf(blocks, selection) },
     chunks: packPieces([blocksText(blocks, form)], buffer),
     rows: () => blocks.length,
-    blocks: isToBeKept && !selected.resolved.hasBlocks ? () => blocks : undefined,
+    blocks: isToBeKept && !hasBlocks ? () => blocks : undefined,
   }
 }
 
 /** Renders only the blocks that have changed. One statement for each range, so that nothing is sorted. */
 async function* renderChanged(
   snapshot: Snapshot,
-  { resolved, format }: Selected,
-  segments: ReturnType<typeof changedSegments>,
+  { resolved, format }: SelectedRows,
+  segments: EntrySegment[],
   rendering: Rendering,
 ): Chunks {
   if (segments.length === 0) return
   await Promise.all([snapshot.first, snapshot.second].map(beginLookUps))
-  const statements = {
-    movements: copyMovements({ ...resolved, segments }, format.movementColumns),
-    entries: segments.map((segment) =>
-      copyEntries({ ...resolved, segments: [segment] }, format.entryColumns),
-    ),
-  }
-  yield* renderRows(snapshot, statements, format, rendering)
+  const statements = segments.map((segment) => copySelected({ ...resolved, segments: [segment] }, format))
+  const entries = statements.map((statement) => statement.entries)
+  const movements = statements.flatMap((statement) => statement.movements)
+  yield* renderRows(snapshot, { entries, movements }, format, rendering)
 }
 
 /** One collection of a folder, or the folders that a token opens. */
@@ -240,18 +204,17 @@ const produceCollection: Producer<CollectionTask> = async ({ first }, task, buff
 }
 
 /** The sums of the selected movements by account (docs/spec/exports.md#balance). */
-const produceBalance: Producer<BalanceTask> = async (snapshot, { selection, form }, buffer) => {
-  const { first, second } = snapshot
+const produceBalance: Producer<SummaryTask> = async ({ first, second }, { selection, form }, buffer) => {
   // In parallel, on two connections.
-  const [{ cursor, ...found }, accountIds] = await Promise.all([
-    resolve(snapshot, { what: 'movements', selection, after: undefined }),
+  const [resolved, accountIds] = await Promise.all([
+    readResolved(first, selection, 'movements'),
     readAccountIds(second, selection),
   ])
-  const resolved = { ...found, selection, accountIds, segments: undefined }
-  const sums = readBalance(first, { ...resolved, segments: await segmentsOf(first, resolved) })
+  const sums = readBalance(first, await inSegments(first, { ...resolved, accountIds }))
   async function* items() {
     for await (const batch of sums) yield batch.map(balanceItem)
   }
+  const { cursor } = resolved
   return { head: { cursor }, ...packItems((counted) => frameItems(items(), framings[form], counted), buffer) }
 }
 
@@ -273,17 +236,8 @@ const produceEntry: Producer<EntryTask> = async (snapshot, { named, timeZone, fo
   const rows = await readDictionaryOfEntry(snapshot.second, named, { id, exerciceId })
   const format = entriesFormat(renderDictionary(rows))
   const exerciceIds = [exerciceId]
-  const resolved: ResolvedSelection = {
-    selection: wholeFolder(named, timeZone),
-    exerciceIds,
-    accountIds: undefined,
-    after: undefined,
-    segments: [{ exerciceIds, least: id, greatest: id, dense: true }],
-  }
-  const statements = {
-    movements: copyMovements(resolved, format.movementColumns),
-    entries: copyEntries(resolved, format.entryColumns),
-  }
+  const segments = [{ exerciceIds, least: id, greatest: id, dense: true }]
+  const statements = copySelected({ selection: wholeFolder(named, timeZone), exerciceIds, segments }, format)
   const tally = new Tally()
   const chunks = renderRows(snapshot, statements, format, { buffer, tally, framing: itemFramings[form] })
   return { head: { cursor }, chunks, rows: () => tally.entries }

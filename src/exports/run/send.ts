@@ -59,13 +59,13 @@ export async function sendExport(sources: ExportSources, sent: SentTask, produce
  */
 async function begin(
   sources: ExportSources,
-  { task, seen }: SentTask,
+  { schemaId, seen }: SentTask,
   { signal }: Channel,
   times: StageTimes,
   produce: (snapshot: Snapshot) => Promise<Produced>,
 ): Promise<{ snapshot: ExportSnapshot; produced: Produced }> {
   for (let isAgain = false; ; isAgain = true) {
-    const snapshot = await sources.open({ schemaId: schemaOf(task), seen, isAgain })
+    const snapshot = await sources.open({ schemaId, seen, isAgain })
     times.end('snapshot')
     const abort = () => void snapshot.close(signal.reason)
     signal.addEventListener('abort', abort)
@@ -80,11 +80,6 @@ async function begin(
       if (signal.aborted || !sources.failed(snapshot, seen, error)) throw error
     }
   }
-}
-
-function schemaOf(task: ExportTask): string {
-  if ('selection' in task) return task.selection.schemaId
-  return 'named' in task ? task.named.schemaId : task.owner.schemaId
 }
 
 /** The same chunks, the first of which is rendered. */

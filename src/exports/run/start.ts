@@ -1,6 +1,5 @@
 /** A streamed export, from the main thread: starts it; the reader reads its chunks and cancels it. */
 import { MessageChannel, MessagePort } from 'node:worker_threads'
-import type { FolderKey } from '../../formats/rows.ts'
 import { monotonicSeconds } from '../../telemetry/telemetry.ts'
 import { ChannelReader, reuseBuffers } from '../../threads/channel.ts'
 import { asAppError, hashBeside, noThreadFree, type Threads, whileWaiting } from '../../threads/pool.ts'
@@ -12,30 +11,19 @@ export type ExportReader = ChannelReader<ExportHead, ExportSummary>
 /**
  * Starts an export in a thread. The reader reports every error, including those of the threads themselves.
  * @param digest whether its summary has the SHA-256 of the body
- * @param seen cursor of the ledger that the request saw: the export shows that state or a later one
  */
 export function startExport(
   threads: Threads,
-  task: ExportTask,
+  asked: Pick<SentTask, 'task' | 'schemaId' | 'seen'>,
   digest: boolean,
-  seen?: string,
 ): ExportReader {
   const reader: ExportReader = new ChannelReader()
-  const failed = (error: unknown) => reader.fail(asAppError(error))
-  const sent: Pick<SentTask, 'port' | 'hash'> = digest
-    ? hashed(threads, task, reader, failed)
+  const failed = failing(reader)
+  const { port, hash } = digest
+    ? hashed(threads, asked.task, reader, failed)
     : { port: reader.threadPort, hash: undefined }
-  const buffers = reuseBuffers()
-  // No abort signal: Piscina gives a thread that runs a task with a signal no other task, so one client per thread that
-  // does not read would block all exports.
-  const sentAt = monotonicSeconds()
-  const waiting = whileWaiting(
-    { task, seen: seenBy(task, seen), ...sent, buffers, sentAt } satisfies SentTask,
-    { left: () => reader.cancelled, refuse: () => failed(noThreadFree()) },
-  )
-  const { port, hash } = sent
-  const transferList = [port, ...(hash instanceof MessagePort ? [hash] : []), ...buffers]
-  threads.exports.run(waiting, { name: 'streamExport', transferList: transferList as never }).catch(failed)
+  const ports = hash instanceof MessagePort ? [port, hash] : [port]
+  run(threads, reader, 'streamExport', { ...asked, port, hash, ...begunNow() } satisfies SentTask, ports)
   return reader
 }
 
@@ -49,34 +37,40 @@ export function startLedgers(
   next: (ended: EndedLedger | undefined) => Promise<NextLedger>,
 ): ExportReader {
   const reader: ExportReader = new ChannelReader()
-  const failed = (error: unknown) => reader.fail(asAppError(error))
   const { port1: answering, port2: asking } = new MessageChannel()
   answering.on('message', (ended: EndedLedger | undefined) => {
-    next(ended).then((ledger) => answering.postMessage(ledger), failed)
+    next(ended).then((ledger) => answering.postMessage(ledger), failing(reader))
   })
   reader.whenClosed(() => answering.close())
   const port = reader.threadPort
-  const buffers = reuseBuffers()
-  const waiting = whileWaiting(
-    { task, port, asking, buffers, sentAt: monotonicSeconds() } satisfies SentLedgers,
-    { left: () => reader.cancelled, refuse: () => failed(noThreadFree()) },
-  )
-  const transferList = [port, asking, ...buffers]
-  threads.exports.run(waiting, { name: 'streamLedgers', transferList: transferList as never }).catch(failed)
+  run(threads, reader, 'streamLedgers', { task, port, asking, ...begunNow() } satisfies SentLedgers, [
+    port,
+    asking,
+  ])
   return reader
 }
 
-function seenBy(task: ExportTask, cursor: string | undefined): SentTask['seen'] {
-  const folder = folderOf(task)
-  if (!folder || cursor === undefined) return undefined
-  return { schemaId: folder.schemaId, folderId: folder.folderId, cursor }
-}
+const begunNow = () => ({ buffers: reuseBuffers(), sentAt: monotonicSeconds() })
 
-/** Undefined if the task concerns no single folder. */
-function folderOf(task: ExportTask): FolderKey | undefined {
-  if ('selection' in task) return task.selection
-  if ('named' in task) return task.named
-  return task.what === 'society' ? undefined : task.owner
+const failing = (reader: ExportReader) => (error: unknown) => reader.fail(asAppError(error))
+
+/**
+ * Runs the task in a thread as soon as one is free. No abort signal: Piscina gives a thread that runs a task with a signal no
+ * other task, so one client per thread that does not read would block all exports.
+ */
+function run(
+  { exports }: Threads,
+  reader: ExportReader,
+  name: string,
+  sent: SentTask | SentLedgers,
+  ports: MessagePort[],
+): void {
+  const failed = failing(reader)
+  const waiting = whileWaiting(sent, {
+    left: () => reader.cancelled,
+    refuse: () => failed(noThreadFree()),
+  })
+  exports.run(waiting, { name, transferList: [...ports, ...sent.buffers] as never }).catch(failed)
 }
 
 function hashed(

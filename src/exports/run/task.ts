@@ -7,6 +7,7 @@ import type { ExportFacts } from '../../telemetry/telemetry.ts'
 import type { Block, BlocksHead } from '../blocks/block.ts'
 import type { Chunks } from '../chunks.ts'
 import type { OwnedCollection } from '../render/collections.ts'
+import { jsonLine } from '../render/framing.ts'
 import type { Selection } from '../selection.ts'
 import type { SeenState } from '../sources/standing.sql.ts'
 
@@ -32,31 +33,16 @@ export interface SelectedTask extends Representation {
 }
 
 /**
- * The first line of an answer to `since` (docs/spec/changes.md#changes-since), with its line feed.
- * @param line `since`: the cursor that the caller has; `cursor`: that of the state that the answer leads to; `entries`:
- *   nothing that the caller has of these entries is valid any more
+ * The first line of an answer to `since` (docs/spec/changes.md#changes-since): the cursor that the caller has, the cursor
+ * of the state that the answer leads to, and the ranges of which nothing that the caller has is valid any more.
  */
-export function changesLine({
-  since,
-  cursor,
-  entries,
-}: {
-  since: string
-  cursor: string
-  entries: readonly EntryRange[]
-}): string {
-  return `${JSON.stringify({ since, cursor, entries })}\n`
+export function changesLine(since: string, cursor: string, entries: readonly EntryRange[]): string {
+  return jsonLine({ since, cursor, entries })
 }
 
-/** The digests of the selected movements, in blocks. */
-export interface BlocksTask extends Representation {
-  what: 'blocks'
-  selection: Selection
-}
-
-/** The sums of the selected movements by account. */
-export interface BalanceTask extends Representation {
-  what: 'balance'
+/** The digests of the selected movements in blocks, or their sums by account. */
+export interface SummaryTask extends Representation {
+  what: 'blocks' | 'balance'
   selection: Selection
 }
 
@@ -70,12 +56,13 @@ export interface EntryTask extends Representation {
 
 export type CollectionTask = Representation & OwnedCollection
 
-export type ExportTask = SelectedTask | BlocksTask | BalanceTask | EntryTask | CollectionTask
+export type ExportTask = SelectedTask | SummaryTask | EntryTask | CollectionTask
 
 /** The message that starts a task in a thread. */
 export interface SentTask {
   task: ExportTask
-  /** The state of the ledger that its request saw. Undefined if the export concerns no single folder. */
+  schemaId: string
+  /** The state of the ledger that its request saw: the export shows it or a later one. Undefined without a single ledger. */
   seen: SeenState | undefined
   port: MessagePort
   /**
@@ -93,7 +80,7 @@ export interface SentTask {
 export interface ExportHead {
   /** Names the state of the folder's ledger in the snapshot. Undefined if the export concerns no single folder. */
   cursor: string | undefined
-  /** Of the answer to a BlocksTask. */
+  /** Of an answer of digests. */
   blocks?: BlocksHead | undefined
 }
 

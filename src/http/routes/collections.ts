@@ -4,9 +4,8 @@
  */
 import { z } from '@hono/zod-openapi'
 import { opensEmployees } from '../../auth/principal.ts'
-import { AppError } from '../../errors.ts'
-import { readSelected } from '../../exports/read/selected.sql.ts'
 import { collections, collectionTag, dayIn, type FolderCollection } from '../../exports/render/collections.ts'
+import { wholeFolder } from '../../exports/selection.ts'
 import { AccountingFirm, AccountingFolder, Society } from '../../formats/items/accounting-folder.ts'
 import { Account } from '../../formats/items/accounts/account.ts'
 import { Vat } from '../../formats/items/accounts/vat.ts'
@@ -20,6 +19,7 @@ import { type FolderCall, folderRoute, type Route, tokenRoute } from '../route.t
 import { conditionalRequest, streamRequest } from '../schemas/answer-headers.ts'
 import { conditionalAnswers, streamedAnswer } from '../schemas/streamed-answers.ts'
 import { streamExport } from '../stream/stream-export.ts'
+import { findSelected } from './movements-query.ts'
 
 const madQuery = z.strictObject({ version, accountingFolderId })
 
@@ -33,10 +33,8 @@ function collectionRoute(
   const json = isSingle ? schema : z.array(schema)
   const hasEtag = revision !== undefined
   return folderRoute({
-    method: 'get',
     operationId,
     path: `/api/v1/mad/${collection}`,
-    levels: ['api', 'firm'],
     groups: ['resources'],
     summary,
     query: madQuery,
@@ -51,9 +49,7 @@ async function answerCollection(collection: FolderCollection, call: FolderCall<u
   const { schemaId } = principal
   const representation = representationFor(c)
   const { timeZone } = services.config
-  const folder = { schemaId, folderId, exerciceId: undefined, journalIds: [], timeZone }
-  const selected = await readSelected(services.database, folder)
-  if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')
+  const selected = await findSelected(services.database, wholeFolder({ schemaId, folderId }, timeZone))
   const { revision } = collections[collection]
   const today = dayIn(timeZone, Date.now())
   const owner = { schemaId, folderId, today, timeZone, withEmployees: opensEmployees(principal) }
@@ -72,13 +68,10 @@ async function answerCollection(collection: FolderCollection, call: FolderCall<u
 
 /** Each folder has its own ledger, so the list has no cursor to build an ETag from. */
 const society = tokenRoute({
-  method: 'get',
   operationId: 'listSocieties',
   path: '/api/v1/society',
-  levels: ['api', 'firm'],
   groups: [],
   summary: 'The folders that the token opens: those of a firm, or the one of a company token',
-  query: z.strictObject({}),
   headers: streamRequest,
   answers: { 200: streamedAnswer(z.array(Society), Society) },
   answer: ({ c, services, principal }) => {

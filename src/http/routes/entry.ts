@@ -34,10 +34,8 @@ const entryQuery = z.strictObject({
 })
 
 export const entry = folderRoute({
-  method: 'get',
   operationId: 'getEntry',
   path: '/api/v1/mad/entry',
-  levels: ['api', 'firm'],
   groups: ['movements'],
   summary: 'One entry with its movements',
   query: entryQuery,

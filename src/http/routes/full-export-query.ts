@@ -14,7 +14,9 @@ import {
 } from '../../formats/file-formats.ts'
 import {
   accountingFolderId,
+  checkedTogether,
   date,
+  type Given,
   id,
   idSchema,
   listed,
@@ -52,8 +54,8 @@ const option = <Option extends keyof typeof formatOptions>(parameter: Option, wh
     described(parameter, what),
   )
 
-export const fullExportQuery = z
-  .strictObject({
+export const fullExportQuery = checkedTogether(
+  z.strictObject({
     version,
     accountingFolderId,
     format,
@@ -76,23 +78,13 @@ export const fullExportQuery = z
       }),
     encoding: option('encoding', 'UTF-8 instead of ISO 8859-15'),
     columns: option('columns', 'The further columns of the imported file too'),
-  })
-  .superRefine(
-    (query, context) => {
-      for (const { parameter, message } of formatIssues(query))
-        context.addIssue({ code: 'custom', path: [parameter], message })
-    },
-    { when: () => true },
-  )
+  }),
+  formatIssues,
+)
 
 export type FullExportQuery = z.output<typeof fullExportQuery>
 
-/**
- * Problems of the parameters together. Runs even if single ones are invalid, so that all problems are reported at
- * once.
- */
-function formatIssues(query: object): Issue[] {
-  const given = query as Readonly<Record<string, unknown>>
+function formatIssues(given: Given): Issue[] {
   const parsed = format.safeParse(given['format'])
   if (!parsed.success) return notOffered(given['format'])
   const { takes, requires } = factsOf(parsed.data)
@@ -103,22 +95,14 @@ function formatIssues(query: object): Issue[] {
     .filter((parameter) => given[parameter] === undefined)
     .map((parameter) => ({ parameter, message: `is required with format ${parsed.data}` }))
   if (refused.length > 0 || missing.length > 0) return [...refused, ...missing]
-  return periodIssues(query, {
-    monthsMax: periodMonthsMax,
-    isRequired: false,
-    ofPeriod: ['startDate', 'endDate'],
-  })
+  const ofPeriod = ['startDate', 'endDate']
+  return periodIssues(given, { monthsMax: periodMonthsMax, isRequired: false, ofPeriod })
 }
 
 function notOffered(given: unknown): Issue[] {
   const name = fileFormatNames.find((each) => each === String(given).toUpperCase())
-  if (name === undefined) return []
-  return [
-    {
-      parameter: 'format',
-      message: `${name} is not offered: this service runs without the package that writes it`,
-    },
-  ]
+  const message = `${name} is not offered: this service runs without the package that writes it`
+  return name === undefined ? [] : [{ parameter: 'format', message }]
 }
 
 export const statusQuery = z.strictObject({

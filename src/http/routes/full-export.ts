@@ -63,10 +63,8 @@ const ExportJob = named('ExportJob', {
 const answers = { 200: inJson('The export job', ExportJob) }
 
 export const fullExport = folderRoute({
-  method: 'get',
   operationId: 'startExport',
   path: '/api/v1/mad/all',
-  levels: ['api', 'firm'],
   groups: ['exports'],
   summary: 'Starts an export of the folder to a file',
   description:
@@ -79,10 +77,8 @@ export const fullExport = folderRoute({
 })
 
 export const fullExportStatus = folderRoute({
-  method: 'get',
   operationId: 'getExport',
   path: '/api/v1/mad/all/status',
-  levels: ['api', 'firm'],
   groups: ['exports'],
   summary: 'The progress of an export, and the address of its file',
   query: statusQuery,

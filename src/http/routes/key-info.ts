@@ -30,10 +30,8 @@ const TokenDetails = z.object({
 /** The routes that a token may call and, with `mode=extended`, the token itself. @param routes the route table */
 export function keyInfo(routes: () => readonly Route[]): Route {
   return tokenRoute({
-    method: 'get',
     operationId: 'getTokenInformation',
     path: '/api/v1/key/info',
-    levels: ['api', 'firm'],
     groups: [],
     summary: 'The routes open to the token, and with mode=extended the token itself',
     query: z.strictObject({ mode: optional(oneOf(['extended'])) }),

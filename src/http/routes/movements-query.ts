@@ -7,13 +7,15 @@ import type { Pool } from 'pg'
 import type { Issue } from '../../../packages/contract/src/error-codes.ts'
 import { readId } from '../../db/literal.ts'
 import { AppError } from '../../errors.ts'
-import { readSelected, type Selected } from '../../exports/read/selected.sql.ts'
+import { readSelected, type Selected, type SelectedKey } from '../../exports/read/selected.sql.ts'
 import type { Selection } from '../../exports/selection.ts'
 import { sourceCodes } from '../../formats/items/entry.ts'
 import { merged } from '../../ledger/changes/entry-ranges.ts'
 import {
   accountingFolderId,
+  checkedTogether,
   date,
+  type Given,
   id,
   idSchema,
   oneOf,
@@ -122,18 +124,15 @@ const ofMovements = {
   lettering: optional(oneOf(['none', 'partial', 'complete'])),
 }
 
-export const movementsQuery = z
-  .strictObject({
-    ...ofMovements,
-    after: afterOf('movement'),
-    ...partParameters,
-  })
-  .superRefine(checkSelection, { when: () => true })
+export const movementsQuery = checkedTogether(
+  z.strictObject({ ...ofMovements, after: afterOf('movement'), ...partParameters }),
+  selectionIssues,
+)
 
-export const blocksQuery = z.strictObject(ofMovements).superRefine(checkSelection, { when: () => true })
+export const blocksQuery = checkedTogether(z.strictObject(ofMovements), selectionIssues)
 
-export const entriesQuery = z
-  .strictObject({
+export const entriesQuery = checkedTogether(
+  z.strictObject({
     ...selectionParameters,
     journalIds: several(id).optional().openapi({
       type: 'array',
@@ -146,72 +145,55 @@ export const entriesQuery = z
     }),
     after: afterOf('entry'),
     ...partParameters,
-  })
-  .superRefine(checkSelection, { when: () => true })
+  }),
+  selectionIssues,
+)
 
-export const balanceQuery = z
-  .strictObject({ ...timeParameters, classAccount })
-  .superRefine(checkSelection, { when: () => true })
+export const balanceQuery = checkedTogether(
+  z.strictObject({ ...timeParameters, classAccount }),
+  selectionIssues,
+)
 
-export type MovementsQuery = z.output<typeof movementsQuery>
-export type BlocksQuery = z.output<typeof blocksQuery>
-export type EntriesQuery = z.output<typeof entriesQuery>
-export type BalanceQuery = z.output<typeof balanceQuery>
+/** The parameters of these routes, each of which has some of them. */
+export type SelectedQuery = Partial<z.output<typeof movementsQuery> & z.output<typeof entriesQuery>>
 
-const periodRule = {
-  monthsMax: periodMonthsMax,
-  isRequired: true,
-  ofPeriod: ['startDate', 'endDate', 'dateFilter'],
-}
-
-function checkSelection(query: object, context: z.RefinementCtx): void {
-  for (const { parameter, message } of [...periodIssues(query, periodRule), ...partIssues(query)])
-    context.addIssue({ code: 'custom', path: [parameter], message })
+function selectionIssues(query: Given): Issue[] {
+  const rule = {
+    monthsMax: periodMonthsMax,
+    isRequired: true,
+    ofPeriod: ['startDate', 'endDate', 'dateFilter'],
+  }
+  return [...periodIssues(query, rule), ...partIssues(query)]
 }
 
 /** A delta is whole: its ranges would say more than a part of its lines. */
-function partIssues(query: { since?: unknown; after?: unknown; entries?: unknown; wait?: unknown }): Issue[] {
-  if (query.since === undefined)
-    return query.wait === undefined ? [] : [{ parameter: 'wait', message: 'is only taken with since' }]
-  return (['after', 'entries'] as const)
-    .filter((parameter) => query[parameter] !== undefined)
-    .map((parameter) => ({ parameter, message: 'cannot be combined with since' }))
-}
-
-/** Each route lacks some filters of the others. */
-const noFilters = {
-  dateFilter: undefined,
-  source: undefined,
-  draft: undefined,
-  classAccount: undefined,
-  lettering: undefined,
-  journalIds: undefined,
+function partIssues({ since, wait, ...query }: Given): Issue[] {
+  if (since === undefined)
+    return wait === undefined ? [] : [{ parameter: 'wait', message: 'is only taken with since' }]
+  return notCombined(query, ['after', 'entries'], 'since')
 }
 
 export function selectionOf(
-  query: MovementsQuery | BlocksQuery | EntriesQuery | BalanceQuery,
+  query: SelectedQuery,
   { schemaId, folderId, timeZone }: Pick<Selection, 'schemaId' | 'folderId' | 'timeZone'>,
 ): Selection {
-  const { startDate, endDate } = query
-  const { dateFilter, source, draft, classAccount, lettering, journalIds } = { ...noFilters, ...query }
+  const { startDate, endDate, dateFilter = 'document', classAccount = [], journalIds = [] } = query
   return {
     schemaId,
     folderId,
     exerciceId: query.idExercice,
     period:
       startDate !== undefined && endDate !== undefined
-        ? { start: startDate, end: endDate, dateFilter: dateFilter ?? 'document' }
+        ? { start: startDate, end: endDate, dateFilter }
         : undefined,
-    draft: draft ?? false,
-    source,
-    accountRoots: [...new Set(classAccount ?? [])].sort(),
-    lettering,
-    journalIds: [...new Set(journalIds ?? [])].sort(),
+    draft: query.draft ?? false,
+    source: query.source,
+    accountRoots: [...new Set(classAccount)].sort(),
+    lettering: query.lettering,
+    journalIds: [...new Set(journalIds)].sort(),
     timeZone,
   }
 }
-
-/** Checks the parameters that name a fiscal year or a period. */
 
 /**
  * Problems of idExercice, startDate and endDate together. The schema of each checks it alone. Periods of `monthsMax`
@@ -219,48 +201,33 @@ export function selectionOf(
  * @param rule its `ofPeriod` are parameters of a period, which cannot be combined with a fiscal year
  */
 export function periodIssues(
-  query: object,
-  rule: { monthsMax: number; isRequired: boolean; ofPeriod: readonly string[] },
+  given: Given,
+  {
+    monthsMax,
+    isRequired,
+    ofPeriod,
+  }: { monthsMax: number; isRequired: boolean; ofPeriod: readonly string[] },
 ): Issue[] {
-  const { monthsMax, isRequired, ofPeriod } = rule
-  const given = query as Readonly<Record<string, unknown>>
   const { idExercice, startDate, endDate } = given
-  if (idExercice !== undefined)
-    return ofPeriod
-      .filter((parameter) => given[parameter] !== undefined)
-      .map((parameter) => ({ parameter, message: 'cannot be combined with idExercice' }))
+  const issue = (parameter: string, message: string) => [{ parameter, message }]
+  if (idExercice !== undefined) return notCombined(given, ofPeriod, 'idExercice')
   if (startDate === undefined && endDate === undefined)
-    return isRequired
-      ? [{ parameter: 'idExercice', message: 'is required, or startDate and endDate together' }]
-      : []
-  if (startDate === undefined) return [{ parameter: 'startDate', message: 'is required with endDate' }]
-  if (endDate === undefined) return [{ parameter: 'endDate', message: 'is required with startDate' }]
+    return isRequired ? issue('idExercice', 'is required, or startDate and endDate together') : []
+  if (startDate === undefined) return issue('startDate', 'is required with endDate')
+  if (endDate === undefined) return issue('endDate', 'is required with startDate')
   const [start, end] = [date.safeParse(startDate), date.safeParse(endDate)]
   if (!start.success || !end.success) return []
-  if (end.data < start.data) return [{ parameter: 'endDate', message: 'must not be before startDate' }]
-  if (spansMonths(start.data, end.data, monthsMax))
-    return [{ parameter: 'endDate', message: `must be less than ${monthsMax} months after startDate` }]
-  return []
+  if (end.data < start.data) return issue('endDate', 'must not be before startDate')
+  // A day that the last month lacks counts as its last: from 2024-02-29, 12 months end before 2025-02-28.
+  const tooLate = Temporal.PlainDate.from(start.data).add({ months: monthsMax })
+  if (Temporal.PlainDate.compare(tooLate, end.data) > 0) return []
+  return issue('endDate', `must be less than ${monthsMax} months after startDate`)
 }
 
-/**
- * True if `end` is `months` calendar months or more after `start`: 2024-01-01 to 2024-12-31 is not 12 months. A day
- * that the month of `end` lacks counts as its last: 2024-02-29 to 2025-02-28 is 12 months.
- */
-function spansMonths(start: string, end: string, months: number): boolean {
-  const [startYear, startMonth, startDay] = partsOf(start)
-  const [endYear, endMonth, endDay] = partsOf(end)
-  const apart = 12 * (endYear - startYear) + endMonth - startMonth
-  return apart > months || (apart === months && endDay >= Math.min(startDay, lastDayOf(endYear, endMonth)))
-}
-
-function partsOf(date: string): [year: number, month: number, day: number] {
-  return date.split('-').map(Number) as [number, number, number]
-}
-
-function lastDayOf(year: number, month: number): number {
-  // Leap years repeat every 400 years; Date reads years below 100 as 19xx.
-  return new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate()
+function notCombined(given: Given, parameters: readonly string[], other: string): Issue[] {
+  return parameters
+    .filter((parameter) => given[parameter] !== undefined)
+    .map((parameter) => ({ parameter, message: `cannot be combined with ${other}` }))
 }
 
 /**
@@ -269,7 +236,7 @@ function lastDayOf(year: number, month: number): number {
  */
 export async function findSelected(
   database: Pool,
-  selection: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds' | 'timeZone'>,
+  selection: SelectedKey,
   since?: string,
 ): Promise<Selected> {
   const { exerciceId, journalIds } = selection

@@ -5,23 +5,19 @@ import { named } from '../../formats/items/values.ts'
 import { inJson, openRoute } from '../route.ts'
 
 export const healthz = openRoute({
-  method: 'get',
   operationId: 'getHealth',
   path: '/healthz',
   summary: 'The process is up',
   description: 'Also while it starts.',
-  query: z.strictObject({}),
   answers: { 200: inJson('Up', named('Health', { status: z.literal('up') })) },
   answer: ({ c }) => c.json({ status: 'up' }),
 })
 
 export const readyz = openRoute({
-  method: 'get',
   operationId: 'getReadiness',
   path: '/readyz',
   summary: 'The process can accept requests',
   description: 'Otherwise 503, whose message names what is missing.',
-  query: z.strictObject({}),
   answers: {
     200: inJson(
       'Ready; otherwise the answer is 503 and its error names what is missing',

@@ -21,13 +21,13 @@ import { conditionalRequest, digestHeader } from '../schemas/answer-headers.ts'
 import { Block, ChangesLine } from '../schemas/changes-schema.ts'
 import { conditionalAnswers } from '../schemas/streamed-answers.ts'
 import { type KnownAnswer, streamExport } from '../stream/stream-export.ts'
-import type { BalanceQuery, BlocksQuery, EntriesQuery, MovementsQuery } from './movements-query.ts'
 import {
   balanceQuery,
   blocksQuery,
   entriesQuery,
   findSelected,
   movementsQuery,
+  type SelectedQuery,
   selectionOf,
 } from './movements-query.ts'
 
@@ -40,10 +40,8 @@ function selectedRoute(
   line = item,
 ): Route {
   return folderRoute({
-    method: 'get',
     operationId,
     path: `/api/v1/mad/${what === 'blocks' ? 'movements/blocks' : what}`,
-    levels: ['api', 'firm'],
     groups: ['movements'],
     summary,
     query,
@@ -87,19 +85,8 @@ export const selectedRoutes: readonly Route[] = [
   ),
 ]
 
-/** The parameters of a part, which only movements and entries have. */
-const wholeSelection = {
-  after: undefined,
-  entries: undefined,
-  since: undefined,
-  wait: undefined,
-  columns: undefined,
-}
-
-type Query = MovementsQuery | BlocksQuery | EntriesQuery | BalanceQuery
-
-function waits(query: Query): boolean {
-  return 'wait' in query && query.wait !== undefined && query.wait > 0
+function waits({ wait = 0 }: SelectedQuery): boolean {
+  return wait > 0
 }
 
 /**
@@ -107,15 +94,15 @@ function waits(query: Query): boolean {
  * @throws {AppError} ERR-NOT-ACCEPTABLE, ERR-FOLDER-NOT-FOUND, ERR-EXERCICE-NOT-FOUND, ERR-JOURNAL-NOT-FOUND,
  * ERR-VALIDATION naming `since`, ERR-CURSOR-EXPIRED
  */
-async function answerSelected(call: FolderCall<Query>, what: SelectedItems): Promise<Response> {
+async function answerSelected(call: FolderCall<SelectedQuery>, what: SelectedItems): Promise<Response> {
   const { c, query, services, principal, folderId } = call
-  const { after, entries, since, wait = 0, columns } = { ...wholeSelection, ...query }
+  const { after, entries, since, wait = 0, columns } = query
   const extended = columns === 'extended'
   const representation = representationFor(c, since === undefined ? streamedForms : ['ndjson'])
   const { schemaId } = principal
   const selection = selectionOf(query, { schemaId, folderId, timeZone: services.config.timeZone })
   const selected =
-    since !== undefined && waits(query)
+    since !== undefined && wait > 0
       ? await waitForChange(call, selection, since, wait)
       : await findSelected(services.database, selection, since)
   if (selected.refusal !== null) throw refuse(selected.refusal)
@@ -141,8 +128,7 @@ async function knownAnswer(
   task: ExportTask,
   { cursor }: Selected,
 ): Promise<KnownAnswer | undefined> {
-  if ('since' in task && task.since === cursor)
-    return { body: changesLine({ since: cursor, cursor, entries: [] }), rows: 0 }
+  if ('since' in task && task.since === cursor) return { body: changesLine(cursor, cursor, []), rows: 0 }
   if (task.what !== 'blocks' || !isKept(task.selection)) return undefined
   const { selection, form } = task
   const kept = await askForBlocks(database, selection, cursor)

@@ -225,12 +225,10 @@ function generatorOf(definitions: OpenAPIHono['openAPIRegistry']['definitions'])
 /** @param document called for each request, because the document includes this route */
 export function openApiRoute(document: () => Document): Route {
   return openRoute({
-    method: 'get',
     path: '/api/v1/openapi.json',
     operationId: 'getOpenApiDocument',
     summary: 'This document',
     description: 'What it says is the same for every caller.',
-    query: z.strictObject({}),
     answers: {
       200: {
         description: 'OpenAPI 3.1',

@@ -7,8 +7,8 @@ import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
 import type { AnswerFacts } from '../../audit/audit-trail.ts'
 import { AppError } from '../../errors.ts'
-import { type Block, type BlocksHead, isKept } from '../../exports/blocks/block.ts'
-import { keepBlocks } from '../../exports/blocks/kept-blocks.sql.ts'
+import { type BlocksHead, isKept } from '../../exports/blocks/block.ts'
+import { type DigestsKey, type KeptDigests, keepBlocks } from '../../exports/blocks/kept-blocks.sql.ts'
 import { compressWhole } from '../../exports/chunks.ts'
 import type { LedgersTask } from '../../exports/run/ledgers/task.ts'
 import { type ExportReader, startExport } from '../../exports/run/start.ts'
@@ -17,12 +17,12 @@ import { tagOf } from '../../exports/selection.ts'
 import { mediaTypes } from '../../formats/file-formats.ts'
 import { attachment } from '../../store/attachment.ts'
 import type { ExportOutcome } from '../../telemetry/metrics.ts'
+import { identified } from '../authenticate.ts'
 import { etagOf, holdsEtag, namesSelection, wantsSha256 } from '../representation.ts'
 import type { Edge } from '../route.ts'
 import type { Services } from '../services.ts'
-import type { RunningStream } from './running-streams.ts'
 
-export interface StreamedExport {
+interface StreamedExport {
   /** The task of the thread. */
   task: ExportTask
   /** Name of the file, without its ending. */
@@ -40,7 +40,7 @@ export interface KnownAnswer {
   blocks?: BlocksHead | undefined
 }
 
-export interface LedgerState {
+interface LedgerState {
   /** Read before the export starts; its snapshot may be newer. */
   cursor: string
   /** The tag of the selection at a state of the ledger. */
@@ -52,24 +52,100 @@ export async function streamExport(
   services: Services,
   download: StreamedExport,
 ): Promise<Response> {
-  const { ledger, known } = download
-  const state = stateHeaders(download, { cursor: ledger?.cursor, blocks: known?.blocks })
+  const { task, ledger, known } = download
+  const state = { cursor: ledger?.cursor, blocks: known?.blocks }
+  const headers = stateHeaders(download, state)
   noteFacts(c, { cursor: ledger?.cursor })
   if (ledger) {
     checkIfMatch(c, ledger, ledger.cursor)
-    if (state.ETag !== undefined && holdsEtag(c.req.header('if-none-match'), state.ETag))
-      return c.body(null, 304, { ...state, ...caching })
+    if (headers.ETag !== undefined && holdsEtag(c.req.header('if-none-match'), headers.ETag))
+      return c.body(null, 304, { ...headers, ...caching })
   }
-  if (c.req.method === 'HEAD') return c.body(null, 200, { ...state, ...headersOf(download) })
+  if (c.req.method === 'HEAD') return c.body(null, 200, { ...headers, ...headersOf(download) })
 
   const digest = wantsSha256(c.req.header('want-content-digest'))
-  const report = reportExport(c, services, download.task)
-  if (known) {
-    const source = await sourceOfText(known, download.task.encoding, digest, c, report)
-    return respond(c, services, source, { ...state, ...headersOf(download), Trailer: trailers(digest) })
+  const { schemaId } = identified(c)
+  const seen = ledger && { schemaId, folderId: c.get('folderId')!, cursor: ledger.cursor }
+  const begin = async () =>
+    known
+      ? readerOf(known, state, task.encoding, digest)
+      : startExport(services.threads, { task, schemaId, seen }, digest)
+  return answerFrom(c, services, task, begin, {
+    headers: (head) => {
+      noteFacts(c, { cursor: head.cursor })
+      // The thread's snapshot may be newer than the state checked above.
+      if (ledger && head.cursor !== undefined) checkIfMatch(c, ledger, head.cursor)
+      const announced = digest ? 'X-Row-Count, X-Content-SHA256' : 'X-Row-Count'
+      return { ...stateHeaders(download, head), ...headersOf(download), Trailer: announced }
+    },
+    ended: ({ rows, sha256, blocks }, { cursor }) => {
+      c.env.outgoing.addTrailers({
+        'X-Row-Count': String(rows),
+        ...(sha256 === undefined ? {} : { 'X-Content-SHA256': sha256 }),
+      })
+      noteFacts(c, { rows, sha256 })
+      if (blocks && 'selection' in task && isKept(task.selection))
+        keep(c, services, task.selection, cursor, { blocks, tables: undefined })
+    },
+  })
+}
+
+/** Keeps the digests that an answer computed, for later ones. It delays no answer, and fails none. */
+export function keep(
+  c: Context<Edge>,
+  { database, log }: Services,
+  key: DigestsKey,
+  cursor: string | undefined,
+  digests: KeptDigests,
+): void {
+  if (cursor === undefined) return
+  keepBlocks(database, key, cursor, digests).catch((error: unknown) =>
+    log('blocks.notKept', { requestId: c.get('requestId'), error }),
+  )
+}
+
+type Reader = Pick<ExportReader, 'head' | 'read' | 'recycle' | 'summary' | 'cancel' | 'cancelled'>
+
+/** A known answer, as a thread would send it. */
+async function readerOf(
+  { body, rows }: KnownAnswer,
+  head: ExportHead,
+  encoding: Encoding,
+  digest: boolean,
+): Promise<Reader> {
+  const bytes = Buffer.from(body)
+  const sha256 = digest ? createHash('sha256').update(bytes).digest('hex') : undefined
+  const chunks = [encoding === 'identity' ? bytes : await compressWhole(bytes, encoding)]
+  return {
+    head: async () => head,
+    read: async () => chunks.shift(),
+    recycle: () => {},
+    summary: { rows, bytes: bytes.length, sha256 },
+    cancel: () => {},
+    cancelled: false,
   }
-  const reader = startExport(services.threads, download.task, digest, ledger?.cursor)
-  const listed = listStream(c, services, download.task)
+}
+
+/**
+ * Answers with what a thread sends, and tells staff, telemetry, the log and the audit of it.
+ * @param begin starts the thread
+ * @param answer.headers of an answer with this head; throws if there is none
+ * @param answer.delivered called with the bytes that the network has when more are asked for
+ * @param answer.ended called when everything is sent but the trailers
+ */
+export async function answerFrom(
+  c: Context<Edge>,
+  services: Services,
+  task: ExportTask | LedgersTask,
+  begin: () => Promise<Reader>,
+  answer: {
+    headers: (head: ExportHead) => Record<string, string>
+    delivered?: (bytes: number) => void
+    ended?: (summary: ExportSummary, head: ExportHead) => void
+  },
+): Promise<Response> {
+  const observer = observeStream(c, services, task)
+  const reader = await begin()
   const { outgoing } = c.env
   // Covers every way in which the client disconnects, even while the database is searching for the first row.
   outgoing.once('close', () => reader.cancel())
@@ -77,46 +153,101 @@ export async function streamExport(
   if (outgoing.closed) reader.cancel()
   try {
     const head = await reader.head()
-    const { cursor } = head
-    noteFacts(c, { cursor })
-    // The thread's snapshot may be newer than the state checked above.
-    if (ledger && cursor !== undefined) checkIfMatch(c, ledger, cursor)
+    const headers = answer.headers(head)
     // Errors before the first chunk are answered with their status.
-    const first = await reader.read()
-    const source = sourceOf(reader, first, listed, c, services, report, (summary) => {
-      const { blocks } = summary
-      conclude(summary, c)
-      if (blocks) keep(blocks, download.task, cursor, c, services)
+    let next = await reader.read()
+    const body = streamBody(c, services, 'stream.broken', {
+      read: async () => {
+        answer.delivered?.(observer.bytes())
+        const chunk = next ?? (await reader.read().catch((error) => observer.broke(error, reader.cancelled)))
+        next = undefined
+        if (chunk) observer.chunk(chunk.length)
+        return chunk
+      },
+      recycle: (chunk) => reader.recycle(chunk),
+      ended: () => {
+        const summary = reader.summary!
+        answer.ended?.(summary, head)
+        observer.end(summary)
+      },
+      cancel: () => reader.cancel(),
     })
-    const headers = { ...stateHeaders(download, head), ...headersOf(download), Trailer: trailers(digest) }
-    return respond(c, services, source, headers)
+    // Set explicitly, because the adapter would otherwise buffer a short answer and add a Content-Length, and an
+    // answer with a length has no trailers. HTTP/1.0 clients get it too: without it they would read any end of the
+    // connection, even after a failure, as the end of the body.
+    return c.body(body, 200, { ...headers, 'Transfer-Encoding': 'chunked' })
   } catch (error) {
     // The client has disconnected: there is nothing to answer, and nothing has failed.
     if (reader.cancelled) return c.body(null)
-    report.refused(error)
+    observer.refused(error)
     reader.cancel()
     throw error
   }
 }
 
-function respond(
+/** What staff, telemetry, readiness and the log are told of a streamed answer, from its begin to its end. */
+function observeStream(
   c: Context<Edge>,
-  services: Services,
-  source: BodySource,
-  headers: Record<string, string>,
-): Response {
-  return c.body(streamBody(c, services, 'stream.broken', source), 200, {
-    ...headers,
-    // Set explicitly, because the adapter would otherwise buffer a short answer and add a Content-Length, and an
-    // answer with a length has no trailers. HTTP/1.0 clients get it too: without it they would read any end of the
-    // connection, even after a failure, as the end of the body.
-    'Transfer-Encoding': 'chunked',
-  })
-}
-
-/** What `Trailer` announces. */
-function trailers(digest: boolean): string {
-  return digest ? 'X-Row-Count, X-Content-SHA256' : 'X-Row-Count'
+  { telemetry, readiness, streams }: Services,
+  task: ExportTask | LedgersTask,
+) {
+  const { outgoing } = c.env
+  const { what, form, encoding } = task
+  const principal = identified(c)
+  const requestId = c.get('requestId')
+  const startedAt = Date.now()
+  const listed = streams.begin(
+    {
+      what,
+      form,
+      encoding,
+      schemaId: principal.schemaId,
+      folderId: c.get('folderId'),
+      thirdPartyId: principal.thirdPartyId,
+      requestId,
+      since: startedAt,
+    },
+    outgoing,
+  )
+  let isOver = false
+  /** Only the first call counts. @param summary of an answer that was sent whole */
+  const over = (outcome: ExportOutcome, summary?: ExportSummary) => {
+    if (isOver) return
+    isOver = true
+    telemetry.exportEnded({
+      kind: 'since' in task && task.since !== undefined ? 'changes' : what,
+      format: form,
+      outcome,
+      rows: summary?.rows ?? 0,
+      bytes: summary?.bytes ?? 0,
+      startedAt,
+      facts: summary?.facts,
+      trace: c.get('telemetry').trace,
+      requestId,
+    })
+  }
+  outgoing.once('close', () => over('left'))
+  return {
+    /** Sent so far. */
+    bytes: () => listed.bytes,
+    chunk: (bytes: number) => streams.sent(listed, bytes),
+    end(summary: ExportSummary) {
+      listed.rows = summary.rows
+      c.set('sent', { rows: summary.rows, bytes: summary.bytes })
+      over('done', summary)
+    },
+    /** After the first byte. */
+    broke(error: unknown, isCancelled: boolean): never {
+      readiness.recordFailure(error)
+      if (!isCancelled) over('broken')
+      throw error
+    },
+    /** Before the first byte. What is wrong with the request is no failure of the export. */
+    refused(error: unknown) {
+      if (error instanceof AppError && error.status < 500) isOver = true
+      else over('failed')
+    },
+  }
 }
 
 function checkIfMatch(c: Context<Edge>, { tagAt }: LedgerState, cursor: string): void {
@@ -169,158 +300,12 @@ function headersOf({ task: { form, encoding }, fileName }: StreamedExport): Reco
   }
 }
 
-export function sourceOf(
-  reader: ExportReader,
-  first: Uint8Array | undefined,
-  listed: RunningStream,
-  c: Context<Edge>,
-  { readiness, streams }: Services,
-  report: ExportReport,
-  ended: (summary: ExportSummary) => void,
-): BodySource {
-  let next = first
-  const recordFailure = (error: unknown): never => {
-    readiness.recordFailure(error)
-    if (!reader.cancelled) report.ended('broken')
-    throw error
-  }
-  return {
-    read: async () => {
-      const chunk = next ?? (await reader.read().catch(recordFailure))
-      next = undefined
-      if (chunk) streams.sent(listed, chunk.length)
-      return chunk
-    },
-    recycle: (chunk) => reader.recycle(chunk),
-    ended: () => {
-      const summary = reader.summary!
-      listed.rows = summary.rows
-      ended(summary)
-      c.set('sent', { rows: summary.rows, bytes: summary.bytes })
-      report.ended('done', summary)
-    },
-    cancel: () => reader.cancel(),
-  }
-}
-
-/** Lists the stream for staff until its answer ends. */
-export function listStream(
-  c: Context<Edge>,
-  { streams }: Services,
-  task: Pick<ExportTask | LedgersTask, 'what' | 'form' | 'encoding'>,
-): RunningStream {
-  const principal = c.get('principal')
-  const facts = {
-    what: task.what,
-    form: task.form,
-    encoding: task.encoding,
-    schemaId: principal?.schemaId,
-    folderId: c.get('folderId'),
-    thirdPartyId: principal?.thirdPartyId,
-    requestId: c.get('requestId'),
-    since: Date.now(),
-  }
-  return streams.begin(facts, c.env.outgoing)
-}
-
-/** A known answer, as a body. */
-async function sourceOfText(
-  known: KnownAnswer,
-  encoding: Encoding,
-  digest: boolean,
-  c: Context<Edge>,
-  report: ExportReport,
-): Promise<BodySource> {
-  const body = Buffer.from(known.body)
-  const sha256 = digest ? createHash('sha256').update(body).digest('hex') : undefined
-  let next: Uint8Array | undefined = encoding === 'identity' ? body : await compressWhole(body, encoding)
-  return {
-    read: () => {
-      const chunk = next
-      next = undefined
-      return Promise.resolve(chunk)
-    },
-    ended: () => {
-      const summary = { rows: known.rows, bytes: body.length, sha256 }
-      conclude(summary, c)
-      c.set('sent', { rows: known.rows, bytes: body.length })
-      report.ended('done', summary)
-    },
-    cancel: () => {},
-  }
-}
-
-/** Everything is sent but the trailers. */
-function conclude({ rows, sha256 }: ExportSummary, c: Context<Edge>): void {
-  c.env.outgoing.addTrailers({
-    'X-Row-Count': String(rows),
-    ...(sha256 === undefined ? {} : { 'X-Content-SHA256': sha256 }),
-  })
-  noteFacts(c, { rows, sha256 })
-}
-
 /** For the audit. */
 function noteFacts(c: Context<Edge>, facts: Pick<AnswerFacts, 'rows' | 'sha256' | 'cursor'>): void {
   Object.assign(c.get('audited') ?? {}, facts)
 }
 
-/** Keeps the digests that an export computed, for later answers. It delays no answer, and fails none. */
-function keep(
-  blocks: Block[],
-  task: ExportTask,
-  cursor: string | undefined,
-  c: Context<Edge>,
-  { database, log }: Services,
-): void {
-  if (!('selection' in task) || !isKept(task.selection) || cursor === undefined) return
-  keepBlocks(database, task.selection, cursor, { blocks, tables: undefined }).catch((error: unknown) =>
-    log('blocks.notKept', { requestId: c.get('requestId'), error }),
-  )
-}
-
-/** Tells telemetry how a streamed export ended, once, whatever ends it. */
-export interface ExportReport {
-  /** Only the first call counts. @param summary of one that was sent whole */
-  ended(outcome: ExportOutcome, summary?: ExportSummary): void
-  /** Before the first byte. What is wrong with the request is no failure of the export. */
-  refused(error: unknown): void
-}
-
-export function reportExport(
-  c: Context<Edge>,
-  { telemetry }: Pick<Services, 'telemetry'>,
-  task: Pick<ExportTask | LedgersTask, 'what' | 'form'>,
-): ExportReport {
-  const startedAt = Date.now()
-  let isOver = false
-  const ended: ExportReport['ended'] = (outcome, summary) => {
-    if (isOver) return
-    isOver = true
-    telemetry.exportEnded({
-      kind: 'since' in task && task.since !== undefined ? 'changes' : task.what,
-      format: task.form,
-      outcome,
-      rows: summary?.rows ?? 0,
-      bytes: summary?.bytes ?? 0,
-      startedAt,
-      facts: summary?.facts,
-      trace: c.get('telemetry').trace,
-      requestId: c.get('requestId'),
-    })
-  }
-  const { outgoing } = c.env
-  outgoing.once('close', () => ended('left'))
-  return {
-    ended,
-    refused: (error) => {
-      if (error instanceof AppError && error.status < 500) isOver = true
-      else ended('failed')
-    },
-  }
-}
-
-/** The body of a streamed answer, read from an export or a file. */
-
+/** The bytes of a streamed answer: of an export or a file. */
 export interface BodySource {
   /** Undefined at the end. */
   read(): Promise<Uint8Array | undefined>

@@ -2,14 +2,13 @@
 import type { Context } from 'hono'
 import { errorCodes } from '../../../packages/contract/src/error-codes.ts'
 import { answeredRequest } from '../../audit/audit-trail.ts'
-import { keepBlocks } from '../../exports/blocks/kept-blocks.sql.ts'
 import type { EndedLedger, LedgersTask, NextLedger } from '../../exports/run/ledgers/task.ts'
 import { startLedgers } from '../../exports/run/start.ts'
 import { wholeFolder } from '../../exports/selection.ts'
 import { mediaTypes } from '../../formats/file-formats.ts'
 import type { Edge } from '../route.ts'
 import type { Services } from '../services.ts'
-import { type BodySource, caching, listStream, reportExport, sourceOf, streamBody } from './stream-export.ts'
+import { answerFrom, caching, keep } from './stream-export.ts'
 
 /** @param next the ledger that the thread sends next */
 export async function streamLedgers(
@@ -19,62 +18,25 @@ export async function streamLedgers(
   next: () => Promise<NextLedger>,
 ): Promise<Response> {
   const audit = auditLedgers(c, services)
-  const report = reportExport(c, services, task)
-  const reader = startLedgers(services.threads, task, (ended) => {
-    if (ended) {
-      audit.ended(ended)
-      keep(ended, task, c, services)
-    }
-    return next()
-  })
-  const listed = listStream(c, services, task)
-  const { outgoing } = c.env
-  outgoing.once('close', () => reader.cancel())
-  if (outgoing.closed) reader.cancel()
-  try {
-    // Errors before the first byte are answered with their status.
-    const first = await reader.read()
-    const source = sourceOf(reader, first, listed, c, services, report, () => {})
-    return c.body(streamBody(c, services, 'stream.broken', countingBytes(source, audit.delivered)), 200, {
+  const begin = async () =>
+    startLedgers(services.threads, task, (ended) => {
+      if (ended) {
+        audit.ended(ended)
+        const { asked, cursor, kept } = ended
+        const { schemaId, timeZone } = task
+        const ledger = wholeFolder({ schemaId, folderId: asked.society }, timeZone)
+        if (kept) keep(c, services, ledger, cursor, kept)
+      }
+      return next()
+    })
+  return answerFrom(c, services, task, begin, {
+    headers: () => ({
       ...caching,
       'Content-Type': mediaTypes[task.form],
       ...(task.encoding === 'identity' ? {} : { 'Content-Encoding': task.encoding }),
-      'Transfer-Encoding': 'chunked',
-    })
-  } catch (error) {
-    if (reader.cancelled) return c.body(null)
-    report.refused(error)
-    reader.cancel()
-    throw error
-  }
-}
-
-/** Keeps the digests of a ledger for later answers. It delays no answer, and fails none. */
-function keep(
-  { asked, cursor, kept }: EndedLedger,
-  { schemaId, timeZone }: LedgersTask,
-  c: Context<Edge>,
-  { database, log }: Services,
-): void {
-  if (!kept || cursor === undefined) return
-  const of = wholeFolder({ schemaId, folderId: asked.society }, timeZone)
-  keepBlocks(database, of, cursor, kept).catch((error: unknown) =>
-    log('blocks.notKept', { requestId: c.get('requestId'), error }),
-  )
-}
-
-/** @param delivered called with the bytes that the network has when more are asked for */
-function countingBytes(source: BodySource, delivered: (bytes: number) => void): BodySource {
-  let bytes = 0
-  return {
-    ...source,
-    read: async () => {
-      delivered(bytes)
-      const chunk = await source.read()
-      bytes += chunk?.length ?? 0
-      return chunk
-    },
-  }
+    }),
+    delivered: audit.delivered,
+  })
 }
 
 /** One row for each ledger. It counts as sent once the network has all of it; of others it is not known what arrived. */

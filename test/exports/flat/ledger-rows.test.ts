@@ -79,7 +79,7 @@ async function linesOf(
   const key = { schemaId, folderId }
   const snapshot = await openSnapshot(stage.pool, schemaId)
   try {
-    const rows = await readLedgerRows(snapshot.first, key, timeZone, true)
+    const rows = await readLedgerRows(snapshot.first, { ...key, timeZone, withEmployees: true })
     if (name !== 'movements') return await copyLate(rows.table(name, plainBuffer(4096)))
     const resolved = ofFile(wholeFolder(key, timeZone))
     const format = await rows.movements()
@@ -282,7 +282,7 @@ test('the accounts of their table serve the movements, too', async () => {
   const { schemaId, folderId } = otherTenant
   const alone = Buffer.concat(await linesOf(otherTenant, 'movements'))
   const snapshot = await openSnapshot(stage.pool, schemaId)
-  const rows = await readLedgerRows(snapshot.first, { schemaId, folderId }, timeZone, true)
+  const rows = await readLedgerRows(snapshot.first, { schemaId, folderId, timeZone, withEmployees: true })
   await copyLate(rows.table('accounts', plainBuffer()))
   // Another request to the database fails.
   await snapshot.first.query('savepoint asked')

@@ -52,7 +52,7 @@ export async function readLedgerState(
   const changed = () => (isKept ? [] : readChangedEntries(client, watched, version))
   return {
     cursor,
-    resolved: { selection, exerciceIds, accountIds: undefined, after: undefined, segments: undefined },
+    resolved: { selection, exerciceIds },
     isKept: isKept === true,
     /** The digests of its tables, if none of these has changed since they were kept. */
     tables: found.hasTables ? tablesOf(found.tables!) : undefined,

@@ -11,12 +11,12 @@ import { shownDigests, type TableDigests } from '../../blocks/kept-blocks.sql.ts
 import type { ChunkBuffer, Chunks } from '../../chunks.ts'
 import { type ResolvedSelection, readFolderSpans } from '../../read/movements.sql.ts'
 import type { Snapshot } from '../../read/snapshot.ts'
-import { packPieces } from '../../render/framing.ts'
+import { jsonLine, packPieces } from '../../render/framing.ts'
 import { type LedgerRows, readLedgerRows } from '../../render/ledger-rows.ts'
 import { type Rendering, renderRanges, renderSegments, Sums, Tally } from '../../render/render-rows.ts'
 import { readRanges } from '../produce.ts'
 import { readLedgerState } from './ledger-state.sql.ts'
-import { blocksLine, endLine, joined, ledgerLine, proven, RowProofs, tableLine } from './lines.ts'
+import { blocksLine, joined, proven, RowProofs, tableLine } from './lines.ts'
 import type { AskedLedger, EndedLedger, LedgersTask } from './task.ts'
 
 export interface Ledger {
@@ -51,12 +51,7 @@ export async function beginLedger(
   // In parallel, on two connections.
   const [{ cutter, ...found }, rows] = await Promise.all([
     lookUp(),
-    readLedgerRows(
-      snapshot.second,
-      { schemaId: task.schemaId, folderId: society },
-      task.timeZone,
-      task.withEmployees,
-    ),
+    readLedgerRows(snapshot.second, { ...task, folderId: society }),
   ])
   const { cursor, entries } = found
   const keptTables = found.tables && shownDigests(found.tables, task.withEmployees)
@@ -65,7 +60,7 @@ export async function beginLedger(
   const proofs = new RowProofs()
   const digests = {} as Record<WholeTableName, string>
   async function* head() {
-    yield ledgerLine(asked, cursor, entries)
+    yield jsonLine({ ledger: society, since: since ?? null, cursor, entries })
     for (const name of wholeTables) {
       const known = asked.tables[name]
       digests[name] =
@@ -90,7 +85,13 @@ export async function beginLedger(
       blocks: cutter.end(tally.movements),
       tables: rows.digests(digests, found.tables),
     }
-    return { lines: line + endLine(society, sums, digests), cursor, rows: proofs.rows, sha256, kept }
+    return {
+      lines: line + jsonLine({ end: society, ...sums, tables: digests }),
+      cursor,
+      rows: proofs.rows,
+      sha256,
+      kept,
+    }
   }
   return { chunks: chunks(), end }
 }
@@ -173,12 +174,7 @@ export async function beginBlocks(
   // In parallel, on two connections.
   const [former, rows] = await Promise.all([
     readFormer(),
-    readLedgerRows(
-      snapshot.second,
-      { schemaId: task.schemaId, folderId: society },
-      task.timeZone,
-      task.withEmployees,
-    ),
+    readLedgerRows(snapshot.second, { ...task, folderId: society }),
   ])
   const tables = state.tables ?? (await digestTables(rows, spare))
   const cutter = new BlockCutter(former)

@@ -12,11 +12,11 @@ import { UnsupportedByFormat } from '../../../formats/file-formats.ts'
 import { StageTimes } from '../../../telemetry/telemetry.ts'
 import { ChannelWriter } from '../../../threads/channel.ts'
 import { type ChunkBuffer, sameChunkBuffer } from '../../chunks.ts'
+import { jsonLine } from '../../render/framing.ts'
 import type { ExportSnapshot, ExportSources, SnapshotNeed } from '../../sources/export-sources.ts'
 import { begun, chunkBuffer, sendChunks } from '../send.ts'
 import type { ExportHead, ExportSummary } from '../task.ts'
 import { beginBlocks, beginLedger, type Ledger, nothing } from './ledger.ts'
-import { refusedLine, wholeLine } from './lines.ts'
 import type { AskedLedger, EndedLedger, LedgersTask, NextLedger, Refusal, SentLedgers } from './task.ts'
 
 /** Resolves when the thread's part is over; its error goes through the channel. */
@@ -95,7 +95,7 @@ class Ledgers {
       this.#begin(ask, { asked: ledger.asked, ...sent, upTo: upTo() + last.length })
       yield last
     }
-    if (this.#task.what === 'ledgers') yield encoder.encode(wholeLine(counts.whole, counts.refusals))
+    if (this.#task.what === 'ledgers') yield encoder.encode(jsonLine(counts))
   }
 
   /** Nothing is begun after it: the channel has ended. */
@@ -178,9 +178,9 @@ class Ledgers {
   }
 }
 
-function refused({ society }: AskedLedger, refusal: Refusal, fault?: string) {
-  const lines = refusedLine(society, refusal)
-  return { lines, cursor: undefined, rows: 0, sha256: undefined, refusal, fault }
+function refused({ society }: AskedLedger, { code, message }: Refusal, fault?: string) {
+  const lines = jsonLine({ refused: society, code, message })
+  return { lines, cursor: undefined, rows: 0, sha256: undefined, refusal: { code, message }, fault }
 }
 
 const encoder = new TextEncoder()

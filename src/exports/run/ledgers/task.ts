@@ -69,7 +69,7 @@ export interface EndedLedger extends SentLedger {
 }
 
 /** The message that starts a LedgersTask in a thread. */
-export interface SentLedgers extends Omit<SentTask, 'task' | 'seen' | 'hash'> {
+export interface SentLedgers extends Pick<SentTask, 'port' | 'buffers' | 'sentAt'> {
   task: LedgersTask
   /** For `EndedLedger | undefined`, each of which `NextLedger` answers. */
   asking: MessagePort

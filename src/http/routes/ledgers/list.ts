@@ -41,10 +41,8 @@ const Ledger = named('Ledger', {
 type Call = TokenCall<z.output<typeof query>>
 
 export const ledgerList = tokenRoute({
-  method: 'get',
   operationId: 'listLedgers',
   path: '/api/v1/mad/ledgers',
-  levels: ['api', 'firm'],
   groups: ['movements', 'resources'],
   summary: 'The ledgers that the token may read, each with its cursor; waits for a change',
   description:

@@ -2,7 +2,6 @@
 import { z } from '@hono/zod-openapi'
 import { limits } from '../../../config.ts'
 import { idPattern } from '../../../db/literal.ts'
-import { inTenant } from '../../../db/pool.ts'
 import { named } from '../../../formats/items/values.ts'
 import { deliveryStates } from '../../../webhooks/dispatch/delivery.ts'
 import {
@@ -15,16 +14,9 @@ import { replayOwn } from '../../../webhooks/owner/replay.ts'
 import { findOwnSubscription } from '../../../webhooks/subscriptions.sql.ts'
 import { checkBody } from '../../body.ts'
 import { id, oneOf, optional, wholeNumber } from '../../query.ts'
-import { inJson, type Route, tokenRoute } from '../../route.ts'
+import { inJson, type Route } from '../../route.ts'
 import { Attempt, shownAttempt } from './attempts.ts'
-import {
-  notFound,
-  ofOne,
-  readSubscriptionId,
-  routeAccess,
-  subscriptionId,
-  uncached,
-} from './own-subscription.ts'
+import { notFound, webhookRoute } from './own-subscription.ts'
 
 const time = z.number().int()
 
@@ -45,11 +37,9 @@ const WebhookDelivery = named('WebhookDelivery', {
     .openapi({ description: `In order; the newest ${limits.shownAttemptsMax} of them` }),
 })
 
-const list = tokenRoute({
-  method: 'get',
+const list = webhookRoute({
   operationId: 'listDeliveries',
   path: '/api/v1/webhook/{id}/deliveries',
-  ...routeAccess,
   summary: 'The deliveries of a subscription of the caller, with their attempts',
   description: 'Oldest first. Ended ones are kept for 30 days.',
   query: z.strictObject({
@@ -62,21 +52,19 @@ const list = tokenRoute({
       }),
     ),
   }),
-  params: subscriptionId,
   answers: { 200: inJson('Deliveries, oldest first', z.array(WebhookDelivery)) },
-  answer: async ({ c, services, principal, query }) => {
-    const own = readSubscriptionId(c.req.param('id'))
+  answer: ({ query, subscriptionId, inSchema }) => {
+    const own = subscriptionId()
     const { state, after = '0', limit = 100, newest } = query
     const selected = { state, after, most: limit, newest: newest === 'true' }
-    const shown = await inTenant(services.database, principal.schemaId, async (client) => {
-      if (!(await findOwnSubscription(client, principal, own))) notFound()
+    return inSchema(async (client, caller) => {
+      if (!(await findOwnSubscription(client, caller, own))) notFound()
       const deliveries = await listOwnDeliveries(client, own, selected)
       const { shownAttemptsMax, shownAnswerBytes } = limits
       const attempts = await listOwnAttempts(client, deliveries, shownAttemptsMax, shownAnswerBytes)
       const of = Map.groupBy(attempts, ({ deliveryId }) => deliveryId)
       return deliveries.map((delivery) => shownDelivery(delivery, of.get(delivery.id) ?? []))
     })
-    return c.json(shown, 200, uncached)
   },
 })
 
@@ -115,11 +103,10 @@ const replayedDocument = z
   )
   .openapi('Replay')
 
-const replay = tokenRoute({
+const replay = webhookRoute({
   method: 'post',
   operationId: 'replayDeliveries',
   path: '/api/v1/webhook/{id}/replay',
-  ...ofOne,
   summary: 'Sends deliveries of a subscription of the caller again',
   description:
     'Events with these numbers, which were sent before, in deliveries of their own: with a new webhook-id, and with their ' +
@@ -129,13 +116,12 @@ const replay = tokenRoute({
   answers: {
     202: inJson('How many deliveries will be sent', named('Replayed', { deliveries: z.number().int() })),
   },
-  answer: async ({ c, services, principal, body }) => {
-    const own = readSubscriptionId(c.req.param('id'))
+  answer: ({ body, subscriptionId, inSchema }) => {
+    const own = subscriptionId()
     const replayed = checkBody(replayedDocument, body)
-    const deliveries = await inTenant(services.database, principal.schemaId, (client) =>
-      replayOwn(client, principal, own, replayed, Date.now()),
-    )
-    return c.json({ deliveries }, 202, uncached)
+    return inSchema(async (client, caller) => ({
+      deliveries: await replayOwn(client, caller, own, replayed, Date.now()),
+    }))
   },
 })
 

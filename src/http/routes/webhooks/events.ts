@@ -3,9 +3,9 @@ import { z } from '@hono/zod-openapi'
 import { named } from '../../../formats/items/values.ts'
 import { type EventPage, readEvents } from '../../../webhooks/sequence/events.ts'
 import { optional, wait, wholeNumber } from '../../query.ts'
-import { inJson, type TokenCall, tokenRoute } from '../../route.ts'
+import { inJson } from '../../route.ts'
 import { Notification } from '../../schemas/notification-schema.ts'
-import { notFound, readSubscriptionId, routeAccess, subscriptionId, uncached } from './own-subscription.ts'
+import { notFound, uncached, type WebhookCall, webhookRoute } from './own-subscription.ts'
 
 const query = z.strictObject({
   after: optional(
@@ -23,11 +23,9 @@ const NumberedNotification = named('NumberedNotification', {
   event: Notification,
 })
 
-export const subscriptionEvents = tokenRoute({
-  method: 'get',
+export const subscriptionEvents = webhookRoute({
   operationId: 'listEvents',
   path: '/api/v1/webhook/{id}/events',
-  ...routeAccess,
   summary: 'The events of a subscription of the caller, by number',
   description:
     'Answers whether the subscription delivers, fails, is disabled or has no address. Numbers are consecutive: a gap is a ' +
@@ -35,7 +33,6 @@ export const subscriptionEvents = tokenRoute({
     'changed (since). Events are kept for 30 days; after that the answer is 410 ERR-EVENTS-EXPIRED, and details.oldest is the first ' +
     'number still kept. With wait, the request is held until there is an event after the number.',
   query,
-  params: subscriptionId,
   waits: ({ wait = 0 }) => wait > 0,
   answers: {
     200: {
@@ -76,11 +73,10 @@ export const subscriptionEvents = tokenRoute({
   },
 })
 
-type Call = TokenCall<z.output<typeof query>>
-
-async function readOrWait({ c, services, principal, query }: Call): Promise<EventPage> {
+async function readOrWait(call: WebhookCall<z.output<typeof query>>): Promise<EventPage> {
+  const { c, services, principal, query, subscriptionId } = call
   const { after = 0, limit = 100, wait: seconds = 0 } = query
-  const id = readSubscriptionId(c.req.param('id'))
+  const id = subscriptionId()
   const { database, notifications, waitingReads } = services
   const read = async () => (await readEvents(database, principal, id, after, limit)) ?? notFound()
   if (seconds === 0) return read()

@@ -2,9 +2,9 @@ import { z } from '@hono/zod-openapi'
 import { named } from '../../../formats/items/values.ts'
 import { noResponseFaults } from '../../../webhooks/dispatch/fault.ts'
 import { type Pinged, ping } from '../../../webhooks/owner/ping.ts'
-import { inJson, tokenRoute } from '../../route.ts'
+import { inJson } from '../../route.ts'
 import { Attempt, shownAttempt } from './attempts.ts'
-import { ofOne, readSubscriptionId, uncached } from './own-subscription.ts'
+import { webhookRoute } from './own-subscription.ts'
 
 const Ping = Attempt.extend({
   fault: z.enum(noResponseFaults).openapi('PingFault').nullable().openapi({
@@ -18,23 +18,18 @@ const Ping = Attempt.extend({
   }),
 }).openapi('WebhookPing')
 
-export const pingRoute = tokenRoute({
+export const pingRoute = webhookRoute({
   method: 'post',
   operationId: 'pingSubscription',
   path: '/api/v1/webhook/{id}/ping',
-  ...ofOne,
   summary: 'Sends one event ping to the address of a subscription, at once, and tells how that went',
   description:
     'Also to a disabled subscription; the answer tells that it is. It is not repeated and has no number. At most one a second for a subscription: 429. A ' +
     'subscription without an address: 409 ERR-WEBHOOK-PULL-ONLY.',
   answers: { 200: inJson('The attempt, whatever the receiver answered', Ping) },
-  answer: async ({ c, services, principal }) => {
-    const id = readSubscriptionId(c.req.param('id'))
-    return c.json(
-      shownPing(await ping({ ...services, trace: c.get('telemetry').trace }, principal, id)),
-      200,
-      uncached,
-    )
+  answer: async ({ c, services, principal, subscriptionId }) => {
+    const { trace } = c.get('telemetry')
+    return shownPing(await ping({ ...services, trace }, principal, subscriptionId()))
   },
 })
 

@@ -5,7 +5,6 @@ import { z } from '@hono/zod-openapi'
 import type { PoolClient } from 'pg'
 import type { Principal } from '../../../auth/principal.ts'
 import { readId } from '../../../db/literal.ts'
-import { inTenant } from '../../../db/pool.ts'
 import { AppError, invalid } from '../../../errors.ts'
 import { eventKinds } from '../../../events/kinds.ts'
 import { named } from '../../../formats/items/values.ts'
@@ -37,8 +36,8 @@ import {
 import { type TargetRules, vetTarget } from '../../../webhooks/target.ts'
 import { checkBody } from '../../body.ts'
 import { idSchema, wordOf } from '../../query.ts'
-import { inJson, type Route, type TokenCall, tokenRoute } from '../../route.ts'
-import { notFound, ofOne, readSubscriptionId, routeAccess, uncached } from './own-subscription.ts'
+import { inJson, type Route } from '../../route.ts'
+import { notFound, type WebhookCall, webhookRoute } from './own-subscription.ts'
 
 const WebhookSubscription = named('WebhookSubscription', {
   id: z.number(),
@@ -55,7 +54,6 @@ const WithSecret = WebhookSubscription.extend({ signingSecret: z.string().regex(
   'WebhookSubscriptionWithSecret',
 )
 const many = z.array(WebhookSubscription)
-const noQuery = z.strictObject({})
 const kindName = z.string().openapi({ enum: [...eventKinds], example: 'cloudDocument' })
 
 const created = {
@@ -65,17 +63,15 @@ const created = {
 }
 const changed = { 200: inJson('The subscription after the change', WebhookSubscription) }
 
-const create = tokenRoute({
+const create = webhookRoute({
   method: 'post',
   operationId: 'createSubscription',
   path: '/api/v1/webhook',
-  ...routeAccess,
   summary: 'Subscribes an address to kinds of events',
   description:
     'A company token subscribes for its folder; a firm token for folders of its firm, or for the firm. The tokens ' +
     'of one third party may create 100 subscriptions in one schema, disabled ones included, unless the operators set ' +
     'another limit. Above the limit the answer is 409 ERR-TOO-MANY-SUBSCRIPTIONS.',
-  query: noQuery,
   body: created,
   answers: {
     201: {
@@ -83,68 +79,53 @@ const create = tokenRoute({
       headers: { Location: { description: 'The path of the subscription', schema: { type: 'string' } } },
     },
   },
-  answer: async ({ c, services, principal, body }) => {
+  answer: async ({ c, services, principal, body, inSchema }) => {
     const rules = rulesOf(services)
     const document = checkBody(subscriptionDocument(rules), body)
     const folderIds = foldersFor(principal, document)
     const { schemaId, level, firmId, thirdPartyId } = principal
     const { postUrl, onEvents } = document
     await checkTarget(postUrl, rules)
-    const { created, signingSecret } = await inTenant(services.database, schemaId, async (client) => {
+    const answered = await inSchema(async (client) => {
       await checkFolders(client, principal, folderIds)
       await checkCount(client, principal, services.config.webhookSubscriptionsMax)
       const fields = { schemaId, level, firmId, thirdPartyId, postUrl, onEvents, folderIds }
       const created = await insertSubscription(client, fields)
-      return { created, signingSecret: await addSigningSecret(client, created.id, services.masterKeys) }
+      const signingSecret = await addSigningSecret(client, created.id, services.masterKeys)
+      return { ...shown(created), signingSecret }
     })
-    const location = { Location: `/api/v1/webhook/${created.id}` }
-    return c.json({ ...shown(created), signingSecret }, 201, { ...uncached, ...location })
+    c.header('Location', `/api/v1/webhook/${answered.id}`)
+    return answered
   },
 })
 
-const list = tokenRoute({
-  method: 'get',
+const list = webhookRoute({
   operationId: 'listSubscriptions',
   path: '/api/v1/webhook',
-  ...routeAccess,
   summary: 'The subscriptions of the caller',
-  query: noQuery,
   answers: {
     200: inJson('Subscriptions that its third party created at this level, oldest first', many),
   },
-  answer: async ({ c, services, principal }) => {
-    const own = await inTenant(services.database, principal.schemaId, (client) =>
-      listOwnSubscriptions(client, principal),
-    )
-    return c.json(own.map(shown), 200, uncached)
-  },
+  answer: async ({ inSchema }) => (await inSchema(listOwnSubscriptions)).map(shown),
 })
 
-const read = tokenRoute({
-  method: 'get',
+const read = webhookRoute({
   operationId: 'getSubscription',
   path: '/api/v1/webhook/{id}',
-  ...ofOne,
   summary: 'One subscription of the caller',
   answers: { 200: inJson('The subscription', WebhookSubscription) },
-  answer: async ({ c, services, principal }) => {
-    const id = readSubscriptionId(c.req.param('id'))
-    const found = await inTenant(services.database, principal.schemaId, (client) =>
-      findOwnSubscription(client, principal, id),
-    )
-    return c.json(shown(found ?? notFound()), 200, uncached)
+  answer: async ({ subscriptionId, inSchema }) => {
+    const id = subscriptionId()
+    return shown((await inSchema((client, caller) => findOwnSubscription(client, caller, id))) ?? notFound())
   },
 })
 
 const receiving = {
-  method: 'get',
-  ...routeAccess,
-  query: noQuery,
   answers: { 200: inJson('Enabled subscriptions of the caller, oldest first', many) },
   answer: listReceiving,
 } as const
 
-const listForKind = tokenRoute({
+const listForKind = webhookRoute({
   ...receiving,
   operationId: 'listSubscriptionsToEvent',
   path: '/api/v1/webhook/event/{name}',
@@ -152,7 +133,7 @@ const listForKind = tokenRoute({
   params: z.object({ name: kindName }),
 })
 
-const listForKindAndFolder = tokenRoute({
+const listForKindAndFolder = webhookRoute({
   ...receiving,
   operationId: 'listSubscriptionsToEventOfFolder',
   path: '/api/v1/webhook/event/{name}/{accountingFolderId}',
@@ -163,25 +144,24 @@ const listForKindAndFolder = tokenRoute({
   }),
 })
 
-async function listReceiving({ c, services, principal }: TokenCall<unknown>): Promise<Response> {
+async function listReceiving({ c, principal, inSchema }: WebhookCall<unknown>) {
   const { name: given, accountingFolderId } = c.req.param() as { name?: string; accountingFolderId?: string }
   const name = wordOf(eventKinds, given)
   if (name === undefined) throw invalid('name', `must be one of ${eventKinds.join(', ')}`)
   const folderId = accountingFolderId === undefined ? undefined : readFolderId(accountingFolderId, principal)
-  const receivers = await inTenant(services.database, principal.schemaId, async (client) => {
+  const receivers = await inSchema(async (client) => {
     if (folderId !== undefined) await checkFolders(client, principal, [folderId])
     return listOwnReceivers(client, principal, { name, folderId })
   })
-  return c.json(receivers.map(shown), 200, uncached)
+  return receivers.map(shown)
 }
 
 const merged = mergePatchDocument({ allowInsecure: false }).openapi('SubscriptionMergePatch')
 
-const change = tokenRoute({
+const change = webhookRoute({
   method: 'patch',
   operationId: 'updateSubscription',
   path: '/api/v1/webhook/{id}',
-  ...ofOne,
   summary: 'Applies a patch to a subscription of the caller, completely or not at all, and enables it',
   description:
     'Operations on /postUrl, /onEvents, /accountingFolderId and items of these arrays; or, as application/merge-patch+json or ' +
@@ -209,11 +189,10 @@ const change = tokenRoute({
   },
 })
 
-const replace = tokenRoute({
+const replace = webhookRoute({
   method: 'put',
   operationId: 'replaceSubscription',
   path: '/api/v1/webhook/{id}',
-  ...ofOne,
   summary: 'Replaces a subscription of the caller, completely or not at all, and enables it',
   description:
     'The body is that of POST, and what it leaves out is as POST has it. It has the effects of a PATCH; the secret and the ' +
@@ -235,17 +214,16 @@ const replace = tokenRoute({
  * repetition gives the same address.
  */
 async function changeOwn(
-  { c, services, principal }: TokenCall<unknown>,
+  { services, principal, subscriptionId, inSchema }: WebhookCall<unknown>,
   next: (document: SubscriptionDocument) => unknown,
   skips = false,
-): Promise<Response> {
-  const id = readSubscriptionId(c.req.param('id'))
+) {
+  const id = subscriptionId()
   const rules = rulesOf(services)
-  const { schemaId } = principal
   const vetted = new Set<string | null>([null])
   let isNumbered = false
   for (;;) {
-    const outcome = await inTenant(services.database, schemaId, async (client) => {
+    const outcome = await inSchema(async (client) => {
       const before = (await lockOwnSubscription(client, principal, id)) ?? notFound()
       const document = checkBody(subscriptionDocument(rules), next(documentOf(before)))
       const folderIds = foldersFor(principal, document)
@@ -259,48 +237,41 @@ async function changeOwn(
       return { ...before, ...change.to }
     })
     if (outcome === 'toNumber') {
-      await numberInParts((run) => inTenant(services.database, schemaId, run), id)
+      await numberInParts(inSchema, id)
       isNumbered = true
     } else if ('toVet' in outcome) {
       await checkTarget(outcome.toVet, rules)
       vetted.add(outcome.toVet)
-    } else return c.json(shown(outcome), 200, uncached)
+    } else return shown(outcome)
   }
 }
 
-const rotateSecret = tokenRoute({
+const rotateSecret = webhookRoute({
   method: 'post',
   operationId: 'rotateSigningSecret',
   path: '/api/v1/webhook/{id}/rotate-secret',
-  ...ofOne,
   summary: 'Replaces the secret that signs the deliveries of a subscription',
   description:
     'The previous secret signs beside the new one for 24 hours. At most four secrets sign at once.',
   answers: { 200: inJson('The subscription, with its new secret', WithSecret) },
-  answer: async ({ c, services, principal }) => {
-    const id = readSubscriptionId(c.req.param('id'))
-    const { schemaId } = principal
-    const { own, signingSecret } = await inTenant(services.database, schemaId, async (client) => {
-      const own = (await lockOwnSubscription(client, principal, id)) ?? notFound()
-      return { own, signingSecret: await rotateSigningSecret(client, id, services.masterKeys) }
+  answer: ({ services, subscriptionId, inSchema }) => {
+    const id = subscriptionId()
+    return inSchema(async (client, caller) => {
+      const own = (await lockOwnSubscription(client, caller, id)) ?? notFound()
+      return { ...shown(own), signingSecret: await rotateSigningSecret(client, id, services.masterKeys) }
     })
-    return c.json({ ...shown(own), signingSecret }, 200, uncached)
   },
 })
 
-const remove = tokenRoute({
+const remove = webhookRoute({
   method: 'delete',
   operationId: 'deleteSubscription',
   path: '/api/v1/webhook/{id}',
-  ...ofOne,
   summary: 'Deletes a subscription of the caller, and discards its pending deliveries',
   answers: { 204: { description: 'Deleted' } },
-  answer: async ({ c, services, principal }) => {
-    const id = readSubscriptionId(c.req.param('id'))
-    const deleted = await inTenant(services.database, principal.schemaId, (client) =>
-      deleteOwnSubscription(client, principal, id),
-    )
-    if (!deleted) notFound()
+  answer: async ({ c, subscriptionId, inSchema }) => {
+    const id = subscriptionId()
+    if (!(await inSchema((client, caller) => deleteOwnSubscription(client, caller, id)))) notFound()
     return c.body(null, 204)
   },
 })
@@ -317,7 +288,7 @@ export const subscriptionRoutes: readonly Route[] = [
   remove,
 ]
 
-function shown({ id, postUrl, onEvents, folderIds, thirdPartyId }: Subscription): object {
+function shown({ id, postUrl, onEvents, folderIds, thirdPartyId }: Subscription) {
   return {
     id: Number(id),
     postUrl,
@@ -327,7 +298,7 @@ function shown({ id, postUrl, onEvents, folderIds, thirdPartyId }: Subscription)
   }
 }
 
-function rulesOf({ config }: TokenCall<unknown>['services']): TargetRules {
+function rulesOf({ config }: WebhookCall<unknown>['services']): TargetRules {
   return { allowInsecure: config.webhookAllowInsecure }
 }
 

@@ -1,0 +1,177 @@
+/** Routes that answer with many ledgers, one after the other (docs/spec/ledgers.md#changes). */
+import { z } from '@hono/zod-openapi'
+import { errorCodes } from '../../../../packages/contract/src/error-codes.ts'
+import { wholeTables } from '../../../../packages/contract/src/ledger-tables.ts'
+import { opensEmployees } from '../../../auth/principal.ts'
+import { limits } from '../../../config.ts'
+import { AppError } from '../../../errors.ts'
+import { askForBlocks } from '../../../exports/blocks/kept-blocks.sql.ts'
+import { blocksLine } from '../../../exports/run/ledgers/lines.ts'
+import type { AskedLedger, LedgersTask, NextLedger } from '../../../exports/run/ledgers/task.ts'
+import { wholeFolder } from '../../../exports/selection.ts'
+import { mediaTypes } from '../../../formats/file-formats.ts'
+import { named } from '../../../formats/items/values.ts'
+import { authenticateAgain } from '../../authenticate.ts'
+import { checkBody } from '../../body.ts'
+import { accountingFolderId, idSchema, version } from '../../query.ts'
+import { representationFor } from '../../representation.ts'
+import { type Route, type TokenCall, tokenRoute } from '../../route.ts'
+import { ledgerStreamHeaders, onlyFolder } from '../../schemas/answer-headers.ts'
+import { Block } from '../../schemas/changes-schema.ts'
+import { streamLedgers } from '../../stream/stream-ledgers.ts'
+import { askedLedgers, blocksBody, changesBody, type LedgersBody } from './ledgers-body.ts'
+import { readOpenedCursor, readOpenedIds } from './opened-folders.sql.ts'
+
+interface ManyLedgers extends Pick<Route, 'operationId' | 'path' | 'summary'> {
+  body: { schema: LedgersBody; example: object }
+  what: LedgersTask['what']
+  form: LedgersTask['form']
+  answered: { description: string; schema: z.ZodType }
+  /** What is known of a ledger at a state without reading it. */
+  known?: (call: TokenCall<unknown>, asked: AskedLedger, cursor: string) => Promise<NextLedger | undefined>
+}
+
+function ledgersRoute(many: ManyLedgers): Route {
+  const { operationId, path, summary, body, form, answered } = many
+  const route: Route = tokenRoute({
+    method: 'post',
+    operationId,
+    path,
+    groups: ['movements', 'resources'],
+    summary,
+    query: z.strictObject({ version, accountingFolderId }),
+    headers: onlyFolder,
+    body: { ...body, mediaTypes: ['application/json'] },
+    atOnce: { name: 'ledgers of token', most: limits.ledgersAtOnceMax },
+    answers: {
+      200: {
+        description: answered.description,
+        headers: ledgerStreamHeaders,
+        content: { [mediaTypes[form]]: { schema: answered.schema } },
+      },
+    },
+    answer: (call) => answerLedgers(call, route, many),
+  })
+  return route
+}
+
+async function answerLedgers(call: TokenCall<unknown>, route: Route, many: ManyLedgers): Promise<Response> {
+  const { c, services, principal } = call
+  const { database, config } = services
+  const { timeZone } = config
+  const { what, form, known } = many
+  const { encoding } = representationFor(c, [form])
+  const body = checkBody(many.body.schema, call.body)
+  /** The one folder that the request concerns. */
+  const only = c.get('folderId')
+  const ledgers = await askedLedgers(body, () => readOpenedIds(database, principal, only))
+  const facts = c.get('audited')
+  if (facts) facts.selection = { ...facts.selection, ledgers: body.ledgers ? ledgers.length : 'all' }
+  const { schemaId, tokenId } = principal
+  const withEmployees = opensEmployees(principal)
+  const task = { what, form, encoding, schemaId, tokenId, withEmployees, timeZone } as LedgersTask
+  const remaining = ledgers.values()
+  // Gives each ledger when it is asked for, if the caller may still read it.
+  return streamLedgers(c, services, task, async () => {
+    const { value: asked, done } = remaining.next()
+    if (done) return { kind: 'end' }
+    const [, cursor] = await Promise.all([
+      authenticateAgain(route, c, services),
+      only === undefined || only === asked.society
+        ? readOpenedCursor(database, principal, asked.society, timeZone)
+        : undefined,
+    ])
+    if (cursor !== undefined) return (await known?.(call, asked, cursor)) ?? { kind: 'ledger', asked, cursor }
+    const { code, message } = new AppError('ERR-FOLDER-NOT-FOUND')
+    return { kind: 'refused', asked, refusal: { code, message } }
+  })
+}
+
+const cursorExample = '4711.1.jWShZ-gx.EeSGmSmtIuJfr19E1z0hHo'
+
+const answerExample = [
+  { ledger: '26002', since: null, cursor: cursorExample, entries: [] },
+  { refused: '26003', code: 'ERR-FOLDER-NOT-FOUND', message: 'There is no such folder' },
+  { whole: 1, refusals: 1 },
+]
+
+/** `POST /mad/ledgers/changes`: many ledgers in one answer. */
+export const ledgerChanges = ledgersRoute({
+  operationId: 'listLedgerChanges',
+  path: '/api/v1/mad/ledgers/changes',
+  summary: 'What changed in many ledgers, or all of them, in one stream of rows that prove themselves',
+  body: {
+    schema: changesBody,
+    example: {
+      ledgers: [{ society: '26002', since: cursorExample, entries: [['0', '8191']] }, { society: '26003' }],
+    },
+  },
+  what: 'ledgers',
+  form: 'ledgers',
+  answered: {
+    description:
+      'Lines in UTF-8. One that begins with { is JSON and says what follows or what came; any other is a row in the ' +
+      "text format of PostgreSQL's COPY. The last line has the counts of ledgers: an answer without it is broken",
+    schema: z
+      .string()
+      .openapi({ example: answerExample.map((line) => `${JSON.stringify(line)}\n`).join('') }),
+  },
+})
+
+const sha256 = Block.shape.sha256
+
+const LedgerBlocks = named('LedgerBlocks', {
+  society: z.string().openapi({ ...idSchema, example: '26002' }),
+  cursor: z.string().openapi({
+    description: 'The state of the ledger that the digests are of',
+    example: cursorExample,
+  }),
+  rows: z.int().min(0).openapi({ description: 'Movements of the ledger, drafts included' }),
+  digest: sha256.openapi({ description: 'Of the digests of the blocks, as bytes, in their order' }),
+  tables: z
+    .object(
+      Object.fromEntries(
+        wholeTables.map((name) => [name, sha256.openapi({ description: `Of all rows of ${name}` })]),
+      ),
+    )
+    .openapi('TableDigests', {
+      description: 'Of the other tables, rows as in ledgers/changes, each with its line feed',
+    }),
+  blocks: z.array(Block).openapi({
+    description:
+      'Ranges of entry ids, disjoint and ascending, with the digest of their movements as rows of ledgers/changes. ' +
+      'Rows of a copy outside every block differ, too',
+  }),
+})
+
+const RefusedLedger = named('RefusedLedger', {
+  refused: z.string().openapi({ ...idSchema, description: 'Id of the folder', example: '26003' }),
+  code: z
+    .enum(Object.keys(errorCodes) as [string, ...string[]])
+    .openapi('ErrorCode', { example: 'ERR-FOLDER-NOT-FOUND' }),
+  message: z.string().openapi({ example: 'There is no such folder' }),
+})
+
+/** `POST /mad/ledgers/blocks`: digests of many ledgers, to compare copies with (docs/spec/ledgers.md#blocks). */
+export const ledgerBlocks = ledgersRoute({
+  operationId: 'listLedgerBlocks',
+  path: '/api/v1/mad/ledgers/blocks',
+  summary: 'Digests of many ledgers, or all of them, by ranges of entry ids, to compare copies with',
+  body: { schema: blocksBody, example: { ledgers: [{ society: '26002' }, { society: '26003' }] } },
+  what: 'ledger blocks',
+  form: 'ndjson',
+  answered: {
+    description: 'One line for each ledger, in the order of the request',
+    schema: z.union([LedgerBlocks, RefusedLedger]),
+  },
+  known: async ({ services, principal }, asked, cursor) => {
+    const { database, config } = services
+    const { schemaId } = principal
+    const folder = wholeFolder({ schemaId, folderId: asked.society }, config.timeZone)
+    const kept = await askForBlocks(database, folder, cursor)
+    if (!kept?.tables) return undefined
+    const { blocks, tables } = kept
+    const known = blocksLine(asked.society, cursor, { blocks, tables }, opensEmployees(principal))
+    return { kind: 'known', asked, known }
+  },
+})
