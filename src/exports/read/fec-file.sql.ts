@@ -104,47 +104,41 @@ const isLater = `j.type not in ('AN', 'RBAL')`
 const place = 'coalesce(m.place, m.id)'
 
 /**
- * The entries of the file. By places, an entry comes once for each of its movements; those that follow one another in
- * the file are read with the first.
- */
-export function copyFecEntries(key: ExerciceKey, order: FecOrder): string {
-  const orders: Record<FecOrder, string> = {
-    validation: `${isLater}, e.validated_at, e.id`,
-    ids: 'e.id',
-    places: place,
-  }
-  return copyOf(
-    `select ${entryList(fecEntryColumns, 'UTC')}
-     from entries e ${joinJournals} ${order === 'places' ? joinMovements : ''}
-     where ${isInFile(key)} order by ${orders[order]}`,
-  )
-}
-
-/**
- * The movements of the file, in the order of its entries. By ids, which takes no join, also those of entries that are
- * not in the file.
+ * The statements of the file. By places, an entry comes once for each of its movements; those that follow one another in the
+ * file are read with the first. By ids, which takes no join, movements of entries that are not in the file come, too.
  *
  * By validation, each entry's movements are looked up by the primary key: 0.6 s of the database for 300,000 movements,
  * and the first row arrives at once. Sorted as a whole they take 1.0 s and the disk; by ids, 0.1 s. The lateral
  * subquery leaves the planner no other way.
  */
-export function copyFecMovements(key: ExerciceKey, order: FecOrder): string {
-  const list = movementList(fecMovementColumns)
-  const texts: Record<FecOrder, string> = {
-    validation: `select ${list} from (
+export function copyFec(key: ExerciceKey, order: FecOrder) {
+  const isInFile = `${ofExercice('e', key)} and e.validated_at is not null and ${inBooks}`
+  const entries = `select ${entryList(fecEntryColumns, 'UTC')} from entries e ${joinJournals}`
+  const movements = `select ${movementList(fecMovementColumns)}`
+  const texts: Record<FecOrder, [entries: string, movements: string]> = {
+    validation: [
+      `${entries} where ${isInFile} order by ${isLater}, e.validated_at, e.id`,
+      `${movements} from (
         select e.id, ${isLater} as is_later, e.validated_at from entries e ${joinJournals}
-        where ${isInFile(key)} order by is_later, e.validated_at, e.id offset 0
+        where ${isInFile} order by is_later, e.validated_at, e.id offset 0
       ) e cross join lateral (
         select * from movements m where ${ofExercice('m', key)} and m.entry_id = e.id order by m.id offset 0
       ) m
       order by e.is_later, e.validated_at, e.id, m.id`,
-    ids: `select ${list} from movements m where ${ofExercice('m', key)} order by m.entry_id, m.id`,
-    places: `select ${list} from entries e ${joinJournals} ${joinMovements}
-      where ${isInFile(key)} order by ${place}`,
+    ],
+    ids: [
+      `${entries} where ${isInFile} order by e.id`,
+      `${movements} from movements m where ${ofExercice('m', key)} order by m.entry_id, m.id`,
+    ],
+    places: [
+      `${entries} ${joinMovements} where ${isInFile} order by ${place}`,
+      `${movements} from entries e ${joinJournals} ${joinMovements} where ${isInFile} order by ${place}`,
+    ],
   }
-  return copyOf(texts[order])
-}
-
-function isInFile(key: ExerciceKey): string {
-  return `${ofExercice('e', key)} and e.validated_at is not null and ${inBooks}`
+  const [ofEntries, ofMovements] = texts[order]
+  return {
+    entries: copyOf(ofEntries),
+    movements: copyOf(ofMovements),
+    order: order === 'ids' ? 'ascending' : 'same',
+  } as const
 }

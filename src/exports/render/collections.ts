@@ -10,19 +10,7 @@ import { exerciceItems } from '../../formats/items/exercice.ts'
 import { bankItem, journalItem } from '../../formats/items/journal.ts'
 import { paymentItem } from '../../formats/items/payment.ts'
 import type { FolderKey } from '../../formats/rows.ts'
-import {
-  type OpenedFolders,
-  readAccounts,
-  readAxes,
-  readBanks,
-  readExercices,
-  readFirm,
-  readFolder,
-  readJournals,
-  readOpenedFolders,
-  readPayments,
-  readVats,
-} from '../../ledger/collections.sql.ts'
+import * as ledger from '../../ledger/collections.sql.ts'
 import { tagOf } from '../selection.ts'
 import { frameItems, framings, itemFramings } from './framing.ts'
 
@@ -39,7 +27,7 @@ export interface FolderOwner extends FolderKey {
 /** A collection of a folder, or `society`: the folders that a token opens. */
 export type OwnedCollection =
   | { what: FolderCollection; owner: FolderOwner }
-  | { what: 'society'; owner: OpenedFolders }
+  | { what: 'society'; owner: ledger.OpenedFolders }
 
 /**
  * Identifies a collection at one state of the ledger, as selectionTag does for a selection. The names of fiscal years depend
@@ -74,36 +62,36 @@ const declared = {
   accountingFolder: {
     revision: 2,
     isSingle: true,
-    items: (client, owner) => single(readFolder(client, owner), accountingFolderItem),
+    items: (client, owner) => single(ledger.readFolder(client, owner), accountingFolderItem),
   },
   // Other folders have the same firm: their ledgers do not change with it.
   accountingFirm: {
     isSingle: true,
-    items: (client, owner) => single(readFirm(client, owner), accountingFirmItem),
+    items: (client, owner) => single(ledger.readFirm(client, owner), accountingFirmItem),
   },
-  payments: { revision: 2, items: (client, owner) => each(readPayments(client, owner), paymentItem) },
-  vats: { revision: 1, items: (client, owner) => each(readVats(client, owner), vatItem) },
-  banks: { revision: 2, items: (client, owner) => each(readBanks(client, owner), bankItem) },
-  journals: { revision: 2, items: (client, owner) => each(readJournals(client, owner), journalItem) },
+  payments: { revision: 2, items: (client, owner) => each(ledger.readPayments(client, owner), paymentItem) },
+  vats: { revision: 1, items: (client, owner) => each(ledger.readVats(client, owner), vatItem) },
+  banks: { revision: 2, items: (client, owner) => each(ledger.readBanks(client, owner), bankItem) },
+  journals: { revision: 2, items: (client, owner) => each(ledger.readJournals(client, owner), journalItem) },
   accounts: {
     revision: 2,
-    items: (client, owner) => each(readAccounts(client, owner, owner.withEmployees), accountItem),
+    items: (client, owner) => each(ledger.readAccounts(client, owner, owner.withEmployees), accountItem),
   },
   exercices: {
     revision: 2,
     async *items(client, owner) {
       // All at once: a folder has a few dozen at most, and the name of each depends on the others.
-      const rows = await Array.fromAsync(readExercices(client, owner, owner.timeZone))
+      const rows = await Array.fromAsync(ledger.readExercices(client, owner, owner.timeZone))
       yield exerciceItems(rows.flat(), owner.today)
     },
   },
-  analytics: { revision: 2, items: (client, owner) => each(readAxes(client, owner), axisItem) },
+  analytics: { revision: 2, items: (client, owner) => each(ledger.readAxes(client, owner), axisItem) },
 } satisfies Record<string, Collection>
 export type FolderCollection = keyof typeof declared
 export const collections: Record<FolderCollection, Collection> = declared
 
 function itemsOf(client: pg.ClientBase, { what, owner }: OwnedCollection): Items {
-  return what === 'society' ? readOpenedFolders(client, owner) : collections[what].items(client, owner)
+  return what === 'society' ? ledger.readOpenedFolders(client, owner) : collections[what].items(client, owner)
 }
 
 async function* single<Row>(row: Promise<Row | undefined>, item: (row: Row) => object): Items {

@@ -5,12 +5,11 @@ import { countFecMovements } from '../read/fec-file.sql.ts'
 import { countMovements, ofFile } from '../read/movements.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import type { Selection } from '../selection.ts'
-import { exerciceOf, renderFecFile } from './fec/fec-file.ts'
+import { exerciceOf, renderFecFile } from './fec-file.ts'
 import { renderCsvFile, renderParquetFile } from './flat/csv-file.ts'
 import { renderMadFile } from './mad-file.ts'
-import type { FileOptions, FileRenderer } from './render-rows.ts'
-import { countChunks, type FileTotals, Sums, Tally } from './render-rows.ts'
-import { renderTraFile } from './tra/tra-file.ts'
+import { type FileOptions, type FileRenderer, type FileTotals, Sums, Tally } from './render-rows.ts'
+import { renderTraFile } from './tra-file.ts'
 
 interface FormatRenderer {
   render: FileRenderer
@@ -37,12 +36,18 @@ export const fileRenderers: Record<FileFormat, FormatRenderer> = {
  * The chunks of a full export's file.
  * @param counted called before each chunk is yielded, with the totals up to its end; the last call has those of the file
  */
-export function renderFile(
+export async function* renderFile(
   format: FileFormat,
   snapshot: Snapshot,
   { counted, ...options }: FileOptions & { counted: (totals: FileTotals) => void },
 ): Chunks {
   const sums = new Sums()
   const tally = new Tally(sums)
-  return countChunks(fileRenderers[format].render(snapshot, options, tally), tally, sums, counted)
+  let bytes = 0
+  for await (const chunk of fileRenderers[format].render(snapshot, options, tally)) {
+    bytes += chunk.length
+    const { movements: rows, entries } = tally
+    counted({ rows, entries, bytes, debit: sums.debit.total, credit: sums.credit.total })
+    yield chunk
+  }
 }

@@ -194,9 +194,7 @@ export interface FileOptions extends FormatOptions {
  */
 export type FileRenderer = (snapshot: Snapshot, options: FileOptions, tally: Tally) => Chunks
 
-/** Counts the contents of a full export's file while it is rendered, in any format. */
-
-/** Debit and credit in minor units, exact. */
+/** What a full export's file holds. Debit and credit in minor units, exact. */
 export interface FileTotals {
   /** Movements. */
   rows: number
@@ -229,24 +227,5 @@ export class Sums {
   add(movements: Rows, debit: number, credit: number): void {
     this.debit.add(movements.bytes, movements.start(debit), movements.end(debit))
     this.credit.add(movements.bytes, movements.start(credit), movements.end(credit))
-  }
-}
-
-/**
- * Yields the same chunks.
- * @param counted called before each chunk is yielded, with the totals up to its end; the last call has all of them
- */
-export async function* countChunks(
-  chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,
-  tally: Tally,
-  { debit, credit }: Sums,
-  counted: (totals: FileTotals) => void,
-): Chunks {
-  let bytes = 0
-  for await (const chunk of chunks) {
-    bytes += chunk.length
-    const { movements: rows, entries } = tally
-    counted({ rows, entries, bytes, debit: debit.total, credit: credit.total })
-    yield chunk
   }
 }

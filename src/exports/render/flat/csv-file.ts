@@ -14,8 +14,7 @@ import { findEntrySpans, ofFile } from '../../read/movements.sql.ts'
 import { readLedgerCursor } from '../../read/selected.sql.ts'
 import type { Snapshot } from '../../read/snapshot.ts'
 import type { Selection } from '../../selection.ts'
-import type { FileOptions, Tally } from '../render-rows.ts'
-import { renderSegments } from '../render-rows.ts'
+import { type FileOptions, renderSegments, type Tally } from '../render-rows.ts'
 import { toParquet } from './to-parquet.ts'
 
 const header = new TextEncoder().encode(`${flatColumns.map(({ name }) => name).join(',')}\r\n`)

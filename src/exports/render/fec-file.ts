@@ -4,22 +4,15 @@
  */
 
 import { strict as assert } from 'node:assert'
-import { renderFecDictionary } from '../../../formats/fec/lines/dictionary.ts'
-import { FecLines } from '../../../formats/fec/lines/fec-lines.ts'
-import { fieldWriter } from '../../../formats/fec/lines/field-writer.ts'
-import { UnsupportedByFormat } from '../../../formats/file-formats.ts'
-import type { Chunks } from '../../chunks.ts'
-import {
-  copyFecEntries,
-  copyFecMovements,
-  type ExerciceKey,
-  readFecDictionary,
-  readFecExercice,
-} from '../../read/fec-file.sql.ts'
-import type { Snapshot } from '../../read/snapshot.ts'
-import type { Selection } from '../../selection.ts'
-import type { FileOptions, Tally } from '../render-rows.ts'
-import { renderRows } from '../render-rows.ts'
+import { renderFecDictionary } from '../../formats/fec/lines/dictionary.ts'
+import { FecLines } from '../../formats/fec/lines/fec-lines.ts'
+import { fieldWriter } from '../../formats/fec/lines/field-writer.ts'
+import { UnsupportedByFormat } from '../../formats/file-formats.ts'
+import type { Chunks } from '../chunks.ts'
+import { copyFec, type ExerciceKey, readFecDictionary, readFecExercice } from '../read/fec-file.sql.ts'
+import type { Snapshot } from '../read/snapshot.ts'
+import type { Selection } from '../selection.ts'
+import { type FileOptions, renderRows, type Tally } from './render-rows.ts'
 
 export async function* renderFecFile(
   { first, second }: Snapshot,
@@ -34,12 +27,7 @@ export async function* renderFecFile(
   const writer = fieldWriter(encoding ?? 'iso-8859-15')
   const lines = new FecLines(renderFecDictionary(rows, writer), writer, furtherColumns)
   yield lines.header()
-  const statements = {
-    entries: copyFecEntries(key, order),
-    movements: copyFecMovements(key, order),
-    order: order === 'ids' ? 'ascending' : 'same',
-  } as const
-  yield* renderRows({ first, second }, statements, lines, { buffer, tally })
+  yield* renderRows({ first, second }, copyFec(key, order), lines, { buffer, tally })
   noted({
     drafts,
     outsideBooks,
