@@ -27,7 +27,6 @@ import { healthz, readyz } from './routes/probes.ts'
 import { selectedRoutes } from './routes/selected.ts'
 import { deliveryRoutes } from './routes/webhooks/deliveries.ts'
 import { subscriptionEvents } from './routes/webhooks/events.ts'
-import { pingRoute } from './routes/webhooks/ping.ts'
 import { subscriptionRoutes } from './routes/webhooks/subscriptions.ts'
 import { describeRoute, openApiDocument, openApiRoute } from './schemas/openapi.ts'
 import type { Services } from './services.ts'
@@ -46,7 +45,6 @@ export const routes: readonly Route[] = [
   ...subscriptionRoutes,
   subscriptionEvents,
   ...deliveryRoutes,
-  pingRoute,
   openApiRoute(() => document()),
   healthz,
   readyz,

@@ -33,7 +33,7 @@ interface Missing {
 }
 
 /** Whether a need is met, for metrics. */
-export interface Standing {
+export interface NeedState {
   label: Missing['label']
   isMet: boolean
 }
@@ -127,7 +127,7 @@ export class Readiness {
   }
 
   /** The same check for metrics: each need, and whether it is met. */
-  async standing(): Promise<Standing[]> {
+  async standing(): Promise<NeedState[]> {
     const { missing, degraded } = await this.check()
     const lacking = new Set([...missing, ...degraded].map(({ label }) => label))
     // The check names one of them, and neither has been used yet.

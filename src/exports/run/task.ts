@@ -9,7 +9,7 @@ import type { Chunks } from '../chunks.ts'
 import type { OwnedCollection } from '../render/collections.ts'
 import { jsonLine } from '../render/framing.ts'
 import type { Selection } from '../selection.ts'
-import type { SeenState } from '../sources/standing.sql.ts'
+import type { SeenState } from '../sources/replica.sql.ts'
 
 export type Encoding = 'identity' | 'gzip' | 'zstd'
 

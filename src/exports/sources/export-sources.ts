@@ -16,7 +16,7 @@ import type { FallbackReason } from '../../telemetry/metrics.ts'
 import type { ThreadedTelemetry } from '../../telemetry/telemetry.ts'
 import type { ReplicaTiming } from '../../timing.ts'
 import { type Fence, NotAdmitted, openSnapshot, type Snapshot } from '../read/snapshot.ts'
-import { epochOf, readServer, type SeenState, type Standing, standingExpression } from './standing.sql.ts'
+import { epochOf, readServer, type SeenState, type ShownState, shownExpression } from './replica.sql.ts'
 
 /** The thread has left the replica, or reads it again. The message says why, for staff. */
 export interface ReplicaNews {
@@ -131,19 +131,39 @@ export class ExportSources {
     }
   }
 
+  /** @param waitMs how long a late replica is waited for */
   async #begin({ pool, timing }: Replica, seen: SeenState, waitMs: number): Promise<ExportSnapshot> {
-    let isOfReplica = true
-    const isMain = async (client: pg.ClientBase) => {
-      isOfReplica = false
-      const server = await readServer(client)
-      if (server !== this.#mainServer) this.#mainServer = await readServer(this.#main)
-      return server === this.#mainServer
-    }
     const until = performance.now() + waitMs
-    const fence = fenceOf(seen, { until, beginMs: timing.silentMs }, isMain)
+    let isOfReplica = true
+    let pauseMs = firstPauseMs
+    const fence: Fence<ShownState> = {
+      expression: shownExpression(seen),
+      beginMs: timing.silentMs,
+      accepts: async ({ isReplica, refusal }, client) => {
+        isOfReplica = isReplica
+        // Its ledgers may change apart from ours, without falling behind.
+        if (!isReplica && !(await this.#isMain(client)))
+          throw new ReplicaUnfit('promoted', 'It is a server of its own and no replica of the main database')
+        if (refusal === 'unknown')
+          throw new ReplicaUnfit('promoted', 'It belongs to another database than the main one')
+        const lateness = latenessBy[`${refusal}`]
+        if (lateness === undefined) return true
+        if (performance.now() >= until) throw new ReplicaUnfit('behind', lateness)
+        await delay(pauseMs)
+        pauseMs = Math.min(2 * pauseMs, pauseMsMax)
+        return false
+      },
+    }
     const admission = { waitMs: timing.silentMs, halfMs: limits.halfSnapshotMs }
     const snapshot = await openSnapshot(pool, seen.schemaId, admission, fence)
     return { ...snapshot, isOfReplica }
+  }
+
+  /** Whether the server of this connection is the main database itself, at another address. */
+  async #isMain(client: pg.ClientBase): Promise<boolean> {
+    const server = await readServer(client)
+    if (server !== this.#mainServer) this.#mainServer = await readServer(this.#main)
+    return server === this.#mainServer
   }
 
   #leave(replica: Replica, seen: SeenState, error: unknown): void {
@@ -204,58 +224,16 @@ class ReplicaUnfit extends Error {
   }
 }
 
-interface FenceTiming {
-  /** By `performance.now()`: how long a late replica is waited for. */
-  until: number
-  beginMs: number
-}
-
 /** Pauses between two looks at a late replica. A replica that keeps up is late by a few milliseconds. */
 const firstPauseMs = 5
 const pauseMsMax = 100
 
-/** @param isMain whether the server of this connection is the main database itself, at another address */
-function fenceOf(
-  seen: SeenState,
-  { until, beginMs }: FenceTiming,
-  isMain: (client: pg.ClientBase) => Promise<boolean>,
-): Fence<Standing> {
-  let pauseMs = firstPauseMs
-  return {
-    expression: standingExpression(seen),
-    beginMs,
-    accepts: async (standing, client) => {
-      // Its ledgers may change apart from ours, without falling behind.
-      if (!standing.isReplica && !(await isMain(client)))
-        throw new ReplicaUnfit('promoted', 'It is a server of its own and no replica of the main database')
-      if (shows(standing)) return true
-      if (performance.now() >= until) throw new ReplicaUnfit('behind', latenessOf(standing))
-      await delay(pauseMs)
-      pauseMs = Math.min(2 * pauseMs, pauseMsMax)
-      return false
-    },
-  }
-}
-
-/** @throws {ReplicaUnfit} if waiting cannot help */
-function shows({ refusal }: Standing): boolean {
-  switch (refusal) {
-    case 'none':
-    case 'forgotten':
-    case 'rendering':
-      return true
-    case 'unknown':
-      throw new ReplicaUnfit('promoted', 'It belongs to another database than the main one')
-    case 'epoch':
-    case 'later':
-    case null:
-      return false
-  }
-}
-
-function latenessOf({ refusal }: Standing): string {
-  if (refusal === 'epoch') return 'It shows the ledgers of another epoch than the main database'
-  return refusal === null
-    ? 'It does not have a folder of the main database yet'
-    : 'It does not show the latest changes of a folder yet'
-}
+/** In what a replica is late that refuses the state; undefined: it shows the state. */
+const latenessBy = {
+  none: undefined,
+  forgotten: undefined,
+  rendering: undefined,
+  epoch: 'It shows the ledgers of another epoch than the main database',
+  later: 'It does not show the latest changes of a folder yet',
+  null: 'It does not have a folder of the main database yet',
+} satisfies Record<`${Exclude<ShownState['refusal'], 'unknown'>}`, string | undefined>

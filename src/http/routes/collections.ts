@@ -16,8 +16,12 @@ import { Payment } from '../../formats/items/payment.ts'
 import { accountingFolderId, version } from '../query.ts'
 import { representationFor } from '../representation.ts'
 import { type FolderCall, folderRoute, type Route, tokenRoute } from '../route.ts'
-import { conditionalRequest, streamRequest } from '../schemas/answer-headers.ts'
-import { conditionalAnswers, streamedAnswer } from '../schemas/streamed-answers.ts'
+import {
+  conditionalAnswers,
+  conditionalRequest,
+  streamedAnswer,
+  streamRequest,
+} from '../schemas/answer-headers.ts'
 import { streamExport } from '../stream/stream-export.ts'
 import { findSelected } from './movements-query.ts'
 

@@ -1,21 +1,129 @@
 /** `GET /api/v1/mad/all` starts the export of a folder to a file; `GET /api/v1/mad/all/status` returns its progress. */
 import { randomBytes } from 'node:crypto'
 import { z } from '@hono/zod-openapi'
+import type { Issue } from '../../../packages/contract/src/error-codes.ts'
 import type { AnswerFacts } from '../../audit/audit-trail.ts'
 import { opensEmployees } from '../../auth/principal.ts'
 import { limits } from '../../config.ts'
 import { inTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
+import { offeredFormats } from '../../exports/offered-formats.ts'
 import { fecFileStem } from '../../formats/fec/lines/standard-columns.ts'
+import {
+  compressionNames,
+  type FileFormat,
+  type FileFormatFacts,
+  type FormatParameter,
+  fileFormatNames,
+  fileFormats,
+  formatOptions,
+  formatParameters,
+} from '../../formats/file-formats.ts'
 import { named } from '../../formats/items/values.ts'
 import { decimal } from '../../formats/minor-units.ts'
 import { endingOfKey } from '../../jobs/file-key.ts'
 import { identityOf, reasonWithExpiry, setOfIds, statusOf } from '../../jobs/job.ts'
 import type { ExportView } from '../../jobs/jobs.sql.ts'
 import { insertExport, readExport, readLatest, retireAfterAnHour } from '../../jobs/jobs.sql.ts'
+import {
+  accountingFolderId,
+  checkedTogether,
+  date,
+  type Given,
+  id,
+  idSchema,
+  listed,
+  oneOf,
+  optional,
+  several,
+  text,
+  version,
+} from '../query.ts'
 import { type FolderCall, folderRoute, inJson } from '../route.ts'
-import { type FullExportQuery, fullExportQuery, statusQuery } from './full-export-query.ts'
-import { findSelected } from './movements-query.ts'
+import { findSelected, periodIssues } from './movements-query.ts'
+
+/** Longer periods are refused: no fiscal year is longer. */
+const periodMonthsMax = 24
+
+const format = oneOf(offeredFormats).openapi({ example: 'JSON' })
+
+/** For the description of a parameter, and for its refusal. */
+function takenBy(parameter: FormatParameter): string {
+  const names = offeredFormats.filter((name) => factsOf(name).takes.includes(parameter))
+  return `only with ${listed(names)}`
+}
+
+function factsOf(name: FileFormat): FileFormatFacts {
+  return fileFormats[name]
+}
+
+const described = (parameter: FormatParameter, what: string) => {
+  const names = offeredFormats.filter((name) => factsOf(name).requires.includes(parameter))
+  const required = names.length === 0 ? '' : `; required with ${listed(names)}`
+  return { description: `${what}; ${takenBy(parameter)}${required}` }
+}
+
+const option = <Option extends keyof typeof formatOptions>(parameter: Option, what: string) =>
+  optional(oneOf<(typeof formatOptions)[Option]>(formatOptions[parameter])).openapi(
+    described(parameter, what),
+  )
+
+const fullExportQuery = checkedTogether(
+  z.strictObject({
+    version,
+    accountingFolderId,
+    format,
+    compression: optional(oneOf(compressionNames)).openapi({
+      description: 'The file is compressed',
+      example: 'zstd',
+    }),
+    idExercice: optional(id).openapi(described('idExercice', 'The fiscal year, instead of a period')),
+    startDate: optional(date).openapi(described('startDate', 'With endDate')),
+    endDate: optional(date).openapi(
+      described('endDate', `Inclusive; less than ${periodMonthsMax} months after startDate`),
+    ),
+    journalIds: several(id)
+      .optional()
+      .openapi({
+        type: 'array',
+        items: idSchema,
+        minItems: 1,
+        ...described('journalIds', 'Journals to restrict to'),
+      }),
+    encoding: option('encoding', 'UTF-8 instead of ISO 8859-15'),
+    columns: option('columns', 'The further columns of the imported file too'),
+  }),
+  formatIssues,
+)
+
+function formatIssues(given: Given): Issue[] {
+  const parsed = format.safeParse(given['format'])
+  if (!parsed.success) return notOffered(given['format'])
+  const { takes, requires } = factsOf(parsed.data)
+  const refused = formatParameters
+    .filter((parameter) => given[parameter] !== undefined && !takes.includes(parameter))
+    .map((parameter) => ({ parameter, message: `is allowed ${takenBy(parameter)}` }))
+  const missing = requires
+    .filter((parameter) => given[parameter] === undefined)
+    .map((parameter) => ({ parameter, message: `is required with format ${parsed.data}` }))
+  if (refused.length > 0 || missing.length > 0) return [...refused, ...missing]
+  const ofPeriod = ['startDate', 'endDate']
+  return periodIssues(given, { monthsMax: periodMonthsMax, isRequired: false, ofPeriod })
+}
+
+function notOffered(given: unknown): Issue[] {
+  const name = fileFormatNames.find((each) => each === String(given).toUpperCase())
+  const message = `${name} is not offered: this service runs without the package that writes it`
+  return name === undefined ? [] : [{ parameter: 'format', message }]
+}
+
+const statusQuery = z.strictObject({
+  version: optional(version),
+  accountingFolderId,
+  exportId: text()
+    .min(1, 'is required')
+    .openapi({ example: `export_${'0'.repeat(32)}` }),
+})
 
 const ExportJob = named('ExportJob', {
   id: z.string().openapi({ example: `export_${'0'.repeat(32)}` }),
@@ -98,42 +206,31 @@ export const fullExportStatus = folderRoute({
   },
 })
 
-async function startExport(call: FolderCall<FullExportQuery>): Promise<Response> {
+async function startExport(call: FolderCall<z.output<typeof fullExportQuery>>): Promise<Response> {
   const { services, principal, folderId, query, requestId } = call
   const { schemaId } = principal
-  const { version, format, compression, encoding, columns } = query
-  const { idExercice: exerciceId, startDate: start, endDate: end } = query
-  const period = start !== undefined && end !== undefined ? { start, end } : undefined
-  const journalIds = setOfIds(query.journalIds ?? [])
+  const { version, format, compression, encoding, columns, startDate: start, endDate: end } = query
   const folder = { schemaId, folderId }
-  const selection = { exerciceId, period, journalIds }
-  const withEmployees = opensEmployees(principal)
-  const parameters = {
-    ...folder,
-    version,
-    format,
-    compression,
-    encoding,
-    columns,
-    ...selection,
-    withEmployees,
+  const selection = {
+    exerciceId: query.idExercice,
+    period: start !== undefined && end !== undefined ? { start, end } : undefined,
+    journalIds: setOfIds(query.journalIds ?? []),
   }
+  const withEmployees = opensEmployees(principal)
+  const options = { version, format, compression, encoding, columns, withEmployees }
+  const parameters = { ...folder, ...options, ...selection }
   const identity = identityOf(parameters)
   const selected =
-    exerciceId !== undefined || journalIds.length > 0
+    selection.exerciceId !== undefined || selection.journalIds.length > 0
       ? await findSelected(services.database, { ...folder, ...selection, timeZone: services.config.timeZone })
       : undefined
   const exerciceEnd = selected?.period?.end
   const job = await inTenant(services.database, schemaId, async (client) => {
     const exportId = `export_${randomBytes(16).toString('hex')}`
+    const { trace } = call.c.get('telemetry')
     await retireAfterAnHour(client, { ...folder, identity })
     if (await insertExport(client, { ...parameters, exerciceEnd, exportId, identity, requestId }))
-      await services.queue.add(client, {
-        schemaId,
-        exportId,
-        requestId,
-        trace: call.c.get('telemetry').trace,
-      })
+      await services.queue.add(client, { schemaId, exportId, requestId, trace })
     return readLatest(client, { ...folder, identity })
   })
   return answerJob(call, job)

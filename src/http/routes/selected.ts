@@ -17,9 +17,8 @@ import { Entry, Movement } from '../../formats/items/entry.ts'
 import { refuse } from '../../ledger/changes/cursor.sql.ts'
 import { representationFor } from '../representation.ts'
 import { type FolderCall, folderRoute, type Route } from '../route.ts'
-import { conditionalRequest, digestHeader } from '../schemas/answer-headers.ts'
+import { conditionalAnswers, conditionalRequest, digestHeader } from '../schemas/answer-headers.ts'
 import { Block, ChangesLine } from '../schemas/changes-schema.ts'
-import { conditionalAnswers } from '../schemas/streamed-answers.ts'
 import { type KnownAnswer, streamExport } from '../stream/stream-export.ts'
 import {
   balanceQuery,

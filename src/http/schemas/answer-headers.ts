@@ -1,8 +1,9 @@
-/** The headers of requests and answers as the OpenAPI document shows them. */
+/** The headers of requests and answers, and streamed answers, as the OpenAPI document shows them. */
 import { z } from '@hono/zod-openapi'
+import { mediaTypes, type StreamedForm, streamedForms } from '../../formats/file-formats.ts'
 import { idSchema } from '../query.ts'
 
-export type Headers = Record<string, { description: string; schema: { type: 'string' | 'integer' } }>
+type Headers = Record<string, { description: string; schema: { type: 'string' | 'integer' } }>
 
 const text = (description: string) => ({ description, schema: { type: 'string' as const } })
 const number = (description: string) => ({ description, schema: { type: 'integer' as const } })
@@ -34,7 +35,7 @@ const cacheHeaders: Headers = {
 }
 
 /** On the 304 of an answer with an ETag. */
-export const etagHeaders: Headers = {
+const etagHeaders: Headers = {
   ETag: text('Names these bytes. It changes when the ledger of the folder changes. Not on answers to since'),
   'X-Ledger-Cursor': text('Names the state of the ledger, the same on every route'),
   ...cacheHeaders,
@@ -58,7 +59,7 @@ export const encodingHeader: Headers = {
 }
 
 /** On a streamed answer. One with an ETag has `etagHeaders`, too. */
-export const streamHeaders: Headers = {
+const streamHeaders: Headers = {
   ...cacheHeaders,
   'Content-Disposition': text('attachment, with a file name'),
   ...encodingHeader,
@@ -103,3 +104,32 @@ export const conditionalRequest = streamRequest.extend({
       'ETag of an earlier answer for the same selection. The answer is 412 if the ledger has changed',
   }),
 })
+
+/**
+ * The answer of a route that streams items, in each form.
+ * @param items the body in JSON; it is one item if the collection has only one
+ * @param line a line of NDJSON
+ */
+export function streamedAnswer(items: z.ZodType, line: z.ZodType) {
+  const schemas: Record<StreamedForm, z.ZodType> = { json: items, ndjson: line }
+  return {
+    headers: streamHeaders,
+    description:
+      'One item per line with Accept: application/x-ndjson. The trailers X-Row-Count and X-Content-SHA256 (of the ' +
+      'body before compression) prove that the transfer is complete',
+    content: Object.fromEntries(streamedForms.map((form) => [mediaTypes[form], { schema: schemas[form] }])),
+  }
+}
+
+/** The same with an ETag, and the 304 for a caller that has it: the answers to `conditionalRequest`. */
+export function conditionalAnswers(items: z.ZodType, line: z.ZodType, further: Headers = {}) {
+  const answer = streamedAnswer(items, line)
+  const headers = { ...etagHeaders, ...further }
+  return {
+    200: { ...answer, headers: { ...headers, ...answer.headers } },
+    304: {
+      headers,
+      description: 'The representation named by If-None-Match is still current',
+    },
+  }
+}

@@ -7,7 +7,7 @@ import type { Pool } from 'pg'
 import type { AuditTrail } from '../../audit/audit-trail.ts'
 import type { Config } from '../../config.ts'
 import type { Epoch } from '../../db/migrations/version.sql.ts'
-import type { Readiness, Standing } from '../../http/readiness.ts'
+import type { NeedState, Readiness } from '../../http/readiness.ts'
 import type { Log } from '../../log.ts'
 import { endpointsOf, watchCertificates } from '../../telemetry/certificates.ts'
 import type { Reading } from '../../telemetry/reading.ts'
@@ -62,7 +62,7 @@ export function observe(parts: ObservedParts): void {
 }
 
 /** With a pooler, DATABASE_URL says whether that answers, and DIRECT_DATABASE_URL whether the database does. */
-function readyGauge(standing: readonly Standing[], isPooled: boolean): Observation[] {
+function readyGauge(standing: readonly NeedState[], isPooled: boolean): Observation[] {
   return standing
     .filter(({ label }) => !(isPooled && label === 'database'))
     .map(({ label, isMet }) => ({

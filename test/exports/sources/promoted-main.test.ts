@@ -10,7 +10,7 @@ import {
   ExportSources,
   type ReplicaNews,
 } from '../../../src/exports/sources/export-sources.ts'
-import type { SeenState } from '../../../src/exports/sources/standing.sql.ts'
+import type { SeenState } from '../../../src/exports/sources/replica.sql.ts'
 import { cursorExpression, readCursor } from '../../../src/ledger/changes/cursor.sql.ts'
 import { noTelemetry } from '../../../src/telemetry/telemetry.ts'
 import { defaultTiming } from '../../../src/timing.ts'

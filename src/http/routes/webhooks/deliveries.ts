@@ -1,22 +1,52 @@
-/** What owners see of their deliveries, and how they have them sent again (docs/spec/webhooks.md#reading-deliveries). */
+/**
+ * What owners see of their deliveries, how they have them sent again (docs/spec/webhooks.md#reading-deliveries), and pings.
+ */
 import { z } from '@hono/zod-openapi'
 import { limits } from '../../../config.ts'
 import { idPattern } from '../../../db/literal.ts'
 import { named } from '../../../formats/items/values.ts'
 import { deliveryStates } from '../../../webhooks/dispatch/delivery.ts'
+import { noResponseFaults } from '../../../webhooks/dispatch/fault.ts'
 import {
   listOwnAttempts,
   listOwnDeliveries,
   type OwnAttempt,
   type OwnDelivery,
 } from '../../../webhooks/owner/deliveries.sql.ts'
+import { type Pinged, ping } from '../../../webhooks/owner/ping.ts'
 import { replayOwn } from '../../../webhooks/owner/replay.ts'
 import { findOwnSubscription } from '../../../webhooks/subscriptions.sql.ts'
 import { checkBody } from '../../body.ts'
 import { id, oneOf, optional, wholeNumber } from '../../query.ts'
 import { inJson, type Route } from '../../route.ts'
-import { Attempt, shownAttempt } from './attempts.ts'
 import { notFound, webhookRoute } from './own-subscription.ts'
+
+/** One attempt at a delivery (docs/spec/webhooks.md#attempts). */
+const Attempt = z
+  .object({
+    at: z.number().int().openapi({ description: 'Time of sending, epoch milliseconds' }),
+    status: z.number().int().nullable().openapi({ description: 'Null: there was no response' }),
+    milliseconds: z
+      .number()
+      .int()
+      .openapi({ description: 'Until the status arrived, or until the attempt failed' }),
+    error: z.string().nullable().openapi({ description: 'Why there was no response' }),
+    answer: z.string().nullable().openapi({
+      description: 'The first 1,024 bytes of the response, read as UTF-8. Null: there was no response',
+    }),
+  })
+  .openapi('WebhookAttempt')
+
+function shownAttempt({
+  at,
+  status,
+  latencyMs,
+  error,
+  answer,
+}: Pick<OwnAttempt, 'at' | 'status' | 'latencyMs' | 'error' | 'answer'>): z.output<typeof Attempt> {
+  const text = answer && new TextDecoder().decode(answer.subarray(0, limits.shownAnswerBytes))
+  return { at, status, milliseconds: latencyMs, error, answer: text }
+}
 
 const time = z.number().int()
 
@@ -125,4 +155,41 @@ const replay = webhookRoute({
   },
 })
 
-export const deliveryRoutes: readonly Route[] = [list, replay]
+const Ping = Attempt.extend({
+  fault: z.enum(noResponseFaults).openapi('PingFault').nullable().openapi({
+    description: 'Why there was no response, in a word. Null: there was one',
+  }),
+  receiverDate: z.number().int().nullable().openapi({
+    description: "The receiver's clock, epoch milliseconds: its header date. Null: it sent none",
+  }),
+  disabled: named('WebhookDisabled', { since: z.number().int(), reason: z.string() }).nullable().openapi({
+    description: 'Since when, epoch milliseconds, and why no delivery is sent. Null: deliveries are sent',
+  }),
+}).openapi('WebhookPing')
+
+const pingSubscription = webhookRoute({
+  method: 'post',
+  operationId: 'pingSubscription',
+  path: '/api/v1/webhook/{id}/ping',
+  summary: 'Sends one event ping to the address of a subscription, at once, and tells how that went',
+  description:
+    'Also to a disabled subscription; the answer tells that it is. It is not repeated and has no number. At most one a second for a subscription: 429. A ' +
+    'subscription without an address: 409 ERR-WEBHOOK-PULL-ONLY.',
+  answers: { 200: inJson('The attempt, whatever the receiver answered', Ping) },
+  answer: async ({ c, services, principal, subscriptionId }) => {
+    const { trace } = c.get('telemetry')
+    return shownPing(await ping({ ...services, trace }, principal, subscriptionId()))
+  },
+})
+
+function shownPing({ fault, date, disabled, ...attempt }: Pinged): z.output<typeof Ping> {
+  const receiverDate = date === null ? Number.NaN : Date.parse(date)
+  return {
+    ...shownAttempt(attempt),
+    fault,
+    receiverDate: Number.isNaN(receiverDate) ? null : receiverDate,
+    disabled,
+  }
+}
+
+export const deliveryRoutes: readonly Route[] = [list, replay, pingSubscription]

@@ -17,7 +17,7 @@ export function epochOf({ cursor }: SeenState): string | undefined {
   return cursor.split('.')[1]
 }
 
-export interface Standing {
+export interface ShownState {
   /** Whether the server replays the log of another one. */
   isReplica: boolean
   /** Why the state is not part of what this snapshot shows; `none` if it is; null if the folder is not there. */
@@ -25,10 +25,10 @@ export interface Standing {
 }
 
 /**
- * The standing, as an SQL expression of type json, in a transaction of the tenant: a quarter of a millisecond of processor
+ * The same, as an SQL expression of type json, in a transaction of the tenant: a quarter of a millisecond of processor
  * time, of the 50 that a small export takes.
  */
-export function standingExpression({ schemaId, folderId, cursor }: SeenState): string {
+export function shownExpression({ schemaId, folderId, cursor }: SeenState): string {
   const given = [textLiteral(cursor), idLiteral(schemaId), idLiteral(folderId)]
   const rendering = textLiteral(cursor.split('.')[2] ?? '')
   return `json_build_object('isReplica', pg_is_in_recovery(), 'refusal',
@@ -49,7 +49,7 @@ export async function readServer(database: Pick<pg.Pool, 'query'>): Promise<stri
 
 /** How far a replica has come. */
 
-/** Of the main database: its server, as in `Standing`, and the end of its log. */
+/** Of the main database: its server, by `readServer`, and the end of its log. */
 export async function readWritten(main: Pool): Promise<{ server: string; written: string }> {
   const { rows } = await main.query<{ server: string; written: string }>(
     lookUp({ text: `select ${serverExpression} as server, pg_current_wal_lsn()::text as written` }),
