@@ -6,10 +6,8 @@ import { formatRevisions } from '../formats/file-formats.ts'
 import type { LetteringState } from '../formats/items/entry.ts'
 import type { FolderKey, Period } from '../formats/rows.ts'
 
-type DateFilter = 'document' | 'platform' | 'accounting'
-
 export interface DatePeriod extends Period {
-  dateFilter: DateFilter
+  dateFilter: 'document' | 'platform' | 'accounting'
 }
 
 export interface Selection extends FolderKey {

@@ -27,10 +27,8 @@ export interface BlocksHead {
   bounds: string | undefined
 }
 
-type KeptSelection = Selection & { exerciceId: string }
-
 /** Whether the digests of a selection are kept: those of the validated movements of one exercice. */
-export function isKept(selection: Selection): selection is KeptSelection {
+export function isKept(selection: Selection): selection is Selection & { exerciceId: string } {
   const { exerciceId, draft, accountRoots, lettering } = selection
   return (
     exerciceId !== undefined &&
@@ -116,10 +114,6 @@ export function changedRanges(blocks: readonly FormerBlock[]): EntryRange[] {
 
 /** The same, as segments of the exercice. */
 export function changedSegments(blocks: readonly FormerBlock[], exerciceId: string): EntrySegment[] {
-  return changedRanges(blocks).map(([least, greatest]) => ({
-    exerciceIds: [exerciceId],
-    least,
-    greatest,
-    dense: true,
-  }))
+  const exerciceIds = [exerciceId]
+  return changedRanges(blocks).map(([least, greatest]) => ({ exerciceIds, least, greatest, dense: true }))
 }

@@ -15,11 +15,11 @@ import type { JournalType } from '../../formats/items/journal.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import { accountJson, folderView, joined, rowJson } from '../../ledger/collections.sql.ts'
 
-/** Ids are numbers: they are below 2^53. Rows of each kind are ascending by id. */
+/** Ids are numbers: they are below 2^53. Rows of each kind are ascending by id. Days are `YYYY-MM-DD`. */
 export interface Books {
-  folders: FolderRow[]
-  exercices: ExerciceRow[]
-  journals: JournalRow[]
+  folders: { society_id: number; view: FolderView }[]
+  exercices: { exercice_id: number; start_date: string; end_date: string; closed_at: string | null }[]
+  journals: { journal_id: number; journal_code: string; journal_name: string; journal_type: JournalType }[]
   payments: { payment_id: number; code: string }[]
   banks: { bank_id: number }[]
   axes: { axis_id: number; axis_code: string; axis_name: string }[]
@@ -27,26 +27,6 @@ export interface Books {
   /** `rate` in hundredths of a percent. */
   vats: { vat_id: number; vat_code: string; rate: number }[]
   thirdParties: { id: number; code: string; name: string }[]
-}
-
-interface FolderRow {
-  society_id: number
-  view: FolderView
-}
-
-/** Days are `YYYY-MM-DD`. */
-interface ExerciceRow {
-  exercice_id: number
-  start_date: string
-  end_date: string
-  closed_at: string | null
-}
-
-interface JournalRow {
-  journal_id: number
-  journal_code: string
-  journal_name: string
-  journal_type: JournalType
 }
 
 interface SectionRow {
@@ -123,11 +103,8 @@ const head = `a.id, a.number, a.name, a.auxiliary_number as "auxiliaryNumber", a
 
 export async function readAccountHeads(client: pg.ClientBase, { schemaId, folderId }: FolderKey) {
   const text = `select ${head} from accounts a where ${ofFolder}`
-  const { rows } = await client.query<AccountHead>({
-    name: 'account heads',
-    text,
-    values: [schemaId, folderId],
-  })
+  const values = [schemaId, folderId]
+  const { rows } = await client.query<AccountHead>({ name: 'account heads', text, values })
   return rows
 }
 

@@ -17,15 +17,6 @@ export interface ExerciceKey extends FolderKey {
  */
 type FecOrder = 'validation' | 'ids' | 'places'
 
-interface FecExercice {
-  order: FecOrder
-  /** Names of the columns that its file had beyond the standard's. */
-  filedColumns: string[]
-  /** Entries that the file leaves out: those awaiting validation, and those outside the books (see `inBooks`). */
-  drafts: number
-  outsideBooks: number
-}
-
 const ofExercice = (alias: 'e' | 'm', key: ExerciceKey): string =>
   `${inFolder(alias, key)} and ${alias}.exercice_id = ${idLiteral(key.exerciceId)}`
 
@@ -35,11 +26,12 @@ const joinJournals =
 /** Journals of type OD_EXC are not books of account, but what a FEC contained is in the FEC again. */
 const inBooks = `(j.type <> 'OD_EXC' or e.source = 'FEC')`
 
-/** Undefined if the folder does not have it. Reads all its entries. */
-export async function readFecExercice(
-  client: pg.ClientBase,
-  key: ExerciceKey,
-): Promise<FecExercice | undefined> {
+/**
+ * Undefined if the folder does not have it. Reads all its entries.
+ * @returns `filedColumns`: names of the columns that its file had beyond the standard's; `drafts` and `outsideBooks`: entries
+ *   that the file leaves out, which await validation or are outside the books (see `inBooks`)
+ */
+export async function readFecExercice(client: pg.ClientBase, key: ExerciceKey) {
   const { rows } = await client.query<{
     filedColumns: string[] | null
     scattered: boolean
@@ -60,13 +52,14 @@ export async function readFecExercice(
   const [found] = rows
   if (!found) return undefined
   const { filedColumns, scattered, drafts, outsideBooks, earlierImports } = found
+  const imported: FecOrder = scattered ? 'places' : 'ids'
   const isImported = filedColumns !== null || Number(earlierImports) > 0
   return {
-    order: isImported ? (scattered ? 'places' : 'ids') : 'validation',
+    order: isImported ? imported : 'validation',
     filedColumns: filedColumns ?? [],
     drafts: Number(drafts),
     outsideBooks: Number(outsideBooks),
-  }
+  } as const
 }
 
 /** How many movements the file has. */

@@ -25,13 +25,13 @@ import type { traEntryColumns, traMovementColumns } from '../../formats/tra/entr
 import type { DatePeriod, Selection } from '../selection.ts'
 
 /** The SQL expression of each column that a format uses: from movements `m` and entries `e`. */
-export type MovementColumn = (
+type MovementColumn = (
   | typeof extendedMovementColumns
   | typeof traMovementColumns
   | typeof fecMovementColumns
   | typeof flatMovementColumns
 )[number]
-export type EntryColumn = (
+type EntryColumn = (
   | typeof extendedEntryColumns
   | typeof traEntryColumns
   | typeof fecEntryColumns

@@ -7,16 +7,13 @@ import type { FolderKey } from '../../formats/rows.ts'
 import type { NumberedAccount } from '../../formats/tra/third-parties.ts'
 import { entryConditions, inSegment, isForeign, type ResolvedSelection } from './movements.sql.ts'
 
-interface ForeignCurrency {
-  code: string
-  /** Price of one unit in euro, decimal text, from the last selected entry in this currency. */
-  rate: string
-}
-
-/** Finds the currencies of the selected entries other than the euro. */
+/**
+ * Finds the currencies of the selected entries other than the euro. `rate`: price of one unit in euro, decimal text, from the
+ * last selected entry in this currency.
+ */
 export async function findForeignCurrencies(client: pg.ClientBase, resolved: ResolvedSelection) {
   const conditions = [...inSegment('e', resolved), ...entryConditions(resolved.selection), isForeign]
-  const { rows } = await client.query<ForeignCurrency>(
+  const { rows } = await client.query<{ code: string; rate: string }>(
     `select distinct on (e.currency) e.currency as code, trim_scale(e.rate)::text as rate
      from entries e where ${conditions.join(' and ')}
      order by e.currency, e.date desc, e.id desc`,

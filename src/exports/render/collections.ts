@@ -90,10 +90,6 @@ const declared = {
 export type FolderCollection = keyof typeof declared
 export const collections: Record<FolderCollection, Collection> = declared
 
-function itemsOf(client: pg.ClientBase, { what, owner }: OwnedCollection): Items {
-  return what === 'society' ? ledger.readOpenedFolders(client, owner) : collections[what].items(client, owner)
-}
-
 async function* single<Row>(row: Promise<Row | undefined>, item: (row: Row) => object): Items {
   const read = await row
   if (!read) throw new AppError('ERR-FOLDER-NOT-FOUND')
@@ -111,13 +107,13 @@ async function* each<Row>(batches: AsyncGenerator<Row[]>, item: (row: Row) => ob
  */
 export function collectionTexts(
   client: pg.ClientBase,
-  collection: OwnedCollection,
+  { what, owner }: OwnedCollection,
   form: JsonForm,
   counted: (items: number) => void,
 ): AsyncGenerator<string> {
-  const isSingle = collection.what !== 'society' && collections[collection.what].isSingle
-  const framing = isSingle ? itemFramings : framings
-  return frameItems(itemsOf(client, collection), framing[form], counted)
+  if (what === 'society') return frameItems(ledger.readOpenedFolders(client, owner), framings[form], counted)
+  const { items, isSingle } = collections[what]
+  return frameItems(items(client, owner), (isSingle ? itemFramings : framings)[form], counted)
 }
 
 const zoned = (timeZone: string, now: number) =>

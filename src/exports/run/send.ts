@@ -17,13 +17,15 @@ interface BodyHash {
   digest(encoding: 'hex'): string | Promise<string>
 }
 
-type Produce = (snapshot: Snapshot, task: ExportTask, buffer: ChunkBuffer) => Promise<Produced>
-
 /**
  * Resolves when the thread's part is over; its result or error goes through the channel.
  * @param produce resolves the task and renders its chunks, each into a `buffer`
  */
-export async function sendExport(sources: ExportSources, sent: SentTask, produce: Produce): Promise<void> {
+export async function sendExport(
+  sources: ExportSources,
+  sent: SentTask,
+  produce: (snapshot: Snapshot, task: ExportTask, buffer: ChunkBuffer) => Promise<Produced>,
+): Promise<void> {
   const { task, seen, port, hash: where, buffers, sentAt } = sent
   const channel: Channel = new ChannelWriter(port, limits.channelWindowBytes, buffers)
   const hash: BodyHash | undefined =

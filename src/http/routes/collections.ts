@@ -16,12 +16,7 @@ import { Payment } from '../../formats/items/payment.ts'
 import { accountingFolderId, version } from '../query.ts'
 import { representationFor } from '../representation.ts'
 import { type FolderCall, folderRoute, type Route, tokenRoute } from '../route.ts'
-import {
-  conditionalAnswers,
-  conditionalRequest,
-  streamedAnswer,
-  streamRequest,
-} from '../schemas/answer-headers.ts'
+import { streamed, streamedWithEtag } from '../schemas/answer-headers.ts'
 import { streamExport } from '../stream/stream-export.ts'
 import { findSelected } from './movements-query.ts'
 
@@ -35,15 +30,13 @@ function collectionRoute(
 ): Route {
   const { isSingle, revision } = collections[collection]
   const json = isSingle ? schema : z.array(schema)
-  const hasEtag = revision !== undefined
   return folderRoute({
     operationId,
     path: `/api/v1/mad/${collection}`,
     groups: ['resources'],
     summary,
     query: madQuery,
-    headers: hasEtag ? conditionalRequest : streamRequest,
-    answers: hasEtag ? conditionalAnswers(json, schema) : { 200: streamedAnswer(json, schema) },
+    ...(revision === undefined ? streamed : streamedWithEtag)(json, schema),
     answer: (call) => answerCollection(collection, call),
   })
 }
@@ -57,16 +50,11 @@ async function answerCollection(collection: FolderCollection, call: FolderCall<u
   const { revision } = collections[collection]
   const today = dayIn(timeZone, Date.now())
   const owner = { schemaId, folderId, today, timeZone, withEmployees: opensEmployees(principal) }
+  const tagAt = (cursor: string) => collectionTag(collection, revision!, owner, cursor)
   return streamExport(c, services, {
     task: { what: collection, owner, ...representation },
     fileName: `${selected.reference || folderId}_${collection}`,
-    ledger:
-      revision === undefined
-        ? undefined
-        : {
-            cursor: selected.cursor,
-            tagAt: (cursor) => collectionTag(collection, revision, owner, cursor),
-          },
+    ledger: revision === undefined ? undefined : { cursor: selected.cursor, tagAt },
   })
 }
 
@@ -76,8 +64,7 @@ const society = tokenRoute({
   path: '/api/v1/society',
   groups: [],
   summary: 'The folders that the token opens: those of a firm, or the one of a company token',
-  headers: streamRequest,
-  answers: { 200: streamedAnswer(z.array(Society), Society) },
+  ...streamed(z.array(Society), Society),
   answer: ({ c, services, principal }) => {
     const { schemaId, firmId, folderId } = principal
     const representation = representationFor(c)

@@ -9,7 +9,7 @@ import { askForNamedEntry } from '../../ledger/named-entry.sql.ts'
 import { accountingFolderId, text, version } from '../query.ts'
 import { representationFor } from '../representation.ts'
 import { type FolderCall, folderRoute } from '../route.ts'
-import { conditionalAnswers, conditionalRequest } from '../schemas/answer-headers.ts'
+import { streamedWithEtag } from '../schemas/answer-headers.ts'
 import { streamExport } from '../stream/stream-export.ts'
 import { draft } from './movements-query.ts'
 
@@ -38,8 +38,7 @@ export const entry = folderRoute({
   groups: ['movements'],
   summary: 'One entry with its movements',
   query: entryQuery,
-  headers: conditionalRequest,
-  answers: conditionalAnswers(Entry, Entry),
+  ...streamedWithEtag(Entry, Entry),
   // An invoice number is content of books.
   recorded: (query) =>
     isId(query.id) ? query : { ...query, id: { sha256: sha256(query.id).toString('hex') } },

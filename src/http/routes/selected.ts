@@ -17,7 +17,7 @@ import { Entry, Movement } from '../../formats/items/entry.ts'
 import { refuse } from '../../ledger/changes/cursor.sql.ts'
 import { representationFor } from '../representation.ts'
 import { type FolderCall, folderRoute, type Route } from '../route.ts'
-import { conditionalAnswers, conditionalRequest, digestHeader } from '../schemas/answer-headers.ts'
+import { digestHeader, streamedWithEtag } from '../schemas/answer-headers.ts'
 import { Block, ChangesLine } from '../schemas/changes-schema.ts'
 import { type KnownAnswer, streamExport } from '../stream/stream-export.ts'
 import {
@@ -45,8 +45,7 @@ function selectedRoute(
     summary,
     query,
     waits,
-    headers: conditionalRequest,
-    answers: conditionalAnswers(z.array(item), line, what === 'blocks' ? digestHeader : {}),
+    ...streamedWithEtag(z.array(item), line, what === 'blocks' ? digestHeader : {}),
     answer: (call) => answerSelected(call, what),
   })
 }

@@ -80,8 +80,7 @@ export const onlyFolder = z.object({
     .openapi({ ...idSchema, description: 'The only folder that is given' }),
 })
 
-/** Headers of a request to a route that streams. */
-export const streamRequest = z.object({
+const streamRequest = z.object({
   'want-content-digest': z
     .string()
     .optional()
@@ -93,12 +92,15 @@ export const streamRequest = z.object({
     }),
 })
 
-/** Headers of a request to a route that streams with ETags. */
-export const conditionalRequest = streamRequest.extend({
+export const ifNoneMatch = {
   'if-none-match': z.string().optional().openapi({
     description:
       'ETags that the caller has. The answer is 304 if one of them is current, unless it is one to since',
   }),
+}
+
+const conditionalRequest = streamRequest.extend({
+  ...ifNoneMatch,
   'if-match': z.string().optional().openapi({
     description:
       'ETag of an earlier answer for the same selection. The answer is 412 if the ledger has changed',
@@ -106,30 +108,27 @@ export const conditionalRequest = streamRequest.extend({
 })
 
 /**
- * The answer of a route that streams items, in each form.
+ * Headers and answers of a route that streams items, in each form.
  * @param items the body in JSON; it is one item if the collection has only one
  * @param line a line of NDJSON
  */
-export function streamedAnswer(items: z.ZodType, line: z.ZodType) {
+export function streamed(items: z.ZodType, line: z.ZodType) {
   const schemas: Record<StreamedForm, z.ZodType> = { json: items, ndjson: line }
-  return {
+  const answer = {
     headers: streamHeaders,
     description:
       'One item per line with Accept: application/x-ndjson. The trailers X-Row-Count and X-Content-SHA256 (of the ' +
       'body before compression) prove that the transfer is complete',
     content: Object.fromEntries(streamedForms.map((form) => [mediaTypes[form], { schema: schemas[form] }])),
   }
+  return { headers: streamRequest, answers: { 200: answer } }
 }
 
-/** The same with an ETag, and the 304 for a caller that has it: the answers to `conditionalRequest`. */
-export function conditionalAnswers(items: z.ZodType, line: z.ZodType, further: Headers = {}) {
-  const answer = streamedAnswer(items, line)
+/** The same with an ETag, and the 304 for a caller that has it. */
+export function streamedWithEtag(items: z.ZodType, line: z.ZodType, further: Headers = {}) {
+  const answer = streamed(items, line).answers[200]
   const headers = { ...etagHeaders, ...further }
-  return {
-    200: { ...answer, headers: { ...headers, ...answer.headers } },
-    304: {
-      headers,
-      description: 'The representation named by If-None-Match is still current',
-    },
-  }
+  const unchanged = { headers, description: 'The representation named by If-None-Match is still current' }
+  const answers = { 200: { ...answer, headers: { ...headers, ...answer.headers } }, 304: unchanged }
+  return { headers: conditionalRequest, answers }
 }

@@ -5,7 +5,6 @@
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
-import type { AnswerFacts } from '../../audit/audit-trail.ts'
 import { AppError } from '../../errors.ts'
 import { type BlocksHead, isKept } from '../../exports/blocks/block.ts'
 import { type DigestsKey, type KeptDigests, keepBlocks } from '../../exports/blocks/kept-blocks.sql.ts'
@@ -19,7 +18,7 @@ import { attachment } from '../../store/attachment.ts'
 import type { ExportOutcome } from '../../telemetry/metrics.ts'
 import { identified } from '../authenticate.ts'
 import { etagOf, holdsEtag, namesSelection, wantsSha256 } from '../representation.ts'
-import type { Edge } from '../route.ts'
+import { type Edge, noteFacts } from '../route.ts'
 import type { Services } from '../services.ts'
 
 interface StreamedExport {
@@ -298,11 +297,6 @@ function headersOf({ task: { form, encoding }, fileName }: StreamedExport): Reco
     'Content-Disposition': attachment(`${fileName}.${form}`),
     ...(encoding === 'identity' ? {} : { 'Content-Encoding': encoding }),
   }
-}
-
-/** For the audit. */
-function noteFacts(c: Context<Edge>, facts: Pick<AnswerFacts, 'rows' | 'sha256' | 'cursor'>): void {
-  Object.assign(c.get('audited') ?? {}, facts)
 }
 
 /** The bytes of a streamed answer: of an export or a file. */

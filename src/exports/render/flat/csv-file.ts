@@ -2,7 +2,6 @@
  * The bytes of a CSV file (docs/spec/exports.md#csv-and-parquet-files), by two COPY streams. Memory does not grow with
  * the entries, except for the dictionary of what they refer to.
  */
-import type pg from 'pg'
 import { AppError } from '../../../errors.ts'
 import { checkParquetRow, flatColumns } from '../../../formats/flat/columns.ts'
 import { csv, csvForDuckDb, type Dialect } from '../../../formats/flat/dialect.ts'
@@ -13,7 +12,6 @@ import { type Chunks, sameChunkBuffer } from '../../chunks.ts'
 import { findEntrySpans, ofFile } from '../../read/movements.sql.ts'
 import { readLedgerCursor } from '../../read/selected.sql.ts'
 import type { Snapshot } from '../../read/snapshot.ts'
-import type { Selection } from '../../selection.ts'
 import { type FileOptions, renderSegments, type Tally } from '../render-rows.ts'
 import { toParquet } from './to-parquet.ts'
 
@@ -31,22 +29,17 @@ async function* csvChunks(
   dialect: Dialect,
   check?: CheckRow,
 ): Chunks {
+  const { first, second } = snapshot
   const resolved = ofFile(selection)
-  const [dictionary, spans] = await Promise.all([
-    readFlatDictionary(snapshot.first, selection, dialect),
-    findEntrySpans(snapshot.second, resolved),
-  ])
+  const readRows = async () => {
+    if ((await readLedgerCursor(first, selection)) === undefined) throw new AppError('ERR-FOLDER-NOT-FOUND')
+    const rows = await readDictionary(first, selection)
+    const dictionary = renderFlatDictionary(rows, await readAuxiliaries(first, selection), dialect)
+    return new MovementRows(dictionary, dialect, check)
+  }
+  const [rows, spans] = await Promise.all([readRows(), findEntrySpans(second, resolved)])
   yield header
-  yield* renderSegments(snapshot, resolved, spans, new MovementRows(dictionary, dialect, check), {
-    buffer,
-    tally,
-  })
-}
-
-async function readFlatDictionary(client: pg.ClientBase, selection: Selection, dialect: Dialect) {
-  if ((await readLedgerCursor(client, selection)) === undefined) throw new AppError('ERR-FOLDER-NOT-FOUND')
-  const rows = await readDictionary(client, selection)
-  return renderFlatDictionary(rows, await readAuxiliaries(client, selection), dialect)
+  yield* renderSegments(snapshot, resolved, spans, rows, { buffer, tally })
 }
 
 /** The bytes of a Parquet file (docs/spec/exports.md#csv-and-parquet-files): the rows of the CSV file, converted. */

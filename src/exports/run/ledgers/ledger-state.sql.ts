@@ -8,15 +8,6 @@ import { blocksOf, columnsOf, isRemembered, type KeptRow, tablesOf } from '../..
 import { wholeFolder } from '../../selection.ts'
 import type { AskedLedger, LedgersTask } from './task.ts'
 
-interface StateRow extends KeptRow {
-  cursor: string
-  exerciceIds: string[]
-  /** Whether the kept digests are of this state. This and the next columns are null without usable digests. */
-  isKept: boolean | null
-  version: string
-  hasTables: boolean | null
-}
-
 /**
  * It also asks what the token opens: the main thread was told so before, and by now the token may be revoked, or the
  * folder have moved. A replica without the token shows a state from before it.
@@ -27,7 +18,16 @@ export async function readLedgerState(
   { society: folderId }: Pick<AskedLedger, 'society'>,
   { schemaId, timeZone, tokenId }: Pick<LedgersTask, 'schemaId' | 'timeZone' | 'tokenId'>,
 ) {
-  const { rows } = await client.query<StateRow>({
+  const { rows } = await client.query<
+    KeptRow & {
+      cursor: string
+      exerciceIds: string[]
+      /** Whether the kept digests are of this state. This and the next columns are null without usable digests. */
+      isKept: boolean | null
+      version: string
+      hasTables: boolean | null
+    }
+  >({
     name: 'ledger state',
     text: `select ledger_cursor(f.schema_id, f.id, f.ledger_version, $3) as cursor,
              array(select id::text from exercices where schema_id = $1 and folder_id = $2) as "exerciceIds", k.*

@@ -19,10 +19,10 @@ export interface AskedLedger {
 }
 
 /** The rows of each ledger, or the digests of its blocks. */
-export type LedgersTask = LedgersPart &
-  ({ what: 'ledgers'; form: 'ledgers' } | { what: 'ledger blocks'; form: 'ndjson' })
-
-interface LedgersPart {
+export type LedgersTask = (
+  | { what: 'ledgers'; form: 'ledgers' }
+  | { what: 'ledger blocks'; form: 'ndjson' }
+) & {
   encoding: Encoding
   schemaId: string
   /** Of the caller. */

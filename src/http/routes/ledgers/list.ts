@@ -10,8 +10,8 @@ import { type Listed, readLedgerList } from '../../../ledger/ledger-list.sql.ts'
 import { takeBackFromRate } from '../../authenticate.ts'
 import { accountingFolderId, idSchema, version, wait } from '../../query.ts'
 import { etagOf, holdsEtag, representationFor } from '../../representation.ts'
-import { type TokenCall, tokenRoute } from '../../route.ts'
-import { conditionalRequest, encodingHeader, listHeaders, onlyFolder } from '../../schemas/answer-headers.ts'
+import { noteFacts, type TokenCall, tokenRoute } from '../../route.ts'
+import { encodingHeader, ifNoneMatch, listHeaders, onlyFolder } from '../../schemas/answer-headers.ts'
 import type { LedgerList } from '../../stream/list-reads.ts'
 import { caching } from '../../stream/stream-export.ts'
 
@@ -50,7 +50,7 @@ export const ledgerList = tokenRoute({
     'have: it tells which ledgers changed, came and left. With If-None-Match and wait, the request is held while the ' +
     'list is the one that you have.',
   query,
-  headers: conditionalRequest.pick({ 'if-none-match': true }).extend(onlyFolder.shape),
+  headers: z.object({ ...ifNoneMatch, ...onlyFolder.shape }),
   waits: ({ wait = 0 }) => wait > 0,
   answers: {
     200: {
@@ -76,7 +76,7 @@ export const ledgerList = tokenRoute({
     if (isHeld(list)) return c.body(null, 304, headers)
     const { form, encoding } = representation
     const body = await bodyOf(list, representation)
-    Object.assign(c.get('audited') ?? {}, { rows: list.lines?.length })
+    noteFacts(c, { rows: list.lines!.length })
     return c.body(body as Uint8Array<ArrayBuffer>, 200, {
       ...headers,
       'Content-Type': mediaTypes[form],
