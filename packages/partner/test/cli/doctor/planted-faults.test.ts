@@ -1,9 +1,6 @@
 /** Faults of receivers, planted one by one, and what the doctor says of each. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createOwnerPool, inTransaction } from '../../../../../src/db/pool.ts'
-import { publish } from '../../../../../src/events/publish.ts'
 import { defaultTiming } from '../../../../../src/timing.ts'
-import { createTenants, credentials, folders } from '../../../../../test/support/ledgers/tenants.ts'
 import {
   closedPort,
   type Planted,
@@ -13,60 +10,33 @@ import {
   startSelfSigned,
   startVerifying,
 } from '../../../../../test/support/receivers/planted.ts'
-import { createTestDatabase } from '../../../../../test/support/servers/database.ts'
 import { type NameServer, startNameServer } from '../../../../../test/support/servers/name-server.ts'
-import { startTestService } from '../../../../../test/support/service.ts'
+import { setReceivingStage } from '../../../../../test/support/stages/receiving-stage.ts'
 import { documentEvent } from '../../../../../test/support/stages/webhooks.ts'
 import { until } from '../../../../../test/support/until.ts'
-import type { Fault } from '../../../src/cli/doctor/diagnosis.ts'
+import type { Fault, Finding } from '../../../src/cli/doctor/diagnosis.ts'
 import { accessOf, grandlivre } from '../../support/cli/command-line.ts'
 
-/** A service, and a partner who subscribes at it. */
-interface Side {
-  env: Record<string, string>
-  secret: string
-  /** @returns the id of a subscription to `document` */
-  subscribe(postUrl: string | null): Promise<string>
-  publish(): Promise<void>
-  // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
-  deliveries(id: string): Promise<any[]>
-  /** Lets the next ping follow at once. */
-  forgetPing(id: string): Promise<void>
-  close(): Promise<void>
-}
+type Side = Awaited<ReturnType<typeof startSide>>
 
-async function startSide(webhookAllowInsecure: boolean): Promise<Side> {
-  const database = await createTestDatabase()
-  const staff = await createTenants(database.ownerUrl)
-  const secret = await staff.thirdParty('ONE')
-  const headers = credentials(await staff.token('ONE', 'api', folders.first), secret)
+/** A service, and a partner who subscribes at it. */
+async function startSide(webhookAllowInsecure: boolean) {
   // Deliveries are given up sooner than after ten seconds.
   const deliveries = { ...defaultTiming.deliveries, slowMs: 200, timeoutMs: 400 }
-  const timing = { ...defaultTiming, deliveries }
-  const service = await startTestService(database, { webhookAllowInsecure }, { timing })
-  const owner = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre test' })
-  const call = async (path: string, body?: object) => {
-    const init = body ? { method: 'POST', body: JSON.stringify(body) } : {}
-    const all = { ...headers, 'Content-Type': 'application/json' }
-    const response = await fetch(`${service.url}/api/v1/webhook${path}`, { headers: all, ...init })
-    if (!response.ok) throw new Error(await response.text())
-    // biome-ignore lint/suspicious/noExplicitAny: answers of any shape
-    return (await response.json()) as any
-  }
+  const stage = await setReceivingStage({ webhookAllowInsecure }, { ...defaultTiming, deliveries })
+  const { call, close } = stage
   return {
-    env: accessOf(service.url, headers),
-    secret,
-    subscribe: async (postUrl) => String((await call('', { postUrl, onEvents: ['document'] })).id),
-    publish: () => inTransaction(owner, (client) => publish(client, '100', [documentEvent('a', '111')])),
-    deliveries: (id) => call(`/${id}/deliveries`),
-    forgetPing: async (id) =>
-      void (await owner.query('update grandlivre.subscriptions set pinged_at = null where id = $1', [id])),
-    close: async () => {
-      await service.stop()
-      await owner.end()
-      await staff.end()
-      await database.drop()
-    },
+    env: accessOf(stage.service.url, stage.own),
+    secret: stage.partnerSecret,
+    /** @returns the id of a subscription to `document` */
+    subscribe: async (postUrl: string | null) =>
+      String((await call('POST', '', { postUrl, onEvents: ['document'] })).body.id),
+    publish: () => stage.publish([documentEvent('a', '111')]),
+    deliveries: async (id: string) => (await call('GET', `/${id}/deliveries`)).body,
+    /** Lets the next ping follow at once. */
+    forgetPing: (id: string) =>
+      stage.sql('update grandlivre.subscriptions set pinged_at = null where id = $1', [id]),
+    close,
   }
 }
 
@@ -97,100 +67,105 @@ async function plant(starting: Promise<Planted>): Promise<string> {
 }
 
 interface Result {
+  code: number
   healthy: boolean
   enabled: boolean
-  findings: { fault: Fault; found: string; remedies: string[] }[]
+  findings: Finding[]
 }
 
-async function examine(side: Side, id: string, ...words: string[]): Promise<Result & { code: number }> {
+async function examine(side: Side, id: string, ...words: string[]): Promise<Result> {
   await side.forgetPing(id)
   const { code, out, error } = await grandlivre(side.env, ['webhook', 'doctor', id, '--json', ...words])
   if (out === '') throw new Error(error)
   return { code, ...JSON.parse(out) }
 }
 
+/** @returns the id of a subscription whose receiver was sent one event */
+async function attempted(receiver: Promise<Planted>): Promise<string> {
+  const id = await lenient.subscribe(await plant(receiver))
+  await lenient.publish()
+  await until(async () => (await lenient.deliveries(id))[0]?.attempts.length === 1)
+  return id
+}
+
 const answering = (status: number, headers: Record<string, string> = {}) =>
   plant(startAnswering((response) => void response.writeHead(status, headers).end()))
 
+const verifying = (how: Omit<Parameters<typeof startVerifying>[0], 'secret'> = {}) =>
+  plant(startVerifying({ secret: lenient.secret, ...how }))
+const behind = async (change: Parameters<typeof startChangingProxy>[1]) =>
+  plant(startChangingProxy(await verifying(), change))
+
 /** Faults of a receiver on this machine: how it is planted, and words of what the doctor then finds. */
-const faults: Record<string, { fault: Fault; url: () => Promise<string>; says: RegExp }> = {
-  'a port on which nothing listens': {
-    fault: 'connection-refused',
-    url: closedPort,
-    says: /The address is allowed, but .* accepts no connection/,
-  },
-  'a self-signed certificate': {
-    fault: 'tls',
-    url: () => plant(startSelfSigned()),
-    says: /certificate is self-signed/,
-  },
-  'TLS expected of a port without it': {
-    fault: 'tls',
-    url: async () => (await answering(204)).replace('http:', 'https:'),
-    says: /speaks no TLS/,
-  },
-  'a receiver that never answers': {
-    fault: 'time-out',
-    url: () => plant(startAnswering(() => {})),
-    says: /no response within/,
-  },
-  'a receiver that hangs up': {
-    fault: 'no-answer',
-    url: () => plant(startHangingUp()),
-    says: /ended the connection without an HTTP response/,
-  },
-  'a redirect': {
-    fault: 'redirect',
-    url: () => answering(308, { location: 'https://example.com/' }),
-    says: /redirects \(308\), and deliveries follow no redirect/,
-  },
-  'a path that is not there': { fault: '4xx', url: () => answering(404), says: /no route there/ },
-  'a refusal without a reason': { fault: '4xx', url: () => answering(401), says: /says too little/ },
-  'a receiver that fails': { fault: '5xx', url: () => answering(500), says: /Read the log/ },
-  'another secret': {
-    fault: 'wrong-secret',
-    url: () => plant(startVerifying({ secret: 'another' })),
-    says: /Compare the secrets/,
-  },
-  'a proxy that rewrites bodies': {
-    fault: 'body-changed',
-    url: async () => {
-      const receiver = await plant(startVerifying({ secret: lenient.secret }))
-      return plant(startChangingProxy(receiver, { body: indented }))
-    },
-    says: /a proxy before it changes bodies/,
-  },
-  'a receiver that parses the body first': {
-    fault: 'body-changed',
-    url: () => plant(startVerifying({ secret: lenient.secret, read: indented })),
-    says: /Verify the raw bytes/,
-  },
-  'a proxy that removes a header': {
-    fault: 'headers-missing',
-    url: async () => {
-      const receiver = await plant(startVerifying({ secret: lenient.secret }))
-      return plant(startChangingProxy(receiver, { without: 'signature' }))
-    },
-    says: /removes headers/,
-  },
-  'a clock that is ahead': {
-    fault: 'clock',
-    url: () => plant(startVerifying({ secret: lenient.secret, aheadMs: 7 * 60_000 })),
-    says: /The clock of the receiver is 7 minutes ahead of that of the service/,
-  },
-  'a clock that is late': {
-    fault: 'clock',
-    url: () => plant(startVerifying({ secret: lenient.secret, aheadMs: -3 * 3_600_000 })),
-    says: /The clock of the receiver is 3 hours behind that of the service/,
-  },
-}
+const faults: [what: string, Fault, url: () => Promise<string>, says: RegExp][] = [
+  [
+    'a port on which nothing listens',
+    'connection-refused',
+    closedPort,
+    /The address is allowed, but .* accepts no connection/,
+  ],
+  ['a self-signed certificate', 'tls', () => plant(startSelfSigned()), /certificate is self-signed/],
+  [
+    'TLS expected of a port without it',
+    'tls',
+    async () => (await answering(204)).replace('http:', 'https:'),
+    /speaks no TLS/,
+  ],
+  ['a receiver that never answers', 'time-out', () => plant(startAnswering(() => {})), /no response within/],
+  ['a receiver that hangs up', 'no-answer', () => plant(startHangingUp()), /ended the connection without/],
+  [
+    'a redirect',
+    'redirect',
+    () => answering(308, { location: 'https://example.com/' }),
+    /redirects \(308\), and deliveries follow no redirect/,
+  ],
+  ['a path that is not there', '4xx', () => answering(404), /no route there/],
+  ['a refusal without a reason', '4xx', () => answering(401), /says too little/],
+  ['a receiver that fails', '5xx', () => answering(500), /Read the log/],
+  [
+    'another secret',
+    'wrong-secret',
+    () => plant(startVerifying({ secret: 'another' })),
+    /Compare the secrets/,
+  ],
+  [
+    'a proxy that rewrites bodies',
+    'body-changed',
+    () => behind({ body: indented }),
+    /a proxy before it changes/,
+  ],
+  [
+    'a receiver that parses first',
+    'body-changed',
+    () => verifying({ read: indented }),
+    /Verify the raw bytes/,
+  ],
+  [
+    'a proxy that removes a header',
+    'headers-missing',
+    () => behind({ without: 'signature' }),
+    /removes headers/,
+  ],
+  [
+    'a clock that is ahead',
+    'clock',
+    () => verifying({ aheadMs: 7 * 60_000 }),
+    /The clock of the receiver is 7 minutes ahead of that of the service/,
+  ],
+  [
+    'a clock that is late',
+    'clock',
+    () => verifying({ aheadMs: -3 * 3_600_000 }),
+    /The clock of the receiver is 3 hours behind that of the service/,
+  ],
+]
 
 function indented(body: string): string {
   return JSON.stringify(JSON.parse(body), null, 2)
 }
 
 describe('the doctor names', () => {
-  test.each(Object.entries(faults))('%s', async (_, { fault, url, says }) => {
+  test.each(faults)('%s', async (_, fault, url, says) => {
     const id = await lenient.subscribe(await url())
     const { code, healthy, findings } = await examine(lenient, id)
     expect([code, healthy, findings.map((each) => each.fault)]).toEqual([1, false, [fault]])
@@ -215,9 +190,7 @@ describe('the doctor names', () => {
     const receiver = startAnswering((response, attempt) => {
       if (attempt > 1) response.writeHead(204).end()
     })
-    const id = await lenient.subscribe(await plant(receiver))
-    await lenient.publish()
-    await until(async () => (await lenient.deliveries(id))[0]?.attempts.length === 1)
+    const id = await attempted(receiver)
     const { code, findings } = await examine(lenient, id)
     expect([code, findings.map(({ fault }) => fault)]).toEqual([1, ['slow']])
     expect(findings[0]!.found).toMatch(/slow at times: One attempt at deliveries timed out/)
@@ -227,9 +200,7 @@ describe('the doctor names', () => {
     const receiver = startAnswering(
       (response, attempt) => void response.writeHead(attempt === 1 ? 500 : 204).end('out of\u0007 order'),
     )
-    const id = await lenient.subscribe(await plant(receiver))
-    await lenient.publish()
-    await until(async () => (await lenient.deliveries(id))[0]?.attempts.length === 1)
+    const id = await attempted(receiver)
     const { code, findings } = await examine(lenient, id)
     expect([code, findings.map(({ fault }) => fault)]).toEqual([1, ['5xx']])
     expect(findings[0]!.found).toMatch(
@@ -241,9 +212,7 @@ describe('the doctor names', () => {
   test('a disabled subscription, first what disabled it, and enables it when that is mended', async () => {
     let isGone = true
     const receiver = startAnswering((response) => void response.writeHead(isGone ? 410 : 204).end())
-    const id = await lenient.subscribe(await plant(receiver))
-    await lenient.publish()
-    await until(async () => (await lenient.deliveries(id))[0]?.attempts.length === 1)
+    const id = await attempted(receiver)
     const both = await examine(lenient, id, '--enable')
     expect([both.enabled, both.findings.map(({ fault }) => fault)]).toEqual([false, ['4xx', 'disabled']])
     isGone = false
