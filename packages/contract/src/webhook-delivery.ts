@@ -10,11 +10,10 @@ export const deliveryEventsMax = 100
 /** Bytes of a body, unless a single event has more. */
 export const deliveryBytesMax = 90 * 1024
 
-/** What is signed. */
-export interface Signed {
+export interface Delivered {
   /** Of the delivery: decimal digits. */
   id: string
-  /** Exactly the bytes that are sent. */
+  /** Exactly the bytes that are sent, and signed. */
   body: Uint8Array
   /** Time of sending, epoch milliseconds. */
   date: number
@@ -22,9 +21,6 @@ export interface Signed {
   secret: string
   /** Secrets of the subscription, newest first; `whsec_` and base64. */
   signingSecrets: readonly string[]
-}
-
-export interface Delivered extends Signed {
   /** First and last number of its events: `1042-1061`; undefined if they have none. */
   sequence: string | undefined
   /** In which its events got their numbers; undefined if they have none. */
@@ -35,29 +31,23 @@ export const signingSecretPrefix = 'whsec_'
 
 /** @param version of the sender, for `user-agent` */
 export function deliveryHeaders(
-  { sequence, epoch, ...signed }: Delivered,
+  { id, body, date, secret, signingSecrets, sequence, epoch }: Delivered,
   version: string,
 ): Record<string, string> {
+  const timestamp = String(Math.floor(date / 1000))
+  const signed = { id, timestamp, body }
   return {
     'content-type': 'application/json',
     'user-agent': `Grandlivre/${version}`,
-    ...signedHeaders(signed),
-    ...(sequence === undefined ? {} : { 'webhook-sequence': sequence }),
-    ...(epoch === undefined ? {} : { 'webhook-epoch': String(epoch) }),
-  }
-}
-
-function signedHeaders({ id, body, date, secret, signingSecrets }: Signed): Record<string, string> {
-  const timestamp = String(Math.floor(date / 1000))
-  return {
     date: String(date),
     signature: signatureOf(secret, body, String(date)),
     'webhook-id': id,
     'webhook-timestamp': timestamp,
-    'webhook-signature': signingSecrets
-      .map((each) => standardSignatureOf(each, { id, timestamp, body }))
-      .join(' '),
-    'content-digest': contentDigestOf(body),
+    'webhook-signature': signingSecrets.map((each) => standardSignatureOf(each, signed)).join(' '),
+    // RFC 9530: lets a receiver tell a changed body from a wrong secret.
+    'content-digest': `sha-256=:${createHash('sha256').update(body).digest('base64')}:`,
+    ...(sequence === undefined ? {} : { 'webhook-sequence': sequence }),
+    ...(epoch === undefined ? {} : { 'webhook-epoch': String(epoch) }),
   }
 }
 
@@ -81,9 +71,4 @@ function standardSignatureOf(
 ): string {
   const key = Buffer.from(signingSecret.slice(signingSecretPrefix.length), 'base64')
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')}`
-}
-
-/** RFC 9530: lets a receiver tell a changed body from a wrong secret. */
-function contentDigestOf(body: Uint8Array): string {
-  return `sha-256=:${createHash('sha256').update(body).digest('base64')}:`
 }

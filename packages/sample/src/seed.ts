@@ -8,9 +8,10 @@ import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
 import { entryTable, movementTable } from '../../../src/formats/items/entry.ts'
 import type { TableOf } from '../../../src/formats/items/table.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
-import type { IdSource } from '../../../src/ledger/ids.ts'
+import { IdSource } from '../../../src/ledger/ids.ts'
 import { type Books, type BookTable, bookTables } from '../../../src/ledger/import/books.ts'
 import { entryNumbers } from '../../../src/ledger/import/entry-writer.ts'
+import { analyzeWhileLoading, movementsBeforeAnalyze, TableWriter } from '../../../src/ledger/load.ts'
 import { publishImport, rememberLetterings } from '../../../src/ledger/publish-import.sql.ts'
 import {
   createFirm,
@@ -21,12 +22,11 @@ import {
   findFoldersByReference,
 } from '../../../src/ledger/tenants.sql.ts'
 import { buildChart } from './made-up/chart.ts'
-import { generateLedger } from './made-up/ledger.ts'
+import { entryLinesMax, generateLedger } from './made-up/ledger.ts'
 import { addressOf, siren } from './made-up/parties.ts'
 import { Random } from './made-up/random.ts'
 import words from './made-up/words.json' with { type: 'json' }
 import { findOrCreateSender, lockReference, lookUpReferences, vacuumLedger } from './seed.sql.ts'
-import { type SeedLoading, seedLoading } from './seed-loading.ts'
 
 export const movementsMin = 10
 export const movementsMax = 5_000_000
@@ -34,6 +34,11 @@ export const foldersMax = 10_000
 
 /** More than the largest chart has, with its folder and exercices. */
 const idsOfChart = 10_000
+
+const movementsPerBatch = 10_000
+
+/** An entry has at least two movements, so a batch needs at most half as many ids more, plus one last entry. */
+const idsPerBatch = movementsPerBatch * 1.5 + entryLinesMax + 1
 
 interface LedgerOptions {
   /** Exact number of movements of a folder, in two fiscal years: 99 in a hundred are in the later one. */
@@ -180,7 +185,7 @@ export async function seedFirm(client: ClientBase, options: FirmOptions) {
 
 /** Makes up the ledger of an empty folder. The last rows wait for `load`. */
 async function addLedger(
-  loading: SeedLoading,
+  loading: ReturnType<typeof seedLoading>,
   key: FolderKey,
   random: Random,
   options: Pick<LedgerOptions, 'movements' | 'year'> & { thirdPartyId: string },
@@ -260,4 +265,45 @@ async function findOrCreateFolder(
   const filling = { ...words.folder, reference, siret, capital: 5_000_000n, address }
   await createFolder(client, { schemaId, id: folderId, firmId, ...filling })
   return { schemaId, firmId, folderId }
+}
+
+/**
+ * Loads about 10,000 movements at a time, in one COPY a table. So 300 small folders take no more statements than one
+ * large one.
+ */
+function seedLoading(client: ClientBase, movements: number, onProgress: LedgerOptions['onProgress']) {
+  const ids = new IdSource(client)
+  const writers = new Map<unknown, Pick<TableWriter<never>, 'pendingBytes' | 'flush'>>()
+  let bytes = 0
+  let loaded = 0
+
+  /** Tables are loaded in the order in which this is called for them: that of their foreign keys. */
+  function writer<Row>(table: TableOf<Row>): TableWriter<Row> {
+    const found = (writers.get(table) as TableWriter<Row> | undefined) ?? new TableWriter(client, table)
+    writers.set(table, found)
+    return found
+  }
+
+  /** Ensures that there are ids for the entries until the next batch. */
+  const reserve = () => ids.reserve(idsPerBatch)
+
+  async function load(): Promise<void> {
+    loaded += writer(movementTable).pendingRows
+    for (const each of writers.values()) {
+      bytes += each.pendingBytes
+      await each.flush()
+    }
+    onProgress?.(loaded, movements)
+  }
+
+  /** Between two entries: loads the rows if they make a batch. */
+  async function loadBatch(): Promise<void> {
+    const isFirst = loaded === 0
+    if (writer(movementTable).pendingRows < (isFirst ? movementsBeforeAnalyze : movementsPerBatch)) return
+    await load()
+    if (isFirst) await analyzeWhileLoading(client)
+    await reserve()
+  }
+
+  return { ids, writer, reserve, load, loadBatch, /** Of rows sent to the database. */ bytes: () => bytes }
 }

@@ -14,13 +14,14 @@ import { nearest } from './nearest.ts'
 
 type Values = Record<string, unknown>
 
-/** A command with what is given to it; or a help, and whether it was asked for. */
-type CommandLine<Context> =
-  | { command: Command<Context>; given: Values }
-  | { help: string[]; isAsked: boolean }
-
-/** @throws {UsageError} that names the word or option */
-export function readCommandLine<Context>(program: Program<Context>, words: string[]): CommandLine<Context> {
+/**
+ * @returns a command with what is given to it; or a help, and whether it was asked for
+ * @throws {UsageError} that names the word or option
+ */
+export function readCommandLine<Context>(
+  program: Program<Context>,
+  words: string[],
+): { command: Command<Context>; given: Values } | { help: string[]; isAsked: boolean } {
   const [first, ...more] = words
   if (first === undefined) return { help: overview(program), isAsked: false }
   if (first === 'help' && more.length > 0) return readCommandLine(program, [...more, '--help'])
@@ -127,7 +128,8 @@ function textsOf(options: Options, words: string[]): { texts: Map<string, string
     const option = Object.hasOwn(options, name) ? options[name]! : undefined
     if (option === undefined) throw unknownOption(rawName, options)
     const before = texts.get(name)
-    if (before && !option.several) throw givenTwice(rawName, option)
+    if (before && !option.several)
+      throw new UsageError(`${rawName} is given twice${option.value ? ', and takes one value' : ''}`)
     const values = [...(before ?? []), ...textOf(token, option)]
     texts.set(name, values)
     last = option.several ? values : places
@@ -149,11 +151,7 @@ function tokensOf(options: Options, words: string[]) {
   return parseArgs({ args: words, ...config, tokens: true }).tokens
 }
 
-interface OptionToken {
-  rawName: string
-  value?: string | undefined
-  inlineValue?: boolean | undefined
-}
+type OptionToken = Extract<ReturnType<typeof tokensOf>[number], { kind: 'option' }>
 
 function textOf({ rawName, value, inlineValue }: OptionToken, option: Option): string[] {
   if (option.value === undefined) {
@@ -164,10 +162,6 @@ function textOf({ rawName, value, inlineValue }: OptionToken, option: Option): s
   if (!inlineValue && /^-./.test(value))
     throw new UsageError(`${rawName} has no value; if "${value}" is meant, write ${rawName}=${value}`)
   return [value]
-}
-
-function givenTwice(rawName: string, { value }: Option): UsageError {
-  return new UsageError(`${rawName} is given twice${value === undefined ? '' : ', and takes one value'}`)
 }
 
 function unknownOption(rawName: string, options: Options): UsageError {

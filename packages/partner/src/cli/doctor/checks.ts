@@ -11,11 +11,7 @@ import type { Call } from '../command.ts'
 import { exitCodeOf, exitCodes, linesBelow, localFailure, objectOf, shownOf } from '../exit-codes.ts'
 import { factsOf, type Identity, identify } from '../identity.ts'
 import { openAt } from '../sync/copies.ts'
-import { differenceText } from './remedies.ts'
-
-const options = {
-  to: { value: 'copy', help: 'a copy that sync keeps: its lock and its place are checked, too' },
-} as const
+import { differenceText } from './diagnosis.ts'
 
 export const doctor = command({
   name: 'doctor',
@@ -27,40 +23,41 @@ requests, the clock of this machine, the disk that files go to (the folder of
 service, and whether another sync holds it.
 
 The exit code is that of the first fault. What depends on it is not checked.`,
-  options,
+  options: {
+    to: { value: 'copy', help: 'a copy that sync keeps: its lock and its place are checked, too' },
+  },
   examples: ['grandlivre doctor', 'grandlivre doctor --to firm.sqlite'],
-  run: runDoctor,
+  async run(call: Call, { to }) {
+    const { terminal, signal, json } = call
+    const checks: Check[] = []
+    const errors: unknown[] = []
+    for (const [check, find] of Object.entries(finders(call, to))) {
+      terminal.progress(`Checking: ${check}`)
+      try {
+        const message = await find()
+        if (message !== undefined)
+          checks.push({ check, ok: true, code: null, message, remedy: [], requestId: null })
+      } catch (error) {
+        signal.throwIfAborted()
+        errors.push(error)
+        checks.push({ check, ok: false, ...objectOf(error) })
+      }
+    }
+    if (json) terminal.json({ healthy: errors.length === 0, checks: checks.map(shownOf) })
+    else terminal.print(checks.flatMap(linesOf))
+    const faults = checks.flatMap(({ check, ok }) => (ok ? [] : check))
+    if (errors.length > 0)
+      throw new Failure(`Not in order: ${faults.join(', ')}`, [], { exitCode: exitCodeOf(errors[0]) })
+  },
 })
 
 type Check = ReturnType<typeof objectOf> & { check: string; ok: boolean }
 
-async function runDoctor(call: Call, { to }: { to?: string }): Promise<void> {
-  const { terminal, signal, json } = call
-  const checks: Check[] = []
-  const errors: unknown[] = []
-  for (const [check, find] of Object.entries(finders(call, to))) {
-    terminal.progress(`Checking: ${check}`)
-    try {
-      const message = await find()
-      if (message !== undefined)
-        checks.push({ check, ok: true, code: null, message, remedy: [], requestId: null })
-    } catch (error) {
-      signal.throwIfAborted()
-      errors.push(error)
-      checks.push({ check, ok: false, ...objectOf(error) })
-    }
-  }
-  if (json) terminal.json({ healthy: errors.length === 0, checks: checks.map(shownOf) })
-  else terminal.print(checks.flatMap(linesOf))
-  const faults = checks.flatMap(({ check, ok }) => (ok ? [] : check))
-  if (errors.length > 0)
-    throw new Failure(`Not in order: ${faults.join(', ')}`, [], { exitCode: exitCodeOf(errors[0]) })
-}
-
-type Finder = () => string | undefined | Promise<string | undefined>
-
 /** @returns what each check finds, or throws; undefined where it depends on a fault */
-function finders(call: Call, to: string | undefined): Record<string, Finder> {
+function finders(
+  call: Call,
+  to: string | undefined,
+): Record<string, () => string | undefined | Promise<string | undefined>> {
   let [access, identity, refusal]: [FoundAccess?, Identity?, unknown?] = []
   return {
     package: () => `grandlivre ${version}, Node ${process.versions.node}`,

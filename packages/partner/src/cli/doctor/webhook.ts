@@ -4,8 +4,14 @@ import { Failure } from '../../../../terminal/src/command-errors.ts'
 import { table } from '../../../../terminal/src/table.ts'
 import { isAccepted, quoted } from '../answer-text.ts'
 import type { Call } from '../command.ts'
-import { diagnose, type Finding, type ReceiverReport, skewOf, slowFromMs } from './diagnosis.ts'
-import { differenceText } from './remedies.ts'
+import {
+  diagnose,
+  differenceText,
+  type Finding,
+  type ReceiverReport,
+  skewOf,
+  slowFromMs,
+} from './diagnosis.ts'
 
 export const webhookList = command({
   name: 'webhook list',
@@ -44,38 +50,36 @@ certain. A ping changes nothing.
 Exit codes: 0 healthy, 1 a fault.`,
   arguments: { id: { is: idKind, help: 'of a subscription; grandlivre webhook list shows them' } },
   options: { enable: { help: 'enable the subscription if it is disabled and the ping is accepted' } },
-  run: runDoctor,
+  async run(call: Call, { id, enable }) {
+    const { terminal, signal, json } = call
+    const ledger = call.ledger()
+    const path = { id }
+    const { postUrl } = await ledger.get('/webhook/{id}', { path, signal })
+    if (postUrl === null) {
+      const result = { id: Number(id), postUrl, healthy: true, enabled: false, findings: [], ping: null }
+      if (json) return terminal.json(result)
+      return terminal.print([
+        `Subscription ${id} has no address, so nothing is posted: its events are read with`,
+        `GET /api/v1/webhook/${id}/events. A PATCH of /postUrl gives it an address.`,
+      ])
+    }
+    // A ping too many within a second is sent later.
+    const ping = await ledger.post('/webhook/{id}/ping', { path, signal })
+    const now = Date.now()
+    const query = { newest: 'true', limit: 20 } as const
+    const deliveries = await ledger.get('/webhook/{id}/deliveries', { path, query, signal })
+    const enabled = enable === true && ping.disabled !== null && isAccepted(ping.status)
+    if (enabled) await ledger.patch('/webhook/{id}', { path, body: [], signal })
+    const report = { postUrl, ping, deliveries, now }
+    const findings = diagnose(report).filter(({ fault }) => !(enabled && fault === 'disabled'))
+    const healthy = findings.length === 0
+    if (json) terminal.json({ id: Number(id), postUrl, healthy, enabled, findings, ping })
+    else terminal.print([`Subscription ${id} to ${postUrl}`, ...linesOf(report, findings, enabled)])
+    if (healthy) return
+    const faults = findings.map(({ fault }) => fault).join(', ')
+    throw new Failure(`Subscription ${id} does not receive as it should: ${faults}`)
+  },
 })
-
-async function runDoctor(call: Call, { id, enable }: { id: string; enable?: true }): Promise<void> {
-  const { terminal, signal, json } = call
-  const ledger = call.ledger()
-  const path = { id }
-  const { postUrl } = await ledger.get('/webhook/{id}', { path, signal })
-  if (postUrl === null) {
-    const result = { id: Number(id), postUrl, healthy: true, enabled: false, findings: [], ping: null }
-    if (json) return terminal.json(result)
-    return terminal.print([
-      `Subscription ${id} has no address, so nothing is posted: its events are read with`,
-      `GET /api/v1/webhook/${id}/events. A PATCH of /postUrl gives it an address.`,
-    ])
-  }
-  // A ping too many within a second is sent later.
-  const ping = await ledger.post('/webhook/{id}/ping', { path, signal })
-  const now = Date.now()
-  const query = { newest: 'true', limit: 20 } as const
-  const deliveries = await ledger.get('/webhook/{id}/deliveries', { path, query, signal })
-  const enabled = enable === true && ping.disabled !== null && isAccepted(ping.status)
-  if (enabled) await ledger.patch('/webhook/{id}', { path, body: [], signal })
-  const report = { postUrl, ping, deliveries, now }
-  const findings = diagnose(report).filter(({ fault }) => !(enabled && fault === 'disabled'))
-  const healthy = findings.length === 0
-  if (json) terminal.json({ id: Number(id), postUrl, healthy, enabled, findings, ping })
-  else terminal.print([`Subscription ${id} to ${postUrl}`, ...linesOf(report, findings, enabled)])
-  if (healthy) return
-  const faults = findings.map(({ fault }) => fault).join(', ')
-  throw new Failure(`Subscription ${id} does not receive as it should: ${faults}`)
-}
 
 function linesOf({ ping, deliveries }: ReceiverReport, findings: Finding[], isEnabled: boolean): string[] {
   const { status, milliseconds, answer, error } = ping

@@ -1,24 +1,11 @@
 /** `grandlivre listen`: real events at a receiver on this machine, without an address that the internet can reach. */
 import { isIP } from 'node:net'
-import { command, type Given, numberKind } from '../../../../terminal/src/command.ts'
+import { command, numberKind } from '../../../../terminal/src/command.ts'
 import { UsageError } from '../../../../terminal/src/command-errors.ts'
 import type { Terminal } from '../../../../terminal/src/terminal.ts'
 import type { Call } from '../command.ts'
 import { forwarding } from './forwarding.ts'
 import { type Subscription, subscriptionsOf } from './subscription.ts'
-
-const options = {
-  events: { value: 'kinds', help: 'only these, such as ledger,cloudDocument; all otherwise' },
-  folders: { value: 'ids', help: 'with the token of a firm: only events of these folders' },
-  count: {
-    value: 'n',
-    is: numberKind('a number of events', 1, 999_999_999),
-    help: 'end after n events were accepted',
-  },
-  'allow-remote': { help: 'allow an address that is not this machine; the events leave it' },
-} as const
-
-type Listen = Given<{ address: { help: string } }, typeof options>
 
 export const listen = command({
   name: 'listen',
@@ -33,43 +20,50 @@ it at the end. Other subscriptions get their events as before.
 
 Keys: r sends the last delivery again, or tries at once what failed; q ends.`,
   arguments: { address: { help: 'of your receiver, such as http://localhost:3000/hook' } },
-  options,
+  options: {
+    events: { value: 'kinds', help: 'only these, such as ledger,cloudDocument; all otherwise' },
+    folders: { value: 'ids', help: 'with the token of a firm: only events of these folders' },
+    count: {
+      value: 'n',
+      is: numberKind('a number of events', 1, 999_999_999),
+      help: 'end after n events were accepted',
+    },
+    'allow-remote': { help: 'allow an address that is not this machine; the events leave it' },
+  },
   examples: ['grandlivre listen http://localhost:3000/hook --events ledger'],
-  run: runListen,
+  async run(call: Call, given) {
+    const { terminal, signal } = call
+    const target = readTarget(given.address, given['allow-remote'] === true)
+    const kinds = readWords('events', given.events)
+    const chosen = readWords('folders', given.folders)
+    const { secret, ...access } = call.access()
+    const folders = chosen.length === 0 && access.society !== undefined ? [access.society] : chosen
+    const ledger = call.ledger()
+    const { removeLeftBehind, subscribe, unsubscribe } = subscriptionsOf(ledger, access, call.env)
+    const removed = await removeLeftBehind(signal)
+    if (removed > 0) terminal.note(`Deleted what a killed listen left: ${removed} of its subscriptions.`)
+    const subscription = await subscribe(kinds, folders, signal)
+    const quit = new AbortController()
+    const ending = AbortSignal.any([signal, quit.signal])
+    let reading: Promise<void> | undefined
+    try {
+      introduce(terminal, target, kinds, subscription)
+      const { run, again } = forwarding(call, ledger, subscription, { target, secret }, ending)
+      reading = terminal.keys && readKeys(terminal.keys(ending), { r: again, q: () => quit.abort() })
+      await run(given.count)
+    } catch (error) {
+      if (signal.aborted || !quit.signal.aborted) throw error
+    } finally {
+      quit.abort()
+      await reading
+      terminal.endProgress()
+      await unsubscribe(subscription.id).catch((error: Error) => {
+        const next = subscription.isNoted ? 'The next listen deletes it.' : 'Delete it later.'
+        terminal.warn(`The subscription ${subscription.id} could not be deleted: ${error.message}. ${next}`)
+      })
+    }
+  },
 })
-
-async function runListen(call: Call, given: Listen): Promise<void> {
-  const { terminal, signal } = call
-  const target = readTarget(given.address, given['allow-remote'] === true)
-  const kinds = readWords('events', given.events)
-  const chosen = readWords('folders', given.folders)
-  const { secret, ...access } = call.access()
-  const folders = chosen.length === 0 && access.society !== undefined ? [access.society] : chosen
-  const ledger = call.ledger()
-  const { removeLeftBehind, subscribe, unsubscribe } = subscriptionsOf(ledger, access, call.env)
-  const removed = await removeLeftBehind(signal)
-  if (removed > 0) terminal.note(`Deleted what a killed listen left: ${removed} of its subscriptions.`)
-  const subscription = await subscribe(kinds, folders, signal)
-  const quit = new AbortController()
-  const ending = AbortSignal.any([signal, quit.signal])
-  let reading: Promise<void> | undefined
-  try {
-    introduce(terminal, target, kinds, subscription)
-    const { run, again } = forwarding(call, ledger, subscription, { target, secret }, ending)
-    reading = terminal.keys && readKeys(terminal.keys(ending), { r: again, q: () => quit.abort() })
-    await run(given.count)
-  } catch (error) {
-    if (signal.aborted || !quit.signal.aborted) throw error
-  } finally {
-    quit.abort()
-    await reading
-    terminal.endProgress()
-    await unsubscribe(subscription.id).catch((error: Error) => {
-      const next = subscription.isNoted ? 'The next listen deletes it.' : 'Delete it later.'
-      terminal.warn(`The subscription ${subscription.id} could not be deleted: ${error.message}. ${next}`)
-    })
-  }
-}
 
 /** @returns none without the option. An empty one is no wish for all: a variable of a script may be unset. */
 function readWords(option: string, list: string | undefined): string[] {

@@ -14,8 +14,14 @@ import { clientError, GrandlivreError } from '../../client/errors.ts'
 import type { Grandlivre } from '../../client/grandlivre.ts'
 import { idOf, lastLineOf, WholeLines } from '../../client/lines.ts'
 import type { MovementSelection } from '../../client/selection.ts'
-import { type Compression, compressionOf, contentOf } from './compression.ts'
-import { openPart, type PartFile, type PullSource } from './part-file.ts'
+import {
+  type Compression,
+  compressionOf,
+  contentOf,
+  openPart,
+  type PartFile,
+  type PullSource,
+} from './part-file.ts'
 
 /** What is pulled, and where to. */
 export interface MovementPull {

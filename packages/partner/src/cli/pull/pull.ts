@@ -4,19 +4,34 @@ import { dirname, resolve } from 'node:path'
 import { countText, rateText, secondsText, sizeText } from '../../../../terminal/src/amounts.ts'
 import { command, type Given } from '../../../../terminal/src/command.ts'
 import { UsageError } from '../../../../terminal/src/command-errors.ts'
+import { queryValues } from '../../client/api/routes.ts'
 import { partOf, stateFileOf } from '../../client/files/part-file.ts'
 import type { Grandlivre } from '../../client/grandlivre.ts'
 import { isOnThisMachine } from '../access.ts'
 import type { Call } from '../command.ts'
 import { localFailure } from '../exit-codes.ts'
 import { folderOf } from '../identity.ts'
-import { compressionOf } from './compression.ts'
 import { explained } from './failures.ts'
-import { isStateOfPull } from './part-file.ts'
-import { exportOptions, pullAll, wantedExport } from './pull-all.ts'
+import { compressionNamed, compressionOf, isStateOfPull } from './part-file.ts'
 import { pullMovements } from './pull-movements.ts'
 import { type Exercice, findExercice, selectionOptions, wantedMovements } from './selection.ts'
-import { besideOutput, isOutput, writeMovements } from './to-output.ts'
+import { besideOutput, isOutput, writeFile, writeMovements } from './to-output.ts'
+
+const valuesOf = queryValues['/mad/all']
+/** As people write them. */
+export const formats = valuesOf.format.map((name) => name.toLowerCase() as Lowercase<typeof name>)
+
+/** Options that only --all takes. */
+const exportOptions = {
+  format: { value: 'format', choices: formats, help: 'of a full export; fec with --exercice' },
+  journals: { value: 'ids', several: true, help: 'with --all: only these journals' },
+  encoding: { value: 'name', choices: valuesOf.encoding, help: 'of a FEC instead of ISO 8859-15' },
+  columns: {
+    value: 'columns',
+    choices: valuesOf.columns,
+    help: 'of a FEC: extended has all columns of the imported file',
+  },
+} as const
 
 const options = {
   ...selectionOptions,
@@ -66,10 +81,11 @@ cannot be continued. A full export is proven in the folder for temporary files
 })
 
 async function runPull(caller: Call, given: Pull): Promise<void> {
-  const call = isOutput(given.out) ? { ...caller, terminal: besideOutput(caller.terminal) } : caller
+  const { out } = given
+  const call = isOutput(out) ? { ...caller, terminal: besideOutput(caller.terminal) } : caller
   const { terminal, signal, json } = call
   const pulling = given.all ? exportPull(given) : movementPull(given)
-  const out = await checkedOut(given)
+  await checkOut(given)
   const started = performance.now()
   const society = await folderOf(call.ledger().requests, call.access().society, signal)
   const ledger = call.ledger(society)
@@ -89,10 +105,56 @@ async function runPull(caller: Call, given: Pull): Promise<void> {
 
 /** @throws {UsageError} unless the options make a full export */
 function exportPull(given: Pull) {
-  const wanted = wantedExport(given)
-  return async (call: Call, ledger: Grandlivre, _: string, exercice: Exercice | undefined) => {
-    const { facts, ...pulled } = await pullAll(call, ledger, wanted, exercice, given.out)
-    return { ...pulled, facts: { ...facts, file: shownPath(given.out) }, more: {} }
+  const { format, exercice, from: startDate, to: endDate, journals, encoding, columns } = given
+  if (format === undefined) throw new UsageError(`--all needs --format: ${formats.join(', ')}`)
+  const others = Object.keys(selectionOptions).filter((name) => !['exercice', 'from', 'to'].includes(name))
+  const foreign = [...others, 'wire'].find((name) => name in given)
+  if (foreign !== undefined)
+    throw new UsageError(`--${foreign} selects movements, and --all pulls a full export`)
+  if (format === 'fec' && exercice === undefined)
+    throw new UsageError('A FEC is of one exercice: add --exercice <id or year>')
+  const journalIds = journals?.flatMap((ids) => ids.split(','))
+  const wanted = { format, journalIds, startDate, endDate, encoding, columns }
+  return async ({ terminal, signal }: Call, ledger: Grandlivre, _society: string, exercice?: Exercice) => {
+    terminal.progress('Waiting for the service to make the export')
+    const made = await ledger.fullExport(
+      { ...wanted, idExercice: exercice?.producerId, compression: compressionNamed(given.out) },
+      {
+        signal,
+        onProgress: ({ rows, rowsTotal, bytes }) =>
+          terminal.progress(
+            `The service exports: ${countText(rows)} movements, ${sizeText(bytes)}`,
+            rowsTotal ? rows / rowsTotal : undefined,
+          ),
+      },
+    )
+    if (made.wasThere) terminal.note('The service had made this export within the last hour')
+    const download = (file: string) =>
+      made.download(file, {
+        signal,
+        onProgress: ({ bytes, size }) =>
+          terminal.progress(`Downloading: ${sizeText(bytes)} of ${sizeText(size)}`, bytes / size),
+        onRestart: (reason) => terminal.note(`${reason}: beginning again`),
+      })
+    const downloaded = isOutput(given.out)
+      ? await writeFile({ terminal, signal }, download)
+      : await download(given.out)
+    const { rows, totals, notes: counts = {} } = made.status
+    const notes = Object.entries(counts).map(([kind, count]) => `${kind} ${countText(count)}`)
+    const content = downloaded.isContentVerified
+      ? ' and its content have the SHA-256 that the service states'
+      : ' have the SHA-256 that the service states; this Node cannot decompress the content'
+    return {
+      ...{ rows, contentBytes: downloaded.contentBytes, fileBytes: downloaded.bytes },
+      facts: { ...made.status, ...downloaded, file: shownPath(given.out) },
+      more: {},
+      lines: [
+        `Debit    ${totals.debit}, credit ${totals.credit}`,
+        ...(notes.length > 0 ? [`Notes    ${notes.join(', ')}`] : []),
+        `SHA-256  ${downloaded.sha256}`,
+        `Whole:   the file's bytes${content}`,
+      ],
+    }
   }
 }
 
@@ -128,9 +190,9 @@ function movementPull(given: Pull) {
 /** As results name it. */
 const shownPath = (out: string) => (isOutput(out) ? out : resolve(out))
 
-/** @returns the path, if a file can be made there, or - */
-async function checkedOut({ out, all, force }: Pull): Promise<string> {
-  if (isOutput(out)) return out
+/** @throws {Failure} if no file can be made there */
+async function checkOut({ out, all, force }: Pull): Promise<void> {
+  if (isOutput(out)) return
   if (!all) compressionOf(out)
   const found = await stat(out).catch(() => undefined)
   if (found?.isDirectory())
@@ -146,5 +208,4 @@ async function checkedOut({ out, all, force }: Pull): Promise<string> {
       `${partOf(out)} is an unfinished pull of movements`,
       'Finish that one first, choose another --out, or give --force to discard it.',
     )
-  return out
 }

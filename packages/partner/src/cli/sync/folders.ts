@@ -8,8 +8,6 @@ import { checkService, isCurrent } from '../../sync/run.ts'
 import type { Call } from '../command.ts'
 import { openAt } from './copies.ts'
 
-const options = { to: { value: 'copy', help: 'a copy that sync keeps: what it has of each folder' } } as const
-
 export const folders = command({
   name: 'folders',
   summary: 'list the folders of the access, and the state of their copies',
@@ -20,9 +18,9 @@ that names the state of its ledger. With --to also the state of its copy:
   not copied   its first copy has not ended
   gone         it has left its firm: its rows are kept, and in no view
 A folder that failed in the last run is shown with the reason.`,
-  options,
+  options: { to: { value: 'copy', help: 'a copy that sync keeps: what it has of each folder' } },
   examples: ['grandlivre folders', 'grandlivre folders --to firm.sqlite'],
-  async run({ library, access, terminal, signal, json, society }: Call, { to }: { to?: string }) {
+  async run({ library, access, terminal, signal, json, society }: Call, { to }) {
     const ledger = library({ ...access(), ...(society === undefined ? {} : { society }) })
     try {
       const { ledgers } = await ledger.ledgers({ signal })

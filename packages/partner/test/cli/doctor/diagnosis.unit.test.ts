@@ -1,9 +1,12 @@
 /** What the doctor concludes from what was seen, where no receiver has to be planted for it. */
 import { describe, expect, test } from 'vitest'
 import { noResponseFaults } from '../../../../../src/webhooks/dispatch/fault.ts'
-import type { ReceiverReport } from '../../../src/cli/doctor/diagnosis.ts'
-import { diagnose, slowFromMs } from '../../../src/cli/doctor/diagnosis.ts'
-import { remediesOfTls } from '../../../src/cli/doctor/remedies.ts'
+import {
+  diagnose,
+  type ReceiverReport,
+  remediesOfTls,
+  slowFromMs,
+} from '../../../src/cli/doctor/diagnosis.ts'
 import type { WebhookDelivery as Delivery, WebhookPing as Ping } from '../../../src/client/api/routes.ts'
 
 const now = Date.UTC(2026, 10, 22, 12)

@@ -1,7 +1,7 @@
 /** Listen sends what the service would send: the same bytes, cut at the same places. */
 import { expect, test } from 'vitest'
 import { type NumberedEvent, notificationOf, packBatch } from '../../../../../src/webhooks/body.ts'
-import { batchesOf } from '../../../src/cli/listen/deliveries.ts'
+import { batchesOf } from '../../../src/cli/listen/forwarding.ts'
 import type { NumberedEvent as ReadEvent } from '../../../src/client/events.ts'
 
 /** The deliveries of the service for these data of events. */
