@@ -1,6 +1,6 @@
 /**
  * A full export from trigger to end: its states, the identity of its trigger, and the reason that its caller gets when
- * it fails. Pure.
+ * it fails. Pure. The statements of jobs.sql.ts lead from state to state.
  */
 import { createHash } from 'node:crypto'
 import type { Compression, FormatOptions } from '../formats/file-formats.ts'
@@ -9,25 +9,8 @@ import type { Compression, FormatOptions } from '../formats/file-formats.ts'
 export const jobStates = ['queued', 'running', 'done', 'failed'] as const
 export type JobState = (typeof jobStates)[number]
 
-/**
- * What can happen to a job: a process claims it, from the queue or from a dead process; releases it for a retry; stores
- * its file; fails for good. `end` needs no claim: staff, retention or a dead letter ends the job.
- */
-export const jobEvents = ['claim', 'release', 'finish', 'fail', 'end'] as const
-export type JobEvent = (typeof jobEvents)[number]
-
-/** Undefined: cannot happen; such a statement matches no row. */
-export const transitions: Readonly<Record<JobState, Readonly<Record<JobEvent, JobState | undefined>>>> = {
-  queued: { claim: 'running', release: undefined, finish: undefined, fail: undefined, end: 'failed' },
-  running: { claim: 'running', release: 'queued', finish: 'done', fail: 'failed', end: 'failed' },
-  done: { claim: undefined, release: undefined, finish: undefined, fail: undefined, end: undefined },
-  failed: { claim: undefined, release: undefined, finish: undefined, fail: undefined, end: undefined },
-}
-
-/** The states in which the event can happen. */
-export function statesBefore(event: JobEvent): JobState[] {
-  return jobStates.filter((state) => transitions[state][event] !== undefined)
-}
+/** A job in one of these can be claimed, from the queue or from a dead process, and ended. */
+export const openStates: readonly JobState[] = ['queued', 'running']
 
 /** The status that callers see (docs/spec/exports.md#states-and-attempts). */
 export function statusOf(state: JobState): 'INIT' | 'DONE' | 'FAILED' {

@@ -14,7 +14,7 @@ import type { ClientBase, Pool } from 'pg'
 import { utc } from '../db/literal.ts'
 import type { FileNotes } from '../exports/render/render-rows.ts'
 import type { Compression, FileFormat, FormatOptions } from '../formats/file-formats.ts'
-import { type JobState, statesBefore } from './job.ts'
+import { type JobState, openStates } from './job.ts'
 
 export interface ExportKey {
   schemaId: string
@@ -206,7 +206,7 @@ export async function claimExport(client: ClientBase, { schemaId, exportId }: Ex
        compression, encoding, columns, attempt_without_employees is null as "withEmployees", request_id as "requestId",
        (select ledger_cursor(f.schema_id, f.id, f.ledger_version, 'file') from folders f
         where f.schema_id = e.schema_id and f.id = e.folder_id) as seen`,
-    values: [schemaId, exportId, statesBefore('claim')],
+    values: [schemaId, exportId, openStates],
   })
   return rows[0]
 }
@@ -307,12 +307,12 @@ export async function endExport(client: ClientBase, { schemaId, exportId }: Expo
     `update exports set state = 'failed', finished_at = clock_timestamp(), reason = $3
      where schema_id = $1 and id = $2 and state = any ($4)
      returning folder_id as "folderId"`,
-    [schemaId, exportId, reason, statesBefore('end')],
+    [schemaId, exportId, reason, openStates],
   )
   return rows[0]?.folderId
 }
 
-function keyOf({ schemaId, exportId, attempt, epoch }: Claim): [string, string, number, number] {
+function keyOf({ schemaId, exportId, attempt, epoch }: Claim): (string | number)[] {
   return [schemaId, exportId, attempt, epoch]
 }
 

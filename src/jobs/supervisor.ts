@@ -8,6 +8,7 @@
  * next attempt removes what a killed process left. After the last attempt, the queue entry returns until a process
  * finds the export ended and removes the rest.
  */
+import { addAbortListener } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientBase, Pool } from 'pg'
 import { isAway } from '../db/outage.ts'
@@ -30,7 +31,6 @@ import {
   releaseExport,
   renewExport,
 } from './jobs.sql.ts'
-import { holdLease } from './lease.ts'
 import type { ClaimedEntry, ExportQueue, QueueEntry } from './queue.ts'
 import { clearEnded } from './retention/leftovers.ts'
 import type { RunningAttempts } from './running-attempts.ts'
@@ -42,8 +42,6 @@ interface SupervisorParts {
   threads: Threads
   store: ObjectStore
   attempts: RunningAttempts
-  /** Exports that run at once. */
-  concurrency: number
   timing: ExportTiming
   telemetry: Telemetry
   log: Log
@@ -64,16 +62,15 @@ export class Supervisor {
   readonly #parts: SupervisorParts
   readonly #closing = new AbortController()
 
-  private constructor(parts: SupervisorParts) {
+  constructor(parts: SupervisorParts) {
     this.#parts = parts
   }
 
-  /** Starts claiming exports. */
-  static async start(parts: SupervisorParts): Promise<Supervisor> {
-    const supervisor = new Supervisor(parts)
-    await parts.queue.claim(parts.concurrency, (claimed) => supervisor.#work(claimed))
-    await parts.queue.claimDeadLetters((entry) => supervisor.#endDeadLetter(entry))
-    return supervisor
+  /** Starts claiming. @param concurrency exports that run at once */
+  async start(concurrency: number): Promise<void> {
+    const { queue } = this.#parts
+    await queue.claim(concurrency, (claimed) => this.#work(claimed))
+    await queue.claimDeadLetters((entry) => this.#endDeadLetter(entry))
   }
 
   /** Stops claiming, and requeues running exports for other processes without using up an attempt. */
@@ -102,10 +99,10 @@ export class Supervisor {
     const claimedAt = Date.now()
     const attempt = this.#start(claim, job)
     const unlist = this.#parts.attempts.begin(claim, attempt)
-    const watch = this.#watch(claim, attempt, claimed.lost)
+    const endWatch = this.#watch(claim, attempt, claimed.lost)
     const outcome = await attempt.outcome
     unlist()
-    const isLost = await watch.end()
+    const isLost = await endWatch()
     const ms = Math.round(performance.now() - started)
     const report: Report = (ended) => this.#report(job, claimed, { ended, outcome, claimedAt })
     if ('stored' in outcome) await this.#finish(claim, claimed, outcome, ms, report)
@@ -131,19 +128,9 @@ export class Supervisor {
     this.#parts.telemetry.exportEnded({ ...what, startedAt, facts, trace, requestId })
   }
 
-  #start(claim: Claim, job: ClaimedExport): RunningAttempt {
+  #start({ schemaId, exportId, attempt }: Claim, job: ClaimedExport): RunningAttempt {
     const { threads, timing } = this.#parts
-    const { schemaId, exportId, attempt } = claim
-    const {
-      folderId,
-      version,
-      format,
-      withEmployees,
-      exerciceId,
-      periodStart: start,
-      periodEnd: end,
-      journalIds,
-    } = job
+    const { version, format, withEmployees, folderId, periodStart: start, periodEnd: end, journalIds } = job
     const period =
       start !== null && end !== null ? { start, end, dateFilter: 'document' as const } : undefined
     const task = {
@@ -154,37 +141,39 @@ export class Supervisor {
       compression: job.compression ?? undefined,
       withEmployees,
       options: { encoding: job.encoding ?? undefined, columns: job.columns ?? undefined },
-      selection: { schemaId, folderId, exerciceId: exerciceId ?? undefined, period, journalIds },
+      selection: { schemaId, folderId, exerciceId: job.exerciceId ?? undefined, period, journalIds },
       seen: job.seen ?? undefined,
     }
     return startAttempt(threads, task, timing.stopMs)
   }
 
-  /** Renews the lease, and stops the attempt when the export is lost or the process stops. */
-  #watch(claim: Claim, attempt: RunningAttempt, lost: AbortSignal): { end(): Promise<boolean> } {
+  /**
+   * Renews the claim at intervals, and stops the attempt when the export is lost or the process stops.
+   * @returns function that ends the watch, and says whether the export is lost
+   */
+  #watch(claim: Claim, attempt: RunningAttempt, lost: AbortSignal): () => Promise<boolean> {
     const { database, timing } = this.#parts
+    const ended = new AbortController()
     let isLost = false
     const lose = () => {
       isLost = true
       attempt.stop()
     }
-    const stops = [
-      [lost, lose],
-      [this.#closing.signal, attempt.stop],
-    ] as const
-    for (const [signal, stop] of stops) {
-      signal.addEventListener('abort', stop)
-      if (signal.aborted) stop()
-    }
+    const stack = new DisposableStack()
+    stack.use(addAbortListener(lost, lose))
+    stack.use(addAbortListener(this.#closing.signal, attempt.stop))
     const renew = () =>
       inTenant(database, claim.schemaId, (client) => renewExport(client, claim, attempt.progress()))
-    const lease = holdLease(renew, lose, timing.renewMs)
-    return {
-      end: async () => {
-        for (const [signal, stop] of stops) signal.removeEventListener('abort', stop)
-        await lease.end()
-        return isLost
-      },
+    const renewing = (async () => {
+      while (await delay(timing.renewMs, true, { signal: ended.signal }).catch(() => false))
+        // While the database is unreachable, the attempt and the queue notice that too, and report it in more detail.
+        if (!(await renew().catch(() => true))) return lose()
+    })()
+    return async () => {
+      stack.dispose()
+      ended.abort()
+      await renewing
+      return isLost
     }
   }
 

@@ -46,8 +46,8 @@ export async function startBackground(parts: BackgroundParts): Promise<{ close()
   const store = observedStore(parts.store, (request) => countStoreRequest(telemetry, request))
   await adoptRendering(database, config.timeZone)
   await parts.queue.start()
-  const concurrency = config.exportThreads
-  const supervisor = await Supervisor.start({ ...parts, store, concurrency, timing: timing.exports })
+  const supervisor = new Supervisor({ ...parts, store, timing: timing.exports })
+  await supervisor.start(config.exportThreads)
   const sweeps = startRetention({ ...parts, store })
   const clock = { now: Date.now, random: Math.random }
   const dispatcher = Dispatcher.start({ ...parts, ...parts.deliveries, ...clock, database: direct })
