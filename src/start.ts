@@ -99,22 +99,22 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const begin = () => beginExport(service)
   const readiness = new Readiness(needs, begin, timing.missingMs, replica ? [replica.need] : [], steps.doing)
   const epoch = watchEpoch(pool, log)
-  observe({ config, timing, database: pool, readiness, epoch, audit, telemetry, log })
+  observe({ config, database: pool, readiness, epoch, log }, audit, telemetry, timing.certificatesMs)
   const deliveries = postPartsOf(config, timing.deliveries, telemetry)
   stack.defer(() => deliveries.agent.destroy())
   const attempts = new RunningAttempts()
-  const parts = { config, database: pool, queue, threads, store, deliveries, masterKeys, telemetry, log }
-  const reads = {
+  const services = {
+    ...{ config, database: pool, queue, threads, store, deliveries, masterKeys, telemetry, log },
+    ...{ requestSlots, notifications, audit, readiness, epoch, streams },
     waitingReads: new FairTurns(limits.waitingReadsMax),
     listReads: new ListReads(limits.listReadEveryMs),
   }
-  const services = { ...parts, ...reads, requestSlots, notifications, audit, readiness, epoch, streams }
   const app = createApp(services)
   const isAway = away !== undefined
   const staffConsole = await startConsole({ services, urls, isAway, attempts, standing, timing })
   stack.defer(async () => staffConsole?.close())
   bound?.(url)
-  const start = () => startBackground({ ...parts, attempts, direct, directUrl, timing })
+  const start = () => startBackground(services, { attempts, direct, directUrl, timing })
   const pauseMs = timing.databaseAwayMs
   const background = await startWhenOpen({ config, opening, away, readiness, pauseMs, log, start })
   listening.answerWith(app)

@@ -135,17 +135,17 @@ export function createOwnerPool(url: string, options: PoolOptions): pg.Pool {
 }
 
 function createPoolFor(actor: Actor, address: Address | string, options: PoolOptions): pg.Pool {
+  const { applicationName: name, telemetry, answerMs, connectMs } = options
   const pool = new pg.Pool({
-    ...pooledConnections(address, actor, options.applicationName, options.firstAnswerMs),
+    ...pooledConnections(address, actor, name, options.firstAnswerMs),
     max: options.max,
     min: options.kept ?? 0,
-    ...(options.answerMs === undefined ? {} : { query_timeout: options.answerMs }),
-    ...(options.telemetry ? { telemetry: options.telemetry } : {}),
-    ...(options.connectMs === undefined ? {} : { connectionTimeoutMillis: options.connectMs }),
+    ...(answerMs !== undefined && { query_timeout: answerMs }),
+    ...(telemetry && { telemetry }),
+    ...(connectMs !== undefined && { connectionTimeoutMillis: connectMs }),
   })
   // The pool removes a connection that fails while idle, and emits this. Without a listener Node would end the process.
   pool.on('error', (error) => countError(pool, error))
-  const { applicationName: name, telemetry } = options
   if (!telemetry) return pool
   observed.set(pool, { name, telemetry })
   telemetry.watchPool(name, pool)
@@ -242,19 +242,14 @@ export async function askInTenant<Row extends pg.QueryResultRow>(
   schemaId: string,
   text: string,
 ): Promise<Row[]> {
-  const statements = `${setTenant(schemaId)}; ${text}`
-  const client = await connect(pool)
-  let broken: Error | undefined
   try {
-    const results = await client.query(statements)
+    const statements = `${setTenant(schemaId)}; ${text}`
+    const results = await onConnection(pool, (client) => client.query(statements))
     // The types of pg declare only messages of one statement.
     return (results as unknown as pg.QueryResult<Row>[])[1]!.rows
   } catch (error) {
-    broken = error as Error
     countError(pool, error)
     throw unavailableIfMissing(error)
-  } finally {
-    client.release(broken)
   }
 }
 
@@ -291,6 +286,22 @@ export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   } catch (error) {
     countError(pool, error)
     throw unavailable(error)
+  }
+}
+
+/**
+ * Runs on one connection of the pool, which is closed if that fails, because its state is then unknown.
+ * @throws {AppError} ERR-UNAVAILABLE if none is free in time
+ */
+export async function onConnection<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  const client = await connect(pool)
+  try {
+    const result = await run(client)
+    client.release()
+    return result
+  } catch (error) {
+    client.release(error as Error)
+    throw error
   }
 }
 

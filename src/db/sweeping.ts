@@ -2,11 +2,12 @@
  * Runs a sweep for expired things at the start and then periodically: one of each kind at a time in all processes, and
  * one at a time in a process. Its lock belongs to a session, so it is taken on the server itself, not through a pooler.
  */
+import { addAbortListener } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { limits } from '../config.ts'
 import type { Log, LogEvents } from '../log.ts'
-import { connect } from './pool.ts'
+import { onConnection } from './pool.ts'
 import { tryLocks, unlock } from './statement.ts'
 
 /** What a sweep logs if it removed anything. */
@@ -72,6 +73,7 @@ export async function inParts(
   }
 }
 
+/** If the sweep fails, the end of the connection releases its lock. */
 async function sweepAlone(
   direct: Pool,
   name: string,
@@ -79,21 +81,13 @@ async function sweepAlone(
   stopped: AbortSignal,
 ): Promise<void> {
   stopped.throwIfAborted()
-  const client = await connect(direct)
-  let broken: Error | undefined
-  try {
+  await onConnection(direct, async (client) => {
     const locked = await tryLocks(client, [`grandlivre ${name}`])
     // Another process holds it.
     if (locked.length === 0) return
     await unlessStopped(stopped, sweep())
     await unlock(client, locked)
-  } catch (error) {
-    // Closing the connection releases the lock.
-    broken = error as Error
-    throw error
-  } finally {
-    client.release(broken)
-  }
+  })
 }
 
 /**
@@ -102,12 +96,6 @@ async function sweepAlone(
  */
 async function unlessStopped(stopped: AbortSignal, running: Promise<void>): Promise<void> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const stop = () => reject(stopped.reason)
-  stopped.addEventListener('abort', stop)
-  if (stopped.aborted) stop()
-  try {
-    await Promise.race([running, promise])
-  } finally {
-    stopped.removeEventListener('abort', stop)
-  }
+  using _heard = addAbortListener(stopped, () => reject(stopped.reason))
+  await Promise.race([running, promise])
 }

@@ -8,7 +8,7 @@ import { checkConnection } from '../db/check-connection.ts'
 import { latestMigration } from '../db/migrations/migrate.ts'
 import { readVersion } from '../db/migrations/version.sql.ts'
 import { aWritableDatabase } from '../db/outage.ts'
-import { connect, createPool } from '../db/pool.ts'
+import { createPool, onConnection } from '../db/pool.ts'
 import { AppError } from '../errors.ts'
 import { openSnapshot } from '../exports/read/snapshot.ts'
 import type { Need } from '../http/readiness.ts'
@@ -73,15 +73,8 @@ async function checkVersion(database: Pool, ours: number): Promise<void> {
 }
 
 /** Checks the connection even if it was checked when it opened: its role may have changed since. */
-export async function checkPool(pool: Pool, isPooled: boolean): Promise<void> {
-  const client = await connect(pool)
-  try {
-    await checkConnection(client, { actor: 'service', isPooled })
-    client.release()
-  } catch (error) {
-    client.release(error as Error)
-    throw error
-  }
+export function checkPool(pool: Pool, isPooled: boolean): Promise<void> {
+  return onConnection(pool, (client) => checkConnection(client, { actor: 'service', isPooled }))
 }
 
 /**

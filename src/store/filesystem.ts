@@ -82,7 +82,10 @@ export class FilesystemStore implements ObjectStore {
 
   async remove(key: string): Promise<void> {
     checkKey(key)
-    const path = join(this.#settings.folder, key)
+    await this.#remove(join(this.#settings.folder, key))
+  }
+
+  async #remove(path: string): Promise<void> {
     await inStoreTerms(path, () => removeFile(path, this.#settings.folder))
   }
 
@@ -91,7 +94,7 @@ export class FilesystemStore implements ObjectStore {
     for await (const path of this.#paths()) {
       const began = unfinishedName.exec(basename(path))?.[2]
       if (began === undefined || Number(began) >= before.getTime()) continue
-      await inStoreTerms(path, () => removeFile(path, this.#settings.folder))
+      await this.#remove(path)
       removed += 1
     }
     return removed
@@ -105,8 +108,7 @@ export class FilesystemStore implements ObjectStore {
       for await (const path of this.#paths(join(root, folder))) {
         const name = unfinishedName.exec(basename(path))?.[1]
         const key = relative(root, name === undefined ? path : join(dirname(path), name))
-        if (unfinished === (name !== undefined) && isLeft(key))
-          await inStoreTerms(path, () => removeFile(path, root))
+        if (unfinished === (name !== undefined) && isLeft(key)) await this.#remove(path)
       }
   }
 
@@ -226,14 +228,10 @@ class FileWriter implements ObjectWriter {
   #discard(): Promise<void> {
     if (this.#ended === undefined) {
       this.#ended = 'aborted'
-      this.#discarded = this.#removeDraft()
+      const close = this.#handle.close().catch(() => {})
+      this.#discarded = close.then(() => removeFile(this.#draft, this.#root)).catch(() => {})
     }
     return this.#discarded
-  }
-
-  async #removeDraft(): Promise<void> {
-    await this.#handle.close().catch(() => {})
-    await removeFile(this.#draft, this.#root).catch(() => {})
   }
 
   async #take(run: () => Promise<void>): Promise<void> {
@@ -276,22 +274,13 @@ async function removeFile(path: string, root: string): Promise<void> {
 }
 
 /** Returns false if the folder stays: it is not empty, or may not be removed. */
-async function removeFolder(path: string): Promise<boolean> {
-  try {
-    await rmdir(path)
-    return true
-  } catch (error) {
-    return isAbsent(error)
-  }
+function removeFolder(path: string): Promise<boolean> {
+  return rmdir(path).then(() => true, isAbsent)
 }
 
 async function syncFolder(path: string): Promise<void> {
-  const handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY)
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
+  await using handle = await open(path, constants.O_RDONLY | constants.O_DIRECTORY)
+  await handle.sync()
 }
 
 function codeOf(error: unknown): string {
@@ -316,16 +305,11 @@ async function inStoreTerms<Result>(path: string, run: () => Promise<Result>): P
 }
 
 function storeError(path: string, cause: unknown): StoreError {
-  const { code, message } = cause as NodeJS.ErrnoException
-  if (code === 'ENOSPC' || code === 'EDQUOT')
-    return new StoreError(`The disk is full: ${path} could not be written. Free some space`, {
-      retryable: false,
-      cause,
-    })
-  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS')
-    return new StoreError(`The service has no permission to use ${path}: ${message}`, {
-      retryable: false,
-      cause,
-    })
+  const { code = '', message } = cause as NodeJS.ErrnoException
+  const refused = { retryable: false, cause }
+  if (['ENOSPC', 'EDQUOT'].includes(code))
+    return new StoreError(`The disk is full: ${path} could not be written. Free some space`, refused)
+  if (['EACCES', 'EPERM', 'EROFS'].includes(code))
+    return new StoreError(`The service has no permission to use ${path}: ${message}`, refused)
   return new StoreError(`${path} failed: ${message}`, { retryable: true, cause })
 }

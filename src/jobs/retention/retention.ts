@@ -11,7 +11,7 @@
  */
 import type { Pool } from 'pg'
 import { limits } from '../../config.ts'
-import { connect, inTenant } from '../../db/pool.ts'
+import { inTenant, onConnection } from '../../db/pool.ts'
 import type { ObjectStore } from '../../store/store.ts'
 import { end } from '../end.ts'
 import { readFileKey } from '../file-key.ts'
@@ -39,9 +39,7 @@ export type Swept = Record<'files' | 'rows' | 'orphans' | 'unfinished' | 'forgot
 export async function sweepExports(parts: RetentionParts, now: Date, stopped?: AbortSignal): Promise<Swept> {
   const { database, store } = parts
   const swept: Swept = { files: 0, rows: 0, orphans: 0, unfinished: 0, forgotten: 0 }
-  const client = await connect(database)
-  const tenants = await tenantsWithExports(client).finally(() => client.release())
-  for (const schemaId of tenants) {
+  for (const schemaId of await onConnection(database, tenantsWithExports)) {
     stopped?.throwIfAborted()
     await sweepTenant(parts, schemaId, swept)
   }

@@ -5,14 +5,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import type { AuditTrail } from '../../audit/audit-trail.ts'
-import type { Config } from '../../config.ts'
-import type { Epoch } from '../../db/migrations/version.sql.ts'
-import type { NeedState, Readiness } from '../../http/readiness.ts'
-import type { Log } from '../../log.ts'
+import { onConnection } from '../../db/pool.ts'
+import type { NeedState } from '../../http/readiness.ts'
+import type { Services } from '../../http/services.ts'
 import { endpointsOf, watchCertificates } from '../../telemetry/certificates.ts'
-import type { Reading } from '../../telemetry/reading.ts'
 import type { Observation, Telemetry } from '../../telemetry/telemetry.ts'
-import type { Timing } from '../../timing.ts'
 import { readClock } from './standing.sql.ts'
 
 /** How long a collection waits for a check of the needs. After that it shows the one before. */
@@ -21,20 +18,14 @@ const checkWaitMs = 1_000
 /** Half of the round trip is not known of the offset of a clock. A longer one says too little. */
 const roundTripMsMax = 500
 
-interface ObservedParts {
-  config: Config
-  timing: Pick<Timing, 'certificatesMs'>
-  /** Connects as the service role. */
-  database: Pool
-  readiness: Readiness
-  epoch: Reading<Epoch>
-  audit: Pick<AuditTrail, 'waiting' | 'stalledSeconds'>
-  telemetry: Pick<Telemetry, 'observe'>
-  log: Log
-}
-
-export function observe(parts: ObservedParts): void {
-  const { config, timing, database, readiness, epoch, audit, telemetry, log } = parts
+/** @param services.database connects as the service role */
+export function observe(
+  services: Pick<Services, 'config' | 'database' | 'readiness' | 'epoch' | 'log'>,
+  audit: Pick<AuditTrail, 'waiting' | 'stalledSeconds'>,
+  telemetry: Pick<Telemetry, 'observe'>,
+  certificatesMs: number,
+): void {
+  const { config, database, readiness, epoch, log } = services
   const latest = latestOf(() => readiness.standing())
   const isPooled = config.directDatabaseUrl !== undefined
   telemetry.observe('grandlivre.ready', async () => readyGauge(await latest(), isPooled))
@@ -42,20 +33,14 @@ export function observe(parts: ObservedParts): void {
     const pooler = isPooled ? (await latest()).filter(({ label }) => label === 'database') : []
     return pooler.map(({ isMet }) => ({ value: Number(isMet) }))
   })
-  const ofEpoch = (value: (epoch: Epoch) => number) => async () => {
+  const ofEpoch = (key: 'number' | 'ageSeconds') => async () => {
     const latest = await epoch.latest()
-    return latest ? [{ value: value(latest) }] : []
+    return latest ? [{ value: latest[key] }] : []
   }
-  telemetry.observe(
-    'grandlivre.epoch',
-    ofEpoch(({ number }) => number),
-  )
-  telemetry.observe(
-    'grandlivre.epoch.age',
-    ofEpoch(({ ageSeconds }) => ageSeconds),
-  )
+  telemetry.observe('grandlivre.epoch', ofEpoch('number'))
+  telemetry.observe('grandlivre.epoch.age', ofEpoch('ageSeconds'))
   telemetry.observe('grandlivre.clock.offset', () => clockOffset(database))
-  const certificates = watchCertificates(endpointsOf(config), timing.certificatesMs, log)
+  const certificates = watchCertificates(endpointsOf(config), certificatesMs, log)
   telemetry.observe('grandlivre.certificate.expiry', certificates)
   telemetry.observe('grandlivre.audit.waiting', () => [{ value: audit.waiting }])
   telemetry.observe('grandlivre.audit.stalled', () => [{ value: audit.stalledSeconds }])
@@ -92,17 +77,12 @@ function latestOf<Result>(check: () => Promise<Result[]>): () => Promise<Result[
 }
 
 /** Seconds by which the clock of this process is ahead of that of the database; nothing if that answers slowly. */
-async function clockOffset(database: Pool): Promise<Observation[]> {
-  const client = await database.connect()
-  try {
+function clockOffset(database: Pool): Promise<Observation[]> {
+  return onConnection(database, async (client) => {
     const before = Date.now()
     const began = performance.now()
     const theirs = await readClock(client)
     const roundTripMs = performance.now() - began
-    client.release()
     return roundTripMs > roundTripMsMax ? [] : [{ value: (before + roundTripMs / 2 - theirs) / 1_000 }]
-  } catch (error) {
-    client.release(error as Error)
-    throw error
-  }
+  })
 }

@@ -32,16 +32,17 @@ type Gauges = Record<string, () => Observation[] | Promise<Observation[]>>
 /** @returns a function for each gauge, which reads it */
 function gauges(needs: Need[], config: Partial<Config> = {}): Gauges {
   const read: Gauges = {}
-  observe({
+  const services = {
     config: { ...readConfig({}), ...config },
-    timing: { certificatesMs: 1_000 },
     database: pool,
     readiness: new Readiness(needs, async () => {}, 0),
     epoch: { latest: async () => ({ number: 48, began: '2026-01-31T08:00:00.000Z', ageSeconds: 12 }) },
-    audit: { waiting: 7, stalledSeconds: 2 },
-    telemetry: { observe: (gauge, reader) => void Object.assign(read, { [gauge]: reader }) },
     log: () => {},
-  })
+  }
+  const telemetry = {
+    observe: (gauge: string, reader: Gauges[string]) => void Object.assign(read, { [gauge]: reader }),
+  }
+  observe(services, { waiting: 7, stalledSeconds: 2 }, telemetry, 1_000)
   return read
 }
 
