@@ -100,12 +100,6 @@ export interface Copy {
   close(): Promise<void>
 }
 
-/** Two runs have begun the same copy from different services. */
-export const otherService = (name: string) =>
-  clientError('COPY-REFUSED', `${name} has just become a copy of another service`, {
-    remedy: 'Choose another --to.',
-  })
-
 export interface OpenOptions {
   /** Refuses a copy that is not there instead of making it. */
   isThere?: boolean | undefined
@@ -116,3 +110,16 @@ export interface OpenOptions {
   /** Ends a wait for what another process writes. */
   signal?: AbortSignal | undefined
 }
+
+/** What the openers of both databases refuse. */
+export const refused = (message: string, remedy: string, cause?: unknown) =>
+  clientError('COPY-REFUSED', message, { remedy, cause })
+
+export const notThere = (name: string, to: string) =>
+  refused(`There is no copy in ${name} yet`, `Make one: grandlivre sync --to ${to}`)
+
+export const otherLayout = (name: string, to: string) =>
+  refused(
+    `${name} is a copy of another layout, which this version cannot continue`,
+    `Rebuild it: grandlivre sync --again --to ${to}`,
+  )

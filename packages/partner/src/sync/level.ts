@@ -7,7 +7,7 @@ import { rangesFrom } from '../client/ledgers/entry-ranges.ts'
 import type { Ledger, LedgerBlocks, WantedLedger } from '../client/ledgers/parts.ts'
 import { type Comparison, compare, isEqual } from './compare.ts'
 import type { Run, Summary } from './events.ts'
-import { employeesOf, fail, now, receive } from './receive.ts'
+import { employeesOf, fail, noFailure, now, receive } from './receive.ts'
 
 /** Of one request. */
 const rangesMax = 1_000
@@ -55,8 +55,7 @@ export async function comeBack(
     }
     const { cursor, tables: table_digests } = blocks
     const employees = employeesOf(listed.get(society)!)
-    const failed = { failed_at: null, failure: null }
-    await copy.note([society], { cursor, employees, table_digests, synced_at: now(), ...failed })
+    await copy.note([society], { cursor, employees, table_digests, synced_at: now(), ...noFailure })
     run.onEvent?.({ kind: 'compared', society, rows: found.rows })
   }
   return mend(run, repairs, listed, summary)

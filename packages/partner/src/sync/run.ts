@@ -26,22 +26,25 @@ export function bringUpToDate(run: Run, listed: readonly Ledger[], again = false
 async function bring(run: Run, listed: readonly Ledger[], again: boolean): Promise<Summary> {
   const { copy } = run
   const wanted = listed.filter(({ society }) => isChosen(run, society))
-  await takeFirms(run, listed)
+  checkService(copy, run.ledger)
+  // No other process writes folders of these firms.
+  await copy.lock([...new Set(listed.map(({ firm }) => firm.id))])
+  if (copy.service === undefined) await copy.adopt(run.ledger.requests.baseUrl)
   const kept = new Map((await copy.folders()).map((folder) => [folder.society, folder]))
   await noteGone(run, listed, kept)
   await noteThere(run, wanted, kept)
+  const isFailed = ({ society }: Ledger) => Number(kept.get(society)?.failed_at != null)
   const differing = wanted
     .filter((ledger) => again || !isCurrent(kept.get(ledger.society), ledger))
-    .map((ledger) => ({ ledger, failed: kept.get(ledger.society)?.failed_at != null }))
-    .sort((one, other) => Number(one.failed) - Number(other.failed))
-    .map(({ ledger }) => ledger)
+    .sort((one, other) => isFailed(one) - isFailed(other))
   const differ = new Set(differing.map(({ society }) => society))
   await copy.note(
     wanted.map(({ society }) => society).filter((society) => !differ.has(society)),
     { synced_at: now() },
   )
   run.onEvent?.({ kind: 'listed', ledgers: wanted.length, differing: differing.length })
-  const missing = notOpened(run, listed)
+  // Chosen folders that the token does not open, whether the copy has them or not.
+  const missing = (run.societies ?? []).filter((id) => !listed.some(({ society }) => society === id))
   const summary: Summary = { ledgers: wanted.length + missing.length, copied: 0, rows: 0, failed: [] }
   for (const society of missing) {
     summary.failed.push(society)
@@ -64,18 +67,6 @@ export const isCurrent = (folder: CopiedFolder | undefined, ledger: Ledger): boo
   folder?.cursor === ledger.cursor && folder.employees === employeesOf(ledger)
 
 export const isChosen = ({ societies }: Run, society: string): boolean => societies?.includes(society) ?? true
-
-/** Chosen folders that the token does not open, whether the copy has them or not. */
-function notOpened({ societies = [] }: Run, listed: readonly Ledger[]): string[] {
-  return societies.filter((id) => !listed.some(({ society }) => society === id))
-}
-
-/** The copy is of this service, and no other process writes folders of these firms. */
-async function takeFirms({ copy, ledger }: Run, listed: readonly Ledger[]): Promise<void> {
-  checkService(copy, ledger)
-  await copy.lock([...new Set(listed.map(({ firm }) => firm.id))])
-  if (copy.service === undefined) await copy.adopt(ledger.requests.baseUrl)
-}
 
 /** @throws {GrandlivreError} COPY-REFUSED: the copy is of another service */
 export function checkService(

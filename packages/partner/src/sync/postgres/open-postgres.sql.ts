@@ -1,6 +1,5 @@
 /** Finds or makes a copy in a schema of a PostgreSQL database. Needs the package `pg`. */
-import { clientError } from '../../client/errors.ts'
-import { type Copy, layoutVersion, type OpenOptions } from '../copy.ts'
+import { type Copy, layoutVersion, notThere, type OpenOptions, otherLayout, refused } from '../copy.ts'
 import { PostgresCopy } from './postgres-copy.sql.ts'
 import { createCopy, dropCopy } from './schema.sql.ts'
 
@@ -81,13 +80,8 @@ async function prepare(
     await client.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`grandlivre copy ${schema}`])
     const layout = await layoutOf(client, schema, name)
     if (layout !== layoutVersion) {
-      if (layout !== undefined && !again)
-        throw refused(
-          `${name} is a copy of another layout, which this version cannot continue`,
-          'Rebuild it: grandlivre sync --again --to <the same address>',
-        )
-      if (isThere && !again)
-        throw refused(`There is no copy in ${name} yet`, 'Make one: grandlivre sync --to <the same address>')
+      if (layout !== undefined && !again) throw otherLayout(name, '<the same address>')
+      if (isThere && !again) throw notThere(name, '<the same address>')
       await client.query(`create schema if not exists "${schema}"`)
       if (layout !== undefined) await client.query(dropCopy).catch(dependentsNamed)
       await client.query(createCopy())
@@ -123,8 +117,4 @@ async function layoutOf(client: Client, schema: string, name: string): Promise<n
   if (hasTables)
     throw refused(`${name} holds something else`, 'Choose another one: postgres://...?schema=<name>.')
   return undefined
-}
-
-function refused(message: string, remedy: string, cause?: Error): Error {
-  return clientError('COPY-REFUSED', message, { remedy, cause })
 }

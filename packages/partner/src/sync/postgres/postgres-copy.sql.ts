@@ -2,13 +2,14 @@
 import type { LedgerTableName } from '../../../../contract/src/ledger-tables.ts'
 import type { EntryRange } from '../../client/changes.ts'
 import { clientError } from '../../client/errors.ts'
-import { type CopiedFolder, type Copy, type Diary, type LedgerChange, otherService } from '../copy.ts'
+import type { Copy, Diary, LedgerChange } from '../copy.ts'
+import { SqlCopy } from '../sql-copy.sql.ts'
+import { diaryNames, keyOf, tableNames } from '../tables.ts'
 import { CopyIn, CopyOut } from './copy-stream.ts'
-import { columnsOf, diaryColumns, orderOf, societySetting, tableNames } from './schema.sql.ts'
+import { columnsOf, societySetting } from './schema.sql.ts'
 
 type Client = import('pg').Client
 
-const diaryNames = Object.keys(diaryColumns) as (keyof Diary)[]
 const lineFeed = 10
 /** A session ends a moment after its process, at most the half second after which it looks. */
 const lockWait = '3s'
@@ -17,7 +18,7 @@ const lockNotAvailable = '55P03'
 const analyzeFrom = 50_000
 
 /** The ledger whose transaction is open. */
-interface Open {
+interface OpenLedger {
   society: string
   /** What was noted before; the row of the folder may be replaced. */
   diary: Partial<Diary>
@@ -27,83 +28,44 @@ interface Open {
   lines: number
 }
 
-export class PostgresCopy implements Copy {
-  readonly name: string
+export class PostgresCopy extends SqlCopy implements Copy {
   readonly #client: Client
   readonly #schema: string
-  readonly #locked: Set<string>
-  #service: string | undefined
-  #open: Open | undefined
+  #open: OpenLedger | undefined
   #analyzed = analyzeFrom / 2
   #written = 0
 
   constructor(
     client: Client,
-    { name, schema, service }: { name: string; schema: string; service: string | undefined },
-    locked = new Set<string>(),
+    { name, schema, service }: { name: string; schema: string; service: unknown },
+    locked: Set<string> | undefined,
   ) {
+    super(name, service, locked, 'select i::bigint as id from json_array_elements_text($1) i')
     this.#client = client
-    this.#locked = locked
-    this.name = name
     this.#schema = schema
-    this.#service = service
   }
 
-  get service(): string | undefined {
-    return this.#service
+  protected async query(sql: string, values?: readonly unknown[]) {
+    return (await this.#client.query(sql, values as unknown[])).rows
   }
 
-  async adopt(service: string): Promise<void> {
-    const { rowCount } = await this.#client.query(
-      'update grandlivre_copy set service = $1 where service is null or service = $1',
-      [service],
-    )
-    if (rowCount === 0) throw otherService(this.name)
-    this.#service = service
-  }
+  /** One message is one transaction. */
+  protected write = this.query
 
-  /** The locks are the session's: they go with the process, once the database has found that it is gone. */
-  async lock(firms: readonly string[]): Promise<void> {
-    for (const firm of firms) {
-      if (this.#locked.has(firm)) continue
-      // No array of parameters, and so one message and one transaction, which the lock outlasts.
-      const key = `grandlivre copy ${this.#schema} firm ${BigInt(firm)}`
-      await this.#client
-        .query(
-          `set local lock_timeout to '${lockWait}'; select pg_advisory_lock(hashtextextended('${key}', 0))`,
-        )
-        .catch((error: Error & { code?: string }) => {
-          if (error.code !== lockNotAvailable) throw error
-          throw clientError('COPY-LOCKED', `Another sync writes firm ${firm} in ${this.name}`)
-        })
-      this.#locked.add(firm)
-    }
-  }
-
-  async folders(): Promise<CopiedFolder[]> {
-    const { rows } = await this.#client.query(
-      `select society_id as society, ${diaryNames.join(', ')} from folders order by society_id`,
-    )
-    return rows.map((row) => {
-      for (const name of diaryNames) if (row[name] instanceof Date) row[name] = row[name].toISOString()
-      return { ...row, table_digests: row.table_digests ?? {} }
+  /** The lock is the session's: it goes with the process, once the database has found that it is gone. */
+  protected async lockFirm(firm: string): Promise<void> {
+    // No parameters, and so one message and one transaction, which the lock outlasts.
+    const key = `grandlivre copy ${this.#schema} firm ${BigInt(firm)}`
+    await this.query(
+      `set local lock_timeout to '${lockWait}'; select pg_advisory_lock(hashtextextended('${key}', 0))`,
+    ).catch((error: Error & { code?: string }) => {
+      if (error.code !== lockNotAvailable) throw error
+      throw clientError('COPY-LOCKED', `Another sync writes firm ${firm} in ${this.name}`)
     })
   }
 
-  async note(societies: readonly string[], values: Partial<Diary>): Promise<void> {
-    const { names, parameters } = diaryValues(values)
-    const set = names.map((name) => `${name} = excluded.${name}`).join(', ')
-    await this.#client.query(
-      `insert into folders (${['society_id', ...names].join(', ')})
-       select ${['s.id', ...names.map((_, i) => `$${i + 2}::${diaryColumns[names[i]!][0]}`)].join(', ')}
-       from unnest($1::bigint[]) s(id)
-       on conflict (society_id) do ${set === '' ? 'nothing' : `update set ${set}`}`,
-      [societies, ...parameters],
-    )
-  }
-
   async begin(society: string): Promise<void> {
-    await this.#client.query(`begin; set local ${societySetting} to '${BigInt(society)}'`)
+    await this.query(`begin; set local ${societySetting} to '${BigInt(society)}'`)
     this.#open = { society, diary: {}, lines: 0 }
   }
 
@@ -124,10 +86,10 @@ export class PostgresCopy implements Copy {
     open.table = name
     if (name === 'movements') return
     const returned = name === 'folders' ? `returning ${diaryNames.join(', ')}` : ''
-    const { rows } = await this.#client.query(`delete from ${name} where society_id = $1 ${returned}`, [
+    const [replaced] = await this.query(`delete from ${name} where society_id = $1 ${returned}`, [
       open.society,
     ])
-    if (name === 'folders') open.diary = rows[0] ?? open.diary
+    if (name === 'folders') open.diary = replaced ?? open.diary
   }
 
   async rows(lines: Buffer): Promise<void> {
@@ -142,22 +104,11 @@ export class PostgresCopy implements Copy {
   async commit(diary: Partial<Diary>, change: LedgerChange | null): Promise<void> {
     const open = this.#opened()
     await this.#endTable()
-    const { names, parameters } = diaryValues({ ...open.diary, ...diary })
-    const set = names.map((name, i) => `${name} = $${i + 2}`).join(', ')
-    const { rowCount } = await this.#client.query(
-      `update folders set ${set || 'society_id = society_id'} where society_id = $1`,
-      [open.society, ...parameters],
-    )
-    if (rowCount !== 1) throw clientError('NOT-PROVEN', `The folder ${open.society} came without its own row`)
-    if (change)
-      await this.#client.query(
-        `insert into changes (society_id, at, cursor, entries, rows_before, rows_after) values ($1, $2, $3, $4, $5, $6)`,
-        [
-          ...[open.society, change.at, change.cursor, JSON.stringify(change.entries)],
-          ...[change.rows_before, change.rows_after],
-        ],
-      )
-    await this.#client.query('commit')
+    const [own] = await this.query('select from folders where society_id = $1', [open.society])
+    if (!own) throw clientError('NOT-PROVEN', `The folder ${open.society} came without its own row`)
+    await this.query(...this.noting([open.society], { ...open.diary, ...diary }))
+    await this.noteChange(open.society, change)
+    await this.query('commit')
     this.#open = undefined
     await this.#analyze()
   }
@@ -167,39 +118,12 @@ export class PostgresCopy implements Copy {
     this.#open = undefined
     await open?.copy?.fail()
     // Where the connection is lost, the database does it by itself.
-    if (open) await this.#client.query('rollback').catch(() => {})
+    if (open) await this.query('rollback').catch(() => {})
   }
 
   lines(society: string, table: LedgerTableName): AsyncIterable<Buffer> {
-    const select = `select ${columnsOf(table)} from ${table} where society_id = ${BigInt(society)} order by ${orderOf(table)}`
+    const select = `select ${columnsOf(table)} from ${table} where society_id = ${BigInt(society)} order by ${keyOf(table)}`
     return CopyOut.lines(this.#client, `copy (${select}) to stdout`)
-  }
-
-  /** From one folder to the next by the key of each table, and not through all rows. */
-  async strays(): Promise<string[]> {
-    const ids = [...tableNames, 'changes'].map(
-      (table) => `select id from (
-        with recursive s(id) as (
-          select min(society_id) from ${table}
-          union all
-          select (select min(t.society_id) from ${table} t where t.society_id > s.id) from s where s.id is not null
-        ) select id from s) ${table}`,
-    )
-    const { rows } = await this.#client.query(
-      `select i.id from (${ids.join(' union ')}) i
-       where i.id is not null and not exists (
-         select from folders f where f.society_id = i.id and f.firm_id is not null) order by i.id`,
-    )
-    return rows.map(({ id }) => id)
-  }
-
-  async remove(society: string): Promise<void> {
-    const where = `where society_id = ${BigInt(society)} and not exists (
-      select from folders f where f.society_id = ${BigInt(society)} and f.firm_id is not null)`
-    // Without parameters these are one message, and so one transaction.
-    await this.#client.query(
-      [...tableNames, 'changes'].map((table) => `delete from ${table} ${where}`).join(';'),
-    )
   }
 
   async close(): Promise<void> {
@@ -207,7 +131,7 @@ export class PostgresCopy implements Copy {
     await this.#client.end()
   }
 
-  #opened(): Open {
+  #opened(): OpenLedger {
     if (!this.#open) throw new TypeError('begin() comes first')
     return this.#open
   }
@@ -228,14 +152,6 @@ export class PostgresCopy implements Copy {
   async #analyze(): Promise<void> {
     if (this.#written < 2 * this.#analyzed) return
     this.#analyzed = this.#written
-    await this.#client.query(`analyze ${tableNames.join(', ')}`)
-  }
-}
-
-function diaryValues(values: Partial<Diary>): { names: (keyof Diary)[]; parameters: unknown[] } {
-  const names = diaryNames.filter((name) => values[name] !== undefined)
-  return {
-    names,
-    parameters: names.map((name) => (name === 'table_digests' ? JSON.stringify(values[name]) : values[name])),
+    await this.query(`analyze ${tableNames.join(', ')}`)
   }
 }

@@ -4,59 +4,29 @@
  * ledger says, the row of a folder is replaced in its transaction, and a repair has to get past what others wrote.
  */
 import { type LedgerTableName, ledgerTables } from '../../../../contract/src/ledger-tables.ts'
-import { type Diary, formerTables, layoutVersion } from '../copy.ts'
+import { formerTables, layoutVersion } from '../copy.ts'
+import { derivedColumns, diaryColumns, keyOf, tableNames } from '../tables.ts'
 import { dueDay, isOpen, postgresDialect, viewsOf } from '../views.sql.ts'
 
 /** The folder of rows that COPY brings without it. */
 export const societySetting = 'grandlivre.society'
 
-/** Columns of `folders` that are the copy's own. */
-export const diaryColumns: Readonly<Record<keyof Diary, readonly [type: string, description: string]>> = {
-  firm_id: ['bigint', 'Id of its firm'],
-  firm_name: ['text', 'Name of its firm'],
-  cursor: ['text', 'The state of the ledger that the rows show; null until it has come whole'],
-  employees: ['text', 'Whether accounts have the personal data of employees: shown or hidden'],
-  table_digests: ['json', 'SHA-256 of the rows of each table that is given whole'],
-  synced_at: ['timestamptz', 'When the copy was last known to be the ledger'],
-  changed_at: ['timestamptz', 'When rows of it last came'],
-  gone_at: ['timestamptz', 'When it was first missing among the folders of its firm'],
-  failed_at: ['timestamptz', 'When it was last refused or broke off; null since it came whole'],
-  failure: ['text', 'Why: code and message'],
-}
 const ofDiary = " (the copy's own note, which nothing proves)"
-
-/** Columns that the database computes from those that came. */
-const derived: Partial<Record<LedgerTableName, [name: string, expression: string, description: string][]>> = {
-  accounts: [
-    [
-      'company_name',
-      `details -> 'company' ->> 'name'`,
-      'Name of the company of a supplier or customer, from details',
-    ],
-    ['siren', `details -> 'company' ->> 'SIREN'`, 'SIREN of that company, from details'],
-  ],
-}
-
-export const tableNames = Object.keys(ledgerTables) as LedgerTableName[]
 
 /** The columns of a table's rows as they come, by which COPY names them. */
 export const columnsOf = (table: LedgerTableName): string =>
   ledgerTables[table].columns.map(({ name }) => name).join(', ')
 
-/** What orders the rows of a ledger. */
-export const orderOf = (table: LedgerTableName): string =>
-  table === 'movements' ? 'entry_id, movement_id' : ledgerTables[table].columns[0]!.name
-
 function createTable(table: LedgerTableName): string {
   const own = ledgerTables[table].columns.map(({ name, type }) => `${name} ${type}`)
   const diary = Object.entries(diaryColumns).map(([name, [type]]) => `${name} ${type}`)
-  const computed = (derived[table] ?? []).map(
-    ([name, expression]) => `${name} text generated always as (${expression}) stored`,
+  const computed = (derivedColumns[table] ?? []).map(
+    ({ name, member }) => `${name} text generated always as (details -> 'company' ->> '${member}') stored`,
   )
   if (table === 'folders')
     return `create table folders (${[...own, ...diary].join(', ')}, primary key (society_id));`
   const society = `society_id bigint not null default current_setting('${societySetting}')::bigint`
-  const key = `primary key (society_id, ${orderOf(table)})`
+  const key = `primary key (society_id, ${keyOf(table)})`
   return `create table ${table} (${[society, ...own, ...computed, key].join(', ')});`
 }
 
@@ -69,7 +39,9 @@ function commentsOn(table: LedgerTableName): string[] {
     comment(`table ${table}`, description),
     ...(table === 'folders' ? [] : [comment(`column ${table}.society_id`, 'Id of the folder')]),
     ...columns.map((column) => comment(`column ${table}.${column.name}`, column.description)),
-    ...(derived[table] ?? []).map(([name, , text]) => comment(`column ${table}.${name}`, text)),
+    ...(derivedColumns[table] ?? []).map(({ name, description }) =>
+      comment(`column ${table}.${name}`, description),
+    ),
   ]
 }
 

@@ -3,6 +3,7 @@
  * again. The two are exact in both directions: a value that another program has put there never renders as the field
  * that came.
  */
+import type { DatabaseSync } from 'node:sqlite'
 import {
   type ColumnType,
   type LedgerColumn,
@@ -11,6 +12,7 @@ import {
 } from '../../../../contract/src/ledger-tables.ts'
 import { clientError } from '../../client/errors.ts'
 import { escapes } from '../../client/ledgers/fields.ts'
+import { keyOf, ownColumns } from '../tables.ts'
 
 export type Value = string | number | bigint | null
 
@@ -92,13 +94,7 @@ const storedAs: Record<ColumnType, Stored> = {
 const storedOf = ({ type }: LedgerColumn): Stored => storedAs[type]
 const storedName = (column: LedgerColumn): string => `${column.name}${storedOf(column).suffix}`
 
-/** The columns of `folders` come with their folder, which other tables are given. */
-export function columnsOf(table: LedgerTableName): readonly LedgerColumn[] {
-  const { columns } = ledgerTables[table]
-  return table === 'folders' ? columns.slice(1) : columns
-}
-
-export const storedNames = (table: LedgerTableName): string[] => columnsOf(table).map(storedName)
+export const storedNames = (table: LedgerTableName): string[] => ownColumns(table).map(storedName)
 
 /** The columns that keep something else than the text of a field, by their place, and what makes that of it. */
 export const conversionsOf = (table: LedgerTableName): [column: number, value: (field: string) => Value][] =>
@@ -108,7 +104,7 @@ export const conversionsOf = (table: LedgerTableName): [column: number, value: (
 
 /** Definitions of the columns of a table: the stored ones, then those that are computed from them. */
 export function definitions(table: LedgerTableName): string[] {
-  const columns = columnsOf(table)
+  const columns = ownColumns(table)
   const shown = columns.flatMap((column) => {
     const expression = storedOf(column).shown?.(storedName(column))
     return expression === undefined ? [] : [`${column.name} real as (${expression})`]
@@ -117,7 +113,7 @@ export function definitions(table: LedgerTableName): string[] {
 }
 
 /** The line that a row came as, with its line feed, as an expression. */
-export function lineOf(table: LedgerTableName): string {
+function lineOf(table: LedgerTableName): string {
   const { columns } = ledgerTables[table]
   const line = (escaped: readonly LedgerColumn[]) => {
     const fields = columns.map((column) => {
@@ -141,3 +137,37 @@ export function lineOf(table: LedgerTableName): string {
 
 const escapedField = (field: string): string =>
   [...escapes].reduce((sql, [letter, character]) => `replace(${sql}, '${character}', '\\${letter}')`, field)
+
+/** Rows that one statement joins: their text is in memory twice. */
+const rowsAtOnce = 1_000
+const [least, most] = [-9223372036854775808n, 9223372036854775807n]
+
+/**
+ * Reads the rows of a ledger as the lines that they came as.
+ * @returns chunks of whole lines; rows of one key are in one chunk
+ */
+export function lineReader(database: DatabaseSync, table: LedgerTableName) {
+  const key = ledgerTables[table].columns[0]!.name
+  const rows = `from ${table} where society_id = ?`
+  /** The key of the last row of the next chunk. */
+  const findBound = database.prepare(
+    `select ${key} as bound ${rows} and ${key} >= ? order by ${key} limit 1 offset ?`,
+  )
+  findBound.setReadBigInts(true)
+  // Bytes, because a text that is no UTF-8 must not become another one that is.
+  const joinLines = database.prepare(
+    `select cast(group_concat(line, '') as blob) as lines from (
+       select ${lineOf(table)} as line ${rows} and ${key} between ? and ? order by ${keyOf(table)})`,
+  )
+  return function* read(society: string): Generator<Uint8Array> {
+    const id = BigInt(society)
+    for (let from = least; ; ) {
+      const bound = findBound.get(id, from, rowsAtOnce)?.['bound'] as bigint | undefined
+      const to = bound ?? most
+      const lines = joinLines.get(id, from, to)!['lines'] as Uint8Array | null
+      if (lines) yield lines
+      if (to === most) return
+      from = to + 1n
+    }
+  }
+}

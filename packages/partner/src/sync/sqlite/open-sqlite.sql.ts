@@ -2,8 +2,15 @@
 import { accessSync, constants, existsSync, realpathSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import { clientError } from '../../client/errors.ts'
-import { type Copy, formerTables, layoutVersion, type OpenOptions } from '../copy.ts'
+import {
+  type Copy,
+  formerTables,
+  layoutVersion,
+  notThere,
+  type OpenOptions,
+  otherLayout,
+  refused,
+} from '../copy.ts'
 import { createTables, names as currentNames } from './schema.sql.ts'
 import { SqliteCopy } from './sqlite-copy.sql.ts'
 
@@ -26,8 +33,7 @@ export async function openSqlite(
 ): Promise<Copy> {
   const file = resolve(path)
   if (!existsSync(dirname(file))) throw refused(`The folder of ${file} does not exist`, 'Create it first.')
-  if (isThere && !existsSync(file))
-    throw refused(`There is no copy in ${file} yet`, `Make one: grandlivre sync --to ${path}`)
+  if (isThere && !existsSync(file)) throw notThere(file, path)
   const { DatabaseSync } = await loadSqlite()
   let database: DatabaseSync
   try {
@@ -79,11 +85,7 @@ function prepare(database: DatabaseSync, path: string, again: boolean): void {
   const layout = isCopy ? database.prepare('select layout from grandlivre_copy').get()?.['layout'] : undefined
   if (layout === layoutVersion) return
   if (names.size > 0) {
-    if (!again)
-      throw refused(
-        `${path} is a copy of another layout, which this version cannot continue`,
-        `Rebuild it: grandlivre sync --again --to ${path}`,
-      )
+    if (!again) throw otherLayout(path, path)
     dropCopy(database)
   }
   database.exec(`begin; pragma application_id = ${applicationId}; ${createTables}
@@ -109,10 +111,6 @@ function applicationIdOf(database: DatabaseSync, path: string): unknown {
 function notOpened(path: string, cause: unknown): Error {
   const remedy = 'Choose a file that this user may write, in a folder that it may write.'
   return refused(`${path} cannot be opened: ${(cause as Error).message}`, remedy, cause)
-}
-
-function refused(message: string, remedy: string, cause?: unknown): Error {
-  return clientError('COPY-REFUSED', message, { remedy, cause })
 }
 
 /** Node says of its SQLite that it may change; a user of the command can do nothing about it. */

@@ -1,39 +1,36 @@
 /** The tables of a copy in SQLite. */
-import { type LedgerTableName, ledgerTables } from '../../../../contract/src/ledger-tables.ts'
+import type { LedgerTableName } from '../../../../contract/src/ledger-tables.ts'
+import { derivedColumns, diaryColumns, keyOf, tableNames } from '../tables.ts'
 import { sqliteDialect, viewsOf } from '../views.sql.ts'
-import { columnsOf, definitions } from './columns.sql.ts'
+import { definitions } from './columns.sql.ts'
 
-/** Further columns, which the database computes from proven ones. JSON that somebody has broken must not end a query. */
-const computed: Partial<Record<LedgerTableName, readonly string[]>> = {
-  accounts: [
-    "company_name text as (case when json_valid(details) then details ->> '$.company.name' end)",
-    "siren text as (case when json_valid(details) then details ->> '$.company.SIREN' end)",
-  ],
-}
-
-/** What the copy notes itself: {@link Diary}. */
-const diary = `firm_id integer, firm_name text, cursor text, employees text, table_digests text, synced_at text,
-  changed_at text, gone_at text, failed_at text, failure text`
+const diary = Object.entries(diaryColumns).map(
+  ([name, [type]]) => `${name} ${type === 'bigint' ? 'integer' : 'text'}`,
+)
 
 /** Without a row id of their own the movements of an entry lie together. */
 function createTable(table: LedgerTableName): string {
-  if (table === 'folders')
-    return `create table folders (society_id integer primary key, ${definitions(table).join(', ')}, ${diary}) strict;`
-  const key = table === 'movements' ? 'entry_id, movement_id' : columnsOf(table)[0]!.name
-  const columns = ['society_id integer not null', ...definitions(table), ...(computed[table] ?? [])]
-  return `create table ${table} (${columns.join(', ')}, primary key (society_id, ${key})) strict, without rowid;`
+  if (table === 'folders') {
+    const columns = ['society_id integer primary key', ...definitions(table), ...diary]
+    return `create table folders (${columns.join(', ')}) strict;`
+  }
+  // JSON that somebody has broken must not end a query.
+  const computed = (derivedColumns[table] ?? []).map(
+    ({ name, member }) =>
+      `${name} text as (case when json_valid(details) then details ->> '$.company.${member}' end)`,
+  )
+  const key = `primary key (society_id, ${keyOf(table)})`
+  const columns = ['society_id integer not null', ...definitions(table), ...computed, key]
+  return `create table ${table} (${columns.join(', ')}) strict, without rowid;`
 }
 
 const views = viewsOf(sqliteDialect)
 
 /** Tables and views. */
-export const names = [
-  ...[...Object.keys(ledgerTables), 'changes', 'grandlivre_copy'],
-  ...views.map(({ name }) => name),
-]
+export const names = [...[...tableNames, 'changes', 'grandlivre_copy'], ...views.map(({ name }) => name)]
 
 export const createTables = `
-  ${(Object.keys(ledgerTables) as LedgerTableName[]).map(createTable).join('\n')}
+  ${tableNames.map(createTable).join('\n')}
   create table changes (society_id integer not null, at text not null, cursor text not null, entries text not null,
     rows_before integer not null, rows_after integer not null) strict;
   create index changes_by_time on changes (at);

@@ -1,21 +1,13 @@
 /** Copies of ledgers in one SQLite file, by the SQLite that Node brings. */
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { LedgerTableName } from '../../../../contract/src/ledger-tables.ts'
-import { ledgerTables, wholeTables } from '../../../../contract/src/ledger-tables.ts'
+import { type LedgerTableName, ledgerTables } from '../../../../contract/src/ledger-tables.ts'
 import type { EntryRange } from '../../client/changes.ts'
 import { clientError } from '../../client/errors.ts'
 import { readRow } from '../../client/ledgers/fields.ts'
-import {
-  type CopiedFolder,
-  type Copy,
-  type Diary,
-  type LedgerChange,
-  type OpenOptions,
-  otherService,
-} from '../copy.ts'
-import { conversionsOf, storedNames, type Value } from './columns.sql.ts'
-import { LineReader } from './lines.sql.ts'
+import type { Copy, Diary, LedgerChange, OpenOptions } from '../copy.ts'
+import { SqlCopy } from '../sql-copy.sql.ts'
+import { conversionsOf, lineReader, storedNames, type Value } from './columns.sql.ts'
 import { createIndexes } from './schema.sql.ts'
 
 /** How long a ledger waits for one of another firm that another process writes. */
@@ -24,15 +16,13 @@ const againMs = 20
 const lineFeed = 10
 const isBusy = (error: unknown) => ((error as { errcode?: number }).errcode! & 0xff) === 5
 
-export class SqliteCopy implements Copy {
-  readonly name: string
+export class SqliteCopy extends SqlCopy implements Copy {
   readonly #database: DatabaseSync
   readonly #locks: DatabaseSync[] = []
-  readonly #locked: Set<string>
   readonly #signal: AbortSignal | undefined
   readonly #openLock: (firm: string) => DatabaseSync
   readonly #inserts: Partial<Record<LedgerTableName, StatementSync>> = {}
-  readonly #readers: Partial<Record<LedgerTableName, LineReader>> = {}
+  readonly #readers: Partial<Record<LedgerTableName, ReturnType<typeof lineReader>>> = {}
   /** Node before 22.16 does not say it. */
   #isOpen = false
   #society = 0n
@@ -42,59 +32,46 @@ export class SqliteCopy implements Copy {
     path: string,
     database: DatabaseSync,
     openLock: (firm: string) => DatabaseSync,
-    { locked = new Set<string>(), signal }: Pick<OpenOptions, 'locked' | 'signal'> = {},
+    { locked, signal }: OpenOptions,
   ) {
-    this.name = path
+    const kept = database.prepare('select service from grandlivre_copy').get()
+    super(path, kept?.['service'], locked, 'select cast(value as integer) as id from json_each($1)')
     this.#database = database
-    this.#locked = locked
     this.#signal = signal
     this.#openLock = openLock
   }
 
-  get service(): string | undefined {
-    const kept = this.#database.prepare('select service from grandlivre_copy').get()?.['service']
-    return (kept ?? undefined) as string | undefined
+  protected async query(sql: string, values: readonly unknown[] = []) {
+    const named = Object.fromEntries(values.map((value, place) => [`$${place + 1}`, value as Value]))
+    return this.#database.prepare(sql).all(named)
   }
 
-  async adopt(service: string): Promise<void> {
-    await this.#transaction(() =>
-      this.#run('update grandlivre_copy set service = ? where service is null', service),
-    )
-    if (this.service !== service) throw otherService(this.name)
-  }
-
-  /** A transaction of a database of its own: the system ends it with the process, under whatever name that ran. */
-  async lock(firms: readonly string[]): Promise<void> {
-    for (const firm of firms) {
-      if (this.#locked.has(firm)) continue
-      const lock = this.#openLock(firm)
-      try {
-        lock.exec('begin exclusive')
-      } catch (cause) {
-        lock.close()
-        if (!isBusy(cause)) throw cause
-        const message = `Another process writes the folders of the firm ${firm} in ${this.name}`
-        throw clientError('COPY-LOCKED', message, { cause })
-      }
-      this.#locks.push(lock)
-      this.#locked.add(firm)
+  protected async write(sql: string, values?: readonly unknown[]) {
+    await this.begin('0')
+    try {
+      const rows = values ? await this.query(sql, values) : []
+      if (!values) this.#database.exec(sql)
+      this.#database.exec('commit')
+      this.#isOpen = false
+      return rows
+    } catch (error) {
+      await this.rollback()
+      throw error
     }
   }
 
-  async folders(): Promise<CopiedFolder[]> {
-    const statement = this.#database.prepare(
-      `select cast(society_id as text) as society, cast(firm_id as text) as firm_id, firm_name, cursor, employees,
-         table_digests, synced_at, changed_at, gone_at, failed_at, failure from folders order by society_id`,
-    )
-    return statement.all().map((row) => ({
-      ...(row as unknown as CopiedFolder),
-      table_digests: digestsIn(row['table_digests']),
-    }))
-  }
-
-  async note(societies: readonly string[], values: Partial<Diary>): Promise<void> {
-    if (societies.length === 0) return
-    await this.#transaction(() => this.#note(JSON.stringify(societies), values))
+  /** A transaction of a database of its own: the system ends it with the process, under whatever name that ran. */
+  protected async lockFirm(firm: string): Promise<void> {
+    const lock = this.#openLock(firm)
+    try {
+      lock.exec('begin exclusive')
+    } catch (cause) {
+      lock.close()
+      if (!isBusy(cause)) throw cause
+      const message = `Another process writes the folders of the firm ${firm} in ${this.name}`
+      throw clientError('COPY-LOCKED', message, { cause })
+    }
+    this.#locks.push(lock)
   }
 
   async begin(society: string): Promise<void> {
@@ -128,7 +105,7 @@ export class SqliteCopy implements Copy {
   async table(name: LedgerTableName): Promise<void> {
     this.#table = name
     if (name === 'movements' || name === 'folders') return
-    this.#run(`delete from ${name} where society_id = ?`, this.#society)
+    this.#database.prepare(`delete from ${name} where society_id = ?`).run(this.#society)
   }
 
   async rows(lines: Buffer): Promise<void> {
@@ -153,17 +130,9 @@ export class SqliteCopy implements Copy {
   }
 
   async commit(diary: Partial<Diary>, change: LedgerChange | null): Promise<void> {
-    this.#note(JSON.stringify([String(this.#society)]), diary)
-    if (change)
-      this.#run(
-        'insert into changes values (?, ?, ?, ?, ?, ?)',
-        this.#society,
-        change.at,
-        change.cursor,
-        JSON.stringify(change.entries),
-        change.rows_before,
-        change.rows_after,
-      )
+    const society = String(this.#society)
+    await this.query(...this.noting([society], diary))
+    await this.noteChange(society, change)
     this.#database.exec(`${createIndexes} commit`)
     this.#isOpen = false
   }
@@ -179,25 +148,8 @@ export class SqliteCopy implements Copy {
   }
 
   lines(society: string, table: LedgerTableName): Iterable<Uint8Array> {
-    this.#readers[table] ??= new LineReader(this.#database, table)
-    return this.#readers[table].read(society)
-  }
-
-  async strays(): Promise<string[]> {
-    const tables = ['movements', 'changes', ...wholeTables]
-    const found = tables.flatMap((table) => this.#database.prepare(straysOf(table)).all())
-    return [...new Set(found.map(({ id }) => String(id)))]
-  }
-
-  async remove(society: string): Promise<void> {
-    await this.#transaction(() => {
-      for (const table of [...Object.keys(ledgerTables), 'changes'])
-        this.#run(
-          `delete from ${table} where society_id = ?1
-             and not exists (select 1 from folders f where f.society_id = ?1 and f.firm_id is not null)`,
-          BigInt(society),
-        )
-    })
+    this.#readers[table] ??= lineReader(this.#database, table)
+    return this.#readers[table](society)
   }
 
   async close(): Promise<void> {
@@ -210,38 +162,6 @@ export class SqliteCopy implements Copy {
     this.#database.close()
     for (const lock of this.#locks) lock.close()
   }
-
-  #note(societies: string, values: Partial<Diary>): void {
-    const names = Object.keys(values) as (keyof Diary)[]
-    const bound = names.map((name) => {
-      const value = values[name]
-      return typeof value === 'object' && value !== null ? JSON.stringify(value) : (value as string | null)
-    })
-    const set = names.map((name) => `${name} = excluded.${name}`)
-    this.#run(
-      `insert into folders (society_id${names.map((name) => `, ${name}`).join('')})
-       select cast(value as integer)${names.map(() => ', ?').join('')} from json_each(?) where true
-       on conflict (society_id) do ${set.length === 0 ? 'nothing' : `update set ${set.join(', ')}`}`,
-      ...bound,
-      societies,
-    )
-  }
-
-  async #transaction(write: () => void): Promise<void> {
-    await this.begin('0')
-    try {
-      write()
-      this.#database.exec('commit')
-      this.#isOpen = false
-    } catch (error) {
-      await this.rollback()
-      throw error
-    }
-  }
-
-  #run(sql: string, ...values: Value[]): void {
-    this.#database.prepare(sql).run(...values)
-  }
 }
 
 function insertInto(table: LedgerTableName): string {
@@ -250,25 +170,6 @@ function insertInto(table: LedgerTableName): string {
   if (table !== 'folders') return insert
   const set = storedNames(table).map((name) => `${name} = excluded.${name}`)
   return `${insert} on conflict (society_id) do update set ${set.join(', ')}`
-}
-
-/** Goes from folder to folder by the key, and not through all rows. */
-function straysOf(table: string): string {
-  return `with recursive present (id) as (
-      select min(society_id) from ${table}
-      union all
-      select (select min(society_id) from ${table} where society_id > id) from present where id is not null)
-    select cast(id as text) as id from present
-    where id is not null and id not in (select society_id from folders where firm_id is not null)`
-}
-
-/** What somebody has changed there only costs a table that is read again. */
-function digestsIn(text: unknown): Diary['table_digests'] {
-  try {
-    return JSON.parse(String(text)) ?? {}
-  } catch {
-    return {}
-  }
 }
 
 function otherColumns(table: LedgerTableName, found: number): Error {

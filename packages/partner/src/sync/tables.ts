@@ -1,0 +1,50 @@
+/** The tables of a copy, as far as SQLite and PostgreSQL agree. */
+import { type LedgerColumn, type LedgerTableName, ledgerTables } from '../../../contract/src/ledger-tables.ts'
+import type { Diary } from './copy.ts'
+
+export const tableNames = Object.keys(ledgerTables) as LedgerTableName[]
+
+/** Columns of `folders` that are the copy's own. */
+export const diaryColumns: Readonly<Record<keyof Diary, readonly [type: string, description: string]>> = {
+  firm_id: ['bigint', 'Id of its firm'],
+  firm_name: ['text', 'Name of its firm'],
+  cursor: ['text', 'The state of the ledger that the rows show; null until it has come whole'],
+  employees: ['text', 'Whether accounts have the personal data of employees: shown or hidden'],
+  table_digests: ['json', 'SHA-256 of the rows of each table that is given whole'],
+  synced_at: ['timestamptz', 'When the copy was last known to be the ledger'],
+  changed_at: ['timestamptz', 'When rows of it last came'],
+  gone_at: ['timestamptz', 'When it was first missing among the folders of its firm'],
+  failed_at: ['timestamptz', 'When it was last refused or broke off; null since it came whole'],
+  failure: ['text', 'Why: code and message'],
+}
+
+export const diaryNames = Object.keys(diaryColumns) as (keyof Diary)[]
+
+interface DerivedColumn {
+  name: string
+  /** Of `details`. */
+  member: 'name' | 'SIREN'
+  description: string
+}
+
+/** Further columns, which the database computes from those that came. */
+export const derivedColumns: Partial<Record<LedgerTableName, readonly DerivedColumn[]>> = {
+  accounts: [
+    {
+      name: 'company_name',
+      member: 'name',
+      description: 'Name of the company of a supplier or customer, from details',
+    },
+    { name: 'siren', member: 'SIREN', description: 'SIREN of that company, from details' },
+  ],
+}
+
+/** The columns that a table has besides `society_id`. */
+export function ownColumns(table: LedgerTableName): readonly LedgerColumn[] {
+  const { columns } = ledgerTables[table]
+  return table === 'folders' ? columns.slice(1) : columns
+}
+
+/** What orders the rows of a ledger. */
+export const keyOf = (table: LedgerTableName): string =>
+  table === 'movements' ? 'entry_id, movement_id' : ledgerTables[table].columns[0]!.name
