@@ -1,6 +1,7 @@
 /** Digests of a selection's movements, by ranges of entry ids (docs/spec/changes.md#blocks). */
 import { createHash } from 'node:crypto'
 import { clientError } from './errors.ts'
+import { namesOf } from './http/answer.ts'
 import { lastEntryId } from './ledgers/entry-ranges.ts'
 import { acceptJson, type Requests } from './requests.ts'
 import { type MovementSelection, queryOf } from './selection.ts'
@@ -34,19 +35,19 @@ export async function readBlocks(requests: Requests, selection: MovementSelectio
     headers: acceptJson(),
     signal,
   })
-  const { 'x-ledger-cursor': cursor, 'x-ledger-digest': digest, 'x-request-id': requestId } = answer.headers
+  const { 'x-ledger-cursor': cursor, 'x-ledger-digest': digest } = answer.headers
   if (cursor === undefined || digest === undefined)
     throw clientError(
       'UNEXPECTED-ANSWER',
       'The blocks came without X-Ledger-Cursor or X-Ledger-Digest: a proxy on the way may remove these headers',
-      { status: answer.status, requestId },
+      namesOf(answer),
     )
   const blocks = value as Block[]
   if (!areConsecutive(blocks) || digestOf(blocks.map(({ sha256 }) => sha256)) !== digest)
     throw clientError(
       'NOT-PROVEN',
       'The blocks of the ledger do not fit together, or differ from their digest',
-      { requestId },
+      namesOf(answer),
     )
   return { blocks, cursor, digest }
 }
@@ -74,26 +75,25 @@ export function rowsOf(blocks: readonly Block[]): number {
 /** Compares the lines of a selection with its blocks while they pass. Lines come in the order of blocks. */
 export class BlockCheck {
   readonly #blocks: readonly Block[]
-  #place = 0
-  #rowsLeft: number
+  /** The block that is under way; none is empty. */
+  #place = -1
+  #rowsLeft = 0
   #hash = createHash('sha256')
-  /** The first rows of a block were not seen, so its digest cannot be compared. */
+  /** The first rows of the block were not seen, so its digest cannot be compared. */
   #isPartial = false
 
   /** @param rowsBefore rows that were received before, and are not seen here */
   constructor(blocks: readonly Block[], rowsBefore = 0) {
     this.#blocks = blocks
-    this.#rowsLeft = blocks[0]?.rows ?? 0
-    let skipped = rowsBefore
-    while (skipped > 0 && this.#place < blocks.length) {
-      const rows = Math.min(skipped, this.#rowsLeft)
-      skipped -= rows
+    this.#enterNext()
+    for (let unseen = rowsBefore; unseen > 0; ) {
+      if (this.isComplete) throw tooMany()
+      const rows = Math.min(unseen, this.#rowsLeft)
+      unseen -= rows
       this.#rowsLeft -= rows
-      this.#isPartial = this.#rowsLeft > 0
-      if (this.#rowsLeft === 0) this.#enter(this.#place + 1)
+      this.#isPartial = true
+      if (this.#rowsLeft === 0) this.#enterNext()
     }
-    if (skipped > 0) throw tooMany()
-    this.#closeEmpty()
   }
 
   /** Whether every row of every block has passed. */
@@ -115,31 +115,21 @@ export class BlockCheck {
       if (this.#rowsLeft > 0) continue
       this.#hash.update(lines.subarray(start, end))
       start = end
-      this.#close()
+      const { from, to, sha256 } = this.#blocks[this.#place]!
+      if (!this.#isPartial && this.#hash.digest('hex') !== sha256)
+        throw clientError('NOT-PROVEN', `The movements of entries ${from} to ${to} differ from the ledger`)
+      this.#enterNext()
     }
     this.#hash.update(lines.subarray(start))
   }
 
-  #close(): void {
-    const { from, to, sha256 } = this.#blocks[this.#place]!
-    if (!this.#isPartial && this.#hash.digest('hex') !== sha256)
-      throw clientError('NOT-PROVEN', `The movements of entries ${from} to ${to} differ from the ledger`)
-    this.#enter(this.#place + 1)
-    this.#closeEmpty()
-  }
-
-  #enter(place: number): void {
-    this.#place = place
-    this.#rowsLeft = this.#blocks[place]?.rows ?? 0
+  #enterNext(): void {
+    do this.#place += 1
+    while (this.#blocks[this.#place]?.rows === 0)
+    this.#rowsLeft = this.#blocks[this.#place]?.rows ?? 0
     this.#hash = createHash('sha256')
     this.#isPartial = false
   }
-
-  #closeEmpty(): void {
-    while (!this.isComplete && this.#rowsLeft === 0) this.#enter(this.#place + 1)
-  }
 }
 
-function tooMany(): Error {
-  return clientError('NOT-PROVEN', 'More movements arrived than the ledger has in its blocks')
-}
+const tooMany = () => clientError('NOT-PROVEN', 'More movements arrived than the ledger has in its blocks')

@@ -3,10 +3,10 @@
  * repeated a bounded number of times; Retry-After is the shortest wait, and the rest is drawn at random, so that many
  * clients do not come back at the same moment.
  */
-
+import { setTimeout as delay } from 'node:timers/promises'
 import { requireShape } from './answer-shapes.ts'
 import { clientError, GrandlivreError, refusalOf } from './errors.ts'
-import { type Answer, bestEncoding, type Encoding } from './http/answer.ts'
+import { type Answer, bestEncoding, type Encoding, namesOf } from './http/answer.ts'
 import { Connections, isLost } from './http/connection.ts'
 import { type Limits, parseWhole, receivedAnswer } from './http/received-answer.ts'
 
@@ -76,10 +76,7 @@ export interface ForeignRequest extends Omit<Request, 'path' | 'query'> {
   url: string
 }
 
-const stallMsDefault = 60_000
-const answerMsDefault = 60_000
-const wholeBytesMaxDefault = 16_000_000
-const attemptsMaxDefault = 10
+const defaults = { stallMs: 60_000, answerMs: 60_000, wholeBytesMax: 16_000_000, attemptsMax: 10 }
 /** Until the service has answered once, its address is more likely wrong than the service away. */
 const firstAttemptsMax = 3
 const backoffMs = 500
@@ -92,8 +89,7 @@ const refusalBytesMax = 64 * 1024
 export class Requests {
   readonly attemptsMax: number
   readonly baseUrl: string
-  readonly #limits: Limits
-  readonly #answerMs: number
+  readonly #limits: Limits & { answerMs: number }
   readonly #credentials: Record<string, string>
   readonly #connections = new Connections()
   readonly #onWait: ((wait: Wait) => void) | undefined
@@ -111,11 +107,11 @@ export class Requests {
         : { 'society-id': checkedCredential('society', options.society) }),
     }
     this.#limits = {
-      stallMs: checkedCount('stallMs', options.stallMs ?? stallMsDefault),
-      wholeBytesMax: checkedCount('wholeBytesMax', options.wholeBytesMax ?? wholeBytesMaxDefault),
+      stallMs: checkedCount('stallMs', options),
+      answerMs: checkedCount('answerMs', options),
+      wholeBytesMax: checkedCount('wholeBytesMax', options),
     }
-    this.#answerMs = checkedCount('answerMs', options.answerMs ?? answerMsDefault)
-    this.attemptsMax = checkedCount('attemptsMax', options.attemptsMax ?? attemptsMaxDefault)
+    this.attemptsMax = checkedCount('attemptsMax', options)
     this.#onWait = options.onWait
     this.#pacing = { sleep, random: Math.random, now: Date.now, ...options.pacing }
   }
@@ -124,23 +120,17 @@ export class Requests {
    * Sends a request, again if it may help, and resolves with an answer of status 2xx or 304.
    * @throws {GrandlivreError} for every other answer, and if there is none
    */
-  async send(request: Request | ForeignRequest): Promise<Answer> {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        return await this.#sendOnce(request)
-      } catch (error) {
-        await this.#waitAfter(error, attempt, request)
-      }
-    }
+  send(request: Request | ForeignRequest): Promise<Answer> {
+    return this.#repeated(request, () => this.#sendOnce(request))
   }
 
   /**
    * As `send`, with the whole body read as JSON. A GET whose body is cut is sent again. The value of a 304 is undefined.
    * @throws {GrandlivreError} also ANSWER-TOO-LONG, and UNEXPECTED-ANSWER for a malformed body
    */
-  async json(request: Request): Promise<{ answer: Answer; value: unknown; text: string }> {
-    for (let attempt = 1; ; attempt += 1) {
-      const answer = await this.send(request)
+  json(request: Request): Promise<{ answer: Answer; value: unknown; text: string }> {
+    return this.#repeated(request, async () => {
+      const answer = await this.#sendOnce(request)
       if (answer.status === 304) return { answer, value: undefined, text: await answer.text() }
       requireType(answer, 'application/json', request)
       try {
@@ -150,10 +140,9 @@ export class Requests {
         return { answer, value, text }
       } catch (error) {
         if (request.signal?.aborted || !isLost(error)) throw error
-        const requestId = answer.headers['x-request-id']
-        await this.#waitAfter(failureOf(request, error, requestId), attempt, request)
+        throw failureOf(request, error, answer.headers['x-request-id'])
       }
-    }
+    })
   }
 
   /**
@@ -186,7 +175,7 @@ export class Requests {
         headers: { 'User-Agent': 'grandlivre-client', ...(isOwn ? this.#credentials : {}), ...headers },
         body,
         signal,
-        answerMs: this.#answerMs + heldMs,
+        answerMs: this.#limits.answerMs + heldMs,
       })
       answer = receivedAnswer(response, nameOf(request), limits, signal)
     } catch (error) {
@@ -225,6 +214,16 @@ export class Requests {
     return refusalOf(status, await beginningOf(answer), named, options)
   }
 
+  /** Does it again as long as another attempt may help. */
+  async #repeated<Result>(request: Request | ForeignRequest, work: () => Promise<Result>): Promise<Result> {
+    for (let attempt = 1; ; attempt += 1)
+      try {
+        return await work()
+      } catch (error) {
+        await this.#waitAfter(error, attempt, request)
+      }
+  }
+
   /** @throws {unknown} the error, if another attempt would not help */
   async #waitAfter(error: unknown, attempt: number, request: Request | ForeignRequest): Promise<void> {
     const { method = 'GET', signal } = request
@@ -240,20 +239,8 @@ export class Requests {
   }
 }
 
-/** Waits, or rejects with the reason of the signal. */
-function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const end = () => {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', end)
-      if (signal?.aborted) reject(signal.reason)
-      else resolve()
-    }
-    const timer = setTimeout(end, ms)
-    signal?.addEventListener('abort', end)
-    if (signal?.aborted) end()
-  })
-}
+const sleep: Pacing['sleep'] = (ms, signal) =>
+  delay(ms, undefined, { signal }).catch(() => signal?.throwIfAborted())
 
 /** Method and address, without the query. */
 function nameOf(request: Request | ForeignRequest): string {
@@ -298,19 +285,16 @@ export function requireType(answer: Answer, wanted: string, request: Request): v
   throw clientError(
     'UNEXPECTED-ANSWER',
     `${nameOf(request)} was answered with ${type ?? 'no media type'} instead of ${wanted}`,
-    {
-      status: answer.status,
-      requestId: answer.headers['x-request-id'],
-    },
+    namesOf(answer),
   )
 }
 
 /** @throws {GrandlivreError} UNEXPECTED-ANSWER if the header did not come, or is no number */
-export function numberOf({ headers, status }: Answer, name: string): number {
-  const text = headers[name]
+export function numberOf(answer: Answer, name: string): number {
+  const text = answer.headers[name]
   if (text !== undefined && /^\d{1,15}$/.test(text)) return Number(text)
   const message = `The header ${name} ${text === undefined ? 'did not come' : `is "${text}"`}: a proxy on the way may change headers`
-  throw clientError('UNEXPECTED-ANSWER', message, { status, requestId: headers['x-request-id'] })
+  throw clientError('UNEXPECTED-ANSWER', message, namesOf(answer))
 }
 
 /** Where a redirect leads, without a query, which might hold a secret. */
@@ -374,8 +358,8 @@ function checkedCredential(name: string, value: unknown): string {
   return value
 }
 
-function checkedCount(name: string, value: number): number {
-  if (!(Number.isSafeInteger(value) && value > 0))
-    throw clientError('INVALID-OPTION', `${name} is not a whole number above 0`)
-  return value
+function checkedCount(name: keyof typeof defaults, options: RequestsOptions): number {
+  const count = options[name] ?? defaults[name]
+  if (Number.isSafeInteger(count) && count > 0) return count
+  throw clientError('INVALID-OPTION', `${name} is not a whole number above 0`)
 }

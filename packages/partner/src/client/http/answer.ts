@@ -25,3 +25,6 @@ export type Encoding = 'identity' | 'gzip' | 'zstd'
 export function bestEncoding(): Encoding {
   return typeof zlib.createZstdDecompress === 'function' ? 'zstd' : 'gzip'
 }
+
+/** What names an answer in errors. */
+export const namesOf = ({ status, headers }: Answer) => ({ status, requestId: headers['x-request-id'] })

@@ -2,6 +2,7 @@
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
+import { pipeline } from 'node:stream/promises'
 import zlib from 'node:zlib'
 import { clientError } from '../errors.ts'
 import { type Answer, bestEncoding } from './answer.ts'
@@ -129,18 +130,15 @@ async function* through(
   response: IncomingMessage,
 ): AsyncGenerator<Uint8Array> {
   let lost: { error: unknown } | undefined
-  const feed = async () => {
+  async function* untilLost() {
     try {
-      for await (const chunk of arrived) {
-        if (decoder.destroyed) return
-        if (!decoder.write(chunk)) await drained(decoder)
-      }
+      yield* arrived
     } catch (error) {
       lost = { error }
     }
-    decoder.end()
   }
-  const feeding = feed()
+  // Whether it fails is seen by the reader of the decoder.
+  const feeding = pipeline(untilLost, decoder).catch(() => {})
   try {
     for await (const chunk of decoder) yield chunk as Uint8Array
   } catch (cause) {
@@ -161,18 +159,6 @@ export function parseWhole(text: string): unknown {
   } catch (cause) {
     throw cut('The body is not whole JSON', cause)
   }
-}
-
-/** Also when it is destroyed or has failed. */
-function drained(decoder: zlib.Gunzip | zlib.ZstdDecompress): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      for (const event of events) decoder.off(event, end)
-      resolve()
-    }
-    const events = ['drain', 'close', 'error'] as const
-    for (const event of events) decoder.on(event, end)
-  })
 }
 
 function textsOf(headers: NodeJS.Dict<string | string[]>): Record<string, string | undefined> {

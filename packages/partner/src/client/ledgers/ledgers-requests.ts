@@ -1,6 +1,6 @@
 /** Requests for the list of ledgers that a token may read, and for rows or digests of many. */
 import { clientError } from '../errors.ts'
-import type { Answer } from '../http/answer.ts'
+import { type Answer, namesOf } from '../http/answer.ts'
 import { acceptJson, type Requests, sendFor } from '../requests.ts'
 import type { Ledger, LedgerChangesOptions, LedgerList, LedgersOptions, WantedLedger } from './parts.ts'
 
@@ -42,23 +42,18 @@ export async function listLedgers(
     signal,
   })
   if (answer.status === 304 && after !== undefined) return undefined
-  const { etag, 'x-request-id': requestId } = answer.headers
-  const { status } = answer
+  const { etag } = answer.headers
   if (etag === undefined || value === undefined)
     throw clientError(
       'UNEXPECTED-ANSWER',
       `The list of ledgers came ${etag === undefined ? 'without an ETag' : 'without its body'}: a proxy on the way may have changed it`,
-      { status, requestId },
+      namesOf(answer),
     )
   const ledgers = value as Ledger[]
-  const unordered = ledgers.findIndex(
+  const unordered = ledgers.find(
     ({ society }, at) => at > 0 && Number(society) <= Number(ledgers[at - 1]!.society),
   )
-  if (unordered !== -1)
-    throw clientError(
-      'NOT-PROVEN',
-      `The list of ledgers is not ascending at ${ledgers[unordered]!.society}`,
-      { status, requestId },
-    )
-  return { ledgers, etag }
+  if (!unordered) return { ledgers, etag }
+  const message = `The list of ledgers is not ascending at ${unordered.society}`
+  throw clientError('NOT-PROVEN', message, namesOf(answer))
 }
