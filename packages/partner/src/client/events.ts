@@ -1,7 +1,7 @@
 /** The events of a subscription, read by number (docs/spec/webhooks.md#reading-events): none twice, no gap unseen. */
 import type { Notification, NumberedNotification } from './api/routes.ts'
 import { clientError } from './errors.ts'
-import { numberOf, type Requests } from './requests.ts'
+import { type Answer, numberOf, type Requests } from './requests.ts'
 
 export interface NumberedEvent {
   /** 1, 2, 3 and so on in each subscription. Store it with what the event led to: it is the next `after`. */
@@ -77,8 +77,14 @@ export async function* readEventPages(
   if (!Number.isSafeInteger(after) || after < 0)
     throw clientError('INVALID-OPTION', 'after must be a whole number, 0 before the first event')
   while (!signal?.aborted) {
-    const page = await readPage(requests, path, { after, limit, wait }, signal)
-    if (!page) return
+    const query = { after, limit, wait }
+    const answered = await requests
+      .json({ path, query, signal, heldMs: wait * 1000 })
+      .catch((error: unknown) => {
+        if (!signal?.aborted) throw error
+      })
+    if (!answered) return
+    const page = pageOf(answered.answer, answered.value as NumberedNotification[])
     const { epoch } = page
     const begun = epoch === lastEpoch ? undefined : epoch
     // To wait until the numbers get there would lose every event up to then. In another epoch they jump beyond it.
@@ -97,28 +103,16 @@ export async function* readEventPages(
   }
 }
 
-/** @returns undefined once the signal is aborted */
-async function readPage(
-  requests: Requests,
-  path: string,
-  query: { after: number; limit: number; wait: number },
-  signal: AbortSignal | undefined,
-): Promise<EventPage | undefined> {
-  try {
-    const { answer, value } = await requests.json({ path, query, signal, heldMs: query.wait * 1000 })
-    const events = (value as NumberedNotification[]).map(({ sequence, event }) => ({
-      sequence: Number(sequence),
-      event,
-    }))
-    const epoch =
-      answer.headers['webhook-epoch'] === undefined ? undefined : numberOf(answer, 'webhook-epoch')
-    const erased = [...(answer.headers['webhook-erased'] ?? '').matchAll(/(\d+)(?:-(\d+))?/g)].map(
-      ([, first, last = first]): [number, number] => [Number(first), Number(last)],
-    )
-    return { events, latest: numberOf(answer, 'x-latest-sequence'), epoch, erased }
-  } catch (error) {
-    if (signal?.aborted) return undefined
-    throw error
+function pageOf(answer: Answer, numbered: NumberedNotification[]): EventPage {
+  const { 'webhook-epoch': epoch, 'webhook-erased': erased = '' } = answer.headers
+  return {
+    events: numbered.map(({ sequence, event }) => ({ sequence: Number(sequence), event })),
+    latest: numberOf(answer, 'x-latest-sequence'),
+    epoch: epoch === undefined ? undefined : numberOf(answer, 'webhook-epoch'),
+    erased: [...erased.matchAll(/(\d+)(?:-(\d+))?/g)].map(([, first, last = first]) => [
+      Number(first),
+      Number(last),
+    ]),
   }
 }
 
@@ -147,7 +141,5 @@ async function checkNumbers(
 
 function gap({ from, to }: EventGap) {
   const numbers = from === to ? `Event ${from} is` : `Events ${from} to ${to} are`
-  return clientError('EVENTS-MISSING', `${numbers} missing`, {
-    details: { from, to },
-  })
+  return clientError('EVENTS-MISSING', `${numbers} missing`, { details: { from, to } })
 }

@@ -1,12 +1,11 @@
 /** Full exports: starts one, follows it to its end, and downloads its file. */
-import { setTimeout as delay } from 'node:timers/promises'
 import { doneExport, misfitOf } from './answer-shapes.ts'
 import { interfaceVersion } from './api/calls.ts'
 import type { ExportJob } from './api/items.ts'
 import type { queryValues } from './api/routes.ts'
 import { clientError } from './errors.ts'
 import { type DoneExport, type Downloaded, type DownloadOptions, downloadFile } from './files/download.ts'
-import type { Request, Requests } from './requests.ts'
+import { type Requests, sleep } from './requests.ts'
 
 type Values = (typeof queryValues)['/mad/all']
 type Format = Values['format'][number]
@@ -67,15 +66,12 @@ export async function fullExport(
   wanted: FullExportSelection | { exportId: string },
   { signal, onProgress }: FullExportOptions = {},
 ): Promise<FullExport> {
-  let { job, totals } =
-    'exportId' in wanted
-      ? await readStatus(requests, wanted.exportId, signal)
-      : await read(requests, { path: '/mad/all', query: { version: interfaceVersion, ...wanted }, signal })
+  let { job, totals } = await readStatus(requests, wanted, signal)
   const wasThere = job.status === 'DONE'
   for (let polls = 0; job.status === 'INIT'; polls += 1) {
     if (job.progress) onProgress?.(job.progress)
-    await pollAfter(polls, signal)
-    ;({ job, totals } = await readStatus(requests, job.id, signal))
+    await sleep(pollsMs[polls] ?? pollsMs.at(-1)!, signal)
+    ;({ job, totals } = await readStatus(requests, { exportId: job.id }, signal))
   }
   if (job.status === 'FAILED')
     throw clientError('EXPORT-FAILED', `The export ${job.id} failed: ${job.reason}`, {
@@ -85,7 +81,7 @@ export async function fullExport(
   const { url, ...status } = doneOf(job, totals)
   // The signal is that of the download: the one above ends only the following.
   const renewUrl = async (ending: AbortSignal | undefined) => {
-    const renewed = await readStatus(requests, status.id, ending)
+    const renewed = await readStatus(requests, { exportId: status.id }, ending)
     return doneOf(renewed.job, renewed.totals).url
   }
   return {
@@ -95,17 +91,15 @@ export async function fullExport(
   }
 }
 
-interface Status {
-  job: ExportJob
-  totals: DoneExport['totals'] | undefined
-}
-
-function readStatus(requests: Requests, exportId: string, signal: AbortSignal | undefined): Promise<Status> {
-  return read(requests, { path: '/mad/all/status', query: { version: interfaceVersion, exportId }, signal })
-}
-
-async function read(requests: Requests, request: Request): Promise<Status> {
-  const { value, text } = await requests.json(request)
+/** Of an export that is started, or of one that was. */
+async function readStatus(
+  requests: Requests,
+  wanted: FullExportSelection | { exportId: string },
+  signal: AbortSignal | undefined,
+) {
+  const path = 'exportId' in wanted ? '/mad/all/status' : '/mad/all'
+  const query = { version: interfaceVersion, ...wanted }
+  const { value, text } = await requests.json({ path, query, signal })
   return { job: value as ExportJob, totals: totalsOf(text) }
 }
 
@@ -136,7 +130,7 @@ function decimalOf(number: string): string | undefined {
 }
 
 /** @throws {GrandlivreError} if the status lacks what proves a file */
-function doneOf(job: ExportJob, totals: Status['totals']): DoneExport & { url: string } {
+function doneOf(job: ExportJob, totals: ReturnType<typeof totalsOf>): DoneExport & { url: string } {
   const { id, url, size, fileSha256, contentSize, sha256, rows, notes } = job
   const facts = { size, fileSha256, contentSize, sha256, rows, totals, url }
   const wrong = misfitOf(facts, doneExport, 'status')
@@ -146,13 +140,4 @@ function doneOf(job: ExportJob, totals: Status['totals']): DoneExport & { url: s
     })
   const done = facts as { [Name in keyof typeof facts]-?: NonNullable<(typeof facts)[Name]> }
   return { id, status: 'DONE', ...done, ...(notes ? { notes } : {}) }
-}
-
-/** @throws {unknown} the reason of the signal */
-async function pollAfter(polls: number, signal: AbortSignal | undefined): Promise<void> {
-  try {
-    await delay(pollsMs[polls] ?? pollsMs.at(-1), undefined, signal ? { signal } : {})
-  } catch {
-    throw signal?.reason
-  }
 }

@@ -18,8 +18,6 @@ import {
   fullExport as startFullExport,
 } from './full-export.ts'
 import { readLedgerBlocks } from './ledgers/blocks.ts'
-import { listLedgers } from './ledgers/ledgers-requests.ts'
-import { LedgersTransfer } from './ledgers/ledgers-transfer.ts'
 import type {
   LedgerBlocks,
   LedgerChangesOptions,
@@ -28,7 +26,9 @@ import type {
   LedgerRefused,
   LedgersOptions,
   WantedLedger,
-} from './ledgers/parts.ts'
+} from './ledgers/ledger-parts.ts'
+import { listLedgers } from './ledgers/ledgers-requests.ts'
+import { readLedgerChanges } from './ledgers/ledgers-transfer.ts'
 import { Requests, type RequestsOptions } from './requests.ts'
 import { type EntrySelection, type MovementSelection, queryOf } from './selection.ts'
 import { type LedgerStream, type StreamOptions, Transfer } from './stream.ts'
@@ -47,7 +47,7 @@ export type {
   FullExportSelection,
 } from './full-export.ts'
 export { readRow, readRows } from './ledgers/fields.ts'
-export type * from './ledgers/parts.ts'
+export type * from './ledgers/ledger-parts.ts'
 export type { RequestsOptions as GrandlivreOptions, Wait } from './requests.ts'
 export type { EntrySelection, MovementSelection } from './selection.ts'
 export type { LedgerStream, Progress, ResumePoint, StreamOptions } from './stream.ts'
@@ -135,7 +135,7 @@ export class Grandlivre {
     options: LedgerChangesOptions = {},
   ): AsyncGenerator<LedgerPart, void, undefined> {
     const ledgers = wanted ?? (await this.#societies(options)).map((society) => ({ society }))
-    yield* new LedgersTransfer(this.requests, ledgers, options).parts()
+    yield* readLedgerChanges(this.requests, ledgers, options)
   }
 
   /**

@@ -239,7 +239,8 @@ export class Requests {
   }
 }
 
-const sleep: Pacing['sleep'] = (ms, signal) =>
+/** @throws {unknown} the reason of the signal */
+export const sleep: Pacing['sleep'] = (ms, signal) =>
   delay(ms, undefined, { signal }).catch(() => signal?.throwIfAborted())
 
 /** Method and address, without the query. */

@@ -7,7 +7,7 @@ import {
 } from '../../../contract/src/ledger-tables.ts'
 import type { EntryRange } from '../client/changes.ts'
 import { BlockCutter } from '../client/compare/block-cutter.ts'
-import type { LedgerBlocks } from '../client/ledgers/parts.ts'
+import type { LedgerBlocks } from '../client/ledgers/ledger-parts.ts'
 import type { Copy, TableDigests } from './copy.ts'
 
 export interface Comparison {

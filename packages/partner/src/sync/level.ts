@@ -4,7 +4,7 @@
  */
 import type { EntryRange } from '../client/changes.ts'
 import { rangesFrom } from '../client/ledgers/entry-ranges.ts'
-import type { Ledger, LedgerBlocks, WantedLedger } from '../client/ledgers/parts.ts'
+import type { Ledger, LedgerBlocks, WantedLedger } from '../client/ledgers/ledger-parts.ts'
 import { type Comparison, compare, isEqual } from './compare.ts'
 import type { Run, Summary } from './events.ts'
 import { employeesOf, fail, noFailure, now, receive } from './receive.ts'

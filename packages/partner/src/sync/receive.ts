@@ -2,7 +2,13 @@
 import type { EntryRange } from '../client/changes.ts'
 import { GrandlivreError } from '../client/errors.ts'
 import { commonOf, unionOf } from '../client/ledgers/entry-ranges.ts'
-import type { Ledger, LedgerBegin, LedgerEnd, LedgerPart, WantedLedger } from '../client/ledgers/parts.ts'
+import type {
+  Ledger,
+  LedgerBegin,
+  LedgerEnd,
+  LedgerPart,
+  WantedLedger,
+} from '../client/ledgers/ledger-parts.ts'
 import type { CopiedFolder, Copy } from './copy.ts'
 import type { CopiedLedger, Run, Summary } from './events.ts'
 

@@ -1,7 +1,7 @@
 /** Brings a copy to the present state of the ledgers that a token opens: the list, then one stream for what differs. */
 import { wholeTables } from '../../../contract/src/ledger-tables.ts'
 import { clientError } from '../client/errors.ts'
-import type { Ledger, WantedLedger } from '../client/ledgers/parts.ts'
+import type { Ledger, WantedLedger } from '../client/ledgers/ledger-parts.ts'
 import type { CopiedFolder, Copy } from './copy.ts'
 import type { Run, Summary } from './events.ts'
 import { comeBack } from './level.ts'

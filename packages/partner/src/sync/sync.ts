@@ -4,7 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { clientError, GrandlivreError } from '../client/errors.ts'
-import type { LedgerList } from '../client/ledgers/parts.ts'
+import type { LedgerList } from '../client/ledgers/ledger-parts.ts'
 import type { Copy, OpenOptions } from './copy.ts'
 import type { Run, Summary } from './events.ts'
 import { bringUpToDate } from './run.ts'

@@ -1,5 +1,5 @@
 /** Proves the rows of a copy by digests of the service, and reads again what differs. */
-import type { Ledger } from '../client/ledgers/parts.ts'
+import type { Ledger } from '../client/ledgers/ledger-parts.ts'
 import { compare, isEqual } from './compare.ts'
 import type { Run } from './events.ts'
 import { mend, type Repair } from './level.ts'

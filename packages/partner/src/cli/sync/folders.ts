@@ -2,7 +2,7 @@
 import { command } from '../../../../terminal/src/command.ts'
 import { table } from '../../../../terminal/src/table.ts'
 import type { Grandlivre } from '../../client/grandlivre.ts'
-import type { Ledger } from '../../client/ledgers/parts.ts'
+import type { Ledger } from '../../client/ledgers/ledger-parts.ts'
 import type { CopiedFolder } from '../../sync/copy.ts'
 import { checkService, isCurrent } from '../../sync/run.ts'
 import type { Call } from '../command.ts'

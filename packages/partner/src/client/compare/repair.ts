@@ -25,13 +25,15 @@ export async function readRepair(
   { signal, encoding }: Omit<ChangesOptions, 'wait'>,
 ): Promise<Repair> {
   const { blocks: all, cursor, digest } = await readBlocks(requests, selection, signal)
-  const ranges = rangesFrom(await differing(all, copy), 0, rangesMax)
+  const ranges = rangesFrom(await differingBlocks(all, copy), 0, rangesMax)
   // Ranges begin and end where blocks do.
   const blocks = all.filter(({ from, to }) => commonOf([[from, to]], ranges).length > 0)
   const query = { ...queryOf(selection, 'movements'), entries: joinedRanges(ranges) }
   const source = { streamed: 'movements' as const, query, blocks: async () => ({ blocks, cursor, digest }) }
-  const lines =
-    ranges.length === 0 ? nothing() : new Transfer(requests, source, { signal, encoding }).chunks()
+  async function* differing() {
+    if (ranges.length > 0) yield* new Transfer(requests, source, { signal, encoding }).chunks()
+  }
+  const lines = differing()
   return {
     cursor,
     ranges,
@@ -41,7 +43,7 @@ export async function readRepair(
   }
 }
 
-async function differing(blocks: Awaited<ReturnType<typeof readBlocks>>['blocks'], copy: CopiedLines) {
+async function differingBlocks(blocks: Awaited<ReturnType<typeof readBlocks>>['blocks'], copy: CopiedLines) {
   let last = 0
   const cutter = new BlockCutter(blocks, (lines, start, end) => {
     const entry = entryOf(lines.toString('utf8', start, end))
@@ -70,5 +72,3 @@ function entryOf(line: string): number {
   if (Number.isSafeInteger(entry)) return entry
   throw clientError('INVALID-OPTION', 'A line of the copy is no movement: read the selection in full')
 }
-
-async function* nothing(): AsyncGenerator<Uint8Array, void, undefined> {}

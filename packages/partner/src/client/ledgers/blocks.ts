@@ -8,8 +8,8 @@ import { itemsOf, WholeLines } from '../lines.ts'
 import { throughLosses } from '../reader.ts'
 import type { Requests } from '../requests.ts'
 import { areAscending } from './entry-ranges.ts'
+import type { LedgerBlock, LedgerBlocks, LedgerChangesOptions, LedgerRefused } from './ledger-parts.ts'
 import { askLedgers, ledgersMax } from './ledgers-requests.ts'
-import type { LedgerBlock, LedgerBlocks, LedgerChangesOptions, LedgerRefused } from './parts.ts'
 
 /** A block of at least 500 movements takes some 130 bytes: those of sixty million movements. */
 const lineBytesMax = 16 * 1024 * 1024

@@ -13,19 +13,9 @@ export function areAscending(ranges: readonly EntryRange[]): boolean {
   })
 }
 
-/** Whether all of one's entries are in the other's. Both are ascending; ranges that touch count as one. */
-export function areWithin(wanted: readonly EntryRange[], given: readonly EntryRange[]): boolean {
-  let place = 0
-  return wanted.every(([from, to]) => {
-    while (place < given.length && Number(given[place]![1]) < Number(from)) place += 1
-    let next = Number(from)
-    for (let at = place; at < given.length && Number(given[at]![0]) <= next; at += 1) {
-      next = Math.max(next, Number(given[at]![1]) + 1)
-      if (next > Number(to)) return true
-    }
-    return false
-  })
-}
+/** Whether the given ranges have all wanted entries. Both are ascending; ranges that touch count as one. */
+export const areWithin = (wanted: readonly EntryRange[], given: readonly EntryRange[]): boolean =>
+  String(unionOf(wanted, given)) === String(unionOf([], given))
 
 /** The entries that both have. Both are ascending. */
 export function commonOf(one: readonly EntryRange[], other: readonly EntryRange[]): EntryRange[] {

@@ -15,7 +15,7 @@ import type { EntryRange } from '../changes.ts'
 import { clientError, type GrandlivreError } from '../errors.ts'
 import { areAscending, areWithin, lastEntryId } from './entry-ranges.ts'
 import type { Frame } from './frames.ts'
-import type { LedgerPart, WantedLedger } from './parts.ts'
+import type { LedgerPart, WantedLedger } from './ledger-parts.ts'
 import { TableRows } from './table-rows.ts'
 
 const tableNames = Object.keys(ledgerTables) as LedgerTableName[]

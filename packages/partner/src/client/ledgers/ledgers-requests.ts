@@ -2,7 +2,13 @@
 import { clientError } from '../errors.ts'
 import { type Answer, namesOf } from '../http/answer.ts'
 import { acceptJson, type Requests, sendFor } from '../requests.ts'
-import type { Ledger, LedgerChangesOptions, LedgerList, LedgersOptions, WantedLedger } from './parts.ts'
+import type {
+  Ledger,
+  LedgerChangesOptions,
+  LedgerList,
+  LedgersOptions,
+  WantedLedger,
+} from './ledger-parts.ts'
 
 /** What the service takes in one request. */
 export const ledgersMax = 10_000

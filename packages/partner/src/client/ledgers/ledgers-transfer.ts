@@ -9,8 +9,8 @@ import type { Requests } from '../requests.ts'
 import { rangesFrom } from './entry-ranges.ts'
 import { framesOf } from './frames.ts'
 import { LedgerAnswer, type UnderWay } from './ledger-answer.ts'
+import type { LedgerChangesOptions, LedgerPart, LedgersWhole, WantedLedger } from './ledger-parts.ts'
 import { askLedgers, ledgersMax } from './ledgers-requests.ts'
-import type { LedgerChangesOptions, LedgerPart, WantedLedger } from './parts.ts'
 
 /** What the service takes in one request. */
 const bodyBytesMax = 8 * 1024 * 1024
@@ -34,103 +34,91 @@ interface Pending {
   furthest: readonly [table: number, entry: number]
 }
 
-export class LedgersTransfer {
-  readonly #requests: Requests
-  readonly #options: LedgerChangesOptions
-  readonly #pending: Pending[]
-  #ledgers = 0
-  #refusals = 0
-  #reached = 0
-
-  constructor(requests: Requests, wanted: readonly WantedLedger[], options: LedgerChangesOptions) {
-    this.#requests = requests
-    this.#options = options
-    this.#pending = wanted.map((ledger) => ({
-      wanted: ledger,
-      asked: ledger,
-      isBegun: false,
-      breaks: 0,
-      refusals: 0,
-      furthest: [-1, -1],
-    }))
-  }
-
-  async *parts(): AsyncGenerator<LedgerPart, void, undefined> {
-    const reader = {
-      connection: () => this.#connection(),
-      reached: () => this.#reached,
-      lost: ({ message }: Error) =>
-        `The ledgers stopped coming at ${this.#pending[0]?.wanted.society}: ${message}`,
-    }
-    while (this.#pending.length > 0) yield* throughLosses(this.#requests, reader, this.#options.signal)
-    yield { kind: 'whole', ledgers: this.#ledgers, refusals: this.#refusals }
-  }
+/** @throws {GrandlivreError} NOT-PROVEN; CONNECTION-LOST at the ledger that does not come */
+export async function* readLedgerChanges(
+  requests: Requests,
+  wanted: readonly WantedLedger[],
+  options: LedgerChangesOptions,
+): AsyncGenerator<LedgerPart, void, undefined> {
+  const pending = wanted.map(
+    (ledger): Pending => ({
+      ...{ wanted: ledger, asked: ledger, isBegun: false },
+      ...{ breaks: 0, refusals: 0, furthest: [-1, -1] },
+    }),
+  )
+  const whole: LedgersWhole = { kind: 'whole', ledgers: 0, refusals: 0 }
+  let reached = 0
 
   /** One answer. Returns if it is whole. */
-  async *#connection(): AsyncGenerator<LedgerPart, void, undefined> {
-    const ledgers = fitting(this.#pending)
+  async function* connection(): AsyncGenerator<LedgerPart, void, undefined> {
+    const ledgers = fitting(pending)
     const type = 'application/vnd.grandlivre.ledgers'
-    const sent = await askLedgers(this.#requests, 'changes', type, ledgers, this.#options)
+    const sent = await askLedgers(requests, 'changes', type, ledgers, options)
     const answer = new LedgerAnswer(ledgers, sent.headers['x-request-id'])
     try {
       for await (const frame of framesOf(sent.body, answer.fail)) {
         const part = answer.take(frame)
-        if (part) yield* this.#give(part)
+        if (part) yield* give(part)
       }
       if (!answer.isWhole) throw cut('The answer ended without its last line')
     } catch (error) {
       if (!isLost(error)) throw error
       // Each ledger has proven its end, so the last line tells nothing more.
       if (answer.answered === ledgers.length) return
-      yield* this.#afterBreak(answer.underWay, error)
+      const [first] = pending
+      if (isFurther(first!, answer.underWay)) reached += 1
+      if (first!.breaks >= breaksMax && pending.length > 1) yield* postpone(pending, (error as Error).message)
       throw error
     }
   }
 
-  *#give(part: LedgerPart): Generator<LedgerPart> {
-    const pending = this.#pending[0]
+  function* give(part: LedgerPart): Generator<LedgerPart> {
+    const [first] = pending
     if (part.kind === 'whole') return
     if (part.kind === 'ledger') {
-      yield { ...part, resumed: pending!.isBegun }
-      pending!.isBegun = true
-    } else if (part.kind === 'end' || part.kind === 'refused') {
-      const isOurs = pending!.asked !== pending!.wanted
+      yield { ...part, resumed: first!.isBegun }
+      first!.isBegun = true
+      return
+    }
+    if (part.kind === 'end' || part.kind === 'refused') {
+      const isOurs = first!.asked !== first!.wanted
       // The cursor of a break can have become another epoch's; what the consumer asked with is still to be answered.
       if (part.kind === 'refused' && part.code === 'ERR-CURSOR-EXPIRED' && isOurs) {
-        pending!.refusals += 1
-        if (pending!.refusals < refusalsMax) return yield* this.#postpone(part.message)
+        first!.refusals += 1
+        if (first!.refusals < refusalsMax) return yield* postpone(pending, part.message)
       }
-      this.#reached += 1
-      this.#pending.shift()
-      if (part.kind === 'end') this.#ledgers += 1
-      else this.#refusals += 1
-      yield part
-    } else yield part
-  }
-
-  *#afterBreak(underWay: UnderWay | undefined, error: unknown): Generator<LedgerPart> {
-    const pending = this.#pending[0]!
-    if (underWay) {
-      pending.asked = restOf(underWay)
-      const at = [underWay.table?.place ?? -1, underWay.table?.rows.lastEntry ?? -1] as const
-      const [table, entry] = pending.furthest
-      if (at[0] > table || (at[0] === table && at[1] > entry)) {
-        pending.furthest = at
-        pending.breaks = 0
-        this.#reached += 1
-      }
+      reached += 1
+      pending.shift()
+      whole[part.kind === 'end' ? 'ledgers' : 'refusals'] += 1
     }
-    pending.breaks += 1
-    if (pending.breaks >= breaksMax && this.#pending.length > 1)
-      yield* this.#postpone((error as Error).message)
+    yield part
   }
 
-  *#postpone(reason: string): Generator<LedgerPart> {
-    const pending = this.#pending.shift()!
-    const { wanted, isBegun } = pending
-    this.#pending.push({ ...pending, asked: wanted, isBegun: false, breaks: 0 })
-    if (isBegun) yield { kind: 'postponed', society: wanted.society, reason }
-  }
+  const lost = ({ message }: Error) =>
+    `The ledgers stopped coming at ${pending[0]?.wanted.society}: ${message}`
+  const reader = { connection, reached: () => reached, lost }
+  while (pending.length > 0) yield* throughLosses(requests, reader, options.signal)
+  yield whole
+}
+
+/** Notes a break of the answer at this ledger. @returns whether it came further than in any answer before */
+function isFurther(pending: Pending, underWay: UnderWay | undefined): boolean {
+  pending.breaks += 1
+  if (!underWay) return false
+  pending.asked = restOf(underWay)
+  const [table, entry] = pending.furthest
+  const at = [underWay.table?.place ?? -1, underWay.table?.rows.lastEntry ?? -1] as const
+  if (at[0] < table || (at[0] === table && at[1] <= entry)) return false
+  pending.furthest = at
+  pending.breaks = 1
+  return true
+}
+
+/** Puts the first ledger last. */
+function* postpone(pending: Pending[], reason: string): Generator<LedgerPart> {
+  const { wanted, isBegun, ...first } = pending.shift()!
+  pending.push({ ...first, wanted, asked: wanted, isBegun: false, breaks: 0 })
+  if (isBegun) yield { kind: 'postponed', society: wanted.society, reason }
 }
 
 /** As many as one request can hold. */
