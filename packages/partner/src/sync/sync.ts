@@ -27,9 +27,9 @@ const retryMs = 5_000
  */
 export async function openCopy(to: string, options: OpenOptions = {}): Promise<Copy> {
   if (/\.(sqlite3?|db)$/.test(to))
-    return (await import('./sqlite/open-sqlite.sql.ts')).openSqlite(to, options)
+    return (await import('./sqlite/sqlite-copy.sql.ts')).openSqlite(to, options)
   if (/^postgres(ql)?:\/\//.test(to))
-    return (await import('./postgres/open-postgres.sql.ts')).openPostgres(to, options)
+    return (await import('./postgres/postgres-copy.sql.ts')).openPostgres(to, options)
   // The address of another database may have a password.
   throw clientError('COPY-REFUSED', `${to.replace(/\/\/.*@/, '//')} names no kind of copy`, {
     remedy:

@@ -1,8 +1,7 @@
 /** Proves the rows of a copy by digests of the service, and reads again what differs. */
 import type { Ledger } from '../client/ledgers/ledger-parts.ts'
-import { compare, isEqual } from './compare.ts'
 import type { Run } from './events.ts'
-import { mend, type Repair } from './level.ts'
+import { compare, isEqual, mend, type Repair } from './level.ts'
 import { bringUpToDate, isChosen } from './run.ts'
 
 /** How often a ledger that changes meanwhile, or still differs, is compared. */

@@ -11,7 +11,7 @@ import { type ExportStage, setExportStage } from '../../../../test/support/stage
 import { until } from '../../../../test/support/until.ts'
 import { type LedgerTableName, ledgerTables } from '../../../contract/src/ledger-tables.ts'
 import type { Grandlivre } from '../../src/client/grandlivre.ts'
-import { storedNames } from '../../src/sync/sqlite/columns.sql.ts'
+import { storedNames } from '../../src/sync/sqlite/schema.sql.ts'
 import type { Copy, Run, SyncEvent } from '../../src/sync/sync.ts'
 import { followLedgers, openCopy, syncCopy, verifyCopy } from '../../src/sync/sync.ts'
 import { accessOf, type RunningCommand, startGrandlivre } from '../support/cli/command-line.ts'

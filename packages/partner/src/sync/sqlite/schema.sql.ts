@@ -1,8 +1,117 @@
-/** The tables of a copy in SQLite. */
-import type { LedgerTableName } from '../../../../contract/src/ledger-tables.ts'
-import { derivedColumns, diaryColumns, keyOf, tableNames } from '../tables.ts'
+/**
+ * The tables of a copy in SQLite, and how it keeps the columns of a ledger: what a field of a row becomes, and the expression that makes the field
+ * again. The two are exact in both directions: a value that another program has put there never renders as the field
+ * that came.
+ */
+import type { DatabaseSync } from 'node:sqlite'
+import {
+  type ColumnType,
+  type LedgerColumn,
+  type LedgerTableName,
+  ledgerTables,
+} from '../../../../contract/src/ledger-tables.ts'
+import { clientError } from '../../client/errors.ts'
+import { escapes } from '../../client/ledgers/fields.ts'
+import { derivedColumns, diaryColumns, keyOf, ownColumns, tableNames } from '../tables.ts'
 import { sqliteDialect, viewsOf } from '../views.sql.ts'
-import { definitions } from './columns.sql.ts'
+
+export type Value = string | number | bigint | null
+
+interface Stored {
+  /** After the name of the column: amounts are whole cents, and say so. */
+  suffix: string
+  type: 'integer' | 'text'
+  /** A column by the plain name, computed when it is read, from the stored one. */
+  shown?: (stored: string) => string
+  /** @param field unescaped */
+  value(field: string): Value
+  /** The text of a stored column that is not null, as an expression. */
+  field(stored: string): string
+}
+
+/** The most characters of a decimal number that is always exact as a double. */
+const exactLength = 15
+
+const integer: Stored = {
+  suffix: '',
+  type: 'integer',
+  value: (field) => (field.length <= exactLength ? Number(field) : BigInt(field)),
+  field: (stored) => stored,
+}
+
+const text: Stored = { suffix: '', type: 'text', value: (field) => field, field: (stored) => stored }
+
+/** A number with some decimals, kept as a whole number. */
+function decimal(suffix: string, decimals: number): Stored {
+  const unit = 10 ** decimals
+  return {
+    suffix,
+    type: 'integer',
+    shown: (stored) => `${stored} / ${unit}.0`,
+    value: (field) =>
+      field.length <= exactLength ? Math.round(Number(field) * unit) : BigInt(field.replace('.', '')),
+    field: (stored) =>
+      `case when ${stored} = 0 then '0.${'0'.repeat(decimals)}' else concat(case when ${stored} < 0 then '-' end, ` +
+      `abs(${stored} / ${unit}), '.', substr(${unit} + abs(${stored} % ${unit}), 2)) end`,
+  }
+}
+
+const boolean: Stored = {
+  suffix: '',
+  type: 'integer',
+  value: (field) => {
+    if (field !== 't' && field !== 'f')
+      throw clientError('NOT-PROVEN', `"${field.slice(0, 40)}" is no boolean`)
+    return field === 't' ? 1 : 0
+  },
+  field: (stored) => `case ${stored} when 1 then 't' when 0 then 'f' else ${stored} end`,
+}
+
+/** SQLite's functions of dates read a zone as Z, but not as +00. */
+const time: Stored = {
+  suffix: '',
+  type: 'text',
+  value: (field) => {
+    if (!field.endsWith('+00')) throw clientError('NOT-PROVEN', `"${field.slice(0, 40)}" is no time in UTC`)
+    return `${field.slice(0, -3)}Z`
+  },
+  // Two Z, or none, would become one.
+  field: (stored) =>
+    `case octet_length(${stored}) - octet_length(rtrim(${stored}, 'Z'))
+      when 1 then concat(rtrim(${stored}, 'Z'), '+00') else '?' end`,
+}
+
+const storedAs: Record<ColumnType, Stored> = {
+  bigint: integer,
+  date: text,
+  timestamptz: time,
+  boolean,
+  'numeric(18,2)': decimal('_cents', 2),
+  'numeric(18,6)': decimal('_millionths', 6),
+  text,
+  json: text,
+}
+
+const storedOf = ({ type }: LedgerColumn): Stored => storedAs[type]
+const storedName = (column: LedgerColumn): string => `${column.name}${storedOf(column).suffix}`
+
+export const storedNames = (table: LedgerTableName): string[] => ownColumns(table).map(storedName)
+
+/** The columns that keep something else than the text of a field, by their place, and what makes that of it. */
+export const conversionsOf = (table: LedgerTableName): [column: number, value: (field: string) => Value][] =>
+  ledgerTables[table].columns.flatMap((column, place) =>
+    storedOf(column) === text ? [] : [[place, storedOf(column).value]],
+  )
+
+/** Definitions of the columns of a table: the stored ones, then those that are computed from them. */
+function definitions(table: LedgerTableName): string[] {
+  const columns = ownColumns(table)
+  const shown = columns.flatMap((column) => {
+    const expression = storedOf(column).shown?.(storedName(column))
+    return expression === undefined ? [] : [`${column.name} real as (${expression})`]
+  })
+  return [...columns.map((column) => `${storedName(column)} ${storedOf(column).type}`), ...shown]
+}
 
 const diary = Object.entries(diaryColumns).map(
   ([name, [type]]) => `${name} ${type === 'bigint' ? 'integer' : 'text'}`,
@@ -43,3 +152,63 @@ export const createIndexes = `
   create index if not exists movements_due on movements (society_id, account_number, due_date)
     where lettering_state <> 'complete';
   create index if not exists movements_by_journal on movements (society_id, journal_id, entry_date);`
+
+/** The line that a row came as, with its line feed, as an expression. */
+function lineOf(table: LedgerTableName): string {
+  const { columns } = ledgerTables[table]
+  const line = (escaped: readonly LedgerColumn[]) => {
+    const fields = columns.map((column) => {
+      const stored = storedName(column)
+      const written = storedOf(column).field(stored)
+      const field = escaped.includes(column) ? escapedField(written) : written
+      return field === stored
+        ? `ifnull(${stored}, '\\N')`
+        : `case when ${stored} is null then '\\N' else ${field} end`
+    })
+    return `concat_ws('\t', ${fields.join(', ')}) || '\n'`
+  }
+  const texts = columns.filter((column) => storedOf(column).type === 'text')
+  const isJson = ({ type }: LedgerColumn) => type === 'json'
+  // Escaping every text takes three times as long as all the rest, and few rows need it. JSON writes a backslash for all
+  // that COPY writes with one, and for quotes. A text that is JSON has quotes, so it is escaped in any case.
+  const plain = texts.filter((column) => !isJson(column)).map(storedName)
+  return `case when instr(json_quote(concat(${plain.join(', ')})), '\\') = 0
+    then ${line(texts.filter(isJson))} else ${line(texts)} end`
+}
+
+const escapedField = (field: string): string =>
+  [...escapes].reduce((sql, [letter, character]) => `replace(${sql}, '${character}', '\\${letter}')`, field)
+
+/** Rows that one statement joins: their text is in memory twice. */
+const rowsAtOnce = 1_000
+const [least, most] = [-9223372036854775808n, 9223372036854775807n]
+
+/**
+ * Reads the rows of a ledger as the lines that they came as.
+ * @returns chunks of whole lines; rows of one key are in one chunk
+ */
+export function lineReader(database: DatabaseSync, table: LedgerTableName) {
+  const key = ledgerTables[table].columns[0]!.name
+  const rows = `from ${table} where society_id = ?`
+  /** The key of the last row of the next chunk. */
+  const findBound = database.prepare(
+    `select ${key} as bound ${rows} and ${key} >= ? order by ${key} limit 1 offset ?`,
+  )
+  findBound.setReadBigInts(true)
+  // Bytes, because a text that is no UTF-8 must not become another one that is.
+  const joinLines = database.prepare(
+    `select cast(group_concat(line, '') as blob) as lines from (
+       select ${lineOf(table)} as line ${rows} and ${key} between ? and ? order by ${keyOf(table)})`,
+  )
+  return function* read(society: string): Generator<Uint8Array> {
+    const id = BigInt(society)
+    for (let from = least; ; ) {
+      const bound = findBound.get(id, from, rowsAtOnce)?.['bound'] as bigint | undefined
+      const to = bound ?? most
+      const lines = joinLines.get(id, from, to)!['lines'] as Uint8Array | null
+      if (lines) yield lines
+      if (to === most) return
+      from = to + 1n
+    }
+  }
+}

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../../../test/support/servers/database.ts'
 import { type LedgerTableName, ledgerTables } from '../../../../contract/src/ledger-tables.ts'
 import type { Copy } from '../../../src/sync/copy.ts'
-import { openPostgres } from '../../../src/sync/postgres/open-postgres.sql.ts'
+import { openPostgres } from '../../../src/sync/postgres/postgres-copy.sql.ts'
 import { lineOf } from '../../support/sync/row-lines.ts'
 
 let database: TestDatabase

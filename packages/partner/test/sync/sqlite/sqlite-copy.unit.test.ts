@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterAll, expect, test } from 'vitest'
 import { type LedgerTableName, ledgerTables } from '../../../../contract/src/ledger-tables.ts'
 import type { Copy } from '../../../src/sync/copy.ts'
-import { openSqlite } from '../../../src/sync/sqlite/open-sqlite.sql.ts'
+import { openSqlite } from '../../../src/sync/sqlite/sqlite-copy.sql.ts'
 import { lineOf } from '../../support/sync/row-lines.ts'
 
 const out = mkdtempSync(join(tmpdir(), 'grandlivre-copy-'))
