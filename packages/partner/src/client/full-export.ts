@@ -7,6 +7,8 @@ import { clientError } from './errors.ts'
 import { type DoneExport, type Downloaded, type DownloadOptions, downloadFile } from './files/download.ts'
 import { type Requests, sleep } from './requests.ts'
 
+export type { DoneExport }
+
 type Values = (typeof queryValues)['/mad/all']
 type Format = Values['format'][number]
 

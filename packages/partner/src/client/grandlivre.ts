@@ -39,8 +39,9 @@ export type { Changes, ChangesOptions, EntryRange } from './changes.ts'
 export type { CopiedLines, Repair } from './compare/repair.ts'
 export { GrandlivreError, type Issue } from './errors.ts'
 export type { EventGap, EventOptions, EventPage, NumberedEvent } from './events.ts'
-export type { DoneExport, Downloaded, DownloadOptions, DownloadProgress } from './files/download.ts'
+export type { Downloaded, DownloadOptions, DownloadProgress } from './files/download.ts'
 export type {
+  DoneExport,
   FullExport,
   FullExportOptions,
   FullExportProgress,
