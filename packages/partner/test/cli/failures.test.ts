@@ -31,12 +31,15 @@ const answer = (status: number, code: string, headers = {}): Fault => {
   return { kind: 'answer', status, headers: { 'X-Request-Id': 'r-1', ...headers }, body }
 }
 const busy = { 'Retry-After': '3600' }
-const failedExport: Fault = {
-  kind: 'answer',
-  status: 200,
-  headers: { 'Content-Type': 'application/json' },
-  body: JSON.stringify({ id: 'export_1', status: 'FAILED', reason: 'The disk of the service is full' }),
-}
+const given = (body: unknown): Fault => ({
+  ...{ kind: 'answer', status: 200, headers: { 'Content-Type': 'application/json' } },
+  body: JSON.stringify(body),
+})
+const twoExercices = given([
+  { producerId: '1', name: 'N-1', period: { start: '2030-07-01', end: '2031-06-30' } },
+  { producerId: '2', name: 'N', period: { start: '2031-07-01', end: '2032-06-30' } },
+])
+const failedExport = given({ id: 'export_1', status: 'FAILED', reason: 'The disk of the service is full' })
 
 interface Failing {
   exit: number
@@ -95,6 +98,14 @@ const cases: Record<string, Failing> = {
   'a receiver elsewhere': wrong(['listen', 'http://192.0.2.1/']),
   'no answer to login': wrong(['login', '--url', 'https://x']),
   'several folders': { ...wrong(pull('--exercice', '11')), from: () => its.firm },
+  'a year of several exercices': {
+    ...wrong(
+      pull('--exercice', '2031'),
+      /^--exercice 2031 may mean any of these; give the id of one:\n {2}1 {2}2030-07-01 to 2031-06-30 .*\n {2}2 /,
+    ),
+    from: () => ({ ...its.company, GRANDLIVRE_SOCIETY: '111' }),
+    fault: twoExercices,
+  },
   'an address that is none': {
     ...{ exit: usage, code: 'INVALID-OPTION', words: ['folders'] },
     from: () => ({ ...its.company, GRANDLIVRE_URL: 'ftp://x' }),
@@ -116,7 +127,11 @@ const cases: Record<string, Failing> = {
     ...{ exit: refused, code: 'ERR-FOLDER-NOT-FOUND', isAnswered: true, from: () => its.firm },
     words: pull('--exercice', '11', '--society', '121'),
   },
-  'no such exercice': { exit: refused, code: 'REFUSED', words: pull('--exercice', '1990') },
+  'a year of neither exercice': {
+    ...{ exit: refused, code: 'REFUSED', words: pull('--exercice', '1990'), fault: twoExercices },
+    from: () => ({ ...its.company, GRANDLIVRE_SOCIETY: '111' }),
+    says: /^The folder has no exercice 1990\nIt has:\n {2}1 {2}2030-07-01 to 2031-06-30 .*\n {2}2 {2}2031/,
+  },
   'too long a period': {
     ...{ exit: refused, code: 'ERR-VALIDATION', isAnswered: true },
     words: pull('--from', '2025-01-01', '--to', '2026-06-30'),

@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { buffer, text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
+import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { environment } from '../../../../../test/support/process.ts'
 import { until } from '../../../../../test/support/until.ts'
@@ -140,6 +141,25 @@ describe('a full export', () => {
     const { code, out, lines } = await pulled([...all, '--json'])
     expect([code, sha256(out)]).toEqual([0, sha256(readFileSync(file))])
     expect(JSON.parse(lines.at(-1)!)).toMatchObject({ file: '-', bytes: out.length, isContentVerified: true })
+  })
+
+  test('is downloaded and verified, compressed as the name of the file says', async () => {
+    const file = join(stage.out, 'folder.csv.gz')
+    const { code, out } = await grandlivre(stage.env, [...all.with(-1, file), '--json'])
+    const result = JSON.parse(out)
+    const contentBytes = gunzipSync(readFileSync(file)).length
+    const facts = { file, contentBytes, isContentVerified: true, society: stage.folderId }
+    expect([code, result]).toMatchObject([0, facts])
+    const again = await grandlivre(stage.env, [...all.with(-1, file), '--force'])
+    expect(again.error).toContain('The service had made this export within the last hour')
+    expect(again.out).toContain(`SHA-256  ${result.sha256}\nWhole:   `)
+  })
+
+  test('without a folder for temporary files ends with what to do', async () => {
+    const missing = { ...stage.env, TMPDIR: join(stage.out, 'none'), NODE_DISABLE_COMPILE_CACHE: '1' }
+    const { code, error } = await startGrandlivre(missing, all).ended
+    expect([code, error]).toEqual([7, expect.stringContaining(`${missing.TMPDIR}, cannot be used: ENOENT`)])
+    expect(error).toContain('\nSet TMPDIR to a folder that is there')
   })
 
   test('that is not the one of its status leaves nothing on standard output', async () => {

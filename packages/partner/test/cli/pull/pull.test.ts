@@ -16,7 +16,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { until } from '../../../../../test/support/until.ts'
 import { type PulledMovements, pullMovements } from '../../../src/cli/pull/pull-movements.ts'
 import { Grandlivre } from '../../../src/client/grandlivre.ts'
-import { grandlivre, testTerminal } from '../../support/cli/command-line.ts'
+import { grandlivre, startGrandlivre, testTerminal } from '../../support/cli/command-line.ts'
 import { factsOfFile, setYearStage, type YearStage } from '../../support/cli/year-stage.ts'
 import type { Fault } from '../../support/client/faulty-proxy.ts'
 
@@ -255,6 +255,18 @@ describe('an unfinished file', () => {
     expect(filesOf(out)).toHaveLength(1)
   })
 
+  test('of movements is not replaced by a full export; --force discards it', async () => {
+    await interruptPull()
+    const all = ['pull', '--all', '--format', 'csv', '--out', out]
+    const { code, error } = await grandlivre(stage.proxied, all)
+    expect([code, error]).toEqual([
+      7,
+      expect.stringContaining(`${out}.part is an unfinished pull of movements\n`),
+    ])
+    expect((await grandlivre(stage.proxied, [...all, '--force'])).code).toBe(0)
+    expect(filesOf(out)).toHaveLength(1)
+  })
+
   test('that is not of a pull is left alone', async () => {
     writeFileSync(`${out}.part`, 'mine')
     const refused = await grandlivre(stage.env, words())
@@ -275,6 +287,32 @@ describe('an unfinished file', () => {
       expect.stringContaining(`Another pull, process ${process.ppid}, writes`),
     ])
   })
+})
+
+test('a period that was mistyped leaves nothing that stops the mended command', async () => {
+  const pull = (from: string, to: string) =>
+    grandlivre(stage.proxied, ['pull', '--from', from, '--to', to, '--out', out])
+  expect((await pull('2026-01-01', '2025-01-01')).error).toContain('(ERR-VALIDATION)')
+  expect(filesOf(out)).toEqual([])
+  // As a kill before the first answer leaves them.
+  writeFileSync(`${out}.part`, '')
+  const about = 'An unfinished pull by grandlivre. The same command goes on with it.'
+  const source = { baseUrl: stage.proxy.url, society: '1', selection: { exercice: '1' } }
+  const state = { about, ...source, etag: '', after: null, rows: 0, contentBytes: 0, fileBytes: 0 }
+  writeFileSync(`${out}.part.json`, JSON.stringify({ ...state, pid: process.pid }))
+  expect(await pull('2025-01-01', '2025-03-31')).toMatchObject({ code: 0 })
+  expect(filesOf(out)).toHaveLength(1)
+})
+
+test('after a full disk the same command goes on when there is room', async () => {
+  // No file may be longer than 8 KiB: the first write ends there, as on a disk that is full.
+  const limited = { ...stage.env, NODE_DISABLE_COMPILE_CACHE: '1' }
+  const { code, error } = await startGrandlivre(limited, words(), 'ulimit -c 0 -f 8').ended
+  expect([code, error]).toEqual([7, expect.stringContaining(`There is no room for ${out}.part: EFBIG`)])
+  expect(error).toContain('\nMake room and run the same command: it goes on.')
+  expect(existsSync(out)).toBe(false)
+  expect((await grandlivre(stage.env, words())).code).toBe(0)
+  expect(filesOf(out)).toHaveLength(1)
 })
 
 test('an existing file is refused; with --force it stays until the new one is proven', async () => {

@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { runInTerminal } from '../../../../../docs/terminal-run.ts'
-import { environment } from '../../../../../test/support/process.ts'
-import { version } from '../../../src/version.ts'
-import { grandlivre } from '../../support/cli/command-line.ts'
+import { runInTerminal } from '../../../../docs/terminal-run.ts'
+import { environment } from '../../../../test/support/process.ts'
+import { version } from '../../src/version.ts'
+import { grandlivre } from '../support/cli/command-line.ts'
 
 const isThere = (program: string) => spawnSync(program, ['--version']).status === 0
 const missing = ['script', 'bash', 'zsh'].filter((program) => !isThere(program))
@@ -74,4 +74,19 @@ test('version names the package, its API, Node and the platform', async () => {
 
 test('a shell that is not known is wrong usage', async () => {
   expect(await grandlivre({}, ['completion', 'fish'])).toMatchObject({ code: 2, out: '' })
+})
+
+test('the overview lists the commands, and each has a help of at most 80 columns', async () => {
+  const overview = await grandlivre({}, ['--help'])
+  expect(overview.code).toBe(0)
+  const names = [...overview.out.matchAll(/^ {2}([a-z]+( [a-z]+)?) {2}/gm)].map(([, name]) => name!)
+  expect(names).toEqual(expect.arrayContaining(['login', 'profiles', 'doctor', 'pull']))
+  for (const name of names) {
+    const { code, out: help, error } = await grandlivre({}, [...name.split(' '), '--help'])
+    expect([code, error]).toEqual([0, ''])
+    expect(help).toContain(`Usage: grandlivre ${name}`)
+    expect(help.split('\n').filter((line) => line.length > 80)).toEqual([])
+  }
+  expect(await grandlivre({}, ['--version'])).toEqual({ code: 0, out: `${version}\n`, error: '' })
+  expect((await grandlivre({}, [])).code).toBe(2)
 })
