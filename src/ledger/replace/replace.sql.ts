@@ -56,12 +56,11 @@ const ofReplaced = (alias: string, { schemaId, folderId, exerciceId }: Replaced)
 
 /** Once the loader has filled its tables. */
 export async function createMatches(client: ClientBase): Promise<void> {
-  await client.query(
-    'create temporary table entry_matches (filed_id bigint primary key, id bigint, is_new boolean) on commit drop',
-  )
-  await client.query(`create temporary table line_matches (filed_id bigint primary key, entry_id bigint, id bigint,
-    is_new boolean, former numeric, place numeric) on commit drop`)
-  await client.query('analyze pg_temp.filed_entries, pg_temp.filed_movements')
+  await client.query(`create temporary table entry_matches (filed_id bigint primary key, id bigint, is_new boolean)
+    on commit drop;
+    create temporary table line_matches (filed_id bigint primary key, entry_id bigint, id bigint, is_new boolean,
+      former numeric, place numeric) on commit drop;
+    analyze pg_temp.filed_entries, pg_temp.filed_movements`)
 }
 
 /** Digests both sides, by line and by entry. */
@@ -120,24 +119,19 @@ export async function matchEntries(
   )
 }
 
-/** Entries of the file that have no match are new. */
-export async function addNewEntries(client: ClientBase): Promise<void> {
-  await addNew(client, 'entry_matches', 'filed_id', 'select id as filed_id from pg_temp.filed_entries')
+/** The rows of the file: an entry, and a line with the id that its entry has in the ledger. */
+const filedRows = {
+  entry_matches: { columns: 'filed_id', rows: 'select id as filed_id from pg_temp.filed_entries' },
+  line_matches: {
+    columns: 'filed_id, entry_id',
+    rows: `select l.id as filed_id, e.id as entry_id
+      from pg_temp.filed_movements l join pg_temp.entry_matches e on e.filed_id = l.entry_id`,
+  },
 }
 
-/** Lines of the file that have no match are new. */
-export async function addNewLines(client: ClientBase): Promise<void> {
-  await addNew(
-    client,
-    'line_matches',
-    'filed_id, entry_id',
-    `select l.id as filed_id, e.id as entry_id
-     from pg_temp.filed_movements l join pg_temp.entry_matches e on e.filed_id = l.entry_id`,
-  )
-}
-
-/** Gives ids, ascending (see IdSource), to those of the rows that have no match. */
-async function addNew(client: ClientBase, matches: string, columns: string, rows: string): Promise<void> {
+/** Entries or lines of the file that have no match are new: gives them ids, ascending (see IdSource). */
+export async function addNew(client: ClientBase, matches: keyof typeof filedRows): Promise<void> {
+  const { columns, rows } = filedRows[matches]
   await client.query(
     `with fresh as materialized (
        select *, row_number() over (order by filed_id) - 1 as rank from (${rows}) r
@@ -217,12 +211,16 @@ export async function keepFiled(client: ClientBase, replaced: Replaced): Promise
 
 /** Whether some lines that stay have another order in the file than before. */
 export async function areLinesMoved(client: ClientBase): Promise<boolean> {
-  const { rows } = await client.query<{ moved: boolean }>(
-    `select exists (select from (
-       select former, lag(former) over (order by filed_id) as before from pg_temp.line_matches where not is_new
-     ) as l where former < before) as moved`,
+  return hasRows(
+    client,
+    `select former, lag(former) over (order by filed_id) as before from pg_temp.line_matches where not is_new`,
+    'former < before',
   )
-  return rows[0]!.moved
+}
+
+async function hasRows(client: ClientBase, rows: string, condition: string): Promise<boolean> {
+  const found = await client.query(`select from (${rows}) l where ${condition} limit 1`)
+  return found.rowCount! > 0
 }
 
 /** The lines that stay, in the order of the file, each with its rank in the order before. */
@@ -369,11 +367,10 @@ export async function insertNew(client: ClientBase): Promise<RowCounts> {
 
 /** Whether the order of entry and movement ids is another than that of the file. */
 export async function isScattered(client: ClientBase): Promise<boolean> {
-  const { rows } = await client.query<{ scattered: boolean }>(
-    `select exists (select from (
-       select entry_id, id, lag(entry_id) over file as entry_before, lag(id) over file as before
-       from pg_temp.line_matches window file as (order by filed_id)
-     ) as l where (entry_id, id) < (entry_before, before)) as scattered`,
+  return hasRows(
+    client,
+    `select entry_id, id, lag(entry_id) over file as entry_before, lag(id) over file as before
+     from pg_temp.line_matches window file as (order by filed_id)`,
+    '(entry_id, id) < (entry_before, before)',
   )
-  return rows[0]!.scattered
 }

@@ -26,9 +26,9 @@ export async function replaceExercice(client: ClientBase, exercice: sql.Replaced
   await sql.matchEntries(client, ['journal_id', 'date', 'number', 'content'], 'all')
   await sql.matchEntries(client, ['journal_id', 'date', 'number'], 'numbered')
   await sql.matchEntries(client, ['journal_id', 'date', 'content'], 'bare')
-  await sql.addNewEntries(client)
+  await sql.addNew(client, 'entry_matches')
   await sql.matchLines(client)
-  await sql.addNewLines(client)
+  await sql.addNew(client, 'line_matches')
   if (await sql.areLinesMoved(client)) await moveFewest(client, lines)
   await sql.placeLines(client)
   const otherSources = await sql.countOtherSources(client, exercice)
@@ -52,9 +52,9 @@ export async function replaceFolder(
   if (renumber) {
     await sql.matchEntries(client, ['exercice_id', 'journal_id', 'date', 'content'], 'all')
     await sql.matchEntries(client, ['exercice_id', 'journal_id', 'date', 'created_at'], 'all')
-    await sql.addNewEntries(client)
+    await sql.addNew(client, 'entry_matches')
     await sql.matchLines(client)
-    await sql.addNewLines(client)
+    await sql.addNew(client, 'line_matches')
   } else await sql.matchById(client, folder)
   await sql.keepFiled(client, folder)
   return writeDifference(client, folder)
@@ -63,8 +63,8 @@ export async function replaceFolder(
 /** Fills a folder that held nothing: all ids are new. */
 export async function fillFolder(client: ClientBase): Promise<void> {
   await sql.createMatches(client)
-  await sql.addNewEntries(client)
-  await sql.addNewLines(client)
+  await sql.addNew(client, 'entry_matches')
+  await sql.addNew(client, 'line_matches')
   await sql.insertNew(client)
 }
 

@@ -6,7 +6,7 @@ import type { TraLine } from '../../formats/tra/check/parse.ts'
 import { journalTypeOf } from '../../formats/tra/third-parties.ts'
 import { type FecAccount, isRenumbered, numberAccounts } from '../fec/survey/accounts.ts'
 import type { Books } from '../import/books.ts'
-import { addressOf, axesOf, exercicesOf, isSiren, type TraParameters } from './parameters.ts'
+import { addressOf, axesOf, exercicesOf, isSiren, type ReadParameters } from './parameters.ts'
 
 export interface TraBooks {
   rows: Books
@@ -31,7 +31,7 @@ interface TraAccount extends FecAccount {
 const internalCodes = new Map(Object.entries(paymentModes).map(([internal, { code }]) => [code, internal]))
 
 /** @param timeZone in which exercices were closed on their day */
-export function traBooks(parameters: TraParameters, timeZone: string): TraBooks {
+export function traBooks(parameters: ReadParameters, timeZone: string): TraBooks {
   const { general, thirdParties, order } = accountsOf(parameters)
   const numbered = numberAccounts(order, [])
   const numbers = new Map(numbered.map(({ account, number }) => [account, number]))
@@ -81,7 +81,7 @@ export function traBooks(parameters: TraParameters, timeZone: string): TraBooks 
  * are collective accounts of suppliers, customers and employees that nothing but their third parties names: exports define
  * them even where the folder has none. A third party called as its collective account is that account.
  */
-function accountsOf(parameters: TraParameters) {
+function accountsOf(parameters: ReadParameters) {
   const numberOf = (line: TraLine) => {
     const number = line.text('CODE')
     if (accountNumber(number) === '')
@@ -163,7 +163,7 @@ function addressOfParty(cae: TraLine | undefined) {
   return address && Object.values(address).some((part) => part !== null) ? address : null
 }
 
-function paymentsOf(parameters: TraParameters): Books['payments'] {
+function paymentsOf(parameters: ReadParameters): Books['payments'] {
   return parameters.lines('MDP').map((line) => {
     const id = line.code('CODE')
     const code = internalCodes.get(id)
@@ -173,7 +173,7 @@ function paymentsOf(parameters: TraParameters): Books['payments'] {
   })
 }
 
-function vatCodesOf(parameters: TraParameters): Books['vat_codes'] {
+function vatCodesOf(parameters: ReadParameters): Books['vat_codes'] {
   return parameters.lines('TVA').map((line) => {
     const rate = parameters.amount(line, 'TAUXVENTE') ?? 0n
     const other = parameters.amount(line, 'TAUXACHAT')
@@ -184,7 +184,7 @@ function vatCodesOf(parameters: TraParameters): Books['vat_codes'] {
   })
 }
 
-function journalsOf(parameters: TraParameters, idOf: (number: string) => string | null): Books['journals'] {
+function journalsOf(parameters: ReadParameters, idOf: (number: string) => string | null): Books['journals'] {
   return parameters.lines('JAL').map((line) => {
     const type = journalTypeOf(line.code('NATURE'))
     if (type === undefined) parameters.countUnread(line, 'NATURE')
@@ -204,7 +204,7 @@ function journalsOf(parameters: TraParameters, idOf: (number: string) => string 
  * but IBANs, and only as a company or an employee.
  */
 function banksOf(
-  parameters: TraParameters,
+  parameters: ReadParameters,
   journals: Books['journals'],
   idOf: (number: string) => string | null,
 ) {

@@ -8,7 +8,7 @@ import { layouts } from '../../formats/tra/layouts.ts'
 import type { IdOf } from '../import/books.ts'
 import type { EntryWriter, NewEntry, NewMovement } from '../import/entry-writer.ts'
 import type { TraBooks } from './books.ts'
-import { sectionKey, type TraParameters } from './parameters.ts'
+import { type ReadParameters, sectionKey } from './parameters.ts'
 
 /** CODEMONTANT names the currency of each. */
 const amountFields = ['MONTANT1', 'MONTANT2', 'MONTANT3']
@@ -23,7 +23,7 @@ interface TraTarget {
   idOf: IdOf
   writer: EntryWriter
   /** Receives what the ledger cannot hold, and counts what is not read. */
-  parameters: TraParameters
+  parameters: ReadParameters
   /** In which entries were created on their day. */
   timeZone: string
 }

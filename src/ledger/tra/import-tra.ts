@@ -22,7 +22,7 @@ import { rememberLetterings } from '../publish-import.sql.ts'
 import { deleteLedger } from '../tenants.sql.ts'
 import { traBooks } from './books.ts'
 import { TraEntries } from './entries.ts'
-import { folderOf, TraParameters } from './parameters.ts'
+import { folderOf, ReadParameters } from './parameters.ts'
 
 export type TraImported = Awaited<ReturnType<typeof load>>
 
@@ -43,7 +43,7 @@ async function load(client: pg.ClientBase, options: LedgerRequest) {
   const sums = new TraProblems()
   const check = new TraCheck(sums)
   const { problems } = check
-  const parameters = new TraParameters(problems)
+  const parameters = new ReadParameters(check)
   const onRead = (read: ReadBytes) => onProgress?.({ step: 'loading', ...read, lines: check.lines })
   const readBooks = () => ({ ...folderOf(parameters), books: traBooks(parameters, options.timeZone) })
   let read: ReturnType<typeof readBooks> | undefined
@@ -54,7 +54,7 @@ async function load(client: pg.ClientBase, options: LedgerRequest) {
       for (const line of lines) {
         check.add(line)
         const isEntry = line.layout === layouts.ENTRY || line.layout === layouts.ANALYTIC
-        if (!isEntry && !line.isBare) parameters.add(line)
+        if (!isEntry && !line.isBare) parameters.addUnread(line)
         // Parameters precede entries (p. 2), which the check makes sure of.
         if (isEntry) read ??= readBooks()
         if (read === undefined || !isEntry || problems.count > 0) continue
@@ -93,7 +93,7 @@ async function openLedger(
   client: pg.ClientBase,
   options: LedgerRequest,
   read: ReturnType<typeof folderOf> & { books: ReturnType<typeof traBooks> },
-  parameters: TraParameters,
+  parameters: ReadParameters,
 ) {
   const { books } = read
   const ids = new IdSource(client)

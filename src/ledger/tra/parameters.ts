@@ -7,9 +7,11 @@ import type { FolderContent } from '../../formats/items/accounting-folder.ts'
 import { type Address, noAddress } from '../../formats/items/accounts/address.ts'
 import { closedAtNoon } from '../../formats/items/exercice.ts'
 import { unitsMax } from '../../formats/minor-units.ts'
+import type { TraCheck } from '../../formats/tra/check/check.ts'
 import { isDay } from '../../formats/tra/check/line-form.ts'
+import type { TraParameters } from '../../formats/tra/check/parameters.ts'
 import type { TraLine, TraProblems } from '../../formats/tra/check/parse.ts'
-import { fieldOf, layouts, noDay, type TraField, type TraRecord } from '../../formats/tra/layouts.ts'
+import { fieldOf, layouts, noDay, type TraField } from '../../formats/tra/layouts.ts'
 import type { Books } from '../import/books.ts'
 
 /** Exports fill the fields that have a source; an import reads these and no others. */
@@ -20,28 +22,17 @@ const unreadFields = new Map(
   ]),
 )
 
-export class TraParameters {
+/** The parameters that an import reads. */
+export class ReadParameters {
   /** Lines with a value that is not read, or not as it is, by record and field: `ENTRY.QTE1`. */
   readonly unread = new Map<string, number>()
-  readonly #lines = new Map<string, TraLine[]>()
+  readonly lines: TraParameters['lines']
   readonly #problems: TraProblems
 
-  /** @param problems receives values that the ledger cannot hold */
-  constructor(problems: TraProblems) {
+  /** @param check whose problems also receive values that the ledger cannot hold */
+  constructor({ parameters, problems }: TraCheck) {
+    this.lines = (record) => parameters.lines(record)
     this.#problems = problems
-  }
-
-  /** Takes a parameter that is not bare. */
-  add(line: TraLine): void {
-    this.addUnread(line)
-    const { record } = line.layout
-    const lines = this.#lines.get(record) ?? []
-    this.#lines.set(record, lines)
-    lines.push(line.kept())
-  }
-
-  lines(record: TraRecord): readonly TraLine[] {
-    return this.#lines.get(record) ?? []
   }
 
   /** Counts the fields of a line that are not read. */
@@ -78,7 +69,7 @@ function isEmpty(line: TraLine, field: TraField): boolean {
 }
 
 /** The name of the firm, and what a new folder has. Refuses a file that is none of entries in euro. */
-export function folderOf(parameters: TraParameters): { firmName: string; folder: FolderContent } {
+export function folderOf(parameters: ReadParameters): { firmName: string; folder: FolderContent } {
   const [header] = parameters.lines('HEADER')
   if (header !== undefined && !/^(?:DOS|JRL)$/.test(header.code('TYPE FICHIER')))
     parameters.refuse(header, 'TYPE FICHIER', 'DOS or JRL is expected: a file of entries')
@@ -144,7 +135,7 @@ export function streetParts(
 }
 
 /** @param timeZone in which they were closed on their day */
-export function exercicesOf(parameters: TraParameters, timeZone: string): Books['exercices'] {
+export function exercicesOf(parameters: ReadParameters, timeZone: string): Books['exercices'] {
   const exercices: Books['exercices'] = []
   for (const line of parameters.lines('EXO')) {
     const state = line.code('ETATCPTA')
@@ -175,7 +166,7 @@ export const sectionKey = (axis: string, code: string) => `${axis} ${code.trim()
  * An axis for each rank up to the highest that anything names: the file has neither its code nor its name. Sections come
  * by axis, in the order of the file.
  */
-export function axesOf(parameters: TraParameters): Pick<Books, 'axes' | 'sections'> {
+export function axesOf(parameters: ReadParameters): Pick<Books, 'axes' | 'sections'> {
   const sections = parameters.lines('SAT').map((line) => {
     const [axisId, code] = [line.code('AXE'), line.value('CODE')]
     const content = { code, name: line.value('LIBELLE'), accountRoots: [], closed: false }

@@ -23,7 +23,7 @@ import { publish } from '../../../src/events/publish.ts'
 import { claimExport, insertExport } from '../../../src/jobs/jobs.sql.ts'
 import { IdSource } from '../../../src/ledger/ids.ts'
 import { passIds } from '../../../src/ledger/mad/import-mad.sql.ts'
-import { addNewEntries } from '../../../src/ledger/replace/replace.sql.ts'
+import { addNew } from '../../../src/ledger/replace/replace.sql.ts'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
 import { storeBatch } from '../../../src/webhooks/dispatch/deliveries.sql.ts'
 import { passDeliveryIds } from '../../../src/webhooks/dispatch/locks.sql.ts'
@@ -124,7 +124,7 @@ const addedEntry = async (client: PoolClient) => {
     `create temporary table filed_entries on commit drop as select 1::bigint as id;
      create temporary table entry_matches (filed_id bigint primary key, id bigint, is_new boolean) on commit drop`,
   )
-  await addNewEntries(client)
+  await addNew(client, 'entry_matches')
   return (await client.query('select id from pg_temp.entry_matches')).rows[0].id
 }
 const newFolder = async (client: PoolClient) => {

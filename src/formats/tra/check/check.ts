@@ -4,14 +4,11 @@
  * with its entries.
  */
 
-import type { Period } from '../../rows.ts'
 import { layouts, type TraRecord } from '../layouts.ts'
-import { Definitions, EntryCheck } from './entry-check.ts'
+import { EntryCheck } from './entry-check.ts'
 import { checkForm } from './line-form.ts'
+import { TraParameters } from './parameters.ts'
 import { isoDay, parseTra, type TraLine, TraProblems } from './parse.ts'
-
-/** `generatedAt` is written `YYYY-MM-DD HH:MM`. */
-const noHeader = { type: '', format: '', version: '', generatedAt: '', user: '', firm: '' }
 
 /** @param onRead called after each chunk with the bytes and lines read up to then */
 export async function checkTra(
@@ -39,36 +36,33 @@ const order = Object.keys(layouts) as TraRecord[]
 
 export class TraCheck {
   readonly problems = new TraProblems()
+  readonly parameters = new TraParameters(this.problems)
   lines = 0
-  readonly #definitions = new Definitions(this.problems)
-  readonly #exercices: Period[] = []
   readonly #entries: EntryCheck
   readonly #records = new Map<TraRecord, number>()
   /** Records that the file contains, including bare ones. */
   readonly #seen = new Set<TraRecord>()
-  readonly #journalNames = new Map<string, string>()
-  #header = noHeader
-  #folder = ''
   #furthest = 0
 
   /** @param sums receives entries and shares that do not add up; by default they are problems like the others */
   constructor(sums?: TraProblems) {
-    const { problems } = this
-    const [definitions, exercices] = [this.#definitions, this.#exercices]
-    this.#entries = new EntryCheck({ problems, sums: sums ?? problems, definitions, exercices })
+    this.#entries = new EntryCheck(this.problems, sums ?? this.problems, this.parameters)
   }
 
   add(line: TraLine): void {
     this.lines += 1
     checkForm(line, this.problems)
     const record = line.layout.record as TraRecord
-    if (record === 'ENTRY' || record === 'ANALYTIC') this.#entries.add(line)
-    else this.#addParameter(line, record)
+    if (isOfEntries(record)) this.#entries.add(line)
+    else {
+      this.#checkOrder(line, record)
+      if (!line.isBare) this.parameters.add(line)
+    }
     this.#seen.add(record)
     if (!line.isBare) this.#records.set(record, (this.#records.get(record) ?? 0) + 1)
   }
 
-  #addParameter(line: TraLine, record: TraRecord): void {
+  #checkOrder(line: TraLine, record: TraRecord): void {
     const position = order.indexOf(record)
     if (this.#seen.has('ENTRY') || position < this.#furthest) {
       const next = this.#seen.has('ENTRY') ? 'the first entry' : `the ${order[this.#furthest]} records`
@@ -76,31 +70,25 @@ export class TraCheck {
       this.problems.add({ line: line.number, column: 4, field: '', value: record, message })
     }
     this.#furthest = Math.max(this.#furthest, position)
-    if (line.isBare) return
-    if (record === 'HEADER') this.#header = headerOf(line)
-    else if (record === 'PS1') this.#folder = line.text('NOM')
-    else if (record === 'EXO')
-      this.#exercices.push({ start: isoDay(line.text('DATEDEBUT')), end: isoDay(line.text('DATEFIN')) })
-    else if (record === 'JAL') this.#journalNames.set(line.code('CODE'), line.text('LIBELLE'))
-    this.#definitions.add(line)
   }
 
   end() {
-    this.#definitions.close()
+    this.parameters.checkCitations()
     this.#entries.close()
-    if (this.#header.type === 'DOS')
+    const header = headerOf(this.parameters.lines('HEADER')[0])
+    if (header.type === 'DOS')
       for (const record of order) {
-        const isEntry = record === 'ENTRY' || record === 'ANALYTIC'
-        if (isEntry || !layouts[record].mandatory || this.#seen.has(record)) continue
+        if (isOfEntries(record) || !layouts[record].mandatory || this.#seen.has(record)) continue
         const message = `a file of type DOS must have a ${record} record, at least a bare ***${record}`
         this.problems.add({ line: this.lines, column: 1, field: '', value: '', message })
       }
+    const journals = this.parameters.lines('JAL')
     return {
       ...this.#entries.totals,
-      header: this.#header,
-      folder: this.#folder,
+      header,
+      folder: this.parameters.lines('PS1').at(-1)?.text('NOM') ?? '',
       /** Names of journals by their code. */
-      journalNames: this.#journalNames,
+      journalNames: new Map(journals.map((line) => [line.code('CODE'), line.text('LIBELLE')])),
       /** Lines of each record without bare ones, in the order of the file. */
       records: this.#records,
       lines: this.lines,
@@ -111,14 +99,17 @@ export class TraCheck {
   }
 }
 
-function headerOf(line: TraLine): typeof noHeader {
-  const moment = line.text('DATE/HEURE')
+const isOfEntries = (record: TraRecord) => record === 'ENTRY' || record === 'ANALYTIC'
+
+/** `generatedAt` is written `YYYY-MM-DD HH:MM`; all are empty without a header. */
+function headerOf(line: TraLine | undefined) {
+  const moment = line?.text('DATE/HEURE') ?? ''
   return {
-    type: line.text('TYPE FICHIER'),
-    format: line.text('FORMAT'),
-    version: line.text('VERSION'),
+    type: line?.text('TYPE FICHIER') ?? '',
+    format: line?.text('FORMAT') ?? '',
+    version: line?.text('VERSION') ?? '',
     generatedAt: moment === '' ? '' : `${isoDay(moment)} ${moment.slice(8, 10)}:${moment.slice(10, 12)}`,
-    user: line.text('UTILISATEUR'),
-    firm: line.text('RAISON SOCIALE'),
+    user: line?.text('UTILISATEUR') ?? '',
+    firm: line?.text('RAISON SOCIALE') ?? '',
   }
 }

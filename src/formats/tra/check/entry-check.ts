@@ -1,8 +1,7 @@
 /** Checks the entries of a TRA file: that citations are defined, entries balance and shares add up (p. 40 to 48). */
 import { inUnits } from '../../minor-units.ts'
-import type { Period } from '../../rows.ts'
 import { layouts, noDay } from '../layouts.ts'
-import { rulesOf } from './line-form.ts'
+import { sectionCode, type TraParameters } from './parameters.ts'
 import { isoDay, type TraLine, type TraProblems } from './parse.ts'
 
 /** Minor units of euro. */
@@ -12,16 +11,6 @@ const emptyBalance = { movements: 0, debit: 0n, credit: 0n }
 const ofEntry = ['JOURNAL', 'DATECOMPTABLE', 'TYPE PIECE']
 /** Fields that are equal on an analytic line and the line that it divides. */
 const ofMovement = ['JOURNAL', 'DATECOMPTABLE', 'TYPE PIECE', 'GENERAL', 'SENS', 'NUMEROPIECE']
-
-/** What the check of entries reads and adds to. */
-interface CheckedFile {
-  problems: TraProblems
-  /** Receives entries and shares that do not add up. */
-  sums: TraProblems
-  definitions: Definitions
-  /** The caller may add some until the first entry. */
-  exercices: Period[]
-}
 
 export class EntryCheck {
   readonly totals = {
@@ -37,7 +26,9 @@ export class EntryCheck {
     firstDate: null as string | null,
     lastDate: null as string | null,
   }
-  readonly #file: CheckedFile
+  readonly #problems: TraProblems
+  readonly #sums: TraProblems
+  readonly #parameters: TraParameters
   #number = ''
   /** First line of the current entry, and its debits minus its credits. */
   #first: TraLine | undefined
@@ -46,8 +37,14 @@ export class EntryCheck {
   #divided: TraLine | undefined
   readonly #shares = new Map<string, bigint>()
 
-  constructor(file: CheckedFile) {
-    this.#file = file
+  /**
+   * @param sums receives entries and shares that do not add up
+   * @param parameters those before the first entry
+   */
+  constructor(problems: TraProblems, sums: TraProblems, parameters: TraParameters) {
+    this.#problems = problems
+    this.#sums = sums
+    this.#parameters = parameters
   }
 
   add(line: TraLine): void {
@@ -92,7 +89,9 @@ export class EntryCheck {
     const day = isoDay(line.columns('DATECOMPTABLE'))
     if (totals.firstDate === null || day < totals.firstDate) totals.firstDate = day
     if (totals.lastDate === null || day > totals.lastDate) totals.lastDate = day
-    if (!this.#file.exercices.some(({ start, end }) => start <= day && day <= end))
+    const isWithin = (exo: TraLine) =>
+      isoDay(exo.text('DATEDEBUT')) <= day && day <= isoDay(exo.text('DATEFIN'))
+    if (!this.#parameters.lines('EXO').some(isWithin))
       this.#refuse(line, 'DATECOMPTABLE', 'no EXO record of the file contains this day')
   }
 
@@ -115,11 +114,7 @@ export class EntryCheck {
     if (this.#first !== undefined && this.#balance !== 0n) {
       const [debit, less] = this.#balance > 0n ? ['debits', 'credits'] : ['credits', 'debits']
       const by = inUnits(this.#balance < 0n ? -this.#balance : this.#balance, ',')
-      this.#first.refuse(
-        this.#file.sums,
-        'NUMEROPIECE',
-        `the ${debit} of this entry exceed its ${less} by ${by}`,
-      )
+      this.#first.refuse(this.#sums, 'NUMEROPIECE', `the ${debit} of this entry exceed its ${less} by ${by}`)
     }
   }
 
@@ -128,7 +123,7 @@ export class EntryCheck {
     const divided = this.#divided
     const section = line.code('AUXILIAIRE OU SECTION')
     const rank = line.code('AXE')
-    if (!this.#file.definitions.hasSection(rank, section))
+    if (!this.#parameters.definition('SAT', sectionCode(rank, section)))
       this.#refuse(line, 'AUXILIAIRE OU SECTION', `no SAT record of the file defines it on axis ${rank}`)
     if (divided === undefined) {
       this.#refuse(line, 'TYPE CPTE', 'an analytic line must follow the line that it divides')
@@ -143,14 +138,14 @@ export class EntryCheck {
     for (const [rank, shares] of this.#shares) {
       if (shares === amountIn(this.#divided, 'MONTANT1')) continue
       const message = `its shares on axis ${rank} add up to ${inUnits(shares, ',')}`
-      this.#divided.refuse(this.#file.sums, 'MONTANT1', message)
+      this.#divided.refuse(this.#sums, 'MONTANT1', message)
     }
     this.#shares.clear()
     this.#divided = undefined
   }
 
   #refuse(line: TraLine, field: string, message: string): void {
-    line.refuse(this.#file.problems, field, message)
+    line.refuse(this.#problems, field, message)
   }
 
   #compare(line: TraLine, other: TraLine, fields: readonly string[], name: string): void {
@@ -160,10 +155,10 @@ export class EntryCheck {
   }
 
   #checkCitations(line: TraLine): void {
-    const { definitions } = this.#file
+    const parameters = this.#parameters
     const cite = (record: string, cited: string) => {
       const code = line.code(cited)
-      if (code !== '' && !definitions.has(record, code))
+      if (code !== '' && !parameters.definition(record, code))
         this.#refuse(line, cited, `no ${record} record of the file defines it`)
     }
     cite('JAL', 'JOURNAL')
@@ -175,14 +170,14 @@ export class EntryCheck {
     if (line.code('TYPE CPTE') !== 'X') {
       if (thirdParty !== '')
         this.#refuse(line, 'AUXILIAIRE OU SECTION', 'only lines of TYPE CPTE X have a third party')
-      if (definitions.isCollective(line.code('GENERAL')))
+      if (parameters.definition('CGN', line.code('GENERAL'))?.code('COLLECTIF') === 'X')
         this.#refuse(line, 'TYPE CPTE', 'a collective account has only lines of TYPE CPTE X')
       return
     }
     if (thirdParty === '')
       this.#refuse(line, 'AUXILIAIRE OU SECTION', 'a line of TYPE CPTE X must name a third party')
     cite('CAE', 'AUXILIAIRE OU SECTION')
-    const collective = definitions.collectiveOf(thirdParty)
+    const collective = parameters.definition('CAE', thirdParty)?.code('COLLECTIF')
     if (collective !== undefined && collective !== line.code('GENERAL'))
       this.#refuse(
         line,
@@ -226,79 +221,4 @@ export class EntryCheck {
 function amountIn(line: TraLine, field: string): bigint {
   const text = line.code(field)
   return /^-?\d+,\d\d$/.test(text) ? BigInt(text.replace(',', '')) : 0n
-}
-
-/** Collects the codes that records of a TRA file define, and checks that each code they cite is defined. */
-
-/** Records whose CODE others cite. */
-const defining = ['ETB', 'MDP', 'MDR', 'DEV', 'REG', 'TVA', 'SAT', 'CRR', 'CGN', 'CAE', 'JAL']
-
-export class Definitions {
-  readonly #problems: TraProblems
-  readonly #codes = new Map<string, Set<string>>(defining.map((record) => [record, new Set()]))
-  readonly #collectives = new Set<string>()
-  /** Collective account by third party. */
-  readonly #collectiveOf = new Map<string, string>()
-  /** Citations that precede the definition. One definition is enough: a bank's account may be a CAE or a CGN. */
-  readonly #open: { line: TraLine; field: string; definedBy: readonly string[] }[] = []
-
-  constructor(problems: TraProblems) {
-    this.#problems = problems
-  }
-
-  /** Adds a parameter that is not bare. */
-  add(line: TraLine): void {
-    const { record } = line.layout
-    if (this.#codes.has(record)) this.#define(line, record)
-    for (const [field, definedBy] of Object.entries(rulesOf(record).cites ?? {}))
-      if (line.code(field) !== '' && !this.#isDefined(line, field, definedBy))
-        this.#open.push({ line: line.kept(), field, definedBy })
-  }
-
-  has(record: string, code: string): boolean {
-    return this.#codes.get(record)!.has(code)
-  }
-
-  hasSection(axis: string, code: string): boolean {
-    return this.has('SAT', `${axis} ${code}`)
-  }
-
-  isCollective(account: string): boolean {
-    return this.#collectives.has(account)
-  }
-
-  /** The collective account of a third party. */
-  collectiveOf(thirdParty: string): string | undefined {
-    return this.#collectiveOf.get(thirdParty)
-  }
-
-  /** Call after the last line: adds a problem for each citation without a definition. */
-  close(): void {
-    for (const { line, field, definedBy } of this.#open)
-      if (!this.#isDefined(line, field, definedBy))
-        line.refuse(this.#problems, field, `no ${definedBy.join(' or ')} record of the file defines it`)
-  }
-
-  #isDefined(line: TraLine, field: string, definedBy: readonly string[]): boolean {
-    return definedBy.some((record) => this.has(record, codeIn(line, field)))
-  }
-
-  #define(line: TraLine, record: string): void {
-    const code = codeIn(line, 'CODE')
-    if (this.has(record, code))
-      line.refuse(this.#problems, 'CODE', `another ${record} record defines it already`)
-    this.#codes.get(record)!.add(code)
-    if (record === 'CAE') this.#collectiveOf.set(code, line.code('COLLECTIF'))
-    if (record === 'CGN' && line.code('COLLECTIF') === 'X') this.#collectives.add(code)
-  }
-}
-
-/**
- * The key of its definition. Sections include their axis; for a default section of PS2 it is in the name of the field.
- */
-function codeIn(line: TraLine, field: string): string {
-  const code = line.code(field)
-  if (line.layout === layouts.SAT) return `${line.code('AXE')} ${code}`
-  const [, rank] = /^SECT(\d)ATTEND$/.exec(field) ?? []
-  return rank === undefined ? code : `A${rank} ${code}`
 }
