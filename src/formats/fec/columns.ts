@@ -77,13 +77,12 @@ export function parseHeader(line: string): FecHeader {
     problems.add(1, 'header', '', `at most ${columnsMax} columns are expected, this file has ${names.length}`)
   problems.throwIfAny()
   const { position, further, renamed } = placeColumns(names, problems)
-  for (const column of [...alwaysThere, ...amountColumnsOf(position)])
+  const amounts = amountColumnsOf(position)
+  for (const column of [...alwaysThere, ...amounts])
     if (position[column] < 0) problems.add(1, 'header', '', `the column ${column} is missing`)
-  const strays = amountColumns.filter(
-    (column) => !amountColumnsOf(position).includes(column) && position[column] >= 0,
-  )
-  for (const column of strays)
-    problems.add(1, 'header', column, 'either Debit and Credit or Montant and Sens, not columns of both')
+  for (const column of amountColumns)
+    if (!amounts.includes(column) && position[column] >= 0)
+      problems.add(1, 'header', column, 'either Debit and Credit or Montant and Sens, not columns of both')
   problems.throwIfAny()
   return { separator, isQuoted: quoted !== undefined, fieldCount: names.length, position, further, renamed }
 }
@@ -105,16 +104,11 @@ function placeColumns(
   for (const [index, name] of names.entries()) {
     const key = keys[index]!
     const column = columnNamed.get(key) ?? otherNames.get(key)
-    if (name === '') problems.add(1, 'header', '', `the column ${index + 1} has no name`)
+    const refuse = (message: string) => problems.add(1, 'header', name, message)
+    if (name === '') refuse(`the column ${index + 1} has no name`)
     else if (name.length > nameCharactersMax)
-      problems.add(
-        1,
-        'header',
-        name,
-        `a name has at most ${nameCharactersMax} characters, not ${name.length}`,
-      )
-    else if (keys.indexOf(key) < index)
-      problems.add(1, 'header', name, `the column ${column ?? name} appears twice`)
+      refuse(`a name has at most ${nameCharactersMax} characters, not ${name.length}`)
+    else if (keys.indexOf(key) < index) refuse(`the column ${column ?? name} appears twice`)
     // Copied, because a slice of a decoded chunk would keep the whole chunk in memory.
     else if (column === undefined) further.push({ name: Buffer.from(name).toString(), position: index })
     else {

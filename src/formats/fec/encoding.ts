@@ -227,7 +227,10 @@ async function* wholeLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Blo
   for await (const chunk of bytes) {
     isEmpty &&= chunk.length === 0
     const nul = chunk.indexOf(0)
-    if (nul >= 0) throw notText(firstLine + lineFeedsIn(chunk.subarray(0, nul)))
+    if (nul >= 0) {
+      const line = firstLine + lineFeedsIn(chunk.subarray(0, nul))
+      throw new FecError([{ line, column: 'file', value: '0x00', message: binaryFile }])
+    }
     const whole = Buffer.concat([rest, chunk])
     const end = whole.lastIndexOf(lineFeed) + 1 || (whole.length > longLineBytes ? whole.length : 0)
     const lines = whole.subarray(0, end)
@@ -235,10 +238,8 @@ async function* wholeLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Blo
     firstLine += lineFeedsIn(lines)
     rest = whole.subarray(end)
   }
-  if (isEmpty)
-    throw new FecError([
-      { line: 1, column: 'file', value: '', message: 'the file is empty, a FEC is expected' },
-    ])
+  const message = 'the file is empty, a FEC is expected'
+  if (isEmpty) throw new FecError([{ line: 1, column: 'file', value: '', message }])
   yield { lines: rest, firstLine }
 }
 
@@ -264,8 +265,5 @@ function lineFeedsIn(chunk: Uint8Array): number {
   return count
 }
 
-function notText(line: number): FecError {
-  const message =
-    'a binary file (or text in UTF-16): a FEC is text in UTF-8, ISO-8859-15, Windows-1252 or CP850'
-  return new FecError([{ line, column: 'file', value: '0x00', message }])
-}
+const binaryFile =
+  'a binary file (or text in UTF-16): a FEC is text in UTF-8, ISO-8859-15, Windows-1252 or CP850'

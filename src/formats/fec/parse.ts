@@ -277,13 +277,10 @@ class LineReader {
   #amount(column: FecColumn, decimals = 2): bigint {
     const text = this.#text(column)
     const amount = parseAmount(text, decimals) ?? this.#amountInOtherForm(text, decimals)
-    if (amount === undefined)
-      this.#refuse(
-        column,
-        text,
-        `an amount such as 1234,56 or 1 234,56 is expected, with at most 15 digits before the comma and ${decimals} after it`,
-      )
-    return amount ?? 0n
+    if (amount !== undefined) return amount
+    const digits = `at most 15 digits before the comma and ${decimals} after it`
+    this.#refuse(column, text, `an amount such as 1234,56 or 1 234,56 is expected, with ${digits}`)
+    return 0n
   }
 
   #amountInOtherForm(text: string, decimals: number): bigint | undefined {
@@ -294,25 +291,20 @@ class LineReader {
     return amount
   }
 
-  #debitAndCredit(): { debit: bigint; credit: bigint } {
-    const debitText = this.#text('Debit')
-    const creditText = this.#text('Credit')
+  #debitAndCredit() {
+    const [debitText, creditText] = [this.#text('Debit'), this.#text('Credit')]
+    const debit = debitText === '' ? 0n : this.#amount('Debit')
+    const credit = creditText === '' ? 0n : this.#amount('Credit')
     if (debitText === '' && creditText === '')
       this.#refuse('Debit', '', 'neither Debit nor Credit has an amount, one of them is expected')
-    else {
-      const debit = debitText === '' ? 0n : this.#amount('Debit')
-      const credit = creditText === '' ? 0n : this.#amount('Credit')
-      if (debit === 0n || credit === 0n) return { debit, credit }
-      this.#refuse(
-        'Debit',
-        `${debitText} / ${creditText}`,
-        'both Debit and Credit have an amount, one is expected',
-      )
+    if (debit !== 0n && credit !== 0n) {
+      const both = `${debitText} / ${creditText}`
+      this.#refuse('Debit', both, 'both Debit and Credit have an amount, one is expected')
     }
-    return { debit: 0n, credit: 0n }
+    return { debit, credit }
   }
 
-  #amountAndSide(): { debit: bigint; credit: bigint } {
+  #amountAndSide() {
     const text = this.#text('Montant')
     if (text === '') this.#refuse('Montant', '', 'an amount is expected')
     const amount = text === '' ? 0n : this.#amount('Montant')

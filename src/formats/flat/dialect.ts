@@ -7,7 +7,6 @@ import { ascii } from '../ascii.ts'
 import {
   moneyDecimals,
   type Output,
-  type Piece,
   pieceOf,
   type Rows,
   writeCents,
@@ -21,41 +20,22 @@ import {
 const { backslash, capitalZ, comma, dot, minus, quote, tab, zero } = ascii
 const capitalT = 0x54
 
-export interface Dialect {
-  separator: number
-  rowEnd: Piece
-  /** `draft` and the separator after it. */
-  draft: { yes: Piece; no: Piece }
-  /** Around JSON. */
-  jsonMark: Piece
-  /** Around the amounts of shares. */
-  amountMark: string
-  /** A field of a text that is rendered once. */
-  field(text: string | null): string
-  /** What is rendered once of JSON. */
-  insideJson(text: string): string
-  /** Writes fields that follow one another in the row and in the file, with a separator after each. Some are null. */
-  writeFields(out: Output, at: number, rows: Rows, first: number, areTexts: readonly boolean[]): number
-  /** From `2026-01-31 08:00:00`, in UTC. */
-  writeTime(out: Output, at: number, rows: Rows, field: number): number
-  /** From a number with six decimals, or null. */
-  writeRate(out: Output, at: number, rows: Rows, field: number): number
-  /** From cents. */
-  writeMoney(out: Output, at: number, rows: Rows, field: number): number
-  /** From JSON as the database prints it, without the blanks between its parts. */
-  writeInsideJson(out: Output, at: number, rows: Rows, field: number): number
-}
-
-/** Texts and JSON are quoted and nothing else is, so that an absent field (nothing) differs from an empty text. */
-export const csv: Dialect = {
-  separator: comma,
+/** CSV. Texts and JSON are quoted and nothing else is, so that an absent field (nothing) differs from an empty text. */
+export const csv = {
+  separator: comma as number,
   rowEnd: pieceOf('\r\n'),
+  /** `draft` and the separator after it. */
   draft: { yes: pieceOf('true,'), no: pieceOf('false,') },
+  /** Around JSON. */
   jsonMark: pieceOf('"'),
+  /** Around the amounts of shares. */
   amountMark: '',
-  field: (text) => (text === null ? '' : `"${csv.insideJson(text)}"`),
-  insideJson: (text) => text.replaceAll('"', '""'),
-  writeFields(out, at, rows, first, areTexts) {
+  /** A field of a text that is rendered once. */
+  field: (text: string | null): string => (text === null ? '' : `"${doubledQuotes(text)}"`),
+  /** What is rendered once of JSON. */
+  insideJson: doubledQuotes,
+  /** Writes fields that follow one another in the row and in the file, with a separator after each. Some are null. */
+  writeFields(out: Output, at: number, rows: Rows, first: number, areTexts: readonly boolean[]): number {
     for (let i = 0; i < areTexts.length; i++) {
       const field = first + i
       if (!rows.isNull(field))
@@ -64,23 +44,34 @@ export const csv: Dialect = {
     }
     return at
   },
-  writeTime(out, at, rows, field) {
+  /** From `2026-01-31 08:00:00`, in UTC. */
+  writeTime(out: Output, at: number, rows: Rows, field: number): number {
     const day = at + 'YYYY-MM-DD'.length
     at = writeField(out, at, rows, field)
     out.bytes[day] = capitalT
     out.bytes[at++] = capitalZ
     return at
   },
-  writeRate(out, at, rows, field) {
+  /** From a number with six decimals, or null. */
+  writeRate(out: Output, at: number, rows: Rows, field: number): number {
     if (rows.isNull(field)) return at
     at = writeField(out, at, rows, field)
     while (out.bytes[at - 1] === zero) at--
     return out.bytes[at - 1] === dot ? at - 1 : at
   },
-  writeMoney: (out, at, rows, field) =>
+  /** From cents. */
+  writeMoney: (out: Output, at: number, rows: Rows, field: number): number =>
     writeDecimal(out, at, rows, rows.start(field), rows.end(field), moneyDecimals),
-  writeInsideJson: (out, at, rows, field) => writeJson(out.bytes, at, rows, field, 'doubled'),
+  /** From JSON as the database prints it, without the blanks between its parts. */
+  writeInsideJson: (out: Output, at: number, rows: Rows, field: number): number =>
+    writeJson(out.bytes, at, rows, field, 'doubled'),
 }
+export type Dialect = typeof csv
+
+function doubledQuotes(text: string): string {
+  return text.replaceAll('"', '""')
+}
+
 /** DuckDB reads a number of JSON as a double, so amounts of shares are texts. */
 export const csvForDuckDb: Dialect = { ...csv, amountMark: '""' }
 
