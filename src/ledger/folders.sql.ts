@@ -35,6 +35,15 @@ export interface FolderSearch {
 export const seesFolder = `coalesce(s.schema_id, f.schema_id) = f.schema_id
   and (s.folder_ids = '{}' or f.id = any (s.folder_ids)) and (s.level <> 'firm' or s.firm_id = f.firm_id)`
 
+/** Up to here entries and movements of a year are counted, by their primary keys: 1 ms each. */
+export const countedMax = 10_000
+
+/** How many rows meet a condition; `most` if there are more. */
+const counted = (table: string, condition: string, most: number) =>
+  `(select count(*)::int as count from (select from grandlivre.${table} where ${condition} limit ${most}) as counted)`
+/** The condition that a row is of the exercice `x`. */
+const ofYear = 'schema_id = x.schema_id and folder_id = x.folder_id and exercice_id = x.id'
+
 /** When the newest change in the log of the folder `f` was made; null if the log has none. */
 const newestChange = `select logged_at from grandlivre.ledger_changes
   where schema_id = f.schema_id and folder_id = f.id and kind <> 'forgotten' order by version desc limit 1`
@@ -57,16 +66,13 @@ export async function listFolders(
        order by f.schema_id, f.id limit $4
      )
      select f.schema_id as "schemaId", f.id, f.firm_id as "firmId", n.name as "firmName", f.name, f.reference,
-       x.years, x.until, m.movements, ${utc('c.at')} as "changedAt", t.tokens, s.subscriptions
+       x.years, x.until, m.count as movements, ${utc('c.at')} as "changedAt", t.tokens, s.subscriptions
      from page f
      join grandlivre.firms n on n.schema_id = f.schema_id and n.id = f.firm_id
      cross join lateral (
        select count(*)::int as years, max(end_date)::text as until
        from grandlivre.exercices where schema_id = f.schema_id and folder_id = f.id) as x
-     cross join lateral (
-       select count(*)::int as movements from (
-         select from grandlivre.movements where schema_id = f.schema_id and folder_id = f.id
-         limit ${countedMax} + 1) as counted) as m
+     cross join lateral ${counted('movements', 'schema_id = f.schema_id and folder_id = f.id', countedMax + 1)} as m
      cross join lateral (
        select (${newestChange}) as at) as c
      cross join lateral (
@@ -182,7 +188,8 @@ export async function readFolder(client: ClientBase | Pool, id: string): Promise
   const { rows } = await client.query<FolderFacts>(
     `select f.schema_id as "schemaId", s.name as "schemaName", f.id, f.firm_id as "firmId", m.name as "firmName", f.name,
        f.reference, f.siret, f.currency, ${utc('f.created_at')} as "createdAt",
-       f.ledger_version as "ledgerVersion", c.version as "loggedVersion", ${utc('c.logged_at')} as "loggedAt", d.drafts
+       f.ledger_version as "ledgerVersion", c.version as "loggedVersion", ${utc('c.logged_at')} as "loggedAt",
+       d.count as drafts
      from grandlivre.folders f
      join grandlivre.schemas s on s.schema_id = f.schema_id
      join grandlivre.firms m on m.schema_id = f.schema_id and m.id = f.firm_id
@@ -190,11 +197,11 @@ export async function readFolder(client: ClientBase | Pool, id: string): Promise
        select version, logged_at from grandlivre.ledger_changes
        where schema_id = f.schema_id and folder_id = f.id and kind <> 'forgotten'
        order by version desc limit 1) as c on true
-     cross join lateral (
-       select count(*)::int as drafts from (
-         select from grandlivre.entries
-         where schema_id = f.schema_id and folder_id = f.id and validated_at is null
-         limit ${draftsMax} + 1) as counted) as d
+     cross join lateral ${counted(
+       'entries',
+       'schema_id = f.schema_id and folder_id = f.id and validated_at is null',
+       draftsMax + 1,
+     )} as d
      where f.id = $1 and f.erased_at is null`,
     [id],
   )
@@ -218,9 +225,6 @@ export interface YearFacts {
   streamedVersion: string | null
 }
 
-/** Up to here entries and movements of a year are counted, by their primary keys: 1 ms each. */
-export const countedMax = 10_000
-
 /** Years of a folder that are shown. */
 const yearsMax = 30
 
@@ -238,20 +242,13 @@ export async function readYears(
        order by end_date desc, id desc limit ${yearsMax}) as x
      cross join lateral (
        select count(*)::int as count, max(id) as last from (
-         select id from grandlivre.entries
-         where schema_id = x.schema_id and folder_id = x.folder_id and exercice_id = x.id
-         order by id limit ${countedMax} + 1) as counted) as e
-     cross join lateral (
-       select count(*)::int as count from (
-         select from grandlivre.movements
-         where schema_id = x.schema_id and folder_id = x.folder_id and exercice_id = x.id
-         limit ${countedMax} + 1) as counted) as m
-     cross join lateral (
-       select count(*)::int as count from (
-         select from grandlivre.movements
-         where e.count > ${countedMax} and schema_id = x.schema_id and folder_id = x.folder_id
-           and exercice_id = x.id and entry_id <= e.last
-         limit 20 * ${countedMax}) as counted) as n
+         select id from grandlivre.entries where ${ofYear} order by id limit ${countedMax} + 1) as counted) as e
+     cross join lateral ${counted('movements', ofYear, countedMax + 1)} as m
+     cross join lateral ${counted(
+       'movements',
+       `e.count > ${countedMax} and ${ofYear} and entry_id <= e.last`,
+       20 * countedMax,
+     )} as n
      left join lateral (
        select k.version, (select sum(each)::text from unnest(k.rows) as each) as rows
        from grandlivre.movement_blocks k

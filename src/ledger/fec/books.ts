@@ -31,6 +31,7 @@ export async function loadFecBooks(
 ): Promise<FecBooks> {
   await ids.reserve(survey.accounts.size + survey.journals.size + survey.paymentCodes.size)
   const rows = noBooks()
+  const load = { client, ids, key, survey, rows }
   const payments = await paymentIds(client, key)
   for (const code of survey.paymentCodes) {
     if (payments.has(code)) continue
@@ -38,19 +39,22 @@ export async function loadFecBooks(
     payments.set(code, id)
     rows.payments.push({ id, code })
   }
-  const { accounts, renumberedAccounts } = await addAccounts(client, ids, key, survey, rows)
-  const journals = await addJournals(client, ids, key, survey, rows, accounts)
+  const { accounts, renumberedAccounts } = await addAccounts(load)
+  const journals = await addJournals(load, accounts)
   await loadBooks(client, key, rows, keptIds, false)
   return { accounts, journals, payments, renumberedAccounts }
 }
 
-async function addAccounts(
-  client: ClientBase,
-  ids: IdSource,
-  key: FolderKey,
-  survey: FecSurvey,
-  rows: Books,
-): Promise<Pick<FecBooks, 'accounts' | 'renumberedAccounts'>> {
+interface BooksLoad {
+  client: ClientBase
+  ids: IdSource
+  key: FolderKey
+  survey: FecSurvey
+  /** Receives the new ones. */
+  rows: Books
+}
+
+async function addAccounts({ client, ids, key, survey, rows }: BooksLoad) {
   const numbered = numberAccounts(survey.accounts.values(), await knownAccounts(client, key))
   const accounts: FecBooks['accounts'] = new Map()
   const newlyFiled = []
@@ -79,14 +83,7 @@ async function addAccounts(
   return { accounts, renumberedAccounts }
 }
 
-async function addJournals(
-  client: ClientBase,
-  ids: IdSource,
-  key: FolderKey,
-  survey: FecSurvey,
-  rows: Books,
-  accounts: FecBooks['accounts'],
-): Promise<FecBooks['journals']> {
+async function addJournals({ client, ids, key, survey, rows }: BooksLoad, accounts: FecBooks['accounts']) {
   const known = await knownJournals(client, key)
   const journals: FecBooks['journals'] = new Map()
   const newlyFiled = []
