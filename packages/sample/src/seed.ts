@@ -9,8 +9,8 @@ import { entryTable, movementTable } from '../../../src/formats/items/entry.ts'
 import type { TableOf } from '../../../src/formats/items/table.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
 import { IdSource } from '../../../src/ledger/ids.ts'
-import { type Books, type BookTable, bookTables } from '../../../src/ledger/import/books.ts'
 import { entryNumbers } from '../../../src/ledger/import/entry-writer.ts'
+import { type MasterRows, type MasterTable, masterTables } from '../../../src/ledger/import/master-data.ts'
 import { analyzeWhileLoading, movementsBeforeAnalyze, TableWriter } from '../../../src/ledger/load.ts'
 import { publishImport, rememberLetterings } from '../../../src/ledger/publish-import.sql.ts'
 import {
@@ -201,16 +201,16 @@ async function addLedger(
   })
   const [before, current] = [exerciceOf(year - 1), exerciceOf(year)]
   const closed = { closedById: '7', closedByFirstName: 'Anaïs', closedByLastName: 'Lefèvre' }
-  const books: Books = {
+  const books: MasterRows = {
     ...chart,
     exercices: [
       { ...before, lettering: 'MONO', closedAt: `${year}-03-31T16:45:00Z`, ...closed },
       { ...current, lettering: 'MULTI' },
     ],
   }
-  for (const [name, table] of Object.entries<TableOf<Record<string, unknown>>>(bookTables as never)) {
+  for (const [name, table] of Object.entries<TableOf<Record<string, unknown>>>(masterTables as never)) {
     const rows = writer(table)
-    for (const row of books[name as BookTable]) rows.add({ ...key, ...row })
+    for (const row of books[name as MasterTable]) rows.add({ ...key, ...row })
   }
   const [entries, movementRows] = [writer(entryTable), writer(movementTable)]
   const counts = { entries: 0, movements: 0, accounts: chart.accounts.length }

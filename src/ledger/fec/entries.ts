@@ -6,7 +6,6 @@
 import { strict as assert } from 'node:assert'
 import type { FecLine } from '../../formats/fec/parse.ts'
 import type { EntryWriter, NewEntry, NewMovement } from '../import/entry-writer.ts'
-import type { FecBooks } from './books.ts'
 import {
   asJson,
   attachmentsIn,
@@ -18,6 +17,7 @@ import {
   type SharedFields,
   sharedFields,
 } from './filed.ts'
+import type { FecMasterData } from './master-data.ts'
 import { accountKey } from './survey/accounts.ts'
 import { type DatedLine, EntryFinder, type EntryPiece } from './survey/entries.ts'
 import { paymentCode } from './survey/journals.ts'
@@ -27,7 +27,7 @@ import type { FecSurvey } from './survey/survey.ts'
 interface FecTarget {
   survey: FecSurvey
   writer: EntryWriter
-  books: FecBooks
+  masterData: FecMasterData
   exerciceId: string
   /** The folder's own currency. */
   currency: string
@@ -150,8 +150,8 @@ export class FecEntries {
   }
 
   #fieldsApart(line: DatedLine, key: string, entry: LedgerFields['entry'], shared: SharedFields): Field[] {
-    const { findings, books } = this.#target
-    const { accounts, journals } = books
+    const { findings, masterData } = this.#target
+    const { accounts, journals } = masterData
     const account = accounts.get(key)!
     const journal = journals.get(line.journalCode)!
     return fieldsApart(line, { entry, account, journal }, findings.furtherColumns, shared)
@@ -172,10 +172,10 @@ export class FecEntries {
     { number, date, validatedAt }: LedgerFields['entry'],
     shared: SharedFields,
   ): NewEntry {
-    const { books, exerciceId, currency } = this.#target
+    const { masterData, exerciceId, currency } = this.#target
     return {
       exerciceId,
-      journalId: books.journals.get(lines[0]!.journalCode)!.id,
+      journalId: masterData.journals.get(lines[0]!.journalCode)!.id,
       date,
       accountedAt: date,
       createdAt: this.#createdAt,
@@ -188,18 +188,18 @@ export class FecEntries {
   }
 
   #movementRow({ line, account, filed }: BookedLine): NewMovement {
-    const { books } = this.#target
+    const { masterData } = this.#target
     const payment = paymentCode(line.paymentMode)
     if (payment === undefined && line.paymentMode !== '') this.counts.unknownPaymentLines += 1
     if (line.originalDate !== undefined) this.counts.movedOpeningLines += 1
     return {
-      accountId: books.accounts.get(account)!.id,
+      accountId: masterData.accounts.get(account)!.id,
       description: line.description,
       freeNumber: line.originalDate ?? null,
       invoiceNumber: line.pieceReference,
       debit: line.debit,
       credit: line.credit,
-      paymentId: payment === undefined ? null : books.payments.get(payment)!,
+      paymentId: payment === undefined ? null : masterData.payments.get(payment)!,
       ...this.#lettering(line, account),
       attachments: this.#attachments(line),
       filed: asJson(filed),

@@ -28,9 +28,9 @@ import { readSource, statSource } from '../import/source-file.ts'
 import { publishImport, rememberLetterings } from '../publish-import.sql.ts'
 import { createFiledTables } from '../replace/replace.sql.ts'
 import { replaceExercice } from '../replace/replace.ts'
-import { loadFecBooks } from './books.ts'
 import { FecEntries } from './entries.ts'
 import { fileExercice, findEarlierImports } from './import-fec.sql.ts'
+import { loadFecMasterData } from './master-data.ts'
 import { fiscalYear, LineDays } from './survey/fiscal-year.ts'
 import { FecSurvey } from './survey/survey.ts'
 import { findOrCreateFolder, type NamedFolder, nameFolder, prepareExercice } from './target.ts'
@@ -107,7 +107,7 @@ async function load(
   const folder = await findOrCreateFolder(client, ids, named)
   const { schemaId, folderId, currency, created: folderCreated } = folder
   const { exerciceId, isNew, isReplaced } = await prepareExercice(client, ids, folder, survey.period, replace)
-  const books = await loadFecBooks(client, ids, folder, survey)
+  const masterData = await loadFecMasterData(client, ids, folder, survey)
   if (isReplaced) {
     await rememberLetterings(client, folder, exerciceId)
     await createFiledTables(client)
@@ -119,7 +119,7 @@ async function load(
     isCompared: isReplaced,
     isNumbered: false,
   })
-  const entries = new FecEntries({ survey, writer, books, exerciceId, currency, findings, drafts })
+  const entries = new FecEntries({ survey, writer, masterData, exerciceId, currency, findings, drafts })
   await entries.load(batches)
   const { filled, ...counts } = writer.counts
   if (counts.movements !== survey.lines || counts.debit !== survey.debit || counts.credit !== survey.credit)
@@ -144,7 +144,7 @@ async function load(
     ...{ ...folder, exerciceId, ...counts, ...entries.counts, isScattered },
     accounts: survey.accounts.size,
     journals: survey.journals.size,
-    renumberedAccounts: books.renumberedAccounts,
+    renumberedAccounts: masterData.renumberedAccounts,
     auxiliaryLines: survey.auxiliaryLines,
     /** Columns beyond the 18 of the standard, in the order of the file. */
     filedColumns,

@@ -5,8 +5,8 @@ import type { ClientBase } from 'pg'
 import { parseDay } from '../../formats/fec/fields.ts'
 import type { Period } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
-import { keptIds, loadBooks, noBooks } from '../import/books.ts'
 import { createTenantOf, folderWithId } from '../import/folder-target.ts'
+import { keptIds, loadMasterRows, noMasterRows } from '../import/master-data.ts'
 import { type FolderTarget, findFoldersByReference } from '../tenants.sql.ts'
 import { findExercicesWithin, lockReference } from './import-fec.sql.ts'
 
@@ -120,7 +120,7 @@ export async function prepareExercice(
   if (same === undefined) {
     await ids.reserve(1)
     const exercice = { id: ids.next(), startDate: start, endDate: end, lettering: 'MONO' as const }
-    await loadBooks(client, folder, { ...noBooks(), exercices: [exercice] }, keptIds, false)
+    await loadMasterRows(client, folder, { ...noMasterRows(), exercices: [exercice] }, keptIds, false)
     return { exerciceId: exercice.id, isNew: true, isReplaced: false }
   }
   const holder = `Folder ${folder.folderId} (${folder.name})`

@@ -15,9 +15,9 @@ import {
   type FolderTarget,
   lockFolder,
 } from '../tenants.sql.ts'
-import type { Books, IdOf } from './books.ts'
 import type { EntryWriter } from './entry-writer.ts'
 import type { ImportedFolder, ImportRequest } from './import-transaction.ts'
+import type { IdOf, MasterRows } from './master-data.ts'
 
 /**
  * Locks the folder, as `lockFolder` does.
@@ -122,7 +122,7 @@ export async function prepareFolder(
 export async function endImport(
   client: ClientBase,
   folder: PreparedFolder,
-  { accounts, journals, exercices }: Books,
+  { accounts, journals, exercices }: MasterRows,
   idOf: IdOf,
   { filled, ...counts }: EntryWriter['counts'],
   isByDifference: boolean,

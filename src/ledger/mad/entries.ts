@@ -1,15 +1,15 @@
-/** Checks the entries of a MAD file against its books, and hands them over to be loaded. */
+/** Checks the entries of a MAD file against its master data, and hands them over to be loaded. */
 import { type FileEntry, type FileMovement, MadEntry } from '../../formats/items/entry.ts'
 import type { FileExercice } from '../../formats/items/exercice.ts'
 import { type FileItem, pathOf, readItem } from '../../formats/mad/read-items.ts'
 import { inUnits } from '../../formats/minor-units.ts'
-import type { IdOf } from '../import/books.ts'
 import type { EntryWriter, NewEntry, NewMovement } from '../import/entry-writer.ts'
-import type { MadBooks } from './books.ts'
+import type { IdOf } from '../import/master-data.ts'
+import type { MadMasterData } from './master-data.ts'
 
 /** Where entries go, and what they refer to. */
 interface MadTarget {
-  books: MadBooks
+  masterData: MadMasterData
   idOf: IdOf
   writer: EntryWriter
   /** Ids of registered third parties by their code. */
@@ -32,8 +32,8 @@ export class MadEntries {
 
   /** Once there are problems, entries are only checked: nothing will be kept. */
   async add(item: FileItem): Promise<void> {
-    const { writer, books } = this.#target
-    const { problems } = books
+    const { writer, masterData } = this.#target
+    const { problems } = masterData
     const entry = readItem(MadEntry, item, problems)
     if (entry === undefined) return
     const exercice = this.#check(entry, pathOf(item))
@@ -50,10 +50,10 @@ export class MadEntries {
 
   /** The exercice of the entry; undefined if it has none, which is a problem. */
   #check(entry: FileEntry, at: string): FileExercice | undefined {
-    const { books } = this.#target
-    const { problems, items } = books
+    const { masterData } = this.#target
+    const { problems, items } = masterData
     const { journal, date, movements } = entry
-    books.checkNamed('journals', journal, `${at}.journal`)
+    masterData.checkNamed('journals', journal, `${at}.journal`)
     for (const [i, movement] of movements.entries()) this.#checkMovement(movement, `${at}.movements[${i}]`)
     const exercice = items.exercices
       .values()
@@ -64,10 +64,10 @@ export class MadEntries {
   }
 
   #checkMovement({ account, payment, value, lettering, analytics }: FileMovement, at: string): void {
-    const { books } = this.#target
-    const { problems } = books
-    books.checkNamed('accounts', account, `${at}.account`)
-    books.checkNamed('payments', payment, `${at}.payment`)
+    const { masterData } = this.#target
+    const { problems } = masterData
+    masterData.checkNamed('accounts', account, `${at}.account`)
+    masterData.checkNamed('payments', payment, `${at}.payment`)
     if (value.debit !== 0n && value.credit !== 0n)
       problems.add(`${at}.value.debit`, inUnits(value.debit), 'debit or credit must be zero')
     else if (value.amount !== value.credit - value.debit)
@@ -81,12 +81,12 @@ export class MadEntries {
   }
 
   #checkAnalytics(analytics: FileMovement['analytics'], at: string): void {
-    const { books } = this.#target
-    const { problems, items } = books
+    const { masterData } = this.#target
+    const { problems, items } = masterData
     const axes = new Set<string>()
     for (const [i, { sections, ...axis }] of analytics.entries()) {
       const { producerId } = axis
-      books.checkSame(axis, items.axes.get(producerId), `${at}[${i}]`, 'data.analytics')
+      masterData.checkSame(axis, items.axes.get(producerId), `${at}[${i}]`, 'data.analytics')
       if (axes.has(producerId))
         problems.add(`${at}[${i}].producerId`, producerId, 'each axis is expected once')
       axes.add(producerId)
@@ -95,7 +95,7 @@ export class MadEntries {
         // A section of another axis is none of this one.
         const ofAxis = known?.axis.producerId === producerId ? known : undefined
         const list = `axis ${axis.code} of data.analytics`
-        books.checkSame(section, ofAxis, `${at}[${i}].sections[${k}]`, list)
+        masterData.checkSame(section, ofAxis, `${at}[${i}].sections[${k}]`, list)
       }
     }
   }

@@ -13,13 +13,13 @@ import { columnName } from '../../formats/items/table.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import { idsPerBlock } from '../ids.ts'
 import {
-  type BookTable,
-  bookTables,
   type IdTable,
   identities,
   isFiled,
-  type KnownBook,
-} from '../import/books.ts'
+  type KnownMasterRow,
+  type MasterTable,
+  masterTables,
+} from '../import/master-data.ts'
 import { tablesOfLedger } from '../tenants.sql.ts'
 
 /** Values of the sequence that one import may pass over. */
@@ -144,7 +144,7 @@ export async function setCurrency(client: ClientBase, { schemaId, folderId }: Fo
  * replace/replace.sql.ts), with the ids that it gets here. A row that changes has lost what a FEC filed of it.
  */
 
-const tables = Object.keys(bookTables) as BookTable[]
+const tables = Object.keys(masterTables) as MasterTable[]
 /** What identifies their rows is unique in a folder, and ends in a text. */
 const uniqueTables = new Set<string>(['vat_codes', 'accounts', 'journals', 'axes', 'sections'])
 
@@ -152,15 +152,15 @@ const ofFolder = '(t.schema_id, t.folder_id) = ($1, $2)'
 const columnsAt = (alias: string, columns: string[]) =>
   columns.map((column) => `${alias}.${column}`).join(', ')
 /** What a FEC filed of a row, or all else. */
-const columnsOf = (table: BookTable, ofFec = false) =>
-  Object.keys(bookTables[table].columns)
+const columnsOf = (table: MasterTable, ofFec = false) =>
+  Object.keys(masterTables[table].columns)
     .filter((member) => isFiled(table, member) === ofFec)
     .map(columnName)
 const idOf = (table: string) => (/^(companies|employees)$/.test(table) ? 'account_id' : 'id')
 /** A number or code that makes room for that of the file until the row gets its own, or is deleted. */
 const parked = `lpad(t.id::text, 40, 'Z')`
 
-export async function createFiledBooks(client: ClientBase): Promise<void> {
+export async function createFiledMasterTables(client: ClientBase): Promise<void> {
   for (const name of tables)
     await client.query(
       `create temporary table filed_${name} (like grandlivre.${name} including defaults) on commit drop`,
@@ -184,7 +184,10 @@ export async function keepEmployees(
  * Inserts and updates. Exercices become as long as the entries of both sides need.
  * @returns how many rows differed
  */
-export async function writeBooks(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<number> {
+export async function writeMasterRows(
+  client: ClientBase,
+  { schemaId, folderId }: FolderKey,
+): Promise<number> {
   const key = [schemaId, folderId]
   let written = 0
   // A file shows any other internal code as that of a cheque.
@@ -209,7 +212,7 @@ export async function writeBooks(client: ClientBase, { schemaId, folderId }: Fol
       key,
     )
     written += inserted.rowCount!
-    if (name !== 'exercices') written += await updateBooks(client, key, name)
+    if (name !== 'exercices') written += await updateMasterRows(client, key, name)
   }
   const columns = columnsOf('exercices')
   // The others differ still, and are written and counted at the end.
@@ -229,10 +232,13 @@ export async function writeBooks(client: ClientBase, { schemaId, folderId }: Fol
  * codes stay, since a file has only those of companies, unless one of the file took their code.
  * @returns how many rows differed
  */
-export async function endBooks(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<number> {
+export async function finishMasterRows(
+  client: ClientBase,
+  { schemaId, folderId }: FolderKey,
+): Promise<number> {
   const key = [schemaId, folderId]
-  let written = await updateBooks(client, key, 'exercices')
-  for (const name of tablesOfLedger.filter((table) => table in bookTables)) {
+  let written = await updateMasterRows(client, key, 'exercices')
+  for (const name of tablesOfLedger.filter((table) => table in masterTables)) {
     const deleted = await client.query(
       `delete from grandlivre.${name} t where ${ofFolder}
          and not exists (select from pg_temp.filed_${name} f where f.${idOf(name)} = t.${idOf(name)})
@@ -244,7 +250,7 @@ export async function endBooks(client: ClientBase, { schemaId, folderId }: Folde
   return written
 }
 
-async function updateBooks(client: ClientBase, key: string[], name: BookTable): Promise<number> {
+async function updateMasterRows(client: ClientBase, key: string[], name: MasterTable): Promise<number> {
   const columns = columnsOf(name).filter((column) => !['schema_id', 'folder_id'].includes(column))
   const written = [...columns, ...columnsOf(name, true)]
   const { rowCount } = await client.query(
@@ -258,14 +264,14 @@ async function updateBooks(client: ClientBase, key: string[], name: BookTable): 
 }
 
 /** The rows of a folder that have ids. Of several with one identity the first comes first. */
-export async function knownBooks(
+export async function knownMasterRows(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,
-): Promise<KnownBook[]> {
+): Promise<KnownMasterRow[]> {
   const rowsOf = (table: IdTable) =>
     `select '${table}' as table, t.id, array[${identities[table].map((member) => `t.${columnName(member)}::text`).join(', ')}] as identity
      from grandlivre.${table} t where ${ofFolder}`
-  const { rows } = await client.query<KnownBook>(
+  const { rows } = await client.query<KnownMasterRow>(
     `${(Object.keys(identities) as IdTable[]).map(rowsOf).join(' union all ')} order by id`,
     [schemaId, folderId],
   )

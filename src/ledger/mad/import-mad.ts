@@ -13,18 +13,18 @@ import { folderContent } from '../../formats/items/accounting-folder.ts'
 import { type FileProblems, JsonItems, pathOf, problemsMax } from '../../formats/mad/read-items.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import { IdSource } from '../ids.ts'
-import { type IdTable, identities, keptIds, loadBooks, newIds } from '../import/books.ts'
 import { EntryWriter } from '../import/entry-writer.ts'
 import { endImport, type LedgerRequest, prepareFolder } from '../import/folder-target.ts'
 import { ImportRefused } from '../import/import-refused.ts'
 import { type ImportOptions, inImportTransaction } from '../import/import-transaction.ts'
+import { type IdTable, identities, keptIds, loadMasterRows, newIds } from '../import/master-data.ts'
 import type { ReadBytes } from '../import/source-file.ts'
 import { rememberLetterings } from '../publish-import.sql.ts'
 import { createFiledTables } from '../replace/replace.sql.ts'
 import { fillFolder, replaceFolder } from '../replace/replace.ts'
-import { booksPlaces, MadBooks, placesBesideEntries } from './books.ts'
 import { MadEntries } from './entries.ts'
 import * as sql from './import-mad.sql.ts'
+import { MadMasterData, masterDataPlaces, placesBesideEntries } from './master-data.ts'
 import { entriesPlace, pathOfId, readItems, refusing } from './read-file.ts'
 
 /** A folder that is replaced keeps what does not differ. Without one: a new folder. */
@@ -43,11 +43,11 @@ export type MadImportOptions = MadRequest & ImportOptions<MadImported>
  */
 export async function importMad(pool: pg.Pool, options: MadImportOptions): Promise<MadImported> {
   return refusing(options.file, async () => {
-    const books = await readBooks(options)
-    const unknown = new Map(books.problems.unknown)
+    const masterData = await readMasterData(options)
+    const unknown = new Map(masterData.problems.unknown)
     return inImportTransaction(pool, options, (client) => {
-      books.problems.unknown = new Map(unknown)
-      return load(client, options, books)
+      masterData.problems.unknown = new Map(unknown)
+      return load(client, options, masterData)
     })
   })
 }
@@ -57,79 +57,81 @@ function throwIfAny({ lines, isFull }: FileProblems): void {
   if (lines.length > 0) throw new ImportRefused([...lines, ...stopped], lines.length)
 }
 
-async function readBooks({ file, onProgress }: MadRequest): Promise<MadBooks> {
-  const books = new MadBooks()
+async function readMasterData({ file, onProgress }: MadRequest): Promise<MadMasterData> {
+  const masterData = new MadMasterData()
   const items = new JsonItems((place) => placesBesideEntries.has(place))
-  const hasAll = () => books.problems.isFull || booksPlaces.every((place) => items.complete.has(place))
+  const hasAll = () =>
+    masterData.problems.isFull || masterDataPlaces.every((place) => items.complete.has(place))
   const onRead = (read: ReadBytes) => onProgress?.({ step: 'reading', ...read, lines: 0 })
-  for await (const batch of readItems(file, items, onRead, hasAll)) for (const item of batch) books.take(item)
-  throwIfAny(books.problems)
-  books.check(items.complete)
-  throwIfAny(books.problems)
-  return books
+  for await (const batch of readItems(file, items, onRead, hasAll))
+    for (const item of batch) masterData.take(item)
+  throwIfAny(masterData.problems)
+  masterData.check(items.complete)
+  throwIfAny(masterData.problems)
+  return masterData
 }
 
-async function load(client: pg.ClientBase, options: MadRequest, books: MadBooks) {
+async function load(client: pg.ClientBase, options: MadRequest, masterData: MadMasterData) {
   const { file, renumber = false, timeZone } = options
   if (!renumber) await sql.lockKeptIds(client)
   const ids = new IdSource(client)
-  const folder = await prepareFolder(client, ids, options, folderContent(books.folder!))
+  const folder = await prepareFolder(client, ids, options, folderContent(masterData.folder!))
   const isReplaced = folder.former !== undefined
   if (isReplaced) {
     await rememberLetterings(client, folder, null)
-    await sql.createFiledBooks(client)
+    await sql.createFiledMasterTables(client)
   }
-  const rows = books.rows(timeZone)
-  const known = renumber && isReplaced ? await sql.knownBooks(client, folder) : []
+  const rows = masterData.rows(timeZone)
+  const known = renumber && isReplaced ? await sql.knownMasterRows(client, folder) : []
   const idOf = renumber ? await newIds(ids, rows, known) : keptIds
-  await loadBooks(client, folder, rows, idOf, isReplaced)
-  let writtenBooks = 0
+  await loadMasterRows(client, folder, rows, idOf, isReplaced)
+  let writtenRows = 0
   if (isReplaced) {
-    const hidden = books.hiddenEmployees.map((id) => idOf('accounts', id))
+    const hidden = masterData.hiddenEmployees.map((id) => idOf('accounts', id))
     await sql.keepEmployees(client, folder, hidden)
-    writtenBooks = await sql.writeBooks(client, folder)
+    writtenRows = await sql.writeMasterRows(client, folder)
   }
-  if (!renumber) await refuseTaken(client, folder, file, books, tablesOfBooks)
+  if (!renumber) await refuseTaken(client, folder, file, masterData, tablesOfMasterData)
   // New ids are given in the tables of a replacement, which also tell which id the file has twice.
   const isCompared = renumber || isReplaced
   if (isCompared) await createFiledTables(client)
   const writer = new EntryWriter(client, { key: folder, isCompared, isNumbered: !isReplaced })
-  const entries = new MadEntries({ books, idOf, writer, thirdParties: await sql.thirdPartyIds(client) })
+  const entries = new MadEntries({ masterData, idOf, writer, thirdParties: await sql.thirdPartyIds(client) })
   try {
-    await readEntries(entries, writer, options, books)
+    await readEntries(entries, writer, options, masterData)
     await writer.end()
   } finally {
     await writer.settled()
   }
   const written = isReplaced ? await replaceFolder(client, folder, renumber) : undefined
-  if (isReplaced) writtenBooks += await sql.endBooks(client, folder)
+  if (isReplaced) writtenRows += await sql.finishMasterRows(client, folder)
   else if (isCompared) await fillFolder(client)
   if (!renumber) {
     const last = await sql.lastId(client, folder, allTables)
-    if (last !== undefined) await sql.passIds(client, last.id, () => pathOfId(file, books, last))
-    await refuseTaken(client, folder, file, books, allTables)
+    if (last !== undefined) await sql.passIds(client, last.id, () => pathOfId(file, masterData, last))
+    await refuseTaken(client, folder, file, masterData, allTables)
   }
   const [currency] = entries.currencies
   if (folder.created && currency !== undefined && entries.currencies.size === 1)
     await sql.setCurrency(client, folder, currency)
   return {
     ...(await endImport(client, folder, rows, idOf, writer.counts, isReplaced)),
-    ...{ ...books.counts, ...entries.counts, hiddenEmployees: books.hiddenEmployees.length },
+    ...{ ...masterData.counts, ...entries.counts, hiddenEmployees: masterData.hiddenEmployees.length },
     /** How often members occur that are not of the format, by their path. */
-    unknownMembers: books.problems.unknown,
+    unknownMembers: masterData.problems.unknown,
     /** What was written, if the folder held a ledger before. `books` counts rows of accounts, journals and so on. */
-    replacement: written && { ...written, books: writtenBooks },
+    replacement: written && { ...written, books: writtenRows },
   }
 }
 
-const tablesOfBooks = Object.keys(identities) as IdTable[]
-const allTables = [...tablesOfBooks, 'entries', 'movements'] as const
+const tablesOfMasterData = Object.keys(identities) as IdTable[]
+const allTables = [...tablesOfMasterData, 'entries', 'movements'] as const
 
 async function readEntries(
   entries: MadEntries,
   writer: EntryWriter,
   { file, onProgress }: MadRequest,
-  { problems }: MadBooks,
+  { problems }: MadMasterData,
 ): Promise<void> {
   // With what is of neither reading, to be counted wherever it stands.
   const items = new JsonItems((place) => !placesBesideEntries.has(place))
@@ -151,14 +153,14 @@ async function refuseTaken(
   client: pg.ClientBase,
   key: FolderKey,
   file: string,
-  books: MadBooks,
+  masterData: MadMasterData,
   tables: readonly sql.IdOfTable['table'][],
 ): Promise<void> {
   const taken = await sql.findTakenId(client, key, tables)
   if (taken === undefined) return
   const { table, id, folderId, folderName } = taken
   throw new Error(
-    `${await pathOfId(file, books, taken)} "${id}": this id is taken in ${table} of folder ${folderId} (${printable(folderName)}). ` +
+    `${await pathOfId(file, masterData, taken)} "${id}": this id is taken in ${table} of folder ${folderId} (${printable(folderName)}). ` +
       `Import with --renumber for new ids`,
   )
 }

@@ -4,8 +4,8 @@ import type { Json } from '../../formats/items/any-json.ts'
 import { type FileItem, findTextError, JsonItems, JsonTextError } from '../../formats/mad/read-items.ts'
 import { ImportRefused } from '../import/import-refused.ts'
 import { type ReadBytes, readSource } from '../import/source-file.ts'
-import type { MadBooks } from './books.ts'
 import type { IdOfTable } from './import-mad.sql.ts'
+import type { MadMasterData } from './master-data.ts'
 
 export const entriesPlace = 'data.entries'
 
@@ -55,8 +55,12 @@ async function* decoded(file: string, onRead: (read: ReadBytes) => void): AsyncG
 }
 
 /** Such as `data.accounts[3].producerId`. Reads the file once more for an entry or a movement. */
-export async function pathOfId(file: string, books: MadBooks, { table, id }: IdOfTable): Promise<string> {
-  if (table !== 'entries' && table !== 'movements') return books.pathOfId(table, id)
+export async function pathOfId(
+  file: string,
+  masterData: MadMasterData,
+  { table, id }: IdOfTable,
+): Promise<string> {
+  if (table !== 'entries' && table !== 'movements') return masterData.pathOfId(table, id)
   return (await pathsOfId(file, table, id))[0]!
 }
 

@@ -5,9 +5,9 @@ import type { LetteringState } from '../../formats/items/entry.ts'
 import { unitsMax } from '../../formats/minor-units.ts'
 import { isoDay, type TraLine } from '../../formats/tra/check/parse.ts'
 import { layouts } from '../../formats/tra/layouts.ts'
-import type { IdOf } from '../import/books.ts'
 import type { EntryWriter, NewEntry, NewMovement } from '../import/entry-writer.ts'
-import type { TraBooks } from './books.ts'
+import type { IdOf } from '../import/master-data.ts'
+import type { TraMasterData } from './master-data.ts'
 import { type ReadParameters, sectionKey } from './parameters.ts'
 
 /** CODEMONTANT names the currency of each. */
@@ -19,7 +19,7 @@ const letteringStates: Record<string, LetteringState> = { TL: 'complete', PL: 'p
 
 /** Where entries go, and what they refer to. */
 interface TraTarget {
-  books: TraBooks
+  masterData: TraMasterData
   idOf: IdOf
   writer: EntryWriter
   /** Receives what the ledger cannot hold, and counts what is not read. */
@@ -89,9 +89,9 @@ export class TraEntries {
   }
 
   #entryRow(line: TraLine): NewEntry {
-    const { books, idOf, parameters, timeZone } = this.#target
+    const { masterData, idOf, parameters, timeZone } = this.#target
     const date = isoDay(line.columns('DATECOMPTABLE'))
-    const exercice = books.rows.exercices.find((each) => each.startDate <= date && date <= each.endDate)
+    const exercice = masterData.rows.exercices.find((each) => each.startDate <= date && date <= each.endDate)
     assert(exercice !== undefined, 'the check has found the exercice')
     const type = line.code('TYPE ECRITURE')
     // S is a simulation. U and R, situations and revisions, are not of the ledger either.
@@ -116,10 +116,10 @@ export class TraEntries {
   }
 
   #movementRow(line: TraLine): NewMovement {
-    const { books, idOf } = this.#target
+    const { masterData, idOf } = this.#target
     const general = line.text('GENERAL')
     const isThirdParty = line.code('TYPE CPTE') === 'X'
-    const account = isThirdParty ? books.accountOf.get(line.text('AUXILIAIRE OU SECTION')) : general
+    const account = isThirdParty ? masterData.accountOf.get(line.text('AUXILIAIRE OU SECTION')) : general
     assert(account !== undefined, 'the check has found the account')
     if (isThirdParty && partyKind(general) === undefined) this.counts.thirdPartyLines += 1
     const euros = this.#euros(line)
@@ -134,7 +134,7 @@ export class TraEntries {
       invoiceNumber: line.value('REFINTERNE'),
       debit: isDebit ? euros : 0n,
       credit: isDebit ? 0n : euros,
-      paymentId: books.rows.payments.some(({ id }) => id === payment) ? idOf('payments', payment) : null,
+      paymentId: masterData.rows.payments.some(({ id }) => id === payment) ? idOf('payments', payment) : null,
       letteringState,
       // The letter case of a code tells its state.
       letteringCode: letteringState === 'none' ? null : line.text('LETTRAGE').toUpperCase(),

@@ -12,16 +12,16 @@ import { TraCheck } from '../../formats/tra/check/check.ts'
 import { parseTra, problemText, TraProblems } from '../../formats/tra/check/parse.ts'
 import { layouts } from '../../formats/tra/layouts.ts'
 import { IdSource } from '../ids.ts'
-import { loadBooks, newIds } from '../import/books.ts'
 import { EntryWriter } from '../import/entry-writer.ts'
 import { endImport, type LedgerRequest, prepareFolder } from '../import/folder-target.ts'
 import { ImportRefused } from '../import/import-refused.ts'
 import { type ImportOptions, inImportTransaction } from '../import/import-transaction.ts'
+import { loadMasterRows, newIds } from '../import/master-data.ts'
 import { type ReadBytes, readSource } from '../import/source-file.ts'
 import { rememberLetterings } from '../publish-import.sql.ts'
 import { deleteLedger } from '../tenants.sql.ts'
-import { traBooks } from './books.ts'
 import { TraEntries } from './entries.ts'
+import { traMasterData } from './master-data.ts'
 import { folderOf, ReadParameters } from './parameters.ts'
 
 export type TraImported = Awaited<ReturnType<typeof load>>
@@ -45,8 +45,11 @@ async function load(client: pg.ClientBase, options: LedgerRequest) {
   const { problems } = check
   const parameters = new ReadParameters(check)
   const onRead = (read: ReadBytes) => onProgress?.({ step: 'loading', ...read, lines: check.lines })
-  const readBooks = () => ({ ...folderOf(parameters), books: traBooks(parameters, options.timeZone) })
-  let read: ReturnType<typeof readBooks> | undefined
+  const readMasterData = () => ({
+    ...folderOf(parameters),
+    masterData: traMasterData(parameters, options.timeZone),
+  })
+  let read: ReturnType<typeof readMasterData> | undefined
   let ledger: Awaited<ReturnType<typeof openLedger>> | undefined
   try {
     for await (const lines of parseTra(readSource(file, onRead), problems)) {
@@ -56,7 +59,7 @@ async function load(client: pg.ClientBase, options: LedgerRequest) {
         const isEntry = line.layout === layouts.ENTRY || line.layout === layouts.ANALYTIC
         if (!isEntry && !line.isBare) parameters.addUnread(line)
         // Parameters precede entries (p. 2), which the check makes sure of.
-        if (isEntry) read ??= readBooks()
+        if (isEntry) read ??= readMasterData()
         if (read === undefined || !isEntry || problems.count > 0) continue
         if (ledger === undefined) {
           ledger = await openLedger(client, options, read, parameters)
@@ -67,7 +70,7 @@ async function load(client: pg.ClientBase, options: LedgerRequest) {
       await ledger?.writer.loadIfFull()
     }
     check.end()
-    read ??= readBooks()
+    read ??= readMasterData()
     if (problems.count > 0)
       throw new ImportRefused(problems.sorted().slice(0, problemsShown).map(problemText), problems.count)
     ledger ??= await openLedger(client, options, read, parameters)
@@ -77,7 +80,7 @@ async function load(client: pg.ClientBase, options: LedgerRequest) {
     await ledger?.writer.settled()
   }
   const { folder, idOf, writer, entries } = ledger
-  const { rows, renumberedAccounts, banksLeftOut } = read.books
+  const { rows, renumberedAccounts, banksLeftOut } = read.masterData
   return {
     ...(await endImport(client, folder, rows, idOf, writer.counts, false)),
     ...{ ...entries.counts, renumberedAccounts, banksLeftOut },
@@ -92,10 +95,10 @@ async function load(client: pg.ClientBase, options: LedgerRequest) {
 async function openLedger(
   client: pg.ClientBase,
   options: LedgerRequest,
-  read: ReturnType<typeof folderOf> & { books: ReturnType<typeof traBooks> },
+  read: ReturnType<typeof folderOf> & { masterData: ReturnType<typeof traMasterData> },
   parameters: ReadParameters,
 ) {
-  const { books } = read
+  const { masterData } = read
   const ids = new IdSource(client)
   const folder = await prepareFolder(client, ids, options, read.folder, read.firmName)
   const { folderId, name, currency, former } = folder
@@ -108,9 +111,9 @@ async function openLedger(
     await rememberLetterings(client, folder, null)
     await deleteLedger(client, folder)
   }
-  const idOf = await newIds(ids, books.rows)
-  await loadBooks(client, folder, books.rows, idOf, false)
+  const idOf = await newIds(ids, masterData.rows)
+  await loadMasterRows(client, folder, masterData.rows, idOf, false)
   const writer = new EntryWriter(client, { key: folder, ids, isCompared: false, isNumbered: true })
-  const entries = new TraEntries({ books, idOf, writer, parameters, timeZone: options.timeZone })
+  const entries = new TraEntries({ masterData, idOf, writer, parameters, timeZone: options.timeZone })
   return { folder, idOf, writer, entries }
 }

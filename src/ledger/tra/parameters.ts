@@ -12,7 +12,7 @@ import { isDay } from '../../formats/tra/check/line-form.ts'
 import type { TraParameters } from '../../formats/tra/check/parameters.ts'
 import type { TraLine, TraProblems } from '../../formats/tra/check/parse.ts'
 import { fieldOf, layouts, noDay, type TraField } from '../../formats/tra/layouts.ts'
-import type { Books } from '../import/books.ts'
+import type { MasterRows } from '../import/master-data.ts'
 
 /** Exports fill the fields that have a source; an import reads these and no others. */
 const unreadFields = new Map(
@@ -135,8 +135,8 @@ export function streetParts(
 }
 
 /** @param timeZone in which they were closed on their day */
-export function exercicesOf(parameters: ReadParameters, timeZone: string): Books['exercices'] {
-  const exercices: Books['exercices'] = []
+export function exercicesOf(parameters: ReadParameters, timeZone: string): MasterRows['exercices'] {
+  const exercices: MasterRows['exercices'] = []
   for (const line of parameters.lines('EXO')) {
     const state = line.code('ETATCPTA')
     const [startDate, endDate] = [line.day('DATEDEBUT') ?? '', line.day('DATEFIN') ?? '']
@@ -166,7 +166,7 @@ export const sectionKey = (axis: string, code: string) => `${axis} ${code.trim()
  * An axis for each rank up to the highest that anything names: the file has neither its code nor its name. Sections come
  * by axis, in the order of the file.
  */
-export function axesOf(parameters: ReadParameters): Pick<Books, 'axes' | 'sections'> {
+export function axesOf(parameters: ReadParameters): Pick<MasterRows, 'axes' | 'sections'> {
   const sections = parameters.lines('SAT').map((line) => {
     const [axisId, code] = [line.code('AXE'), line.value('CODE')]
     const content = { code, name: line.value('LIBELLE'), accountRoots: [], closed: false }

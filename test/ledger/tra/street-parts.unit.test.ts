@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { mergedOrder } from '../../../src/ledger/tra/books.ts'
+import { mergedOrder } from '../../../src/ledger/tra/master-data.ts'
 import { streetParts } from '../../../src/ledger/tra/parameters.ts'
 
 test.each([

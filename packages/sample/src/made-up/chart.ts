@@ -6,7 +6,7 @@
 
 import { strict as assert } from 'node:assert'
 import type { JournalType } from '../../../../src/formats/items/journal.ts'
-import type { Books } from '../../../../src/ledger/import/books.ts'
+import type { MasterRows } from '../../../../src/ledger/import/master-data.ts'
 import tables from './chart.json' with { type: 'json' }
 import { bankDetails, companyOf, employeeOf, thirdPartyName } from './parties.ts'
 import type { Random } from './random.ts'
@@ -27,7 +27,7 @@ export interface ThirdParty {
   currency: 'EUR' | 'USD' | 'CHF'
 }
 
-export interface Chart extends Omit<Books, 'exercices'> {
+export interface Chart extends Omit<MasterRows, 'exercices'> {
   suppliers: ThirdParty[]
   customers: ThirdParty[]
   staff: ThirdParty[]
@@ -103,7 +103,7 @@ function lookUp(ids: Map<string, string>, name: string): string {
   return id
 }
 
-function buildGeneralAccounts(nextId: () => string): Books['accounts'] {
+function buildGeneralAccounts(nextId: () => string): MasterRows['accounts'] {
   const ids = new Map(tables.generalAccounts.map(({ number }) => [number, nextId()]))
   return tables.generalAccounts.map(({ number, name, closed = false, correspondance, counterpart }) => ({
     id: lookUp(ids, number),
@@ -115,9 +115,9 @@ function buildGeneralAccounts(nextId: () => string): Books['accounts'] {
   }))
 }
 
-function buildAxes(nextId: () => string): Pick<Books, 'axes' | 'sections'> {
-  const axes: Books['axes'] = []
-  const sections: Books['sections'] = []
+function buildAxes(nextId: () => string): Pick<MasterRows, 'axes' | 'sections'> {
+  const axes: MasterRows['axes'] = []
+  const sections: MasterRows['sections'] = []
   for (const { code, name, sections: ofAxis } of tables.axes) {
     const axisId = nextId()
     const first = sections.length

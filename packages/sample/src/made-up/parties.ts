@@ -5,7 +5,7 @@
 
 import type { Address } from '../../../../src/formats/items/accounts/address.ts'
 import type { Contact, Miscellaneous } from '../../../../src/formats/items/accounts/parties.ts'
-import type { Books } from '../../../../src/ledger/import/books.ts'
+import type { MasterRows } from '../../../../src/ledger/import/master-data.ts'
 import type { Random } from './random.ts'
 import words from './words.json' with { type: 'json' }
 
@@ -43,7 +43,7 @@ export function companyOf(
   paymentId: string,
   vatId: string,
   random: Random,
-): Books['companies'][number] {
+): MasterRows['companies'][number] {
   const isKnownWell = random.chance(0.8)
   return {
     accountId,
@@ -62,7 +62,11 @@ export function companyOf(
   }
 }
 
-export function employeeOf(accountId: string, paymentId: string, random: Random): Books['employees'][number] {
+export function employeeOf(
+  accountId: string,
+  paymentId: string,
+  random: Random,
+): MasterRows['employees'][number] {
   const firstName = random.pick(words.firstNames)
   const lastName = random.pick(words.lastNames)
   return {

@@ -5,11 +5,11 @@ import { paymentModes } from '../../formats/items/payment.ts'
 import type { TraLine } from '../../formats/tra/check/parse.ts'
 import { journalTypeOf } from '../../formats/tra/third-parties.ts'
 import { type FecAccount, isRenumbered, numberAccounts } from '../fec/survey/accounts.ts'
-import type { Books } from '../import/books.ts'
+import type { MasterRows } from '../import/master-data.ts'
 import { addressOf, axesOf, exercicesOf, isSiren, type ReadParameters } from './parameters.ts'
 
-export interface TraBooks {
-  rows: Books
+export interface TraMasterData {
+  rows: MasterRows
   /**
    * Ids of accounts by the code of a CAE record. A third party below another root than 401, 411 and 421 has no account of
    * its own: its lines are on its collective account.
@@ -31,7 +31,7 @@ interface TraAccount extends FecAccount {
 const internalCodes = new Map(Object.entries(paymentModes).map(([internal, { code }]) => [code, internal]))
 
 /** @param timeZone in which exercices were closed on their day */
-export function traBooks(parameters: ReadParameters, timeZone: string): TraBooks {
+export function traMasterData(parameters: ReadParameters, timeZone: string): TraMasterData {
   const { general, thirdParties, order } = accountsOf(parameters)
   const numbered = numberAccounts(order, [])
   const numbers = new Map(numbered.map(({ account, number }) => [account, number]))
@@ -51,7 +51,7 @@ export function traBooks(parameters: ReadParameters, timeZone: string): TraBooks
     const payment = conditions.get(cae?.text('MODE REGLEMENT') ?? '')
     return payments.some(({ id }) => id === payment) ? payment : null
   }
-  const rows: Books = {
+  const rows: MasterRows = {
     ...{ payments, vat_codes: vatCodesOf(parameters), accounts: [], companies: [], employees: [] },
     ...{ journals, banks, ...axesOf(parameters), exercices: exercicesOf(parameters, timeZone) },
   }
@@ -163,7 +163,7 @@ function addressOfParty(cae: TraLine | undefined) {
   return address && Object.values(address).some((part) => part !== null) ? address : null
 }
 
-function paymentsOf(parameters: ReadParameters): Books['payments'] {
+function paymentsOf(parameters: ReadParameters): MasterRows['payments'] {
   return parameters.lines('MDP').map((line) => {
     const id = line.code('CODE')
     const code = internalCodes.get(id)
@@ -173,7 +173,7 @@ function paymentsOf(parameters: ReadParameters): Books['payments'] {
   })
 }
 
-function vatCodesOf(parameters: ReadParameters): Books['vat_codes'] {
+function vatCodesOf(parameters: ReadParameters): MasterRows['vat_codes'] {
   return parameters.lines('TVA').map((line) => {
     const rate = parameters.amount(line, 'TAUXVENTE') ?? 0n
     const other = parameters.amount(line, 'TAUXACHAT')
@@ -184,7 +184,10 @@ function vatCodesOf(parameters: ReadParameters): Books['vat_codes'] {
   })
 }
 
-function journalsOf(parameters: ReadParameters, idOf: (number: string) => string | null): Books['journals'] {
+function journalsOf(
+  parameters: ReadParameters,
+  idOf: (number: string) => string | null,
+): MasterRows['journals'] {
   return parameters.lines('JAL').map((line) => {
     const type = journalTypeOf(line.code('NATURE'))
     if (type === undefined) parameters.countUnread(line, 'NATURE')
@@ -205,12 +208,12 @@ function journalsOf(parameters: ReadParameters, idOf: (number: string) => string
  */
 function banksOf(
   parameters: ReadParameters,
-  journals: Books['journals'],
+  journals: MasterRows['journals'],
   idOf: (number: string) => string | null,
 ) {
   const owners = new Map(parameters.lines('CAE').map((line) => [line.text('CODE'), line.text('COLLECTIF')]))
   const bankJournals = journals.filter(({ type }) => type === 'BQ')
-  const banks: Books['banks'] = []
+  const banks: MasterRows['banks'] = []
   const ibans = new Map<string, string[]>()
   let banksLeftOut = 0
   for (const [i, line] of parameters.lines('RIB').entries()) {

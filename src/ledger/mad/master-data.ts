@@ -24,7 +24,7 @@ import {
 import { type FilePayment, Payment, paymentMode, paymentRow } from '../../formats/items/payment.ts'
 import { text } from '../../formats/items/values.ts'
 import { type FileItem, FileProblems, pathOf, readItem } from '../../formats/mad/read-items.ts'
-import type { Books, IdTable } from '../import/books.ts'
+import type { IdTable, MasterRows } from '../import/master-data.ts'
 
 /** The rest tells of the export, not of the ledger. */
 const Metadata = z.looseObject({ version: text }, 'an object is expected')
@@ -56,11 +56,11 @@ const listPlaces = ['payments', 'banks', 'journals', 'accounts', 'exercices', 'a
 )
 const folderPlace = 'data.accountingFolder'
 /** What has to be read before the entries can be. */
-export const booksPlaces: readonly string[] = ['metadata', folderPlace, ...listPlaces]
+export const masterDataPlaces: readonly string[] = ['metadata', folderPlace, ...listPlaces]
 /** With the file itself and its data, which are items only where they are no objects: that is a problem. */
-export const placesBesideEntries: ReadonlySet<string> = new Set(['', 'data', ...booksPlaces])
+export const placesBesideEntries: ReadonlySet<string> = new Set(['', 'data', ...masterDataPlaces])
 
-export class MadBooks {
+export class MadMasterData {
   readonly problems = new FileProblems()
   folder: FileFolder | undefined
   /** By their ids. */
@@ -112,7 +112,7 @@ export class MadBooks {
 
   /** Call after the last item: what items refer to may follow them. @param complete members that the file has */
   check(complete: ReadonlySet<string>): void {
-    for (const place of booksPlaces)
+    for (const place of masterDataPlaces)
       if (!complete.has(place)) this.problems.add(place, undefined, 'missing: a full export has it')
     // An empty list in its place has no item that could be refused.
     if (this.folder === undefined && complete.has(folderPlace))
@@ -122,7 +122,7 @@ export class MadBooks {
   }
 
   /** @param timeZone in which exercices were closed on their day */
-  rows(timeZone: string): Books {
+  rows(timeZone: string): MasterRows {
     const { payments, vat_codes, accounts, journals, banks, axes, exercices } = this.items
     const ofAccounts = [...accounts.values()]
     const rows = {

@@ -1,4 +1,4 @@
-/** What entries refer to, as the rows of a file, with the ids of the file; and their load, with ids of the database. */
+/** Master data, which entries refer to: as the rows of a file, with the ids of the file, and their load, with ids of the database. */
 import type { ClientBase } from 'pg'
 import { accountTable } from '../../formats/items/accounts/account.ts'
 import { companyTable, employeeTable } from '../../formats/items/accounts/parties.ts'
@@ -24,7 +24,7 @@ const filedColumns = {
 }
 
 /** Each before those that refer to it. */
-export const bookTables = {
+export const masterTables = {
   payments: paymentTable,
   vat_codes: vatTable,
   accounts: { ...accountTable, columns: { ...accountTable.columns, ...filedColumns.accounts } },
@@ -36,14 +36,14 @@ export const bookTables = {
   sections: sectionTable,
   exercices: exerciceTable,
 }
-export type BookTable = keyof typeof bookTables
+export type MasterTable = keyof typeof masterTables
 
-export const isFiled = (table: BookTable, member: string) =>
+export const isFiled = (table: MasterTable, member: string) =>
   (table === 'accounts' || table === 'journals') && member in filedColumns[table]
 
-export type Books = { [Name in BookTable]: column.FileRow<(typeof bookTables)[Name]>[] }
+export type MasterRows = { [Name in MasterTable]: column.FileRow<(typeof masterTables)[Name]>[] }
 
-export const noBooks = (): Books => ({
+export const noMasterRows = (): MasterRows => ({
   ...{ payments: [], vat_codes: [], accounts: [], companies: [], employees: [] },
   ...{ journals: [], banks: [], axes: [], sections: [], exercices: [] },
 })
@@ -67,10 +67,10 @@ export const identities = {
   axes: ['code'],
   sections: ['axisId', 'code'],
   exercices: ['startDate'],
-} as const satisfies Partial<Record<BookTable, string[]>>
+} as const satisfies Partial<Record<MasterTable, string[]>>
 export type IdTable = keyof typeof identities
 
-export interface KnownBook {
+export interface KnownMasterRow {
   table: string
   id: string
   /** The values of `identities`. */
@@ -81,16 +81,20 @@ export interface KnownBook {
 type AnyRow = Readonly<Record<string, unknown>>
 
 /** @param known rows of the folder, each of which gives its id once; the others get new ones, in their order */
-export async function newIds(ids: IdSource, books: Books, known: readonly KnownBook[] = []): Promise<IdOf> {
+export async function newIds(
+  ids: IdSource,
+  masterData: MasterRows,
+  known: readonly KnownMasterRow[] = [],
+): Promise<IdOf> {
   const given = new Map<string, Map<string, string>>()
   const idOf: IdOf = (table, id) => given.get(table)!.get(id)!
   const knownRows = Map.groupBy(known, ({ table, identity }) => JSON.stringify([table, identity]))
   for (const table of Object.keys(identities) as IdTable[]) {
-    await ids.reserve(books[table].length)
+    await ids.reserve(masterData[table].length)
     const idsOfTable = new Map<string, string>()
     given.set(table, idsOfTable)
-    const { columns }: column.Table = bookTables[table]
-    for (const row of books[table]) {
+    const { columns }: column.Table = masterTables[table]
+    for (const row of masterData[table]) {
       const identity = identities[table].map((member) => {
         const value = (row as unknown as Record<string, string>)[member]!
         const to = columns[member]!.to
@@ -104,16 +108,16 @@ export async function newIds(ids: IdSource, books: Books, known: readonly KnownB
 }
 
 /** @param isCompared loads them into the tables of a replacement */
-export async function loadBooks(
+export async function loadMasterRows(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,
-  books: Books,
+  masterData: MasterRows,
   idOf: IdOf,
   isCompared: boolean,
 ): Promise<void> {
-  for (const [name, table] of Object.entries<column.TableOf<AnyRow>>(bookTables as never)) {
+  for (const [name, table] of Object.entries<column.TableOf<AnyRow>>(masterTables as never)) {
     const writer = new TableWriter(client, isCompared ? compared(table) : table, { schemaId, folderId })
-    for (const row of books[name as BookTable] as AnyRow[]) writer.add(inLedger(table, row, idOf))
+    for (const row of masterData[name as MasterTable] as AnyRow[]) writer.add(inLedger(table, row, idOf))
     await writer.flush()
   }
 }

@@ -1,17 +1,17 @@
-/** Loads what movements refer to and the folder lacks: accounts, journals, payment modes. */
+/** Loads the master data that the folder lacks: accounts, journals, payment modes. */
 
 import type { ClientBase } from 'pg'
 import { partyKind } from '../../formats/items/accounts/parties.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
-import { type Books, keptIds, loadBooks, noBooks } from '../import/books.ts'
+import { keptIds, loadMasterRows, type MasterRows, noMasterRows } from '../import/master-data.ts'
 import type { LedgerFields } from './filed.ts'
 import { fileRows, knownAccounts, knownJournals, paymentIds } from './import-fec.sql.ts'
 import { isRenumbered, nameOf, numberAccounts } from './survey/accounts.ts'
 import { journalTypeByUse } from './survey/journals.ts'
 import type { FecSurvey } from './survey/survey.ts'
 
-export interface FecBooks {
+export interface FecMasterData {
   /** By the key of FecAccount. */
   accounts: Map<string, LedgerFields['account'] & { id: string }>
   /** By code. */
@@ -23,14 +23,14 @@ export interface FecBooks {
 }
 
 /** Existing accounts, journals and payment modes keep the names their users gave them. */
-export async function loadFecBooks(
+export async function loadFecMasterData(
   client: ClientBase,
   ids: IdSource,
   key: FolderKey,
   survey: FecSurvey,
-): Promise<FecBooks> {
+): Promise<FecMasterData> {
   await ids.reserve(survey.accounts.size + survey.journals.size + survey.paymentCodes.size)
-  const rows = noBooks()
+  const rows = noMasterRows()
   const load = { client, ids, key, survey, rows }
   const payments = await paymentIds(client, key)
   for (const code of survey.paymentCodes) {
@@ -41,22 +41,22 @@ export async function loadFecBooks(
   }
   const { accounts, renumberedAccounts } = await addAccounts(load)
   const journals = await addJournals(load, accounts)
-  await loadBooks(client, key, rows, keptIds, false)
+  await loadMasterRows(client, key, rows, keptIds, false)
   return { accounts, journals, payments, renumberedAccounts }
 }
 
-interface BooksLoad {
+interface MasterLoad {
   client: ClientBase
   ids: IdSource
   key: FolderKey
   survey: FecSurvey
   /** Receives the new ones. */
-  rows: Books
+  rows: MasterRows
 }
 
-async function addAccounts({ client, ids, key, survey, rows }: BooksLoad) {
+async function addAccounts({ client, ids, key, survey, rows }: MasterLoad) {
   const numbered = numberAccounts(survey.accounts.values(), await knownAccounts(client, key))
-  const accounts: FecBooks['accounts'] = new Map()
+  const accounts: FecMasterData['accounts'] = new Map()
   const newlyFiled = []
   for (const { account, number, known } of numbered) {
     const { filedNumber, filedName, auxiliaryNumber, auxiliaryName } = account
@@ -83,9 +83,12 @@ async function addAccounts({ client, ids, key, survey, rows }: BooksLoad) {
   return { accounts, renumberedAccounts }
 }
 
-async function addJournals({ client, ids, key, survey, rows }: BooksLoad, accounts: FecBooks['accounts']) {
+async function addJournals(
+  { client, ids, key, survey, rows }: MasterLoad,
+  accounts: FecMasterData['accounts'],
+) {
   const known = await knownJournals(client, key)
-  const journals: FecBooks['journals'] = new Map()
+  const journals: FecMasterData['journals'] = new Map()
   const newlyFiled = []
   for (const { code, label, type: typeByName, use, treasury } of survey.journals.values()) {
     const existing = known.get(code)
