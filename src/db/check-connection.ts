@@ -19,7 +19,6 @@ export const serviceRole = 'grandlivre_service'
 
 interface Expected {
   actor: Actor
-  /** See Address. */
   isPooled?: boolean
   /** How long a pooler may take to give the connection a session. */
   waitMs?: number | undefined
@@ -41,10 +40,8 @@ export class UnsafeConnection extends Error {
 
 /** @throws {UnsafeConnection} naming every cause */
 export async function checkConnection(client: ClientBase, expected: Expected): Promise<void> {
-  const standing = await readStanding(client, expected.waitMs)
-  const causes = expected.isPooled
-    ? causesThroughPooler(standing)
-    : causesOf(client, expected.actor, standing)
+  const facts = await readConnectionFacts(client, expected.waitMs)
+  const causes = expected.isPooled ? causesThroughPooler(facts) : causesOf(client, expected.actor, facts)
   if (causes.length > 0) throw new UnsafeConnection(causes)
 }
 
@@ -73,7 +70,7 @@ export function asUnsafeConnection(error: unknown): unknown {
   return new UnsafeConnection([`A pooler refuses our settings (${error.message}). ${withoutPooler}.`])
 }
 
-interface Standing {
+interface ConnectionFacts {
   processId: number
   login: string
   role: string
@@ -85,8 +82,8 @@ interface Standing {
   isLoginUnbound: boolean
 }
 
-async function readStanding(client: ClientBase, waitMs?: number): Promise<Standing> {
-  const { rows } = await client.query<Standing>(
+async function readConnectionFacts(client: ClientBase, waitMs?: number): Promise<ConnectionFacts> {
+  const { rows } = await client.query<ConnectionFacts>(
     lookUp({
       text: `select pg_backend_pid() as "processId", session_user::text as login, current_user::text as role,
        current_setting('search_path') as "searchPath", current_setting('datestyle') as "dateStyle",
@@ -108,13 +105,13 @@ async function readStanding(client: ClientBase, waitMs?: number): Promise<Standi
   return rows[0]!
 }
 
-function causesOf(client: ClientBase, actor: Actor, standing: Standing): string[] {
+function causesOf(client: ClientBase, actor: Actor, facts: ConnectionFacts): string[] {
   // pg keeps the key of the connection under this name; its types do not declare it.
   const { processID } = client as ClientBase & { processID: number | null }
   return [
-    ...poolerCause(processID, standing.processId),
-    ...(actor === 'service' ? roleCauses(standing) : []),
-    ...settingCauses(standing),
+    ...poolerCause(processID, facts.processId),
+    ...(actor === 'service' ? roleCauses(facts) : []),
+    ...settingCauses(facts),
   ]
 }
 
@@ -131,7 +128,7 @@ function poolerCause(keyNames: number | null, processId: number): string[] {
   ]
 }
 
-function roleCauses({ role, unbound }: Standing): string[] {
+function roleCauses({ role, unbound }: ConnectionFacts): string[] {
   const isBound = unbound.length === 0
   if (role !== serviceRole)
     return [
@@ -150,7 +147,7 @@ function unboundCause(unbound: readonly string[]): string {
   )
 }
 
-function settingCauses({ searchPath, dateStyle }: Standing): string[] {
+function settingCauses({ searchPath, dateStyle }: ConnectionFacts): string[] {
   const causes: string[] = []
   if (searchPath !== 'grandlivre')
     causes.push(
@@ -166,8 +163,8 @@ function settingCauses({ searchPath, dateStyle }: Standing): string[] {
 }
 
 /** No start-up option is sent where a pooler may be: what is missing is a setting of the login. */
-function causesThroughPooler(standing: Standing): string[] {
-  const { login, role, searchPath, dateStyle, unbound, isLoginUnbound } = standing
+function causesThroughPooler(facts: ConnectionFacts): string[] {
+  const { login, role, searchPath, dateStyle, unbound, isLoginUnbound } = facts
   if (isLoginUnbound)
     return [
       `The login ${login} is one that row-level security does not bind, whatever its role: it owns tables of ours, or is ` +

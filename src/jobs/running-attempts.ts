@@ -1,18 +1,18 @@
 /** The attempts at full exports that this process makes, for staff to see. */
 import type { RunningAttempt } from './attempt.ts'
 
-type Attempt = Pick<RunningAttempt, 'progress' | 'threadId'>
+type ShownAttempt = Pick<RunningAttempt, 'progress' | 'threadId'>
 
 export class RunningAttempts {
-  readonly #running = new Map<string, { attempt: number; of: Attempt }>()
+  readonly #running = new Map<string, { attempt: number; shown: ShownAttempt }>()
   readonly #ended = { rows: 0, bytes: 0 }
 
   /** Lists the attempt until the returned function is called. */
-  begin({ exportId, attempt }: { exportId: string; attempt: number }, of: Attempt): () => void {
-    const listed = { attempt, of }
+  begin({ exportId, attempt }: { exportId: string; attempt: number }, shown: ShownAttempt): () => void {
+    const listed = { attempt, shown }
     this.#running.set(exportId, listed)
     return () => {
-      const { rows, bytes } = of.progress()
+      const { rows, bytes } = shown.progress()
       this.#ended.rows += rows
       this.#ended.bytes += bytes
       // Unless a later attempt has begun.
@@ -23,8 +23,8 @@ export class RunningAttempts {
   /** Of all attempts since the process began; bytes before compression. */
   totals(): { rows: number; bytes: number } {
     const totals = { ...this.#ended }
-    for (const { of } of this.#running.values()) {
-      const { rows, bytes } = of.progress()
+    for (const { shown } of this.#running.values()) {
+      const { rows, bytes } = shown.progress()
       totals.rows += rows
       totals.bytes += bytes
     }
@@ -35,6 +35,6 @@ export class RunningAttempts {
   find(exportId: string) {
     const found = this.#running.get(exportId)
     if (!found) return undefined
-    return { attempt: found.attempt, threadId: found.of.threadId(), progress: found.of.progress() }
+    return { attempt: found.attempt, threadId: found.shown.threadId(), progress: found.shown.progress() }
   }
 }

@@ -39,13 +39,11 @@ export function openingSteps(log: Log) {
   return { onStep, doing }
 }
 
-type Opened = { urls: DatabaseUrls } & (
-  | { database: Database; away?: undefined }
-  | { database?: undefined; away: DatabaseAway }
-)
-
-/** @throws {Error} as `openDatabaseOfService` does, except for an unreachable server */
-export async function openUnlessAway(config: Config, opening: Opening): Promise<Opened> {
+/** @throws {Error} as `openDatabaseOfService` does, except for an unreachable server: then `away` says why */
+export async function openUnlessAway(
+  config: Config,
+  opening: Opening,
+): Promise<{ urls: DatabaseUrls; database?: Database; away?: DatabaseAway }> {
   try {
     const database = await openDatabaseOfService(config, opening)
     return { database, urls: database }
@@ -60,12 +58,12 @@ interface Closable {
   close(): Promise<void>
 }
 
-interface Waiting {
+interface StartWhenOpen {
   config: Config
   opening: Opening
   away: DatabaseAway | undefined
   readiness: Readiness
-  /** Pause between two attempts. */
+  /** Pause between two tries. */
   pauseMs: number
   log: Log
   /** Starts what needs the database. Retried if it fails. */
@@ -76,21 +74,22 @@ interface Waiting {
 const reportMs = 10_000
 
 /** @throws {Error} from `start`, if the database is not one to wait for */
-export async function startWhenOpen(waiting: Waiting): Promise<Closable> {
-  let { away }: { away?: unknown } = waiting
+export async function startWhenOpen(options: StartWhenOpen): Promise<Closable> {
+  const { config, readiness, log, start } = options
+  let away: unknown = options.away
   if (away === undefined) {
     try {
-      return await waiting.start()
+      return await start()
     } catch (error) {
       // A server may become unreachable after it was opened. The embedded one is ours, so its loss is an error.
-      if (waiting.config.databaseUrl === undefined || !isAway(error)) throw error
+      if (config.databaseUrl === undefined || !isAway(error)) throw error
       away = error
     }
   }
   const stopped = new AbortController()
-  waiting.readiness.close(away)
-  waiting.log('service.waiting', { error: away })
-  const started = tryUntilOpen(waiting, stopped.signal)
+  readiness.close(away)
+  log('service.waiting', { error: away })
+  const started = tryUntilOpen(options, stopped.signal)
   return {
     close: async () => {
       stopped.abort()
@@ -99,13 +98,13 @@ export async function startWhenOpen(waiting: Waiting): Promise<Closable> {
   }
 }
 
-async function tryUntilOpen(waiting: Waiting, stopped: AbortSignal): Promise<Closable | undefined> {
-  const { readiness, pauseMs, log, start } = waiting
+async function tryUntilOpen(options: StartWhenOpen, stopped: AbortSignal): Promise<Closable | undefined> {
+  const { readiness, pauseMs, log, start } = options
   let reported = performance.now()
   // The pause ends early if the process stops.
   while (await delay(pauseMs, true, { signal: stopped }).catch(() => false)) {
     try {
-      if (!(await opens(waiting, stopped))) return undefined
+      if (!(await opens(options, stopped))) return undefined
       const started = await start()
       readiness.open()
       return started
@@ -120,7 +119,7 @@ async function tryUntilOpen(waiting: Waiting, stopped: AbortSignal): Promise<Clo
 }
 
 /** Resolves to false if the process stops first: a migration may wait half a minute for another process. */
-async function opens({ config, opening }: Waiting, stopped: AbortSignal): Promise<boolean> {
+async function opens({ config, opening }: StartWhenOpen, stopped: AbortSignal): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   using _heard = addAbortListener(stopped, () => resolve(false))
   return await Promise.race([openDatabaseOfService(config, opening).then(() => true), promise])

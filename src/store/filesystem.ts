@@ -112,7 +112,7 @@ export class FilesystemStore implements ObjectStore {
       }
   }
 
-  async *list(before: Date): AsyncIterable<{ key: string; at: Date }> {
+  async *listObjects(before: Date): AsyncIterable<{ key: string; at: Date }> {
     for await (const path of this.#paths()) {
       if (basename(path).startsWith('.')) continue
       const file = await stat(path).catch(unlessAbsent)

@@ -15,7 +15,7 @@ export function observedStore(store: ObjectStore, report: Report): ObjectStore {
     sweep: (before) => timed('list', () => store.sweep(before)),
     check: () => timed('check', () => store.check()),
     // Pages are read as they are used, so its time is that of its user.
-    list: (before) => store.list(before),
+    listObjects: (before) => store.listObjects(before),
     // Needs no request.
     signedUrl: (...link) => store.signedUrl(...link),
   }

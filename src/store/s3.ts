@@ -113,7 +113,7 @@ export class S3Store implements ObjectStore {
     return left.length
   }
 
-  async *list(before: Date): AsyncIterable<{ key: string; at: Date }> {
+  async *listObjects(before: Date): AsyncIterable<{ key: string; at: Date }> {
     for await (const { name, at } of this.#objects(prefix))
       if (at < before) yield { key: name.slice(prefix.length), at }
   }

@@ -46,7 +46,7 @@ export interface ObjectStore {
   /** Removes unfinished writes that began before that moment. @returns how many */
   sweep(before: Date): Promise<number>
   /** Lists the objects that were completed before that moment. */
-  list(before: Date): AsyncIterable<{ key: string; at: Date }>
+  listObjects(before: Date): AsyncIterable<{ key: string; at: Date }>
   /** Rejects with the cause if the store is unreachable or not writable. */
   check(): Promise<void>
 }

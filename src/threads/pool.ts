@@ -151,18 +151,16 @@ export function asAppError(error: unknown): Error {
 
 type Task = Parameters<TaskQueue['push']>[0]
 
-interface Waiting {
+interface WaitingCaller {
+  /** Whether it has disconnected, so that its task need not run. */
   left: () => boolean
+  /** Called if the task has waited too long; then it never runs. */
   refuse: () => void
 }
 
-/**
- * Marks a task for {@link WaitingTasks}. The mark is not sent to the thread.
- * @param waiting.left whether the task's caller has disconnected, so that it need not run
- * @param waiting.refuse called if the task has waited too long; then it never runs
- */
-export function whileWaiting<T extends object>(task: T, waiting: Waiting): T {
-  return Object.assign(task, { [queueOptionsSymbol]: waiting })
+/** Marks a task for {@link WaitingTasks}. The mark is not sent to the thread. */
+export function whileWaiting<T extends object>(task: T, caller: WaitingCaller): T {
+  return Object.assign(task, { [queueOptionsSymbol]: caller })
 }
 
 /**
@@ -171,7 +169,7 @@ export function whileWaiting<T extends object>(task: T, waiting: Waiting): T {
  * also removes a task from Piscina's queue, but a thread that runs a task with a signal accepts no other task
  * meanwhile.)
  */
-export class WaitingTasks implements TaskQueue {
+class WaitingTasks implements TaskQueue {
   readonly #waitMs: number
   #tasks: Task[] = []
   readonly #timers = new Map<Task, NodeJS.Timeout>()
@@ -182,7 +180,7 @@ export class WaitingTasks implements TaskQueue {
   }
 
   get size(): number {
-    for (const task of this.#tasks) if (waitingOf(task)?.left()) this.remove(task)
+    for (const task of this.#tasks) if (callerOf(task)?.left()) this.remove(task)
     return this.#tasks.length
   }
 
@@ -202,12 +200,12 @@ export class WaitingTasks implements TaskQueue {
   }
 
   #limitWait(task: Task): void {
-    const waiting = waitingOf(task)
-    if (!waiting || this.#timers.has(task)) return
+    const caller = callerOf(task)
+    if (!caller || this.#timers.has(task)) return
     const tooLate = () => {
       const isWaiting = this.#tasks.includes(task)
       this.remove(task)
-      if (isWaiting) waiting.refuse()
+      if (isWaiting) caller.refuse()
     }
     this.#timers.set(task, setTimeout(tooLate, this.#waitMs).unref())
   }
@@ -220,6 +218,6 @@ export class WaitingTasks implements TaskQueue {
 }
 
 /** Null for a full export, which waits as long as it takes. */
-function waitingOf(task: Task): Waiting | null {
-  return task[queueOptionsSymbol] as Waiting | null
+function callerOf(task: Task): WaitingCaller | null {
+  return task[queueOptionsSymbol] as WaitingCaller | null
 }

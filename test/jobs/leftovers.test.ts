@@ -38,7 +38,9 @@ const ofAttempt = (attempt: number) =>
   `${attempt}-${'0'.repeat(16)}.${['json', 'json.gz', 'tra.zst'][attempt % 3]}`
 
 const stored = async () =>
-  (await Array.fromAsync(stage.store.list(new Date(Date.now() + 3_600_000)))).map(({ key }) => key).sort()
+  (await Array.fromAsync(stage.store.listObjects(new Date(Date.now() + 3_600_000))))
+    .map(({ key }) => key)
+    .sort()
 
 async function fill(keys: string[]): Promise<void> {
   for (const key of await stored()) await stage.store.remove(key)

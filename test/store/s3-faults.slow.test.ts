@@ -84,7 +84,9 @@ function describeRetried(scene: Scene): void {
       await put(stage.store, key, randomBytes(10))
       let lists = 0
       proxy.inflict((request) => (request.lists && lists++ % 2 === 0 ? fault : undefined))
-      expect((await Array.fromAsync(stage.store.list(later()))).map((found) => found.key)).toEqual([key])
+      expect((await Array.fromAsync(stage.store.listObjects(later()))).map((found) => found.key)).toEqual([
+        key,
+      ])
       expect(await stage.store.sweep(later())).toBe(0)
       expect(lists).toBe(4)
     })
@@ -261,7 +263,7 @@ function describeRefused(scene: Scene): void {
     const stage = openS3Stage(server)
     const key = freshKey()
     expect(await stage.store.sweep(later())).toBe(0)
-    expect(await Array.fromAsync(stage.store.list(later()))).toEqual([])
+    expect(await Array.fromAsync(stage.store.listObjects(later()))).toEqual([])
     await put(stage.store, key, randomBytes(10))
     expect(await download(stage.store, key)).toHaveLength(10)
     await stage.close()
@@ -276,7 +278,7 @@ function describeRefused(scene: Scene): void {
       await Promise.all(
         keys.slice(i, i + 100).map((key) => client.putObject(settings.bucket, `grandlivre/${key}`, 'x')),
       )
-    expect((await Array.fromAsync(stage.store.list(later()))).map(({ key }) => key)).toEqual(keys)
+    expect((await Array.fromAsync(stage.store.listObjects(later()))).map(({ key }) => key)).toEqual(keys)
     // The stage would remove what it lists one by one.
     await client.removeObjects(
       settings.bucket,

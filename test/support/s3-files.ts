@@ -27,7 +27,7 @@ export async function openS3Files(server: S3Server): Promise<Files & { proxy: S3
       S3_SECRET_KEY: secretKey,
     },
     stored: async () => {
-      const finished = await Array.fromAsync(store.list(new Date(Date.now() + 3_600_000)))
+      const finished = await Array.fromAsync(store.listObjects(new Date(Date.now() + 3_600_000)))
       const { uploads } = await client.listIncompleteUploadsQuery(bucket, '', '', '', '')
       const unfinished = uploads.map(({ key }) => `${basename(key)} (unfinished)`)
       return [...finished.map(({ key }) => basename(key)), ...unfinished]

@@ -48,7 +48,7 @@ export async function exists(store: ObjectStore, key: string): Promise<boolean> 
 }
 
 const keysOf = async (store: ObjectStore, before: Date) =>
-  (await Array.fromAsync(store.list(before))).map(({ key }) => key).sort()
+  (await Array.fromAsync(store.listObjects(before))).map(({ key }) => key).sort()
 
 /** @param open an empty store */
 export function describeStore(name: string, open: () => Promise<StoreStage>): void {
@@ -316,7 +316,7 @@ function describeHousekeeping(stage: () => StoreStage): void {
     for (const key of all) await put(store, key, randomBytes(10))
     expect(await keysOf(store, later())).toEqual(all)
     expect(await keysOf(store, earlier())).toEqual([])
-    for await (const { at } of store.list(later()))
+    for await (const { at } of store.listObjects(later()))
       expect(Math.abs(at.getTime() - Date.now())).toBeLessThan(3e5)
     for (const key of all) await store.remove(key)
   })

@@ -26,7 +26,7 @@ import {
   tenantsWithExports,
 } from './retention.sql.ts'
 
-interface RetentionParts {
+interface FilesOfExports {
   /** Connects as the service role. */
   database: Pool
   store: ObjectStore
@@ -36,14 +36,14 @@ interface RetentionParts {
 export type Swept = Record<'files' | 'rows' | 'orphans' | 'unfinished' | 'forgotten', number>
 
 /** One sweep. @param now for the ages of objects in the store; ages of rows use the database's clock */
-export async function sweepExports(parts: RetentionParts, now: Date, stopped?: AbortSignal): Promise<Swept> {
-  const { database, store } = parts
+export async function sweepExports(files: FilesOfExports, now: Date, stopped?: AbortSignal): Promise<Swept> {
+  const { database, store } = files
   const swept: Swept = { files: 0, rows: 0, orphans: 0, unfinished: 0, forgotten: 0 }
   for (const schemaId of await onConnection(database, tenantsWithExports)) {
     stopped?.throwIfAborted()
-    await sweepTenant(parts, schemaId, swept)
+    await sweepTenant(files, schemaId, swept)
   }
-  for await (const { key } of store.list(new Date(now.getTime() - limits.orphanAgeMs))) {
+  for await (const { key } of store.listObjects(new Date(now.getTime() - limits.orphanAgeMs))) {
     stopped?.throwIfAborted()
     if (!(await isOrphan(database, key))) continue
     await store.remove(key)
@@ -54,7 +54,7 @@ export async function sweepExports(parts: RetentionParts, now: Date, stopped?: A
 }
 
 async function sweepTenant(
-  { database, store, retentionDays }: RetentionParts,
+  { database, store, retentionDays }: FilesOfExports,
   schemaId: string,
   swept: Swept,
 ): Promise<void> {

@@ -14,14 +14,14 @@ export function observeStanding(telemetry: Pick<Telemetry, 'observe'>, database:
   const queue = createReading(() => inTransaction(database, bounded(readQueueStanding)))
   const deliveries = createReading(() => whileDelivering(database, bounded(readDeliveryStanding)))
   const nextEnd = createReading(() => whileDelivering(database, bounded(readNextEnd)))
-  const observe = <Standing>(
+  const observe = <Value>(
     gauge: GaugeName,
-    reading: Reading<Standing>,
-    observed: (standing: Standing) => Observation[],
+    reading: Reading<Value>,
+    observationsOf: (value: Value) => Observation[],
   ) =>
     telemetry.observe(gauge, async () => {
-      const standing = await reading.latest()
-      return standing === undefined ? [] : observed(standing)
+      const value = await reading.latest()
+      return value === undefined ? [] : observationsOf(value)
     })
   observe('grandlivre.export.queue.age', queue, ({ ageSeconds: value }) => [{ value }])
   observe('grandlivre.export.queue.length', queue, ({ length: value }) => [{ value }])
@@ -41,8 +41,8 @@ export function observeStanding(telemetry: Pick<Telemetry, 'observe'>, database:
 }
 
 /** These are connections of requests, so no statement may keep one. */
-function bounded<Standing>(read: (client: ClientBase) => Promise<Standing>) {
-  return async (client: ClientBase): Promise<Standing> => {
+function bounded<Value>(read: (client: ClientBase) => Promise<Value>) {
+  return async (client: ClientBase): Promise<Value> => {
     await boundStatements(client)
     return read(client)
   }

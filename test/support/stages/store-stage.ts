@@ -88,11 +88,12 @@ export function openS3Stage(server: S3Server, endpoint = server.endpoint, timing
     settings,
     leftovers: async () => {
       const unfinished = await direct.sweep(new Date(Date.now() + 3_600_000))
-      const finished = await Array.fromAsync(direct.list(new Date(Date.now() + 3_600_000)))
+      const finished = await Array.fromAsync(direct.listObjects(new Date(Date.now() + 3_600_000)))
       return [...finished.map(({ key }) => key), ...Array<string>(unfinished).fill('unfinished')]
     },
     close: async () => {
-      for await (const { key } of direct.list(new Date(Date.now() + 3_600_000))) await direct.remove(key)
+      for await (const { key } of direct.listObjects(new Date(Date.now() + 3_600_000)))
+        await direct.remove(key)
     },
   }
 }
