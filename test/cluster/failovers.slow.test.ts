@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { between, randomFrom } from '../support/changes/random-changes.ts'
+import { Random } from '../../packages/sample/src/made-up/random.ts'
 import { type Kind, kinds } from '../support/cluster/kinds.ts'
 import { type Load, startLoad } from '../support/cluster/load.ts'
 import { record } from '../support/cluster/record.ts'
@@ -69,10 +69,10 @@ test.skipIf(isLeftOut)(
 
 async function failOver(kind: Kind, own: number): Promise<{ lost: number; pauseMs: number }> {
   const { cluster, writers } = load
-  const random = randomFrom(own)
+  const random = new Random(own)
   await cluster.setSynchronous(kind.isSynchronous)
   await load.go()
-  await delay(between(random, 3_000, 6_000))
+  await delay(random.integer(3_000, 6_000))
   const primary = await cluster.leader()
   await kind.prepare?.(cluster, primary, writers, random)
   await load.sleeper.loop.pause()
@@ -83,7 +83,7 @@ async function failOver(kind: Kind, own: number): Promise<{ lost: number; pauseM
   const changed = performance.now()
   await until(() => writers.lastAt() > changed)
   await mend()
-  await delay(between(random, 1_000, 3_000))
+  await delay(random.integer(1_000, 3_000))
   load.sleeper.loop.resume()
   await cluster.settle()
   await delay(3_000)

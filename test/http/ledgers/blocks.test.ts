@@ -207,45 +207,6 @@ test('tables that the caller has are not rendered for the end of a ledger where 
   expect(Object.keys(ledger!.tables)).toEqual(['accounts', 'movements'])
 })
 
-/** One for each kind of change that rows show. Ids of entries in exercice 12 are 12 + 27 n. */
-const changes: [what: string, sql: string][] = [
-  ['an entry', `update entries set comment = 'x' where ${ofFolder} and id = 39`],
-  ['a movement', `update movements set description = 'x' where ${ofFolder} and entry_id = 120`],
-  ['a movement goes elsewhere', `update movements set entry_id = 336 where ${ofFolder} and entry_id = 363`],
-  ['an entry goes', `delete from entries where ${ofFolder} and id = 525`],
-  ['a draft is validated', `update entries set validated_at = date where ${ofFolder} and id in (30, 93)`],
-  ['a draft again', `update entries set validated_at = null where ${ofFolder} and id = 174`],
-  ['an account renamed', `update accounts set name = 'Neu' where ${ofFolder} and id = 106`],
-  [
-    'a new account',
-    `insert into accounts (schema_id, folder_id, id, number, name) values (100, ${society}, 9106, '999106', 'x')`,
-  ],
-  ['an account goes', `delete from accounts where ${ofFolder} and id = 9106`],
-  ['a journal', `update journals set code = 'NEU' where ${ofFolder} and id = 33`],
-  ['a mode of payment', `update payments set code = 'CHQ' where ${ofFolder} and id = 52`],
-  ['an axis', `update axes set name = 'Neu' where ${ofFolder} and id = 62`],
-  ['a section', `update sections set code = 'NEU' where ${ofFolder} and id = 72`],
-  ['a bank', `update banks set iban = 'FR7630006000011234567890189' where ${ofFolder}`],
-  ['a VAT code', `update vat_codes set rate = rate + 1 where ${ofFolder}`],
-  ['a company', `update companies set name = 'Neu' where ${ofFolder}`],
-  ['an employee', `update employees set last_name = 'Neu' where ${ofFolder}`],
-  ['an exercice closed', `update exercices set closed_at = now() where ${ofFolder} and id = 12`],
-  ['the folder renamed', `update folders set name = 'Neu' where schema_id = 100 and id = ${society}`],
-  ['a partner renamed', `update third_parties set name = 'Neuer Name' where code = 'PARTNER'`],
-  ['much', `update entries set comment = 'all' where ${ofFolder}`],
-]
-
-test.each(changes)('after a change, digests are those of the new rows: %s', async (_, sql) => {
-  const before = await digestsOf()
-  await keptAt(before.cursor)
-  await change(sql)
-  const digests = await digestsOf()
-  const ledger = await ledgerOf()
-  expect(digests).toEqual(plainLedgerBlocks(ledger, digests))
-  // The change shows.
-  expect({ ...digests, cursor: '' }).not.toEqual({ ...before, cursor: '' })
-})
-
 test('digests of another rendering, or of changes that are forgotten, are not used', async () => {
   const other = await startTestService(stage.database, { timeZone: 'Asia/Tokyo' })
   try {

@@ -50,7 +50,9 @@ describe('an entry', () => {
     const entries = await readPlainEntries(stage.staff.client, folder)
     expect(entries.length).toBeGreaterThan(100)
     expect(entries.some(({ movements }) => movements.length === 0)).toBe(true)
-    for (const [i, entry] of entries.entries()) {
+    for (const [i, entry] of entries
+      .filter((each, i) => i % 3 === 0 || each.movements.length === 0)
+      .entries()) {
       const text = JSON.stringify(entry)
       const encoding = ['identity', 'gzip', 'zstd'][i % 3]!
       const whole = await ask(entry.producerId, {}, { 'Accept-Encoding': encoding })
@@ -60,14 +62,6 @@ describe('an entry', () => {
       const line = await ask(entry.producerId, {}, { Accept: 'application/x-ndjson' })
       expect(line.text).toBe(`${text}\n`)
     }
-  })
-
-  test('is, byte for byte, an item of the export of entries', async () => {
-    const url = new URL('/api/v1/mad/entries?version=1.0.0&idExercice=12', stage.service.url)
-    const { text } = await download(url.href, { ...stage.company, Accept: 'application/x-ndjson' })
-    const lines = text.trimEnd().split('\n')
-    for (const line of lines) expect((await ask(JSON.parse(line).producerId)).text).toBe(line)
-    expect(lines.length).toBeGreaterThan(30)
   })
 
   test('is the one that a notification of its import names', async () => {

@@ -3,13 +3,14 @@
  * the answer to `since`, is byte for byte the second, and the digests of its blocks are those of the service. Through the
  * whole service, beside imports into the same schema.
  *
- * `npm test` compares 100 pairs of moments; `npm run long -- histories` 10,000 over 500 histories (HISTORIES). A failure
- * names its seed: SEED=7 repeats that history alone.
+ * `npm test` compares 100 pairs of moments; `npm run long -- histories` 10,000 over 500 histories (HISTORIES).
  */
 import { createHash } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createOwnerPool } from '../../../src/db/pool.ts'
 import { importFec } from '../../../src/ledger/fec/import-fec.ts'
@@ -17,13 +18,8 @@ import { createFolder } from '../../../src/ledger/tenants.sql.ts'
 import { applyDelta, readDelta } from '../../support/changes/apply-delta.ts'
 import { type LedgerDigests, plainLedgerBlocks } from '../../support/changes/ledger-digests.ts'
 import { readLedgers } from '../../support/changes/ledger-stream.ts'
-import {
-  between,
-  changeAtRandom,
-  oneOf,
-  type Random,
-  randomFrom,
-} from '../../support/changes/random-changes.ts'
+import { tries } from '../../support/changes/properties.ts'
+import { carryOut, type Transaction, transaction } from '../../support/changes/random-changes.ts'
 import { fillRandomLedger, type RandomLedger } from '../../support/changes/random-ledger.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { type FecRow, fecFile, ledger } from '../../support/ledgers/fec-file.ts'
@@ -34,9 +30,8 @@ import { startTestService, type TestService } from '../../support/service.ts'
 const histories = Number(process.env['HISTORIES'] ?? 2)
 /** The folder into which others import meanwhile. */
 const importedId = '9999'
-const onlySeed = process.env['SEED']
-const moments = 8
-const selectionsEach = 2
+/** Partial are answers with some ranges, not all; unchanged, without any. */
+const tally = { pairs: 0, partial: 0, unchanged: 0 }
 
 const database = forTests(createTestDatabase)
 const staff = forTests(() => createTenants(database.ownerUrl))
@@ -63,14 +58,6 @@ afterAll(async () => {
   await rm(fecFolder, { recursive: true })
 })
 
-interface Tally {
-  pairs: number
-  /** Answers with some ranges, not all. */
-  partial: number
-  /** Answers without a range. */
-  unchanged: number
-}
-
 /** A copy that a delta did not make equal to the ledger. */
 class NotTheLedger extends Error {}
 
@@ -91,24 +78,68 @@ async function get(
   return { body, cursor: response.headers.get('x-ledger-cursor')!, headers: response.headers }
 }
 
-function randomSelection(random: Random): string {
-  const route = oneOf(random, ['movements', 'movements', 'entries'])
-  const month = between(random, 1, 12)
-  const time = oneOf(random, [
+const selection = fc
+  .constantFrom(
     'idExercice=11',
     'idExercice=12',
     // Over two exercices, and over the imported one.
-    `startDate=2023-07-${between(random, 10, 28)}&endDate=2024-06-30`,
+    'startDate=2023-07-19&endDate=2024-06-30',
     'startDate=2022-07-01&endDate=2023-06-15',
-    `startDate=2023-${String(month).padStart(2, '0')}-01&endDate=2023-12-31&dateFilter=accounting`,
+    'startDate=2023-05-01&endDate=2023-12-31&dateFilter=accounting',
     'startDate=2024-02-01&endDate=2024-02-20&dateFilter=platform',
-  ])
-  const filters =
-    route === 'movements'
-      ? ['', '', '&classAccount=401,6', '&lettering=partial', '&lettering=none', '&source=API', '&draft']
-      : ['', '', '&journalIds=31,33', '&source=E', '&draft']
-  return `${route}?${time}${oneOf(random, filters)}`
+  )
+  .chain((time) =>
+    fc.oneof(
+      {
+        weight: 2,
+        arbitrary: fc
+          .constantFrom(
+            ...[
+              '',
+              '',
+              '&classAccount=401,6',
+              '&lettering=partial',
+              '&lettering=none',
+              '&source=API',
+              '&draft',
+            ],
+          )
+          .map((filter) => `movements?${time}${filter}`),
+      },
+      {
+        weight: 1,
+        arbitrary: fc
+          .constantFrom('', '', '&journalIds=31,33', '&source=E', '&draft')
+          .map((filter) => `entries?${time}${filter}`),
+      },
+    ),
+  )
+
+/** Another file for the year 2022. Of each six lines this one has another text. */
+interface Import {
+  differs: number
+  text: string
 }
+
+interface History {
+  selections: string[]
+  /** What happens before each moment but the first. */
+  moments: (Transaction | Import)[][]
+}
+
+const importOfYear: fc.Arbitrary<Import> = fc.record({
+  differs: fc.nat({ max: 5 }),
+  text: fc.nat().map((number) => `Corrigé ${number}`),
+})
+const history: fc.Arbitrary<History> = fc.record({
+  selections: fc.array(selection, { minLength: 2, maxLength: 2 }),
+  moments: fc.array(
+    fc.array(fc.oneof({ weight: 9, arbitrary: transaction }, { weight: 1, arbitrary: importOfYear }), {
+      maxLength: 3,
+    }),
+    { minLength: 7, maxLength: 7 },
+  ),
+})
 
 /** Pulls every selection at one state; a change in between starts it again. */
 async function pull(selections: string[], folderId: string): Promise<Moment> {
@@ -119,21 +150,21 @@ async function pull(selections: string[], folderId: string): Promise<Moment> {
   }
 }
 
+let lived = 0
+
 /** Lives one history, and compares every pair of its moments. @throws if a copy is not the ledger */
-async function live(seed: number, tally: Tally): Promise<void> {
-  const random = randomFrom(seed)
+async function live({ selections, moments }: History): Promise<void> {
   const { schemaId, firmId } = folders.first
-  const folderId = String(10_000 + seed)
-  const history: RandomLedger = { schemaId, folderId, thirdPartyId }
-  await createFolder(staff.client, { schemaId, firmId, id: folderId, name: `History ${seed}` })
-  await fillRandomLedger(staff.client, history)
-  const selections = Array.from({ length: selectionsEach }, () => randomSelection(random))
+  const folderId = String(10_000 + ++lived)
+  const ledgerOf: RandomLedger = { schemaId, folderId, thirdPartyId }
+  await createFolder(staff.client, { schemaId, firmId, id: folderId, name: `History ${lived}` })
+  await fillRandomLedger(staff.client, ledgerOf)
   await using _ = importMeanwhile()
   const past = [await pull(selections, folderId)]
-  while (past.length < moments) {
-    for (let count = between(random, 0, 3); count > 0; count--)
-      if (random() < 0.1) await replaceYear(folderId, random)
-      else await changeAtRandom(staff.client, history, random)
+  for (const changes of moments) {
+    for (const change of changes)
+      if ('differs' in change) await replaceYear(folderId, change)
+      else await carryOut(staff.client, ledgerOf, change)
     const now = await pull(selections, folderId)
     for (const [at, selection] of selections.entries())
       if (selection.startsWith('movements'))
@@ -143,7 +174,7 @@ async function live(seed: number, tally: Tally): Promise<void> {
       for (const [at, selection] of selections.entries()) {
         const { body: delta } = await get(`${selection}&since=${former.cursor}`, folderId)
         const { cursor, entries } = readDelta(delta)
-        const asked = `seed ${seed}, ${selection}, ${JSON.stringify(entries).slice(0, 200)}`
+        const asked = `${selection}, ${JSON.stringify(entries).slice(0, 200)}`
         expect(cursor, asked).toBe(now.cursor)
         if (applyDelta(former.copies[at]!, delta) !== now.copies[at]) throw new NotTheLedger(asked)
         tally.pairs++
@@ -197,7 +228,8 @@ async function compareLedger(folderId: string, cursor: string): Promise<void> {
   const digests: LedgerDigests = JSON.parse(await post('blocks'))
   const [ledger] = readLedgers(await post('changes')).ledgers
   expect(digests.cursor).toBe(cursor)
-  expect(digests).toEqual(plainLedgerBlocks(ledger!, digests))
+  if (!isDeepStrictEqual(digests, plainLedgerBlocks(ledger!, digests)))
+    throw new NotTheLedger(`the digests of folder ${folderId}`)
 }
 
 function linesOf(body: string): { from: string; to: string; rows: number; sha256: string }[] {
@@ -208,16 +240,15 @@ function linesOf(body: string): { from: string; to: string; rows: number; sha256
 }
 
 /** Imports the year 2022 into the folder, over what was imported before, with some lines that differ. */
-async function replaceYear(folderId: string, random: Random): Promise<void> {
+async function replaceYear(folderId: string, { differs, text }: Import): Promise<void> {
   const before = (day = '') => day.replace(/^202[23]/, (year) => String(Number(year) - 1))
-  const differs = between(random, 0, 5)
   const rows: FecRow[] = ledger.map((row, at) => ({
     ...row,
     EcritureDate: before(row['EcritureDate']),
     PieceDate: before(row['PieceDate']),
     DateLet: before(row['DateLet']),
     ValidDate: before(row['ValidDate']),
-    ...(at % 6 === differs && { EcritureLib: `Corrigé ${random()}` }),
+    ...(at % 6 === differs && { EcritureLib: text }),
   }))
   const file = join(await mkdtemp(join(fecFolder, 'file-')), '123456789FEC20221231.txt')
   await writeFile(file, fecFile(rows))
@@ -226,7 +257,7 @@ async function replaceYear(folderId: string, random: Random): Promise<void> {
 
 /** Imports into another folder of the schema. Ends with the import. */
 function importMeanwhile(): AsyncDisposable {
-  const importing = replaceYear(importedId, randomFrom(1))
+  const importing = replaceYear(importedId, { differs: 0, text: 'Corrigé' })
   return { [Symbol.asyncDispose]: () => importing }
 }
 
@@ -261,20 +292,19 @@ async function redefine(name: string, changes: [from: RegExp, to: string][]): Pr
 }
 
 test('a copy changed by what `since` answers is the ledger, for all pairs of moments', async () => {
-  const tally: Tally = { pairs: 0, partial: 0, unchanged: 0 }
-  if (onlySeed !== undefined) return live(Number(onlySeed), tally)
+  const property = fc.asyncProperty(history, live)
   const half = Math.ceil(histories / 2)
-  for (let seed = 1; seed <= half; seed++) await live(seed, tally)
+  await fc.assert(property, tries(half))
   const restore = await coarsenSooner()
   try {
-    for (let seed = half + 1; seed <= histories; seed++) await live(seed, tally)
+    await fc.assert(property, tries(histories - half))
   } finally {
     await restore()
   }
   console.log(`${histories} histories: ${JSON.stringify(tally)}`)
   expect(tally.pairs).toBeGreaterThanOrEqual(20 * histories)
-  // Most answers are small ones, or this would prove little.
-  expect(tally.partial).toBeGreaterThan(tally.pairs / 3)
+  // With fewer small answers this would prove little.
+  expect(tally.partial).toBeGreaterThan(tally.pairs / 8)
 }, 7_200_000)
 
 async function withoutTrigger(): Promise<() => Promise<void>> {
@@ -286,22 +316,18 @@ async function withoutTrigger(): Promise<() => Promise<void>> {
 
 const logs = (from: RegExp, to: string) => () => redefine('advance_ledger_version', [[from, to]])
 
-// With the seed of a history that soon shows it.
-test.each<[string, number, () => Promise<() => Promise<void>>]>([
+test.each<[string, () => Promise<() => Promise<void>>]>([
   [
     'loses an id of a range',
-    100_000,
     logs(/coarsened\(ids\)/, 'ids - int8multirange(int8range(lower(ids), lower(ids) + 1))'),
   ],
   [
     'has a version out of order',
-    100_001,
     logs(/folder\.folder_id, version, kind/, 'folder.folder_id, version - 1, kind'),
   ],
-  ['knows nothing of one table', 100_002, withoutTrigger],
+  ['knows nothing of one table', withoutTrigger],
   [
     'has coarsened ranges that are one short',
-    100_003,
     () =>
       redefine('coarsened', [
         [/\b1000\b/, '4'],
@@ -310,20 +336,14 @@ test.each<[string, number, () => Promise<() => Promise<void>>]>([
   ],
   [
     'does not expand what is renamed',
-    100_006,
     logs(/coarsened\(ids\)/, `case kind when 'entries' then ids else '{}' end`),
   ],
-])('the property finds a log that %s', async (_, seed, breakLog) => {
+])('the property finds a log that %s', async (_, breakLog) => {
   const repair = await breakLog()
-  const tally: Tally = { pairs: 0, partial: 0, unchanged: 0 }
-  let found: unknown
   try {
-    for (let tries = 0; found === undefined && tries < 30; tries++)
-      await live(seed + 1000 * tries, tally).catch((error) => {
-        found = error
-      })
+    const found = await fc.check(fc.asyncProperty(history, live), { ...tries(30), endOnFailure: true })
+    expect(found.errorInstance).toBeInstanceOf(NotTheLedger)
   } finally {
     await repair()
   }
-  expect(found).toBeInstanceOf(NotTheLedger)
 })

@@ -31,6 +31,10 @@ export async function fillRandomLedger(
       select ${at}, ${accountIds[0]} + n,
         (array['401', '411', '512', '606', '706', '445'])[1 + n % 6] || lpad(n::text, 3, '0'), 'Compte ' || n
       from ${series(accountIds)};
+    insert into grandlivre.vat_codes (${columns}, id, code, rate) values (${at}, 91, 'V1', 2000);
+    insert into grandlivre.companies (${columns}, account_id, name, vat_id) values (${at}, ${accountIds[0]}, 'Société', 91);
+    insert into grandlivre.accounts (${columns}, id, number, name) values (${at}, 130, '421900', 'Personnel');
+    insert into grandlivre.employees (${columns}, account_id, last_name) values (${at}, 130, 'Dupré');
     insert into grandlivre.journals (${columns}, id, code, name, type)
       select ${at}, ${journalIds[0]} + n, 'J' || n, 'Journal ' || n, (array['ACH', 'VTE', 'BQ', 'OD', 'AN'])[n + 1]
       from ${series(journalIds)};

@@ -1,6 +1,6 @@
 /** What happens to a cluster, kind after kind. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { between, type Random } from '../changes/random-changes.ts'
+import type { Random } from '../../../packages/sample/src/made-up/random.ts'
 import { until } from '../until.ts'
 import type { Cluster } from './cluster.ts'
 import type { Writers } from './writers.ts'
@@ -35,7 +35,7 @@ export const kinds: Kind[] = [
     isSynchronous: false,
     prepare: async (cluster, primary, writers, random) => {
       await cluster.holdLog(primary)
-      const last = writers.commits() + between(random, 15, 30)
+      const last = writers.commits() + random.integer(15, 30)
       await until(() => writers.commits() >= last)
     },
     happen: kill,
@@ -73,7 +73,7 @@ export const kinds: Kind[] = [
     name: 'primary cut from etcd',
     isSynchronous: true,
     happen: async (cluster, primary, random) => {
-      const mend = await cluster.cutEtcd(primary, random() < 0.5 ? 'refused' : 'silent')
+      const mend = await cluster.cutEtcd(primary, random.fraction() < 0.5 ? 'refused' : 'silent')
       return { replaced: primary, mend }
     },
   },

@@ -1,7 +1,7 @@
 /** A cluster, two processes of the service on it, one through PgBouncer, writers, and every sort of partner at work. */
 import { join } from 'node:path'
+import { Random } from '../../../packages/sample/src/made-up/random.ts'
 import { createOwnerPool } from '../../../src/db/pool.ts'
-import { randomFrom } from '../changes/random-changes.ts'
 import { cli } from '../cli.ts'
 import { credentials } from '../ledgers/tenants.ts'
 import { type ServiceProcess, startProcess } from '../process.ts'
@@ -70,7 +70,7 @@ export async function startLoad(parts: { nodes: number; out: string; seed: numbe
     const loops: Loop[] = [
       ...writers.loops,
       ...[...followers, sleeper, prober, subscribers].map(({ loop }) => loop),
-      startPulls(caller, { ...env, GRANDLIVRE_URL: urls[1]! }, three, out, randomFrom(seed)),
+      startPulls(caller, { ...env, GRANDLIVRE_URL: urls[1]! }, three, out, new Random(seed)),
       startExports(caller, owner, one.folderId),
     ]
     let isAtWork = false

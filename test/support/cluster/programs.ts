@@ -8,7 +8,7 @@ import {
   type RunningCommand,
   startGrandlivre,
 } from '../../../packages/partner/test/support/cli/command-line.ts'
-import { between, type Random } from '../changes/random-changes.ts'
+import type { Random } from '../../../packages/sample/src/made-up/random.ts'
 import { type Loop, repeat, Unanswered } from './findings.ts'
 import type { Year } from './followers.ts'
 import { type Caller, expected, read } from './read.ts'
@@ -66,8 +66,8 @@ export function startPulls(
     async () => {
       await rm(file, { force: true })
       let run = startGrandlivre(env, words)
-      if (random() < 0.5) {
-        const timer = setTimeout(() => run.child.kill('SIGKILL'), between(random, 300, 1_500))
+      if (random.fraction() < 0.5) {
+        const timer = setTimeout(() => run.child.kill('SIGKILL'), random.integer(300, 1_500))
         const { code } = await run.ended
         clearTimeout(timer)
         if (code === 0) return note(run)

@@ -15,7 +15,7 @@ import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createFolder } from '../../../../src/ledger/tenants.sql.ts'
-import { changeAtRandom, randomFrom } from '../../../../test/support/changes/random-changes.ts'
+import { carryOut, type Transaction, transaction } from '../../../../test/support/changes/random-changes.ts'
 import { fillRandomLedger } from '../../../../test/support/changes/random-ledger.ts'
 import { createTenants, credentials, folders, type Staff } from '../../../../test/support/ledgers/tenants.ts'
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/servers/database.ts'
@@ -77,14 +77,15 @@ type Event = {
   what: 'edit' | 'rename' | 'move' | 'come' | 'go' | 'compact' | 'epoch'
   place: number
   seed: number
+  edit: Transaction
 }
 
 /** What happens to the firms. */
-async function happen({ what, place, seed: of }: Event): Promise<void> {
+async function happen({ what, place, seed: of, edit }: Event): Promise<void> {
   const id = idOf(place)
   switch (what) {
     case 'edit':
-      return changeAtRandom(staff.client, { schemaId, folderId: id, thirdPartyId }, randomFrom(of))
+      return carryOut(staff.client, { schemaId, folderId: id, thirdPartyId }, edit)
     case 'rename':
       return void (await sql(`update folders set name = 'N ${of}' where id = ${id}`))
     case 'move':
@@ -118,6 +119,7 @@ const event: fc.Arbitrary<Event> = fc.record({
   ),
   place: fc.nat({ max: 100 }),
   seed: fc.nat({ max: 1_000_000 }),
+  edit: transaction,
 })
 
 let copies = 0

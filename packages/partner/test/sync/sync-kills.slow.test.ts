@@ -9,10 +9,10 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { randomFrom } from '../../../../test/support/changes/random-changes.ts'
 import { startProcess } from '../../../../test/support/process.ts'
 import { createTestDatabase, type TestDatabase } from '../../../../test/support/servers/database.ts'
 import { until } from '../../../../test/support/until.ts'
+import { Random } from '../../../sample/src/made-up/random.ts'
 import { type RunningCommand, startGrandlivre } from '../support/cli/command-line.ts'
 import { setYearStage, type YearStage } from '../support/cli/year-stage.ts'
 
@@ -43,21 +43,21 @@ function addressOf(kind: string, number: number): string {
 test.each(['SQLite', 'PostgreSQL'])(
   '%s: the next run after a kill makes the copy the ledger',
   async (kind) => {
-    const random = randomFrom(seed)
+    const random = new Random(seed)
     /** How long a run of each sort takes, in milliseconds. */
     const usual = { first: 2_000, changes: 1_000, again: 2_000 }
     let [address, killed] = ['', 0]
     for (let kill = 0; kill < kills; kill += 1) {
-      const sort = kill % killsOfCopy === 0 ? 'first' : random() < 0.3 ? 'again' : 'changes'
+      const sort = kill % killsOfCopy === 0 ? 'first' : random.fraction() < 0.3 ? 'again' : 'changes'
       if (sort === 'first') address = addressOf(kind, kill)
-      else await stage.change(1 + Math.floor(random() * 400))
+      else await stage.change(1 + Math.floor(random.fraction() * 400))
       const words = ['--to', address]
       const { child, ended } = startGrandlivre(stage.firm, [
         'sync',
         ...words,
         ...(sort === 'again' ? ['--again'] : []),
       ])
-      const ms = usual[sort] * (0.3 + 0.7 * random())
+      const ms = usual[sort] * (0.3 + 0.7 * random.fraction())
       const started = performance.now()
       const timer = setTimeout(() => child.kill('SIGKILL'), ms)
       const { code } = await ended
@@ -80,7 +80,7 @@ test.each(['SQLite', 'PostgreSQL'])(
 test.each(['SQLite', 'PostgreSQL'])(
   '%s: a run that follows makes the copy the ledger, whenever the service is killed',
   async (kind) => {
-    const random = randomFrom(seed)
+    const random = new Random(seed)
     const settings = { DATABASE_URL: stage.databaseUrl, DATA_DIR: join(stage.out, `data-${kind}`) }
     let service = await startProcess(settings)
     const env = { ...stage.firm, GRANDLIVRE_URL: service.url }
@@ -95,10 +95,10 @@ test.each(['SQLite', 'PostgreSQL'])(
         service = await startProcess({ ...settings, PORT })
         following = startGrandlivre(env, ['sync', '--json', '--follow', ...words])
         await until(() => service.logged('request.ended'))
-        await delay(1_500 * random())
+        await delay(1_500 * random.fraction())
       } else {
-        await stage.change(1 + Math.floor(random() * 400))
-        await delay(300 * random())
+        await stage.change(1 + Math.floor(random.fraction() * 400))
+        await delay(300 * random.fraction())
       }
       await service.kill()
       await stage.change(10)
