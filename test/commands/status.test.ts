@@ -4,11 +4,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import packageJson from '../../package.json' with { type: 'json' }
 import { exportQueue, queueSchema } from '../../src/db/migrations/queue-schema.ts'
 import { cli } from '../support/cli.ts'
-import { createTenants, folders } from '../support/ledgers/tenants.ts'
+import { createTenants } from '../support/ledgers/tenants.ts'
 import { startTlsServer, type TlsServer } from '../support/ops/certificate.ts'
 import { setReplicatedStage } from '../support/replication/replicated-stage.ts'
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { startTestService, type TestService } from '../support/service.ts'
+import { until } from '../support/until.ts'
 
 let database: TestDatabase
 let owner: pg.Client
@@ -45,7 +46,12 @@ async function read(env: Record<string, string> = {}) {
 /** Starts the service, and waits until its session is there. */
 async function start() {
   service = await startTestService(database)
-  await expect.poll(async () => (await read()).status.processes.length).toBe(1)
+  await until(async () => (await read()).status.processes.length === 1)
+}
+
+/** Starts the service once, which makes the database adopt its keys. */
+async function adoptKeys() {
+  await (await startTestService(database)).stop()
 }
 
 test('without a service it says that none runs, and exits with 2', async () => {
@@ -82,9 +88,7 @@ test('beside a service it names process, version, epoch and key, and exits with 
 })
 
 test('what waits too long, a certificate that ends and maintenance are problems', async () => {
-  await start()
-  await service!.stop()
-  service = undefined
+  await adoptKeys()
   await owner.query(
     `insert into ${queueSchema}.job (name, start_after) values ($1, now() - interval '2 hours')`,
     [exportQueue],
@@ -111,35 +115,13 @@ test('what waits too long, a certificate that ends and maintenance are problems'
 
 test('a delivery that waits is a problem, unless its receiver fails', async () => {
   await (await createTenants(database.ownerUrl)).end()
-  await start()
-  await service!.stop()
-  service = undefined
-  const schema = folders.first.schemaId
-  const staff = (...words: string[]) => cli(database.ownerUrl, ...words)
-  await staff('partner', 'create', '--code', 'WAITS', '--name', 'Waits')
-  const webhook = [
-    '--partner',
-    'WAITS',
-    '--url',
-    'https://example.com/',
-    '--events',
-    'document',
-    '--schema',
-    schema,
-  ]
-  expect((await staff('webhook', 'create', ...webhook)).error).toBe('')
-  const data = '{"id":"77","kind":"PF","name":"invoice.pdf"}'
-  const event = [
-    '--schema',
-    schema,
-    '--name',
-    'document',
-    '--operation',
-    'CREATE',
-    '--folder',
-    folders.first.folderId,
-  ]
-  expect((await staff('event', 'emit', ...event, '--data', data)).error).toBe('')
+  await adoptKeys()
+  for (const words of [
+    'partner create --code WAITS --name Waits',
+    'webhook create --partner WAITS --url https://example.com/ --events document --schema 100',
+    'event emit --schema 100 --folder 111 --name document --operation CREATE --data {"id":"77","kind":"PF","name":"a.pdf"}',
+  ])
+    expect((await cli(database.ownerUrl, ...words.split(' '))).error).toBe('')
   await owner.query(`update events set created_at = now() - interval '3 hours'`)
   expect((await read()).status.problems.slice(1)).toEqual([
     'A delivery has waited for 3 h, though its receiver does not fail.',
@@ -200,22 +182,14 @@ test('EXPORT_DATABASE_URL of another database is no replica, and of the same one
 test('tokens that end within 14 days are listed, and leave all well', async () => {
   const staff = await createTenants(database.ownerUrl)
   await staff.thirdParty('ENDS')
-  const issue = (...words: string[]) =>
-    cli(
-      database.ownerUrl,
-      'token',
-      'issue',
-      '--partner',
-      'ENDS',
-      '--level',
-      'api',
-      '--folder',
-      folders.first.folderId,
-      ...words,
-    )
-  const soon = /^Token (\d+)/.exec((await issue('--expires', '5')).out)![1]
-  for (const others of [[], ['--expires', '15']]) expect((await issue(...others)).code).toBe(0)
-  const ended = /^Token (\d+)/.exec((await issue('--expires', '5')).out)![1]!
+  const issue = async (...expires: string[]) => {
+    const words = 'token issue --partner ENDS --level api --folder 111'.split(' ')
+    return /^Token (\d+)/.exec((await cli(database.ownerUrl, ...words, ...expires)).out)![1]!
+  }
+  const soon = await issue('--expires', '5')
+  await issue()
+  await issue('--expires', '15')
+  const ended = await issue('--expires', '5')
   expect((await cli(database.ownerUrl, 'token', 'revoke', ended)).code).toBe(0)
   await staff.end()
   await start()
@@ -233,8 +207,7 @@ test('a session of a former version is shown, and one that lacks the keys is a p
   ) as [pg.Client, pg.Client]
   await former.connect()
   try {
-    // Only a process makes the database adopt a key.
-    await (await startTestService(database)).stop()
+    await adoptKeys()
     const { code, out } = await status()
     expect(code).toBe(0)
     expect(out).toMatch(/^of a former version .*\?$/m)

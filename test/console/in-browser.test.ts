@@ -6,13 +6,19 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { revokeConsoleKey } from '../../src/auth/console-keys.sql.ts'
 import { limits } from '../../src/config.ts'
+import { publish } from '../../src/events/publish.ts'
+import { insertSubscription } from '../../src/webhooks/subscriptions.sql.ts'
 import { isChromiumInstalled, openChromium } from '../support/browser/chromium.ts'
 import { type ConsoleStage, setConsoleStage } from '../support/console/console-stage.ts'
 import { movementsUrl, slowReader } from '../support/download.ts'
 import { statusUrl, trigger } from '../support/full-export.ts'
 import { addLargeExercice, largeExercice } from '../support/ledgers/large-exercice.ts'
+import { credentials } from '../support/ledgers/tenants.ts'
 import { request } from '../support/service.ts'
+import { documentEvent } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
+
+const hostile = `"><script>document.title = 'run'</script><img src=x onerror="document.title='run'"> \u202e${'w'.repeat(300)}`
 
 let stage: ConsoleStage
 let browser: Browser
@@ -161,10 +167,6 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     await page.emulateMedia({ colorScheme: 'dark' })
     await until(async () => (await background(page)) === 'rgb(22, 25, 27)')
     await page.setViewportSize({ width: 390, height: 800 })
-    for (const path of ['/console/process', '/console', `/console/exports/export_${'1'.repeat(32)}/cancel`]) {
-      await page.goto(`${stage.origin}${path}`)
-      expect(await widthOf(page), path).toBe(390)
-    }
   })
 
   test('works without its script, by reloading', async () => {
@@ -210,6 +212,61 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     await page.goto(`${stage.origin}/console`)
     await page.getByText('Not kept up to date: too many pages are open.').waitFor()
     leaving.abort()
+  })
+
+  test('registers a partner, issues a token and revokes it, and never shows either secret again', async () => {
+    const secretOf = () => page.locator('output.secret').innerText()
+    const statusOf = async (token: string, secret: string) =>
+      (await request(`${stage.service.url}/api/v1/key/info`, credentials(token, secret))).status
+    await page.goto(`${stage.origin}/console/partners`)
+    await page.getByLabel('Code').last().fill('BROWSER')
+    await page.getByLabel('Name', { exact: true }).fill(hostile)
+    await page.keyboard.press('Enter')
+    await page.getByText('Third party BROWSER (partner)').waitFor()
+    const secret = await secretOf()
+    await page.getByRole('link', { name: 'Back' }).click()
+    await page.getByLabel('Id of the folder or firm').fill('111')
+    await page.keyboard.press('Enter')
+    const token = await secretOf()
+    expect(page.url()).not.toContain(token)
+    expect(await statusOf(token, secret)).toBe(200)
+    await page.getByRole('link', { name: 'Back' }).click()
+    expect(await page.content()).not.toContain(token)
+    // The browser has kept no copy of the answer, and shows an error of its own, which takes a moment to appear.
+    await expect(page.goBack()).rejects.toThrow('ERR_CACHE_MISS')
+    const former = () => page.content().catch(() => undefined)
+    await until(async () => (await former()) !== undefined)
+    expect(await former()).not.toContain(token)
+    await page.goto(`${stage.origin}/console/partners/BROWSER`)
+    await page.getByRole('link', { name: /^Revoke token/ }).press('Enter')
+    await page.getByRole('button', { name: /^Revoke token/ }).press('Enter')
+    await page.getByText('is revoked: it is refused from now on').waitFor()
+    expect(await statusOf(token, secret)).toBe(401)
+  })
+
+  test('has no page that is wider than a phone, and no text of others that runs or leads elsewhere', async () => {
+    const { client } = stage.staff
+    await client.query('update folders set name = $1, reference = $1 where id = 111', [hostile])
+    const { id } = await insertSubscription(client, {
+      ...{ schemaId: '100', level: 'staff', firmId: null, folderIds: [], onEvents: ['document'] },
+      thirdPartyId: stage.thirdPartyId,
+      postUrl: 'https://example.com/',
+    })
+    await client.query('begin')
+    await publish(client, '100', [documentEvent(hostile, '111')])
+    await client.query('commit')
+    const partners = ['/partners', '/partners/BROWSER', '/partners/BROWSER/disconnect', '/partners/NOBODY']
+    const others = ['/folders', '/folders/111', '/subscriptions', `/subscriptions/${id}`, '/events']
+    for (const path of ['/process', '', `/exports/export_${'1'.repeat(32)}/cancel`, ...partners, ...others]) {
+      await page.goto(`${stage.origin}/console${path}`)
+      expect([path, await widthOf(page), await page.title()]).toEqual([
+        path,
+        390,
+        expect.not.stringMatching(/^run$/),
+      ])
+    }
+    // What the browser says of the partner that does not exist.
+    expect(complaints.splice(0)).toEqual([expect.stringContaining('404')])
   })
 
   test('shows the sign-in page once the key is revoked', async () => {

@@ -30,8 +30,14 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true })
 })
 
-const staff = (...words: string[]) =>
-  cli({ ownerUrl: stage.database.ownerUrl, env: { DATA_DIR: dataDir } }, ...words)
+/** @param words separated by blanks @param folder of the settings, with the store in `files` */
+const staff = (words: string, folder = dataDir) =>
+  cli({ ownerUrl: stage.database.ownerUrl, env: { DATA_DIR: folder } }, ...words.split(' '))
+
+const refusal = (says: string) => ({ code: 1, error: expect.stringContaining(says) })
+
+/** @returns the id that the command names */
+const made = async (words: string) => /^(?:Firm|Folder) (\d+)/.exec((await staff(words)).out)![1]!
 
 /** Rows of all tables whose text contains one of these, by table. */
 async function tablesWith(texts: string[]): Promise<Record<string, number>> {
@@ -111,17 +117,10 @@ test('of an erased folder nothing is found, and nobody else notices', async () =
   })
 
   const receiptFile = join(dataDir, 'receipt.json')
-  const refused = await staff('folder', 'delete', folderId)
-  expect(refused).toMatchObject({ code: 1, out: '', error: expect.stringContaining('Nothing was changed') })
+  const refused = await staff(`folder delete ${folderId}`)
+  expect(refused).toMatchObject({ ...refusal('Nothing was changed'), out: '' })
   const erased = await staff(
-    'folder',
-    'delete',
-    folderId,
-    '--yes',
-    '--receipt',
-    receiptFile,
-    '--backups-until',
-    '2027-01-31',
+    `folder delete ${folderId} --yes --receipt ${receiptFile} --backups-until 2027-01-31`,
   )
   expect(erased).toMatchObject({
     code: 0,
@@ -149,36 +148,23 @@ test('of an erased folder nothing is found, and nobody else notices', async () =
   expect([text, headers['etag']]).toEqual([neighbour.text, neighbour.headers['etag']])
   expect(await events(), 'the numbers of others stay').toEqual(ofOthers)
 
-  expect(await staff('folder', 'erased', folderId)).toEqual({
-    code: 0,
-    out: `Nothing is left of folder ${folderId}.\n`,
-    error: '',
-  })
-  const again = await staff('folder', 'delete', folderId, '--yes')
+  const out = `Nothing is left of folder ${folderId}.\n`
+  expect(await staff(`folder erased ${folderId}`)).toEqual({ code: 0, out, error: '' })
+  const again = await staff(`folder delete ${folderId} --yes`)
   expect(JSON.parse(again.out)).toMatchObject({ gone: receipt.gone, endedAt: receipt.endedAt })
-  for (const words of [
-    ['folder', 'show', folderId],
-    ['token', 'issue', '--partner', 'PARTNER', '--level', 'api', '--folder', folderId],
-  ])
-    expect(await staff(...words)).toMatchObject({
-      code: 1,
-      error: expect.stringContaining(`There is no folder ${folderId}`),
-    })
+  for (const words of ['folder show', 'token issue --partner PARTNER --level api --folder'])
+    expect(await staff(`${words} ${folderId}`)).toMatchObject(refusal(`There is no folder ${folderId}`))
 
   // A restore of an older backup.
   await stage.sql('delete from grandlivre.erasures')
   await stage.sql(
     `insert into grandlivre.folders (schema_id, id, firm_id, name) values (100, ${folderId}, 110, 'Back')`,
   )
-  const unknown = await staff('folder', 'erased', folderId)
-  expect(unknown.error).toContain('Give its --receipt')
-  const back = await staff('folder', 'erased', folderId, '--receipt', receiptFile)
-  expect(back).toMatchObject({
-    code: 1,
-    error: expect.stringContaining('is not erased: 1 ledger_changes, 1 folders are there'),
-  })
-  expect((await staff('folder', 'delete', folderId, '--yes')).code).toBe(0)
-  expect((await staff('folder', 'erased', folderId, '--receipt', receiptFile)).code).toBe(0)
+  expect((await staff(`folder erased ${folderId}`)).error).toContain('Give its --receipt')
+  const proof = `folder erased ${folderId} --receipt ${receiptFile}`
+  expect(await staff(proof)).toMatchObject(refusal('is not erased: 1 ledger_changes, 1 folders are there'))
+  expect((await staff(`folder delete ${folderId} --yes`)).code).toBe(0)
+  expect((await staff(proof)).code).toBe(0)
 })
 
 test('a folder that is hidden and not yet erased is there for nobody', async () => {
@@ -188,7 +174,7 @@ test('a folder that is hidden and not yet erased is there for nobody', async () 
   expect((await api('/society', stage.firm)).body.map(({ id }: { id: number }) => String(id))).not.toContain(
     hidden,
   )
-  expect((await staff('folder', 'list')).out).not.toMatch(new RegExp(`^${hidden} `, 'm'))
+  expect((await staff('folder list')).out).not.toMatch(new RegExp(`^${hidden} `, 'm'))
   const version = async () =>
     (
       await stage.sql(`select ledger_version, (select count(*) from grandlivre.ledger_changes where folder_id = f.id) as logged
@@ -199,7 +185,7 @@ test('a folder that is hidden and not yet erased is there for nobody', async () 
   expect(await version()).toEqual(before)
   const fec = join(dataDir, 'empty.txt')
   await writeFile(fec, 'JournalCode\n')
-  expect((await staff('import', 'fec', fec, '--folder', hidden)).code).toBe(1)
+  expect((await staff(`import fec ${fec} --folder ${hidden}`)).code).toBe(1)
 })
 
 test.each([
@@ -212,7 +198,7 @@ test.each([
   ['folder delete 121 --yes --backups-until 2027-02-30', '--backups-until takes a day such as 2027-02-28'],
   ['folder erased 121', 'No folder 121 was erased, as far as this database knows'],
 ])('%s is refused', async (words, says) => {
-  const { code, out, error } = await staff(...words.split(' '))
+  const { code, out, error } = await staff(words)
   expect([code, out]).toEqual([1, ''])
   expect(error).toContain(says)
   expect(await stage.sql('select id from grandlivre.folders where id = 121')).toHaveLength(1)
@@ -229,39 +215,34 @@ test('a store of other settings erases nothing, and files that a restored store 
   const headers = { ...stage.firm, Authorization: `Bearer ${other.token}`, 'society-id': of }
   await stage.exported(headers)
   const [file] = await stage.storedKeys()
-  const elsewhere = { ownerUrl: stage.database.ownerUrl, env: { DATA_DIR: join(dataDir, 'elsewhere') } }
-  expect(await cli(elsewhere, 'folder', 'delete', of, '--yes')).toMatchObject({
-    code: 1,
-    out: '',
+  expect(await staff(`folder delete ${of} --yes`, join(dataDir, 'elsewhere'))).toMatchObject({
+    ...{ code: 1, out: '' },
     error: expect.stringMatching(/has not the file .* Nothing was changed/),
   })
-  expect(await staff('folder', 'delete', of, '--yes', '--receipt', '/nowhere/receipt.json')).toMatchObject({
-    code: 1,
-    error: '--receipt /nowhere/receipt.json cannot be opened (ENOENT). Nothing was changed\n',
-  })
+  expect(await staff(`folder delete ${of} --yes --receipt /nowhere/receipt.json`)).toMatchObject(
+    refusal('--receipt /nowhere/receipt.json cannot be opened (ENOENT). Nothing was changed\n'),
+  )
   expect((await api('/mad/journals?version=1.0.0', headers)).status).toBe(200)
-  const unwritable = await staff('folder', 'delete', of, '--yes')
-  expect(JSON.parse(unwritable.out).gone).toMatchObject({ files: 1 })
+  const erased = await staff(`folder delete ${of} --yes`)
+  expect(JSON.parse(erased.out).gone).toMatchObject({ files: 1 })
   await mkdir(dirname(file!), { recursive: true })
   await writeFile(file!, 'restored')
-  expect((await staff('folder', 'erased', of)).error).toContain('is not erased: 1 files are there')
-  expect((await staff('folder', 'delete', of, '--yes')).code).toBe(0)
-  expect((await staff('folder', 'erased', of)).code).toBe(0)
+  expect((await staff(`folder erased ${of}`)).error).toContain('is not erased: 1 files are there')
+  expect((await staff(`folder delete ${of} --yes`)).code).toBe(0)
+  expect((await staff(`folder erased ${of}`)).code).toBe(0)
 })
 
 test('of a firm that is being erased no folder or token is made, and one that moved away stays', async () => {
   await stage.sql('update grandlivre.folders set erased_at = null where id = 112')
-  const firm = /^Firm (\d+)/.exec(
-    (await staff('firm', 'create', '--name', 'Leaving', '--beside', '110')).out,
-  )![1]!
+  const firm = await made('firm create --name Leaving --beside 110')
   await stage.sql(`insert into grandlivre.erasures (kind, id, of_schema) values ('firm', ${firm}, 100)`)
   for (const words of [
-    ['folder', 'create', '--firm', firm, '--name', 'Late'],
-    ['token', 'issue', '--partner', 'PARTNER', '--level', 'firm', '--firm', firm],
-    ['folder', 'move', '112', '--firm', firm],
+    'folder create --name Late',
+    'token issue --partner PARTNER --level firm',
+    'folder move 112',
   ])
-    expect((await staff(...words)).error).toContain(`There is no firm ${firm}`)
-  expect((await staff('firm', 'delete', firm, '--yes')).code).toBe(0)
+    expect(await staff(`${words} --firm ${firm}`)).toMatchObject(refusal(`There is no firm ${firm}`))
+  expect((await staff(`firm delete ${firm} --yes`)).code).toBe(0)
   const parts = { record: () => Promise.resolve(), onStep: () => {}, store: {} as never }
   const owner = createOwnerPool(stage.database.ownerUrl, { max: 1, applicationName: 'test' })
   expect(
@@ -277,20 +258,16 @@ test('of a firm that is being erased no folder or token is made, and one that mo
 })
 
 test('a firm is erased whole or not at all: its files are looked for and its folders hidden before any row goes', async () => {
-  const made = async (...words: string[]) => /^(?:Firm|Folder) (\d+)/.exec((await staff(...words)).out)![1]!
-  const firm = await made('firm', 'create', '--name', 'Two folders', '--beside', '110')
-  const two = [
-    await made('folder', 'create', '--firm', firm, '--name', 'One'),
-    await made('folder', 'create', '--firm', firm, '--name', 'Two'),
-  ]
+  const firm = await made('firm create --name Two --beside 110')
+  await made(`folder create --firm ${firm} --name One`)
+  const second = await made(`folder create --firm ${firm} --name Two`)
   const token = await stage.staff.token('PARTNER', 'firm', { schemaId, firmId: firm, folderId: null })
   const headers = { ...stage.firm, Authorization: `Bearer ${token.token}` }
-  await stage.exported({ ...headers, 'society-id': two[1]! })
-  const elsewhere = { ownerUrl: stage.database.ownerUrl, env: { DATA_DIR: join(dataDir, 'elsewhere') } }
-  const refused = await cli(elsewhere, 'firm', 'delete', firm, '--yes')
-  expect(refused).toMatchObject({ code: 1, out: '', error: expect.stringContaining('Nothing was changed.') })
+  await stage.exported({ ...headers, 'society-id': second })
+  const refused = await staff(`firm delete ${firm} --yes`, join(dataDir, 'elsewhere'))
+  expect(refused).toMatchObject({ ...refusal('Nothing was changed.'), out: '' })
   expect((await api('/society', headers)).body).toHaveLength(2)
-  expect((await staff('firm', 'list')).out).toMatch(new RegExp(`^${firm} `, 'm'))
+  expect((await staff('firm list')).out).toMatch(new RegExp(`^${firm} `, 'm'))
 
   const owner = createOwnerPool(stage.database.ownerUrl, { max: 1, applicationName: 'test' })
   const hidden: Promise<unknown[]>[] = []
@@ -308,7 +285,7 @@ test('a firm is erased whole or not at all: its files are looked for and its fol
   await eraseFirm({ step, store, record: () => Promise.resolve(), onStep }, firm)
   await owner.end()
   expect(await Promise.all(hidden)).toEqual([[], []])
-  expect((await staff('firm', 'list')).out).not.toMatch(new RegExp(`^${firm} `, 'm'))
+  expect((await staff('firm list')).out).not.toMatch(new RegExp(`^${firm} `, 'm'))
 })
 
 test('a firm is erased with its folders, tokens and subscriptions, and a tenant with its last firm', async () => {
@@ -318,21 +295,21 @@ test('a firm is erased with its folders, tokens and subscriptions, and a tenant 
      select 7002, 200, 'staff', id, '{ledger}', 0 from grandlivre.third_parties where code = 'PARTNER'`,
   )
   const receipt = join(dataDir, 'firm.json')
-  const erased = await staff('firm', 'delete', folders.otherTenant.firmId, '--yes')
+  const erased = await staff(`firm delete ${folders.otherTenant.firmId} --yes`)
   expect(erased.code).toBe(0)
   expect(JSON.parse(erased.out)).toMatchObject({ erased: 'firm', gone: { folders: 1, subscriptions: 1 } })
   await writeFile(receipt, erased.out)
-  expect((await staff('folder', 'erased', folders.otherTenant.folderId, '--receipt', receipt)).code).toBe(0)
+  expect((await staff(`folder erased ${folders.otherTenant.folderId} --receipt ${receipt}`)).code).toBe(0)
   expect(await firmOf('210')).toEqual([])
   expect(await stage.sql('select schema_id from grandlivre.schemas where schema_id = 200')).toEqual([])
-  expect((await staff('firm', 'delete', '120', '--yes')).code).toBe(0)
+  expect((await staff('firm delete 120 --yes')).code).toBe(0)
   expect(await firmOf('120')).toEqual([])
   expect(await firmOf('110')).toHaveLength(1)
 })
 
 test('a third party is erased with its tokens and subscriptions; what ledgers name it by stays', async () => {
   expect((await api('/key/info', stage.firm)).status).toBe(200)
-  const { code, out, error } = await staff('partner', 'delete', 'PARTNER', '--yes')
+  const { code, out, error } = await staff('partner delete PARTNER --yes')
   expect([code, error]).toEqual([0, expect.stringContaining('The partner PARTNER is erased')])
   expect(JSON.parse(out)).toMatchObject({
     erased: 'partner',
@@ -340,6 +317,6 @@ test('a third party is erased with its tokens and subscriptions; what ledgers na
   })
   expect((await api('/key/info', stage.firm)).status).toBe(401)
   expect(await stage.sql('select id from grandlivre.tokens')).toEqual([])
-  const again = await staff('partner', 'delete', 'PARTNER', '--yes')
+  const again = await staff('partner delete PARTNER --yes')
   expect(JSON.parse(again.out).gone).toEqual(JSON.parse(out).gone)
 })

@@ -93,54 +93,32 @@ test('a token for some groups and a time shows both on the pages of its partner 
   expect((await staff.open('/folders/111')).text).not.toContain('movements, webhooks')
 })
 
-test('a partner is refused while staff have disconnected it, with the reason', async () => {
-  const secret = await register('AWAY')
-  const issued = await staff.submit('/partners/AWAY', '/partners/AWAY/tokens', { level: 'firm', id: '110' })
-  const token = secretIn(issued.text)
-  const disconnected = await staff.submit('/partners/AWAY/disconnect', '/partners/AWAY/disconnect', {
-    reason: 'Contract ended',
-  })
-  expect(disconnected.text).toContain('Third party AWAY is disconnected')
-  expect(JSON.stringify((await infoOf(token, secret)).body)).toContain('Contract ended')
-  const connected = await staff.submit('/partners/AWAY', '/partners/AWAY/reconnect')
-  expect(connected.text).toContain('Third party AWAY is connected')
-  expect((await infoOf(token, secret)).status).toBe(200)
-})
-
-test('a new secret replaces the older one, which is refused at once if staff keep it for 0 hours', async () => {
-  const older = await register('ROTATED')
-  const issued = await staff.submit('/partners/ROTATED', '/partners/ROTATED/tokens', {
-    level: 'api',
-    id: '111',
-  })
-  const token = secretIn(issued.text)
-  const path = '/partners/ROTATED/rotate-secret'
-  const newer = secretIn((await staff.submit(path, path, { keep: '1' })).text)
-  expect((await infoOf(token, older)).status).toBe(200)
-  expect((await infoOf(token, newer)).status).toBe(200)
-  const newest = secretIn((await staff.submit(path, path, { keep: '0' })).text)
-  expect((await infoOf(token, newer)).status).toBe(401)
-  expect((await infoOf(token, newest)).status).toBe(200)
-  expect((await acts('ROTATED')).filter((act) => act.startsWith('partner rotate-secret'))).toHaveLength(2)
-})
-
-test('staff limit a partner; an empty field is as the setting', async () => {
-  const secret = await register('LIMITED')
-  const issued = await staff.submit('/partners/LIMITED', '/partners/LIMITED/tokens', {
-    level: 'api',
-    id: '111',
-  })
-  const token = secretIn(issued.text)
-  const total = async () => (await infoOf(token, secret)).headers.get('x-rate-limit-total')
-  const usual = await total()
-  const path = '/partners/LIMITED/limits'
-  await staff.submit(path, path, { requests: '7', 'window-ms': '', concurrent: '' })
-  expect(await total()).toBe('7')
-  const wrong = await staff.submit(path, path, { requests: '0', 'window-ms': '', concurrent: '' })
-  expect([wrong.status, await total()]).toEqual([400, '7'])
-  await staff.submit(path, path, { requests: '', 'window-ms': '', concurrent: '' })
-  expect(await total()).toBe(usual)
-  expect((await acts('LIMITED')).filter((act) => act === 'partner limits by console alice')).toHaveLength(2)
+test('staff disconnect a partner, connect it again, make it new secrets, and limit it', async () => {
+  await register('FORMS')
+  const page = '/partners/FORMS'
+  const submit = async (act: string, fields: Record<string, string>) =>
+    (await staff.submit(`${page}/${act}`, `${page}/${act}`, fields)).text
+  expect(await submit('disconnect', { reason: 'Contract ended' })).toContain('<bdi>Contract ended</bdi>')
+  const connected = await staff.submit(page, `${page}/reconnect`)
+  expect(connected.text).toContain('Third party FORMS is connected')
+  const secrets = [await submit('rotate-secret', { keep: '1' }), await submit('rotate-secret', { keep: '0' })]
+  expect(secretIn(secrets[0]!)).not.toBe(secretIn(secrets[1]!))
+  expect(secrets[0]).toContain('is accepted in requests for 1 more hours')
+  expect(secrets[1]).toContain('The previous one is refused')
+  const empty = { requests: '', 'window-ms': '', concurrent: '' }
+  expect(await submit('limits', { ...empty, requests: '7' })).toContain(
+    '<dd>7 requests in RATE_LIMIT_WINDOW_MS',
+  )
+  expect(await submit('limits', { ...empty, requests: '0' })).toContain('requests must be a whole number')
+  expect(await submit('limits', empty)).toContain('<dd>RATE_LIMIT_REQUESTS requests in')
+  const done = [
+    'create',
+    'disconnect',
+    'reconnect',
+    ...Array(2).fill('rotate-secret'),
+    ...Array(2).fill('limits'),
+  ]
+  expect(await acts('FORMS')).toEqual(done.map((act) => `partner ${act} by console alice`))
 })
 
 test('a form that is sent twice counts once, and one without its own fields does nothing', async () => {
@@ -162,44 +140,34 @@ test('a form that is sent twice counts once, and one without its own fields does
   expect(await acts('TWICE')).toEqual(['partner create by console alice', 'token issue by console alice'])
 })
 
-test.each([
-  ['/partners', '/partners', { code: 'lower', name: 'N', kind: 'partner' }, 400, 'code takes up to 32'],
-  ['/partners', '/partners', { code: 'NAMELESS', kind: 'partner' }, 400, 'name must not be empty'],
-  ['/partners', '/partners', { code: 'LINES', name: 'a\nb', kind: 'partner' }, 400, 'must be one line'],
-  ['/partners', '/partners', { code: 'LONG', name: 'x'.repeat(501), kind: 'partner' }, 400, 'at most 500'],
-  ['/partners', '/partners', { code: 'KIND', name: 'N', kind: 'other' }, 400, 'must be one of'],
-  ['/partners', '/partners', { code: 'PARTNER', name: 'N', kind: 'partner' }, 409, 'choose another code'],
-  ['/partners/PARTNER', '/partners/PARTNER/tokens', { level: 'api', id: 'x' }, 400, 'must be an id'],
-  ['/partners/PARTNER', '/partners/PARTNER/tokens', { level: 'api', id: '110' }, 404, 'no folder 110'],
-  ['/partners/PARTNER', '/partners/PARTNER/tokens', { level: 'firm', id: '111' }, 404, 'no firm 111'],
-  ['/partners/PARTNER', '/partners/PARTNER/tokens', { id: '111' }, 400, 'level must be'],
-  [
-    '/partners/PARTNER',
-    '/partners/PARTNER/tokens',
-    { level: 'api', id: '111', only: 'movements,none' },
-    400,
-    'only must be some of these',
-  ],
-  ...['0', '2020-01-31', '10000-01-01', 'x'].map((expires): [string, string, object, number, string] => [
-    '/partners/PARTNER',
-    '/partners/PARTNER/tokens',
-    { level: 'api', id: '111', expires },
-    400,
-    'expires must be 1 to 1825 days',
-  ]),
-  [
-    '/partners/PARTNER/disconnect',
-    '/partners/PARTNER/disconnect',
-    { reason: '  ' },
-    400,
-    'must not be empty',
-  ],
-  ['/partners/PARTNER/rotate-secret', '/partners/PARTNER/rotate-secret', { keep: '-1' }, 400, 'whole number'],
-])('%s refuses for %s: %o', async (page, action, fields, status, says) => {
-  const shown = await staff.submit(page, action, fields as Record<string, string>)
-  expect(shown.status).toBe(status)
-  expect(shown.text).toContain(says)
-  expect(shown.text).not.toMatch(/glv_/)
+const forms = {
+  register: ['/partners', '/partners'],
+  issue: ['/partners/PARTNER', '/partners/PARTNER/tokens'],
+  disconnect: ['/partners/PARTNER/disconnect', '/partners/PARTNER/disconnect'],
+  rotate: ['/partners/PARTNER/rotate-secret', '/partners/PARTNER/rotate-secret'],
+} as const
+const partner = { code: 'REFUSED', name: 'N', kind: 'partner' }
+const token = { level: 'api', id: '111' }
+
+test.each<[keyof typeof forms, Record<string, string>, number, string]>([
+  ['register', { ...partner, code: 'lower' }, 400, 'code takes up to 32'],
+  ['register', { ...partner, name: '' }, 400, 'name must not be empty'],
+  ['register', { ...partner, name: 'a\nb' }, 400, 'must be one line'],
+  ['register', { ...partner, name: 'x'.repeat(501) }, 400, 'at most 500'],
+  ['register', { ...partner, kind: 'other' }, 400, 'must be one of'],
+  ['register', { ...partner, code: 'PARTNER' }, 409, 'choose another code'],
+  ['issue', { ...token, id: 'x' }, 400, 'must be an id'],
+  ['issue', { ...token, id: '110' }, 404, 'no folder 110'],
+  ['issue', { ...token, level: 'firm' }, 404, 'no firm 111'],
+  ['issue', { ...token, level: '' }, 400, 'level must be'],
+  ['issue', { ...token, only: 'movements,none' }, 400, 'only must be some of these'],
+  ['issue', { ...token, expires: 'x' }, 400, 'expires must be 1 to 1825 days'],
+  ['disconnect', { reason: '  ' }, 400, 'must not be empty'],
+  ['rotate', { keep: '-1' }, 400, 'whole number'],
+])('the form to %s refuses %o', async (form, fields, status, says) => {
+  const [page, action] = forms[form]
+  const shown = await staff.submit(page, action, fields)
+  expect([shown.status, shown.text.includes(says), /glv_/.test(shown.text)]).toEqual([status, true, false])
 })
 
 test.each([
