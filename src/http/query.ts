@@ -128,6 +128,12 @@ export function checkedTogether<Query extends z.ZodObject>(
   return query.superRefine(check, { when: () => true })
 }
 
+export function ids(described: { description: string }) {
+  return several(id)
+    .optional()
+    .openapi({ type: 'array', items: idSchema, minItems: 1, ...described })
+}
+
 /** The folder, on mad routes: instead of the header society-id, or equal to it. */
 export const accountingFolderId = optional(id).openapi({
   description: 'The folder, instead of the header society-id',

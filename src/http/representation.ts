@@ -62,6 +62,19 @@ export function negotiate<Of extends Form = (typeof streamedForms)[number]>(
   return { form, encoding: encoding ?? 'identity' }
 }
 
+/** Of answers that name what they show by an ETag, or show it to this caller alone. */
+export const caching = {
+  'Cache-Control': 'private, no-cache',
+  Vary: 'Accept, Accept-Encoding, Authorization, society-id',
+}
+
+export function contentHeaders({ form, encoding }: Represented<Form>): Record<string, string> {
+  return {
+    'Content-Type': mediaTypes[form],
+    ...(encoding === 'identity' ? {} : { 'Content-Encoding': encoding }),
+  }
+}
+
 /**
  * `Want-Content-Digest` (RFC 9530): whether the caller wants the SHA-256 of the body. It does unless it gives `sha-256`
  * the preference 0. Other algorithms do not count. The header is a dictionary (RFC 9651): of two preferences the last

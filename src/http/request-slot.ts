@@ -3,10 +3,15 @@ import type { RequestSlots } from '../auth/request-slots.ts'
 
 export type RequestSlot = ReturnType<typeof requestSlot>
 
+/** Runs once the answer is over: ended, failed, or given up by the client. At once, if it is over already. */
+export function whenOver(outgoing: ServerResponse, run: () => void): void {
+  outgoing.once('close', run)
+  if (outgoing.closed) run()
+}
+
 /**
- * The slot of one request, held until its answer is over: ended, failed, or given up by the client.
+ * The slot of one request, held until its answer is over.
  * @param of what the slots of the route are counted for: a folder, a partner in a folder, or a token
- * @param outgoing emits `close` once the answer is over
  * @param limit of these slots. Absent: that of all routes
  */
 export function requestSlot(
@@ -26,13 +31,10 @@ export function requestSlot(
     held = taken
     if (over.signal.aborted) release()
   }
-  const end = () => {
+  whenOver(outgoing, () => {
     over.abort()
     release()
-  }
-  outgoing.once('close', end)
-  // It may have closed already.
-  if (outgoing.closed) end()
+  })
   return {
     /** Aborted when the answer is over. */
     over: over.signal,

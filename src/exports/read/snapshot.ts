@@ -90,8 +90,10 @@ export async function openSnapshot<Shown>(
     const clients = await connectTwo(pool)
     const first = beginFirst(schemaId, fence)
     const waitMs = Math.max(1, until - performance.now())
-    const begun = await beginBoth(clients, [first, beginOf(schemaId)], { ...timing, waitMs })
-    if (begun) return shareSnapshot(clients, closing(clients), begun, first, fence, shareWith)
+    const answer = await beginBoth(clients, [first, beginOf(schemaId)], { ...timing, waitMs })
+    const close = closing(clients)
+    if (answer)
+      return snapshotOf(clients, close, () => accepted(clients, close, begunOf<Shown>(answer), first, fence))
     // Those who gave up at the same moment come back one after the other.
     await delay(Math.random() * timing.halfMs)
     if (performance.now() >= until) throw new NotAdmitted()
@@ -104,11 +106,6 @@ interface Begun<Shown> {
   /** Of the fence, if there is one. */
   shown?: Shown
 }
-
-/** SQLSTATEs of a snapshot whose session has ended. */
-const snapshotGone: (string | undefined)[] = ['22023', '42704', '55000']
-
-const shareWith = (snapshot: string) => `set transaction snapshot ${textLiteral(snapshot)}`
 
 function closing(clients: Two): Snapshot['close'] {
   let closed = false
@@ -127,32 +124,15 @@ function closing(clients: Two): Snapshot['close'] {
   }
 }
 
-/**
- * @param answer of the first connection to `begin`
- * @param begin the text that it answered
- * @param share the text with which the second connection takes part in a snapshot
- */
-async function shareSnapshot<Shown>(
+/** @param begin begins a state on both connections */
+async function snapshotOf(
   clients: Two,
   close: Snapshot['close'],
-  answer: pg.QueryResult,
-  begin: string,
-  fence: Fence<Shown> | undefined,
-  share: (snapshot: string) => string,
+  begin: () => Promise<Begun<unknown>>,
 ): Promise<Snapshot> {
   const [first, second] = clients
   try {
-    let begun = begunOf<Shown>(answer)
-    while (fence && !(await isAccepted(fence, begun, first, close))) {
-      // pg accepts this timeout for a single query; its types declare it only for a whole connection.
-      const again = { text: `rollback; ${begin}`, query_timeout: fence.beginMs } as pg.QueryConfig
-      begun = begunOf(await first.query(again))
-    }
-    const { snapshot, at } = begun
-    await second.query(share(snapshot)).catch((error: pg.DatabaseError) => {
-      // The server ends sessions one after the other: that of the snapshot ended first, and its state with it.
-      throw snapshotGone.includes(error.code) ? unavailable(error) : error
-    })
+    const { at } = await begin()
     return {
       first,
       second,
@@ -166,18 +146,54 @@ async function shareSnapshot<Shown>(
   }
 }
 
-/** Neither connection is ever without a transaction, in which a pooler might give its session to others. */
-async function nextSnapshot(clients: Two, close: Snapshot['close'], schemaId: string): Promise<Snapshot> {
-  const begin = beginFirst(schemaId, undefined)
-  try {
-    const answer = await clients[0].query(`commit; ${begin}`)
-    return await shareSnapshot(clients, close, answer, begin, undefined, (snapshot) =>
-      ['commit', beginOf(schemaId), shareWith(snapshot)].join('; '),
-    )
-  } catch (error) {
-    await close(error as Error)
-    throw unavailableIfMissing(error)
+/**
+ * Begins the first state until the fence accepts it; then the second connection takes part in it.
+ * @param begin the text that the first connection has answered with `begun`
+ */
+async function accepted<Shown>(
+  [first, second]: Two,
+  close: Snapshot['close'],
+  begun: Begun<Shown>,
+  begin: string,
+  fence: Fence<Shown> | undefined,
+): Promise<Begun<Shown>> {
+  const isAccepted = (shown: Shown) =>
+    fence!.accepts(shown, first).catch(async (refusal) => {
+      // A state that is refused says nothing against its connections.
+      await close()
+      throw refusal
+    })
+  while (fence && !(await isAccepted(begun.shown!))) {
+    // pg accepts this timeout for a single query; its types declare it only for a whole connection.
+    const again = { text: `rollback; ${begin}`, query_timeout: fence.beginMs } as pg.QueryConfig
+    begun = begunOf(await first.query(again))
   }
+  await share(second, begun)
+  return begun
+}
+
+/** Neither connection is ever without a transaction, in which a pooler might give its session to others. */
+function nextSnapshot(clients: Two, close: Snapshot['close'], schemaId: string): Promise<Snapshot> {
+  const [first, second] = clients
+  return snapshotOf(clients, close, async () => {
+    const begun = begunOf(await first.query(`commit; ${beginFirst(schemaId)}`))
+    await share(second, begun, `commit; ${beginOf(schemaId)}; `)
+    return begun
+  }).catch((error) => {
+    throw unavailableIfMissing(error)
+  })
+}
+
+/** SQLSTATEs of a snapshot whose session has ended. */
+const snapshotGone: (string | undefined)[] = ['22023', '42704', '55000']
+
+/** The connection takes part in the snapshot. @param before statements that come first */
+async function share(client: pg.ClientBase, { snapshot }: Begun<unknown>, before = ''): Promise<void> {
+  const text = `${before}set transaction snapshot ${textLiteral(snapshot)}`
+  await client.query(text).catch((error: pg.DatabaseError) => {
+    // The server ends sessions one after the other: that of the snapshot ended first, and its state with it.
+    throw snapshotGone.includes(error.code) ? unavailable(error) : error
+  })
 }
 
 /** The types of pg do not cover queries of several statements. */
@@ -185,26 +201,11 @@ function begunOf<Shown>(answer: pg.QueryResult): Begun<Shown> {
   return (answer as unknown as pg.QueryResult<Begun<Shown>>[]).at(-1)!.rows[0]!
 }
 
-/** A state that is refused says nothing against its connections. */
-async function isAccepted<Shown>(
-  { accepts }: Fence<Shown>,
-  { shown }: Begun<Shown>,
-  client: pg.ClientBase,
-  close: Snapshot['close'],
-): Promise<boolean> {
-  try {
-    return await accepts(shown!, client)
-  } catch (error) {
-    await close()
-    throw error
-  }
-}
-
 function beginOf(schemaId: string): string {
   return `begin isolation level repeatable read read only; ${exportSettings}; ${setTenant(schemaId)}`
 }
 
-function beginFirst<Shown>(schemaId: string, fence: Fence<Shown> | undefined): string {
+function beginFirst<Shown>(schemaId: string, fence?: Fence<Shown>): string {
   return `${beginOf(schemaId)};
     select pg_export_snapshot() as snapshot, floor(extract(epoch from now()) * 1000)::bigint as at
     ${fence ? `, ${fence.expression} as shown` : ''}`

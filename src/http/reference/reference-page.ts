@@ -11,7 +11,6 @@
  * `/docs`, which leads here.
  */
 import type { OpenAPIHono } from '@hono/zod-openapi'
-import type { Context } from 'hono'
 import type { Edge } from '../route.ts'
 import type { Services } from '../services.ts'
 import { answerAsset, headersOfAll } from './asset.ts'
@@ -32,16 +31,14 @@ const files: Readonly<Record<string, (name: string) => URL>> = {
 export function addReferencePage(app: OpenAPIHono<Edge>, services: Services): void {
   app.get('/docs/api', (c) => c.redirect('/docs/api/', 308))
   app.get('/docs/api/', (c) => answerAsset(c, own('page.html')))
-  app.get('/docs/api/demo-credentials.json', (c) => answerDemoCredentials(c, services))
+  app.get('/docs/api/demo-credentials.json', (c) => {
+    const headers = { ...headersOfAll, 'Cache-Control': 'no-store' }
+    const credentials = readDemoCredentials(services.config, c.env.incoming)
+    // Where the reader has to type credentials, an error would appear in the console of the browser.
+    return credentials ? c.json(credentials, 200, headers) : c.body(null, 204, headers)
+  })
   for (const [name, locate] of Object.entries(files))
     app.get(`/docs/api/${name}`, (c) => answerAsset(c, locate(name)))
   for (const name of [...Object.keys(files), 'demo-credentials.json'])
     app.get(`/docs/${name}`, (c) => c.redirect(`/docs/api/${name}`, 308))
-}
-
-/** 204 where the reader has to type credentials: an error would appear in the console of the browser. */
-async function answerDemoCredentials(c: Context<Edge>, { config }: Services): Promise<Response> {
-  const headers = { ...headersOfAll, 'Cache-Control': 'no-store' }
-  const credentials = readDemoCredentials(config, c.env.incoming)
-  return credentials ? c.json(credentials, 200, headers) : c.body(null, 204, headers)
 }

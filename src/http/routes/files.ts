@@ -16,6 +16,7 @@ import { type FileLink, readLink } from '../../store/file-links.ts'
 import { FilesystemStore, type OpenFile } from '../../store/filesystem.ts'
 import { isKey, StoreError } from '../../store/store.ts'
 import { holdsEtag } from '../representation.ts'
+import { whenOver } from '../request-slot.ts'
 import type { Edge } from '../route.ts'
 import type { Services } from '../services.ts'
 import { type BodySource, streamBody } from '../stream/stream-export.ts'
@@ -41,11 +42,7 @@ async function answerFile(c: Context<Edge>, services: Services): Promise<Respons
   }
   c.set('audited', facts)
   const file = await openFile(store, link.key)
-  const { outgoing } = c.env
-  const close = () => void file.handle.close().catch(() => {})
-  // `close` fires once, however the answer ends. It may have fired already.
-  if (outgoing.closed) close()
-  else outgoing.once('close', close)
+  whenOver(c.env.outgoing, () => void file.handle.close().catch(() => {}))
   const etag = `"${createHash('sha256').update(`${link.key} ${file.bytes}`).digest('base64url').slice(0, 27)}"`
   const headers: Record<string, string> = {
     ETag: etag,

@@ -31,11 +31,10 @@ import {
   date,
   type Given,
   id,
-  idSchema,
+  ids,
   listed,
   oneOf,
   optional,
-  several,
   text,
   version,
 } from '../query.ts'
@@ -82,14 +81,7 @@ const fullExportQuery = checkedTogether(
     endDate: optional(date).openapi(
       described('endDate', `Inclusive; less than ${periodMonthsMax} months after startDate`),
     ),
-    journalIds: several(id)
-      .optional()
-      .openapi({
-        type: 'array',
-        items: idSchema,
-        minItems: 1,
-        ...described('journalIds', 'Journals to restrict to'),
-      }),
+    journalIds: ids(described('journalIds', 'Journals to restrict to')),
     encoding: option('encoding', 'UTF-8 instead of ISO 8859-15'),
     columns: option('columns', 'The further columns of the imported file too'),
   }),

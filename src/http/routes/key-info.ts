@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { endOfToken, tokenGroups } from '../../auth/callers.sql.ts'
-import { type Principal, refusalOf } from '../../auth/principal.ts'
+import { refusalOf } from '../../auth/principal.ts'
 import { named } from '../../formats/items/values.ts'
 import { oneOf, optional } from '../query.ts'
 import { inJson, type Route, tokenRoute } from '../route.ts'
@@ -42,7 +42,10 @@ export function keyInfo(routes: () => readonly Route[]): Route {
       ),
     },
     answer: async ({ c, services, principal, query }) => {
-      const opened = routesOpenTo(principal, routes())
+      // The answer's list of methods has no PATCH (docs/spec/interface.md#token-information).
+      const opened = routes()
+        .filter((route) => route.scope !== 'open' && refusalOf(principal, route) === undefined)
+        .flatMap(({ path, method }) => (method === 'patch' ? [] : [{ path, method }]))
       if (query.mode === undefined) return c.json(opened)
       const details: z.infer<typeof TokenDetails> = {
         target: {
@@ -62,11 +65,4 @@ export function keyInfo(routes: () => readonly Route[]): Route {
       return c.json(details)
     },
   })
-}
-
-/** The answer's list of methods has no PATCH (docs/spec/interface.md#token-information). */
-function routesOpenTo(principal: Principal, routes: readonly Route[]): z.infer<typeof OpenedRoute>[] {
-  return routes
-    .filter((route) => route.scope !== 'open' && refusalOf(principal, route) === undefined)
-    .flatMap(({ path, method }) => (method === 'patch' ? [] : [{ path, method }]))
 }

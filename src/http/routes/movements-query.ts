@@ -17,7 +17,7 @@ import {
   date,
   type Given,
   id,
-  idSchema,
+  ids,
   oneOf,
   optional,
   several,
@@ -134,12 +134,7 @@ export const blocksQuery = checkedTogether(z.strictObject(ofMovements), selectio
 export const entriesQuery = checkedTogether(
   z.strictObject({
     ...selectionParameters,
-    journalIds: several(id).optional().openapi({
-      type: 'array',
-      items: idSchema,
-      minItems: 1,
-      description: 'Entries of these journals only',
-    }),
+    journalIds: ids({ description: 'Entries of these journals only' }),
     columns: optional(oneOf(['extended'])).openapi({
       description: '`extended`: with the number of each entry and what else a FEC says of it',
     }),

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type { Encoding } from '../../exports/run/task.ts'
+import { whenOver } from '../request-slot.ts'
 
 export interface RunningStream {
   /** `stream_` and 16 hexadecimal digits. */
@@ -36,13 +37,11 @@ export class RunningStreams {
   begin(facts: Omit<RunningStream, 'id' | 'bytes' | 'rows'>, answer: ServerResponse): RunningStream {
     const stream = { ...facts, id: `stream_${randomBytes(8).toString('hex')}`, bytes: 0, rows: 0 }
     this.#running.set(stream.id, { stream, answer })
-    const end = () => {
+    whenOver(answer, () => {
       if (!this.#running.delete(stream.id)) return
       this.#ended.rows += stream.rows
       this.#ended.bytes += stream.bytes
-    }
-    answer.once('close', end)
-    if (answer.closed) end()
+    })
     return stream
   }
 

@@ -13,11 +13,11 @@ import type { LedgersTask } from '../../exports/run/ledgers/task.ts'
 import { type ExportReader, startExport } from '../../exports/run/start.ts'
 import type { Encoding, ExportHead, ExportSummary, ExportTask } from '../../exports/run/task.ts'
 import { tagOf } from '../../exports/selection.ts'
-import { mediaTypes } from '../../formats/file-formats.ts'
 import { attachment } from '../../store/attachment.ts'
 import type { ExportOutcome } from '../../telemetry/metrics.ts'
 import { identified } from '../authenticate.ts'
-import { etagOf, holdsEtag, namesSelection, wantsSha256 } from '../representation.ts'
+import { caching, contentHeaders, etagOf, holdsEtag, namesSelection, wantsSha256 } from '../representation.ts'
+import { whenOver } from '../request-slot.ts'
 import { type Edge, noteFacts } from '../route.ts'
 import type { Services } from '../services.ts'
 
@@ -65,11 +65,10 @@ export async function streamExport(
   const digest = wantsSha256(c.req.header('want-content-digest'))
   const { schemaId } = identified(c)
   const seen = ledger && { schemaId, folderId: c.get('folderId')!, cursor: ledger.cursor }
-  const begin = async () =>
-    known
-      ? readerOf(known, state, task.encoding, digest)
-      : startExport(services.threads, { task, schemaId, seen }, digest)
-  return answerFrom(c, services, task, begin, {
+  const reader = known
+    ? await readerOf(known, state, task.encoding, digest)
+    : startExport(services.threads, { task, schemaId, seen }, digest)
+  return answerFrom(c, services, task, reader, {
     headers: (head) => {
       noteFacts(c, { cursor: head.cursor })
       // The thread's snapshot may be newer than the state checked above.
@@ -78,10 +77,8 @@ export async function streamExport(
       return { ...stateHeaders(download, head), ...headersOf(download), Trailer: announced }
     },
     ended: ({ rows, sha256, blocks }, { cursor }) => {
-      c.env.outgoing.addTrailers({
-        'X-Row-Count': String(rows),
-        ...(sha256 === undefined ? {} : { 'X-Content-SHA256': sha256 }),
-      })
+      const digests = sha256 === undefined ? {} : { 'X-Content-SHA256': sha256 }
+      c.env.outgoing.addTrailers({ 'X-Row-Count': String(rows), ...digests })
       noteFacts(c, { rows, sha256 })
       if (blocks && 'selection' in task && isKept(task.selection))
         keep(c, services, task.selection, cursor, { blocks, tables: undefined })
@@ -127,7 +124,6 @@ async function readerOf(
 
 /**
  * Answers with what a thread sends, and tells staff, telemetry, the log and the audit of it.
- * @param begin starts the thread
  * @param answer.headers of an answer with this head; throws if there is none
  * @param answer.delivered called with the bytes that the network has when more are asked for
  * @param answer.ended called when everything is sent but the trailers
@@ -136,7 +132,7 @@ export async function answerFrom(
   c: Context<Edge>,
   services: Services,
   task: ExportTask | LedgersTask,
-  begin: () => Promise<Reader>,
+  reader: Reader,
   answer: {
     headers: (head: ExportHead) => Record<string, string>
     delivered?: (bytes: number) => void
@@ -144,12 +140,8 @@ export async function answerFrom(
   },
 ): Promise<Response> {
   const observer = observeStream(c, services, task)
-  const reader = await begin()
-  const { outgoing } = c.env
-  // Covers every way in which the client disconnects, even while the database is searching for the first row.
-  outgoing.once('close', () => reader.cancel())
-  // It may have disconnected while the selection was checked.
-  if (outgoing.closed) reader.cancel()
+  // However the client disconnects: while its selection was checked, or while the database searches for the first row.
+  whenOver(c.env.outgoing, () => reader.cancel())
   try {
     const head = await reader.head()
     const headers = answer.headers(head)
@@ -192,40 +184,21 @@ function observeStream(
 ) {
   const { outgoing } = c.env
   const { what, form, encoding } = task
-  const principal = identified(c)
-  const requestId = c.get('requestId')
-  const startedAt = Date.now()
-  const listed = streams.begin(
-    {
-      what,
-      form,
-      encoding,
-      schemaId: principal.schemaId,
-      folderId: c.get('folderId'),
-      thirdPartyId: principal.thirdPartyId,
-      requestId,
-      since: startedAt,
-    },
-    outgoing,
-  )
+  const { schemaId, thirdPartyId } = identified(c)
+  const [requestId, folderId, since] = [c.get('requestId'), c.get('folderId'), Date.now()]
+  const facts = { what, form, encoding, schemaId, folderId, thirdPartyId, requestId, since }
+  const listed = streams.begin(facts, outgoing)
+  const kind = 'since' in task && task.since !== undefined ? 'changes' : what
+  const ended = { kind, format: form, startedAt: since, trace: c.get('telemetry').trace, requestId }
   let isOver = false
   /** Only the first call counts. @param summary of an answer that was sent whole */
   const over = (outcome: ExportOutcome, summary?: ExportSummary) => {
     if (isOver) return
     isOver = true
-    telemetry.exportEnded({
-      kind: 'since' in task && task.since !== undefined ? 'changes' : what,
-      format: form,
-      outcome,
-      rows: summary?.rows ?? 0,
-      bytes: summary?.bytes ?? 0,
-      startedAt,
-      facts: summary?.facts,
-      trace: c.get('telemetry').trace,
-      requestId,
-    })
+    const { rows = 0, bytes = 0, facts } = summary ?? {}
+    telemetry.exportEnded({ ...ended, outcome, rows, bytes, facts })
   }
-  outgoing.once('close', () => over('left'))
+  whenOver(outgoing, () => over('left'))
   return {
     /** Sent so far. */
     bytes: () => listed.bytes,
@@ -251,9 +224,8 @@ function observeStream(
 
 function checkIfMatch(c: Context<Edge>, { tagAt }: LedgerState, cursor: string): void {
   const ifMatch = c.req.header('if-match')
-  if (ifMatch !== undefined && !namesSelection(ifMatch, tagAt(cursor))) {
+  if (ifMatch !== undefined && !namesSelection(ifMatch, tagAt(cursor)))
     throw new AppError('ERR-PRECONDITION-FAILED')
-  }
 }
 
 /** The headers that name the state of the ledger and these bytes of it. */
@@ -262,10 +234,8 @@ function stateHeaders(
   { cursor, blocks }: Partial<ExportHead>,
 ): Record<string, string> {
   if (!ledger || cursor === undefined) return {}
-  const state = {
-    'X-Ledger-Cursor': cursor,
-    ...(blocks ? { 'X-Ledger-Digest': blocks.digest } : {}),
-  }
+  const digest = blocks ? { 'X-Ledger-Digest': blocks.digest } : {}
+  const state = { 'X-Ledger-Cursor': cursor, ...digest }
   // Compaction may give the same change in wider ranges. The cursor names the state.
   if ('since' in task && task.since !== undefined) return state
   // The bounds of kept blocks depend on their past, which only the thread may know.
@@ -284,18 +254,11 @@ function partsOf(task: ExportTask, blocks: BlocksHead | undefined): string[] {
   ]
 }
 
-/** Of answers that name what they show by an ETag, or show it to this caller alone. */
-export const caching = {
-  'Cache-Control': 'private, no-cache',
-  Vary: 'Accept, Accept-Encoding, Authorization, society-id',
-}
-
-function headersOf({ task: { form, encoding }, fileName }: StreamedExport): Record<string, string> {
+function headersOf({ task, fileName }: StreamedExport): Record<string, string> {
   return {
     ...caching,
-    'Content-Type': mediaTypes[form],
-    'Content-Disposition': attachment(`${fileName}.${form}`),
-    ...(encoding === 'identity' ? {} : { 'Content-Encoding': encoding }),
+    ...contentHeaders(task),
+    'Content-Disposition': attachment(`${fileName}.${task.form}`),
   }
 }
 

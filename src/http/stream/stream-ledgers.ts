@@ -5,10 +5,10 @@ import { answeredRequest } from '../../audit/audit-trail.ts'
 import type { EndedLedger, LedgersTask, NextLedger } from '../../exports/run/ledgers/task.ts'
 import { startLedgers } from '../../exports/run/start.ts'
 import { wholeFolder } from '../../exports/selection.ts'
-import { mediaTypes } from '../../formats/file-formats.ts'
+import { caching, contentHeaders } from '../representation.ts'
 import type { Edge } from '../route.ts'
 import type { Services } from '../services.ts'
-import { answerFrom, caching, keep } from './stream-export.ts'
+import { answerFrom, keep } from './stream-export.ts'
 
 /** @param next the ledger that the thread sends next */
 export async function streamLedgers(
@@ -18,23 +18,18 @@ export async function streamLedgers(
   next: () => Promise<NextLedger>,
 ): Promise<Response> {
   const audit = auditLedgers(c, services)
-  const begin = async () =>
-    startLedgers(services.threads, task, (ended) => {
-      if (ended) {
-        audit.ended(ended)
-        const { asked, cursor, kept } = ended
-        const { schemaId, timeZone } = task
-        const ledger = wholeFolder({ schemaId, folderId: asked.society }, timeZone)
-        if (kept) keep(c, services, ledger, cursor, kept)
-      }
-      return next()
-    })
-  return answerFrom(c, services, task, begin, {
-    headers: () => ({
-      ...caching,
-      'Content-Type': mediaTypes[task.form],
-      ...(task.encoding === 'identity' ? {} : { 'Content-Encoding': task.encoding }),
-    }),
+  const reader = startLedgers(services.threads, task, (ended) => {
+    if (ended) {
+      audit.ended(ended)
+      const { asked, cursor, kept } = ended
+      const { schemaId, timeZone } = task
+      const ledger = wholeFolder({ schemaId, folderId: asked.society }, timeZone)
+      if (kept) keep(c, services, ledger, cursor, kept)
+    }
+    return next()
+  })
+  return answerFrom(c, services, task, reader, {
+    headers: () => ({ ...caching, ...contentHeaders(task) }),
     delivered: audit.delivered,
   })
 }

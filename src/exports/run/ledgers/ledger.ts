@@ -81,17 +81,10 @@ export async function beginLedger(
     const { line, sha256 } = proofs.end()
     const { debit, credit } = totals
     const sums = { rows: proofs.rows, debit: inUnits(debit.total), credit: inUnits(credit.total) }
-    const kept = cutter && {
-      blocks: cutter.end(tally.movements),
-      tables: rows.digests(digests, found.tables),
-    }
-    return {
-      lines: line + jsonLine({ end: society, ...sums, tables: digests }),
-      cursor,
-      rows: proofs.rows,
-      sha256,
-      kept,
-    }
+    const lines = line + jsonLine({ end: society, ...sums, tables: digests })
+    const blocks = cutter?.end(tally.movements)
+    const kept = blocks && { blocks, tables: rows.digests(digests, found.tables) }
+    return { lines, cursor, rows: proofs.rows, sha256, kept }
   }
   return { chunks: chunks(), end }
 }
@@ -113,18 +106,11 @@ async function* tablePieces(
   name: WholeTableName,
 ): AsyncGenerator<Uint8Array | string, string> {
   const proofs = new RowProofs()
-  const pieces = proven(lines, proofs)
-  if (known === undefined) {
-    yield tableLine(name)
-    yield* pieces
-    const { line, sha256 } = proofs.end()
-    yield line
-    return sha256
-  }
-  // Whether they are sent is known after the last; a table that is too long to be held is sent in any case.
-  let held: (Uint8Array | string)[] | undefined = []
+  // Whether known lines are sent is known after the last; a table that is too long to be held is sent in any case.
+  let held: (Uint8Array | string)[] | undefined = known === undefined ? undefined : []
   let heldBytes = 0
-  for await (const piece of pieces) {
+  if (!held) yield tableLine(name)
+  for await (const piece of proven(lines, proofs)) {
     if (!held) yield piece
     else {
       held.push(typeof piece === 'string' ? piece : piece.slice())

@@ -9,11 +9,11 @@ import { named } from '../../../formats/items/values.ts'
 import { type Listed, readLedgerList } from '../../../ledger/ledger-list.sql.ts'
 import { takeBackFromRate } from '../../authenticate.ts'
 import { accountingFolderId, idSchema, version, wait } from '../../query.ts'
-import { etagOf, holdsEtag, representationFor } from '../../representation.ts'
+import { caching, contentHeaders, etagOf, holdsEtag, representationFor } from '../../representation.ts'
+import { whenOver } from '../../request-slot.ts'
 import { noteFacts, type TokenCall, tokenRoute } from '../../route.ts'
 import { encodingHeader, ifNoneMatch, listHeaders, onlyFolder } from '../../schemas/answer-headers.ts'
 import type { LedgerList } from '../../stream/list-reads.ts'
-import { caching } from '../../stream/stream-export.ts'
 
 const query = z.strictObject({ version, accountingFolderId, wait })
 
@@ -74,14 +74,12 @@ export const ledgerList = tokenRoute({
     const list = await readOrWait(call, isHeld)
     const headers = { ...caching, ETag: etagOfList(list) }
     if (isHeld(list)) return c.body(null, 304, headers)
-    const { form, encoding } = representation
     const body = await bodyOf(list, representation)
     noteFacts(c, { rows: list.lines!.length })
     return c.body(body as Uint8Array<ArrayBuffer>, 200, {
       ...headers,
-      'Content-Type': mediaTypes[form],
+      ...contentHeaders(representation),
       'Content-Length': String(body.length),
-      ...(encoding === 'identity' ? {} : { 'Content-Encoding': encoding }),
     })
   },
 })
@@ -96,8 +94,13 @@ async function readOrWait(call: Call, isHeld: (list: LedgerList) => boolean): Pr
   const { notifications, waitingReads, listReads } = services
   const listed = listedFor(call)
   const ifNoneMatch = c.req.header('if-none-match')
-  const shared = (held: string) =>
-    [JSON.stringify([listed, held]), () => readList(call, listed, held)] as const
+  const shared = (held: string) => {
+    const read = async (): Promise<LedgerList> => {
+      const { tag, lines } = await readLedgerList(services.database, listed, services.config.timeZone, held)
+      return { tag, lines: lines?.split('\n').filter(Boolean), bodies: new Map() }
+    }
+    return [JSON.stringify([listed, held]), read] as const
+  }
   const whole = async (list: LedgerList) =>
     list.lines || isHeld(list) ? list : listReads.read(...shared(''))
   const { wait: seconds = 0 } = query
@@ -109,8 +112,7 @@ async function readOrWait(call: Call, isHeld: (list: LedgerList) => boolean): Pr
   using watch = await ('folderId' in listed
     ? notifications.watch('grandlivre_ledgers', listed.folderId)
     : notifications.watch('grandlivre_firms', listed.firmId))
-  c.env.outgoing.once('close', () => watch.stop())
-  if (c.env.outgoing.closed) watch.stop()
+  whenOver(c.env.outgoing, () => watch.stop())
   const token = `${principal.tokenId} ${c.get('folderId') ?? ''}`
   const [name, read] = shared(ifNoneMatch)
   // A process that stops holds nobody, and answers at once.
@@ -137,12 +139,6 @@ function listedFor({ c, principal }: Pick<Call, 'c' | 'principal'>): Listed {
   const folderId = c.get('folderId')
   const withEmployees = opensEmployees(principal)
   return { schemaId, withEmployees, ...(folderId === undefined ? { firmId } : { folderId }) }
-}
-
-async function readList({ services }: Call, listed: Listed, held: string): Promise<LedgerList> {
-  const { database, config } = services
-  const { tag, lines } = await readLedgerList(database, listed, config.timeZone, held)
-  return { tag, lines: lines?.split('\n').filter(Boolean), bodies: new Map() }
 }
 
 type Representation = ReturnType<typeof representationFor<JsonForm>>

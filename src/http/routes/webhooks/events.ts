@@ -3,6 +3,7 @@ import { z } from '@hono/zod-openapi'
 import { named } from '../../../formats/items/values.ts'
 import { type EventPage, readEvents } from '../../../webhooks/sequence/events.ts'
 import { optional, wait, wholeNumber } from '../../query.ts'
+import { whenOver } from '../../request-slot.ts'
 import { inJson } from '../../route.ts'
 import { Notification } from '../../schemas/notification-schema.ts'
 import { notFound, uncached, type WebhookCall, webhookRoute } from './own-subscription.ts'
@@ -82,8 +83,7 @@ async function readOrWait(call: WebhookCall<z.output<typeof query>>): Promise<Ev
   if (seconds === 0) return read()
   const until = performance.now() + seconds * 1000
   using watch = await notifications.watch('grandlivre_events', principal.schemaId)
-  const { outgoing } = c.env
-  outgoing.once('close', () => watch.stop())
+  whenOver(c.env.outgoing, () => watch.stop())
   let page = await read()
   while (page.events === 0 && (await watch.next(until - performance.now())))
     // An event wakes all that wait for its schema: they read a few at a time, in turn.
