@@ -2,8 +2,8 @@ import { createRequire } from 'node:module'
 import { type FileFormat, fileFormatNames } from '../formats/file-formats.ts'
 
 /**
- * Whether the optional package that writes Parquet is here, with its binary for this platform. It is found, not loaded:
- * that is for the process that writes (exports/render/flat/to-parquet.ts).
+ * Whether the optional package that writes Parquet is here, with its binary for this platform. Only checks that it
+ * is installed; the process that writes Parquet loads it (exports/render/flat/to-parquet.ts).
  */
 function hasDuckDb(): boolean {
   try {

@@ -43,7 +43,7 @@ export function authenticate(route: Route, services: Services): MiddlewareHandle
       const { window } = authentication!
       c.set('rate', window)
       showRate(c, window)
-      // Without a row for what is beyond the limit, a caller cannot fill the audit.
+      // Requests beyond the limit are not audited, so that a flood cannot fill the audit.
       if (window.requests <= window.most) c.set('audited', factsOf(caller, route))
       const principal = authorize(caller, route)
       c.set('principal', principal)

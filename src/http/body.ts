@@ -72,7 +72,7 @@ export function checkBody<Schema extends z.ZodType>(schema: Schema, body: unknow
   })
 }
 
-/** Where a schema has no words of its own. */
+/** Messages for mistakes that a schema has no words for. */
 const inPlainWords: z.core.$ZodErrorMap = (issue) => {
   if (issue.code === 'invalid_type')
     return issue.input === undefined ? 'is required' : `must be of the type ${issue.expected}`

@@ -65,7 +65,7 @@ export const wait = optional(
   wholeNumber(0, 30).openapi({ description: 'Seconds to wait for something new. Default: 0' }),
 )
 
-/** Leading zeros are removed. */
+/** An id, without leading zeros. */
 export const id = text()
   .regex(idPattern, notAnId)
   .transform((digits) => readId(digits)!)
@@ -92,7 +92,7 @@ export function oneOf<const Words extends readonly string[]>(words: Words) {
   return z.preprocess((given) => wordOf(words, given) ?? given, word)
 }
 
-/** The word that this is in another letter case. */
+/** The word of the list that equals the given one in any letter case. */
 export function wordOf<Word extends string>(words: readonly Word[], given: unknown): Word | undefined {
   const folded = typeof given === 'string' ? given.toLowerCase() : undefined
   return words.find((word) => word.toLowerCase() === folded)

@@ -14,7 +14,7 @@ import {
 } from '../db/outage.ts'
 import { AppError } from '../errors.ts'
 
-/** As metrics call what a need is of. */
+/** Label of a need in metrics. */
 export type NeedLabel = 'database' | 'direct' | 'store' | 'threads' | 'replica'
 
 export interface Need {
@@ -85,7 +85,7 @@ export class Readiness {
     this.#closedBy = cause
   }
 
-  /** Not ready any more, whatever is there: the process stops. */
+  /** From now on the process is not ready: it stops. */
   leave(): void {
     this.#leaving = new AppError('ERR-UNAVAILABLE', { message: 'Not ready: stopping' })
   }
@@ -130,7 +130,7 @@ export class Readiness {
   async standing(): Promise<NeedState[]> {
     const { missing, degraded } = await this.check()
     const lacking = new Set([...missing, ...degraded].map(({ label }) => label))
-    // The check names one of them, and neither has been used yet.
+    // The check names one address of the database, and neither was used yet.
     if (this.#closedBy !== undefined) lacking.add('database').add('direct')
     const labels = [...this.#needs, ...this.#replaceable].map(({ label }) => label)
     return [...labels, 'connections' as const, 'requests' as const].map((label) => ({

@@ -4,25 +4,25 @@ import { blockSizes } from '../selection.ts'
 import type { Block, FormerBlock } from './block.ts'
 
 /**
- * Former blocks that have not changed are taken over, and their lines, rendered or not, are not hashed. The others are
- * cut again, where they were cut before if that leaves no small block.
+ * Takes over former blocks that have not changed, without hashing their lines. Cuts the others again, at their
+ * former bounds if that leaves no small block.
  *
- * It is asked once per entry and once per chunk, not per line, and hashes what lies between in one piece.
+ * It is called once per entry and once per chunk, not per line, and hashes the lines between two calls in one piece.
  */
 export class BlockCutter {
   readonly #former: readonly FormerBlock[]
   readonly #blocks: Block[] = []
-  /** The former block in whose range the last entry was. */
+  /** Index of the former block that contains the last entry. */
   #passed = -1
   /** The first id of the next former block. */
   #nextFirst = 0
-  /** Of the block that is being cut. Undefined in former blocks that are taken over. */
+  /** SHA-256 of the block that is being cut. Undefined within former blocks that are taken over. */
   #hash: Hash | undefined
   #first = 0
   #rowsBefore = 0
-  /** Rows at which it ends. */
+  /** The block ends with the entry that reaches this number of rows. */
   #rowsMax: number = blockSizes.usual
-  /** Where its lines begin that are not yet hashed. */
+  /** Where in the chunk the lines begin that are not hashed yet. */
   #from = 0
 
   /** @param former at least one; the first begins at 0 */
@@ -57,7 +57,7 @@ export class BlockCutter {
     return this.#blocks
   }
 
-  /** The lines that follow are in the range of the next former block, or of one after it. */
+  /** Goes on to the next former block: the lines that follow are in its range or in a later one. */
   #passBound(rows: number, out: Uint8Array, at: number): void {
     const former = this.#former[++this.#passed]!
     const next = this.#former[this.#passed + 1]

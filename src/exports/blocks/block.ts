@@ -9,7 +9,7 @@ import type { EntrySegment } from '../read/movements.sql.ts'
 import { framings } from '../render/framing.ts'
 import { blockSizes, picksEntries, type Selection, tagOf } from '../selection.ts'
 
-/** Reaches to before the first id of the next block; the last one to the greatest id. */
+/** A range of entry ids: up to the first id of the next block, or to the greatest id. */
 export interface Block {
   /** The lowest entry id of the range. The first block begins at 0. */
   first: number
@@ -51,7 +51,7 @@ export function digestOf(blocks: readonly Pick<Block, 'sha256'>[]): string {
   return digest.digest('hex')
 }
 
-/** As answers have them, with both ends of their ranges. */
+/** The blocks as answers show them, with both ends of their ranges. */
 export function blockItems(blocks: readonly Block[]) {
   return blocks.map(({ first, rows, sha256 }, i) => {
     const next = blocks[i + 1]
@@ -67,13 +67,13 @@ export function blocksText(blocks: readonly Block[], form: JsonForm): string {
   return open + items.join(separator) + close
 }
 
-/** Which blocks of an earlier state of the ledger still hold. Pure. */
+/** A block of an earlier state of the ledger. */
 export interface FormerBlock extends Block {
-  /** Its lines are to be rendered again. */
+  /** Whether its lines have to be rendered again. */
   changed: boolean
 }
 
-/** Where no blocks are known. */
+/** Stands for unknown blocks: one changed block with every id. */
 export const noBlocks: readonly FormerBlock[] = [{ first: 0, rows: 0, sha256: '', changed: true }]
 
 /** @param ranges what has changed since: ascending and disjoint */
@@ -112,7 +112,7 @@ export function changedRanges(blocks: readonly FormerBlock[]): EntryRange[] {
   return ranges
 }
 
-/** The same, as segments of the exercice. */
+/** The same ranges, as segments of the exercice. */
 export function changedSegments(blocks: readonly FormerBlock[], exerciceId: string): EntrySegment[] {
   const exerciceIds = [exerciceId]
   return changedRanges(blocks).map(([least, greatest]) => ({ exerciceIds, least, greatest, dense: true }))

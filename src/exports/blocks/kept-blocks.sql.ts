@@ -17,7 +17,10 @@ import { renderingExpression, renderingOf } from '../../ledger/changes/cursor.sq
 import type { Block } from './block.ts'
 import { type FormerBlock, markChanged, noBlocks } from './block.ts'
 
-/** What digests are of: an exercice's movements as lines of NDJSON; without one, a whole ledger's as rows of COPY. */
+/**
+ * The movements that digests cover: those of an exercice, as lines of NDJSON; without `exerciceId` those of a
+ * whole ledger, as rows of COPY.
+ */
 export interface DigestsKey extends FolderKey {
   exerciceId: string | undefined
   timeZone: string
@@ -27,7 +30,7 @@ export interface DigestsKey extends FolderKey {
 export type TableDigests = Readonly<Record<(typeof keptTables)[number], string>>
 const keptTables = [...wholeTables, 'accountsWithoutEmployees'] as const
 
-/** As a reader gets the tables. @param withEmployees whether their personal data is opened to it */
+/** The digests of the tables as a reader gets them. @param withEmployees whether their personal data is opened to it */
 export function shownDigests(
   { accountsWithoutEmployees, ...tables }: TableDigests,
   withEmployees: boolean,
@@ -57,12 +60,12 @@ const ofExercice = {
 
 const keptIn = ({ exerciceId }: DigestsKey) => (exerciceId === undefined ? whole : ofExercice)
 
-/** Whether the log still has every change since the row `b`. An expression, as is the next one. */
+/** An SQL expression: whether the log still has every change since the row `b`. */
 export const isRemembered = `not exists (
   select from ledger_changes c where (c.schema_id, c.folder_id) = (b.schema_id, b.folder_id)
     and c.kind = 'forgotten' and c.version > b.version)`
 
-/** Of a row `b`. */
+/** The columns of a row `b`, after `select`. */
 export const columnsOf = ({ exerciceId }: Pick<DigestsKey, 'exerciceId'>) =>
   `b.first_ids as "firstIds", b.rows, b.digests${exerciceId === undefined ? ', b.tables' : ''}`
 
@@ -118,8 +121,9 @@ export async function readFormerBlocks(
 }
 
 /**
- * Keeps the digests, unless those of the same state or a later one are kept, or this one is lost: cursors of former epochs
- * are refused. @param cursor names their state
+ * Keeps the digests, unless digests of this state or a later one are kept already, or the state was lost in a
+ * failover: the database refuses cursors of former epochs.
+ * @param cursor names their state
  */
 export async function keepBlocks(
   pool: pg.Pool,

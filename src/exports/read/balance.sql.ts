@@ -46,7 +46,10 @@ export function readBalance(
   )
 }
 
-/** The fewer entries, with conditions on `e`: those of a period, which count, or those of a year that do not. */
+/**
+ * Conditions on `e` that select the smaller set of entries: those of a period, which count, or those of a year
+ * that do not count.
+ */
 function fewerEntries(selection: Selection): { conditions: string[]; counts: boolean } {
   // Journals of this type are no part of the books (docs/spec/exports.md#balance).
   const outsideBooks = `e.journal_id in

@@ -42,7 +42,7 @@ export interface AccountHead {
   id: string
   number: string
   name: string
-  /** Of its third-party account, as filed. */
+  /** Number of its third-party account, as filed. */
   auxiliaryNumber: string | null
   auxiliaryName: string | null
 }
@@ -51,14 +51,14 @@ export interface BookAccount extends AccountHead {
   closed: boolean
   counterpartAccountId: string | null
   correspondanceAccountId: string | null
-  /** Without what `payment` and `vat` say: their ids are there instead. */
+  /** With the ids of its mode of payment and its VAT code in place of both. */
   company: (Omit<CompanyView, 'payment' | 'vat'> & { paymentId: number | null; vatId: number | null }) | null
   employee: (Omit<EmployeeView, 'payment'> & { paymentId: number | null }) | null
 }
 
 const ofFolder = 'schema_id = $1 and folder_id = $2'
 
-/** The columns of each kind. Where a name is that of a column of the table, so is the value. */
+/** The columns of each kind. A column with the name of a column of the ledger's table has its value. */
 const selects: Record<keyof Books, string> = {
   folders: `f.id as society_id, (select row_to_json(shown) from (select ${folderView}) shown) as view
     from folders f where f.schema_id = $1 and f.id = $2`,
@@ -126,8 +126,9 @@ const accountBatch = (name: string, accounts: string) => ({
 
 const firstAccounts = accountBatch('first accounts of books', 'accounts')
 /**
- * Limited before they are joined: a plan for any folder joins all companies of one for each batch, which took 25 s of the
- * database for 400,000 accounts. Where one batch is enough, that plan is the cheaper one by 0.25 ms.
+ * Limits the accounts before it joins them: planned for any folder, the first statement joins all companies of the
+ * folder for each batch, which took 25 s of the database for 400,000 accounts. For a folder of one batch it is
+ * cheaper by 0.25 ms.
  */
 const nextAccounts = accountBatch(
   'next accounts of books',

@@ -46,7 +46,7 @@ const filedFields = (alias: 'e' | 'm') => ({
   filed_auxiliary_name: `${alias}.filed ->> 'CompAuxLib'`,
 })
 
-/** The columns of a table as they are. */
+/** The columns of a table, as they are stored. */
 const asStored = <Of extends Table>(alias: 'e' | 'm', table: Of) =>
   Object.fromEntries(columnsOf(table).map((column) => [column, `${alias}.${column}`])) as Record<
     ColumnOf<Of>,
@@ -319,7 +319,7 @@ export async function findEntrySpans(client: pg.ClientBase, resolved: ResolvedSe
   return rows
 }
 
-/** The same of all entries of a folder, from both ends of an index: 0.1 ms of the database instead of 0.6. */
+/** The spans of all entries of a folder, read from both ends of an index: 0.1 ms of the database instead of 0.6. */
 export async function readFolderSpans(client: pg.ClientBase, { schemaId, folderId }: FolderKey) {
   const { rows } = await client.query<ExerciceSpan>({
     name: 'spans of a folder',

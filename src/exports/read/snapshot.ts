@@ -24,7 +24,10 @@ export interface Snapshot {
    * reused, and closing it ends the query in the database. Only the first call counts.
    */
   close(error?: Error): Promise<void>
-  /** Ends this state, whose rows are all read, and begins the present one on the same connections. */
+  /**
+   * Ends this state, of which all rows are read, and begins the current state of the database on the same
+   * connections.
+   */
   next(schemaId: string): Promise<Snapshot>
 }
 
@@ -32,7 +35,7 @@ export interface Snapshot {
 export interface Fence<Shown = unknown> {
   /** What the state must show: an SQL expression, without parameters. */
   expression: string
-  /** False begins the snapshot again, at the state of then. Throws to give up. */
+  /** False: the snapshot begins again, with the state of that moment. Throws to give up. */
   accepts: (shown: Shown, client: pg.ClientBase) => Promise<boolean>
   /** How long the database may take to begin it again. */
   beginMs: number
@@ -94,7 +97,7 @@ export async function openSnapshot<Shown>(
     const close = closing(clients)
     if (answer)
       return snapshotOf(clients, close, () => accepted(clients, close, begunOf<Shown>(answer), first, fence))
-    // Those who gave up at the same moment come back one after the other.
+    // Exports that gave up at the same moment try again one after the other.
     await delay(Math.random() * timing.halfMs)
     if (performance.now() >= until) throw new NotAdmitted()
   }
@@ -103,7 +106,7 @@ export async function openSnapshot<Shown>(
 interface Begun<Shown> {
   snapshot: string
   at: string
-  /** Of the fence, if there is one. */
+  /** Value of the expression of the fence, if there is one. */
   shown?: Shown
 }
 
@@ -159,7 +162,7 @@ async function accepted<Shown>(
 ): Promise<Begun<Shown>> {
   const isAccepted = (shown: Shown) =>
     fence!.accepts(shown, first).catch(async (refusal) => {
-      // A state that is refused says nothing against its connections.
+      // The connections of a refused state are sound.
       await close()
       throw refusal
     })

@@ -21,7 +21,7 @@ export async function findForeignCurrencies(client: pg.ClientBase, resolved: Res
   return rows
 }
 
-/** A statement on the rows of a folder. */
+/** Makes a function that reads the rows of one folder, whose ids are $1 and $2. */
 const readRows =
   <Row extends object>(text: string) =>
   async (client: pg.ClientBase, { schemaId, folderId }: FolderKey): Promise<Row[]> =>

@@ -48,8 +48,8 @@ type Items = AsyncGenerator<object[]>
 
 interface Collection {
   /**
-   * Of its bytes, for its ETag (formatRevisions). Absent where the ledger's state says nothing of it: then it
-   * has no ETag.
+   * Revision of its bytes, for its ETag (formatRevisions). Absent: it may change without the ledger, and has no
+   * ETag.
    */
   revision?: number
   /** One object instead of an array. */
@@ -64,7 +64,7 @@ const declared = {
     isSingle: true,
     items: (client, owner) => single(ledger.readFolder(client, owner), accountingFolderItem),
   },
-  // Other folders have the same firm: their ledgers do not change with it.
+  // A firm may change without the ledgers of its folders.
   accountingFirm: {
     isSingle: true,
     items: (client, owner) => single(ledger.readFirm(client, owner), accountingFirmItem),

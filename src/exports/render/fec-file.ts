@@ -36,7 +36,7 @@ export async function* renderFecFile(
   })
 }
 
-/** A trigger without an exercice is refused. */
+/** The exercice of a FEC. Triggers without one were refused. */
 export function exerciceOf({ schemaId, folderId, exerciceId }: Selection): ExerciceKey {
   assert(exerciceId !== undefined, 'a FEC holds one exercice')
   return { schemaId, folderId, exerciceId }

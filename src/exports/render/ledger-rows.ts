@@ -106,7 +106,7 @@ export async function readLedgerRows(
     },
 
     /**
-     * What is kept for all readers.
+     * The digests of the tables as they are kept, for readers with and without the data of employees.
      * @param shown the digests of the tables
      * @param kept the same state's, where accounts were not rendered
      */
@@ -187,7 +187,7 @@ const shownRows: { [Name in Exclude<WholeTableName, 'accounts'>]: (books: Books)
   vats: ({ vats }) => vats.map(({ rate, ...vat }) => ({ ...vat, rate: `${inUnits(BigInt(rate))}0000` })),
 }
 
-/** What rows of movements name, without accounts. */
+/** What rows of movements refer to, except accounts. */
 function namedIn(books: Books): Omit<DictionaryRows, 'accounts'> {
   return {
     journals: books.journals.map((row) => ({

@@ -19,7 +19,7 @@ import { framings, packPieces } from './framing.ts'
 import type { FileOptions, Tally } from './render-rows.ts'
 import { renderRows } from './render-rows.ts'
 
-/** In their order. A collection with a route is no member unless it stands here. */
+/** In the order of the file. A collection that is not in this list is no member of it. */
 const membersBeforeEntries = [
   'accountingFolder',
   'payments',

@@ -210,7 +210,7 @@ export class Tally {
   entries = 0
   /** Movements that were read but belong to none of the entries. */
   strays = 0
-  /** Undefined where nobody asks for them. */
+  /** Undefined where no sums are needed. */
   readonly sums: Sums | undefined
 
   constructor(sums?: Sums) {

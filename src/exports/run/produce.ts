@@ -69,7 +69,7 @@ const produceSelected: Producer<SelectedTask> = async (snapshot, task, buffer) =
     }
     return { head: { cursor }, chunks: chunks(), rows }
   }
-  // Where the lines are those of kept digests, and these are not of this state, lines that have changed are hashed.
+  // If digests are kept of these lines, but not of this state, the lines that have changed are hashed.
   const isWhole = what === 'movements' && form === 'ndjson' && after === undefined && entries === everyEntry
   const cutter =
     isWhole && isKept(selection) && !hasBlocks
@@ -147,12 +147,13 @@ export async function readRanges(
   const { selection, exerciceIds } = resolved
   const { version, refusal } = await readCursor(first, since, selection)
   if (refusal !== null) throw refuse(refusal)
-  // An entry that fails a condition, and is not logged itself, failed it before, too.
+  // An entry that fails a condition, and is not in the log itself, failed it before, too.
   const among = picksEntries(selection) ? entryConditions(selection) : []
   const changed = await readChangedEntries(first, { ...selection, exerciceIds, among }, version)
   if (changed === everyEntry) return changed
   const isMuch = changed.length > 0 && (await readMuchChanged(first, resolved, changed))
-  // Of what the caller wants besides, nothing more is sent: it goes on there after a broken answer, and would never end.
+  // `besides` does not count: a caller names there what a broken answer left out, and would get everything again
+  // each time.
   return isMuch ? everyEntry : merged([...changed, ...besides])
 }
 

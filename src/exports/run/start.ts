@@ -87,7 +87,7 @@ function hashed(
     return { port: port2, hash: undefined }
   }
   hashBeside(threads, { from }, failed)
-  // Unless the thread has it: the task may never start.
+  // Unless the thread has received the port: its task may never start.
   reader.whenClosed(() => port2.close())
   return { port, hash: port2 }
 }

@@ -70,7 +70,7 @@ export interface SentTask {
    * the other end of `port` may.
    */
   hash: 'here' | MessagePort | undefined
-  /** For the first chunks. */
+  /** Buffers for the first chunks. */
   buffers: ArrayBuffer[]
   /** `monotonicSeconds` when it was sent. */
   sentAt: number

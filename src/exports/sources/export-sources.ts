@@ -92,7 +92,7 @@ export class ExportSources {
       // Which server shows the next ledger is only known when it is asked.
       await before.close()
     } catch (error) {
-      // They were lost while nothing was read.
+      // The connections were lost between two ledgers: no row is missing.
       if (!isDatabaseFailure(error)) throw error
     }
     return this.open(source)
@@ -122,7 +122,7 @@ export class ExportSources {
   async #openReplica(replica: Replica, seen: SeenState, waitMs: number): Promise<ExportSnapshot | undefined> {
     try {
       const snapshot = await this.#begin(replica, seen, waitMs)
-      // A state from before a failover is one that no server shows again.
+      // No server shows a state from before a failover again.
       if (this.#left && epochOf(this.#left.seen) !== epochOf(seen)) this.#left.seen = seen
       return snapshot
     } catch (error) {
@@ -141,7 +141,7 @@ export class ExportSources {
       beginMs: timing.silentMs,
       accepts: async ({ isReplica, refusal }, client) => {
         isOfReplica = isReplica
-        // Its ledgers may change apart from ours, without falling behind.
+        // The ledgers of a server of its own may change apart from ours, without falling behind.
         if (!isReplica && !(await this.#isMain(client)))
           throw new ReplicaUnfit('promoted', 'It is a server of its own and no replica of the main database')
         if (refusal === 'unknown')
@@ -198,7 +198,7 @@ function reasonOf(error: unknown): FallbackReason {
   return error instanceof pg.DatabaseError && conflicts.includes(error.code ?? '') ? 'conflict' : 'away'
 }
 
-/** That of the cause, if the error only says that something is missing. */
+/** The message of the cause, if the error only says that something is missing. */
 function messageOf(error: unknown): string {
   if (error instanceof NotAdmitted) return 'It did not begin two transactions in time'
   const { message, cause } = error instanceof Error ? error : new Error(String(error))
@@ -228,7 +228,7 @@ class ReplicaUnfit extends Error {
 const firstPauseMs = 5
 const pauseMsMax = 100
 
-/** In what a replica is late that refuses the state; undefined: it shows the state. */
+/** By the refusal of a state: in what the replica is late. Undefined: it shows the state. */
 const latenessBy = {
   none: undefined,
   forgotten: undefined,

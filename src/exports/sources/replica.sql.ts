@@ -8,7 +8,7 @@ import type { CursorRefusal } from '../../ledger/changes/cursor.sql.ts'
 
 /** A state of a folder's ledger. */
 export interface SeenState extends FolderKey {
-  /** Names it; of any rendering. */
+  /** Names the state; of any rendering. */
   cursor: string
 }
 
@@ -25,8 +25,8 @@ export interface ShownState {
 }
 
 /**
- * The same, as an SQL expression of type json, in a transaction of the tenant: a quarter of a millisecond of processor
- * time, of the 50 that a small export takes.
+ * An SQL expression of type json for a transaction of the tenant. It takes a quarter of a millisecond of processor
+ * time, of the 50 of a small export.
  */
 export function shownExpression({ schemaId, folderId, cursor }: SeenState): string {
   const given = [textLiteral(cursor), idLiteral(schemaId), idLiteral(folderId)]

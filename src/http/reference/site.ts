@@ -1,7 +1,7 @@
 /**
- * `/docs/`: the pages of this repository as a site, which docs/site/build.ts makes when npm has installed the development
- * dependencies. An installation without it says so there, and has the reference of the API anyway. Open to all, and for
- * people, as that is.
+ * `/docs/`: the pages of this repository as a site, which docs/site/build.ts makes when npm has installed the
+ * development dependencies. An installation without it says so there, and has the reference of the API anyway.
+ * Like the reference it is open to all, and no part of the document of the API.
  */
 import { existsSync } from 'node:fs'
 import type { OpenAPIHono } from '@hono/zod-openapi'
@@ -26,7 +26,7 @@ export function addSite(app: Pick<OpenAPIHono<Edge>, 'get' | 'all'>, folder = ow
     const file = fileOf(name)
     const answered = file && (await answerAsset(c, file, cacheControl).catch(noSuchFile))
     if (answered) return answered
-    // As people type addresses: without `.html`, and folders without their slash.
+    // People type addresses without `.html`, and folders without their slash.
     for (const ending of ['.html', '/index.html']) {
       const meant = fileOf(path.replace(/\/$/, '') + ending)
       if (meant && existsSync(meant))
@@ -47,7 +47,7 @@ export function addSite(app: Pick<OpenAPIHono<Edge>, 'get' | 'all'>, folder = ow
   app.get('/llms.txt', (c) => answer(c, 'llms.txt'))
   app.get('/docs', (c) => c.redirect('/docs/', 308))
   app.get('/docs/*', (c) => answer(c, c.req.path.slice('/docs/'.length)))
-  // Those of the reference, too, which is added before.
+  // This also refuses other methods on the addresses of the reference page.
   for (const path of ['/', '/llms.txt', '/docs', '/docs/*'])
     app.all(path, () => {
       throw new AppError('ERR-METHOD-NOT-ALLOWED', { headers: { Allow: 'GET, HEAD' } })

@@ -39,7 +39,7 @@ export const entry = folderRoute({
   summary: 'One entry with its movements',
   query: entryQuery,
   ...streamedWithEtag(Entry, Entry),
-  // An invoice number is content of books.
+  // An invoice number is content of books, and no audit holds it.
   recorded: (query) =>
     isId(query.id) ? query : { ...query, id: { sha256: sha256(query.id).toString('hex') } },
   answer: answerEntry,

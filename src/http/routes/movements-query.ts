@@ -89,7 +89,7 @@ const entryRange = z
 /** A cursor is opaque: the database says whether it is one of ours. */
 export const cursorPattern = /^[A-Za-z0-9._-]{1,64}$/
 
-/** What of the selection is answered. */
+/** The parameters that select a part of the selection. */
 const partParameters = {
   entries: several(entryRange)
     .refine((ranges) => ranges.length <= rangesMax, `must be at most ${rangesMax} ranges`)

@@ -120,7 +120,7 @@ async function answerSelected(call: FolderCall<SelectedQuery>, what: SelectedIte
   })
 }
 
-/** What nothing has to be read for: nothing has changed, or the digests are those of the last state. */
+/** The answer if nothing has to be read for it: nothing has changed, or digests are kept of this state. */
 async function knownAnswer(
   database: Pool,
   task: ExportTask,
@@ -150,7 +150,7 @@ async function waitForChange(
   waitSeconds: number,
 ): Promise<Selected> {
   const deadline = performance.now() + waitSeconds * 1000
-  // Watched before it is looked up, so that no change in between is missed.
+  // The watch begins before the look-up, so that no change in between is missed.
   using watch = await services.notifications.watch('grandlivre_ledgers', folderId)
   slot.over.addEventListener('abort', () => watch.stop(), { once: true })
   for (;;) {
@@ -165,7 +165,7 @@ async function waitForChange(
     if (!(await watch.next(deadline - performance.now()))) return selected
     // One commit wakes all that wait for a folder: they look at it and read it a few at a time.
     await slot.acquireInTurn()
-    // Nobody reads the answer, so nothing is looked up for it.
+    // The client has left: nothing is looked up for it.
     if (slot.over.aborted) return selected
   }
 }

@@ -8,19 +8,19 @@ type Headers = Record<string, { description: string; schema: { type: 'string' | 
 const text = (description: string) => ({ description, schema: { type: 'string' as const } })
 const number = (description: string) => ({ description, schema: { type: 'integer' as const } })
 
-/** On every answer. */
+/** Headers of every answer. */
 export const requestIdHeader: Headers = {
   'x-request-id': text('The id that the request contained, or a new one'),
 }
 
-/** On every answer to a known token. */
+/** Headers of every answer to a known token. */
 export const rateHeaders: Headers = {
   'X-Rate-Limit-Total': number('Requests of the token in one window'),
   'X-Rate-Limit-Remaining': number('Requests left in this window'),
   'X-Rate-Limit-Reset': number('When the next window begins, epoch milliseconds'),
 }
 
-/** On errors, each if the status requires it. */
+/** Headers of errors, each if the status requires it. */
 export const errorAnswerHeaders: Headers = {
   'Accept-Patch': text('With 415 to a PATCH: the accepted media types'),
   Allow: text('With 405: the methods of this address'),
@@ -34,20 +34,20 @@ const cacheHeaders: Headers = {
   Vary: text('The headers that the answer depends on'),
 }
 
-/** On the 304 of an answer with an ETag. */
+/** Headers of an answer with an ETag, and of its 304. */
 const etagHeaders: Headers = {
   ETag: text('Names these bytes. It changes when the ledger of the folder changes. Not on answers to since'),
   'X-Ledger-Cursor': text('Names the state of the ledger, the same on every route'),
   ...cacheHeaders,
 }
 
-/** On the list of ledgers; on its 304 as well. */
+/** Headers of the list of ledgers, and of its 304. */
 export const listHeaders: Headers = {
   ETag: text('Names these bytes. It changes when any ledger of the list does, or one comes or leaves'),
   ...cacheHeaders,
 }
 
-/** On digests of movements; on their 304 as well. */
+/** Header of digests of movements, and of their 304. */
 export const digestHeader: Headers = {
   'X-Ledger-Digest': text(
     'The SHA-256 of all digests as bytes, in order, in hexadecimal. Not on an answer to HEAD that would have to compute it',
@@ -58,7 +58,7 @@ export const encodingHeader: Headers = {
   'Content-Encoding': text('zstd or gzip, if Accept-Encoding allows it'),
 }
 
-/** On a streamed answer. One with an ETag has `etagHeaders`, too. */
+/** Headers of a streamed answer. One with an ETag has `etagHeaders`, too. */
 const streamHeaders: Headers = {
   ...cacheHeaders,
   'Content-Disposition': text('attachment, with a file name'),
@@ -66,13 +66,13 @@ const streamHeaders: Headers = {
   Trailer: text('X-Row-Count, X-Content-SHA256; only the first with Want-Content-Digest: sha-256=0'),
 }
 
-/** On an answer of many ledgers. */
+/** Headers of an answer with many ledgers. */
 export const ledgerStreamHeaders: Headers = {
   ...cacheHeaders,
   ...encodingHeader,
 }
 
-/** Of a request that may concern many folders. */
+/** Header of a request that may concern many folders. */
 export const onlyFolder = z.object({
   'society-id': z
     .string()

@@ -43,7 +43,7 @@ function eventsOf(kind: EventKind): z.ZodType[] {
 const capitalized = (word: string) => word[0]!.toUpperCase() + word.slice(1)
 
 export const Notification = z.union(eventKinds.flatMap(eventsOf)).openapi('Notification')
-/** Titled, not named: generators for Go leave out what is named and no route uses. */
+/** It has a title instead of a name: generators for Go leave out named schemas that no route uses. */
 const PingEvent = event('ping', ['VOID'], z.strictObject({})).openapi({ title: 'PingEvent' })
 
 const described = (description: string) => z.string().openapi({ description })

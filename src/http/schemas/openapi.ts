@@ -205,8 +205,9 @@ function uniteArrays(schemas: Record<string, NamedSchema>): void {
 }
 
 /**
- * The library says of a schema with a name that may also be null that it is both, which nothing can be. Here it is one of
- * them. A literal is a constant, no list of one word: of lists generators make classes `Name1` to `Name14`.
+ * Corrects two descriptions of the library. A schema with a name that may also be null is one of both; the library
+ * says that it is both. A literal is a constant; the library makes a list of one word, for which generators make
+ * classes `Name1` to `Name14`.
  */
 function generatorOf(definitions: OpenAPIHono['openAPIRegistry']['definitions']): OpenApiGeneratorV31 {
   const generator = new OpenApiGeneratorV31(definitions)

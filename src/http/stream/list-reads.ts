@@ -37,7 +37,7 @@ export class ListReads {
     return coming
   }
 
-  /** As `read`, after the pause of the token, which has its next one then. */
+  /** As `read`, after the pause of the token, whose next pause begins then. */
   async readAfterPause(token: string, list: string, read: () => Promise<LedgerList>): Promise<LedgerList> {
     await this.#pauses.get(token)
     this.pause(token)
@@ -47,7 +47,7 @@ export class ListReads {
   /** Begins a pause, unless one is going on. */
   pause(token: string): void {
     if (this.#pauses.has(token)) return
-    // An ended process has nothing to wait for.
+    // A pause does not keep a process running.
     const pause = delay(this.#pauseMs, undefined, { ref: false }).then(() => this.#pauses.delete(token))
     this.#pauses.set(token, pause)
   }

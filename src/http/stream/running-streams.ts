@@ -45,14 +45,14 @@ export class RunningStreams {
     return stream
   }
 
-  /** Bytes go to the socket. */
+  /** Counts bytes that go to the socket. */
   sent(stream: RunningStream, bytes: number): void {
     if (stream.bytes === 0)
       this.#slowestFirstByteMs = Math.max(this.#slowestFirstByteMs ?? 0, Date.now() - stream.since)
     stream.bytes += bytes
   }
 
-  /** Of all streams since the process began. */
+  /** Rows and bytes of all streams since the process began. */
   totals(): { rows: number; bytes: number } {
     const totals = { ...this.#ended }
     for (const { stream } of this.#running.values()) {
@@ -62,7 +62,7 @@ export class RunningStreams {
     return totals
   }
 
-  /** Of the streams that began to arrive since the last call; undefined if none did. */
+  /** The longest time to the first byte among streams that began since the last call; undefined if none did. */
   takeSlowestFirstByteMs(): number | undefined {
     const slowest = this.#slowestFirstByteMs
     this.#slowestFirstByteMs = undefined

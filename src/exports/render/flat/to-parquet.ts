@@ -58,7 +58,7 @@ export async function* toParquet(
       },
       (thrown) => {
         failure = thrown
-        // It would take the part for the whole.
+        // Otherwise the process would take the part for the whole.
         kill(child)
       },
     )
@@ -113,6 +113,6 @@ async function feed({ stdin }: Process, csv: AsyncIterable<Uint8Array>): Promise
 
 function kill(child: Process): void {
   const { pid, exitCode, signalCode } = child
-  // Once it has ended, its number may belong to another.
+  // The id of a process that has ended may belong to another.
   if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, 'SIGKILL')
 }

@@ -9,8 +9,8 @@ import { wholeFolder } from '../../selection.ts'
 import type { AskedLedger, LedgersTask } from './task.ts'
 
 /**
- * It also asks what the token opens: the main thread was told so before, and by now the token may be revoked, or the
- * folder have moved. A replica without the token shows a state from before it.
+ * Checks again that the token opens the folder: since the main thread checked, the token may have been revoked, or
+ * the folder moved to another firm. A replica that lacks the token shows a state from before it was issued.
  * @throws {AppError} ERR-FOLDER-NOT-FOUND
  */
 export async function readLedgerState(

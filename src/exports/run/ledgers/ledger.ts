@@ -20,7 +20,7 @@ import { blocksLine, joined, proven, RowProofs, tableLine } from './lines.ts'
 import type { AskedLedger, EndedLedger, LedgersTask } from './task.ts'
 
 export interface Ledger {
-  /** From its first line. Where they end, nothing of the snapshot is left to be read. */
+  /** All its chunks, from the first line on. After the last one the snapshot has nothing left to read. */
   chunks: Chunks
   /** Called after the last chunk. */
   end: () => Omit<EndedLedger, 'asked' | 'upTo'> & { lines: string }
@@ -44,7 +44,7 @@ export async function beginLedger(
     const state = await readLedgerState(snapshot.first, asked, task)
     const { resolved, isKept, former } = state
     const entries = since === undefined ? everyEntry : await readRanges(snapshot, resolved, since, besides)
-    // A whole ledger leaves its digests behind.
+    // The digests of a whole ledger are kept.
     const cutter = since === undefined && !isKept ? new BlockCutter(await former()) : undefined
     return { ...state, entries: joined(entries), cutter }
   }

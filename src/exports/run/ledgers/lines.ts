@@ -8,7 +8,7 @@ import { shownDigests, type TableDigests } from '../../blocks/kept-blocks.sql.ts
 import { jsonLine } from '../../render/framing.ts'
 import type { SentLedger } from './task.ts'
 
-/** The most that have less than 1 MiB as JSON: 40 bytes each at most. */
+/** Of at most 40 bytes each: together they have less than 1 MiB as JSON. */
 const rangesMax = 25_000
 
 export function tableLine(table: LedgerTableName): string {
@@ -16,7 +16,7 @@ export function tableLine(table: LedgerTableName): string {
 }
 
 /**
- * The digests of a ledger (docs/spec/ledgers.md#blocks), and what is said of them.
+ * The line with the digests of a ledger (docs/spec/ledgers.md#blocks), and what the audit notes of it.
  * @param withEmployees whether their personal data is opened to the reader
  */
 export function blocksLine(
@@ -52,9 +52,9 @@ const provenBytesMax = 1024 * 1024
 
 const lineFeed = 10
 
-/** Of one table. Bytes are hashed once up to the first proof, and twice from there on. */
+/** The proofs of one table. Bytes are hashed once up to the first proof, and twice from there on. */
 export class RowProofs {
-  /** Rows in all. */
+  /** All rows so far. */
   rows = 0
   #part: Hash = createHash('sha256')
   #partRows = 0
@@ -62,7 +62,7 @@ export class RowProofs {
   /** Undefined until the first proof: up to there it is the same as `#part`. */
   #all: Hash | undefined
 
-  /** Whether a proof has to come before that many bytes more. */
+  /** Whether a proof has to come before this many further bytes. */
   isDue(bytes: number): boolean {
     return this.#partBytes > 0 && this.#partBytes + bytes > provenBytesMax
   }

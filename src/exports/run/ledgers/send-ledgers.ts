@@ -29,7 +29,7 @@ export async function sendLedgers(sources: ExportSources, sent: SentLedgers): Pr
   try {
     channel.head({ cursor: undefined })
     const ask: Ask = (ended) => askFor(asking, ended, channel.signal)
-    // A compressor holds back what no reader can know of.
+    // A compressor holds bytes back: nobody knows where in the answer a ledger ends.
     const upTo = () => (task.encoding === 'identity' ? channel.sentBytes : Number.POSITIVE_INFINITY)
     const produced = { chunks: ledgers.chunks(ask, upTo), rows: () => ledgers.rows }
     channel.end(await sendChunks(produced, task.encoding, channel, undefined, times))
@@ -55,7 +55,7 @@ async function askFor(
 
 type Ask = (ended: EndedLedger | undefined) => Promise<NextLedger>
 
-/** One that has begun, or lines that stand for it. */
+/** A ledger that has begun, or the lines that are sent in its place. */
 interface AnsweredLedger extends Ledger {
   asked: AskedLedger
 }
@@ -68,11 +68,11 @@ class Ledgers {
   readonly #signal: AbortSignal
   readonly #buffer: ChunkBuffer
   readonly #spare = sameChunkBuffer()
-  /** Of the last ledger; undefined if its connections are given back. */
+  /** Snapshot of the last ledger; undefined if its connections were given back. */
   #snapshot: ExportSnapshot | undefined
-  /** What it had to show. */
+  /** The state that the snapshot had to show. */
   #seen: SnapshotNeed['seen']
-  /** Undefined: there is none. */
+  /** The ledger that comes next; undefined after the last. */
   #next: Promise<AnsweredLedger | undefined> = Promise.resolve(undefined)
 
   constructor(sources: ExportSources, task: LedgersTask, signal: AbortSignal, buffer: ChunkBuffer) {
@@ -98,21 +98,21 @@ class Ledgers {
     if (this.#task.what === 'ledgers') yield encoder.encode(jsonLine(counts))
   }
 
-  /** Nothing is begun after it: the channel has ended. */
+  /** To be called once the channel has ended: no ledger begins after it. */
   async close(): Promise<void> {
     await this.#next.catch(() => {})
-    // Where the answer has failed, one may be open whose rows nobody reads.
+    // After a failure, a snapshot may be open whose rows nobody reads.
     await this.#drop(new Error('The answer has ended'))
   }
 
   #begin(ask: Ask, ended: EndedLedger | undefined): void {
     this.#next = ask(ended).then((next) => this.#begun(next))
-    // Whoever waits for it is told.
+    // The loop in `chunks` gets the rejection.
     this.#next.catch(() => {})
   }
 
   async #begun(next: NextLedger): Promise<AnsweredLedger | undefined> {
-    // Where nothing is read, no transaction stays open meanwhile.
+    // A ledger that is not read needs no open transaction.
     if (next.kind !== 'ledger') await this.#drop()
     if (next.kind === 'end') return undefined
     const { asked } = next
@@ -133,7 +133,7 @@ class Ledgers {
       yield* chunks
       return end()
     } catch (error) {
-      // The caller asks for it again, of the main database then.
+      // The caller asks for this ledger again, and then gets it from the main database.
       if (!this.#signal.aborted && this.#snapshot) this.#sources.failed(this.#snapshot, this.#seen, error)
       await this.#drop(error as Error)
       if (!(error instanceof UnsupportedByFormat)) throw error
@@ -153,7 +153,7 @@ class Ledgers {
         const ledger = await begin(snapshot, asked, this.#task, this.#buffer, this.#spare)
         return { ...ledger, chunks: await begun(ledger.chunks) }
       } catch (error) {
-        // What is refused for the state that it found says nothing against the connections.
+        // The connections are sound if the state of the ledger was the reason.
         const isRefused = error instanceof AppError && error.status < 500
         await this.#drop(isRefused ? undefined : (error as Error))
         if (this.#signal.aborted || !this.#sources.failed(snapshot, seen, error)) throw error
@@ -170,7 +170,7 @@ class Ledgers {
     return snapshot
   }
 
-  /** All that was to be read of it was read, or its error is told: that it is lost by now matters to operators alone. */
+  /** Its rows were read, or their error is reported: that closing it fails matters to operators alone. */
   async #drop(error?: Error): Promise<void> {
     const snapshot = this.#snapshot
     this.#snapshot = undefined
@@ -186,7 +186,7 @@ function refused({ society }: AskedLedger, { code, message }: Refusal, fault?: s
 const encoder = new TextEncoder()
 
 function refusalOf(error: unknown): Refusal {
-  // It names the entry.
+  // Its message names the entry.
   if (error instanceof UnsupportedByFormat) return { code: 'ERR-INTERNAL', message: error.message }
   const known = unavailableIfMissing(error)
   const { code, message, issues } = known instanceof AppError ? known : new AppError('ERR-INTERNAL')
@@ -196,7 +196,7 @@ function refusalOf(error: unknown): Refusal {
   }
 }
 
-/** What is not the caller's. */
+/** For the log; undefined for a mistake of the caller. */
 function faultOf(error: unknown): string | undefined {
   if (error instanceof AppError && error.status < 500) return undefined
   return error instanceof Error ? error.stack : String(error)

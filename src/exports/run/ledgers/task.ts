@@ -1,4 +1,7 @@
-/** The task of a thread that sends many ledgers (docs/spec/ledgers.md#changes), and what it and the main thread say. */
+/**
+ * The task of a thread that sends many ledgers (docs/spec/ledgers.md#changes), and the messages between it and the
+ * main thread.
+ */
 import type { MessagePort } from 'node:worker_threads'
 import type { ErrorCode } from '../../../../packages/contract/src/error-codes.ts'
 import type { WholeTableName } from '../../../../packages/contract/src/ledger-tables.ts'
@@ -6,13 +9,13 @@ import type { EntryRange } from '../../../ledger/changes/entry-ranges.ts'
 import type { KeptDigests } from '../../blocks/kept-blocks.sql.ts'
 import type { Encoding, SentTask } from '../task.ts'
 
-/** What a caller wants of one ledger. */
+/** One ledger of a request, with what the caller has of it. */
 export interface AskedLedger {
   /** Id of the folder. */
   society: string
   /** Movements only of what changed since this cursor. Undefined: everything. */
   since: string | undefined
-  /** Besides what changed. They ascend and are disjoint. */
+  /** Ranges of entries that are wanted besides what changed, ascending and disjoint. */
   entries: readonly EntryRange[]
   /** SHA-256 of the tables that the caller has. */
   tables: Readonly<Partial<Record<WholeTableName, string>>>
@@ -25,7 +28,7 @@ export type LedgersTask = (
 ) & {
   encoding: Encoding
   schemaId: string
-  /** Of the caller. */
+  /** Token of the caller. */
   tokenId: string
   /** Whether the personal data of employees is opened to it. */
   withEmployees: boolean
@@ -46,7 +49,7 @@ export interface Refusal {
   message: string
 }
 
-/** What is said of a ledger once it was sent. */
+/** The facts of a ledger that was sent. */
 export interface SentLedger {
   /** Undefined if it was refused before its state was known. */
   cursor: string | undefined

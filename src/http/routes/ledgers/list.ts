@@ -108,14 +108,14 @@ async function readOrWait(call: Call, isHeld: (list: LedgerList) => boolean): Pr
     return whole(await listReads.read(...shared(ifNoneMatch ?? '')))
   const until = performance.now() + seconds * 1000
   const left = () => until - performance.now()
-  // Listened to before it is read, so that no change in between is missed.
+  // The watch begins before the read, so that no change in between is missed.
   using watch = await ('folderId' in listed
     ? notifications.watch('grandlivre_ledgers', listed.folderId)
     : notifications.watch('grandlivre_firms', listed.firmId))
   whenOver(c.env.outgoing, () => watch.stop())
   const token = `${principal.tokenId} ${c.get('folderId') ?? ''}`
   const [name, read] = shared(ifNoneMatch)
-  // A process that stops holds nobody, and answers at once.
+  // A process that stops answers at once.
   const pause = watch.over.aborted ? undefined : listReads.pauseOf(token)
   if (pause) await watch.meanwhile(pause, left())
   let list = await listReads.read(name, read)
@@ -143,7 +143,7 @@ function listedFor({ c, principal }: Pick<Call, 'c' | 'principal'>): Listed {
 
 type Representation = ReturnType<typeof representationFor<JsonForm>>
 
-/** Made once for all requests that share the read. */
+/** The body, made once for all requests that share the read. */
 function bodyOf({ lines = [], bodies }: LedgerList, { form, encoding }: Representation): Promise<Uint8Array> {
   const name = `${form} ${encoding}`
   const write = async () => {

@@ -27,7 +27,7 @@ interface ManyLedgers extends Pick<Route, 'operationId' | 'path' | 'summary'> {
   what: LedgersTask['what']
   form: LedgersTask['form']
   answered: { description: string; schema: z.ZodType }
-  /** What is known of a ledger at a state without reading it. */
+  /** The lines of a ledger at a state, if they are known without reading it. */
   known?: (call: TokenCall<unknown>, asked: AskedLedger, cursor: string) => Promise<NextLedger | undefined>
 }
 

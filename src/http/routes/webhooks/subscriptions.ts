@@ -206,12 +206,13 @@ const replace = webhookRoute({
 })
 
 /**
- * Makes of a subscription what `next` returns; skips what was not delivered yet, if asked for.
+ * Changes a subscription to what `next` returns.
  *
  * The row is locked while the patch is applied, so that the second of two concurrent patches sees the result of the
  * first. It is not locked during the DNS lookup of a new address, nor while a long backlog gets its numbers: the
  * transaction ends without a change, and everything is repeated afterwards. No operation copies into /postUrl, so the
  * repetition gives the same address.
+ * @param skips what was not delivered yet is skipped
  */
 async function changeOwn(
   { services, principal, subscriptionId, inSchema }: WebhookCall<unknown>,
