@@ -122,8 +122,8 @@ async function answer(route: Route, c: Context<Edge>, services: Services): Promi
     const folderId = c.get('folderId')!
     // A partner with a limit of its own has slots of its own, and leaves those of the folder to others.
     const own = c.get('rate')?.concurrent ?? undefined
-    const of = own === undefined ? folderId : `${folderId} of partner ${caller.principal.thirdPartyId}`
-    const slot = requestSlot(services.requestSlots, route.path, of, c.env.outgoing, own)
+    const holder = own === undefined ? folderId : `${folderId} of partner ${caller.principal.thirdPartyId}`
+    const slot = requestSlot(services.requestSlots, route.path, holder, c.env.outgoing, own)
     if (!waits) await slot.acquire()
     return route.answer({ ...caller, folderId, slot } satisfies FolderCall<never>)
   }

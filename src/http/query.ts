@@ -111,7 +111,7 @@ export function several<Item extends z.ZodType<unknown, string>>(item: Item) {
 }
 
 /** A query as sent, or as far as its parameters are valid. */
-export type Given = Readonly<Record<string, unknown>>
+export type GivenQuery = Readonly<Record<string, unknown>>
 
 /**
  * Checks the parameters of a query together, too, even if single ones are invalid, so that all problems are reported at
@@ -119,9 +119,9 @@ export type Given = Readonly<Record<string, unknown>>
  */
 export function checkedTogether<Query extends z.ZodObject>(
   query: Query,
-  issuesOf: (given: Given) => Issue[],
+  issuesOf: (given: GivenQuery) => Issue[],
 ): Query {
-  const check = (given: Given, context: z.RefinementCtx) => {
+  const check = (given: GivenQuery, context: z.RefinementCtx) => {
     for (const { parameter, message } of issuesOf(given))
       context.addIssue({ code: 'custom', path: [parameter], message })
   }

@@ -13,7 +13,7 @@ import type { Edge } from './route.ts'
 type Form = keyof typeof mediaTypes
 
 /** The media type and the encoding of an answer. */
-interface Represented<Of extends Form> {
+interface Representation<Of extends Form> {
   form: Of
   encoding: Encoding
 }
@@ -26,7 +26,7 @@ interface Represented<Of extends Form> {
 export function representationFor<Of extends Form = (typeof streamedForms)[number]>(
   c: Context<Edge>,
   forms: readonly Of[] = streamedForms as readonly Form[] as readonly Of[],
-): Represented<Of> {
+): Representation<Of> {
   const representation = negotiate(c.req.header('accept'), c.req.header('accept-encoding'), forms)
   if (representation) return representation
   const served = forms.map((form) => mediaTypes[form]).join(' and ')
@@ -44,7 +44,7 @@ export function negotiate<Of extends Form = (typeof streamedForms)[number]>(
   accept: string | undefined,
   acceptEncoding: string | undefined,
   forms: readonly Of[] = streamedForms as readonly Form[] as readonly Of[],
-): Represented<Of> | undefined {
+): Representation<Of> | undefined {
   const negotiator = new Negotiator({
     // Without the header, every encoding is formally acceptable; in practice such a client decodes none.
     headers: { accept: accept || '*/*', 'accept-encoding': acceptEncoding ?? 'identity' },
@@ -68,7 +68,7 @@ export const caching = {
   Vary: 'Accept, Accept-Encoding, Authorization, society-id',
 }
 
-export function contentHeaders({ form, encoding }: Represented<Form>): Record<string, string> {
+export function contentHeaders({ form, encoding }: Representation<Form>): Record<string, string> {
   return {
     'Content-Type': mediaTypes[form],
     ...(encoding === 'identity' ? {} : { 'Content-Encoding': encoding }),
@@ -94,7 +94,11 @@ export function wantsSha256(wantContentDigest = ''): boolean {
  * @param tag see selectionTag
  * @param parts what the answer shows of the selection, if not all of it: `after-4711`
  */
-export function etagOf(tag: string, { form, encoding }: Represented<Form>, parts: readonly string[]): string {
+export function etagOf(
+  tag: string,
+  { form, encoding }: Representation<Form>,
+  parts: readonly string[],
+): string {
   return `"${[tag, form, ...(encoding === 'identity' ? [] : [encoding]), ...parts].join('.')}"`
 }
 

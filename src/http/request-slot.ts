@@ -11,13 +11,13 @@ export function whenOver(outgoing: ServerResponse, run: () => void): void {
 
 /**
  * The slot of one request, held until its answer is over.
- * @param of what the slots of the route are counted for: a folder, a partner in a folder, or a token
+ * @param holder what the slots of the route are counted for: a folder, a partner in a folder, or a token
  * @param limit of these slots. Absent: that of all routes
  */
 export function requestSlot(
   slots: RequestSlots,
   route: string,
-  of: string,
+  holder: string,
   outgoing: ServerResponse,
   limit?: number,
 ) {
@@ -42,7 +42,7 @@ export function requestSlot(
 
     /** @throws {AppError} ERR-TOO-MANY-CONCURRENT-REQUEST if all slots are held, ERR-UNAVAILABLE */
     async acquire(): Promise<void> {
-      hold(await slots.acquire(route, of, limit))
+      hold(await slots.acquire(route, holder, limit))
     },
 
     /**
@@ -50,7 +50,7 @@ export function requestSlot(
      * @throws {AppError} ERR-UNAVAILABLE
      */
     async acquireInTurn(): Promise<void> {
-      if (!held) hold(await slots.acquireInTurn(route, of, over.signal, limit))
+      if (!held) hold(await slots.acquireInTurn(route, holder, over.signal, limit))
     },
   }
 }

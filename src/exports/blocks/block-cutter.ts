@@ -51,9 +51,9 @@ export class BlockCutter {
 
   /** The last chunk has ended. @param rows all lines */
   end(rows: number): Block[] {
-    const nothing = new Uint8Array()
-    while (this.#nextFirst !== Number.POSITIVE_INFINITY) this.#passBound(rows, nothing, 0)
-    this.#close(rows, nothing, 0)
+    const noBytes = new Uint8Array()
+    while (this.#nextFirst !== Number.POSITIVE_INFINITY) this.#passBound(rows, noBytes, 0)
+    this.#close(rows, noBytes, 0)
     return this.#blocks
   }
 

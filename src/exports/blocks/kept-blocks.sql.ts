@@ -66,7 +66,7 @@ export const isRemembered = `not exists (
     and c.kind = 'forgotten' and c.version > b.version)`
 
 /** The columns of a row `b`, after `select`. */
-export const columnsOf = ({ exerciceId }: Pick<DigestsKey, 'exerciceId'>) =>
+export const digestColumns = ({ exerciceId }: Pick<DigestsKey, 'exerciceId'>) =>
   `b.first_ids as "firstIds", b.rows, b.digests${exerciceId === undefined ? ', b.tables' : ''}`
 
 /** SHA-256. */
@@ -80,7 +80,7 @@ const bytesLiteral = (sha256s: string[]) => `${textLiteral(`\\x${sha256s.join(''
 export const blocksOf = ({ firstIds, rows, digests }: KeptRow): Block[] =>
   firstIds.map((first, i) => ({ first: Number(first), rows: rows[i]!, sha256: digestAt(digests, i) }))
 
-export const tablesOf = (tables: Buffer): TableDigests =>
+export const tableDigestsOf = (tables: Buffer): TableDigests =>
   Object.fromEntries(keptTables.map((name, i) => [name, digestAt(tables, i)])) as TableDigests
 
 /** The digests at a state of the ledger; undefined if none are kept of it. @param cursor names the state */
@@ -94,12 +94,12 @@ export async function askForBlocks(
   const [kept] = await askInTenant<KeptRow>(
     pool,
     schemaId,
-    `select ${columnsOf(key)} from ${keptIn(key).table} b
+    `select ${digestColumns(key)} from ${keptIn(key).table} b
      where b.schema_id = ${idLiteral(schemaId)} and b.folder_id = ${idLiteral(folderId)}
        ${exerciceId === undefined ? '' : `and b.exercice_id = ${idLiteral(exerciceId)}`}
        and b.version = ${idLiteral(version!)} and ${renderingExpression('b.cursor')} = ${textLiteral(rendering!)}`,
   )
-  return kept && { blocks: blocksOf(kept), tables: kept.tables && tablesOf(kept.tables) }
+  return kept && { blocks: blocksOf(kept), tables: kept.tables && tableDigestsOf(kept.tables) }
 }
 
 /** The blocks that are kept of an exercice, and which of them have changed since; `noBlocks` if that is unknown. */
@@ -110,7 +110,7 @@ export async function readFormerBlocks(
   const { schemaId, folderId, exerciceId, timeZone } = key
   const { rows } = await client.query<KeptRow & { version: string }>({
     name: 'kept blocks',
-    text: `select b.version, ${columnsOf(key)} from movement_blocks b
+    text: `select b.version, ${digestColumns(key)} from movement_blocks b
            where b.schema_id = $1 and b.folder_id = $2 and b.exercice_id = $4 and ${renderingExpression('b.cursor')} = $3 and ${isRemembered}`,
     values: [schemaId, folderId, renderingOf(timeZone), exerciceId],
   })

@@ -18,7 +18,7 @@ import { inFolder, type Position, type ResolvedSelection } from './movements.sql
 export type SelectedKey = Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'journalIds' | 'timeZone'>
 
 /** The result at the HTTP edge. */
-export interface Selected {
+export interface SelectionFacts {
   /** Names the state of the folder's ledger. */
   cursor: string
   /** The folder's own reference. */
@@ -36,7 +36,7 @@ export async function readSelected(
   pool: pg.Pool,
   { schemaId, folderId, exerciceId, journalIds, timeZone }: SelectedKey,
   since?: string,
-): Promise<Selected | undefined> {
+): Promise<SelectionFacts | undefined> {
   const folder = { schemaId, folderId }
   const period =
     exerciceId === undefined
@@ -48,7 +48,7 @@ export async function readSelected(
       ? `'{}'::text[]`
       : `array(select id::text from journals where ${inFolder('journals', folder)} and id = any (${idArrayLiteral(journalIds)}))`
   const refusal = since === undefined ? 'null' : refusalExpression(since, { ...folder, timeZone })
-  const rows = await askInTenant<Selected>(
+  const rows = await askInTenant<SelectionFacts>(
     pool,
     schemaId,
     `select ${cursorExpression(timeZone)} as cursor, reference, ${period} as period, ${journals} as "journalIds",
@@ -59,7 +59,7 @@ export async function readSelected(
 }
 
 /** The result in the snapshot, before its rows are read. */
-export interface Resolved extends ResolvedSelection {
+export interface SnapshotSelection extends ResolvedSelection {
   /** Names the state of the folder's ledger. */
   cursor: string
   /**
@@ -82,10 +82,10 @@ export async function readResolved(
   selection: Selection,
   items: 'movements' | 'entries',
   after?: string,
-): Promise<Resolved> {
+): Promise<SnapshotSelection> {
   const { schemaId, folderId, exerciceId, period, timeZone } = selection
   const { start, end } = period?.dateFilter === 'document' ? period : {}
-  const { rows } = await client.query<Omit<Resolved, 'after'> & { after: Position | null }>({
+  const { rows } = await client.query<Omit<SnapshotSelection, 'after'> & { after: Position | null }>({
     name: `resolve ${items}`,
     text: `select ledger_cursor(schema_id, id, ledger_version, $7) as cursor,
              array(select id::text from exercices

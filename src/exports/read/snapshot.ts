@@ -103,14 +103,14 @@ export async function openSnapshot<Shown>(
   }
 }
 
-interface Begun<Shown> {
+interface BegunState<Shown> {
   snapshot: string
   at: string
   /** Value of the expression of the fence, if there is one. */
   shown?: Shown
 }
 
-function closing(clients: Two): Snapshot['close'] {
+function closing(clients: ClientPair): Snapshot['close'] {
   let closed = false
   return async (error) => {
     if (closed) return
@@ -129,9 +129,9 @@ function closing(clients: Two): Snapshot['close'] {
 
 /** @param begin begins a state on both connections */
 async function snapshotOf(
-  clients: Two,
+  clients: ClientPair,
   close: Snapshot['close'],
-  begin: () => Promise<Begun<unknown>>,
+  begin: () => Promise<BegunState<unknown>>,
 ): Promise<Snapshot> {
   const [first, second] = clients
   try {
@@ -154,12 +154,12 @@ async function snapshotOf(
  * @param begin the text that the first connection has answered with `begun`
  */
 async function accepted<Shown>(
-  [first, second]: Two,
+  [first, second]: ClientPair,
   close: Snapshot['close'],
-  begun: Begun<Shown>,
+  begun: BegunState<Shown>,
   begin: string,
   fence: Fence<Shown> | undefined,
-): Promise<Begun<Shown>> {
+): Promise<BegunState<Shown>> {
   const isAccepted = (shown: Shown) =>
     fence!.accepts(shown, first).catch(async (refusal) => {
       // The connections of a refused state are sound.
@@ -176,7 +176,7 @@ async function accepted<Shown>(
 }
 
 /** Neither connection is ever without a transaction, in which a pooler might give its session to others. */
-function nextSnapshot(clients: Two, close: Snapshot['close'], schemaId: string): Promise<Snapshot> {
+function nextSnapshot(clients: ClientPair, close: Snapshot['close'], schemaId: string): Promise<Snapshot> {
   const [first, second] = clients
   return snapshotOf(clients, close, async () => {
     const begun = begunOf(await first.query(`commit; ${beginFirst(schemaId)}`))
@@ -191,7 +191,7 @@ function nextSnapshot(clients: Two, close: Snapshot['close'], schemaId: string):
 const snapshotGone: (string | undefined)[] = ['22023', '42704', '55000']
 
 /** The connection takes part in the snapshot. @param before statements that come first */
-async function share(client: pg.ClientBase, { snapshot }: Begun<unknown>, before = ''): Promise<void> {
+async function share(client: pg.ClientBase, { snapshot }: BegunState<unknown>, before = ''): Promise<void> {
   const text = `${before}set transaction snapshot ${textLiteral(snapshot)}`
   await client.query(text).catch((error: pg.DatabaseError) => {
     // The server ends sessions one after the other: that of the snapshot ended first, and its state with it.
@@ -200,8 +200,8 @@ async function share(client: pg.ClientBase, { snapshot }: Begun<unknown>, before
 }
 
 /** The types of pg do not cover queries of several statements. */
-function begunOf<Shown>(answer: pg.QueryResult): Begun<Shown> {
-  return (answer as unknown as pg.QueryResult<Begun<Shown>>[]).at(-1)!.rows[0]!
+function begunOf<Shown>(answer: pg.QueryResult): BegunState<Shown> {
+  return (answer as unknown as pg.QueryResult<BegunState<Shown>>[]).at(-1)!.rows[0]!
 }
 
 function beginOf(schemaId: string): string {
@@ -214,7 +214,7 @@ function beginFirst<Shown>(schemaId: string, fence?: Fence<Shown>): string {
     ${fence ? `, ${fence.expression} as shown` : ''}`
 }
 
-type Two = readonly [first: pg.PoolClient, second: pg.PoolClient]
+type ClientPair = readonly [first: pg.PoolClient, second: pg.PoolClient]
 
 /**
  * Begins both transactions at once, so that their two requests stand side by side where a pooler lets them wait.
@@ -222,7 +222,7 @@ type Two = readonly [first: pg.PoolClient, second: pg.PoolClient]
  * @throws {AppError} ERR-UNAVAILABLE
  */
 async function beginBoth(
-  clients: Two,
+  clients: ClientPair,
   texts: [first: string, second: string],
   timing: SnapshotTiming,
 ): Promise<pg.QueryResult | undefined> {
@@ -253,7 +253,7 @@ async function beginBoth(
   return undefined
 }
 
-async function connectTwo(pool: pg.Pool): Promise<Two> {
+async function connectTwo(pool: pg.Pool): Promise<ClientPair> {
   const connecting = [connect(pool), connect(pool)] as const
   try {
     return await Promise.all(connecting)

@@ -117,7 +117,7 @@ interface ParameterSource {
 type Lines = Iterable<Buffer> | AsyncIterable<Buffer>
 type ParameterRecord = Exclude<TraRecord, 'ENTRY' | 'ANALYTIC'>
 
-const linesOf: Record<ParameterRecord, (source: ParameterSource) => Lines> = {
+const recordLines: Record<ParameterRecord, (source: ParameterSource) => Lines> = {
   HEADER: ({ books, now }) => [
     records.headerLine(
       isWholeFolder(books.selection) ? 'DOS' : 'JRL',
@@ -187,7 +187,7 @@ const linesOf: Record<ParameterRecord, (source: ParameterSource) => Lines> = {
  */
 async function* parameterLines(source: ParameterSource): AsyncGenerator<Buffer> {
   const isWhole = isWholeFolder(source.books.selection)
-  for (const [record, lines] of Object.entries(linesOf)) {
+  for (const [record, lines] of Object.entries(recordLines)) {
     const layout = layouts[record as ParameterRecord]
     let isBare = isWhole && layout.mandatory
     for await (const line of lines(source)) {

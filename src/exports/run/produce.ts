@@ -25,7 +25,7 @@ import {
   type ResolvedSelection,
 } from '../read/movements.sql.ts'
 import { beginLookUps, readMuchChanged } from '../read/ranges.sql.ts'
-import { type Resolved, readLedgerCursor, readResolved } from '../read/selected.sql.ts'
+import { readLedgerCursor, readResolved, type SnapshotSelection } from '../read/selected.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { collectionTexts } from '../render/collections.ts'
 import { frameItems, framings, itemFramings, packPieces } from '../render/framing.ts'
@@ -80,7 +80,7 @@ const produceSelected: Producer<SelectedTask> = async (snapshot, task, buffer) =
 }
 
 interface SelectedRows {
-  resolved: Resolved
+  resolved: SnapshotSelection
   format: RowFormat
 }
 

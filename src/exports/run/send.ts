@@ -74,7 +74,7 @@ async function begin(
     try {
       signal.throwIfAborted()
       const produced = await produce(snapshot)
-      const chunks = await begun(produced.chunks)
+      const chunks = await renderFirst(produced.chunks)
       times.end('first_row')
       return { snapshot, produced: { ...produced, chunks } }
     } catch (error) {
@@ -85,7 +85,7 @@ async function begin(
 }
 
 /** The same chunks, the first of which is rendered. */
-export async function begun<Chunk>(chunks: AsyncIterable<Chunk>): Promise<AsyncGenerator<Chunk, void>> {
+export async function renderFirst<Chunk>(chunks: AsyncIterable<Chunk>): Promise<AsyncGenerator<Chunk, void>> {
   const iterator = chunks[Symbol.asyncIterator]()
   const first = await iterator.next()
   return (async function* () {

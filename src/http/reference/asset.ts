@@ -70,16 +70,16 @@ export async function answerAsset(c: Context<Edge>, file: URL, cacheControl = 'n
   return c.req.method === 'HEAD' ? c.body(null, 200, headers) : c.body(bytes, 200, headers)
 }
 
-interface Kept {
+interface KeptFile {
   hash: string
   /** Empty for a picture. */
   compressed: Uint8Array<ArrayBuffer>
 }
 
-const kept = new Map<string, { mtimeMs: number; loaded: Promise<Kept> }>()
+const kept = new Map<string, { mtimeMs: number; loaded: Promise<KeptFile> }>()
 
 /** Read again when the file has changed, and when it could not be read. */
-function keptOf(file: URL, mtimeMs: number): Promise<Kept> {
+function keptOf(file: URL, mtimeMs: number): Promise<KeptFile> {
   const before = kept.get(file.href)
   if (before?.mtimeMs === mtimeMs) return before.loaded
   const loaded = load(file)
@@ -88,7 +88,7 @@ function keptOf(file: URL, mtimeMs: number): Promise<Kept> {
   return loaded
 }
 
-async function load(file: URL): Promise<Kept> {
+async function load(file: URL): Promise<KeptFile> {
   const bytes = await readFile(file)
   const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 27)
   const isPicture = file.pathname.endsWith('.png')

@@ -6,7 +6,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from '../../config.ts'
-import { type Asking, isOnOwnMachine } from './own-machine.ts'
+import { type BrowserRequest, isOnOwnMachine } from './own-machine.ts'
 
 export interface Credentials {
   /** `http://127.0.0.1:8080` */
@@ -26,7 +26,7 @@ export interface Credentials {
  */
 export function readDemoCredentials(
   config: Pick<Config, 'host' | 'databaseUrl' | 'publicUrl' | 'dataDir'>,
-  request: Asking,
+  request: BrowserRequest,
 ) {
   // The demo folder is in the embedded database; the file of an earlier run may still be there.
   if (config.databaseUrl !== undefined || !isOnOwnMachine(config, request)) return undefined

@@ -15,19 +15,19 @@ import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP } from 'node:net'
 import type { Config } from '../../config.ts'
 
-export type Asking = Pick<IncomingMessage, 'headersDistinct'> & {
+export type BrowserRequest = Pick<IncomingMessage, 'headersDistinct'> & {
   socket: { remoteAddress?: string | undefined }
 }
 
 export function isOnOwnMachine(
   { host, publicUrl }: Pick<Config, 'host' | 'publicUrl'>,
-  { headersDistinct, socket }: Asking,
+  { headersDistinct, socket }: BrowserRequest,
 ): boolean {
   if (!isLoopback(host)) return false
   if (publicUrl !== undefined && !isLoopback(new URL(publicUrl).hostname)) return false
   if (!isLoopback(socket.remoteAddress ?? '')) return false
   const name = headersDistinct['host']?.join() ?? ''
-  if (!isLoopback(nameOf(name))) return false
+  if (!isLoopback(hostNameOf(name))) return false
   if (headersDistinct['referer']?.join() !== `http://${name}/docs/api/`) return false
   if (headersDistinct['sec-fetch-site']?.join() !== 'same-origin') return false
   return !Object.keys(headersDistinct).some((name) =>
@@ -36,7 +36,7 @@ export function isOnOwnMachine(
 }
 
 /** `Host` without its port. */
-function nameOf(host: string): string {
+function hostNameOf(host: string): string {
   return host.replace(/:\d*$/, '')
 }
 

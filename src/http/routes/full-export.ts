@@ -29,7 +29,7 @@ import {
   accountingFolderId,
   checkedTogether,
   date,
-  type Given,
+  type GivenQuery,
   id,
   ids,
   listed,
@@ -88,7 +88,7 @@ const fullExportQuery = checkedTogether(
   formatIssues,
 )
 
-function formatIssues(given: Given): Issue[] {
+function formatIssues(given: GivenQuery): Issue[] {
   const parsed = format.safeParse(given['format'])
   if (!parsed.success) return notOffered(given['format'])
   const { takes, requires } = factsOf(parsed.data)
@@ -229,7 +229,7 @@ async function startExport(call: FolderCall<z.output<typeof fullExportQuery>>): 
 }
 
 async function answerJob({ c, services }: FolderCall<unknown>, job: ExportView): Promise<Response> {
-  noteFacts(c.get('audited'), job)
+  noteJob(c.get('audited'), job)
   const body = { id: job.id, status: statusOf(job.state), ...(await detailsOf(job, services.store)) }
   // The totals are written from their digits; JSON numbers from JavaScript would lose precision.
   return c.body(JSON.stringify(body), 200, {
@@ -239,7 +239,7 @@ async function answerJob({ c, services }: FolderCall<unknown>, job: ExportView):
 }
 
 /** For the audit: the evidence of a file stands with its address, since S3 does not say who downloaded it. */
-function noteFacts(facts: AnswerFacts | undefined, job: ExportView): void {
+function noteJob(facts: AnswerFacts | undefined, job: ExportView): void {
   if (!facts) return
   const { id: exportId, fileSha256 } = job
   const isDone = statusOf(job.state) === 'DONE'

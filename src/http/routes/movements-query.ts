@@ -7,7 +7,7 @@ import type { Pool } from 'pg'
 import type { Issue } from '../../../packages/contract/src/error-codes.ts'
 import { readId } from '../../db/literal.ts'
 import { AppError } from '../../errors.ts'
-import { readSelected, type Selected, type SelectedKey } from '../../exports/read/selected.sql.ts'
+import { readSelected, type SelectedKey, type SelectionFacts } from '../../exports/read/selected.sql.ts'
 import type { Selection } from '../../exports/selection.ts'
 import { sourceCodes } from '../../formats/items/entry.ts'
 import { merged } from '../../ledger/changes/entry-ranges.ts'
@@ -15,7 +15,7 @@ import {
   accountingFolderId,
   checkedTogether,
   date,
-  type Given,
+  type GivenQuery,
   id,
   ids,
   oneOf,
@@ -152,7 +152,7 @@ export const balanceQuery = checkedTogether(
 /** The parameters of these routes, each of which has some of them. */
 export type SelectedQuery = Partial<z.output<typeof movementsQuery> & z.output<typeof entriesQuery>>
 
-function selectionIssues(query: Given): Issue[] {
+function selectionIssues(query: GivenQuery): Issue[] {
   const rule = {
     monthsMax: periodMonthsMax,
     isRequired: true,
@@ -162,7 +162,7 @@ function selectionIssues(query: Given): Issue[] {
 }
 
 /** A delta is whole: its ranges would say more than a part of its lines. */
-function partIssues({ since, wait, ...query }: Given): Issue[] {
+function partIssues({ since, wait, ...query }: GivenQuery): Issue[] {
   if (since === undefined)
     return wait === undefined ? [] : [{ parameter: 'wait', message: 'is only taken with since' }]
   return notCombined(query, ['after', 'entries'], 'since')
@@ -196,7 +196,7 @@ export function selectionOf(
  * @param rule its `ofPeriod` are parameters of a period, which cannot be combined with a fiscal year
  */
 export function periodIssues(
-  given: Given,
+  given: GivenQuery,
   {
     monthsMax,
     isRequired,
@@ -219,7 +219,7 @@ export function periodIssues(
   return issue('endDate', `must be less than ${monthsMax} months after startDate`)
 }
 
-function notCombined(given: Given, parameters: readonly string[], other: string): Issue[] {
+function notCombined(given: GivenQuery, parameters: readonly string[], other: string): Issue[] {
   return parameters
     .filter((parameter) => given[parameter] !== undefined)
     .map((parameter) => ({ parameter, message: `cannot be combined with ${other}` }))
@@ -233,7 +233,7 @@ export async function findSelected(
   database: Pool,
   selection: SelectedKey,
   since?: string,
-): Promise<Selected> {
+): Promise<SelectionFacts> {
   const { exerciceId, journalIds } = selection
   const selected = await readSelected(database, selection, since)
   if (!selected) throw new AppError('ERR-FOLDER-NOT-FOUND')

@@ -7,7 +7,7 @@ import { z } from '@hono/zod-openapi'
 import type { Pool } from 'pg'
 import { blocksText, headOf, isKept } from '../../exports/blocks/block.ts'
 import { askForBlocks } from '../../exports/blocks/kept-blocks.sql.ts'
-import type { Selected } from '../../exports/read/selected.sql.ts'
+import type { SelectionFacts } from '../../exports/read/selected.sql.ts'
 import type { ExportTask } from '../../exports/run/task.ts'
 import { changesLine } from '../../exports/run/task.ts'
 import { type SelectedItems, type Selection, selectionTag } from '../../exports/selection.ts'
@@ -124,7 +124,7 @@ async function answerSelected(call: FolderCall<SelectedQuery>, what: SelectedIte
 async function knownAnswer(
   database: Pool,
   task: ExportTask,
-  { cursor }: Selected,
+  { cursor }: SelectionFacts,
 ): Promise<KnownAnswer | undefined> {
   if ('since' in task && task.since === cursor) return { body: changesLine(cursor, cursor, []), rows: 0 }
   if (task.what !== 'blocks' || !isKept(task.selection)) return undefined
@@ -148,7 +148,7 @@ async function waitForChange(
   selection: Selection,
   since: string,
   waitSeconds: number,
-): Promise<Selected> {
+): Promise<SelectionFacts> {
   const deadline = performance.now() + waitSeconds * 1000
   // The watch begins before the look-up, so that no change in between is missed.
   using watch = await services.notifications.watch('grandlivre_ledgers', folderId)

@@ -100,7 +100,7 @@ export function keep(
   )
 }
 
-type Reader = Pick<ExportReader, 'head' | 'read' | 'recycle' | 'summary' | 'cancel' | 'cancelled'>
+type AnswerReader = Pick<ExportReader, 'head' | 'read' | 'recycle' | 'summary' | 'cancel' | 'cancelled'>
 
 /** A known answer, as a thread would send it. */
 async function readerOf(
@@ -108,7 +108,7 @@ async function readerOf(
   head: ExportHead,
   encoding: Encoding,
   digest: boolean,
-): Promise<Reader> {
+): Promise<AnswerReader> {
   const bytes = Buffer.from(body)
   const sha256 = digest ? createHash('sha256').update(bytes).digest('hex') : undefined
   const chunks = [encoding === 'identity' ? bytes : await compressWhole(bytes, encoding)]
@@ -132,7 +132,7 @@ export async function answerFrom(
   c: Context<Edge>,
   services: Services,
   task: ExportTask | LedgersTask,
-  reader: Reader,
+  reader: AnswerReader,
   answer: {
     headers: (head: ExportHead) => Record<string, string>
     delivered?: (bytes: number) => void

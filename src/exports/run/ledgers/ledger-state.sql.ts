@@ -4,7 +4,13 @@ import { AppError } from '../../../errors.ts'
 import { readChangedEntries } from '../../../ledger/changes/changed-entries.sql.ts'
 import { renderingExpression, renderingOf } from '../../../ledger/changes/cursor.sql.ts'
 import { markChanged, noBlocks } from '../../blocks/block.ts'
-import { blocksOf, columnsOf, isRemembered, type KeptRow, tablesOf } from '../../blocks/kept-blocks.sql.ts'
+import {
+  blocksOf,
+  digestColumns,
+  isRemembered,
+  type KeptRow,
+  tableDigestsOf,
+} from '../../blocks/kept-blocks.sql.ts'
 import { wholeFolder } from '../../selection.ts'
 import type { AskedLedger, LedgersTask } from './task.ts'
 
@@ -32,7 +38,7 @@ export async function readLedgerState(
     text: `select ledger_cursor(f.schema_id, f.id, f.ledger_version, $3) as cursor,
              array(select id::text from exercices where schema_id = $1 and folder_id = $2) as "exerciceIds", k.*
            from folders f left join lateral (
-             select b.version = f.ledger_version as "isKept", b.version, ${columnsOf({ exerciceId: undefined })},
+             select b.version = f.ledger_version as "isKept", b.version, ${digestColumns({ exerciceId: undefined })},
                coalesce(t.version <= b.version, true) as "hasTables"
              from ledger_blocks b
                left join table_changes t on (t.schema_id, t.folder_id) = (b.schema_id, b.folder_id)
@@ -55,7 +61,7 @@ export async function readLedgerState(
     resolved: { selection, exerciceIds },
     isKept: isKept === true,
     /** The digests of its tables, if none of these has changed since they were kept. */
-    tables: found.hasTables ? tablesOf(found.tables!) : undefined,
+    tables: found.hasTables ? tableDigestsOf(found.tables!) : undefined,
     /** The blocks that are kept, and which of them have changed since; `noBlocks` if that is unknown. */
     former: async () => (isKept === null ? noBlocks : markChanged(blocksOf(found), await changed())),
   }

@@ -16,7 +16,7 @@ import { type LedgerRows, readLedgerRows } from '../../render/ledger-rows.ts'
 import { type Rendering, renderRanges, renderSegments, Sums, Tally } from '../../render/render-rows.ts'
 import { readRanges } from '../produce.ts'
 import { readLedgerState } from './ledger-state.sql.ts'
-import { blocksLine, joined, proven, RowProofs, tableLine } from './lines.ts'
+import { blocksLine, joinedRanges, proven, RowProofs, tableLine } from './lines.ts'
 import type { AskedLedger, EndedLedger, LedgersTask } from './task.ts'
 
 export interface Ledger {
@@ -46,7 +46,7 @@ export async function beginLedger(
     const entries = since === undefined ? everyEntry : await readRanges(snapshot, resolved, since, besides)
     // The digests of a whole ledger are kept.
     const cutter = since === undefined && !isKept ? new BlockCutter(await former()) : undefined
-    return { ...state, entries: joined(entries), cutter }
+    return { ...state, entries: joinedRanges(entries), cutter }
   }
   // In parallel, on two connections.
   const [{ cutter, ...found }, rows] = await Promise.all([
@@ -89,7 +89,7 @@ export async function beginLedger(
   return { chunks: chunks(), end }
 }
 
-export async function* nothing(): Chunks {}
+export async function* noChunks(): Chunks {}
 
 const encoder = new TextEncoder()
 
@@ -169,7 +169,7 @@ export async function beginBlocks(
   for await (const _ of copyLines(snapshot, state.resolved, rangesOf(former), rows, rendering));
   const kept = { blocks: cutter.end(tally.movements), tables }
   return {
-    chunks: nothing(),
+    chunks: noChunks(),
     end: () => ({ ...blocksLine(society, cursor, kept, task.withEmployees), kept }),
   }
 }

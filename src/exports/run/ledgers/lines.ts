@@ -35,7 +35,7 @@ export function blocksLine(
 }
 
 /** Ranges that fit into a line: where there are too many, neighbours are joined, with the ids between them. */
-export function joined(ranges: readonly EntryRange[]): readonly EntryRange[] {
+export function joinedRanges(ranges: readonly EntryRange[]): readonly EntryRange[] {
   const together = Math.ceil(ranges.length / rangesMax)
   if (together <= 1) return ranges
   const groups = Map.groupBy(ranges, (_, i) => Math.floor(i / together))

@@ -14,9 +14,9 @@ import { ChannelWriter } from '../../../threads/channel.ts'
 import { type ChunkBuffer, sameChunkBuffer } from '../../chunks.ts'
 import { jsonLine } from '../../render/framing.ts'
 import type { ExportSnapshot, ExportSources, SnapshotNeed } from '../../sources/export-sources.ts'
-import { begun, chunkBuffer, sendChunks } from '../send.ts'
+import { chunkBuffer, renderFirst, sendChunks } from '../send.ts'
 import type { ExportHead, ExportSummary } from '../task.ts'
-import { beginBlocks, beginLedger, type Ledger, nothing } from './ledger.ts'
+import { beginBlocks, beginLedger, type Ledger, noChunks } from './ledger.ts'
 import type { AskedLedger, EndedLedger, LedgersTask, NextLedger, Refusal, SentLedgers } from './task.ts'
 
 /** Resolves when the thread's part is over; its error goes through the channel. */
@@ -106,17 +106,17 @@ class Ledgers {
   }
 
   #begin(ask: Ask, ended: EndedLedger | undefined): void {
-    this.#next = ask(ended).then((next) => this.#begun(next))
+    this.#next = ask(ended).then((next) => this.#renderFirst(next))
     // The loop in `chunks` gets the rejection.
     this.#next.catch(() => {})
   }
 
-  async #begun(next: NextLedger): Promise<AnsweredLedger | undefined> {
+  async #renderFirst(next: NextLedger): Promise<AnsweredLedger | undefined> {
     // A ledger that is not read needs no open transaction.
     if (next.kind !== 'ledger') await this.#drop()
     if (next.kind === 'end') return undefined
     const { asked } = next
-    const stand = (end: Ledger['end']) => ({ asked, chunks: nothing(), end })
+    const stand = (end: Ledger['end']) => ({ asked, chunks: noChunks(), end })
     if (next.kind === 'known') return stand(() => next.known)
     if (next.kind === 'refused') return stand(() => refused(asked, next.refusal))
     try {
@@ -151,7 +151,7 @@ class Ledgers {
         this.#signal.throwIfAborted()
         const begin = this.#task.what === 'ledgers' ? beginLedger : beginBlocks
         const ledger = await begin(snapshot, asked, this.#task, this.#buffer, this.#spare)
-        return { ...ledger, chunks: await begun(ledger.chunks) }
+        return { ...ledger, chunks: await renderFirst(ledger.chunks) }
       } catch (error) {
         // The connections are sound if the state of the ledger was the reason.
         const isRefused = error instanceof AppError && error.status < 500

@@ -38,7 +38,7 @@ const Ledger = named('Ledger', {
   }),
 })
 
-type Call = TokenCall<z.output<typeof query>>
+type ListCall = TokenCall<z.output<typeof query>>
 
 export const ledgerList = tokenRoute({
   operationId: 'listLedgers',
@@ -89,7 +89,7 @@ export const ledgerList = tokenRoute({
  * second at most (docs/spec/ledgers.md#waiting-for-a-change-of-the-list): a request that follows a change waits for the rest
  * of that second.
  */
-async function readOrWait(call: Call, isHeld: (list: LedgerList) => boolean): Promise<LedgerList> {
+async function readOrWait(call: ListCall, isHeld: (list: LedgerList) => boolean): Promise<LedgerList> {
   const { c, services, principal, query } = call
   const { notifications, waitingReads, listReads } = services
   const listed = listedFor(call)
@@ -134,7 +134,7 @@ async function readOrWait(call: Call, isHeld: (list: LedgerList) => boolean): Pr
 }
 
 /** A company token reads its folder, and a firm token its firm, or the folder that the request names. */
-function listedFor({ c, principal }: Pick<Call, 'c' | 'principal'>): Listed {
+function listedFor({ c, principal }: Pick<ListCall, 'c' | 'principal'>): Listed {
   const { schemaId, firmId } = principal
   const folderId = c.get('folderId')
   const withEmployees = opensEmployees(principal)

@@ -5,15 +5,15 @@ import { idLiteral } from '../../../db/literal.ts'
 import { askInTenant } from '../../../db/pool.ts'
 import { cursorExpression } from '../../../ledger/changes/cursor.sql.ts'
 
-type Opening = Pick<Principal, 'schemaId' | 'firmId' | 'folderId'>
+type TokenScope = Pick<Principal, 'schemaId' | 'firmId' | 'folderId'>
 
 /** Ids, ascending as numbers. @param only the one folder that the request concerns */
 export async function readOpenedIds(
   database: Pool,
-  caller: Opening,
+  caller: TokenScope,
   only: string | undefined,
 ): Promise<string[]> {
-  const text = `select id from folders where ${opened(caller)} ${only === undefined ? '' : `and id = ${idLiteral(only)}`}
+  const text = `select id from folders where ${openedFolders(caller)} ${only === undefined ? '' : `and id = ${idLiteral(only)}`}
     order by id`
   return (await askInTenant<{ id: string }>(database, caller.schemaId, text)).map(({ id }) => id)
 }
@@ -21,16 +21,16 @@ export async function readOpenedIds(
 /** Undefined if the folder is not there, or not opened by the token. */
 export async function readOpenedCursor(
   database: Pool,
-  caller: Opening,
+  caller: TokenScope,
   folderId: string,
   timeZone: string,
 ): Promise<string | undefined> {
   const text = `select ${cursorExpression(timeZone)} as cursor from folders
-    where ${opened(caller)} and id = ${idLiteral(folderId)}`
+    where ${openedFolders(caller)} and id = ${idLiteral(folderId)}`
   return (await askInTenant<{ cursor: string }>(database, caller.schemaId, text))[0]?.cursor
 }
 
-function opened({ schemaId, firmId, folderId }: Opening): string {
-  const of = folderId === null ? `firm_id = ${idLiteral(firmId)}` : `id = ${idLiteral(folderId)}`
-  return `schema_id = ${idLiteral(schemaId)} and ${of}`
+function openedFolders({ schemaId, firmId, folderId }: TokenScope): string {
+  const ids = folderId === null ? `firm_id = ${idLiteral(firmId)}` : `id = ${idLiteral(folderId)}`
+  return `schema_id = ${idLiteral(schemaId)} and ${ids}`
 }

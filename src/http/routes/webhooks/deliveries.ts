@@ -67,7 +67,7 @@ const WebhookDelivery = named('WebhookDelivery', {
     .openapi({ description: `In order; the newest ${limits.shownAttemptsMax} of them` }),
 })
 
-const list = webhookRoute({
+const listDeliveries = webhookRoute({
   operationId: 'listDeliveries',
   path: '/api/v1/webhook/{id}/deliveries',
   summary: 'The deliveries of a subscription of the caller, with their attempts',
@@ -92,8 +92,8 @@ const list = webhookRoute({
       const deliveries = await listOwnDeliveries(client, own, selected)
       const { shownAttemptsMax, shownAnswerBytes } = limits
       const attempts = await listOwnAttempts(client, deliveries, shownAttemptsMax, shownAnswerBytes)
-      const of = Map.groupBy(attempts, ({ deliveryId }) => deliveryId)
-      return deliveries.map((delivery) => shownDelivery(delivery, of.get(delivery.id) ?? []))
+      const byDelivery = Map.groupBy(attempts, ({ deliveryId }) => deliveryId)
+      return deliveries.map((delivery) => shownDelivery(delivery, byDelivery.get(delivery.id) ?? []))
     })
   },
 })
@@ -133,7 +133,7 @@ const replayedDocument = z
   )
   .openapi('Replay')
 
-const replay = webhookRoute({
+const replayDeliveries = webhookRoute({
   method: 'post',
   operationId: 'replayDeliveries',
   path: '/api/v1/webhook/{id}/replay',
@@ -192,4 +192,4 @@ function shownPing({ fault, date, disabled, ...attempt }: Pinged): z.output<type
   }
 }
 
-export const deliveryRoutes: readonly Route[] = [list, replay, pingSubscription]
+export const deliveryRoutes: readonly Route[] = [listDeliveries, replayDeliveries, pingSubscription]

@@ -63,7 +63,7 @@ const created = {
 }
 const changed = { 200: inJson('The subscription after the change', WebhookSubscription) }
 
-const create = webhookRoute({
+const createSubscription = webhookRoute({
   method: 'post',
   operationId: 'createSubscription',
   path: '/api/v1/webhook',
@@ -99,7 +99,7 @@ const create = webhookRoute({
   },
 })
 
-const list = webhookRoute({
+const listSubscriptions = webhookRoute({
   operationId: 'listSubscriptions',
   path: '/api/v1/webhook',
   summary: 'The subscriptions of the caller',
@@ -109,7 +109,7 @@ const list = webhookRoute({
   answer: async ({ inSchema }) => (await inSchema(listOwnSubscriptions)).map(shown),
 })
 
-const read = webhookRoute({
+const getSubscription = webhookRoute({
   operationId: 'getSubscription',
   path: '/api/v1/webhook/{id}',
   summary: 'One subscription of the caller',
@@ -158,7 +158,7 @@ async function listReceiving({ c, principal, inSchema }: WebhookCall<unknown>) {
 
 const merged = mergePatchDocument({ allowInsecure: false }).openapi('SubscriptionMergePatch')
 
-const change = webhookRoute({
+const updateSubscription = webhookRoute({
   method: 'patch',
   operationId: 'updateSubscription',
   path: '/api/v1/webhook/{id}',
@@ -189,7 +189,7 @@ const change = webhookRoute({
   },
 })
 
-const replace = webhookRoute({
+const replaceSubscription = webhookRoute({
   method: 'put',
   operationId: 'replaceSubscription',
   path: '/api/v1/webhook/{id}',
@@ -264,7 +264,7 @@ const rotateSecret = webhookRoute({
   },
 })
 
-const remove = webhookRoute({
+const deleteSubscription = webhookRoute({
   method: 'delete',
   operationId: 'deleteSubscription',
   path: '/api/v1/webhook/{id}',
@@ -278,15 +278,15 @@ const remove = webhookRoute({
 })
 
 export const subscriptionRoutes: readonly Route[] = [
-  create,
-  list,
-  read,
+  createSubscription,
+  listSubscriptions,
+  getSubscription,
   listForKind,
   listForKindAndFolder,
-  change,
-  replace,
+  updateSubscription,
+  replaceSubscription,
   rotateSecret,
-  remove,
+  deleteSubscription,
 ]
 
 function shown({ id, postUrl, onEvents, folderIds, thirdPartyId }: Subscription) {
