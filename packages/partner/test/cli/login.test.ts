@@ -8,7 +8,7 @@ import {
   folderReference,
   setExportStage,
 } from '../../../../test/support/stages/export-stage.ts'
-import { accessOf, grandlivre, logIn, writeCredentials } from '../support/cli/command-line.ts'
+import { accessOf, grandlivre, jsonLines, logIn, writeCredentials } from '../support/cli/command-line.ts'
 
 let stage: ExportStage
 let home: string
@@ -99,28 +99,18 @@ test('a token that the service refuses is not kept, and the refusal says what to
 
 describe('a firm token', () => {
   test('without a folder: folders lists them, and a pull says how to choose one', async () => {
-    const seen = await grandlivre(firm, ['doctor'])
-    expect(seen.code).toBe(0)
-    expect(seen.out).toContain('token: of a firm, id 110; ')
-    expect(seen.out).toContain('folder: all 2 of the firm; grandlivre folders lists them')
     const listed = await grandlivre(firm, ['folders'])
     expect(listed.out).toMatch(/^id +name +reference +cursor\n111 +Folder 111 .*\n112 +Folder 112 .*\n$/)
     const pulled = await grandlivre(firm, ['pull', '--exercice', '11', '--out', join(home, 'a.ndjson')])
     expect(pulled.code).toBe(2)
-    for (const line of [
-      'The token opens several folders',
-      `  ${folder}`,
-      'or give --society <id> to a command',
-    ])
-      expect(pulled.error).toContain(line)
+    expect(pulled.error).toContain(`The token opens several folders\n  ${folder}\n`)
+    expect(pulled.error).toContain('or give --society <id> to a command')
   })
 
   test('with a folder, by option or environment: doctor names it', async () => {
     expect((await grandlivre(firm, ['doctor', '--society', '112'])).out).toContain('folder: 112  Folder 112')
     const { out } = await grandlivre({ ...firm, GRANDLIVRE_SOCIETY: '111' }, ['doctor'])
     expect(out).toContain(`folder: ${folder}`)
-    expect(out).toContain('access: from environment')
-    expect(out).toMatch(/rate: 100000 requests a window, \d+ left until /)
   })
 
   test('with a folder of another firm: an error lists those that it opens', async () => {
@@ -150,7 +140,6 @@ test('profiles are kept beside each other, and none is overwritten unless it is 
   expect((await run('doctor', '--profile', 'firm')).out).toContain('token: of a company')
   const unknown = await run('folders', '--profile', 'other')
   expect(unknown.error).toContain('has no profile other\nIt has: default, firm\n')
-  expect((await run('doctor', '--profile', 'a b')).code).toBe(2)
 })
 
 test('profiles lists them without their secrets, and removes the one that is named', async () => {
@@ -167,21 +156,13 @@ test('profiles lists them without their secrets, and removes the one that is nam
     error: '',
   })
   const { out: lines } = await run('profiles', '--json')
-  const rows = lines.trimEnd().split('\n')
-  expect(rows.map((line) => JSON.parse(line))).toEqual([
+  expect(jsonLines(lines)).toEqual([
     { profile: 'default', baseUrl: url, level: 'company', society: null },
     { profile: 'firm', baseUrl: url, level: 'firm', society: '112' },
   ])
   for (const hidden of [secret, company['GRANDLIVRE_TOKEN'], firm['GRANDLIVRE_TOKEN']])
     expect(listed.out + lines).not.toContain(hidden)
-  expect(await run('profiles', 'remove', 'other')).toMatchObject({
-    code: 7,
-    error: expect.stringContaining('has no profile other\nIt has: default, firm\n'),
-  })
   expect((await run('profiles', 'remove', 'default')).out).toBe(`Removed profile default from ${file()}\n`)
   expect((await run('folders')).error).toContain('has no profile default')
   expect((await run('doctor', '--profile', 'firm')).code).toBe(0)
-  expect((await run('profiles', 'remove', 'firm')).code).toBe(0)
-  expect(() => readFileSync(file())).toThrow(expect.objectContaining({ code: 'ENOENT' }))
-  expect((await run('profiles', '--help')).out).toContain('Usage: grandlivre profiles\n')
 })

@@ -12,7 +12,7 @@ import { documentEvent, documents, namesOf } from '../../../../../test/support/s
 import { until } from '../../../../../test/support/until.ts'
 import { createTerminal } from '../../../../terminal/src/terminal.ts'
 import { run } from '../../../src/cli/run.ts'
-import { accessOf, grandlivre, startGrandlivre } from '../../support/cli/command-line.ts'
+import { accessOf, grandlivre, jsonLines, startGrandlivre } from '../../support/cli/command-line.ts'
 import { startFaultyProxy } from '../../support/client/faulty-proxy.ts'
 
 let stage: ReceivingStage
@@ -111,9 +111,8 @@ describe('an event', () => {
     const { written, ended } = await listening('/json', '--count', '2', '--json')
     await publish('a', 'b')
     expect(await ended).toBe(0)
-    const shown = written.out.trimEnd().split('\n')
     const received = stage.receiver.accepted('/json')
-    expect(shown.map((line) => JSON.parse(line))).toEqual(
+    expect(jsonLines(written.out)).toEqual(
       received.map((event, index) => ({
         sequence: index + 1,
         status: 204,

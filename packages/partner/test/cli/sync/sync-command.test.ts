@@ -1,28 +1,17 @@
 /** `grandlivre sync` and `verify` as their users meet them. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { credentials, folders } from '../../../../../test/support/ledgers/tenants.ts'
-import { type ExportStage, setExportStage } from '../../../../../test/support/stages/export-stage.ts'
 import { writeAccess } from '../../../src/cli/access.ts'
-import { accessOf, grandlivre } from '../../support/cli/command-line.ts'
+import { accessOf, grandlivre, jsonLines } from '../../support/cli/command-line.ts'
+import { proxiedStage } from '../../support/cli/proxied-stage.ts'
 
 const { first, sameFirm, otherFirm } = folders
 
-let stage: ExportStage
-let out: string
-beforeAll(async () => {
-  stage = await setExportStage()
-  out = await mkdtemp(join(tmpdir(), 'grandlivre-sync-'))
-})
-afterAll(async () => {
-  await stage?.close()
-  await rm(out, { recursive: true })
-})
-
-const firm = () => accessOf(stage.service.url, stage.firm)
+const its = proxiedStage()
+const { folder: out } = its
+const firm = () => accessOf(its.stage.service.url, its.stage.firm)
 let copies = 0
 function newFile(): string {
   copies += 1
@@ -43,10 +32,8 @@ function ask(file: string, sql: string): unknown[] {
 
 test('sync says what it copied, and verify by its exit code whether rows differed', async () => {
   const to = newFile()
-  const [synced, again] = [
-    await grandlivre(firm(), ['sync', '--to', to]),
-    await grandlivre(firm(), ['sync', '--to', to]),
-  ]
+  const synced = await grandlivre(firm(), ['sync', '--to', to])
+  const again = await grandlivre(firm(), ['sync', '--to', to])
   expect(synced).toMatchObject({ code: 0 })
   expect(synced.out).toMatch(
     /copy-\d+\.sqlite: 2 of 2 ledgers copied, [\d,]+ movements; 0 were level before this run; .*\n$/,
@@ -64,14 +51,11 @@ test('sync says what it copied, and verify by its exit code whether rows differe
     error: '111 differs: journals\nDifferent, and read again: 111\nThey are equal now.\n',
   })
   expect(await verify()).toMatchObject({ code: 0 })
-  await stage.staff.client.query(
+  await its.stage.staff.client.query(
     `update grandlivre.journals set name = 'Ventes' where schema_id = 100 and folder_id = 111 and id = (select min(id) from grandlivre.journals where folder_id = 111)`,
   )
   const { out: lines } = await grandlivre(firm(), ['sync', '--to', to, '--json'])
-  const events = lines
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line))
+  const events = jsonLines(lines)
   expect(events.map(({ kind }) => kind)).toEqual(['copied', 'done'])
   expect(events[0]).toMatchObject({ society: '111', entries: expect.any(Array) })
   expect(events[1]).toMatchObject({ copy: to, ledgers: 2, copied: 1, before: 1, failed: [] })
@@ -80,10 +64,14 @@ test('sync says what it copied, and verify by its exit code whether rows differe
 test('several accesses share a copy, each with the folders of its firm', async () => {
   const to = newFile()
   const env = { XDG_CONFIG_HOME: out }
-  const secret = stage.firm['X-Third-Party-Secret']!
-  const other = credentials(await stage.staff.token('PARTNER', 'firm', otherFirm), secret)
-  for (const [name, headers] of Object.entries({ north: stage.firm, one: stage.company, south: other })) {
-    const { GRANDLIVRE_URL: baseUrl, GRANDLIVRE_TOKEN: token } = accessOf(stage.service.url, headers)
+  const secret = its.stage.firm['X-Third-Party-Secret']!
+  const other = credentials(await its.stage.staff.token('PARTNER', 'firm', otherFirm), secret)
+  for (const [name, headers] of Object.entries({
+    north: its.stage.firm,
+    one: its.stage.company,
+    south: other,
+  })) {
+    const { GRANDLIVRE_URL: baseUrl, GRANDLIVRE_TOKEN: token } = accessOf(its.stage.service.url, headers)
     await writeAccess(env, { baseUrl: baseUrl!, token: token!, secret }, name)
   }
   const call = (command: string, ...profiles: string[]) =>
@@ -107,7 +95,7 @@ test('several accesses share a copy, each with the folders of its firm', async (
   })
   // One that fails keeps the others from nothing, and is named at the end.
   const token = `glv_firm_${'x'.repeat(43)}`
-  await writeAccess(env, { baseUrl: stage.service.url, token, secret }, 'ended')
+  await writeAccess(env, { baseUrl: its.stage.service.url, token, secret }, 'ended')
   expect(await call('sync', 'ended', 'south')).toMatchObject({
     code: 4,
     out: expect.stringContaining('0 of 1 ledgers copied'),
@@ -125,8 +113,7 @@ test('several accesses share a copy, each with the folders of its firm', async (
     ])
   }
   const { error } = await call('sync', 'ended', 'away', '--json')
-  const told = error.trimEnd().split('\n')
-  expect(told.map((line) => JSON.parse(line))).toMatchObject([
+  expect(jsonLines(error)).toMatchObject([
     { code: 'CONNECTION-FAILED', message: expect.stringMatching(/^Profile away: /) },
     { code: 'ERR-FIRM-TOKEN-NOT-FOUND', message: expect.stringMatching(/^Profile ended: /) },
   ])
@@ -143,23 +130,15 @@ test('--society chooses folders, and one that is not there is named at the end',
   // What an interrupted run of the whole firm has left to the next.
   const rest = await grandlivre(firm(), ['sync', '--to', to])
   expect(rest.out).toMatch(/1 of 2 ledgers copied, [\d,]+ movements; 1 were level before this run;/)
-  const { code, error } = await grandlivre(firm(), [
-    'sync',
-    '--to',
-    to,
-    '--society',
-    first.folderId,
-    '--society',
-    '7',
-  ])
-  const exit = [code, error]
-  expect(exit).toEqual([
+  const societies = ['--society', first.folderId, '--society', '7']
+  const { code, error } = await grandlivre(firm(), ['sync', '--to', to, ...societies])
+  expect([code, error]).toEqual([
     4,
     expect.stringMatching(/\nNot copied: 7\nThe other ledgers are there. grandlivre fol/),
   ])
   expect(ask(to, 'select society_id from folders order by 1')).toEqual([111, 112])
   // The copy has it, and this access does not open it.
-  const company = accessOf(stage.service.url, stage.company)
+  const company = accessOf(its.stage.service.url, its.stage.company)
   expect(await grandlivre(company, ['sync', '--to', to, '--society', sameFirm.folderId])).toMatchObject({
     code: 4,
     out: expect.stringContaining('0 of 1 ledgers copied, 0 movements; 0 were level before this run;'),
@@ -193,7 +172,7 @@ test('what does not fit ends with what to do', async () => {
   expect(await grandlivre(firm(), ['sync', '--again', '--to', former])).toMatchObject({ code: 0 })
   expect(ask(former, `select name from sqlite_schema where name in ('mine', 'sync_state')`)).toEqual(['mine'])
   const moved = await grandlivre(
-    { ...firm(), GRANDLIVRE_URL: stage.service.url.replace('127.0.0.1', 'localhost') },
+    { ...firm(), GRANDLIVRE_URL: its.stage.service.url.replace('127.0.0.1', 'localhost') },
     ['sync', '--to', former],
   )
   expect(moved).toMatchObject({ code: 7, error: expect.stringContaining('is a copy of the ledgers at') })

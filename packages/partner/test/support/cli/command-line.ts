@@ -34,6 +34,13 @@ export async function grandlivre(
   return result
 }
 
+/** What --json printed. */
+export const jsonLines = (printed: string) =>
+  printed
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+
 /** A terminal that is a pipe on every side. @param written takes what it prints */
 export function testTerminal(written: { out: string; error: string }, input = ''): Terminal {
   return createTerminal({
