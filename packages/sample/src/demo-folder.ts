@@ -88,7 +88,7 @@ export function correctEntries(ownerUrl: string, folderId: string, exerciceId: s
   )
 }
 
-/** Undefined if a folder must be created or filled again. */
+/** @returns undefined if a folder must be created or filled again */
 async function findFolder(client: ClientBase, movements: number | undefined) {
   const [found] = await findFoldersByReference(client, demo)
   if (!found) return undefined

@@ -120,7 +120,7 @@ async function showFirm(
 ): Promise<void> {
   print(['Grandlivre: a firm, whose ledgers a partner follows. Ctrl-C stops.', ''])
   const copy = join(config.dataDir, files.copy)
-  // Of an earlier run, perhaps at another port, which a copy refuses.
+  // One of an earlier run may be a copy from another port, which sync refuses.
   await rm(copy, { force: true })
   await withService(config, { movements, besides: firm.folders - 1, stop }, async (ownerUrl, credentials) => {
     const commands = [
@@ -244,7 +244,7 @@ async function runTour(
   const grandlivre = (name: string, ...words: string[]) =>
     runCommand([name, '--profile', 'demo', ...words], config, stop)
   const pull = (...words: string[]) => grandlivre('pull', '--society', societyId, ...words, '--force')
-  // Of an earlier run, perhaps on another database.
+  // One of an earlier run may be a copy of another database, which sync refuses.
   await rm(join(out, files.copy), { force: true })
   await runCommand([...loginWords(config), '--replace'], config, stop)
   await pull('--exercice', exerciceId, '--out', to(files.year))
@@ -327,12 +327,12 @@ function invitation(config: Config, { baseUrl }: Credentials, commands: string[]
 
 const credentialsOf = ({ dataDir }: Config) => pathOf(credentialsPath(dataDir))
 
-/** What a staff command has to be told, so that it opens this database in another terminal. */
+/** The setting with which a staff command in another terminal opens this database. */
 function settingOf({ dataDir }: Config): string {
   return dataDir === readConfig({}).dataDir ? '' : `DATA_DIR=${wordOf(pathOf(dataDir))} `
 }
 
-/** As a word for the shell. */
+/** Quotes a word for the shell where it needs quotes. */
 function wordOf(text: string): string {
   return /^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

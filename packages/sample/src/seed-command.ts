@@ -128,7 +128,7 @@ function showProgress(terminal: StaffTerminal, started: number) {
   }
 }
 
-/** @param more counted */
+/** @param more counts, after a comma */
 function loadedText(
   { counts, loadedBytes }: Pick<SeededFirm, 'counts' | 'loadedBytes'>,
   more: string,

@@ -64,9 +64,9 @@ interface FolderOptions extends LedgerOptions {
 
 interface FirmOptions extends LedgerOptions {
   folders: number
-  /** Of their numbers in names and references. Default: 1. */
+  /** Number of the first folder, in its name and reference. Default: 1. */
   first?: number
-  /** Gets the folders. Default: a new one, in a new schema. */
+  /** The firm that gets the folders. Default: a new one, in a new schema. */
   firm?: { schemaId: string; firmId: string }
 }
 
@@ -231,7 +231,7 @@ async function addLedger(
   return { exercices, counts }
 }
 
-/** With its old exercices if its ledger is replaced. */
+/** @returns the folder, and the ids of its former exercices if its ledger is replaced */
 async function findOrCreateFolder(
   client: ClientBase,
   ids: IdSource,

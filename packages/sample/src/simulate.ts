@@ -84,7 +84,7 @@ function onlyOf(firms: { id: string; name: string }[]): string {
   throw new Error(`There are several firms, choose one with --firm:${listed.join('')}`)
 }
 
-/** By what they say. Each gives the id of what it touched, or undefined where the folder has nothing of the kind. */
+/** Corrections by their words for people. Each returns the id of what it changed, or undefined if there is nothing of the kind. */
 const corrections: Record<
   string,
   (client: ClientBase, key: FolderKey, random: Random) => Promise<string | undefined>

@@ -1,6 +1,6 @@
 /** Sizes, counts and times as people read them. */
 
-// Kept: making one takes 40 microseconds, and progress shows a count for every chunk.
+// One for all counts: making it takes 40 microseconds, and progress shows a count for every chunk.
 const counts = new Intl.NumberFormat('en')
 
 export function countText(count: number): string {

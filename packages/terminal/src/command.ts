@@ -28,13 +28,13 @@ export interface Option extends Argument {
   /** How help names its value: `id`. An option without it is a switch. */
   value?: string
   required?: true
-  /** As it would be typed. */
+  /** The value without the option, as it would be typed. */
   default?: string
   /** Whether it takes several values, each after its own `--name` or one after another. */
   several?: true
 }
 
-/** Every command has it, and `-h`. */
+/** Every command takes `--help` and `-h`. */
 export const helpOption: Option = { help: 'show this help' }
 
 export type Arguments = Record<string, Argument>

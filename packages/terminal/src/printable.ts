@@ -14,7 +14,7 @@ const unsafe = /[\p{Cc}\u2028\u2029\p{Default_Ignorable_Code_Point}]/gu
 const hexOf = (unit: string, digits: number) => unit.charCodeAt(0).toString(16).padStart(digits, '0')
 const unicodeEscape = (character: string) => character.replaceAll(/./gs, (unit) => `\\u${hexOf(unit, 4)}`)
 
-/** One line: its line breaks are escaped, too. */
+/** Makes a text one safe line: its line breaks are escaped, too. */
 export function printable(text: string): string {
   return text.replace(unsafe, (character) => {
     if (character === '\t') return '\\t'

@@ -21,7 +21,7 @@ export interface Terminal {
   /** A result as one line of JSON, on standard output. */
   json(value: unknown): void
   /**
-   * Bytes of a result as they are, on standard output; resolves when they are taken. Absent where that is a terminal, which
+   * Bytes of a result as they are, on standard output; resolves when they are written. Absent where that is a terminal, which
    * would obey what is in them.
    * @param signal ends the wait for a reader that takes no more
    * @throws {Error} of the system, EPIPE if the reader has closed the pipe; the reason of the signal
@@ -29,7 +29,7 @@ export interface Terminal {
   bytes?: (chunk: Uint8Array, signal: AbortSignal) => Promise<void>
   /** About the run, on standard error: what is being done, waited for, or begun again. */
   note(lines: string | readonly string[]): void
-  /** On standard error what is read also by those who want no notes: errors, losses, and results beside bytes. */
+  /** On standard error, also with --quiet: errors, losses, and results beside bytes. */
   warn(lines: string | readonly string[]): void
   /**
    * How far the command is, on standard error: one line that is redrawn on a terminal, a plain line every ten seconds
@@ -56,7 +56,7 @@ export interface Terminal {
 }
 
 export interface Output {
-  /** @param done called once it is taken, with the error if it is not */
+  /** @param done called once it is written, with the error if it is not */
   write(content: string | Uint8Array, done?: (error?: Error | null) => void): unknown
   isTTY?: boolean
   /** Width in characters. */
@@ -98,7 +98,9 @@ export function createTerminal({ input, out, err, interrupt = () => {} }: Stream
   return {
     print: (lines) => write(out, lines),
     json: (value) => write(out, printableJson(value)),
-    ...(out.isTTY ? {} : { bytes: (chunk: Uint8Array, signal: AbortSignal) => taken(out, chunk, signal) }),
+    ...(out.isTTY
+      ? {}
+      : { bytes: (chunk: Uint8Array, signal: AbortSignal) => writeBytes(out, chunk, signal) }),
     note: (lines) => write(err, lines),
     warn: (lines) => write(err, lines),
     progress: progress.show,
@@ -116,7 +118,7 @@ export function createTerminal({ input, out, err, interrupt = () => {} }: Stream
   }
 }
 
-function taken(out: Output, chunk: Uint8Array, signal: AbortSignal): Promise<void> {
+function writeBytes(out: Output, chunk: Uint8Array, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason)
     signal.addEventListener('abort', stop)

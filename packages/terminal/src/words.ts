@@ -146,7 +146,7 @@ function tokensOf(options: Options, words: string[]) {
       ...(name === 'help' && { short: 'h' }),
     },
   ])
-  // Not strict: its errors name the words of parseArgs.
+  // Not strict: parseArgs reports mistakes in words that mean its own settings.
   const config = { options: Object.fromEntries(known), allowPositionals: true, strict: false }
   return parseArgs({ args: words, ...config, tokens: true }).tokens
 }

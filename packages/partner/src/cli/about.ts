@@ -5,12 +5,12 @@
 import { command, helpOption, type Options, type Program } from '../../../terminal/src/command.ts'
 import { interfaceVersion } from '../client/api/calls.ts'
 import { version } from '../version.ts'
-import type { Call } from './command.ts'
+import type { CommandCall } from './command.ts'
 
 export const versionCommand = command({
   name: 'version',
   summary: 'show the versions of this package, its API and Node, and the platform',
-  async run({ terminal, json }: Call) {
+  async run({ terminal, json }: CommandCall) {
     const { platform, arch, versions } = process
     const shown = {
       grandlivre: version,
@@ -23,8 +23,8 @@ export const versionCommand = command({
   },
 })
 
-/** @param program what is completed; itself declares this command */
-export const completion = (program: () => Program<Call>) =>
+/** @param program whose words are completed; a function, because the program lists this command */
+export const completion = (program: () => Program<CommandCall>) =>
   command({
     name: 'completion',
     summary: 'print a script that completes commands and options in bash or zsh',
@@ -36,7 +36,7 @@ globally (npm install --global), or grandlivre has to be an alias.`,
       "echo 'source <(grandlivre completion bash)' >> ~/.bashrc",
       "echo 'source <(grandlivre completion zsh)' >> ~/.zshrc",
     ],
-    async run({ terminal }: Call, { shell }) {
+    async run({ terminal }: CommandCall, { shell }) {
       terminal.print([...(shell === 'zsh' ? zshStart : []), ...completionLines(program())])
     },
   })
@@ -46,10 +46,10 @@ const zshStart = [
   'autoload -Uz bashcompinit && bashcompinit',
 ]
 
-/** How help names values that are paths. */
+/** Values that are paths, by their names in help. */
 const pathNames = ['file', 'copy']
 
-function completionLines({ call, commands, options: common }: Program<Call>): string[] {
+function completionLines({ call, commands, options: common }: Program<CommandCall>): string[] {
   const longestFirst = commands.toSorted((one, other) => other.name.length - one.name.length)
   const cases = longestFirst.flatMap(({ name, arguments: places = {}, options: own = {} }) => {
     const options: Options = { ...common, ...own, help: helpOption }
@@ -106,7 +106,7 @@ const completionEnd = (call: string) => [
 const line = (pattern: string, words: readonly string[]) => `  ${pattern}) list='${words.join(' ')}' ;;`
 
 /** The words that may follow the first ones of commands. */
-function nextWords(commands: Program<Call>['commands'], start = ''): string[] {
+function nextWords(commands: Program<CommandCall>['commands'], start = ''): string[] {
   const before = start === '' ? 0 : start.split(' ').length
   const names = commands.filter(({ name }) => start === '' || name.startsWith(`${start} `))
   return [...new Set(names.map(({ name }) => name.split(' ')[before]!))]

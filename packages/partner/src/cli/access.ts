@@ -28,7 +28,7 @@ export interface FoundAccess extends Access {
   from: string
 }
 
-/** The profile of those who name none. In the login file its access is the outer one: older versions know only that. */
+/** The profile without `--profile`. The login file has its access outside `profiles`, where older versions read it. */
 export const defaultProfile = 'default'
 
 /** Letters, digits, - and _, so that a profile needs no quotes in a shell. */
@@ -45,9 +45,9 @@ const variables = ['GRANDLIVRE_URL', 'GRANDLIVRE_TOKEN', 'GRANDLIVRE_SECRET'] as
 const filePermissions = 0o600
 const folderPermissions = 0o700
 const lockPollMs = 20
-/** A change takes milliseconds. */
+/** An older lock is that of a killed process: a change takes milliseconds. */
 const lockLeftMs = 5_000
-/** Group and others, reading and writing. */
+/** Bits with which the group and others may read and write. */
 const permissionsOfOthers = 0o066
 
 const wayIn = 'Run grandlivre login, or set GRANDLIVRE_URL, GRANDLIVRE_TOKEN and GRANDLIVRE_SECRET.'
@@ -67,7 +67,7 @@ export function variablesSet(env: Environment): string[] {
 
 /**
  * @param society wins over the society of environment and file
- * @param profile of the login file: where it is given, it wins over the environment, and so does its folder, or its having none
+ * @param profile of the login file. It wins over the environment, and so does its folder, even if it has none
  * @throws {Failure} if there is no whole access, or others can read the login file
  */
 export function findAccess(env: Environment, society?: string, profile?: string): FoundAccess {
@@ -111,7 +111,7 @@ export function readProfiles(path: string): Map<string, Access> {
   let text: string
   try {
     const { mode } = statSync(path)
-    // A folder has other permissions.
+    // First, so that a folder in place of the file is named as such: it has other permissions.
     text = readFileSync(path, 'utf8')
     // Windows has no such permissions.
     if (process.platform !== 'win32' && (mode & permissionsOfOthers) !== 0)
@@ -192,7 +192,7 @@ async function changeProfiles(
   return path
 }
 
-/** @returns false if another process has the lock. One that a killed process left is removed. */
+/** Removes a lock that a killed process left. @returns false if another process has the lock */
 async function takeLock(lock: string): Promise<boolean> {
   try {
     await writeFile(lock, '', { flag: 'wx' })
@@ -218,7 +218,7 @@ async function writeProfiles(path: string, profiles: Map<string, Access>): Promi
   }
 }
 
-/** An error of the library about an access, in the words in which it was given. @param from see FoundAccess */
+/** Names an invalid setting as the user gave it: as an option, a variable or in a file. @param from as of FoundAccess */
 export function inGivenWords(error: unknown, from?: string): unknown {
   if (!(error instanceof GrandlivreError) || error.code !== 'INVALID-OPTION') return error
   const [name = ''] = error.message.split(' ')

@@ -22,10 +22,10 @@ export interface CommandProcess {
   signal: AbortSignal
 }
 
-export type Call = ReturnType<typeof callOf>
+export type CommandCall = ReturnType<typeof commandCall>
 
 /** @param tell prints an error that does not end the command, as one that does */
-export function callOf(
+export function commandCall(
   given: Record<string, unknown>,
   { env, terminal: all, signal }: CommandProcess,
   tell: (error: unknown) => void,
@@ -48,13 +48,13 @@ export function callOf(
     }
   }
   /**
-   * @param name of a profile, of several that the command takes
+   * @param name of a profile, for commands that take several
    * @throws {Failure} if there is no access
    */
   const access = (name = profile) => findAccess(env, society, name)
   /**
    * The library, with the caller's access. Its `requests` reach the routes that it has no method for.
-   * @param folder where the command has found it out
+   * @param folder for commands that have found it themselves
    * @throws {Failure} if there is no access
    */
   const ledger = (folder = access().society) => library({ ...access(), society: folder })
@@ -66,7 +66,7 @@ export function callOf(
     society,
     /** Whether results are wanted as one JSON object a line. */
     json: json === true,
-    /** Environment of the process, for what is not access. */
+    /** Environment of the process. */
     env,
   }
 }

@@ -52,7 +52,7 @@ const causes: Partial<Record<Ending, readonly (string | number)[]>> = {
   local: ['FILE-NOT-WRITTEN', 'COPY-LOCKED', 'COPY-REFUSED'],
 }
 
-/** An error where a command takes several profiles. */
+/** The profile that an error is about, where a command takes several. */
 export interface OfProfile {
   profile?: string
 }
@@ -66,36 +66,36 @@ export function objectOf(error: unknown) {
   const { profile, message = String(error) } = error as Partial<Error & OfProfile>
   const isOurs = error instanceof UsageError || error instanceof Failure
   return {
-    code: isOurs ? nameOf(exitCodeOf(error)) : (code ?? null),
+    code: isOurs ? endingName(exitCodeOf(error)) : (code ?? null),
     message: profile === undefined ? message : `Profile ${profile}: ${message}`,
     remedy: [remedy].flat().filter(Boolean),
     requestId: requestId ?? null,
   }
 }
 
-/** What to do, and the id by which the operators find the request. */
-export function linesBelow({ remedy, requestId }: Pick<Told, 'remedy' | 'requestId'>): string[] {
+/** Lines below the message: what to do, and the id by which the operators find the request. */
+export function linesBelow({ remedy, requestId }: Pick<ErrorObject, 'remedy' | 'requestId'>): string[] {
   return [...remedy, ...(requestId === null ? [] : [`Request id: ${requestId}`])]
 }
 
 /** As --json shows it: the remedy as one text, or null. */
-export const shownOf = <Object extends Pick<Told, 'remedy'>>({ remedy, ...told }: Object) => ({
-  ...told,
+export const shownOf = <Object extends Pick<ErrorObject, 'remedy'>>({ remedy, ...object }: Object) => ({
+  ...object,
   remedy: remedy.join('\n') || null,
 })
 
-type Told = ReturnType<typeof objectOf>
+type ErrorObject = ReturnType<typeof objectOf>
 
-const nameOf = (code: number) => entries.find(([, [each]]) => each === code)![0].toUpperCase()
+const endingName = (code: number) => entries.find(([, [each]]) => each === code)![0].toUpperCase()
 
-/** The user of this machine can do something about it. */
+/** A failure that the user of this machine can mend. */
 export const localFailure = (
   message: string,
   remedy: string | readonly string[] = [],
   options?: ErrorOptions,
 ) => new Failure(message, remedy, { ...options, exitCode: exitCodes.local })
 
-/** The command itself knows that the service has no such thing for this token. */
+/** A refusal without an error of the service: its answers show that the token does not open what was asked for. */
 export const refusedFailure = (message: string, remedy: readonly string[] = []) =>
   new Failure(message, remedy, { exitCode: exitCodes.refused })
 

@@ -2,7 +2,7 @@
 import { UsageError } from '../../../terminal/src/command-errors.ts'
 import type { Society, TokenInformation } from '../client/api/routes.ts'
 import { numberOf, type Requests } from '../client/requests.ts'
-import type { Call } from './command.ts'
+import type { CommandCall } from './command.ts'
 import { refusedFailure } from './exit-codes.ts'
 
 type NamedFolder = Pick<Society, 'id' | 'name' | 'reference'>
@@ -26,12 +26,12 @@ export async function folderOf(
   if (only !== undefined && others.length === 0) return only.id
   if (only === undefined) throw refusedFailure('The firm of the token has no folder')
   throw new UsageError('The token opens several folders', [
-    ...listed(societies),
+    ...societyLines(societies),
     'sync takes all. Choose one: set GRANDLIVRE_SOCIETY to its id, or give --society <id> to a command or login.',
   ])
 }
 
-/** Older services say no more than the target. */
+/** Older services give the target alone. */
 type OpenedByToken = Extract<TokenInformation, { target: unknown }>
 type KeyInfo = Pick<OpenedByToken, 'target'> & Partial<OpenedByToken>
 
@@ -39,8 +39,8 @@ export type Identity = Awaited<ReturnType<typeof identify>>
 
 /** @throws {Failure} if the token does not open the folder that the access names */
 export async function identify(
-  { library, signal }: Pick<Call, 'library' | 'signal'>,
-  { society: chosen, ...access }: Parameters<Call['library']>[0],
+  { library, signal }: Pick<CommandCall, 'library' | 'signal'>,
+  { society: chosen, ...access }: Parameters<CommandCall['library']>[0],
 ) {
   // A request that names a folder is refused if the token does not open it.
   const { requests } = library(access)
@@ -51,7 +51,10 @@ export async function identify(
   const wanted = chosen ?? (target.type === 'api' ? String(target.societyId) : undefined)
   const society = societies.find(({ id }) => id === wanted) ?? null
   if (chosen !== undefined && society === null)
-    throw refusedFailure(`The token does not open the folder ${chosen}`, ['It opens:', ...listed(societies)])
+    throw refusedFailure(`The token does not open the folder ${chosen}`, [
+      'It opens:',
+      ...societyLines(societies),
+    ])
   return {
     baseUrl: requests.baseUrl,
     level: target.type === 'api' ? 'company' : 'firm',
@@ -61,7 +64,7 @@ export async function identify(
     society,
     /** All that the token opens. */
     societies: societies.map(({ id, name, reference }) => ({ id, name, reference })),
-    /** Groups of routes, and the end of the token, ISO 8601: null if it has none. Not of an older service. */
+    /** Groups of routes, and the end of the token, ISO 8601: null if it has none; undefined from an older service. */
     groups,
     expiresAt,
     /** Requests of the token in one window; `resetAt` is its end, ISO 8601. */
@@ -88,7 +91,7 @@ export function factsOf({ level, target, groups, expiresAt, society, societies, 
   }
 }
 
-function listed(societies: readonly NamedFolder[]): string[] {
+function societyLines(societies: readonly NamedFolder[]): string[] {
   const shown = societies.slice(0, shownMax).map((society) => `  ${societyText(society)}`)
   const more = societies.length - shown.length
   return more > 0 ? [...shown, `  and ${more} more: grandlivre folders lists all`] : shown

@@ -17,7 +17,7 @@ import {
   variablesSet,
   writeAccess,
 } from './access.ts'
-import type { Call } from './command.ts'
+import type { CommandCall } from './command.ts'
 import { localFailure } from './exit-codes.ts'
 import { factsOf, identify } from './identity.ts'
 
@@ -50,7 +50,7 @@ those of several firms, say. Without --profile it is the profile default.`,
   run: runLogin,
 })
 
-async function runLogin(call: Call, given: Login): Promise<void> {
+async function runLogin(call: CommandCall, given: Login): Promise<void> {
   const { terminal, env, json, profile = defaultProfile } = call
   const access = await accessFrom(call, given)
   const kept = readProfiles(loginFile(env)).get(profile)
@@ -81,7 +81,7 @@ async function runLogin(call: Call, given: Login): Promise<void> {
 const tokenOf = ({ baseUrl, token }: Access) => [baseUrl, token]
 
 async function accessFrom(
-  { society, terminal, signal }: Call,
+  { society, terminal, signal }: CommandCall,
   { from, firm, url }: Login,
 ): Promise<Access & { from?: string }> {
   if (from !== undefined && url !== undefined)
@@ -105,7 +105,7 @@ async function accessFrom(
   }
 }
 
-/** The credentials that the service writes for its demo folder. A society needs the token of the firm. */
+/** Reads the credentials that the demo writes. For a society they give the token of the firm. */
 async function readCredentials(path: string, society?: string, isOfFirm = society !== undefined) {
   const text = await readFile(path, 'utf8').catch((cause: Error) => {
     throw localFailure(`--from: ${path} cannot be read: ${cause.message}`, undefined, { cause })
@@ -114,7 +114,7 @@ async function readCredentials(path: string, society?: string, isOfFirm = societ
   try {
     credentials = JSON.parse(text)
   } catch {
-    // Named below.
+    // Refused below, with the name of the file.
   }
   if (typeof credentials !== 'object' || credentials === null)
     throw localFailure(`--from: ${path} is not a JSON object`)
@@ -136,7 +136,7 @@ const list = command({
   summary: 'list the accesses that login kept',
   about: `Lists the profiles of the file that grandlivre login wrote: name, address, level
 of the token, and folder. Tokens and secrets are not shown.`,
-  async run({ terminal, env, json }: Call) {
+  async run({ terminal, env, json }: CommandCall) {
     const profiles = [...readProfiles(loginFile(env))].map(([profile, { baseUrl, token, society }]) => ({
       profile,
       baseUrl,
@@ -160,7 +160,7 @@ const remove = command({
 its last one. The token stays valid: ask the operators of the service to revoke
 it.`,
   arguments: { name: { is: profileKind, help: 'as profiles shows it; default, where login named none' } },
-  async run({ terminal, env, json }: Call, { name: profile }) {
+  async run({ terminal, env, json }: CommandCall, { name: profile }) {
     const file = await removeAccess(env, profile)
     if (json) terminal.json({ file, profile })
     else terminal.print(`Removed profile ${profile} from ${file}`)

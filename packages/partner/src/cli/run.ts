@@ -7,7 +7,7 @@ import { readCommandLine, usageHints } from '../../../terminal/src/words.ts'
 import { GrandlivreError } from '../client/errors.ts'
 import { version } from '../version.ts'
 import { completion, versionCommand } from './about.ts'
-import { type Call, type CommandProcess, callOf, commonOptions } from './command.ts'
+import { type CommandCall, type CommandProcess, commandCall, commonOptions } from './command.ts'
 import { doctor } from './doctor/checks.ts'
 import { webhookDoctor, webhookList } from './doctor/webhook.ts'
 import {
@@ -25,7 +25,7 @@ import { pull } from './pull/pull.ts'
 import { folders } from './sync/folders.ts'
 import { sync, verify } from './sync/sync.ts'
 
-export const partnerProgram: Program<Call> = {
+export const partnerProgram: Program<CommandCall> = {
   call: 'grandlivre',
   about: 'Pulls ledgers out of Grandlivre, verified to the last byte.',
   groups: { webhook: 'Subscriptions to events, and their receivers.' },
@@ -45,14 +45,14 @@ export async function run(words: string[], commandProcess: CommandProcess): Prom
     terminal.print(version)
     return exitCodes.done
   }
-  let call: Call | undefined
+  let call: CommandCall | undefined
   try {
     const read = readCommandLine(partnerProgram, words)
     if ('help' in read) {
       terminal.print(read.help)
       return read.isAsked ? exitCodes.done : exitCodes.usage
     }
-    call = callOf(read.given, commandProcess, (error) => tell(terminal, error, words, call))
+    call = commandCall(read.given, commandProcess, (error) => tell(terminal, error, words, call))
     await read.command.run(call, read.given)
     return exitCodes.done
   } catch (error) {
@@ -71,7 +71,7 @@ export async function run(words: string[], commandProcess: CommandProcess): Prom
  * On standard error: the message, what to do, and the id by which the operators find the request; with --json, also where
  * the command line could not be read, one object as the last line.
  */
-export function tell(terminal: Terminal, error: unknown, words: string[], call?: Call): void {
+export function tell(terminal: Terminal, error: unknown, words: string[], call?: CommandCall): void {
   const { remedy: own, ...facts } = objectOf(error)
   const remedy =
     error instanceof UsageError
@@ -82,15 +82,15 @@ export function tell(terminal: Terminal, error: unknown, words: string[], call?:
   terminal.warn(words.includes('--json') ? printableJson(shownOf(whole)) : [first, ...linesBelow(whole)])
 }
 
-/** The address in use, where it may be the wrong one. */
-function addressIf(error: unknown, call: Call | undefined): string[] {
+/** Names the address in use below errors that a wrong address explains. */
+function addressIf(error: unknown, call: CommandCall | undefined): string[] {
   const code = error instanceof GrandlivreError ? error.code : ''
   if (call === undefined || !['CONNECTION-FAILED', 'UNEXPECTED-ANSWER'].includes(code)) return []
   try {
     const { baseUrl, from } = call.access((error as OfProfile).profile)
     return [`Address: ${baseUrl}, from ${from === 'environment' ? 'the environment' : from}`]
   } catch {
-    // Given to login.
+    // A login that failed has kept no access.
     return []
   }
 }

@@ -55,7 +55,7 @@ export function buildChart(movements: number, random: Random, nextId: () => stri
     id: nextId(),
     code,
     name,
-    // One of these: a CHECK of the table requires it.
+    // A CHECK of the table refuses any other text.
     type: type as JournalType,
     counterpartAccountId: counterpart === undefined ? null : accountId(counterpart),
     locked,

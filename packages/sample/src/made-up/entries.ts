@@ -69,7 +69,7 @@ function invoice(
 ): DraftedEntry {
   const { chart, random, days, axes } = books
   const isPurchase = kind === 'supplier'
-  /** Of purchases or sales; the third party has the other one. */
+  /** Of the lines of purchases or sales; the line of the third party has the other sign. */
   const sign = isPurchase ? 1n : -1n
   const line = (accountId: string, amount: bigint) => newLine(accountId, description, invoiceNumber, amount)
   const lines: Line[] = []
@@ -261,7 +261,7 @@ export function accrual(books: Bookkeeping, day: number, movements: number): Dra
   return entry(books, day, 'OD', 'O', lines)
 }
 
-/** Amounts by account number, positive for a debit. Those of nothing have no line. */
+/** Amounts by account number, positive for a debit. An amount of zero has no line. */
 function linesOf(chart: Chart, description: string, amounts: [account: string, amount: bigint][]): Line[] {
   return amounts
     .filter(([, amount]) => amount !== 0n)

@@ -7,7 +7,7 @@ import { Failure } from '../../../../terminal/src/command-errors.ts'
 import { checkService } from '../../sync/run.ts'
 import { version } from '../../version.ts'
 import type { FoundAccess } from '../access.ts'
-import type { Call } from '../command.ts'
+import type { CommandCall } from '../command.ts'
 import { exitCodeOf, exitCodes, linesBelow, localFailure, objectOf, shownOf } from '../exit-codes.ts'
 import { factsOf, type Identity, identify } from '../identity.ts'
 import { openAt } from '../sync/copies.ts'
@@ -27,7 +27,7 @@ The exit code is that of the first fault. What depends on it is not checked.`,
     to: { value: 'copy', help: 'a copy that sync keeps: its lock and its place are checked, too' },
   },
   examples: ['grandlivre doctor', 'grandlivre doctor --to firm.sqlite'],
-  async run(call: Call, { to }) {
+  async run(call: CommandCall, { to }) {
     const { terminal, signal, json } = call
     const checks: Check[] = []
     const errors: unknown[] = []
@@ -44,7 +44,7 @@ The exit code is that of the first fault. What depends on it is not checked.`,
       }
     }
     if (json) terminal.json({ healthy: errors.length === 0, checks: checks.map(shownOf) })
-    else terminal.print(checks.flatMap(linesOf))
+    else terminal.print(checks.flatMap(checkLines))
     const faults = checks.flatMap(({ check, ok }) => (ok ? [] : check))
     if (errors.length > 0)
       throw new Failure(`Not in order: ${faults.join(', ')}`, [], { exitCode: exitCodeOf(errors[0]) })
@@ -53,9 +53,9 @@ The exit code is that of the first fault. What depends on it is not checked.`,
 
 type Check = ReturnType<typeof objectOf> & { check: string; ok: boolean }
 
-/** @returns what each check finds, or throws; undefined where it depends on a fault */
+/** @returns checks, each of which returns what is in order, throws a fault, or returns undefined after an earlier fault */
 function finders(
-  call: Call,
+  call: CommandCall,
   to: string | undefined,
 ): Record<string, () => string | undefined | Promise<string | undefined>> {
   let [access, identity, refusal]: [FoundAccess?, Identity?, unknown?] = []
@@ -67,7 +67,7 @@ function finders(
     },
     service: async () => {
       if (!access) return undefined
-      // Once, so that an answer is not waited for: a service that is busy is a finding, too.
+      // One attempt: a busy service is a finding, and is not waited for.
       identity = await identify(call, { ...access, attemptsMax: 1 }).catch((error) => {
         if (exitCodeOf(error) !== exitCodes.refused) throw error
         refusal = error
@@ -87,7 +87,7 @@ function finders(
   }
 }
 
-function linesOf({ check, ok, message, ...more }: Check): string[] {
+function checkLines({ check, ok, message, ...more }: Check): string[] {
   return [
     `${ok ? 'ok   ' : 'FAULT'}  ${check}: ${message}`,
     ...linesBelow(more).map((line) => `       ${line}`),
@@ -104,7 +104,7 @@ function clockText({ clockAheadMs }: Identity): string {
   )
 }
 
-/** Less would not hold a year of a larger folder. */
+/** Room for a year of a large folder. */
 const leastFreeBytes = 100_000_000
 
 async function diskText(folder: string): Promise<string> {
@@ -122,7 +122,7 @@ async function diskText(folder: string): Promise<string> {
 }
 
 /** @throws {GrandlivreError} COPY-REFUSED, COPY-LOCKED */
-async function copyText(call: Call, to: string): Promise<string> {
+async function copyText(call: CommandCall, to: string): Promise<string> {
   const copy = await openAt(to, { isThere: true, signal: call.signal })
   try {
     checkService(copy, call.ledger())

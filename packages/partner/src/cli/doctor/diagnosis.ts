@@ -33,7 +33,7 @@ const answerSoon = 'Answer 204 as soon as the events are stored, and work on the
 
 /** From here on a 2xx counts as slow: half of the ten seconds after which a delivery is lost. */
 export const slowFromMs = 5_000
-/** Time-outs before that say nothing about now. */
+/** Older time-outs say nothing about the present. */
 const recentMs = 24 * 3_600_000
 /** Receivers refuse what was sent more than five minutes from their clock. */
 const clockToleranceMs = 5 * 60_000
@@ -50,7 +50,7 @@ const faultOfRefusal: Record<WebhookRefusal, FaultOfVerifier> = {
   'date-in-future': 'clock',
 }
 
-/** @returns what to mend, in this order; nothing if the receiver is healthy */
+/** @returns faults, in the order in which to mend them; none if the receiver is healthy */
 export function diagnose(report: ReceiverReport): Finding[] {
   const { ping, deliveries } = report
   const found = isAccepted(ping.status)
@@ -175,7 +175,7 @@ function reasonIn(answer: string | null): WebhookRefusal | undefined {
   }
 }
 
-/** The ping is accepted, but the delivery that waits was not. While it is disabled, that is why it waits. */
+/** A delivery that waits because the receiver refused it, though it accepts the ping. In a disabled subscription all wait. */
 function refusedDelivery({ disabled }: WebhookPing, deliveries: WebhookDelivery[]): Finding | undefined {
   if (disabled !== null) return undefined
   const waiting = deliveries.find(({ state }) => state === 'pending')
@@ -270,7 +270,7 @@ export function remediesOfTls(error: string, host: string): string[] {
   const known = tlsRemedies.filter(([pattern]) => pattern.test(error)).map(([, remedy]) => remedy)
   const { hostname, port } = new URL(`https://${host}`)
   const connect = `-connect ${hostname}:${port || 443}`
-  // An address is no server name.
+  // A server name (SNI) is never an address.
   const serverName = isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? ` -servername ${hostname}` : ''
   return [...known, `openssl s_client ${connect}${serverName} shows the certificate and its chain.`]
 }
@@ -329,7 +329,7 @@ function remediesOfClock({ receiverDate, at, milliseconds }: WebhookPing, now: n
   ]
 }
 
-/** `7 minutes ahead of`; undefined if it does not matter. */
+/** `7 minutes ahead of`; undefined below a minute. */
 export function differenceText(ms: number): string | undefined {
   if (Math.abs(ms) < noticedSkewMs) return undefined
   const minutes = Math.round(Math.abs(ms) / 60_000)

@@ -3,7 +3,7 @@ import { command, type Kind } from '../../../../terminal/src/command.ts'
 import { Failure } from '../../../../terminal/src/command-errors.ts'
 import { table } from '../../../../terminal/src/table.ts'
 import { isAccepted, quoted } from '../answer-text.ts'
-import type { Call } from '../command.ts'
+import type { CommandCall } from '../command.ts'
 import {
   diagnose,
   differenceText,
@@ -17,7 +17,7 @@ export const webhookList = command({
   name: 'webhook list',
   summary: 'your subscriptions to events',
   about: 'Lists the subscriptions that the token sees, with their ids, oldest first.',
-  async run({ ledger, terminal, signal, json }: Call) {
+  async run({ ledger, terminal, signal, json }: CommandCall) {
     const subscriptions = await ledger().get('/webhook', { signal })
     if (json) return subscriptions.forEach(terminal.json)
     if (subscriptions.length === 0)
@@ -50,7 +50,7 @@ certain. A ping changes nothing.
 Exit codes: 0 healthy, 1 a fault.`,
   arguments: { id: { is: idKind, help: 'of a subscription; grandlivre webhook list shows them' } },
   options: { enable: { help: 'enable the subscription if it is disabled and the ping is accepted' } },
-  async run(call: Call, { id, enable }) {
+  async run(call: CommandCall, { id, enable }) {
     const { terminal, signal, json } = call
     const ledger = call.ledger()
     const path = { id }
@@ -63,7 +63,7 @@ Exit codes: 0 healthy, 1 a fault.`,
         `GET /api/v1/webhook/${id}/events. A PATCH of /postUrl gives it an address.`,
       ])
     }
-    // A ping too many within a second is sent later.
+    // The service takes one ping a second, and the library waits for its turn.
     const ping = await ledger.post('/webhook/{id}/ping', { path, signal })
     const now = Date.now()
     const query = { newest: 'true', limit: 20 } as const
@@ -74,14 +74,18 @@ Exit codes: 0 healthy, 1 a fault.`,
     const findings = diagnose(report).filter(({ fault }) => !(enabled && fault === 'disabled'))
     const healthy = findings.length === 0
     if (json) terminal.json({ id: Number(id), postUrl, healthy, enabled, findings, ping })
-    else terminal.print([`Subscription ${id} to ${postUrl}`, ...linesOf(report, findings, enabled)])
+    else terminal.print([`Subscription ${id} to ${postUrl}`, ...reportLines(report, findings, enabled)])
     if (healthy) return
     const faults = findings.map(({ fault }) => fault).join(', ')
     throw new Failure(`Subscription ${id} does not receive as it should: ${faults}`)
   },
 })
 
-function linesOf({ ping, deliveries }: ReceiverReport, findings: Finding[], isEnabled: boolean): string[] {
+function reportLines(
+  { ping, deliveries }: ReceiverReport,
+  findings: Finding[],
+  isEnabled: boolean,
+): string[] {
   const { status, milliseconds, answer, error } = ping
   const result = status === null ? `no response: ${error}` : `${status}${quoted(answer)}`
   const waiting = deliveries.filter(({ state }) => state === 'pending').length

@@ -20,7 +20,7 @@ import type { EventGap, EventPage, NumberedEvent } from '../../client/events.ts'
 import type { Grandlivre } from '../../client/grandlivre.ts'
 import { version } from '../../version.ts'
 import { isAccepted, quoted } from '../answer-text.ts'
-import type { Call } from '../command.ts'
+import type { CommandCall } from '../command.ts'
 
 /** Before the second and later attempts; the last one repeats. */
 const pausesMs = [1_000, 2_000, 5_000, 10_000, 15_000]
@@ -28,7 +28,7 @@ const pausesMs = [1_000, 2_000, 5_000, 10_000, 15_000]
 const pauseMsMax = 60_000
 
 export function forwarding(
-  { terminal, json }: Pick<Call, 'terminal' | 'json'>,
+  { terminal, json }: Pick<CommandCall, 'terminal' | 'json'>,
   ledger: Grandlivre,
   subscription: { id: number; signingSecret: string },
   receiver: { target: URL; secret: string },
@@ -57,7 +57,7 @@ export function forwarding(
     else if (json)
       for (const { sequence, event } of events)
         terminal.json({ sequence, status, milliseconds, attempts: number, isReplay, event })
-    else terminal.print(events.map((each) => lineOf(each, answer, isReplay)))
+    else terminal.print(events.map((each) => eventLine(each, answer, isReplay)))
     return pauseMs
   }
 
@@ -130,7 +130,7 @@ function refusalText({ status, error, answer }: LocalAnswer, pauseMs: number | n
 }
 
 /** `12:00:01  cloudDocument CREATE export_...  #3  204 in 8 ms` */
-function lineOf(
+function eventLine(
   { event, sequence }: NumberedEvent,
   { status, milliseconds }: LocalAnswer,
   isReplay: boolean,
@@ -149,7 +149,7 @@ interface Batch {
   body: Uint8Array
   /** `1042-1061` */
   sequence: string
-  /** Of its numbers. */
+  /** In which its events got their numbers. */
   epoch: number | undefined
 }
 
@@ -198,7 +198,7 @@ interface LocalAnswer {
   retryAfterMs: number
 }
 
-/** As of deliveries (docs/spec/webhooks.md#retries). */
+/** The time-out of deliveries (docs/spec/webhooks.md#retries). */
 const timeoutMs = 10_000
 const answerBytesMax = 1024
 
@@ -251,7 +251,7 @@ async function beginningOf(response: http.IncomingMessage): Promise<string> {
       if (bytes >= answerBytesMax) break
     }
   } catch {
-    // It broke off or timed out after its status, which decides.
+    // The body broke off or timed out. The status had come, and decides.
   }
   return new TextDecoder().decode(Buffer.concat(chunks).subarray(0, answerBytesMax))
 }

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { command, numberKind } from '../../../../terminal/src/command.ts'
 import { UsageError } from '../../../../terminal/src/command-errors.ts'
 import type { Terminal } from '../../../../terminal/src/terminal.ts'
-import type { Call } from '../command.ts'
+import type { CommandCall } from '../command.ts'
 import { forwarding } from './forwarding.ts'
 import { type Subscription, subscriptionsOf } from './subscription.ts'
 
@@ -31,7 +31,7 @@ Keys: r sends the last delivery again, or tries at once what failed; q ends.`,
     'allow-remote': { help: 'allow an address that is not this machine; the events leave it' },
   },
   examples: ['grandlivre listen http://localhost:3000/hook --events ledger'],
-  async run(call: Call, given) {
+  async run(call: CommandCall, given) {
     const { terminal, signal } = call
     const target = readTarget(given.address, given['allow-remote'] === true)
     const kinds = readWords('events', given.events)
@@ -65,7 +65,7 @@ Keys: r sends the last delivery again, or tries at once what failed; q ends.`,
   },
 })
 
-/** @returns none without the option. An empty one is no wish for all: a variable of a script may be unset. */
+/** @returns no words without the option. An empty option does not mean all: a variable of a script may be unset. */
 function readWords(option: string, list: string | undefined): string[] {
   const words = (list ?? '').split(',').flatMap((word) => word.trim() || [])
   if (list !== undefined && words.length === 0)

@@ -32,7 +32,7 @@ interface Note {
   at: number
 }
 
-/** Removing at the end may take so long; then the note stays for the next time. */
+/** The deletion at the end may take this long. After that the note stays, and the next `listen` deletes. */
 const removeMs = 10_000
 
 /** @param env environment of the process */
@@ -68,11 +68,11 @@ export function subscriptionsOf(
 
   return {
     /**
-     * @param kinds none: all
-     * @param folders none: all that the token opens
+     * @param kinds empty: all kinds
+     * @param folders empty: all that the token opens
      */
     async subscribe(kinds: string[], folders: string[], signal: AbortSignal): Promise<Subscription> {
-      // The service names the kinds there are if one of these is none.
+      // The service's refusal of an unknown kind lists those that exist.
       const onEvents = (kinds.length > 0 ? kinds : await kindsOf(ledger, signal)) as Kind[]
       const body = { postUrl: null, onEvents, accountingFolderId: folders }
       signal.throwIfAborted()
@@ -110,7 +110,7 @@ async function kindsOf(ledger: Grandlivre, signal: AbortSignal): Promise<string[
   return components.schemas.EventKind.enum
 }
 
-/** Undefined if it is not one, or is just being written. */
+/** @returns undefined for another file, and for a note that is just being written */
 async function readNote(path: string): Promise<Note | undefined> {
   try {
     const note: Note = JSON.parse(await readFile(path, 'utf8'))

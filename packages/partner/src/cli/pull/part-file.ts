@@ -37,9 +37,9 @@ export interface Checkpoint {
 }
 
 interface State extends PullSource, Checkpoint {
-  /** For readers of the file. */
+  /** For people who open the file. */
   about: string
-  /** Of the process that writes, so that no other one does. */
+  /** The process that writes. No other one may. */
   pid: number
 }
 
@@ -81,19 +81,19 @@ export async function openPart(
   }
   return {
     path,
-    /** Where this run goes on. */
+    /** How far the file is. */
     reached: () => checkpoint,
 
-    /** Takes the content from here on. */
+    /** Writes the content from there on. */
     write: () => createPieceWriter(file, compression, checkpoint, record),
 
-    /** Begins again. */
+    /** Empties the file. */
     async restart(): Promise<void> {
       await record(beginning)
       await file.truncate(0)
     },
 
-    /** Leaves nothing of a pull that the service refused, or that wrote nothing yet for another reason. */
+    /** Removes the files of a pull that has written nothing, because the service refused it, for example. */
     async removeEmpty(): Promise<void> {
       if (checkpoint.etag === '') for (const each of [path, stateFileOf(out)]) await rm(each, { force: true })
     },
@@ -135,10 +135,10 @@ async function stateToContinue(out: string, source: PullSource, force: boolean):
       `Wait for its end. If process ${found.pid} is something else, delete ${stateFileOf(out)} and ${partOf(out)}.`,
     )
   // Killed before its first piece: there is nothing to lose.
-  if (textOf(found) === textOf(source) || found.etag === '') return found
+  if (sourceText(found) === sourceText(source) || found.etag === '') return found
   if (force) return undefined
   throw localFailure(
-    `${partOf(out)} is an unfinished pull of ${textOf(found)}, and this one is of ${textOf(source)}`,
+    `${partOf(out)} is an unfinished pull of ${sourceText(found)}, and this one is of ${sourceText(source)}`,
     'Finish that one first, choose another --out, or give --force to discard it.',
   )
 }
@@ -161,7 +161,7 @@ async function readState(out: string): Promise<State | undefined> {
   )
 }
 
-function textOf({ baseUrl, society, selection }: PullSource): string {
+function sourceText({ baseUrl, society, selection }: PullSource): string {
   const parameters = Object.entries(selection).map(([name, value]) => `${name} ${value}`)
   return `${parameters.sort().join(', ')} of the folder ${society} at ${baseUrl}`
 }
@@ -173,12 +173,12 @@ function ifThere<Found>(reading: Promise<Found>): Promise<Found | undefined> {
   })
 }
 
-/** Content bytes of a piece, at least. What a kill loses; compression ratios no longer grow with it. */
+/** Content bytes of a piece, at least. A kill loses no more, and larger pieces compress no better. */
 const pieceBytes = 1024 * 1024
 /** Pieces that are compressed or written at once. Each takes its bytes twice. */
 const piecesAtOnceMax = 4
 
-/** The last row of a piece, and the state of the ledger that it is of. */
+/** The last row of a piece, and the state of the ledger in which it is. */
 type RowMark = Omit<Checkpoint, 'contentBytes' | 'fileBytes'>
 
 /**
@@ -194,7 +194,7 @@ function createPieceWriter(
   let { contentBytes, fileBytes } = start
   let waiting: Uint8Array[] = []
   let waitingBytes = 0
-  /** Settles when all pieces so far are written. */
+  /** Resolves when all pieces so far are written. */
   let written: Promise<void> = Promise.resolve()
   const running: Promise<void>[] = []
 
@@ -244,7 +244,7 @@ function createPieceWriter(
     },
 
     /** Waits for the pieces that are on their way, whether or not they arrive. */
-    settle: (): Promise<void> => written.catch(() => {}),
+    arrived: (): Promise<void> => written.catch(() => {}),
   }
 }
 
@@ -254,7 +254,7 @@ async function writeAll(file: FileHandle, chunks: Uint8Array[], position: number
   if (bytes === 0) return 0
   let { bytesWritten: done } = await file.writev(chunks, position)
   if (done === bytes) return bytes
-  // A full disk takes a part first, and says so at the next write.
+  // A full disk takes a part of the bytes, and fails at the next write.
   const all = Buffer.concat(chunks)
   while (done < bytes) done += (await file.write(all, done, bytes - done, position + done)).bytesWritten
   return bytes
@@ -267,7 +267,7 @@ export interface Compression {
   unpack(): Transform
 }
 
-/** Larger than by default, which saves a quarter of the time. */
+/** Larger buffers than those of Node save a quarter of the time. */
 const readBytes = 1024 * 1024
 const chunkSize = 256 * 1024
 

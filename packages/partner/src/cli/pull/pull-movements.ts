@@ -89,7 +89,7 @@ export async function pullMovements(pull: MovementPull): Promise<PulledMovements
       'The lines above say why. If the ledger changed each time, pull when it changes less.',
     )
   } catch (error) {
-    // What is interrupted goes on with its part, however short that is.
+    // An interrupted pull keeps its part, however short that is.
     if (!signal.aborted) await part.removeEmpty()
     throw error
   } finally {
@@ -123,7 +123,7 @@ async function receive({
     resume: after === null ? undefined : { after, etag, rows },
     onRestart: async (reason) => {
       terminal.note(`${reason}: beginning again`)
-      await writer.settle()
+      await writer.arrived()
       await part.restart()
       hash = createHash('sha256')
       writer = part.write()
@@ -147,7 +147,7 @@ async function receive({
     }
     await writer.end(mark())
   } finally {
-    await writer.settle()
+    await writer.arrived()
   }
   const { cursor = '', provedBy, wireBytes, connections } = progress
   const sha256 = provedBy === 'trailers' ? hash?.digest('hex') : undefined
@@ -181,7 +181,7 @@ async function prove(
     }
   } catch (cause) {
     if (signal.aborted || cause instanceof GrandlivreError) throw cause
-    // Compressed bytes that are damaged.
+    // Damaged compressed bytes.
     throw clientError('NOT-PROVEN', (cause as Error).message, { cause })
   }
   if (lines.restBytes > 0 || !check.isComplete)

@@ -8,7 +8,7 @@ import { queryValues } from '../../client/api/routes.ts'
 import { partOf, stateFileOf } from '../../client/files/part-file.ts'
 import type { Grandlivre } from '../../client/grandlivre.ts'
 import { isOnThisMachine } from '../access.ts'
-import type { Call } from '../command.ts'
+import type { CommandCall } from '../command.ts'
 import { localFailure } from '../exit-codes.ts'
 import { folderOf } from '../identity.ts'
 import { explained } from './failures.ts'
@@ -18,7 +18,7 @@ import { type Exercice, findExercice, selectionOptions, wantedMovements } from '
 import { besideOutput, isOutput, writeFile, writeMovements } from './to-output.ts'
 
 const valuesOf = queryValues['/mad/all']
-/** As people write them. */
+/** Formats as people write them. */
 export const formats = valuesOf.format.map((name) => name.toLowerCase() as Lowercase<typeof name>)
 
 /** Options that only --all takes. */
@@ -80,7 +80,7 @@ cannot be continued. A full export is proven in the folder for temporary files
   run: runPull,
 })
 
-async function runPull(caller: Call, given: Pull): Promise<void> {
+async function runPull(caller: CommandCall, given: Pull): Promise<void> {
   const { out } = given
   const call = isOutput(out) ? { ...caller, terminal: besideOutput(caller.terminal) } : caller
   const { terminal, signal, json } = call
@@ -115,7 +115,12 @@ function exportPull(given: Pull) {
     throw new UsageError('A FEC is of one exercice: add --exercice <id or year>')
   const journalIds = journals?.flatMap((ids) => ids.split(','))
   const wanted = { format, journalIds, startDate, endDate, encoding, columns }
-  return async ({ terminal, signal }: Call, ledger: Grandlivre, _society: string, exercice?: Exercice) => {
+  return async (
+    { terminal, signal }: CommandCall,
+    ledger: Grandlivre,
+    _society: string,
+    exercice?: Exercice,
+  ) => {
     terminal.progress('Waiting for the service to make the export')
     const made = await ledger.fullExport(
       { ...wanted, idExercice: exercice?.producerId, compression: compressionNamed(given.out) },
@@ -164,7 +169,12 @@ function movementPull(given: Pull) {
   if (foreign !== undefined) throw new UsageError(`--${foreign} is of a full export: add --all`)
   const selectionOf = wantedMovements(given)
   const { out, wire, force = false } = given
-  return async ({ terminal, signal }: Call, ledger: Grandlivre, society: string, exercice?: Exercice) => {
+  return async (
+    { terminal, signal }: CommandCall,
+    ledger: Grandlivre,
+    society: string,
+    exercice?: Exercice,
+  ) => {
     const { period } = exercice ?? {}
     if (period) terminal.note(`Exercice ${exercice!.producerId}, ${period.start} to ${period.end}`)
     const { baseUrl } = ledger.requests
@@ -187,7 +197,7 @@ function movementPull(given: Pull) {
   }
 }
 
-/** As results name it. */
+/** The file, as results name it. */
 const shownPath = (out: string) => (isOutput(out) ? out : resolve(out))
 
 /** @throws {Failure} if no file can be made there */

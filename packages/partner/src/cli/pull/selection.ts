@@ -37,7 +37,7 @@ export interface Exercice {
 }
 
 /**
- * What the options say before the ledger is asked.
+ * Reads the options before the ledger is asked.
  * @returns the selection, once the exercice is known if the options name one
  * @throws {UsageError} unless the options name one selection
  */
@@ -77,9 +77,12 @@ export async function findExercice(word: string, requests: Requests, signal: Abo
   const found = matching(word, exercices)
   if (found.length === 1) return found[0]!
   if (found.length > 1)
-    throw new UsageError(`--exercice ${word} may mean any of these; give the id of one:`, found.map(lineOf))
+    throw new UsageError(
+      `--exercice ${word} may mean any of these; give the id of one:`,
+      found.map(exerciceLine),
+    )
   if (exercices.length === 0) throw refusedFailure('The folder has no exercice')
-  throw refusedFailure(`The folder has no exercice ${word}`, ['It has:', ...exercices.map(lineOf)])
+  throw refusedFailure(`The folder has no exercice ${word}`, ['It has:', ...exercices.map(exerciceLine)])
 }
 
 /** An id before all else, so that a program that gives one always gets it; then a name, then a year. */
@@ -90,6 +93,6 @@ export function matching(word: string, exercices: Exercice[]): Exercice[] {
   return exercices.filter(({ period }) => [period.start, period.end].some((day) => day.slice(0, 4) === word))
 }
 
-function lineOf({ producerId, name, period: { start, end } }: Exercice): string {
+function exerciceLine({ producerId, name, period: { start, end } }: Exercice): string {
   return `  ${producerId}  ${start} to ${end}  ${name}`
 }

@@ -7,7 +7,7 @@ import type { Copy, OpenOptions } from '../../sync/copy.ts'
 import type { Run, SyncEvent } from '../../sync/events.ts'
 import { openCopy } from '../../sync/sync.ts'
 import { findAccess, isOnThisMachine, profileKind } from '../access.ts'
-import type { Call } from '../command.ts'
+import type { CommandCall } from '../command.ts'
 import type { OfProfile } from '../exit-codes.ts'
 
 export const copyOptions = {
@@ -45,7 +45,7 @@ export type ProfileRun = Run & OfProfile
  * @throws {UsageError} for options that do not go together
  */
 export async function withCopies(
-  call: Call,
+  call: CommandCall,
   given: CopyGiven,
   options: OpenOptions & { isFollowing?: boolean },
   work: (runs: ProfileRun[]) => Promise<void>,
@@ -92,7 +92,7 @@ export async function named<Result>({ profile }: ProfileRun, work: Promise<Resul
  * @returns the results of those that succeeded, and the first error, with which the command ends. Later errors are printed
  */
 export async function eachRun<Result>(
-  { tell, signal }: Call,
+  { tell, signal }: CommandCall,
   runs: readonly ProfileRun[],
   work: (run: Run) => Promise<Result>,
 ): Promise<{ results: Result[]; error: unknown }> {
@@ -111,7 +111,7 @@ export async function eachRun<Result>(
 
 /** Ends a run: its totals for --json, or a line about them. */
 export function printTotal(
-  { terminal, json }: Call,
+  { terminal, json }: CommandCall,
   runs: readonly Run[],
   total: object,
   text: string,
@@ -125,8 +125,8 @@ export function printTotal(
 /** Ranges named before the rest is counted. */
 const shownMax = 5
 
-/** @param isFollowing each ledger that was copied is a result of its own */
-function reportOf({ terminal, json }: Call, isFollowing: boolean): Run['onEvent'] {
+/** @param isFollowing prints each ledger that was copied as a result of its own */
+function reportOf({ terminal, json }: CommandCall, isFollowing: boolean): Run['onEvent'] {
   const total = { differing: 0, done: 0, rows: 0 }
   return (event) => {
     if (event.kind === 'listed') Object.assign(total, { differing: event.differing, done: 0, rows: 0 })

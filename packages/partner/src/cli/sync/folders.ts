@@ -5,7 +5,7 @@ import type { Grandlivre } from '../../client/grandlivre.ts'
 import type { Ledger } from '../../client/ledgers/ledger-parts.ts'
 import type { CopiedFolder } from '../../sync/copy.ts'
 import { checkService, isCurrent } from '../../sync/run.ts'
-import type { Call } from '../command.ts'
+import type { CommandCall } from '../command.ts'
 import { openAt } from './copies.ts'
 
 export const folders = command({
@@ -20,7 +20,7 @@ that names the state of its ledger. With --to also the state of its copy:
 A folder that failed in the last run is shown with the reason.`,
   options: { to: { value: 'copy', help: 'a copy that sync keeps: what it has of each folder' } },
   examples: ['grandlivre folders', 'grandlivre folders --to firm.sqlite'],
-  async run({ library, access, terminal, signal, json, society }: Call, { to }) {
+  async run({ library, access, terminal, signal, json, society }: CommandCall, { to }) {
     const ledger = library({ ...access(), ...(society === undefined ? {} : { society }) })
     try {
       const { ledgers } = await ledger.ledgers({ signal })

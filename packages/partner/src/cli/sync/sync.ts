@@ -4,7 +4,7 @@ import { command } from '../../../../terminal/src/command.ts'
 import { Failure } from '../../../../terminal/src/command-errors.ts'
 import type { Run, SyncEvent } from '../../sync/events.ts'
 import { followLedgers, syncCopy, verifyCopy } from '../../sync/sync.ts'
-import type { Call } from '../command.ts'
+import type { CommandCall } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { copyOptions, eachRun, named, type ProfileRun, printTotal, withCopies } from './copies.ts'
 
@@ -33,7 +33,7 @@ Tables and views: <address of the service>/docs/guides/sql.html`,
     'grandlivre sync --to firm.sqlite --profile north --profile south',
     'grandlivre sync --to postgres://me@localhost/books --follow',
   ],
-  run: (call: Call, given) => {
+  run: (call: CommandCall, given) => {
     const [again, isFollowing] = [given.again === true, given.follow === true]
     return withCopies(call, given, { again, isFollowing }, async (runs) => {
       await copyAll(call, runs, again, isFollowing)
@@ -45,7 +45,12 @@ Tables and views: <address of the service>/docs/guides/sql.html`,
   },
 })
 
-async function copyAll(call: Call, runs: ProfileRun[], again: boolean, isFollowing: boolean): Promise<void> {
+async function copyAll(
+  call: CommandCall,
+  runs: ProfileRun[],
+  again: boolean,
+  isFollowing: boolean,
+): Promise<void> {
   const started = performance.now()
   const codes = new Set<string>()
   const { results, error } = await eachRun(call, runs, (run) => {
@@ -59,7 +64,7 @@ async function copyAll(call: Call, runs: ProfileRun[], again: boolean, isFollowi
   const copied = sumOf(results.map((done) => done.copied))
   const rows = sumOf(results.map((done) => done.rows))
   const failed = results.flatMap((done) => done.failed)
-  // By an earlier run, which may have been cut off, or unchanged since.
+  // Level before this run: copied by an earlier one, or unchanged since.
   const before = ledgers - copied - failed.length
   const total = { ledgers, copied, rows, before, failed }
   const text = `${countText(copied)} of ${countText(ledgers)} ledgers copied, ${countText(rows)} movements`
@@ -77,7 +82,7 @@ async function copyAll(call: Call, runs: ProfileRun[], again: boolean, isFollowi
 
 const sumOf = (counts: number[]) => counts.reduce((sum, count) => sum + count, 0)
 
-/** Ends with the first that fails. */
+/** Follows all of them until the first one fails. */
 async function followAll(runs: ProfileRun[]): Promise<void> {
   const stop = new AbortController()
   const ends = runs.map(async (run) => {
@@ -103,11 +108,11 @@ now. 1: rows differ (--no-repair), or a folder of the copy could not be proven:
 also one that no access given opens, unless --society chooses others.`,
   options: { ...copyOptions, 'no-repair': { help: 'only tell what differs' } },
   examples: ['grandlivre verify --to firm.sqlite'],
-  run: (call: Call, given) =>
+  run: (call: CommandCall, given) =>
     withCopies(call, given, { isThere: true }, (runs) => verifyAll(call, runs, given['no-repair'] !== true)),
 })
 
-async function verifyAll(call: Call, runs: Run[], repair: boolean): Promise<void> {
+async function verifyAll(call: CommandCall, runs: Run[], repair: boolean): Promise<void> {
   const started = performance.now()
   const { results: all, error } = await eachRun(call, runs, (run) => verifyCopy(run, { repair }))
   const [first, ...others] = all.map((each) => [...each.unproven, ...each.uncovered])
