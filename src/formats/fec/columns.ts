@@ -39,25 +39,11 @@ const columnNamed = new Map<string, FecColumn>(columns.map((column) => [column.t
 /** The byte-order mark of UTF-8, also as the other encodings read it: some programs put it before any text. */
 const byteOrderMark = /^(?:\uFEFF|ï»¿|´╗┐)/
 
-export interface FecHeader {
-  separator: string
-  /** Whether all names are in quotes: then the fields of all lines have to be. */
-  isQuoted: boolean
-  /** Fields of a line. A trailing separator adds a blank one. */
-  fieldCount: number
-  /** Index of each column, from 0; -1 if the file does not have it. */
-  position: Record<FecColumn, number>
-  /** The columns that no rule names, in the order of the file. Their names differ from those above and each other. */
-  further: { name: string; position: number }[]
-  /** The columns that the file calls otherwise, in its order. */
-  renamed: { name: string; column: FecColumn }[]
-}
-
 /**
  * @param line the first line, without its line end
  * @throws {FecError} naming every column that is missing or repeated, and names that are blank or too long
  */
-export function parseHeader(line: string): FecHeader {
+export function parseHeader(line: string) {
   const separator = ['\t', '|', ';'].toSorted(
     (one, other) => line.split(other).length - line.split(one).length,
   )[0]!
@@ -84,16 +70,26 @@ export function parseHeader(line: string): FecHeader {
     if (!amounts.includes(column) && position[column] >= 0)
       problems.add(1, 'header', column, 'either Debit and Credit or Montant and Sens, not columns of both')
   problems.throwIfAny()
-  return { separator, isQuoted: quoted !== undefined, fieldCount: names.length, position, further, renamed }
+  return {
+    separator,
+    /** Whether all names are in quotes: then the fields of all lines have to be. */
+    isQuoted: quoted !== undefined,
+    /** Fields of a line. A trailing separator adds a blank one. */
+    fieldCount: names.length,
+    position,
+    further,
+    renamed,
+  }
 }
+export type FecHeader = ReturnType<typeof parseHeader>
 
-function placeColumns(
-  names: string[],
-  problems: FecProblems,
-): Pick<FecHeader, 'position' | 'further' | 'renamed'> {
-  const position = Object.fromEntries(columns.map((column) => [column, -1])) as FecHeader['position']
-  const further: FecHeader['further'] = []
-  const renamed: FecHeader['renamed'] = []
+function placeColumns(names: string[], problems: FecProblems) {
+  /** Index of each column, from 0; -1 if the file does not have it. */
+  const position = Object.fromEntries(columns.map((column) => [column, -1])) as Record<FecColumn, number>
+  /** The columns that no rule names, in the order of the file. Their names differ from those above and each other. */
+  const further: { name: string; position: number }[] = []
+  /** The columns that the file calls otherwise, in its order. */
+  const renamed: { name: string; column: FecColumn }[] = []
   const keys = names.map((name) => name.toLowerCase())
   const placed = new Set(keys.map((key) => columnNamed.get(key)))
   const otherNames = new Map<string, FecColumn>()
@@ -135,7 +131,7 @@ export function columnsBeyondStandard({ position, further }: FecHeader): string[
 }
 
 /** The pair of amount columns that this header uses, judged by the ones it has. */
-function amountColumnsOf(position: FecHeader['position']): FecColumn[] {
+function amountColumnsOf(position: Record<FecColumn, number>): FecColumn[] {
   const debitCredit = position.Debit >= 0 || position.Credit >= 0
   const amountSide = position.Montant >= 0 || position.Sens >= 0
   return amountSide && !debitCredit ? ['Montant', 'Sens'] : ['Debit', 'Credit']

@@ -10,24 +10,24 @@
  */
 
 export class ForeignAmounts {
+  readonly #ofEntry: Conversion
   readonly #millionths: bigint
-  readonly #entry: RunningConversion
   /** Of the last movement. */
   #euro = 0n
   #converted = 0n
   #axis = 0
-  #shares: RunningConversion
+  #ofAxis: Conversion
 
   /** @param rateMillionths millionths of a euro per unit of the currency; more than 0 */
   constructor(rateMillionths: bigint) {
     this.#millionths = rateMillionths
-    this.#entry = new RunningConversion(rateMillionths, million)
-    this.#shares = this.#entry
+    this.#ofEntry = runningConversion(rateMillionths, million)
+    this.#ofAxis = this.#ofEntry
   }
 
   movement(euro: bigint, isDebit: boolean): bigint {
     this.#euro = euro
-    this.#converted = isDebit ? this.#entry.next(euro) : -this.#entry.next(-euro)
+    this.#converted = isDebit ? this.#ofEntry(euro) : -this.#ofEntry(-euro)
     this.#axis = 0
     return this.#converted
   }
@@ -36,35 +36,31 @@ export class ForeignAmounts {
   share(euro: bigint, axis: number): bigint {
     if (axis !== this.#axis) {
       this.#axis = axis
-      this.#shares =
-        this.#euro === 0n
-          ? new RunningConversion(this.#millionths, million)
-          : new RunningConversion(this.#euro, this.#converted)
+      const isZero = this.#euro === 0n
+      this.#ofAxis = runningConversion(
+        isZero ? this.#millionths : this.#euro,
+        isZero ? million : this.#converted,
+      )
     }
-    return this.#shares.next(euro)
+    return this.#ofAxis(euro)
   }
 }
 
 const million = 1_000_000n
 
+/** Converts the next amount of a running sum. */
+type Conversion = (amount: bigint) => bigint
+
 /** `to` for each `from`. */
-class RunningConversion {
-  readonly #from: bigint
-  readonly #to: bigint
-  #sum = 0n
-  #converted = 0n
-
-  constructor(from: bigint, to: bigint) {
-    const sign = from < 0n ? -1n : 1n
-    this.#from = sign * from
-    this.#to = sign * to
-  }
-
-  next(amount: bigint): bigint {
-    const before = this.#converted
-    this.#sum += amount
-    this.#converted = rounded(this.#sum * this.#to, this.#from)
-    return this.#converted - before
+function runningConversion(from: bigint, to: bigint): Conversion {
+  const sign = from < 0n ? -1n : 1n
+  let sum = 0n
+  let converted = 0n
+  return (amount) => {
+    const before = converted
+    sum += amount
+    converted = rounded(sum * sign * to, sign * from)
+    return converted - before
   }
 }
 

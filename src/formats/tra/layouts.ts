@@ -17,50 +17,38 @@ const { blank } = ascii
 /** `a` text, left-aligned; `n` number, right-aligned; `d` day, DDMMYYYY; `b` boolean, `X` or `-`. */
 type TraKind = 'a' | 'n' | 'd' | 'b'
 
-export interface TraField {
-  /** The descriptor's spelling; if a record has a name twice, followed by the column. */
-  name: string
-  /** First column, from 1. */
-  at: number
-  length: number
-  kind: TraKind
-  mandatory: boolean
-  /** Source of the value. Absent if exports never fill the field. */
-  from: string | undefined
-}
-
-export interface TraLayout {
-  record: string
-  /** Columns 4 to 6; null for the header and for entry lines, which have none. */
-  identifier: string | null
-  /** Whether a file of type DOS must contain it, at least as a bare identifier (p. 2). */
-  mandatory: boolean
-  /** Ascending, without gaps. */
-  fields: readonly TraField[]
-  fieldsByName: ReadonlyMap<string, TraField>
-  /** Length of the whole line, and up to the end of its last mandatory field. */
-  length: number
-  mandatoryEnd: number
-}
-
-function layout(
-  record: string,
-  { mandatory, fields: rows }: { mandatory: boolean; fields: unknown[][] },
-): TraLayout {
+function layout(record: string, { mandatory, fields: rows }: { mandatory: boolean; fields: unknown[][] }) {
   const fields = (rows as [string, number, number, TraKind, 'M' | '-', string?][]).map(
-    ([name, at, length, kind, mark, from]) => ({ name, at, length, kind, mandatory: mark === 'M', from }),
+    ([name, at, length, kind, mark, from]) => ({
+      /** The descriptor's spelling; if a record has a name twice, followed by the column. */
+      name,
+      /** First column, from 1. */
+      at,
+      length,
+      kind,
+      mandatory: mark === 'M',
+      /** Source of the value. Absent if exports never fill the field. */
+      from,
+    }),
   )
-  const end = (field: TraField | undefined) => (field === undefined ? 0 : field.at + field.length - 1)
+  const end = (field: { at: number; length: number } | undefined) =>
+    field === undefined ? 0 : field.at + field.length - 1
   return {
     record,
+    /** Columns 4 to 6; null for the header and for entry lines, which have none. */
     identifier: fields[1]?.name === 'IDENTIFIANT' && record !== 'HEADER' ? record : null,
+    /** Whether a file of type DOS must contain it, at least as a bare identifier (p. 2). */
     mandatory,
+    /** Ascending, without gaps. */
     fields,
     fieldsByName: new Map(fields.map((field) => [field.name, field])),
+    /** Length of the whole line, and up to the end of its last mandatory field. */
     length: end(fields.at(-1)),
     mandatoryEnd: end(fields.findLast((field) => field.mandatory)),
   }
 }
+export type TraLayout = ReturnType<typeof layout>
+export type TraField = TraLayout['fields'][number]
 
 const { ENTRY, ENTRY_EXT, ANALYTIC_EXT, ...parameters } = columns
 const line = (extended: typeof ENTRY) => ({ ...ENTRY, fields: [...ENTRY.fields, ...extended.fields] })

@@ -15,15 +15,6 @@ export interface NumberedAccount {
   auxiliaryNumber: string | null
 }
 
-export interface ThirdParties {
-  /** Of third parties that were not filed with one. */
-  ofRoots: CollectiveAccounts
-  /** Each once, those of roots first. */
-  collectives: CollectiveAccount[]
-  /** By id of the account. */
-  byAccount: ReadonlyMap<string, ThirdParty>
-}
-
 export interface ThirdParty {
   /** Its number in the file. */
   code: string
@@ -34,7 +25,7 @@ export interface ThirdParty {
 /** Columns of an account number (p. 22). */
 const numberMax = 17
 
-export function thirdParties(accounts: readonly NumberedAccount[]): ThirdParties {
+export function thirdParties(accounts: readonly NumberedAccount[]) {
   const filed = filedCollectives(accounts)
   const ofRoots = new Map(collectiveAccounts(accounts))
   const ownOf = (account: NumberedAccount) => {
@@ -55,19 +46,22 @@ export function thirdParties(accounts: readonly NumberedAccount[]): ThirdParties
     parties.map(({ account }) => account),
     new Set(accounts.map(({ number }) => number)),
   )
+  const all = new Map([...ofRoots.values(), ...filed.values()].map((one) => [one.number, one]))
+  const collectiveOf = ({ kind, own }: (typeof parties)[number]) => (own ?? ofRoots.get(kind)!).number
   return {
+    /** Of third parties that were not filed with one. */
     ofRoots,
-    collectives: [
-      ...new Map([...ofRoots.values(), ...filed.values()].map((one) => [one.number, one])).values(),
-    ],
-    byAccount: new Map(
-      parties.map(({ account: { id }, kind, own }) => [
-        id,
-        { code: codes.get(id)!, collective: (own ?? ofRoots.get(kind)!).number },
-      ]),
+    /** Each once, those of roots first. */
+    collectives: [...all.values()],
+    byAccount: new Map<string, ThirdParty>(
+      parties.map((party) => {
+        const { id } = party.account
+        return [id, { code: codes.get(id)!, collective: collectiveOf(party) }]
+      }),
     ),
   }
 }
+export type ThirdParties = ReturnType<typeof thirdParties>
 
 /** By number. The folder's own account if it has one, which lines without an auxiliary are booked on. */
 function filedCollectives(accounts: readonly NumberedAccount[]): Map<string, CollectiveAccount> {

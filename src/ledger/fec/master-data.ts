@@ -11,16 +11,7 @@ import { isRenumbered, nameOf, numberAccounts } from './survey/accounts.ts'
 import { journalTypeByUse } from './survey/journals.ts'
 import type { FecSurvey } from './survey/survey.ts'
 
-export interface FecMasterData {
-  /** By the key of FecAccount. */
-  accounts: Map<string, LedgerFields['account'] & { id: string }>
-  /** By code. */
-  journals: Map<string, LedgerFields['journal'] & { id: string }>
-  /** Ids by internal code. */
-  payments: Map<string, string>
-  /** New accounts that could not get the number of the file, and CompteNum and CompAuxNum of each. */
-  renumberedAccounts: { filed: string; number: string }[]
-}
+type FiledAccount = LedgerFields['account'] & { id: string }
 
 /** Existing accounts, journals and payment modes keep the names their users gave them. */
 export async function loadFecMasterData(
@@ -28,7 +19,7 @@ export async function loadFecMasterData(
   ids: IdSource,
   key: FolderKey,
   survey: FecSurvey,
-): Promise<FecMasterData> {
+) {
   await ids.reserve(survey.accounts.size + survey.journals.size + survey.paymentCodes.size)
   const rows = noMasterRows()
   const load = { client, ids, key, survey, rows }
@@ -42,8 +33,18 @@ export async function loadFecMasterData(
   const { accounts, renumberedAccounts } = await addAccounts(load)
   const journals = await addJournals(load, accounts)
   await loadMasterRows(client, key, rows, keptIds, false)
-  return { accounts, journals, payments, renumberedAccounts }
+  return {
+    /** By the key of FecAccount. */
+    accounts,
+    /** By code. */
+    journals,
+    /** Ids by internal code. */
+    payments,
+    /** New accounts that could not get the number of the file, and CompteNum and CompAuxNum of each. */
+    renumberedAccounts,
+  }
 }
+export type FecMasterData = Awaited<ReturnType<typeof loadFecMasterData>>
 
 interface MasterLoad {
   client: ClientBase
@@ -56,7 +57,7 @@ interface MasterLoad {
 
 async function addAccounts({ client, ids, key, survey, rows }: MasterLoad) {
   const numbered = numberAccounts(survey.accounts.values(), await knownAccounts(client, key))
-  const accounts: FecMasterData['accounts'] = new Map()
+  const accounts = new Map<string, FiledAccount>()
   const newlyFiled = []
   for (const { account, number, known } of numbered) {
     const { filedNumber, filedName, auxiliaryNumber, auxiliaryName } = account
@@ -88,7 +89,7 @@ async function addJournals(
   accounts: FecMasterData['accounts'],
 ) {
   const known = await knownJournals(client, key)
-  const journals: FecMasterData['journals'] = new Map()
+  const journals = new Map<string, LedgerFields['journal'] & { id: string }>()
   const newlyFiled = []
   for (const { code, label, type: typeByName, use, treasury } of survey.journals.values()) {
     const existing = known.get(code)

@@ -10,21 +10,6 @@ import { keptIds, loadMasterRows, noMasterRows } from '../import/master-data.ts'
 import { type FolderTarget, findFoldersByReference } from '../tenants.sql.ts'
 import { findExercicesWithin, lockReference } from './import-fec.sql.ts'
 
-export interface NamedFolder {
-  /** Absent: the folder with the reference, or a new one. */
-  id: string | undefined
-  reference: string
-  /** Whether the reference identifies the company. A file name such as ledger.txt does not. */
-  isIdentified: boolean
-  /** Name of a new folder, its firm and its schema. Default: that of the file, without its endings. */
-  name: string | undefined
-  stem: string
-  /** 9 or 14 digits. */
-  siren: string | undefined
-  /** Last day of the fiscal year by the name of the file, `YYYY-MM-DD`. */
-  end: string | undefined
-}
-
 /**
  * The regulation prescribes `<SIREN>FEC<last day of the year, YYYYMMDD>.txt`. The digits before `FEC` identify the ledger
  * again or, if they are all zero (an anonymized company), the whole name, which contains the year too.
@@ -33,7 +18,7 @@ export interface NamedFolder {
 export function nameFolder(
   file: string,
   options: { siren?: string | undefined; folderId?: string | undefined; name?: string | undefined },
-): NamedFolder {
+) {
   const stem = basename(file).replace(/\.[^.]*(?:\.(?:gz|zst))?$/i, '')
   const [, digits, day = ''] = /^(\d+)FEC(\d{8})/i.exec(stem) ?? []
   const isUnknown = digits !== undefined && /^0+$/.test(digits)
@@ -43,10 +28,21 @@ export function nameFolder(
   // A SIRET names an establishment of the company whose SIREN it begins with, and a FEC belongs to a company.
   const identity = siren?.slice(0, 9) ?? (isUnknown ? stem : digits) ?? options.name
   return {
-    ...{ id: options.folderId, reference: identity ?? stem, isIdentified: identity !== undefined },
-    ...{ name: options.name, stem, siren, end: parseDay(day)?.day },
+    /** Absent: the folder with the reference, or a new one. */
+    id: options.folderId,
+    reference: identity ?? stem,
+    /** Whether the reference identifies the company. A file name such as ledger.txt does not. */
+    isIdentified: identity !== undefined,
+    /** Name of a new folder, its firm and its schema. Default: that of the file, without its endings. */
+    name: options.name,
+    stem,
+    /** 9 or 14 digits. */
+    siren,
+    /** Last day of the fiscal year by the name of the file, `YYYY-MM-DD`. */
+    end: parseDay(day)?.day,
   }
 }
+export type NamedFolder = ReturnType<typeof nameFolder>
 
 /**
  * Without an id, files of one company find the same folder by its reference, so that a repeated import is detected and

@@ -3,7 +3,6 @@ import type { ClientBase } from 'pg'
 import { printable } from '../../../packages/terminal/src/printable.ts'
 import { isId } from '../../db/literal.ts'
 import type { FolderContent } from '../../formats/items/accounting-folder.ts'
-import type { Period } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
 import { publishImport } from '../publish-import.sql.ts'
 import {
@@ -16,7 +15,7 @@ import {
   lockFolder,
 } from '../tenants.sql.ts'
 import type { EntryWriter } from './entry-writer.ts'
-import type { ImportedFolder, ImportRequest } from './import-transaction.ts'
+import type { ImportRequest } from './import-transaction.ts'
 import type { IdOf, MasterRows } from './master-data.ts'
 
 /**
@@ -68,21 +67,11 @@ export interface LedgerRequest extends ImportRequest {
   timeZone: string
 }
 
-interface PreparedFolder extends FolderTarget {
-  created: boolean
-  /** Ids of the exercices of the ledger that is to be replaced; undefined if there is none. */
-  former: string[] | undefined
-}
-
-interface ImportedLedger extends ImportedFolder {
-  /** Earliest first. */
-  exercices: (Period & { id: string })[]
-}
-
 /**
  * Creates the folder, or locks it.
  * @param ofFile what a new folder is made of; an existing one keeps what it has
  * @param firmName of a new firm; if it is empty, that of the folder
+ * @returns with `former`, the ids of the exercices of the ledger that is to be replaced; undefined if there is none
  * @throws {Error} if it has a ledger and `replace` is not set, has a closed exercice, or belongs to another company
  */
 export async function prepareFolder(
@@ -91,7 +80,7 @@ export async function prepareFolder(
   { folderId, name, replace }: ImportRequest,
   ofFile: FolderContent,
   firmName = '',
-): Promise<PreparedFolder> {
+) {
   if (folderId === undefined) {
     const folder = { ...ofFile, name: name ?? ofFile.name }
     const created = await createTenantOf(client, ids, firmName || folder.name, folder)
@@ -114,6 +103,7 @@ export async function prepareFolder(
     )
   return { ...folder, former: await exerciceIds(client, folder) }
 }
+type PreparedFolder = Awaited<ReturnType<typeof prepareFolder>>
 
 /**
  * Publishes the events of the import.
@@ -126,7 +116,7 @@ export async function endImport(
   idOf: IdOf,
   { filled, ...counts }: EntryWriter['counts'],
   isByDifference: boolean,
-): Promise<ImportedLedger> {
+) {
   const { former = [], ...imported } = folder
   const { schemaId, folderId, created: folderCreated } = folder
   const periods = exercices.map(({ id, startDate, endDate }) => ({
@@ -145,6 +135,7 @@ export async function endImport(
     ...counts,
     accounts: accounts.length,
     journals: journals.length,
+    /** Earliest first. */
     exercices: periods.toSorted((one, other) => (one.start < other.start ? -1 : 1)),
   }
 }

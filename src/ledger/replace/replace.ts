@@ -12,13 +12,6 @@ import type { ClientBase } from 'pg'
 import type { FolderKey } from '../../formats/rows.ts'
 import * as sql from './replace.sql.ts'
 
-/** Rows that were written. */
-export interface Replacement {
-  deleted: sql.RowCounts
-  updated: sql.RowCounts
-  inserted: sql.RowCounts
-}
-
 /** To be called once the loader has filled the tables of `createFiledTables`. @param lines of the file */
 export async function replaceExercice(client: ClientBase, exercice: sql.Replaced, lines: number) {
   await sql.createMatches(client)
@@ -45,7 +38,7 @@ export async function replaceFolder(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,
   renumber: boolean,
-): Promise<Replacement> {
+) {
   const folder = { schemaId, folderId, exerciceId: null }
   await sql.createMatches(client)
   await sql.digestBoth(client, folder)
@@ -68,11 +61,13 @@ export async function fillFolder(client: ClientBase): Promise<void> {
   await sql.insertNew(client)
 }
 
-async function writeDifference(client: ClientBase, replaced: sql.Replaced): Promise<Replacement> {
+/** @returns counts of the rows that were written */
+async function writeDifference(client: ClientBase, replaced: sql.Replaced) {
   const deleted = await sql.deleteUnmatched(client, replaced)
   const updated = await sql.updateMatched(client, replaced)
   return { deleted, updated, inserted: await sql.insertNew(client) }
 }
+export type Replacement = Awaited<ReturnType<typeof writeDifference>>
 
 async function moveFewest(client: ClientBase, lines: number): Promise<void> {
   const filedIds = new Int32Array(lines)

@@ -8,19 +8,6 @@ import { type FecAccount, isRenumbered, numberAccounts } from '../fec/survey/acc
 import type { MasterRows } from '../import/master-data.ts'
 import { addressOf, axesOf, exercicesOf, isSiren, type ReadParameters } from './parameters.ts'
 
-export interface TraMasterData {
-  rows: MasterRows
-  /**
-   * Ids of accounts by the code of a CAE record. A third party below another root than 401, 411 and 421 has no account of
-   * its own: its lines are on its collective account.
-   */
-  accountOf: ReadonlyMap<string, string>
-  /** Accounts that could not get the number of the file. */
-  renumberedAccounts: { filed: string; number: string }[]
-  /** Banks that no journal of the file could belong to. */
-  banksLeftOut: number
-}
-
 /** An account of the ledger, and its records. */
 interface TraAccount extends FecAccount {
   cgn?: TraLine | undefined
@@ -31,7 +18,7 @@ interface TraAccount extends FecAccount {
 const internalCodes = new Map(Object.entries(paymentModes).map(([internal, { code }]) => [code, internal]))
 
 /** @param timeZone in which exercices were closed on their day */
-export function traMasterData(parameters: ReadParameters, timeZone: string): TraMasterData {
+export function traMasterData(parameters: ReadParameters, timeZone: string) {
   const { general, thirdParties, order } = accountsOf(parameters)
   const numbered = numberAccounts(order, [])
   const numbers = new Map(numbered.map(({ account, number }) => [account, number]))
@@ -73,8 +60,20 @@ export function traMasterData(parameters: ReadParameters, timeZone: string): Tra
     filed: account.auxiliaryNumber ?? account.filedNumber,
     number,
   }))
-  return { rows, accountOf, renumberedAccounts, banksLeftOut }
+  return {
+    rows,
+    /**
+     * Ids of accounts by the code of a CAE record. A third party below another root than 401, 411 and 421 has no account of
+     * its own: its lines are on its collective account.
+     */
+    accountOf,
+    /** Accounts that could not get the number of the file. */
+    renumberedAccounts,
+    /** Banks that no journal of the file could belong to. */
+    banksLeftOut,
+  }
 }
+export type TraMasterData = ReturnType<typeof traMasterData>
 
 /**
  * General accounts by their number, accounts of third parties by their code, and all in the order of the file. Left out

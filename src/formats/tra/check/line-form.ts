@@ -2,7 +2,7 @@
  * Checks a line against its layout: length, characters, and each field by its kind (docs/spec/tra.md#form-of-the-file).
  */
 import { ascii } from '../../ascii.ts'
-import { layouts, noDay, type TraField, type TraLayout } from '../layouts.ts'
+import { layouts, noDay } from '../layouts.ts'
 import type { TraLine, TraProblems } from './parse.ts'
 import rules from './rules.json' with { type: 'json' }
 
@@ -25,16 +25,8 @@ const yesOrNo = /^[X-]$/
 const amountFields = new Set(['MONTANT1', 'MONTANT2', 'MONTANT3', 'CAPITAL'])
 const undefinedBytes = new Set([0x7f, 0x81, 0x8d, 0x8f, 0x90, 0x9d])
 
-/** A check of one field. Most fields of entry lines are free text and need none. */
-interface FieldRule {
-  field: TraField
-  isRequired: boolean
-  /** The pattern of its values. */
-  pattern: string | undefined
-  values: RegExp | undefined
-}
-
-const rulesByLayout = new Map<TraLayout, FieldRule[]>(
+/** The checks of the fields of each record. Most fields of entry lines are free text and need none. */
+const rulesByLayout = new Map(
   Object.entries(layouts).map(([record, layout]) => {
     const { mayBeBlank = [], values = {} } = rulesOf(record)
     const fields = layout.fields.map((field) => {
@@ -49,6 +41,7 @@ const rulesByLayout = new Map<TraLayout, FieldRule[]>(
     return [layout, fields.filter((rule) => rule.isRequired || rule.values || rule.field.kind !== 'a')]
   }),
 )
+type FieldRule = NonNullable<ReturnType<(typeof rulesByLayout)['get']>>[number]
 
 /** Adds the problems of form of one line. */
 export function checkForm(line: TraLine, problems: TraProblems): void {

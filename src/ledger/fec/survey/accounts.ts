@@ -24,16 +24,9 @@ export interface FecAccount {
   auxiliaryName: string | null
 }
 
-/** An account that the folder has. */
-export interface KnownAccount {
-  id: string
-  number: string
-  name: string
-  /** Null for an account that no FEC named yet. */
-  filedNumber: string | null
-  filedName: string | null
-  auxiliaryNumber: string | null
-  auxiliaryName: string | null
+/** An account that the folder has. What a FEC filed of it is null if no FEC named it yet. */
+export type KnownAccount = { id: string; number: string; name: string } & {
+  [Member in Exclude<keyof FecAccount, 'key'>]: FecAccount[Member] | null
 }
 
 /** The account key of a line; undefined if CompteNum contains no digit or letter. */

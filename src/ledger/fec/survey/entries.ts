@@ -64,12 +64,8 @@ export class EntryGroups {
   }
 }
 
-/** Lines of one entry, in file order. */
-export interface EntryPiece {
-  /** Pieces with the same key form one entry; a piece without a key is a complete entry. */
-  key: string | undefined
-  lines: DatedLine[]
-}
+/** Lines of one entry, in file order. Pieces with the same key form one entry; a piece without a key is a complete entry. */
+export type EntryPiece = { key: string | undefined; lines: DatedLine[] }
 
 /** The second pass. Returns lines in pieces, each line exactly once, a little after it was added. */
 export class EntryFinder {
