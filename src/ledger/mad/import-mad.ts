@@ -6,11 +6,19 @@
  * first reading is short; the members may have any order. Then the entries, in the transaction that loads them. After
  * the first problem nothing more is loaded, and the check goes on to find further ones.
  */
-
-import type pg from 'pg'
+import pg from 'pg'
 import { printable } from '../../../packages/terminal/src/printable.ts'
 import { folderContent } from '../../formats/items/accounting-folder.ts'
-import { type FileProblems, JsonItems, pathOf, problemsMax } from '../../formats/mad/read-items.ts'
+import type { Json } from '../../formats/items/any-json.ts'
+import {
+  type FileItem,
+  type FileProblems,
+  findTextError,
+  JsonItems,
+  JsonTextError,
+  pathOf,
+  problemsMax,
+} from '../../formats/mad/read-items.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import { IdSource } from '../ids.ts'
 import { EntryWriter } from '../import/entry-writer.ts'
@@ -18,14 +26,13 @@ import { endImport, type LedgerRequest, prepareFolder } from '../import/folder-t
 import { ImportRefused } from '../import/import-refused.ts'
 import { type ImportOptions, inImportTransaction } from '../import/import-transaction.ts'
 import { type IdTable, identities, keptIds, loadMasterRows, newIds } from '../import/master-data.ts'
-import type { ReadBytes } from '../import/source-file.ts'
+import { type ReadBytes, readSource } from '../import/source-file.ts'
 import { rememberLetterings } from '../publish-import.sql.ts'
 import { createFiledTables } from '../replace/replace.sql.ts'
 import { fillFolder, replaceFolder } from '../replace/replace.ts'
 import { MadEntries } from './entries.ts'
 import * as sql from './import-mad.sql.ts'
 import { MadMasterData, masterDataPlaces, placesBesideEntries } from './master-data.ts'
-import { entriesPlace, pathOfId, readItems, refusing } from './read-file.ts'
 
 /** A folder that is replaced keeps what does not differ. Without one: a new folder. */
 interface MadRequest extends LedgerRequest {
@@ -163,4 +170,100 @@ async function refuseTaken(
     `${await pathOfId(file, masterData, taken)} "${id}": this id is taken in ${table} of folder ${folderId} (${printable(folderName)}). ` +
       `Import with --renumber for new ids`,
   )
+}
+
+const entriesPlace = 'data.entries'
+
+/**
+ * The items of the wanted places, in batches of one chunk. Ends early when `isEnough`.
+ * @throws {JsonTextError} for text that is not JSON, with line and column and what it belongs to
+ */
+async function* readItems(
+  file: string,
+  items: JsonItems,
+  onRead: (read: ReadBytes) => void,
+  isEnough: () => boolean = () => false,
+): AsyncGenerator<FileItem[]> {
+  for await (const text of decoded(file, onRead)) {
+    yield await itemsIn(file, items, text)
+    if (isEnough()) return
+  }
+  items.end()
+}
+
+async function itemsIn(file: string, items: JsonItems, text: string): Promise<FileItem[]> {
+  try {
+    return items.add(text)
+  } catch (cause) {
+    if (cause instanceof JsonTextError) throw cause
+    const place = await findTextError(decoded(file, () => {}))
+    throw new JsonTextError(`${place ?? items.path}: not JSON`, { cause })
+  }
+}
+
+async function* decoded(file: string, onRead: (read: ReadBytes) => void): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let from = 0
+  const decode = (bytes?: Uint8Array) => {
+    try {
+      return decoder.decode(bytes, { stream: bytes !== undefined })
+    } catch (cause) {
+      const to = from + (bytes?.length ?? 0)
+      throw new JsonTextError(`the file is not UTF-8: see bytes ${from} to ${to}`, { cause })
+    }
+  }
+  for await (const bytes of readSource(file, onRead)) {
+    yield decode(bytes)
+    from += bytes.length
+  }
+  decode()
+}
+
+/** Such as `data.accounts[3].producerId`. Reads the file once more for an entry or a movement. */
+async function pathOfId(
+  file: string,
+  masterData: MadMasterData,
+  { table, id }: sql.IdOfTable,
+): Promise<string> {
+  if (table !== 'entries' && table !== 'movements') return masterData.pathOfId(table, id)
+  return (await pathsOfId(file, table, id))[0]!
+}
+
+/** Problems of the text, and ids of entries or movements that the file has twice, are reported as those of items are. */
+async function refusing<Result>(file: string, run: () => Promise<Result>): Promise<Result> {
+  try {
+    return await run()
+  } catch (cause) {
+    if (cause instanceof JsonTextError) throw new ImportRefused([cause.message], 1, { cause })
+    // Ids of what entries refer to are checked before they are loaded.
+    const { constraint = '', detail = '' } = cause instanceof pg.DatabaseError ? cause : {}
+    const [, table] =
+      /^(?:filed_)?(entries|movements)_(?:pkey|schema_id_folder_id_id_key)$/.exec(constraint) ?? []
+    const [, id] = /(\d+)\) already exists/.exec(detail) ?? []
+    if (table === undefined || id === undefined) throw cause
+    const [first, second] = await pathsOfId(file, table, id)
+    throw new ImportRefused([`${second} "${id}": ${first} is the same`], 1, { cause })
+  }
+}
+
+/** The first two at most: what follows them may be no entry. */
+async function pathsOfId(file: string, table: string, id: string): Promise<string[]> {
+  const paths: string[] = []
+  for await (const batch of readItems(file, new JsonItems((place) => place === entriesPlace), () => {}))
+    for (const { index, value } of batch) {
+      // An entry that was checked before.
+      const { producerId, movements } = value as unknown as FileIds
+      const path = `${entriesPlace}[${index}]`
+      if (table === 'entries' && producerId === id) paths.push(`${path}.producerId`)
+      if (table === 'movements')
+        for (const [i, movement] of movements.entries())
+          if (movement.producerId === id) paths.push(`${path}.movements[${i}].producerId`)
+      if (paths.length >= 2) return paths
+    }
+  return paths
+}
+
+interface FileIds {
+  producerId: Json
+  movements: { producerId: Json }[]
 }
