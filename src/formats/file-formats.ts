@@ -10,7 +10,7 @@ export interface FileFormatFacts {
   mediaType: string
   /** The parameters of a trigger that it takes, beside those of every format. Without a selection: a whole folder. */
   takes: readonly FormatParameter[]
-  /** Those of them without which a trigger is refused. */
+  /** The parameters without which a trigger is refused. */
   requires: readonly FormatParameter[]
   /** The forms in which routes stream it, with their media types. */
   streamed: Readonly<Record<string, string>>

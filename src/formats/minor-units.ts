@@ -7,7 +7,7 @@ import { ascii } from './ascii.ts'
 
 const { minus, zero } = ascii
 
-/** Of a bigint of PostgreSQL; the least is its negative. */
+/** The highest bigint of PostgreSQL; the lowest that we take is its negative. */
 export const unitsMax = 2n ** 63n - 1n
 
 /** Cents as a number with two decimals: 1234n is 12.34. @param mark decimal separator; with a comma 12,34 */

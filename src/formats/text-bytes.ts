@@ -86,7 +86,7 @@ export function outputOf(bytes: Uint8Array<ArrayBuffer>): Output {
   return { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.length) }
 }
 
-/** The same output, or a larger one where it has too few bytes. */
+/** The same output, or a larger one if it has too few bytes. */
 export function withRoom(out: Output, bytesMax: number): Output {
   return bytesMax > out.bytes.length ? outputOf(new Uint8Array(2 * bytesMax)) : out
 }
@@ -96,14 +96,14 @@ const wordBytes = 8
 /** What is written after the end of a piece, at most. */
 const bytesAfterMax = wordBytes - 1
 
-/** From here on `set` is faster than words. */
+/** From this length on, `set` is faster than words. */
 const longBytesMin = 96
 
 /** A piece of the output that is rendered once. */
 export interface Piece {
   length: number
   bytes: Uint8Array
-  /** The same bytes, and after them what a last whole word needs. */
+  /** The same bytes, followed by those that the last whole word reads. */
   view: DataView
 }
 
@@ -244,7 +244,7 @@ export function writeDecimal(
   return writeRange(out, at + 1, rows, point, last)
 }
 
-/** As `writeDecimal`, of digits with a minus or without a whole part, byte by byte. */
+/** Does what `writeDecimal` does, byte by byte, for digits with a minus or without a whole part. */
 function writeDigits(
   out: Uint8Array,
   at: number,

@@ -31,7 +31,7 @@ const columnsAt = (alias: string, table: Table) =>
     .map(({ member, name }) => `${alias}.${name} as "${member}"`)
     .join(', ')
 
-/** The same columns as JSON, with ids as strings; null without a row. @param further members, each with its JSON */
+/** The columns of a row that an item shows, as JSON with ids as strings; null without a row. @param further members with their JSON */
 export const rowJson = (alias: string, table: Table, further: Record<string, string> = {}) => {
   const key = table.columns['id'] ? 'id' : 'account_id'
   const members = shownColumns(table).map(({ member, name, encoding }) => {
@@ -81,7 +81,8 @@ export async function readFirm(client: pg.ClientBase, { schemaId, folderId }: Fo
 
 /**
  * Reads the rows `t` of a table.
- * @param further what they show of others, with a comma before it, and the joins for it
+ * @param further columns of other tables, with a comma before the first
+ * @param joins the joins for these
  */
 const readRows =
   <View>(table: Table, further = '', joins = '', batchRows?: number) =>

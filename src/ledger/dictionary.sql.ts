@@ -62,7 +62,7 @@ export async function readAuxiliaries(client: pg.ClientBase, { schemaId, folderI
   return rows
 }
 
-/** As readDictionary, for one entry of the folder. */
+/** The same, of the rows that one entry of the folder refers to. */
 export async function readDictionaryOfEntry(
   client: pg.ClientBase,
   { schemaId, folderId }: FolderKey,

@@ -16,9 +16,9 @@ export interface ListedFolder {
   movements: number
   /** ISO 8601, UTC, of the newest change in the log, which forgets old ones; null if it has none. */
   changedAt: string | null
-  /** In use, of the folder and of its firm. */
+  /** Tokens in use, of the folder and of its firm. */
   tokens: number
-  /** That get its events. */
+  /** Subscriptions that get its events. */
   subscriptions: number
 }
 
@@ -35,7 +35,7 @@ export interface FolderSearch {
 export const seesFolder = `coalesce(s.schema_id, f.schema_id) = f.schema_id
   and (s.folder_ids = '{}' or f.id = any (s.folder_ids)) and (s.level <> 'firm' or s.firm_id = f.firm_id)`
 
-/** Up to here entries and movements of a year are counted, by their primary keys: 1 ms each. */
+/** Entries and movements of a year are counted up to this number, by their primary keys: 1 ms each. */
 export const countedMax = 10_000
 
 /** How many rows meet a condition; `most` if there are more. */
@@ -93,11 +93,11 @@ export interface ListedFirm {
   name: string
   siret: string | null
   folders: number
-  /** In use, of the firm itself, and of single folders. */
+  /** Tokens in use, of the firm itself and of single folders. */
   firmTokens: number
   folderTokens: number
   subscriptions: number
-  /** Of the newest change in the logs of its folders. */
+  /** The moment of the newest change in the logs of its folders. */
   changedAt: string | null
 }
 
@@ -180,7 +180,7 @@ export interface FolderFacts {
   drafts: number
 }
 
-/** Up to here drafts are counted. */
+/** Drafts are counted up to this number. */
 export const draftsMax = 1_000
 
 /** Undefined if no tenant has this folder. @param id decimal digits within bigint */

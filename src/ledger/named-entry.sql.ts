@@ -25,20 +25,20 @@ interface NamedEntry {
 
 /** Inside the caller's transaction. @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-ENTRY-NOT-FOUND, ERR-AMBIGUOUS-ENTRY */
 export async function readNamedEntry(client: pg.ClientBase, name: EntryName, timeZone: string) {
-  const { rows } = await client.query<Found>(statement(name, timeZone))
+  const { rows } = await client.query<FoundEntries>(statement(name, timeZone))
   return onlyEntry(rows)
 }
 
-/** The same in one round trip of its own. @throws {AppError} also ERR-UNAVAILABLE */
+/** Does the same in a round trip of its own. @throws {AppError} also ERR-UNAVAILABLE */
 export async function askForNamedEntry(
   pool: pg.Pool,
   name: EntryName,
   timeZone: string,
 ): Promise<NamedEntry> {
-  return onlyEntry(await askInTenant<Found>(pool, name.schemaId, statement(name, timeZone)))
+  return onlyEntry(await askInTenant<FoundEntries>(pool, name.schemaId, statement(name, timeZone)))
 }
 
-interface Found {
+interface FoundEntries {
   cursor: string
   reference: string | null
   /** Ascending by id. */
@@ -53,7 +53,7 @@ function statement({ schemaId, folderId, name, draft }: EntryName, timeZone: str
     from folders where schema_id = ${idLiteral(schemaId)} and id = ${folder}`
 }
 
-function onlyEntry([found]: Found[]): NamedEntry {
+function onlyEntry([found]: FoundEntries[]): NamedEntry {
   if (!found) throw new AppError('ERR-FOLDER-NOT-FOUND')
   const { entries, ...folder } = found
   const [entry, ...others] = entries

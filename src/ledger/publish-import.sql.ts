@@ -84,7 +84,7 @@ const shownPayments = [
   paymentMode('').code,
 ]
 
-/** Of `letterings`. */
+/** The values of the statement `letterings`. */
 const parameters = ({ schemaId, folderId }: FolderKey, exerciceId: string | null) => [
   schemaId,
   folderId,

@@ -34,9 +34,9 @@ export async function createFolder(
   client: ClientBase,
   folder: FolderContent & { schemaId: string; id: string; firmId: string },
 ): Promise<void> {
-  const nothing = { capital: 0n, currency: 'EUR', address: noAddress, rcsProducerId: '', rcsName: '' }
+  const defaults = { capital: 0n, currency: 'EUR', address: noAddress, rcsProducerId: '', rcsName: '' }
   const writer = new TableWriter(client, folderTable)
-  writer.add({ ...nothing, ...folder })
+  writer.add({ ...defaults, ...folder })
   await writer.flush()
 }
 
@@ -53,7 +53,7 @@ export async function findFoldersByReference(client: ClientBase, reference: stri
 export interface FolderTarget extends FolderKey {
   firmId: string
   name: string
-  /** Or a SIREN. */
+  /** A SIRET or a SIREN. */
   siret: string | null
   currency: string
 }

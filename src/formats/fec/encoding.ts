@@ -17,7 +17,7 @@ import { parseHeader } from './columns.ts'
 import { FecError, FecProblems, quotedFields } from './fields.ts'
 import { frenchGrade } from './french-words.ts'
 
-/** In the order in which they are taken if words cannot decide. */
+/** If words cannot decide, the first of them is taken. */
 const singleByteEncodings = ['windows-1252', 'iso-8859-15', 'cp850'] as const
 export const fecEncodings = ['utf-8', ...singleByteEncodings] as const
 export type FecEncoding = (typeof fecEncodings)[number]

@@ -9,7 +9,7 @@ const quotedField = / *(?:"([^"]*(?:""[^"]*)*)")?[ \r]*/y
  * and two quotes stand for one (RFC 4180).
  */
 export function quotedFields(line: string, separator: string): string[] | undefined {
-  // Nearly always.
+  // The usual case.
   if (!line.includes('"')) return undefined
   const fields: string[] = []
   for (let at = 0; ; at += 1) {
@@ -58,7 +58,7 @@ const dayForms = {
   'YYYY-MM-DD': /^(?<year>(?:19|20)\d\d)-(?<month>\d\d?)-(?<day>\d\d?)$/,
 }
 type DayForm = keyof typeof dayForms
-/** That of the standard first. */
+/** The form of the standard comes first. */
 const dayFormNames = Object.keys(dayForms) as DayForm[]
 
 /** `20230131` (or the same day in another form) as `2023-01-31`, if there is such a day, with its form. */

@@ -41,7 +41,7 @@ export class FecFindings {
   /** Columns of a cash basis (DateRglt and so on) and further ones, in the order of the file. */
   columnsBeyondStandard: readonly string[] = []
   renamedColumns: FecHeader['renamed'] = []
-  /** Each has its counts of what was read in another form. */
+  /** Days by column, each with its counts of days that were read in another form. */
   readonly dayColumns: ReadonlyMap<FecColumn, DayColumn> = new Map(
     dayColumns.map((column) => [column, new DayColumn()]),
   )

@@ -32,7 +32,7 @@ export const flatColumns = ledgerTables.movements.columns.map(({ name, type, des
 /** What readers of flat rows cannot hold: a Parquet file, and a table of a copy. A CSV file holds everything. */
 const column = offsetsOf(flatMovementColumns)
 
-/** Of `numeric(18,2)`, `DECIMAL(18,2)` and `DECIMAL(18,4)`. */
+/** Digits that `numeric(18,2)`, `DECIMAL(18,2)` and `DECIMAL(18,4)` hold. */
 const digitsMax = 18
 
 /** Bytes of a row of CSV that DuckDB reads, a buffer of its own. */
@@ -74,7 +74,7 @@ export function checkCopyRow(rowBytes: number, rows: Rows): void {
 
 /** The field if a number in it has more digits than a column holds. @param field one number, or an array of them */
 function longNumberIn(rows: Rows, field: number): string | undefined {
-  // Nearly always: a field that is no longer has no more digits.
+  // The usual case: a field this short cannot have too many digits.
   if (rows.bytesIn(1, field) <= digitsMax + 1) return undefined
   const text = rows.bytes.toString('latin1', rows.start(field), rows.end(field))
   return tooManyDigits.test(text) ? text : undefined

@@ -44,7 +44,7 @@ export const csv = {
     }
     return at
   },
-  /** From `2026-01-31 08:00:00`, in UTC. */
+  /** Writes a moment. The field is `2026-01-31 08:00:00`, in UTC. */
   writeTime(out: Output, at: number, rows: Rows, field: number): number {
     const day = at + 'YYYY-MM-DD'.length
     at = writeField(out, at, rows, field)
@@ -52,17 +52,17 @@ export const csv = {
     out.bytes[at++] = capitalZ
     return at
   },
-  /** From a number with six decimals, or null. */
+  /** Writes a rate. The field is a number with six decimals, or null. */
   writeRate(out: Output, at: number, rows: Rows, field: number): number {
     if (rows.isNull(field)) return at
     at = writeField(out, at, rows, field)
     while (out.bytes[at - 1] === zero) at--
     return out.bytes[at - 1] === dot ? at - 1 : at
   },
-  /** From cents. */
+  /** Writes an amount. The field is in cents. */
   writeMoney: (out: Output, at: number, rows: Rows, field: number): number =>
     writeDecimal(out, at, rows, rows.start(field), rows.end(field), moneyDecimals),
-  /** From JSON as the database prints it, without the blanks between its parts. */
+  /** Writes JSON without the blanks between its parts. The field is JSON as the database prints it. */
   writeInsideJson: (out: Output, at: number, rows: Rows, field: number): number =>
     writeJson(out.bytes, at, rows, field, 'doubled'),
 }

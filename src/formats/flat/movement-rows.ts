@@ -88,13 +88,13 @@ const fromDescriptionToInvoiceNumber = [true, false, true, true]
 const fromLetteringStateToCode = [false, true]
 const paymentId = [false]
 
-const nothing = new Uint8Array()
+const noBytes = new Uint8Array()
 
 /** Upper bound of everything in a row that has no bytes in the rows of the database: separators, fixed pieces. */
 const fixedBytesMax = 512
 /** A quote is doubled. */
 const quotedBytesMax = 2
-/** Of a share, besides its section: amount and rate are in its row. */
+/** Upper bound of a share's bytes beside its section; its amount and rate are in the row of the database. */
 const shareFixedBytesMax = 32
 /**
  * Refuses a row that its reader cannot take.
@@ -113,15 +113,15 @@ export class MovementRows {
   readonly #pieces: ReturnType<typeof piecesOf>
   #buffer = outputOf(new Uint8Array(4096))
   /** The row up to the date of the document, and without that date. */
-  #entry: Uint8Array = nothing
-  #undated: Uint8Array = nothing
+  #entry: Uint8Array = noBytes
+  #undated: Uint8Array = noBytes
   /** What a filed entry says instead of its accounts, each field with the separator after it. */
   #auxiliaryNumber: Uint8Array | undefined
   #auxiliaryName: Uint8Array | undefined
   /** The JSON of the entry's attachments; empty if it has none. */
-  #attachments: Uint8Array = nothing
-  /** From the code of the third party on. */
-  #tail: Uint8Array = nothing
+  #attachments: Uint8Array = noBytes
+  /** The end of the row, from the code of the third party on. */
+  #tail: Uint8Array = noBytes
 
   /** @param check none: every row is taken */
   constructor(dictionary: FlatDictionary, dialect: Dialect, check?: CheckRow) {
@@ -166,7 +166,7 @@ export class MovementRows {
     this.#tail = bytes.subarray(end, this.#writeTail(out, end, rows))
   }
 
-  /** The third party of an entry and what it keeps with it, and the end of a row. */
+  /** Writes the third party of an entry, what that party attached, and the end of a row. */
   #writeTail(out: Output, at: number, rows: Rows): number {
     const { jsonMark, rowEnd } = this.#dialect
     const { absent } = this.#pieces
@@ -230,7 +230,7 @@ export class MovementRows {
     return at
   }
 
-  /** From the account's id to its auxiliary name, and a separator. */
+  /** Writes the fields from the account's id to its auxiliary name, and a separator. */
   #writeAccount(out: Output, at: number, rows: Rows): number {
     const account = cited(this.#dictionary.accounts, rows.id(movement.account_id), 'account')
     const number = this.#filedText(rows, movement.filed_auxiliary_number) ?? this.#auxiliaryNumber

@@ -39,7 +39,7 @@ export const movementTable = column.table('movements', {
   credit: column.column<bigint>('plain'),
   paymentId: column.orNull(column.reference),
   letteringState: column.column<LetteringState>('plain'),
-  /** Null exactly when the state is none; without the `*` that partners see before a partial code. */
+  /** Null exactly if the state is `none`; without the `*` that partners see before a partial code. */
   letteringCode: column.orNull(column.text),
   /**
    * Flat triples: section id, amount in minor units, rate in ten-thousandths of a percent (1000000n is 100 %). Sections
@@ -148,7 +148,7 @@ const properties = object({
   validationDate: dayOrNull.meta({ description: 'Null: awaiting validation' }),
 })
 
-/** As a full export has it. */
+/** An entry as a full export has it. */
 export const MadEntry = object({
   producerId: id,
   attachments: Attachments,

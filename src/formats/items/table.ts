@@ -24,9 +24,9 @@ export type Encoding =
 export interface Column<Value, Of extends Encoding = Encoding> {
   encoding: Of
   isNullable: boolean
-  /** Of a reference: the table of the row that it names; absent where files do not name it. */
+  /** The table that a reference points to; absent if files do not name the row. */
   to?: string
-  /** Of the type alone: no column has it. */
+  /** Carries the type of the values; no column sets it. */
   value?: Value
 }
 
@@ -51,9 +51,9 @@ type Columns = Record<string, Column<unknown>>
 /** A table whose rows are of this type. */
 export interface TableOf<Row> {
   name: string
-  /** Of a temporary table; absent for one of the ledger. */
+  /** The schema of a temporary table; absent for a table of the ledger. */
   schema?: 'pg_temp'
-  /** In the order of the loader, by the members of a row. */
+  /** Columns by the members of a row, in the order of the loader. */
   columns: { [Member in keyof Row]: Column<Row[Member]> }
 }
 
@@ -90,7 +90,7 @@ export type ColumnOf<Of extends Table> = Snake<keyof Of['columns'] & string>
 
 export const columnName = (member: string) => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/** In the order of the loader. */
+/** The names of a table's columns, in the order of the loader. */
 export const columnsOf = <Of extends Table>(table: Of) =>
   Object.keys(table.columns).map(columnName) as ColumnOf<Of>[]
 

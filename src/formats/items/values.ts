@@ -24,7 +24,7 @@ const digits = z
   .regex(/^[1-9]\d{0,15}$/, { error: 'an id is expected: 1 to 16 digits, not 0', abort: true })
   .refine((value) => Number.isSafeInteger(Number(value)), 'an id below 9007199254740992 is expected')
 export const id = digits.meta({ type: 'string', example: '123456' })
-/** Of something that may be unknown. */
+/** The id of something that may be unknown. */
 export const idOrNull = digits.nullable().meta({ type: ['string', 'null'] })
 
 export const day = z.iso

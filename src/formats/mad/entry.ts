@@ -115,7 +115,7 @@ export class EntryRenderer {
     return writePiece(out, at, cited(this.#dictionary.journals, rows.id(entry.journal_id), 'journal'))
   }
 
-  /** From the source's name to the date of accounting, left open. */
+  /** Writes from the source's name to the date of accounting, without its last quote. */
   #writeProperties(out: Output, at: number, rows: Rows): number {
     at = writeField(out, at, rows, entry.source)
     at = writePiece(out, at, toThirdParty)

@@ -148,7 +148,7 @@ export class MovementRenderer {
     return this.#writeTail(out, at, rows)
   }
 
-  /** From the end of `value` to the account. */
+  /** Writes from the end of `value` to the account. */
   #writeToAccount(out: Output, at: number, rows: Rows): number {
     if (rows.isNull(column.attachments)) return writeBytes(out, at, this.#toAccount)
     at = writeBytes(out, at, this.#toAttachments)
@@ -156,7 +156,7 @@ export class MovementRenderer {
     return writePiece(out, at, toAccount)
   }
 
-  /** From the value of `payment` to the end. */
+  /** Writes from the value of `payment` to the end. */
   #writeTail(out: Output, at: number, rows: Rows): number {
     const paymentless = rows.isNull(column.payment_id)
     const shareless = rows.isNull(column.shares)

@@ -14,7 +14,7 @@ import { JsonNumber } from '../minor-units.ts'
 export interface FileItem {
   /** Such as `data.accounts`, or `data["a.b"]`; empty for the whole file if it is no object. */
   place: string
-  /** In a list, from 0. */
+  /** The position in a list, from 0. */
   index: number | undefined
   value: Json
 }
@@ -38,18 +38,18 @@ export class JsonTextError extends Error {
 /** An item of 64 million characters is an entry of some 150,000 movements, and takes half a gigabyte of memory. */
 const itemCharactersMax = 64_000_000
 
-/** Of the file and of its data, which are remembered. The format has 9. */
+/** Members of the file and of its data together; each is remembered. The format has 9. */
 const membersMax = 1_000
 
 /** The format has 6 levels inside an item. What partners attach to an entry may have more. */
 const levelsMax = 100
 
 interface Frame {
-  /** Null if what it contains is given out item by item, or skipped. */
+  /** Null if its content is given out item by item, or skipped. */
   value: Json[] | JsonObject | null
   kind: 'object' | 'list'
   place: string
-  /** Of the next value; undefined in a list, and before the first member of an object. */
+  /** The name of the next value; undefined in a list, and before the first member of an object. */
   key: string | undefined
   index: number
 }
@@ -193,7 +193,7 @@ function placeIn(place: string, key: string | undefined): string {
   return key === undefined ? place : memberPath(place, key)
 }
 
-/** Whether what the value contains is given out item by item: the file, its data, and the lists in them. */
+/** Whether the content of a value is given out item by item: the file, its data, and the lists in the data. */
 function isCut(place: string, kind: Frame['kind'], above: Frame | undefined): boolean {
   return kind === 'object'
     ? place === '' || place === 'data'
@@ -242,7 +242,7 @@ export function readItem<Schema extends z.ZodType>(
   return undefined
 }
 
-/** @param read what the schema took of it @param path a stack: nearly no member is unknown */
+/** @param read what the schema took of `given` @param path a stack, since nearly all members are known */
 function countUnknown(
   given: Json,
   read: unknown,

@@ -12,7 +12,7 @@
 export class ForeignAmounts {
   readonly #ofEntry: Conversion
   readonly #millionths: bigint
-  /** Of the last movement. */
+  /** The amount of the last movement, in euro and converted. */
   #euro = 0n
   #converted = 0n
   #axis = 0

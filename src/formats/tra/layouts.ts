@@ -72,7 +72,7 @@ export function fieldOf(layout: TraLayout, name: string): TraField {
 
 /** Writes lines of fixed columns (docs/spec/tra.md#form-of-the-file). */
 
-/** Written if there is no day. */
+/** The columns of a day that is absent. */
 export const noDay = '01011900'
 
 const valueCharactersShown = 60

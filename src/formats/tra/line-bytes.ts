@@ -52,7 +52,7 @@ export function writeDay(out: Uint8Array, at: number, rows: Rows, field: number)
   for (let i = 0; i < noDay.length; i++) out[at + i] = rows.bytes[start + placesInIsoDay[i]!]!
 }
 
-/** Of the digits of day, month and year in `2024-02-29`. */
+/** Where `2024-02-29` has the digits of day, month and year. */
 const placesInIsoDay = [8, 9, 5, 6, 0, 1, 2, 3]
 
 /** Writes right-aligned and blanks the rest of the columns. */

@@ -358,7 +358,7 @@ export function ribLine({ rib, iban, bic, account, isDefault }: BankView, rank: 
 
 /** Country codes of TRA files: ISO 3166 alpha-3 (docs/spec/tra.md#ps1). `countries.json` has every country's two and three letters. */
 
-/** By code, and by name in French and English, since folders and third parties write any of these. */
+/** Three letters by code, and by name in French and English: folders and third parties write any of these. */
 const codes = new Map<string, string>()
 for (const language of ['en', 'fr']) {
   const names = new Intl.DisplayNames(language, { type: 'region' })

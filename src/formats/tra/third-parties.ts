@@ -49,9 +49,9 @@ export function thirdParties(accounts: readonly NumberedAccount[]) {
   const all = new Map([...ofRoots.values(), ...filed.values()].map((one) => [one.number, one]))
   const collectiveOf = ({ kind, own }: (typeof parties)[number]) => (own ?? ofRoots.get(kind)!).number
   return {
-    /** Of third parties that were not filed with one. */
+    /** The collective accounts of third parties that no FEC filed with one. */
     ofRoots,
-    /** Each once, those of roots first. */
+    /** All collective accounts once, those of roots first. */
     collectives: [...all.values()],
     byAccount: new Map<string, ThirdParty>(
       parties.map((party) => {
@@ -63,7 +63,7 @@ export function thirdParties(accounts: readonly NumberedAccount[]) {
 }
 export type ThirdParties = ReturnType<typeof thirdParties>
 
-/** By number. The folder's own account if it has one, which lines without an auxiliary are booked on. */
+/** Collective accounts by number: the folder's own account if it has one, on which lines without an auxiliary are booked. */
 function filedCollectives(accounts: readonly NumberedAccount[]): Map<string, CollectiveAccount> {
   const own = new Map(
     accounts
@@ -81,7 +81,7 @@ function filedCollectives(accounts: readonly NumberedAccount[]): Map<string, Col
   return found
 }
 
-/** Undefined for an account that is no third party of a FEC, or whose collective account does not fit. */
+/** The collective account that a FEC filed; undefined without one, or if its number does not fit. */
 function filedCollective({ filedNumber, auxiliaryNumber }: NumberedAccount): string | undefined {
   if (filedNumber === null || auxiliaryNumber === null) return undefined
   const number = accountNumber(filedNumber)

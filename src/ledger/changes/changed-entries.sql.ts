@@ -75,7 +75,7 @@ async function expanded(
 const multirange = (text: string): string => `${textLiteral(text)}::int8multirange`
 
 /**
- * The ids of the entries that show what the multirange names. Accounts and third parties have an index. The others are
+ * The ids of the entries that show the accounts, journals or the like of the multirange. Accounts and third parties have an index. The others are
  * looked for in all entries or movements of the exercices.
  */
 const showing: Record<Shown, (ids: string, watched: WatchedEntries) => string> = {
@@ -108,7 +108,7 @@ const showing: Record<Shown, (ids: string, watched: WatchedEntries) => string> =
      ) e ${where([`e.exercice_id = any (${idArrayLiteral(watched.exerciceIds)})`, ...watched.among])}`,
 }
 
-/** @param beside what the condition needs beside the movements `m` */
+/** @param beside a source of rows that the condition needs beside the movements `m` */
 function ofMovements(condition: string, watched: WatchedEntries, beside = ''): string {
   const { among } = watched
   const joined = `join entries e on (e.schema_id, e.folder_id, e.exercice_id, e.id)

@@ -27,7 +27,7 @@ interface FolderOfCursor extends FolderKey {
   timeZone: string
 }
 
-/** Why changes since a cursor cannot be told, as an expression; null if they can. */
+/** Why changes since a cursor are unknown, as an expression; null if they are known. */
 export function refusalExpression(cursor: string, { schemaId, folderId, timeZone }: FolderOfCursor): string {
   const given = [
     textLiteral(cursor),
@@ -38,7 +38,7 @@ export function refusalExpression(cursor: string, { schemaId, folderId, timeZone
   return `(select refusal from read_ledger_cursor(${given.join(', ')}))`
 }
 
-/** The version of the ledger that a cursor names, and why changes since it cannot be told; null if they can. */
+/** The version of the ledger that a cursor names, and why changes since it are unknown; null if they are known. */
 export async function readCursor(
   client: pg.ClientBase,
   cursor: string,
@@ -52,12 +52,12 @@ export async function readCursor(
   return rows[0]!
 }
 
-/** From now on `ledger` events carry cursors of this rendering. */
+/** Makes `ledger` events carry cursors of this rendering. */
 export async function adoptRendering(pool: pg.Pool | pg.ClientBase, timeZone: string): Promise<void> {
   await pool.query('select adopt_rendering($1)', [renderingOf(timeZone)])
 }
 
-/** Why changes since a cursor cannot be told (`read_ledger_cursor` in db/migrations/functions/changes.sql). */
+/** Why changes since a cursor are unknown (`read_ledger_cursor` in db/migrations/functions/changes.sql). */
 export type CursorRefusal = 'unknown' | 'epoch' | 'rendering' | 'later' | 'forgotten'
 
 const expired: Record<Exclude<CursorRefusal, 'unknown'>, string> = {
@@ -68,7 +68,6 @@ const expired: Record<Exclude<CursorRefusal, 'unknown'>, string> = {
   forgotten: 'Changes after this cursor are no longer remembered',
 }
 
-/** The error of a refused cursor. */
 export function refuse(refusal: CursorRefusal): AppError {
   if (refusal === 'unknown') return invalid('since', 'is not a cursor of this folder')
   return new AppError('ERR-CURSOR-EXPIRED', {

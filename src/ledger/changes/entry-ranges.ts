@@ -1,10 +1,10 @@
-/** Ranges of entry ids. Pure. */
+/** Ranges of entry ids. */
 import { idLiteral } from '../../db/literal.ts'
 
 /** Inclusive, in decimal digits. In a list they ascend and are disjoint. */
 export type EntryRange = readonly [from: string, to: string]
 
-/** All ids that exist. */
+/** The range of all ids. */
 export const everyEntry: readonly EntryRange[] = [['0', '9007199254740991']]
 
 /** The ranges of an int8multirange as PostgreSQL writes it: `{[1,2),[5,9)}`. */

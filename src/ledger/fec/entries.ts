@@ -41,7 +41,7 @@ const unlettered = { letteringState: 'none', letteringCode: null } as const
 
 type LoadedEntry = ReturnType<EntryWriter['addEntry']>
 
-/** What later pieces of an entry need of its first. */
+/** An entry whose first piece is booked, for its later pieces. */
 interface OpenEntry {
   row: LoadedEntry
   fields: LedgerFields['entry']
@@ -71,7 +71,7 @@ export class FecEntries {
     attachments: 0,
     /** Entries with a line in a foreign currency other than the one that the entry has. */
     mixedCurrencyEntries: 0,
-    /** Lines whose ModeRglt is none of the six modes. */
+    /** Lines whose ModeRglt is not among the six modes. */
     unknownPaymentLines: 0,
     /** Whether the order of entry and movement ids is another than that of the file. */
     isScattered: false,
@@ -246,7 +246,7 @@ function currencyAndRate(lines: DatedLine[], own: string): Pick<NewEntry, 'curre
   return { currency, rate: `${digits.slice(0, -6)}.${digits.slice(-6)}` }
 }
 
-/** In the order of the lines. */
+/** The foreign currencies that lines name, in their order. */
 function foreignCurrencies(lines: DatedLine[], own: string): Set<string> {
   const found = new Set<string>()
   for (const { currency } of lines) if (currency !== undefined && currency !== own) found.add(currency)

@@ -12,7 +12,7 @@ export type SharedFields = ReadonlyMap<string, string>
 /** What the ledger gives back for a line. */
 export interface LedgerFields {
   entry: {
-    /** Null if it was filed without one: then it may get one here, but keeps the blank of its file. */
+    /** Null if it was filed blank: it may get a number here, and keeps the blank as filed. */
     number: string | null
     /** YYYY-MM-DD. */
     date: string
@@ -36,13 +36,13 @@ export function fieldsApart(
 ): Field[] {
   let fields = none
   const compare = (column: string, value: string, derived: string | null) => {
-    // Nearly always: most entries share no field.
+    // The usual case: most entries share no field.
     if (shared.size === 0 ? value === derived : value === (shared.get(column) ?? derived)) return
     if (fields === none) fields = []
     fields.push([column, value])
   }
   const compareDay = (column: string, day: string | null | undefined, derived: string | null) => {
-    // Nearly always, and faster than to write both days.
+    // The usual case, and faster than writing both days.
     if (day === derived && shared.size === 0) return
     compare(column, fecDay(day), fecDay(derived))
   }
@@ -109,9 +109,9 @@ export function isAttachmentColumn(name: string): boolean {
 }
 
 /**
- * Addresses are separated by `*`; what is no http(s) address stays in its column alone. A name that several addresses
+ * Addresses are separated by `*`; any text but an http(s) address only stays in its column. A name that several addresses
  * want gets ` (2)`, ` (3)` before its ending.
- * @returns null if there is none
+ * @returns null without an address
  */
 export function attachmentsIn(values: readonly string[]): Record<string, string> | null {
   const found = new Map<string, string>()

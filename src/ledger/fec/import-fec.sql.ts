@@ -56,7 +56,7 @@ export async function paymentIds(client: ClientBase, key: FolderKey): Promise<Ma
   return new Map(rows.toReversed().map(({ code, id }) => [code, id]))
 }
 
-/** Gives rows that the folder has what a FEC filed of them. */
+/** Adds what a FEC filed of them to rows of the folder. */
 export async function fileRows(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,

@@ -94,7 +94,7 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
   })
 }
 
-/** In a transaction: what the survey found good goes into its folder and exercice. */
+/** Loads the surveyed file into its folder and exercice, in the caller's transaction. */
 async function load(
   client: pg.ClientBase,
   { replace = false, drafts = false }: { replace?: boolean; drafts?: boolean },

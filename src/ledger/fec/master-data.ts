@@ -34,11 +34,11 @@ export async function loadFecMasterData(
   const journals = await addJournals(load, accounts)
   await loadMasterRows(client, key, rows, keptIds, false)
   return {
-    /** By the key of FecAccount. */
+    /** Accounts by the key of FecAccount. */
     accounts,
-    /** By code. */
+    /** Journals by code. */
     journals,
-    /** Ids by internal code. */
+    /** Ids of payment modes by internal code. */
     payments,
     /** New accounts that could not get the number of the file, and CompteNum and CompAuxNum of each. */
     renumberedAccounts,

@@ -13,7 +13,7 @@ import { findExercicesWithin, lockReference } from './import-fec.sql.ts'
 /**
  * The regulation prescribes `<SIREN>FEC<last day of the year, YYYYMMDD>.txt`. The digits before `FEC` identify the ledger
  * again or, if they are all zero (an anonymized company), the whole name, which contains the year too.
- * @throws {Error} if the SIREN of the options is none
+ * @throws {Error} if the SIREN of the options has another number of digits
  */
 export function nameFolder(
   file: string,

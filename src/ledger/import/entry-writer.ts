@@ -9,13 +9,13 @@ import { analyzeWhileLoading, compared, movementsBeforeAnalyze, TableWriter } fr
 /** Movements (or entries) per COPY: foreign keys are checked once per batch, and a batch is some 2 MB. */
 export const batchRows = 10_000
 
-/** With what a FEC filed of them (fec/filed.ts). */
+/** The tables, with the column of what a FEC filed (fec/filed.ts). */
 const filedEntries = { ...entryTable, columns: { ...entryTable.columns, filed: orNull(text) } }
 const filedMovements = { ...movementTable, columns: { ...movementTable.columns, filed: orNull(text) } }
 
 type WithoutId<Row extends { id: string }> = Omit<Row, 'id'> & { id?: string }
 type LoadedEntry = FileRow<typeof filedEntries>
-/** Ids of what they refer to are those of the database. One without an id gets the next. */
+/** References are ids of the database. An entry without an id gets the next one. */
 export type NewEntry = WithoutId<LoadedEntry>
 export type NewMovement = Omit<WithoutId<FileRow<typeof filedMovements>>, 'exerciceId' | 'entryId'>
 
@@ -132,7 +132,7 @@ export class EntryWriter {
  */
 export function entryNumbers() {
   const last = new Map<string, number>()
-  /** Null for a draft. */
+  /** The next number; null for a draft. */
   return ({
     exerciceId,
     journalId,

@@ -107,7 +107,7 @@ type PreparedFolder = Awaited<ReturnType<typeof prepareFolder>>
 
 /**
  * Publishes the events of the import.
- * @param isByDifference whether what the folder had before stays where it does not differ
+ * @param isByDifference whether rows that do not differ have stayed
  */
 export async function endImport(
   client: ClientBase,

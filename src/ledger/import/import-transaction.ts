@@ -35,7 +35,7 @@ export interface ImportRequest {
   folderId?: string | undefined
   /** Name of a new folder. Default: that of the file. */
   name?: string | undefined
-  /** Replaces what the folder, or the exercice of a FEC, holds. */
+  /** Replaces the ledger of the folder, or of the exercice of a FEC. */
   replace?: boolean
   onProgress?: (progress: ImportProgress) => void
 }
@@ -51,7 +51,7 @@ export interface ImportOptions<Imported> extends ImportRequest {
 export interface ImportedFolder extends FolderTarget, Omit<EntryWriter['counts'], 'filled'> {
   /** Whether the folder is new. */
   created: boolean
-  /** Of the file. */
+  /** Accounts and journals of the file. */
   accounts: number
   journals: number
 }
@@ -59,7 +59,7 @@ export interface ImportedFolder extends FolderTarget, Omit<EntryWriter['counts']
 export interface ImportProgress extends ReadBytes {
   /** `dating` only if the dates of the lines of a FEC determine the fiscal year. */
   step: 'dating' | 'checking' | 'reading' | 'loading'
-  /** Of the file; of a MAD file, its movements. */
+  /** Lines of the file that were read; of a MAD file, movements. */
   lines: number
 }
 

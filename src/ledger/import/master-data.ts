@@ -23,7 +23,7 @@ const filedColumns = {
   journals: { filedName: column.orNull(column.text) },
 }
 
-/** Each before those that refer to it. */
+/** In the order of loading: each table before those that refer to it. */
 export const masterTables = {
   payments: paymentTable,
   vat_codes: vatTable,

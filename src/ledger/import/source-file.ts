@@ -47,7 +47,7 @@ export async function* readSource(
       yield chunk
       onRead({ bytes: bytes.bytesRead, bytesTotal })
     }
-    // The zstd decompressor ignores what is no frame of its own, also a damaged frame after others.
+    // The zstd decompressor ignores bytes that are not a frame, also a damaged frame after others.
     const rest = compression?.name === 'zstd' ? bytesTotal - decompressor!.bytesWritten : 0
     if (rest > 0)
       throw new Error(`The file ${file} is not a whole zstd file: its last ${rest} bytes are not zstd`)

@@ -23,14 +23,14 @@ export class MadEntries {
     /** Entries that name a partner which is not registered here. */
     unknownSenders: 0,
   }
-  /** Of entries without a rate. */
+  /** Currencies of entries without a rate. */
   readonly currencies = new Set<string>()
 
   constructor(target: MadTarget) {
     this.#target = target
   }
 
-  /** Once there are problems, entries are only checked: nothing will be kept. */
+  /** After the first problem entries are only checked, since nothing will be kept. */
   async add(item: FileItem): Promise<void> {
     const { writer, masterData } = this.#target
     const { problems } = masterData
@@ -92,7 +92,7 @@ export class MadEntries {
       axes.add(producerId)
       for (const [k, { amount, rate, ...section }] of sections.entries()) {
         const known = items.sections.get(section.producerId)
-        // A section of another axis is none of this one.
+        // A section belongs to one axis.
         const ofAxis = known?.axis.producerId === producerId ? known : undefined
         const list = `axis ${axis.code} of data.analytics`
         masterData.checkSame(section, ofAxis, `${at}[${i}].sections[${k}]`, list)

@@ -1,5 +1,6 @@
 /**
- * Statements of an import of a MAD file. Most keep the ids of the file, which are unique in all folders of all tenants, as those that the service gives out are.
+ * Statements of an import of a MAD file. Most imports keep the ids of the file. Ids are unique in all folders of all
+ * tenants, those of files like those that the service gives out.
  *
  * The sequence moves beyond them value by value: `setval` could take back what another session has drawn meanwhile. A
  * million values take a second, and more are refused, which also keeps a file from using up the ids of everyone. What
@@ -140,8 +141,8 @@ export async function setCurrency(client: ClientBase, { schemaId, folderId }: Fo
 }
 
 /**
- * Replaces what entries refer to by what the file has, writing only what differs. The file is in temporary tables (see
- * replace/replace.sql.ts), with the ids that it gets here. A row that changes has lost what a FEC filed of it.
+ * Replaces master data by that of the file, writing only the rows that differ. The file is in temporary tables (see
+ * replace/replace.sql.ts), with the ids that it gets here. A row that changes loses what a FEC filed of it.
  */
 
 const tables = Object.keys(masterTables) as MasterTable[]
@@ -167,7 +168,7 @@ export async function createFiledMasterTables(client: ClientBase): Promise<void>
     )
 }
 
-/** A file without their data says nothing of these employees: it has what the ledger has. */
+/** Copies employees whose data the file leaves out from the ledger into the tables of the file. */
 export async function keepEmployees(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,
@@ -181,7 +182,7 @@ export async function keepEmployees(
 }
 
 /**
- * Inserts and updates. Exercices become as long as the entries of both sides need.
+ * Inserts and updates. Exercices are lengthened to cover the entries of the ledger and of the file.
  * @returns how many rows differed
  */
 export async function writeMasterRows(
@@ -215,7 +216,7 @@ export async function writeMasterRows(
     if (name !== 'exercices') written += await updateMasterRows(client, key, name)
   }
   const columns = columnsOf('exercices')
-  // The others differ still, and are written and counted at the end.
+  // Other exercices still differ: `finishMasterRows` writes and counts them.
   const lengthened = await client.query<{ isAsFiled: boolean }>(
     `update grandlivre.exercices t
      set start_date = least(t.start_date, f.start_date), end_date = greatest(t.end_date, f.end_date)

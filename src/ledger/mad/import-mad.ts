@@ -140,7 +140,7 @@ async function readEntries(
   { file, onProgress }: MadRequest,
   { problems }: MadMasterData,
 ): Promise<void> {
-  // With what is of neither reading, to be counted wherever it stands.
+  // Also items that neither reading takes, which are counted.
   const items = new JsonItems((place) => !placesBesideEntries.has(place))
   const onRead = (read: ReadBytes) =>
     onProgress?.({ step: 'loading', ...read, lines: writer.counts.movements })

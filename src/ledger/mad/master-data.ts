@@ -26,7 +26,7 @@ import { text } from '../../formats/items/values.ts'
 import { type FileItem, FileProblems, pathOf, readItem } from '../../formats/mad/read-items.ts'
 import type { IdTable, MasterRows } from '../import/master-data.ts'
 
-/** The rest tells of the export, not of the ledger. */
+/** The other members describe the export. */
 const Metadata = z.looseObject({ version: text }, 'an object is expected')
 
 interface Named {
@@ -57,16 +57,16 @@ const listPlaces = ['payments', 'banks', 'journals', 'accounts', 'exercices', 'a
 const folderPlace = 'data.accountingFolder'
 /** What has to be read before the entries can be. */
 export const masterDataPlaces: readonly string[] = ['metadata', folderPlace, ...listPlaces]
-/** With the file itself and its data, which are items only where they are no objects: that is a problem. */
+/** Those places, the file and its data. The last two come as items only if they are no objects, which is a problem. */
 export const placesBesideEntries: ReadonlySet<string> = new Set(['', 'data', ...masterDataPlaces])
 
 export class MadMasterData {
   readonly problems = new FileProblems()
   folder: FileFolder | undefined
-  /** By their ids. */
+  /** The items of the file by their ids. */
   readonly items = {
     payments: new Map<string, FilePayment>(),
-    /** Of the companies: the file has no list of them. */
+    /** VAT codes that companies name: the file has no list of them. */
     vat_codes: new Map<string, FileVat>(),
     accounts: new Map<string, FileAccount>(),
     journals: new Map<string, FileJournal>(),

@@ -31,7 +31,7 @@ const movementColumns = [...columnsOf(movementTable), 'filed']
 const keys = ['schema_id', 'folder_id', 'exercice_id', 'entry_id', 'id']
 /** What the file may change of an entry and of a movement that stay. */
 const entryContent = entryColumns.filter((column) => !keys.includes(column))
-/** All that a line says, besides what only a FEC files. */
+/** The columns of a line that decide whether two are equal: all but those that only a FEC files. */
 const lineContent = columnsOf(movementTable).filter((column) => !keys.includes(column))
 const movementContent = [...lineContent, 'filed']
 
@@ -46,7 +46,7 @@ export async function createFiledTables(client: ClientBase): Promise<void> {
 const content = (line: string) =>
   `md5(row(${lineContent.map((column) => `${line}.${column}`).join(', ')})::text)::uuid`
 
-/** What a line books, whatever it says of it. */
+/** A digest of the account and amounts of a line, without its texts. */
 const booking = (line: string) => `md5(row(${line}.account_id, ${line}.debit, ${line}.credit)::text)::uuid`
 
 /** The condition that a row is one of those that are replaced. */
@@ -54,7 +54,7 @@ const ofReplaced = (alias: string, { schemaId, folderId, exerciceId }: Replaced)
   `(${alias}.schema_id, ${alias}.folder_id) = (${idLiteral(schemaId)}, ${idLiteral(folderId)})
      ${exerciceId === null ? '' : `and ${alias}.exercice_id = ${idLiteral(exerciceId)}`}`
 
-/** Once the loader has filled its tables. */
+/** Call once the loader has filled its tables. */
 export async function createMatches(client: ClientBase): Promise<void> {
   await client.query(`create temporary table entry_matches (filed_id bigint primary key, id bigint, is_new boolean)
     on commit drop;
@@ -93,7 +93,7 @@ export async function digestBoth(client: ClientBase, replaced: Replaced): Promis
   )
 }
 
-/** As filed: an entry that was filed without a number may have got one here. */
+/** The number as filed: an entry that was filed without one may have got one here. */
 const filedNumber = `coalesce(e.filed ->> 'EcritureNum', e.number, '')`
 const contentOfLines = `md5(coalesce(string_agg(l.content::text, '' order by l.content), ''))::uuid as content,
   min(l.place) as place`
@@ -180,7 +180,7 @@ export async function matchById(client: ClientBase, replaced: Replaced): Promise
   await client.query('analyze pg_temp.line_matches')
 }
 
-/** Gives entries of the file that are as they were what a FEC filed of them; a changed one has lost it. */
+/** Keeps what a FEC filed of entries and lines that the file does not change; a changed one loses it. */
 export async function keepFiled(client: ClientBase, replaced: Replaced): Promise<void> {
   const same = entryContent.filter((column) => !['number', 'filed'].includes(column))
   await client.query(
@@ -234,7 +234,7 @@ export function readFormerRanks(client: ClientBase): AsyncGenerator<{ filedId: s
   )
 }
 
-/** These lines do not stay where they were. */
+/** Marks lines that do not keep their places. */
 export async function moveLines(client: ClientBase, filedIds: readonly number[]): Promise<void> {
   await client.query('update pg_temp.line_matches set former = null where filed_id = any ($1::bigint[])', [
     filedIds,

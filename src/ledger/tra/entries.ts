@@ -24,7 +24,7 @@ interface TraTarget {
   writer: EntryWriter
   /** Receives what the ledger cannot hold, and counts what is not read. */
   parameters: ReadParameters
-  /** In which entries were created on their day. */
+  /** IANA name of the time zone of the days on which entries were created. */
   timeZone: string
 }
 

@@ -1,4 +1,4 @@
-/** What the entries of a TRA file refer to, as rows whose ids are codes of the file. */
+/** The master data of a TRA file, as rows whose ids are codes of the file. */
 
 import { accountNumber, partyKind } from '../../formats/items/accounts/parties.ts'
 import { paymentModes } from '../../formats/items/payment.ts'
@@ -248,7 +248,7 @@ function banksOf(
  */
 export function mergedOrder<Item>(lists: readonly (readonly Item[])[]): Item[] {
   const waiting = lists.map((list) => ({ list, at: 0 }))
-  /** In how many lists each item is. */
+  /** The number of lists that each item is in. */
   const uses = new Map<Item, number>()
   for (const list of lists) for (const item of list) uses.set(item, (uses.get(item) ?? 0) + 1)
   const order: Item[] = []

@@ -68,7 +68,7 @@ function isEmpty(line: TraLine, field: TraField): boolean {
   return columns === noDay || (field.length === 1 && columns === '-')
 }
 
-/** The name of the firm, and what a new folder has. Refuses a file that is none of entries in euro. */
+/** The name of the firm, and what a new folder has. Refuses a file without entries, or in another currency than the euro. */
 export function folderOf(parameters: ReadParameters): { firmName: string; folder: FolderContent } {
   const [header] = parameters.lines('HEADER')
   if (header !== undefined && !/^(?:DOS|JRL)$/.test(header.code('TYPE FICHIER')))
@@ -140,7 +140,7 @@ export function exercicesOf(parameters: ReadParameters, timeZone: string): Maste
   for (const line of parameters.lines('EXO')) {
     const state = line.code('ETATCPTA')
     const [startDate, endDate] = [line.day('DATEDEBUT') ?? '', line.day('DATEFIN') ?? '']
-    // Not a day by the descriptor, so the check of the form does not read it.
+    // A text in the descriptor, so the check of the form does not read it as a day.
     const createdOn = line.code('DATECREATION')
     if (createdOn !== '' && !isDay(createdOn))
       parameters.refuse(line, 'DATECREATION', 'a day written DDMMYYYY is expected')

@@ -90,7 +90,7 @@ export class FecLines {
   #head = this.#laidOut.bytes
   #date = this.#laidOut.bytes
   #tail = this.#laidOut.bytes
-  /** Of the fields above. */
+  /** Blank mandatory fields among those, and replaced characters in them. */
   #blankFields = 0
   #replaced = 0
   /** What the entry has filed for all its lines. */

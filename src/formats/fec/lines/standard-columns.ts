@@ -23,7 +23,7 @@ export function fecFileStem({
   reference,
   exerciceEnd,
 }: {
-  /** Or a SIREN. */
+  /** A SIRET or a SIREN. */
   siret: string | null
   reference: string | null
   /** `YYYY-MM-DD` */

@@ -44,7 +44,7 @@ const counterpartAccount = NamedAccount.nullable()
 const correspondanceAccount = NamedAccount.nullable()
 const employee = Employee.nullable()
 
-/** By the kind of party that the root of the number means. */
+/** The shapes of an account, by the kind of party that the root of its number stands for. */
 const accountShapes = {
   general: object({ ...head, counterpartAccount, correspondanceAccount }),
   company: object({ ...head, counterpartAccount, company: Company }),

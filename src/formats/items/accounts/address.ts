@@ -57,7 +57,7 @@ export function addressItem(address: Address): FileAddress {
   }
 }
 
-/** Without the full names, which are made of the others. */
+/** The stored address of one in a file. Full names are left out: they are made of the other members. */
 export function addressOf(address: FileAddress): Address {
   const { addressNumber, addressComplement, fullName, fullname, ...others } = address
   return { ...others, number: addressNumber, complement: addressComplement }

@@ -107,7 +107,7 @@ const partyRow = ({
   contacts,
 })
 
-/** Of a party of which nothing is known. */
+/** What a party has of which nothing is known. */
 const noParty = { ibans: [], contacts: [], payment: null }
 
 export const companyTable = column.table('companies', {

@@ -63,7 +63,7 @@ export class TraLine {
     return this.value(field) || null
   }
 
-  /** A day as `YYYY-MM-DD`; null if there is none. */
+  /** A day as `YYYY-MM-DD`; null if it is absent. */
   day(field: string): string | null {
     const columns = this.code(field)
     return columns === '' || columns === noDay ? null : isoDay(columns)
@@ -196,7 +196,7 @@ export class TraProblems {
     if (this.kept.length < keptMax) this.kept.push(problem)
   }
 
-  /** In the order of the file. */
+  /** The kept problems in the order of the file. */
   sorted(): TraProblem[] {
     return this.kept.toSorted((one, other) => one.line - other.line || one.column - other.column)
   }

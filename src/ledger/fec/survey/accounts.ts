@@ -72,7 +72,7 @@ export function isNamed({ filedName, auxiliaryName }: FecAccount): boolean {
   return filedName !== '' && auxiliaryName !== ''
 }
 
-/** A third party without a name is called as its collective account, an account without one by its number. */
+/** The name of the third party, else that of its account, else the number of the account. */
 export function nameOf({ auxiliaryName, filedName, filedNumber }: FecAccount): string {
   return auxiliaryName || filedName || filedNumber
 }
@@ -116,7 +116,7 @@ export function numberAccounts(accounts: Iterable<FecAccount>, known: readonly K
   return numbered
 }
 
-/** The number under which an earlier version imported the account, told by its name. */
+/** The number under which an earlier version imported the account, recognised by its name. */
 function numberByName(
   account: FecAccount,
   known: ReadonlyMap<string, KnownAccount>,
