@@ -3,7 +3,7 @@ import type { ClientBase, Pool } from 'pg'
 import { z } from 'zod'
 import { printable } from '../../packages/terminal/src/printable.ts'
 import { findFirm } from '../auth/tokens.sql.ts'
-import { type FolderFacts, type ListedFirm, listFirms, readFolder } from '../ledger/folders.sql.ts'
+import { type FolderFacts, type ListedFirm, listFirms, readFolderFacts } from '../ledger/folders.sql.ts'
 import { IdSource } from '../ledger/ids.ts'
 import { createFirm, createFolder, createSchema, lockFolder, moveFolder } from '../ledger/tenants.sql.ts'
 import { act, existing, Refused } from './act.ts'
@@ -133,5 +133,5 @@ export async function firmOf(client: ClientBase | Pool, id: string): Promise<Lis
 
 /** @throws {Refused} */
 export async function folderOf(client: ClientBase | Pool, id: string): Promise<FolderFacts> {
-  return existing(await readFolder(client, id), `folder ${id}`, 'folder list')
+  return existing(await readFolderFacts(client, id), `folder ${id}`, 'folder list')
 }

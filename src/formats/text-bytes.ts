@@ -1,6 +1,6 @@
 /**
- * Reads rows of COPY and writes the bytes of a file, for every format. Functions that write start at `at` in `out` and return
- * the position after the last byte; the caller makes sure that `out` is large enough.
+ * Reads rows of COPY and writes the bytes of a file, for every format. Functions that write start at `at` in `out` and
+ * return the position after the last byte; the caller makes sure that `out` is large enough.
  *
  * Short pieces are copied in words of eight bytes: a movement consists of some twenty of them, and for these
  * `TypedArray.set` takes 13 ns each, a loop over bytes 0.8 ns a byte, a loop over words 2 ns for up to 16 bytes and 5 ns
@@ -13,7 +13,9 @@ import { ascii } from './ascii.ts'
 
 const { backslash, blank, braceClose, capitalN, comma, dot, minus, quote, zero } = ascii
 
-/** The row of COPY that a format reads, as byte ranges of a batch of rows. A field is given by the index of its column. */
+/**
+ * The row of COPY that a format reads, as byte ranges of a batch of rows. A field is given by the index of its column.
+ */
 export class Rows {
   /** The batch. */
   bytes: Buffer

@@ -184,7 +184,10 @@ export interface FolderFacts {
 export const draftsMax = 1_000
 
 /** Undefined if no tenant has this folder. @param id decimal digits within bigint */
-export async function readFolder(client: ClientBase | Pool, id: string): Promise<FolderFacts | undefined> {
+export async function readFolderFacts(
+  client: ClientBase | Pool,
+  id: string,
+): Promise<FolderFacts | undefined> {
   const { rows } = await client.query<FolderFacts>(
     `select f.schema_id as "schemaId", s.name as "schemaName", f.id, f.firm_id as "firmId", m.name as "firmName", f.name,
        f.reference, f.siret, f.currency, ${utc('f.created_at')} as "createdAt",
@@ -220,7 +223,9 @@ export interface YearFacts {
   movements: number
   /** Movements of the first `countedMax` entries, for an estimate; null where fewer were counted. */
   sampled: number | null
-  /** Validated movements at that version of the ledger, as the last complete stream found them; null if there was none. */
+  /**
+   * Validated movements at that version of the ledger, as the last complete stream found them; null if there was none.
+   */
   streamed: string | null
   streamedVersion: string | null
 }

@@ -23,7 +23,10 @@ interface NamedEntry {
   exerciceId: string
 }
 
-/** Inside the caller's transaction. @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-ENTRY-NOT-FOUND, ERR-AMBIGUOUS-ENTRY */
+/**
+ * Inside the caller's transaction.
+ * @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-ENTRY-NOT-FOUND, ERR-AMBIGUOUS-ENTRY
+ */
 export async function readNamedEntry(client: pg.ClientBase, name: EntryName, timeZone: string) {
   const { rows } = await client.query<FoundEntries>(statement(name, timeZone))
   return onlyEntry(rows)

@@ -13,7 +13,7 @@ import {
 } from '../../formats/items/accounts/parties.ts'
 import type { JournalType } from '../../formats/items/journal.ts'
 import type { FolderKey } from '../../formats/rows.ts'
-import { accountJson, folderView, joined, rowJson } from '../../ledger/collections.sql.ts'
+import { accountJson, folderView, leftJoin, rowJson } from '../../ledger/collections.sql.ts'
 
 /** Ids are numbers: they are below 2^53. Rows of each kind are ascending by id. Days are `YYYY-MM-DD`. */
 export interface Books {
@@ -117,9 +117,9 @@ const accountBatch = (name: string, accounts: string) => ({
       ${rowJson('c', companyTable, { paymentId: 'c.payment_id', vatId: 'c.vat_id' })} as company,
       ${rowJson('e', employeeTable, { paymentId: 'e.payment_id', doubtfulAccount: accountJson('doubtful') })} as employee
     from ${accounts} a
-    ${joined('companies', 'c', 'c.account_id', 'a.id')}
-    ${joined('employees', 'e', 'e.account_id', 'a.id')}
-    ${joined('accounts', 'doubtful', 'doubtful.id', 'e.doubtful_account_id')}
+    ${leftJoin('companies', 'c', 'c.account_id', 'a.id')}
+    ${leftJoin('employees', 'e', 'e.account_id', 'a.id')}
+    ${leftJoin('accounts', 'doubtful', 'doubtful.id', 'e.doubtful_account_id')}
     where a.schema_id = $1 and a.folder_id = $2 and a.id > $3
     order by a.id limit ${batchRows}`,
 })

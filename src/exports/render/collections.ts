@@ -62,7 +62,7 @@ const declared = {
   accountingFolder: {
     revision: 2,
     isSingle: true,
-    items: (client, owner) => single(ledger.readFolder(client, owner), accountingFolderItem),
+    items: (client, owner) => single(ledger.readFolderView(client, owner), accountingFolderItem),
   },
   // A firm may change without the ledgers of its folders.
   accountingFirm: {

@@ -65,7 +65,7 @@ async function surveyEntries(client: pg.ClientBase, resolved: ResolvedSelection)
  */
 async function readTraFolder(client: pg.ClientBase, resolved: ResolvedSelection) {
   const { selection } = resolved
-  const folder = await collections.readFolder(client, selection)
+  const folder = await collections.readFolderView(client, selection)
   const [keeping] = await readKeeping(client, selection)
   if (!folder || !keeping) throw new AppError('ERR-FOLDER-NOT-FOUND')
   if (keeping.currency !== 'EUR')

@@ -7,8 +7,8 @@ import { renderDictionary } from '../../formats/mad/dictionary.ts'
 import { entriesFormat, extendedEntriesFormat } from '../../formats/mad/entries.ts'
 import { MovementRenderer } from '../../formats/mad/movement.ts'
 import { readChangedEntries } from '../../ledger/changes/changed-entries.sql.ts'
-import { readCursor, refuse } from '../../ledger/changes/cursor.sql.ts'
-import { type EntryRange, everyEntry, merged } from '../../ledger/changes/entry-ranges.ts'
+import { readCursor, refusedCursor } from '../../ledger/changes/cursor.sql.ts'
+import { type EntryRange, everyEntry, mergedRanges } from '../../ledger/changes/entry-ranges.ts'
 import { readAuxiliaries, readDictionary, readDictionaryOfEntry } from '../../ledger/dictionary.sql.ts'
 import { readNamedEntry } from '../../ledger/named-entry.sql.ts'
 import { blocksText, changedSegments, headOf, isKept, noBlocks } from '../blocks/block.ts'
@@ -146,7 +146,7 @@ export async function readRanges(
 ): Promise<readonly EntryRange[]> {
   const { selection, exerciceIds } = resolved
   const { version, refusal } = await readCursor(first, since, selection)
-  if (refusal !== null) throw refuse(refusal)
+  if (refusal !== null) throw refusedCursor(refusal)
   // An entry that fails a condition, and is not in the log itself, failed it before, too.
   const among = picksEntries(selection) ? entryConditions(selection) : []
   const changed = await readChangedEntries(first, { ...selection, exerciceIds, among }, version)
@@ -154,7 +154,7 @@ export async function readRanges(
   const isMuch = changed.length > 0 && (await readMuchChanged(first, resolved, changed))
   // `besides` does not count: a caller names there what a broken answer left out, and would get everything again
   // each time.
-  return isMuch ? everyEntry : merged([...changed, ...besides])
+  return isMuch ? everyEntry : mergedRanges([...changed, ...besides])
 }
 
 /** The digests of movements (docs/spec/changes.md#blocks). Renders their lines as NDJSON, sends none. */

@@ -29,7 +29,9 @@ const alwaysThere = standardColumns.filter((column) => column !== 'Debit' && col
 
 export const charactersMax = (column: FecColumn) => ruleOf[column]!.characters
 
-/** Columns of a file, and characters of the name of a column beyond those above and of its values (an address is long). */
+/**
+ * Columns of a file, and characters of the name of a column beyond those above and of its values (an address is long).
+ */
 const columnsMax = 64
 const nameCharactersMax = 64
 export const furtherCharactersMax = 2000

@@ -192,7 +192,9 @@ function* fieldsNotOf(
     }
 }
 
-/** Whether an encoding has all these bytes. iconv-lite reads those without a character as U+FFFD or as control codes. */
+/**
+ * Whether an encoding has all these bytes. iconv-lite reads those without a character as U+FFFD or as control codes.
+ */
 function isOf(encoding: FecEncoding, bytes: Buffer): boolean {
   if (encoding === 'utf-8' || isAscii(bytes)) return isUtf8(bytes)
   return !/[\u0080-\u009f\ufffd]/.test(iconv.decode(bytes, encoding))

@@ -1,4 +1,7 @@
-/** Parses the fields of a FEC, each function with undefined for a value that it does not recognise, and collects problems. */
+/**
+ * Parses the fields of a FEC, each function with undefined for a value that it does not recognise, and collects
+ * problems.
+ */
 import { printable } from '../../../packages/terminal/src/printable.ts'
 
 /** A field in quotes, or a blank one, with the blanks around it. */

@@ -35,7 +35,9 @@ export type FecLine = NonNullable<ReturnType<LineReader['read']>>
 const dayColumns = ['EcritureDate', 'PieceDate', 'DateLet', 'ValidDate', 'DateRglt'] as const
 type DayColumnName = (typeof dayColumns)[number]
 
-/** What a pass over a file finds beside its lines: the names of further columns before the first, the rest after all. */
+/**
+ * What a pass over a file finds beside its lines: the names of further columns before the first, the rest after all.
+ */
 export class FecFindings {
   furtherColumns: readonly string[] = []
   /** Columns of a cash basis (DateRglt and so on) and further ones, in the order of the file. */

@@ -12,8 +12,9 @@ interface Coded {
 }
 
 /**
- * Short codes by id, of journals (JAL), of the sections of one axis (SAT), or of VAT (TVA). A long code becomes its beginning and its last character if that is free (AC01 and AC02 become AC1
- * and AC2), or else its beginning and a number.
+ * Short codes by id, of journals (JAL), of the sections of one axis (SAT), or of VAT (TVA). A long code becomes its
+ * beginning and its last character if that is free (AC01 and AC02 become AC1 and AC2), or else its beginning and a
+ * number.
  * @throws {TraOverflow} if there are more items than codes
  */
 export function shortCodes(items: Iterable<Coded>, record: 'JAL' | 'SAT' | 'TVA'): Map<string, string> {

@@ -356,7 +356,10 @@ export function ribLine({ rib, iban, bic, account, isDefault }: BankView, rank: 
     .line()
 }
 
-/** Country codes of TRA files: ISO 3166 alpha-3 (docs/spec/tra.md#ps1). `countries.json` has every country's two and three letters. */
+/**
+ * Country codes of TRA files: ISO 3166 alpha-3 (docs/spec/tra.md#ps1). `countries.json` has every country's two and
+ * three letters.
+ */
 
 /** Three letters by code, and by name in French and English: folders and third parties write any of these. */
 const codes = new Map<string, string>()

@@ -63,7 +63,10 @@ export function thirdParties(accounts: readonly NumberedAccount[]) {
 }
 export type ThirdParties = ReturnType<typeof thirdParties>
 
-/** Collective accounts by number: the folder's own account if it has one, on which lines without an auxiliary are booked. */
+/**
+ * Collective accounts by number: the folder's own account if it has one, on which lines without an auxiliary are
+ * booked.
+ */
 function filedCollectives(accounts: readonly NumberedAccount[]): Map<string, CollectiveAccount> {
   const own = new Map(
     accounts

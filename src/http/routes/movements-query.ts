@@ -10,7 +10,7 @@ import { AppError } from '../../errors.ts'
 import { readSelected, type SelectedKey, type SelectionFacts } from '../../exports/read/selected.sql.ts'
 import type { Selection } from '../../exports/selection.ts'
 import { sourceCodes } from '../../formats/items/entry.ts'
-import { merged } from '../../ledger/changes/entry-ranges.ts'
+import { mergedRanges } from '../../ledger/changes/entry-ranges.ts'
 import {
   accountingFolderId,
   checkedTogether,
@@ -93,7 +93,7 @@ export const cursorPattern = /^[A-Za-z0-9._-]{1,64}$/
 const partParameters = {
   entries: several(entryRange)
     .refine((ranges) => ranges.length <= rangesMax, `must be at most ${rangesMax} ranges`)
-    .transform(merged)
+    .transform(mergedRanges)
     .optional()
     .openapi({
       type: 'array',

@@ -14,7 +14,7 @@ import { type SelectedItems, type Selection, selectionTag } from '../../exports/
 import { streamedForms } from '../../formats/file-formats.ts'
 import { AccountBalance } from '../../formats/items/accounts/account.ts'
 import { Entry, Movement } from '../../formats/items/entry.ts'
-import { refuse } from '../../ledger/changes/cursor.sql.ts'
+import { refusedCursor } from '../../ledger/changes/cursor.sql.ts'
 import { representationFor } from '../representation.ts'
 import { type FolderCall, folderRoute, type Route } from '../route.ts'
 import { digestHeader, streamedWithEtag } from '../schemas/answer-headers.ts'
@@ -103,7 +103,7 @@ async function answerSelected(call: FolderCall<SelectedQuery>, what: SelectedIte
     since !== undefined && wait > 0
       ? await waitForChange(call, selection, since, wait)
       : await findSelected(services.database, selection, since)
-  if (selected.refusal !== null) throw refuse(selected.refusal)
+  if (selected.refusal !== null) throw refusedCursor(selected.refusal)
   const { start, end } = selection.period ?? selected.period!
   const task: ExportTask =
     what === 'balance' || what === 'blocks'

@@ -12,7 +12,9 @@ type Shown = 'accounts' | 'journals' | 'payments' | 'axes' | 'sections' | 'third
 export interface WatchedEntries extends FolderKey {
   /** The exercices in which entries are looked up that show a changed account, journal or the like. */
   exerciceIds: string[]
-  /** Further conditions on these entries `e`, on columns of entries alone: only a logged change can alter their outcome. */
+  /**
+   * Further conditions on these entries `e`, on columns of entries alone: only a logged change can alter their outcome.
+   */
   among: string[]
 }
 
@@ -75,8 +77,8 @@ async function expanded(
 const multirange = (text: string): string => `${textLiteral(text)}::int8multirange`
 
 /**
- * The ids of the entries that show the accounts, journals or the like of the multirange. Accounts and third parties have an index. The others are
- * looked for in all entries or movements of the exercices.
+ * The ids of the entries that show the accounts, journals or the like of the multirange. Accounts and third parties
+ * have an index. The others are looked for in all entries or movements of the exercices.
  */
 const showing: Record<Shown, (ids: string, watched: WatchedEntries) => string> = {
   accounts: (ids, watched) =>

@@ -1,4 +1,6 @@
-/** The cursor that names a state of a folder's ledger (docs/spec/changes.md#cursor). The database makes and reads it. */
+/**
+ * The cursor that names a state of a folder's ledger (docs/spec/changes.md#cursor). The database makes and reads it.
+ */
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import { idLiteral, textLiteral } from '../../db/literal.ts'
@@ -68,7 +70,7 @@ const expired: Record<Exclude<CursorRefusal, 'unknown'>, string> = {
   forgotten: 'Changes after this cursor are no longer remembered',
 }
 
-export function refuse(refusal: CursorRefusal): AppError {
+export function refusedCursor(refusal: CursorRefusal): AppError {
   if (refusal === 'unknown') return invalid('since', 'is not a cursor of this folder')
   return new AppError('ERR-CURSOR-EXPIRED', {
     message: `${expired[refusal]}; compare the copy with its blocks, and read what differs`,

@@ -21,7 +21,7 @@ export function multirangeLiteral(ranges: readonly EntryRange[]): string {
 }
 
 /** The same ids in ranges that ascend and do not touch each other. */
-export function merged(ranges: readonly EntryRange[]): EntryRange[] {
+export function mergedRanges(ranges: readonly EntryRange[]): EntryRange[] {
   const ascending = ranges.toSorted(([a], [b]) => (BigInt(a) < BigInt(b) ? -1 : 1))
   const disjoint: [from: string, to: string][] = []
   for (const [from, to] of ascending) {

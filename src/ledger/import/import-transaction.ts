@@ -9,9 +9,9 @@
  * 3. rows of the ledger, and what foreign keys lock: rows that they refer to, third parties among them
  * 4. the events of the schema, then the head of the audit: nothing is locked after them
  *
- * A statement of SQL has locked its rows before its trigger asks for the folder. It can meet an import in 2 and 3: each then
- * waits for the other, and PostgreSQL ends one of them. In the next attempt the import waits for the folder until that
- * writer has ended. Serialization failures do not occur: the isolation is read committed.
+ * A statement of SQL has locked its rows before its trigger asks for the folder. It can meet an import in 2 and 3: each
+ * then waits for the other, and PostgreSQL ends one of them. In the next attempt the import waits for the folder until
+ * that writer has ended. Serialization failures do not occur: the isolation is read committed.
  */
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
@@ -24,7 +24,10 @@ import type { ReadBytes } from './source-file.ts'
 
 /** Deadlocks after which an import begins again. */
 const repetitionsMax = 3
-/** The other writer wakes up meanwhile and locks the folder: an import that began at once could be there before it again. */
+/**
+ * The other writer wakes up meanwhile and locks the folder: an import that began at once could be there before it
+ * again.
+ */
 const pauseMs = 500
 
 /** What is to be imported, and where. */

@@ -1,4 +1,7 @@
-/** Master data, which entries refer to: as the rows of a file, with the ids of the file, and their load, with ids of the database. */
+/**
+ * Master data, which entries refer to: as the rows of a file, with the ids of the file, and their load, with ids of the
+ * database.
+ */
 import type { ClientBase } from 'pg'
 import { accountTable } from '../../formats/items/accounts/account.ts'
 import { companyTable, employeeTable } from '../../formats/items/accounts/parties.ts'

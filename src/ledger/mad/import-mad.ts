@@ -229,7 +229,9 @@ async function pathOfId(
   return (await pathsOfId(file, table, id))[0]!
 }
 
-/** Problems of the text, and ids of entries or movements that the file has twice, are reported as those of items are. */
+/**
+ * Problems of the text, and ids of entries or movements that the file has twice, are reported as those of items are.
+ */
 async function refusing<Result>(file: string, run: () => Promise<Result>): Promise<Result> {
   try {
     return await run()

@@ -162,7 +162,9 @@ export async function matchLines(client: ClientBase): Promise<void> {
   }
 }
 
-/** Matches entries and lines that keep the ids of the file. One that moved to another exercice, journal or entry is new. */
+/**
+ * Matches entries and lines that keep the ids of the file. One that moved to another exercice, journal or entry is new.
+ */
 export async function matchById(client: ClientBase, replaced: Replaced): Promise<void> {
   await client.query(
     `insert into pg_temp.entry_matches

@@ -30,9 +30,9 @@ export async function replaceExercice(client: ClientBase, exercice: sql.Replaced
 }
 
 /**
- * The same for all entries of a folder and a MAD file, whose entries have ids. Those are kept; or, with `renumber`, an entry
- * keeps the id that it has in the ledger: it is the one of the same exercice, journal, date and content, else the one of
- * the same exercice, journal, date and moment of creation.
+ * The same for all entries of a folder and a MAD file, whose entries have ids. Those are kept; or, with `renumber`, an
+ * entry keeps the id that it has in the ledger: it is the one of the same exercice, journal, date and content, else the
+ * one of the same exercice, journal, date and moment of creation.
  */
 export async function replaceFolder(
   client: ClientBase,

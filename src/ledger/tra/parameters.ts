@@ -68,7 +68,10 @@ function isEmpty(line: TraLine, field: TraField): boolean {
   return columns === noDay || (field.length === 1 && columns === '-')
 }
 
-/** The name of the firm, and what a new folder has. Refuses a file without entries, or in another currency than the euro. */
+/**
+ * The name of the firm, and what a new folder has. Refuses a file without entries, or in another currency than the
+ * euro.
+ */
 export function folderOf(parameters: ReadParameters): { firmName: string; folder: FolderContent } {
   const [header] = parameters.lines('HEADER')
   if (header !== undefined && !/^(?:DOS|JRL)$/.test(header.code('TYPE FICHIER')))

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { readChangedEntries, type WatchedEntries } from '../../../src/ledger/changes/changed-entries.sql.ts'
 import {
   everyEntry,
-  merged,
+  mergedRanges,
   multirangeLiteral,
   readMultirange,
 } from '../../../src/ledger/changes/entry-ranges.ts'
@@ -37,7 +37,7 @@ async function changes(statements: string[], of: WatchedEntries = watched): Prom
     const { rows } = await client.query(`select ledger_version from folders where id = ${folderId}`)
     for (const statement of statements) await client.query(statement)
     const ranges = await readChangedEntries(client, of, rows[0].ledger_version)
-    expect(merged(ranges)).toEqual(ranges)
+    expect(mergedRanges(ranges)).toEqual(ranges)
     return await idsOf(
       `select id from entries where ${ofFolder} and id::bigint <@ ${multirangeLiteral(ranges)} order by id`,
     )
@@ -130,7 +130,7 @@ test('ranges are written, read and merged', () => {
     ]),
   ).toBe(`'{[1,1],[5,9]}'::int8multirange`)
   expect(
-    merged([
+    mergedRanges([
       ['10', '20'],
       ['9', '9'],
       ['1', '3'],

@@ -52,7 +52,10 @@ const accountShapes = {
 }
 export type FileAccount = z.output<(typeof accountShapes)[keyof typeof accountShapes]>
 
-/** The three shapes in one: of a choice of them, generated clients take the first that fits, and lose what the others have. */
+/**
+ * The three shapes in one: of a choice of them, generated clients take the first that fits, and lose what the others
+ * have.
+ */
 export const Account = object({
   ...head,
   counterpartAccount: counterpartAccount.optional(),

@@ -1,4 +1,7 @@
-/** The company of an account with root 401 or 411, and the employee of one with root 421 (docs/spec/resources.md#account). */
+/**
+ * The company of an account with root 401 or 411, and the employee of one with root 421
+ * (docs/spec/resources.md#account).
+ */
 import type { z } from 'zod'
 import { NamedPayment, namedPayment, type PaymentView } from '../payment.ts'
 import * as column from '../table.ts'

@@ -3,7 +3,7 @@ import { z } from '@hono/zod-openapi'
 import { wholeTables } from '../../../../packages/contract/src/ledger-tables.ts'
 import { idPattern, notAnId, readId } from '../../../db/literal.ts'
 import type { AskedLedger } from '../../../exports/run/ledgers/task.ts'
-import { type EntryRange, merged } from '../../../ledger/changes/entry-ranges.ts'
+import { type EntryRange, mergedRanges } from '../../../ledger/changes/entry-ranges.ts'
 import { idSchema, rangeSchema } from '../../query.ts'
 import { cursorPattern } from '../movements-query.ts'
 
@@ -94,7 +94,7 @@ export async function askedLedgers(
     return ledgers.map(({ society, since, entries = [], tables = {} }: z.output<typeof ledger>) => ({
       society,
       since,
-      entries: merged(entries),
+      entries: mergedRanges(entries),
       tables: tables as AskedLedger['tables'],
     }))
   return (await all()).map((society) => ({ society, since: undefined, entries: [], tables: {} }))

@@ -182,7 +182,10 @@ function preferredNumber(account: FecAccount): string {
   return (auxiliary.startsWith(root) ? auxiliary : root + auxiliary).slice(0, preferredCharactersMax)
 }
 
-/** What the number of an account has of the third party: never nothing, since that is the number of the collective account. */
+/**
+ * What the number of an account has of the third party: never nothing, since that is the number of the collective
+ * account.
+ */
 function auxiliaryPart({ auxiliaryNumber }: FecAccount): string {
   return auxiliaryNumber === null ? '' : accountNumber(auxiliaryNumber) || 'X'
 }

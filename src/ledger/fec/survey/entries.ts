@@ -64,7 +64,10 @@ export class EntryGroups {
   }
 }
 
-/** Lines of one entry, in file order. Pieces with the same key form one entry; a piece without a key is a complete entry. */
+/**
+ * Lines of one entry, in file order. Pieces with the same key form one entry; a piece without a key is a complete
+ * entry.
+ */
 export type EntryPiece = { key: string | undefined; lines: DatedLine[] }
 
 /** The second pass. Returns lines in pieces, each line exactly once, a little after it was added. */
