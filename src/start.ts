@@ -1,5 +1,5 @@
 /** The service in one process: starts its parts in order and stops them in reverse. */
-import { keyCheck, linkKey, loadMasterKeys } from './auth/master-key.ts'
+import { keyCheck, linkKey, loadMasterKeys } from './auth/master-key.sql.ts'
 import type { MasterKeys } from './auth/secrets.ts'
 import { type Config, limits } from './config.ts'
 import { startConsole } from './console/start-console.ts'
@@ -24,7 +24,7 @@ import { startTelemetry } from './telemetry/start-telemetry.ts'
 import { createThreads } from './threads/pool.ts'
 import { checkTiming, defaultTiming, type Timing } from './timing.ts'
 import { FairTurns } from './webhooks/dispatch/fair-turns.ts'
-import { postPartsOf } from './webhooks/dispatch/post.ts'
+import { httpToSubscribers } from './webhooks/dispatch/post.ts'
 
 export interface RunningService {
   /** `http://127.0.0.1:8080` */
@@ -100,7 +100,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const readiness = new Readiness(needs, begin, timing.missingMs, replica ? [replica.need] : [], steps.doing)
   const epoch = watchEpoch(pool, log)
   observe({ config, database: pool, readiness, epoch, log }, audit, telemetry, timing.certificatesMs)
-  const deliveries = postPartsOf(config, timing.deliveries, telemetry)
+  const deliveries = httpToSubscribers(config, timing.deliveries, telemetry)
   stack.defer(() => deliveries.agent.destroy())
   const attempts = new RunningAttempts()
   const services = {

@@ -4,8 +4,7 @@
  */
 import type { ClientBase } from 'pg'
 import type { z } from 'zod'
-import { recordStaffAct } from '../audit/audit.sql.ts'
-import type { StaffAct } from '../audit/audit-row.ts'
+import { recordStaffAct, type StaffAct } from '../audit/audit.sql.ts'
 import type { MasterKeys } from '../auth/secrets.ts'
 import { findThirdParty } from '../auth/third-parties.sql.ts'
 

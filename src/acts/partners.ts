@@ -1,6 +1,6 @@
 import type { ClientBase, Pool } from 'pg'
 import { z } from 'zod'
-import { sealingKey } from '../auth/master-key.ts'
+import { sealingKey } from '../auth/master-key.sql.ts'
 import {
   findThirdParty,
   insertThirdParty,

@@ -34,7 +34,7 @@ export const replayFailed = act({
   fields: z.object({ id }),
   run: async (client, { id: subscriptionId }) => {
     const locked = await lockReceiving(client, subscriptionId)
-    const deliveries = await replayFailedDeliveries(client, subscriptionId, Date.now())
+    const deliveries = await replayFailedDeliveries(client, subscriptionId)
     if (deliveries === 0) throw new Refused(409, `Subscription ${subscriptionId} has no failed delivery`)
     return {
       ...subscriptionRecord(locked, { failed: true, deliveries }),
@@ -59,7 +59,7 @@ export const replayNumbered = act({
     const locked = await lockReceiving(client, subscriptionId)
     checkSent(to, locked)
     const numbers = { first: from, last: to }
-    const { deliveries, events } = await replayNumbers(client, subscriptionId, numbers, Date.now())
+    const { deliveries, events } = await replayNumbers(client, subscriptionId, numbers)
     if (deliveries === 0)
       throw new Refused(409, `No event from ${from} to ${to} is kept for subscription ${subscriptionId}`)
     return {
@@ -78,7 +78,7 @@ export const replayHappened = act({
   run: async (client, { id: subscriptionId, from, to }) => {
     const locked = await lockReceiving(client, subscriptionId)
     const span = { from: from.getTime(), to: to.getTime() }
-    const events = await replaySpan(client, locked, span, Date.now())
+    const events = await replaySpan(client, locked, span)
     return {
       ...subscriptionRecord(locked, { events, from: from.toISOString(), to: to.toISOString() }),
       says: sentAgain(events, events === 1 ? 'event' : 'events'),

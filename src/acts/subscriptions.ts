@@ -1,15 +1,15 @@
 import type { ClientBase, Pool } from 'pg'
 import { z } from 'zod'
-import type { Details } from '../audit/audit-row.ts'
-import { readBacklog } from '../webhooks/backlog.ts'
+import type { Details } from '../audit/audit.sql.ts'
 import { latestEventId, lockSubscription, numberMore } from '../webhooks/sequence/numbering.sql.ts'
-import { rotateSigningSecret } from '../webhooks/signing/signing-secrets.ts'
+import { rotateSigningSecret } from '../webhooks/signing-secrets.sql.ts'
 import {
   type AttemptRecord,
   countedMax,
   type LockedSubscription,
   listAttempts,
   lockForStaff,
+  readBacklog,
   readSubscription,
 } from '../webhooks/staff.sql.ts'
 import {

@@ -11,8 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { limits } from '../config.ts'
 import type { Log } from '../log.ts'
-import { appendRequests, type Batch } from './audit.sql.ts'
-import { canonicalJson } from './audit-row.ts'
+import { appendRequests, type Batch, canonicalJson } from './audit.sql.ts'
 
 /** Rows of one statement. */
 const batchRowsMax = 2_500

@@ -1,8 +1,63 @@
+/** Rows of the audit (docs/operators/audit.md): what they hold, appending and reading them. */
+import { createHash } from 'node:crypto'
 import type { ClientBase, Pool, QueryConfig } from 'pg'
 import { limits } from '../config.ts'
 import { readByCursor } from '../db/cursor.ts'
 import { type Connection, queryRow, queryRows, queryValue } from '../db/statement.ts'
-import { type AuditRow, canonicalJson, type StaffAct } from './audit-row.ts'
+
+export type Details = Record<string, string | number | boolean | null>
+
+/** What staff did. Ids are decimal digits. */
+export interface StaffAct {
+  /** The user of the command, or `console <key name>`. The login of the database is added. */
+  staff: string
+  /** `token issue` */
+  act: string
+  thirdPartyId?: string | undefined
+  tokenId?: string | undefined
+  schemaId?: string | null | undefined
+  folderId?: string | null | undefined
+  /** What else it concerned. No secrets, and nothing of books. */
+  details?: Details
+}
+
+/** A row as it is kept. Numbers, ids and hashes as texts: decimal digits, hexadecimal. */
+export interface AuditRow {
+  number: string
+  /** Seconds since 1970 with six decimals. */
+  at: string
+  thirdPartyId: string | null
+  tokenId: string | null
+  staff: string | null
+  act: string
+  schemaId: string | null
+  folderId: string | null
+  requestId: string | null
+  details: string
+  rows: string | null
+  bytes: string | null
+  sha256: string | null
+  cursor: string | null
+  outcome: string
+  code: string | null
+  hash: string
+}
+
+/** Longer details are kept as their length and SHA-256: a selection may name thousands of entries. */
+const charactersMax = 2_000
+
+/**
+ * JSON with the members of objects in the order of their names and without those that are undefined: equal values have
+ * equal texts, within one process and across versions.
+ */
+export function canonicalJson(value: unknown): string {
+  const text = JSON.stringify(value, (_, member: unknown) => {
+    if (member === null || typeof member !== 'object' || Array.isArray(member)) return member
+    return Object.fromEntries(Object.entries(member).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+  })
+  if (text.length <= charactersMax) return text
+  return JSON.stringify({ characters: text.length, sha256: createHash('sha256').update(text).digest('hex') })
+}
 
 /** A place in the chain: the number of a row, and its hash, hexadecimal. */
 export interface Link {
@@ -42,15 +97,12 @@ export interface AuditSelection {
 
 /** The newest rows of a selection, the newest first. As the owner. */
 export function listAudit(client: Connection, { folderId, thirdPartyId, from, to, most }: AuditSelection) {
-  return queryRows<ListedAuditRow>(
-    client,
-    `select ${columns}, (select t.code from grandlivre.third_parties t where t.id = third_party_id) as "partnerCode"
+  const text = `select ${columns}, (select t.code from grandlivre.third_parties t where t.id = third_party_id) as "partnerCode"
      from grandlivre.audit_rows
      where ($1::bigint is null or folder_id = $1) and ($2::bigint is null or third_party_id = $2)
        and ($3::timestamptz is null or at >= $3) and ($4::timestamptz is null or at < $4)
-     order by audit_rows.number desc limit $5`,
-    [folderId, thirdPartyId, from, to, most],
-  )
+     order by audit_rows.number desc limit $5`
+  return queryRows<ListedAuditRow>(client, text, [folderId, thirdPartyId, from, to, most])
 }
 
 /** All rows in their order, by a cursor. As the owner, in a transaction. */
@@ -77,10 +129,8 @@ export function countAudit(client: ClientBase) {
 
 /** As the owner. */
 export function readStart(client: ClientBase) {
-  return queryRow<Start>(
-    client,
-    `select count::text, encode(hash, 'hex') as hash, extract(epoch from at)::text as at, signature from grandlivre.audit_start`,
-  )
+  const text = `select count::text, encode(hash, 'hex') as hash, extract(epoch from at)::text as at, signature from grandlivre.audit_start`
+  return queryRow<Start>(client, text)
 }
 
 /** One batch of a process, as JSON. */
@@ -119,10 +169,8 @@ export async function recordStaffAct(client: ClientBase, given: StaffAct): Promi
     outcome: 'done',
   }
   await client.query('set constraints all immediate')
-  await client.query(`select grandlivre.append_audit($1, $2 || ' as ' || session_user)`, [
-    JSON.stringify([row]),
-    staff,
-  ])
+  const text = `select grandlivre.append_audit($1, $2 || ' as ' || session_user)`
+  await client.query(text, [JSON.stringify([row]), staff])
 }
 
 /** The last of the oldest rows, `most` at most, that are all older than `months`. As the service role. */

@@ -5,22 +5,19 @@
  */
 import { createHash } from 'node:crypto'
 import type { ClientBase } from 'pg'
-import { countAudit, type Head, type Link, readAudit, readHead, readStart, type Start } from './audit.sql.ts'
-import type { AuditRow } from './audit-row.ts'
+import {
+  type AuditRow,
+  countAudit,
+  type Head,
+  type Link,
+  readAudit,
+  readHead,
+  readStart,
+  type Start,
+} from './audit.sql.ts'
 import { isSigned } from './retention.ts'
 
-export interface Verification {
-  head: Head
-  start: Start
-  /** Between start and head. */
-  rows: number
-  /** Rows that began an epoch. */
-  began: EpochRow[]
-  /** The one in whose jump the anchor is. */
-  lostIn: EpochRow | undefined
-  /** The first thing that is wrong; undefined if the chain is whole. */
-  problem: string | undefined
-}
+export type Verification = Awaited<ReturnType<typeof verifyAudit>>
 
 /**
  * @param client as the owner, in a transaction that sees one state of the database
@@ -34,7 +31,7 @@ export async function verifyAudit(
     anchor?: Link | undefined
     onProgress?: (checked: number, all: number) => void
   },
-): Promise<Verification> {
+) {
   const { masterKeys, anchor, onProgress } = asked
   const start = await readStart(client)
   const head = await readHead(client)
@@ -63,7 +60,18 @@ export async function verifyAudit(
     problem ??= `The anchor names row ${anchor.count}, and the audit ends at row ${head.count}: its end was cut off`
   const isLost = ({ last, number }: EpochRow) =>
     anchor && Number(last) < Number(anchor.count) && Number(anchor.count) < Number(number)
-  return { head, start, rows, began, lostIn: problem ? undefined : began.find(isLost), problem }
+  return {
+    head,
+    start,
+    /** Between start and head. */
+    rows,
+    /** Rows that began an epoch. */
+    began,
+    /** The one in whose jump the anchor is. */
+    lostIn: problem ? undefined : began.find(isLost),
+    /** The first thing that is wrong; undefined if the chain is whole. */
+    problem,
+  }
 }
 
 function startProblem(start: Start, masterKeys: readonly Buffer[]): string | undefined {

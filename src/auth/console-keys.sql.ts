@@ -30,11 +30,9 @@ export interface ListedKey {
 
 /** Newest first. */
 export function listConsoleKeys(client: ClientBase) {
-  return queryRows<ListedKey>(
-    client,
-    `select name, created_at as "createdAt", used_at as "usedAt", revoked_at as "revokedAt"
-     from console_keys order by id desc`,
-  )
+  const text = `select name, created_at as "createdAt", used_at as "usedAt", revoked_at as "revokedAt"
+     from console_keys order by id desc`
+  return queryRows<ListedKey>(client, text)
 }
 
 /** Ends its sessions, too. Returns false if no key in use has this name. */
@@ -65,28 +63,23 @@ export interface Session {
 export async function beginSession(client: ClientBase, key: string): Promise<Session | undefined> {
   await client.query('delete from console_sessions where expires_at <= clock_timestamp()')
   const token = makeToken('session')
-  const name = await queryValue<string | undefined>(
-    client,
-    `with used as (
+  const text = `with used as (
        update console_keys set used_at = now() where key_hash = $1 and revoked_at is null returning id, name
      ), begun as (
        insert into console_sessions (session_hash, key_id, expires_at)
        select $2, id, clock_timestamp() + $3 * interval '1 millisecond' from used
      )
-     select name from used`,
-    [sha256(key), sha256(token), limits.consoleSessionMs],
-  )
+     select name from used`
+  const values = [sha256(key), sha256(token), limits.consoleSessionMs]
+  const name = await queryValue<string | undefined>(client, text, values)
   return name === undefined ? undefined : { token, name }
 }
 
 /** Undefined if the session is unknown, too old, or ended with its key. */
 export async function readSession(owner: Pool, token: string): Promise<Session | undefined> {
-  const name = await queryValue<string | undefined>(
-    owner,
-    `select k.name from console_sessions s join console_keys k on k.id = s.key_id
-     where s.session_hash = $1 and s.expires_at > clock_timestamp() and k.revoked_at is null`,
-    [sha256(token)],
-  )
+  const text = `select k.name from console_sessions s join console_keys k on k.id = s.key_id
+     where s.session_hash = $1 and s.expires_at > clock_timestamp() and k.revoked_at is null`
+  const name = await queryValue<string | undefined>(owner, text, [sha256(token)])
   return name === undefined ? undefined : { token, name }
 }
 

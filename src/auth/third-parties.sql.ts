@@ -32,9 +32,7 @@ export function insertThirdParty(
   client: ClientBase,
   { code, name, kind, secret }: { code: string; name: string; kind: Kind; secret: StoredSecret },
 ) {
-  return queryValue<string | undefined>(
-    client,
-    `with made as (
+  const text = `with made as (
        insert into grandlivre.third_parties (id, code, name, kind)
        values (grandlivre.draw('grandlivre.ids'), $1, $2, $3)
        on conflict (code) do nothing
@@ -42,9 +40,8 @@ export function insertThirdParty(
      )
      insert into grandlivre.third_party_secrets (third_party_id, secret_hash, secret_encrypted)
      select id, $4, $5 from made
-     returning third_party_id`,
-    [code, name, kind, secret.hash, secret.encrypted],
-  )
+     returning third_party_id`
+  return queryValue<string | undefined>(client, text, [code, name, kind, secret.hash, secret.encrypted])
 }
 
 /**
@@ -89,26 +86,20 @@ export function lockThirdParty(client: ClientBase, code: string) {
  * @returns false if no third party has this code, or it is in that state already
  */
 export async function setConnection(client: ClientBase, code: string, reason: string | null) {
-  const id = await queryValue<string | undefined>(
-    client,
-    `update grandlivre.third_parties
+  const text = `update grandlivre.third_parties
      set disconnected_at = case when $2::text is null then null else now() end, disconnected_reason = $2
      where code = $1 and (disconnected_at is null) = ($2::text is not null)
-     returning id`,
-    [code, reason],
-  )
+     returning id`
+  const id = await queryValue<string | undefined>(client, text, [code, reason])
   if (id !== undefined) await publishChange(client, id, reason === null ? 'UPDATE' : 'DELETE', code)
   return id !== undefined
 }
 
 /** In every schema in which the third party holds an active token, in ascending order. */
 async function publishChange(client: ClientBase, id: string, operation: 'UPDATE' | 'DELETE', code: string) {
-  const schemas = await queryRows<{ id: string }>(
-    client,
-    `select distinct schema_id as id from grandlivre.tokens
-     where third_party_id = $1 and revoked_at is null and expires_at > now() order by 1`,
-    [id],
-  )
+  const text = `select distinct schema_id as id from grandlivre.tokens
+     where third_party_id = $1 and revoked_at is null and expires_at > now() order by 1`
+  const schemas = await queryRows<{ id: string }>(client, text, [id])
   for (const schema of schemas)
     await publish(client, schema.id, [{ name: 'thirdParty', operation, data: { code } }])
 }
@@ -122,18 +113,15 @@ export interface PartnerLimits {
 
 /** Sets those limits that are given, of a third party that exists. @returns all of them */
 export function updateLimits(client: ClientBase, code: string, given: Partial<PartnerLimits>) {
-  return queryValue<PartnerLimits>(
-    client,
-    `insert into grandlivre.partner_limits as kept (third_party_id, requests, window_ms, concurrent)
+  const text = `insert into grandlivre.partner_limits as kept (third_party_id, requests, window_ms, concurrent)
      select p.id, n.requests, n."windowMs", n.concurrent
      from grandlivre.third_parties p left join grandlivre.partner_limits l on l.third_party_id = p.id
        cross join json_to_record((${limitsOf('l')}::jsonb || $2)::json) n (requests int, "windowMs" int, concurrent int)
      where p.code = $1
      on conflict (third_party_id) do update set (requests, window_ms, concurrent) =
        (excluded.requests, excluded.window_ms, excluded.concurrent)
-     returning ${limitsOf('kept')}`,
-    [code, JSON.stringify(given)],
-  )
+     returning ${limitsOf('kept')}`
+  return queryValue<PartnerLimits>(client, text, [code, JSON.stringify(given)])
 }
 
 const limitsOf = (row: string) =>
@@ -168,13 +156,10 @@ export function listThirdParties(
   filter: { search?: string | undefined; after?: string | undefined; most?: number | undefined },
 ) {
   const { search = '', after = '', most } = filter
-  return queryRows<ThirdParty>(
-    client,
-    `${selectThirdParties}
+  const text = `${selectThirdParties}
      where code > $2 and ($1 = '' or strpos(code, upper($1)) > 0 or strpos(lower(name), lower($1)) > 0)
-     order by code limit $3`,
-    [search, after, most],
-  )
+     order by code limit $3`
+  return queryRows<ThirdParty>(client, text, [search, after, most])
 }
 
 /** Undefined if none has this code. */
@@ -190,14 +175,11 @@ export interface KeptSecret {
 
 /** The secrets that requests may carry, newest first. */
 export function listSecrets(client: Connection, thirdPartyId: string) {
-  return queryRows<KeptSecret>(
-    client,
-    `select ${utc('created_at')} as "createdAt", ${utc('retired_at')} as "retiredAt"
+  const text = `select ${utc('created_at')} as "createdAt", ${utc('retired_at')} as "retiredAt"
      from grandlivre.third_party_secrets
      where third_party_id = $1 and (retired_at is null or retired_at > now())
-     order by created_at desc limit 20`,
-    [thirdPartyId],
-  )
+     order by created_at desc limit 20`
+  return queryRows<KeptSecret>(client, text, [thirdPartyId])
 }
 
 /** Codes of third parties by their ids. */

@@ -20,22 +20,16 @@ export interface Opened {
 
 /** Undefined if no tenant has this folder. */
 export function findFolder(client: ClientBase, folderId: string) {
-  return queryRow<Opened>(
-    client,
-    `select schema_id as "schemaId", firm_id as "firmId", id as "folderId" from grandlivre.folders
-     where id = $1 and erased_at is null`,
-    [folderId],
-  )
+  const text = `select schema_id as "schemaId", firm_id as "firmId", id as "folderId" from grandlivre.folders
+     where id = $1 and erased_at is null`
+  return queryRow<Opened>(client, text, [folderId])
 }
 
 /** Undefined if no tenant has this firm, or it is being erased. */
 export function findFirm(client: ClientBase, firmId: string) {
-  return queryRow<Opened>(
-    client,
-    `select schema_id as "schemaId", id as "firmId", null as "folderId" from grandlivre.firms f
-     where id = $1 and not exists (select from grandlivre.erasures where kind = 'firm' and id = f.id and ended_at is null)`,
-    [firmId],
-  )
+  const text = `select schema_id as "schemaId", id as "firmId", null as "folderId" from grandlivre.firms f
+     where id = $1 and not exists (select from grandlivre.erasures where kind = 'firm' and id = f.id and ended_at is null)`
+  return queryRow<Opened>(client, text, [firmId])
 }
 
 export interface NewToken {
@@ -74,13 +68,20 @@ export async function issueToken(
 export function insertToken(client: ClientBase, token: NewToken & { hash: Buffer; hint: string }) {
   const { thirdPartyCode, level, opened, hash, hint, groups, expiresAt } = token
   const { schemaId, firmId, folderId } = opened
-  return queryValue<string | undefined>(
-    client,
-    `insert into grandlivre.tokens (schema_id, id, third_party_id, level, firm_id, folder_id, token_hash, hint, groups, expires_at)
+  const text = `insert into grandlivre.tokens (schema_id, id, third_party_id, level, firm_id, folder_id, token_hash, hint, groups, expires_at)
      select $2, grandlivre.draw('grandlivre.ids'), id, $3, $4, $5, $6, $7, $8, coalesce($9::timestamptz, 'infinity') from grandlivre.third_parties where code = $1
-     returning id`,
-    [thirdPartyCode, schemaId, level, firmId, folderId, hash, hint, groups, expiresAt],
-  )
+     returning id`
+  return queryValue<string | undefined>(client, text, [
+    thirdPartyCode,
+    schemaId,
+    level,
+    firmId,
+    folderId,
+    hash,
+    hint,
+    groups,
+    expiresAt,
+  ])
 }
 
 interface RevokedToken extends Opened {
@@ -103,13 +104,10 @@ export async function revokeTokensOf(client: ClientBase, thirdPartyCode: string)
 
 /** Revokes one active token, or all of a third party, without events. */
 export function revokeTokens(client: ClientBase, by: 't.id' | 'p.code', value: string) {
-  return queryRows<RevokedToken>(
-    client,
-    `update grandlivre.tokens t set revoked_at = now() from grandlivre.third_parties p
+  const text = `update grandlivre.tokens t set revoked_at = now() from grandlivre.third_parties p
      where p.id = t.third_party_id and t.revoked_at is null and ${by} = $1
-     returning t.schema_id as "schemaId", t.id, t.firm_id as "firmId", t.folder_id as "folderId", p.code`,
-    [value],
-  )
+     returning t.schema_id as "schemaId", t.id, t.firm_id as "firmId", t.folder_id as "folderId", p.code`
+  return queryRows<RevokedToken>(client, text, [value])
 }
 
 async function publishRevoked(client: ClientBase, revoked: RevokedToken[]): Promise<void> {
@@ -130,11 +128,9 @@ function connectorEvent(
 
 /** Seconds until the next token ends; undefined: none that is in use has an end. Inside `whileDelivering`. */
 export async function readNextEnd(client: ClientBase): Promise<number | undefined> {
-  const seconds = await queryValue<number | null>(
-    client,
-    `select extract(epoch from min(expires_at) - now())::float8 from tokens
-     where revoked_at is null and expires_at > now() and expires_at < 'infinity'`,
-  )
+  const text = `select extract(epoch from min(expires_at) - now())::float8 from tokens
+     where revoked_at is null and expires_at > now() and expires_at < 'infinity'`
+  const seconds = await queryValue<number | null>(client, text)
   return seconds ?? undefined
 }
 
@@ -192,6 +188,7 @@ export interface TokenFilter {
 /** Of all tenants, the newest first. */
 export function listTokens(client: Connection, filter: TokenFilter) {
   const { thirdPartyId, opens, endSoon = false, after, most } = filter
+  const { schemaId, firmId, folderId }: Partial<Opened> = opens ?? {}
   const chosen = `(
     select * from grandlivre.tokens t
     where ($1::bigint is null or third_party_id = $1) and ($2::bigint is null or id < $2)
@@ -199,15 +196,8 @@ export function listTokens(client: Connection, filter: TokenFilter) {
         and (folder_id = $6 or folder_id is null))
       and (not $7 or ${endsSoon})
     order by id desc limit $3)`
-  return queryRows<ListedToken>(client, `${selectTokens(chosen)} order by t.id desc`, [
-    thirdPartyId,
-    after,
-    most,
-    opens?.schemaId,
-    opens?.firmId,
-    opens?.folderId,
-    endSoon,
-  ])
+  const values = [thirdPartyId, after, most, schemaId, firmId, folderId, endSoon]
+  return queryRows<ListedToken>(client, `${selectTokens(chosen)} order by t.id desc`, values)
 }
 
 /** Undefined if there is none. */

@@ -11,7 +11,7 @@ import type {
 } from '../../packages/terminal/src/command.ts'
 import { type Act, Refused, type Secret } from '../acts/act.ts'
 import type { OptionWords } from '../acts/fields.ts'
-import { loadMasterKeys } from '../auth/master-key.ts'
+import { loadMasterKeys } from '../auth/master-key.sql.ts'
 import type { List } from '../lists/list.ts'
 import { listLines } from './terminal/list-lines.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'

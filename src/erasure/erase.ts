@@ -10,7 +10,7 @@
  * was killed is continued by the next. Rows of the audit stay: they hold ids, and nothing of any books.
  */
 import type { PoolClient } from 'pg'
-import type { StaffAct } from '../audit/audit-row.ts'
+import type { StaffAct } from '../audit/audit.sql.ts'
 import { findThirdParty, listSecrets, setConnection } from '../auth/third-parties.sql.ts'
 import { revokeTokens } from '../auth/tokens.sql.ts'
 import type { FolderKey } from '../formats/rows.ts'
@@ -203,7 +203,7 @@ async function eraseDeliveries(
       }
       const [delivered, others] = [touched.filter(isDelivered), touched.filter((each) => !isDelivered(each))]
       for (const delivery of delivered) await forgetAnswers(client, delivery)
-      for (const delivery of others) await forgetDelivery(client, delivery, Date.now())
+      for (const delivery of others) await forgetDelivery(client, delivery)
       return others.length
     })
     onStep(`deliveries: up to number ${after ?? from}`)

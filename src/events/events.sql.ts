@@ -91,9 +91,7 @@ export function listEvents(client: Connection, filter: EventFilter) {
   const start = ['at.schema_id', ...(ofFolder ? [ofFolder] : []), ...(byKind ? ['kind'] : [])].join(', ')
   const columns = key.map((column) => `e.${column}`)
   const tenants = ofFolder ? `grandlivre.folders where id = ${ofFolder}` : 'grandlivre.schemas where true'
-  return queryRows<ListedEvent>(
-    client,
-    `select e.schema_id as "schemaId", e.id, e.folder_id as "folderId", e.name, e.operation, e.data::text as data,
+  const text = `select e.schema_id as "schemaId", e.id, e.folder_id as "folderId", e.name, e.operation, e.data::text as data,
             to_char(e.created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "createdAt"
      from (select schema_id from ${tenants} and ($1::bigint is null or schema_id = $1)) as at
      cross join unnest($2::text[]) as kind
@@ -102,7 +100,11 @@ export function listEvents(client: Connection, filter: EventFilter) {
        where (${columns}) > (${start}, 0) and (${columns}) < (${start}, $3::bigint)
          ${ofFolder ? 'and e.folder_id is not null' : ''} and e.data::text <> 'null'
        order by ${columns.map((column) => `${column} desc`)} limit $4) as e
-     order by e.id desc limit $4`,
-    [schema, byKind && name === undefined ? eventKinds : [name], after ?? idMax, most],
-  )
+     order by e.id desc limit $4`
+  return queryRows<ListedEvent>(client, text, [
+    schema,
+    byKind && name === undefined ? eventKinds : [name],
+    after ?? idMax,
+    most,
+  ])
 }

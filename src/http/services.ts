@@ -12,7 +12,7 @@ import type { Reading } from '../telemetry/reading.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { Threads } from '../threads/pool.ts'
 import type { FairTurns } from '../webhooks/dispatch/fair-turns.ts'
-import type { PostParts } from '../webhooks/dispatch/post.ts'
+import type { HttpToSubscribers } from '../webhooks/dispatch/post.ts'
 import type { Readiness } from './readiness.ts'
 import type { ListReads } from './stream/list-reads.ts'
 import type { RunningStreams } from './stream/running-streams.ts'
@@ -31,7 +31,7 @@ export interface Services {
   /** Reads of lists for requests that were woken. */
   listReads: ListReads
   /** Sends requests to subscribers. */
-  deliveries: PostParts
+  deliveries: HttpToSubscribers
   /** Encrypts the secrets that sign deliveries. */
   masterKeys: MasterKeys
   /** Holds the files of exports. */

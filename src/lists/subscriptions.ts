@@ -1,5 +1,5 @@
-import type { Backlog } from '../webhooks/backlog.ts'
 import {
+  type Backlog,
   countedMax,
   listSubscriptions,
   type SubscriptionFilter,

@@ -1,7 +1,7 @@
 /** The background work of a process: full exports, webhook deliveries, retention. */
 import type { ClientBase, Pool } from 'pg'
 import { sweepAudit } from '../audit/retention.ts'
-import { sealingKey } from '../auth/master-key.ts'
+import { sealingKey } from '../auth/master-key.sql.ts'
 import { sweepsInTurn } from '../db/sweeping.ts'
 import type { Services } from '../http/services.ts'
 import { sweepExports } from '../jobs/retention/retention.ts'
@@ -13,7 +13,7 @@ import { observedStore } from '../store/observed-store.ts'
 import { countStoreRequest } from '../telemetry/telemetry.ts'
 import type { Timing } from '../timing.ts'
 import { Dispatcher } from '../webhooks/dispatch/dispatcher.ts'
-import { sweepEvents } from '../webhooks/retention.ts'
+import { sweepEvents } from '../webhooks/retention.sql.ts'
 
 /**
  * @param of.direct connects to PostgreSQL itself: for deliveries, and the locks of sweeps

@@ -1,6 +1,6 @@
 /** The dependencies of requests, as /readyz checks and names them. */
 import type { Pool } from 'pg'
-import { checkAdopted } from '../auth/master-key.ts'
+import { checkAdopted } from '../auth/master-key.sql.ts'
 import type { MasterKeys } from '../auth/secrets.ts'
 import { type Config, limits } from '../config.ts'
 import type { Address } from '../db/address.ts'

@@ -29,30 +29,19 @@ export interface NumberedEvent extends StoredEvent {
 }
 
 /** The events that are sent. Erased ones leave a gap in the numbers. */
-export function toldOf(events: NumberedEvent[]): NumberedEvent[] {
+export function withoutErased(events: NumberedEvent[]): NumberedEvent[] {
   return events.filter(({ isErased }) => !isErased)
 }
 
 /** Events sent in one request: of one schema, with consecutive numbers. */
-export interface Batch {
-  body: Buffer
-  schemaId: string
-  /** Of all its numbers: they jump where it changes. */
-  epoch: number
-  /** Decimal digits. */
-  firstEvent: string
-  lastEvent: string
-  events: number
-  firstSequence: number
-  lastSequence: number
-}
+export type Batch = ReturnType<typeof packBatch>
 
 /**
  * Packs as many of these events, in order, as fit into one request: those of the first one's schema, up to a gap in the
  * numbers.
  * @param events at least one
  */
-export function packBatch(subscriptionId: string, events: NumberedEvent[]): Batch {
+export function packBatch(subscriptionId: string, events: NumberedEvent[]) {
   const [first] = events
   assert(first, 'a delivery holds at least one event')
   let last = first
@@ -69,7 +58,9 @@ export function packBatch(subscriptionId: string, events: NumberedEvent[]): Batc
   return {
     body: Buffer.from(`[${items.join(',')}]`),
     schemaId: first.schemaId,
+    /** Of all its numbers: they jump where it changes. */
     epoch: first.epoch,
+    /** Decimal digits. */
     firstEvent: first.id,
     lastEvent: last.id,
     events: items.length,
@@ -80,15 +71,8 @@ export function packBatch(subscriptionId: string, events: NumberedEvent[]): Batc
 
 /** An event as this subscription gets it (docs/spec/webhooks.md#notification), as JSON. */
 export function notificationOf(subscriptionId: string, event: StoredEvent): string {
-  const { name, operation, scope, data, createdAt } = event
-  return stableJson({
-    name,
-    operation,
-    scope,
-    data,
-    webhookId: webhookId(subscriptionId, event.id),
-    createdAt,
-  })
+  const { id, name, operation, scope, data, createdAt } = event
+  return stableJson({ name, operation, scope, data, webhookId: webhookId(subscriptionId, id), createdAt })
 }
 
 /**

@@ -1,7 +1,8 @@
 /** Stored deliveries with an event that was erased with its folder. Such a body is never sent again. */
 import type { ClientBase } from 'pg'
+import { queryCount, queryRows } from '../db/statement.ts'
 import { replayNumbers } from './replay.ts'
-import { eventsOfRun, filterOfRun, readNumbered } from './sequence/numbered.sql.ts'
+import { eventsOfRun, readNumbered, selectRuns, sequenceInRun } from './sequence/numbered.sql.ts'
 
 export interface StoredDelivery {
   schemaId: string
@@ -32,17 +33,13 @@ export async function tellsOfErased(
 /**
  * Deletes a delivery that waits or failed. Of what waits, the numbers go out again without erased events: as the next batch, or
  * as replays. What failed can be replayed by number. To be called with the subscription locked.
- * @param now epoch milliseconds
  */
-export async function forgetDelivery(
-  client: ClientBase,
-  { schemaId, id, subscriptionId, state, isReplay, firstSequence, lastSequence }: StoredDelivery,
-  now: number,
-): Promise<void> {
+export async function forgetDelivery(client: ClientBase, delivery: StoredDelivery): Promise<void> {
+  const { schemaId, id, subscriptionId, state, isReplay, firstSequence, lastSequence } = delivery
   await client.query('delete from grandlivre.deliveries where schema_id = $1 and id = $2', [schemaId, id])
   if (state !== 'pending' || firstSequence === null || lastSequence === null) return
   if (isReplay) {
-    await replayNumbers(client, subscriptionId, { first: firstSequence, last: lastSequence }, now)
+    await replayNumbers(client, subscriptionId, { first: firstSequence, last: lastSequence })
     return
   }
   await client.query(
@@ -64,8 +61,7 @@ export async function deliveriesOfFolder(
   after: string,
   most: number,
 ): Promise<{ last: string | undefined; touched: StoredDelivery[] }> {
-  const { rows } = await client.query<StoredDelivery & { last: string; isTouched: boolean }>(
-    `with page as materialized (
+  const text = `with page as materialized (
        select d.* from deliveries d where d.schema_id = $1 and d.id > $4::bigint order by d.id limit $5
      ), near as materialized (
        select p.* from page p where exists (select from unnest($3::text[]) as kind cross join lateral (
@@ -74,10 +70,9 @@ export async function deliveriesOfFolder(
      ), touched as materialized (
        select n.id from near n where n.first_sequence is null or exists (
          select from (
-           select e.folder_id, r.last_sequence + 1 - row_number() over (partition by r.first_sequence order by e.id desc) as sequence
+           select e.folder_id, ${sequenceInRun}
            from (
-             select r.*, filter.on_events, filter.folder_ids
-             from sequence_runs r join subscriptions s on s.id = r.subscription_id cross join lateral ${filterOfRun}
+             ${selectRuns}
              where r.subscription_id = n.subscription_id and r.first_sequence <= n.last_sequence
                and r.last_sequence >= n.first_sequence) as r
            join ${eventsOfRun}) as numbered
@@ -86,18 +81,20 @@ export async function deliveriesOfFolder(
      select schema_id as "schemaId", id, subscription_id as "subscriptionId", state, is_replay as "isReplay",
        first_sequence::float8 as "firstSequence", last_sequence::float8 as "lastSequence",
        id in (select id from touched) as "isTouched", (select max(id) from page) as last
-     from page order by id`,
-    [schemaId, folderId, kinds, after, most],
-  )
+     from page order by id`
+  const rows = await queryRows<StoredDelivery & { last: string; isTouched: boolean }>(client, text, [
+    schemaId,
+    folderId,
+    kinds,
+    after,
+    most,
+  ])
   return { last: rows[0]?.last, touched: rows.filter(({ isTouched }) => isTouched) }
 }
 
 /** What receivers answered to a delivery. @returns of how many attempts */
-export async function forgetAnswers(client: ClientBase, { schemaId, id }: StoredDelivery): Promise<number> {
-  const { rowCount } = await client.query(
-    `update grandlivre.delivery_attempts set answer = null
-     where schema_id = $1 and delivery_id = $2 and answer is not null`,
-    [schemaId, id],
-  )
-  return rowCount ?? 0
+export function forgetAnswers(client: ClientBase, { schemaId, id }: StoredDelivery): Promise<number> {
+  const text = `update grandlivre.delivery_attempts set answer = null
+     where schema_id = $1 and delivery_id = $2 and answer is not null`
+  return queryCount(client, text, [schemaId, id])
 }

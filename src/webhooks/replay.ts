@@ -1,94 +1,99 @@
 /** Replays: deliveries with the numbers and ids that their events have had before, so subscribers can drop repeats. */
 import type { ClientBase } from 'pg'
-import { invalid } from '../errors.ts'
-import { notifyEvents } from '../events/events.sql.ts'
-import { packBatch, toldOf } from './body.ts'
-import { type Numbers, numbersOfSpan, readNumbered, type Span } from './sequence/numbered.sql.ts'
-import { insertReplay, replayFailed } from './staff.sql.ts'
+import { limits } from '../config.ts'
+import { AppError, invalid } from '../errors.ts'
+import { packBatch, withoutErased } from './body.ts'
+import { storeDelivery } from './dispatch/deliveries.sql.ts'
+import { countPendingReplays, renewFailed } from './owner/deliveries.sql.ts'
+import {
+  type Numbers,
+  numbersOfSpan,
+  oldestNumber,
+  readNumbered,
+  type Span,
+} from './sequence/numbered.sql.ts'
+import { lockOwnSubscription, type Owner, type Subscription } from './subscriptions.sql.ts'
 
 /** Events per query. */
 const pageEvents = 1_000
 
-/** A subscription, and the last number in a delivery. */
-interface Sent {
-  id: string
-  collected: number
+/**
+ * A replay that an owner asks for (docs/spec/webhooks.md#replays), in a transaction of its tenant.
+ * @param asked the failed deliveries, or the events with these numbers
+ * @returns how many deliveries will be sent
+ * @throws {AppError} ERR-WEBHOOK-NOT-FOUND, ERR-WEBHOOK-PULL-ONLY, ERR-WEBHOOK-DISABLED, ERR-TOO-MANY-REQUEST,
+ *   ERR-VALIDATION for numbers that were not sent yet, ERR-EVENTS-EXPIRED
+ */
+export async function replayOwn(
+  client: ClientBase,
+  owner: Owner,
+  subscriptionId: string,
+  asked: { failed: true } | { from: number; to: number },
+): Promise<number> {
+  const own = await lockOwnSubscription(client, owner, subscriptionId)
+  if (!own) throw new AppError('ERR-WEBHOOK-NOT-FOUND')
+  if (own.postUrl === null) throw new AppError('ERR-WEBHOOK-PULL-ONLY')
+  if (!own.enabled) throw new AppError('ERR-WEBHOOK-DISABLED')
+  const pending = await countPendingReplays(client, subscriptionId)
+  if (pending >= limits.pendingReplaysMax)
+    throw new AppError('ERR-TOO-MANY-REQUEST', {
+      message: `${pending} replayed deliveries of this subscription wait to be sent. Wait until there are fewer than ${limits.pendingReplaysMax}`,
+      headers: { 'Retry-After': '60' },
+    })
+  if ('failed' in asked) return replayFailedDeliveries(client, subscriptionId)
+  const { from, to } = asked
+  checkSent(to, own)
+  const oldest = await oldestNumber(client, subscriptionId)
+  if (from < oldest) throw new AppError('ERR-EVENTS-EXPIRED', { oldest: String(oldest) })
+  const { deliveries } = await replayNumbers(client, subscriptionId, { first: from, last: to })
+  return deliveries
 }
 
 /** To be called with the subscription locked. @returns how many deliveries will be sent again */
-export async function replayFailedDeliveries(
-  client: ClientBase,
-  subscriptionId: string,
-  now: number,
-): Promise<number> {
-  const schemaIds = new Set<string>()
+export async function replayFailedDeliveries(client: ClientBase, subscriptionId: string) {
   let deliveries = 0
   for (let after: string | null = '0'; after !== null; ) {
-    const replayed = await replayFailed(client, subscriptionId, after, now)
-    for (const schemaId of replayed.schemaIds) schemaIds.add(schemaId)
-    deliveries += replayed.deliveries
-    after = replayed.last
+    const renewed = await renewFailed(client, subscriptionId, after)
+    deliveries += renewed.deliveries
+    after = renewed.last
   }
-  for (const schemaId of schemaIds) await notifyEvents(client, schemaId)
   return deliveries
 }
 
 /**
  * Replays what happened in a time span, as far as it is kept and was delivered or skipped before. (The rest is yet to be
  * delivered.) To be called with the subscription locked.
- * @param now epoch milliseconds
  * @returns how many events
  */
-export async function replaySpan(
-  client: ClientBase,
-  { id, collected }: Sent,
-  span: Span,
-  now: number,
-): Promise<number> {
+export async function replaySpan(client: ClientBase, { id, collected }: Subscription, span: Span) {
   let events = 0
   for (const { first, last } of await numbersOfSpan(client, id, span)) {
     const sent = { first, last: Math.min(last, collected) }
-    events += (await replayNumbers(client, id, sent, now)).events
+    events += (await replayNumbers(client, id, sent)).events
   }
   return events
 }
 
 /** @param to a number that is to be replayed. @throws {AppError} ERR-VALIDATION if it was not sent yet */
-export function checkSent(to: number, { collected }: Pick<Sent, 'collected'>): void {
+export function checkSent(to: number, { collected }: Subscription): void {
   if (collected === 0) throw invalid('to', 'is the number of no event that was sent: nothing was sent yet')
   if (to > collected) throw invalid('to', `must be at most ${collected}, the last number that was sent`)
 }
 
-interface Replayed {
-  deliveries: number
-  events: number
-}
-
 /**
  * Replays the events with these numbers, as far as they are kept. To be called with the subscription locked.
- * @param now epoch milliseconds
  */
-export async function replayNumbers(
-  client: ClientBase,
-  subscriptionId: string,
-  { first, last }: Numbers,
-  now: number,
-): Promise<Replayed> {
-  const schemaIds = new Set<string>()
+export async function replayNumbers(client: ClientBase, subscriptionId: string, { first, last }: Numbers) {
   const replayed = { deliveries: 0, events: 0 }
-  let after = first - 1
-  while (after < last) {
+  for (let after = first - 1; after < last; after += pageEvents) {
     const page = await readNumbered(client, subscriptionId, after, Math.min(pageEvents, last - after))
-    for (let unsent = toldOf(page); unsent.length > 0; ) {
+    for (let unsent = withoutErased(page); unsent.length > 0; ) {
       const batch = packBatch(subscriptionId, unsent)
-      await insertReplay(client, subscriptionId, batch, now)
-      schemaIds.add(batch.schemaId)
+      await storeDelivery(client, subscriptionId, batch, { isReplay: true, now: Date.now() })
       replayed.deliveries += 1
       replayed.events += batch.events
       unsent = unsent.slice(batch.events)
     }
-    after += pageEvents
   }
-  for (const schemaId of schemaIds) await notifyEvents(client, schemaId)
   return replayed
 }

@@ -1,11 +1,50 @@
-/** Statements of retention on events and deliveries, all within `whileDelivering`. Times are epoch milliseconds. */
-import type { ClientBase } from 'pg'
-import { firstMatch, positions } from './sequence/numbering.sql.ts'
+/**
+ * Deletes expired events with their numbers, and ended deliveries. By then every delivery of an event has ended, and its
+ * subscriber has had weeks to read it or have it replayed: retries take three days, and a subscription without a success
+ * for five days is disabled. Events that are still to be delivered stay, except for subscriptions that are disabled or
+ * only read, or whose third party is disconnected: those get their number first, and show a gap. All statements run
+ * within `whileDelivering`. Times are epoch milliseconds.
+ */
+import type { ClientBase, Pool, PoolClient } from 'pg'
+import { limits } from '../config.ts'
+import { whileDelivering } from '../db/pool.ts'
+import { queryCount, queryRows } from '../db/statement.ts'
+import { inParts } from '../db/sweeping.ts'
+import { firstMatch, numberInParts, positions } from './sequence/numbering.sql.ts'
 import { isOpen } from './subscriptions.sql.ts'
 
-export async function listSchemas(client: ClientBase): Promise<string[]> {
-  const { rows } = await client.query<{ schema_id: string }>('select schema_id from schemas order by 1')
-  return rows.map((row) => row.schema_id)
+/** Rows per transaction: some tenths of a second, during which nothing waits for their locks. */
+const rowsAtOnce = 10_000
+const dayMs = 24 * 3_600_000
+
+/** One sweep. @param database connects as the service role */
+export async function sweepEvents(
+  database: Pool,
+  now: number,
+  stopped?: AbortSignal,
+): Promise<{ events: number; deliveries: number }> {
+  const before = now - limits.eventRetentionDays * dayMs
+  const swept = { events: 0, deliveries: 0 }
+  // A part may be small although more is left.
+  const all = (remove: (client: PoolClient) => Promise<number>) =>
+    inParts(stopped, async () => (await whileDelivering(database, remove)) || undefined)
+  for (const schemaId of await whileDelivering(database, listSchemas)) {
+    // Their next delivery or reader then sees by the numbers how much is gone.
+    for (const id of await whileDelivering(database, (client) => findUnnumbered(client, schemaId, before))) {
+      stopped?.throwIfAborted()
+      await numberInParts((run) => whileDelivering(database, run), id)
+    }
+    swept.deliveries += await all((client) => deleteDeliveries(client, schemaId, before, rowsAtOnce))
+    swept.events += await all((client) => deleteEvents(client, schemaId, before, rowsAtOnce))
+    await all((client) => deleteRuns(client, schemaId, rowsAtOnce))
+    await whileDelivering(database, (client) => deleteFormerFilters(client, schemaId))
+  }
+  return swept
+}
+
+async function listSchemas(client: ClientBase): Promise<string[]> {
+  const rows = await queryRows<{ id: string }>(client, 'select schema_id as id from schemas order by 1')
+  return rows.map(({ id }) => id)
 }
 
 /** Of subscription `s` and its third party `t`: whether its events are delivered, so that they wait for it. */
@@ -15,22 +54,16 @@ const isDelivering = `s.enabled and s.post_url is not null and t.disconnected_at
  * Subscriptions to which nothing is delivered, with events of a schema from before that time that have no number yet:
  * they get it before they are deleted.
  */
-export async function findUnnumbered(
-  client: ClientBase,
-  schemaId: string,
-  before: number,
-): Promise<string[]> {
-  const { rows } = await client.query<{ id: string }>(
-    `select s.id
+async function findUnnumbered(client: ClientBase, schemaId: string, before: number): Promise<string[]> {
+  const text = `select s.id
      from subscriptions s
      join third_parties t on t.id = s.third_party_id
      cross join lateral ${positions}
      cross join lateral (select ${firstMatch} as id) as first
      join events e on e.schema_id = at.schema_id and e.id = first.id
-     where at.schema_id = $1 and not (${isDelivering}) and e.created_at < to_timestamp($2 / 1000.0)`,
-    [schemaId, before],
-  )
-  return rows.map((row) => row.id)
+     where at.schema_id = $1 and not (${isDelivering}) and e.created_at < to_timestamp($2 / 1000.0)`
+  const rows = await queryRows<{ id: string }>(client, text, [schemaId, before])
+  return rows.map(({ id }) => id)
 }
 
 /**
@@ -39,9 +72,8 @@ export async function findUnnumbered(
  * be delivered, whatever their age: the service may just have been down.
  * @returns how many were deleted
  */
-export async function deleteEvents(client: ClientBase, schemaId: string, before: number, most: number) {
-  const { rowCount } = await client.query(
-    `with needed as materialized (
+function deleteEvents(client: ClientBase, schemaId: string, before: number, most: number) {
+  const text = `with needed as materialized (
        select min(least(${firstMatch}, undelivered.first_event)) as id
        from subscriptions s
        join third_parties t on t.id = s.third_party_id
@@ -60,19 +92,16 @@ export async function deleteEvents(client: ClientBase, schemaId: string, before:
      )
      delete from events e
      using oldest, needed, recent
-     where e.schema_id = $1 and e.id = oldest.id and e.id < coalesce(least(needed.id, recent.id), e.id + 1)`,
-    [schemaId, before, most],
-  )
-  return rowCount ?? 0
+     where e.schema_id = $1 and e.id = oldest.id and e.id < coalesce(least(needed.id, recent.id), e.id + 1)`
+  return queryCount(client, text, [schemaId, before, most])
 }
 
 /**
  * Deletes runs of numbers whose events are all gone, at most `most`, and at most 1,000 of each subscription.
  * @returns how many
  */
-export async function deleteRuns(client: ClientBase, schemaId: string, most: number): Promise<number> {
-  const { rowCount } = await client.query(
-    `with oldest as materialized (
+function deleteRuns(client: ClientBase, schemaId: string, most: number) {
+  const text = `with oldest as materialized (
        select min(id) as event from events where schema_id = $1
      ), emptied as materialized (
        select r.subscription_id, r.first_sequence
@@ -85,34 +114,24 @@ export async function deleteRuns(client: ClientBase, schemaId: string, most: num
        limit $2
      )
      delete from sequence_runs r using emptied
-     where r.schema_id = $1 and r.subscription_id = emptied.subscription_id and r.first_sequence = emptied.first_sequence`,
-    [schemaId, most],
-  )
-  return rowCount ?? 0
+     where r.schema_id = $1 and r.subscription_id = emptied.subscription_id and r.first_sequence = emptied.first_sequence`
+  return queryCount(client, text, [schemaId, most])
 }
 
 /** Deletes what subscriptions selected before a change, where no number of that time is left. */
-export async function deleteFormerFilters(client: ClientBase, schemaId: string): Promise<void> {
-  await client.query(
-    `delete from former_filters f using subscriptions s
+async function deleteFormerFilters(client: ClientBase, schemaId: string): Promise<void> {
+  const text = `delete from former_filters f using subscriptions s
      where f.schema_id = $1 and s.id = f.subscription_id and f.last_sequence < coalesce(
-       (select min(r.first_sequence) from sequence_runs r where r.subscription_id = s.id), s.numbered + 1)`,
-    [schemaId],
-  )
+       (select min(r.first_sequence) from sequence_runs r where r.subscription_id = s.id), s.numbered + 1)`
+  await client.query(text, [schemaId])
 }
 
 /**
  * Deletes deliveries that ended before that time, with their attempts, at most `most`; also those from before that time
  * that wait while nothing is delivered to their subscription. @returns how many
  */
-export async function deleteDeliveries(
-  client: ClientBase,
-  schemaId: string,
-  before: number,
-  most: number,
-): Promise<number> {
-  const { rowCount } = await client.query(
-    `delete from deliveries d
+function deleteDeliveries(client: ClientBase, schemaId: string, before: number, most: number) {
+  const text = `delete from deliveries d
      using (
        (select id, state from deliveries where schema_id = $1 and finished_at < to_timestamp($2 / 1000.0)
         order by finished_at limit $3)
@@ -123,8 +142,6 @@ export async function deleteDeliveries(
           and not (${isDelivering})
         limit $3)
      ) as expired
-     where d.schema_id = $1 and d.id = expired.id and d.state = expired.state`,
-    [schemaId, before, most],
-  )
-  return rowCount ?? 0
+     where d.schema_id = $1 and d.id = expired.id and d.state = expired.state`
+  return queryCount(client, text, [schemaId, before, most])
 }

@@ -1,13 +1,13 @@
-/**
- * What staff commands show of subscriptions and deliveries, and the statements of replays. As the owner of the tables.
- */
-import type { ClientBase, Pool } from 'pg'
+/** What staff see of subscriptions and deliveries. As the owner of the tables. */
+import type { ClientBase } from 'pg'
 import { utc } from '../db/literal.ts'
+import { type Connection, queryCount, queryRow, queryRows } from '../db/statement.ts'
 import { seesFolder } from '../ledger/folders.sql.ts'
-import type { Batch } from './body.ts'
 import type { DeliveryState } from './dispatch/delivery.ts'
+import { readLateness } from './lateness.sql.ts'
+import { countNumbers, oldestNumber, readNumbered } from './sequence/numbered.sql.ts'
 import { firstMatch, isForSubscription, positions } from './sequence/numbering.sql.ts'
-import { isOpen } from './subscriptions.sql.ts'
+import { isOpen, type Subscription, subscriptionColumns } from './subscriptions.sql.ts'
 
 export const subscriptionStates = [
   'enabled',
@@ -17,24 +17,14 @@ export const subscriptionStates = [
   'disabled',
   'no address',
 ] as const
-export type SubscriptionState = (typeof subscriptionStates)[number]
+type SubscriptionState = (typeof subscriptionStates)[number]
 
 /** Up to here the console counts deliveries, and events without a number: a subscription may have a million. */
 export const countedMax = 1_000
 
 /** Times are ISO 8601, UTC. */
-export interface SubscriptionRecord {
-  id: string
+export interface SubscriptionRecord extends Subscription {
   partnerCode: string
-  level: 'api' | 'firm' | 'staff'
-  /** Null: all schemas. */
-  schemaId: string | null
-  firmId: string | null
-  /** Empty: the whole schema, or the firm. */
-  folderIds: string[]
-  /** Null: nothing is posted. */
-  postUrl: string | null
-  onEvents: string[]
   /** Failing: enabled, without a success since `failingSince`. */
   state: SubscriptionState
   /** Whether its partner is disconnected, and whether no token sees it. */
@@ -45,9 +35,8 @@ export interface SubscriptionRecord {
   failingSince: string | null
   lastSuccessAt: string | null
   createdAt: string
-  /** The last number given to an event, and the last one in a delivery. */
-  numbered: string
-  collected: string
+  /** The last number given to an event. */
+  numbered: number
   /** Deliveries that failed, and that wait. */
   failed: number
   pending: number
@@ -74,17 +63,13 @@ export interface SubscriptionFilter {
 }
 
 /** In the order of their ids. Deliveries are counted by the partial indexes of those that failed and that wait. */
-export async function listSubscriptions(
-  client: ClientBase | Pool,
-  { id, state: wanted, partner, folder, after, most, counted }: SubscriptionFilter,
-): Promise<SubscriptionRecord[]> {
-  const { rows } = await client.query<SubscriptionRecord>(
-    `select s.id, t.code as "partnerCode", s.level, s.schema_id as "schemaId", s.firm_id as "firmId",
-       s.folder_ids as "folderIds", s.post_url as "postUrl", s.on_events as "onEvents", ${state} as state,
+export function listSubscriptions(client: Connection, filter: SubscriptionFilter) {
+  const { id, state: wanted, partner, folder, after, most, counted } = filter
+  const text = `select ${subscriptionColumns}, t.code as "partnerCode", ${state} as state,
        t.disconnected_at is not null as "isPaused", not ${isOpen} as "isSuspended",
        s.disabled_reason as "disabledReason", ${utc('s.disabled_at')} as "disabledAt",
        ${utc('s.failing_since')} as "failingSince", ${utc('s.last_success_at')} as "lastSuccessAt",
-       ${utc('s.created_at')} as "createdAt", s.numbered, s.collected, d.failed, w.pending,
+       ${utc('s.created_at')} as "createdAt", s.numbered::float8, d.failed, w.pending,
        ${utc('w.since')} as "pendingSince"
      from (
        select s.* from subscriptions s join third_parties t on t.id = s.third_party_id
@@ -100,36 +85,53 @@ export async function listSubscriptions(
        select count(*)::int as pending, min(created_at) as since from (
          select created_at from deliveries where subscription_id = s.id and state = 'pending'
          order by id limit $6::bigint + 1) as waiting) as w
-     order by s.id`,
-    [id, wanted, partner, after, most, counted, folder],
-  )
-  return rows
+     order by s.id`
+  return queryRows<SubscriptionRecord>(client, text, [id, wanted, partner, after, most, counted, folder])
 }
 
 /** Undefined if there is none. */
-export async function readSubscription(
-  client: ClientBase | Pool,
-  id: string,
-  counted?: number,
-): Promise<SubscriptionRecord | undefined> {
+export async function readSubscription(client: Connection, id: string, counted?: number) {
   const [found] = await listSubscriptions(client, { id, counted })
   return found
 }
 
-export interface Unnumbered {
-  events: number
-  /** When the oldest happened: ISO 8601, UTC. */
-  since: string | null
+/** What of a subscription is not in a delivery yet, or not delivered. */
+export type Backlog = Awaited<ReturnType<typeof readBacklog>>
+
+/** @param counted counts events without a number up to one more than this. Absent: counts all */
+export async function readBacklog(
+  client: ClientBase,
+  { id, numbered, collected, pendingSince }: SubscriptionRecord,
+  counted?: number,
+) {
+  const unnumbered = (await countUnnumbered(client, id, counted))!
+  // Fewer than the numbers themselves after a failover, which leaves a gap.
+  const numbers = await countNumbers(client, id, collected)
+  const oldest = numbered === collected ? null : await readOldest(client, id, collected)
+  return {
+    /** Events that are in no delivery, with or without numbers; more than `eventsMax` where there may be more. */
+    events: numbers + unnumbered.events,
+    eventsMax: numbers + (counted ?? unnumbered.events),
+    /** When the oldest that is not delivered happened or was put in a delivery: ISO 8601, UTC. */
+    since: pendingSince ?? oldest ?? unnumbered.since,
+    /** As metrics and their alert count; undefined if nothing is to be sent. */
+    lateSeconds: await readLateness(client, id),
+  }
+}
+
+/** When the first event after a number happened, if it is kept. */
+async function readOldest(client: ClientBase, id: string, after: number): Promise<string | null> {
+  const [event] = await readNumbered(client, id, (await oldestNumber(client, id, after)) - 1, 1)
+  return event ? `${new Date(event.createdAt).toISOString().slice(0, 19)}Z` : null
 }
 
 /**
- * Events that a subscription selects and that have no number yet. In each schema, as many events as are counted are read
- * from the first match on; a rare kind among many others is therefore counted too low.
- * @param counted counts up to one more than this. Absent: counts all
+ * Events that a subscription selects and that have no number yet, and when the oldest happened: ISO 8601, UTC. In each
+ * schema, as many events as are counted are read from the first match on; a rare kind among many others is therefore
+ * counted too low.
  */
-export async function countUnnumbered(client: ClientBase | Pool, id: string, counted?: number) {
-  const { rows } = await client.query<Unnumbered>(
-    `with first as materialized (
+function countUnnumbered(client: ClientBase, id: string, counted: number | undefined) {
+  const text = `with first as materialized (
        select at.schema_id, ${firstMatch} as id
        from subscriptions s cross join lateral ${positions} where s.id = $1
      ), counted as (
@@ -140,15 +142,12 @@ export async function countUnnumbered(client: ClientBase | Pool, id: string, cou
          order by id limit $2::bigint + 1) as e
        where first.id is not null and s.id = $1 and ${isForSubscription}
        limit $2::bigint + 1)
-     select count(*)::int as events, ${utc('min(created_at)')} as since from counted`,
-    [id, counted],
-  )
-  return rows[0]!
+     select count(*)::int as events, ${utc('min(created_at)')} as since from counted`
+  return queryRow<{ events: number; since: string | null }>(client, text, [id, counted])
 }
 
 export async function schemaExists(client: ClientBase, schemaId: string): Promise<boolean> {
-  const { rowCount } = await client.query('select from grandlivre.schemas where schema_id = $1', [schemaId])
-  return rowCount === 1
+  return (await queryCount(client, 'select from grandlivre.schemas where schema_id = $1', [schemaId])) === 1
 }
 
 export interface DeliveryRecord {
@@ -182,13 +181,9 @@ export interface DeliveryFilter {
 }
 
 /** Newest first. */
-export async function listDeliveries(
-  client: ClientBase | Pool,
-  { subscriptionId, state, after, most }: DeliveryFilter,
-): Promise<DeliveryRecord[]> {
+export function listDeliveries(client: Connection, { subscriptionId, state, after, most }: DeliveryFilter) {
   // The state is part of the text, so that the partial index of those that are pending or failed is used.
-  const { rows } = await client.query<DeliveryRecord>(
-    `select d.subscription_id as "subscriptionId", d.schema_id as "schemaId", d.id, d.first_event as "firstEvent", d.last_event as "lastEvent", d.events,
+  const text = `select d.subscription_id as "subscriptionId", d.schema_id as "schemaId", d.id, d.first_event as "firstEvent", d.last_event as "lastEvent", d.events,
             d.first_sequence as "firstSequence", d.last_sequence as "lastSequence", d.state, d.is_replay as "isReplay", d.attempts, ${utc('d.created_at')} as "createdAt",
             ${utc('d.next_attempt_at')} as "nextAttemptAt", ${utc('d.finished_at')} as "finishedAt", a.status, a.error
      from grandlivre.deliveries d
@@ -196,10 +191,8 @@ export async function listDeliveries(
        on (a.schema_id, a.delivery_id, a.number) = (d.schema_id, d.id, d.attempts)
      where d.subscription_id = $1 and ($2::bigint is null or d.id < $2)
        ${state === undefined ? '' : `and d.state = '${state}'`}
-     order by d.id desc limit $3`,
-    [subscriptionId, after, most],
-  )
-  return rows
+     order by d.id desc limit $3`
+  return queryRows<DeliveryRecord>(client, text, [subscriptionId, after, most])
 }
 
 export interface AttemptRecord {
@@ -220,104 +213,24 @@ export interface AttemptFilter {
 }
 
 /** The attempts of one delivery, in order: the newest `most` of them. */
-export async function listAttempts(
-  client: ClientBase | Pool,
-  { subscriptionId, deliveryId, most }: AttemptFilter,
-): Promise<AttemptRecord[]> {
-  const { rows } = await client.query<AttemptRecord>(
-    `select a.number, ${utc('a.at')} as at, a.status, a.latency_ms as "latencyMs", a.answer, a.error
+export async function listAttempts(client: Connection, { subscriptionId, deliveryId, most }: AttemptFilter) {
+  const text = `select a.number, ${utc('a.at')} as at, a.status, a.latency_ms as "latencyMs", a.answer, a.error
      from grandlivre.deliveries d
      join grandlivre.delivery_attempts a on a.schema_id = d.schema_id and a.delivery_id = d.id
-     where d.subscription_id = $1 and d.id = $2 order by a.number desc limit $3`,
-    [subscriptionId, deliveryId, most],
-  )
-  return rows.toReversed()
+     where d.subscription_id = $1 and d.id = $2 order by a.number desc limit $3`
+  const newestFirst = await queryRows<AttemptRecord>(client, text, [subscriptionId, deliveryId, most])
+  return newestFirst.toReversed()
 }
 
-export interface LockedSubscription
-  extends Pick<SubscriptionRecord, 'id' | 'partnerCode' | 'schemaId' | 'postUrl' | 'isSuspended'> {
-  enabled: boolean
-  /** The last number in a delivery. */
-  collected: number
-}
+export type LockedSubscription = Subscription & Pick<SubscriptionRecord, 'partnerCode' | 'isSuspended'>
 
 /**
  * Locks the subscription until the transaction ends, so that no delivery begins or ends meanwhile. Undefined if it does
  * not exist.
  */
-export async function lockForStaff(client: ClientBase, id: string): Promise<LockedSubscription | undefined> {
-  const { rows } = await client.query<LockedSubscription>(
-    `select id, (select code from third_parties where id = s.third_party_id) as "partnerCode", schema_id as "schemaId",
-       post_url as "postUrl", enabled, collected::float8 as collected, not ${isOpen} as "isSuspended"
-     from subscriptions s where id = $1 for no key update of s`,
-    [id],
-  )
-  return rows[0]
-}
-
-/** Failed deliveries of one statement: there may be a million, and a statement of the console has ten seconds. */
-const replayedMax = 10_000
-
-export interface Replayed {
-  deliveries: number
-  schemaIds: string[]
-  /** The next are after this one. */
-  last: string | null
-}
-
-/**
- * Makes the first of its failed deliveries pending again, with their stored bodies; the retry table starts over.
- * @param after the id of a delivery
- * @param now epoch milliseconds
- */
-export async function replayFailed(
-  client: ClientBase,
-  subscriptionId: string,
-  after: string,
-  now: number,
-): Promise<Replayed> {
-  const { rows } = await client.query<Replayed>(
-    `with first as (
-       select schema_id, id from grandlivre.deliveries
-       where subscription_id = $1 and state = 'failed' and id > $2 order by id limit ${replayedMax}
-     ), replayed as (
-       update grandlivre.deliveries as d
-       set state = 'pending', is_replay = true, attempts_before_replay = attempts, finished_at = null,
-           next_attempt_at = to_timestamp($3 / 1000.0)
-       from first where d.schema_id = first.schema_id and d.id = first.id
-       returning d.schema_id, d.id
-     )
-     select count(*)::int as deliveries, coalesce(array_agg(distinct schema_id::text), '{}') as "schemaIds", max(id) as last
-     from replayed`,
-    [subscriptionId, after, now],
-  )
-  return rows[0]!
-}
-
-/**
- * Inserts a replay beside the dispatcher's batches, without moving the subscription's position. @param now epoch
- * milliseconds
- */
-export async function insertReplay(
-  client: ClientBase,
-  subscriptionId: string,
-  batch: Batch,
-  now: number,
-): Promise<void> {
-  await client.query(
-    `insert into grandlivre.deliveries (schema_id, subscription_id, first_event, last_event, events, first_sequence,
-       last_sequence, body, is_replay, next_attempt_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, true, to_timestamp($9 / 1000.0))`,
-    [
-      batch.schemaId,
-      subscriptionId,
-      batch.firstEvent,
-      batch.lastEvent,
-      batch.events,
-      batch.firstSequence,
-      batch.lastSequence,
-      batch.body,
-      now,
-    ],
-  )
+export function lockForStaff(client: ClientBase, id: string) {
+  const text = `select ${subscriptionColumns}, (select code from third_parties where id = s.third_party_id) as "partnerCode",
+       not ${isOpen} as "isSuspended"
+     from subscriptions s where id = $1 for no key update of s`
+  return queryRow<LockedSubscription>(client, text, [id])
 }

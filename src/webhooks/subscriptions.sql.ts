@@ -4,10 +4,14 @@
  * Changing a subscription locks its row (the statements below that write do so themselves). The dispatcher locks it too
  * before it records or begins a delivery, so a change comes before or after, never in between.
  */
+import { strict as assert } from 'node:assert'
+import { isDeepStrictEqual } from 'node:util'
 import type { ClientBase } from 'pg'
+import { queryCount, queryRow, queryRows, queryValue } from '../db/statement.ts'
+import { lockSubscription, numberAll } from './sequence/numbering.sql.ts'
 
-export interface Subscription {
-  id: string
+/** What its creator writes: a caller with a token, or staff. */
+export interface NewSubscription {
   /** Null: all schemas. */
   schemaId: string | null
   /** Its creator: a company token, a firm token, or staff. */
@@ -22,8 +26,17 @@ export interface Subscription {
   folderIds: string[]
 }
 
-const columns = `s.id, s.schema_id as "schemaId", s.level, s.firm_id as "firmId", s.third_party_id as "thirdPartyId",
-  s.post_url as "postUrl", s.on_events as "onEvents", s.folder_ids as "folderIds"`
+export interface Subscription extends NewSubscription {
+  id: string
+  enabled: boolean
+  /** The last number in a delivery. */
+  collected: number
+}
+
+/** Of the subscription `s`. */
+export const subscriptionColumns = `s.id, s.schema_id as "schemaId", s.level, s.firm_id as "firmId",
+  s.third_party_id as "thirdPartyId", s.post_url as "postUrl", s.on_events as "onEvents", s.folder_ids as "folderIds",
+  s.enabled, s.collected::float8 as collected`
 
 /**
  * Whether the subscription `s` has a token that sees it, or is that of staff; otherwise it is suspended
@@ -36,53 +49,36 @@ export const isOpen = `(s.level = 'staff' or exists (
       or k.level = 'firm' and k.folder_id is null and k.firm_id = s.firm_id) and opens_webhooks(k)))`
 
 /** Inserts a subscription, which receives events committed from now on. */
-export async function insertSubscription(client: ClientBase, subscription: Omit<Subscription, 'id'>) {
-  const { rows } = await client.query<Subscription>(
-    `insert into grandlivre.subscriptions as s
+export async function insertSubscription(client: ClientBase, given: NewSubscription): Promise<Subscription> {
+  const { schemaId, level, firmId, thirdPartyId, postUrl, onEvents, folderIds } = given
+  const text = `insert into grandlivre.subscriptions as s
        (id, schema_id, level, firm_id, third_party_id, post_url, on_events, folder_ids, start_position)
      values (grandlivre.draw('grandlivre.ids'), $1::bigint, $2, $3, $4, $5, $6, $7, grandlivre.latest_event($1))
-     returning ${columns}`,
-    [
-      subscription.schemaId,
-      subscription.level,
-      subscription.firmId,
-      subscription.thirdPartyId,
-      subscription.postUrl,
-      subscription.onEvents,
-      subscription.folderIds,
-    ],
-  )
-  return rows[0]!
-}
-
-/**
- * Until the transaction ends, no other transaction creates a subscription with a token of that third party in that
- * schema.
- */
-export async function lockCreation(
-  client: ClientBase,
-  { schemaId, thirdPartyId }: Pick<Owner, 'schemaId' | 'thirdPartyId'>,
-): Promise<void> {
-  await client.query(
-    `select pg_advisory_xact_lock(hashtextextended('grandlivre subscriptions of ' || $2 || ' in ' || $1, 0))`,
-    [schemaId, thirdPartyId],
-  )
+     returning ${subscriptionColumns}`
+  const inserted = await queryRow<Subscription>(client, text, [
+    schemaId,
+    level,
+    firmId,
+    thirdPartyId,
+    postUrl,
+    onEvents,
+    folderIds,
+  ])
+  return inserted!
 }
 
 /**
  * Counts the subscriptions that tokens of a third party, of any level, have created in a schema, disabled ones
- * included. To be called after `lockCreation`.
+ * included. Until the transaction ends, no other transaction creates one.
  */
-export async function countCreatedByTokens(
-  client: ClientBase,
-  { schemaId, thirdPartyId }: Pick<Owner, 'schemaId' | 'thirdPartyId'>,
-): Promise<number> {
-  const { rows } = await client.query<{ count: number }>(
-    `select count(*)::int as count from grandlivre.subscriptions
-     where schema_id = $1 and third_party_id = $2 and level <> 'staff'`,
+export async function countCreatedByTokens(client: ClientBase, { schemaId, thirdPartyId }: Owner) {
+  await client.query(
+    `select pg_advisory_xact_lock(hashtextextended('grandlivre subscriptions of ' || $2 || ' in ' || $1, 0))`,
     [schemaId, thirdPartyId],
   )
-  return rows[0]!.count
+  const text = `select count(*)::int from grandlivre.subscriptions
+     where schema_id = $1 and third_party_id = $2 and level <> 'staff'`
+  return queryValue<number>(client, text, [schemaId, thirdPartyId])
 }
 
 /** The caller as owner of subscriptions. */
@@ -95,71 +91,47 @@ export interface Owner {
   folderId: string | null
 }
 
-/**
- * A company token sees the subscriptions that its third party created with company tokens of that folder; a firm token
- * those created with firm tokens of that firm. No token sees those created by staff.
- */
-const isOwn = `s.schema_id = $1 and s.third_party_id = $2 and s.level = $3
-  and case s.level when 'api' then s.folder_ids = array[$5::bigint] else s.firm_id = $4 end`
-
-function ownerOf({ schemaId, thirdPartyId, level, firmId, folderId }: Owner): (string | null)[] {
-  return [schemaId, thirdPartyId, level, firmId, folderId]
+/** Whether all of these folders belong to that firm. @param folderIds distinct, decimal digits within bigint */
+export function areFoldersOfFirm(client: ClientBase, { schemaId, firmId }: Owner, folderIds: string[]) {
+  const text = `select count(*) = cardinality($3::bigint[]) from grandlivre.folders
+     where schema_id = $1 and firm_id = $2 and id = any ($3)`
+  return queryValue<boolean>(client, text, [schemaId, firmId, folderIds])
 }
 
-/** Whether all of these folders belong to that firm. @param folderIds distinct, decimal digits within bigint */
-export async function areFoldersOfFirm(
-  client: ClientBase,
-  { schemaId, firmId }: Pick<Owner, 'schemaId' | 'firmId'>,
-  folderIds: string[],
-): Promise<boolean> {
-  const { rows } = await client.query<{ all: boolean }>(
-    `select count(*) = cardinality($3::bigint[]) as "all" from grandlivre.folders
-     where schema_id = $1 and firm_id = $2 and id = any ($3)`,
-    [schemaId, firmId, folderIds],
-  )
-  return rows[0]!.all
+/**
+ * The caller's subscriptions. A company token sees those that its third party created with company tokens of that folder;
+ * a firm token those created with firm tokens of that firm. No token sees those created by staff.
+ * @param condition with parameters from $6 on, and the order
+ */
+function selectOwn(client: ClientBase, owner: Owner, condition: string, values: unknown[] = []) {
+  const { schemaId, thirdPartyId, level, firmId, folderId } = owner
+  const text = `select ${subscriptionColumns} from grandlivre.subscriptions s
+     where s.schema_id = $1 and s.third_party_id = $2 and s.level = $3
+       and case s.level when 'api' then s.folder_ids = array[$5::bigint] else s.firm_id = $4 end ${condition}`
+  return queryRows<Subscription>(client, text, [schemaId, thirdPartyId, level, firmId, folderId, ...values])
 }
 
 /** The caller's subscriptions, oldest first. */
-export async function listOwnSubscriptions(client: ClientBase, owner: Owner): Promise<Subscription[]> {
-  const { rows } = await client.query<Subscription>(
-    `select ${columns} from grandlivre.subscriptions s where ${isOwn} order by s.id`,
-    ownerOf(owner),
-  )
-  return rows
+export function listOwnSubscriptions(client: ClientBase, owner: Owner) {
+  return selectOwn(client, owner, 'order by s.id')
 }
 
 /** The caller's subscriptions that receive events of that kind: in this folder, or in any if none is given. */
-export async function listOwnReceivers(
-  client: ClientBase,
-  owner: Owner,
-  event: { name: string; folderId: string | undefined },
-): Promise<Subscription[]> {
-  const { rows } = await client.query<Subscription>(
-    `select ${columns} from grandlivre.subscriptions s
-     where ${isOwn} and grandlivre.receives(s, s.schema_id, $6, coalesce($7::bigint, s.folder_ids[1]))
-     order by s.id`,
-    [...ownerOf(owner), event.name, event.folderId],
-  )
-  return rows
+export function listOwnReceivers(client: ClientBase, owner: Owner, kind: string, folderId?: string) {
+  const receives = 'and grandlivre.receives(s, s.schema_id, $6, coalesce($7::bigint, s.folder_ids[1]))'
+  return selectOwn(client, owner, `${receives} order by s.id`, [kind, folderId])
 }
 
 /** Undefined if it does not exist or is not the caller's. @param id decimal digits, within bigint */
 export async function findOwnSubscription(client: ClientBase, owner: Owner, id: string) {
-  const { rows } = await client.query<Subscription>(
-    `select ${columns} from grandlivre.subscriptions s where ${isOwn} and s.id = $6`,
-    [...ownerOf(owner), id],
-  )
-  return rows[0]
+  const [own] = await selectOwn(client, owner, 'and s.id = $6', [id])
+  return own
 }
 
 /** As `findOwnSubscription`, and locks the subscription until the transaction ends. */
 export async function lockOwnSubscription(client: ClientBase, owner: Owner, id: string) {
-  const { rows } = await client.query<Subscription>(
-    `select ${columns} from grandlivre.subscriptions s where ${isOwn} and s.id = $6 for no key update`,
-    [...ownerOf(owner), id],
-  )
-  return rows[0]
+  const [own] = await selectOwn(client, owner, 'and s.id = $6 for no key update', [id])
+  return own
 }
 
 export interface AllowedPing {
@@ -173,9 +145,8 @@ export interface AllowedPing {
  * Allows one ping, if the last one is at least `everyMs` old. To be called after `lockOwnSubscription`.
  * @returns what the ping needs, and whether the subscription is disabled; undefined if it is too early
  */
-export async function allowPing(client: ClientBase, id: string, everyMs: number) {
-  const { rows } = await client.query<AllowedPing>(
-    `update grandlivre.subscriptions s set pinged_at = clock_timestamp()
+export function allowPing(client: ClientBase, id: string, everyMs: number) {
+  const text = `update grandlivre.subscriptions s set pinged_at = clock_timestamp()
      where s.id = $1 and (s.pinged_at is null or s.pinged_at <= clock_timestamp() - $2 * interval '1 ms')
      returning grandlivre.draw('grandlivre.delivery_ids') as "deliveryId",
        grandlivre.event_scope(s.schema_id, case s.level when 'firm' then s.firm_id end, (
@@ -184,41 +155,47 @@ export async function allowPing(client: ClientBase, id: string, everyMs: number)
            and (s.level <> 'firm' or f.firm_id = s.firm_id))) as scope,
        case when not s.enabled then
          json_build_object('since', round(extract(epoch from s.disabled_at) * 1000), 'reason', s.disabled_reason)
-       end as disabled`,
-    [id, everyMs],
-  )
-  return rows[0]
+       end as disabled`
+  return queryRow<AllowedPing>(client, text, [id, everyMs])
 }
 
-/** Deletes it and its pending deliveries. @returns false if it does not exist or is not the caller's */
-export async function deleteOwnSubscription(client: ClientBase, owner: Owner, id: string): Promise<boolean> {
-  const { rowCount } = await client.query(
-    `delete from grandlivre.subscriptions s where ${isOwn} and s.id = $6`,
-    [...ownerOf(owner), id],
-  )
-  return rowCount === 1
+/** What the subscription becomes, and whether it skips what was not delivered yet. */
+export interface SubscriptionChange {
+  to: Pick<Subscription, 'postUrl' | 'onEvents' | 'folderIds'>
+  skips: boolean
+}
+
+/** Whether all events that are committed get their numbers before the change: it counts for later ones. */
+export function needsNumbers(before: Subscription, { to, skips }: SubscriptionChange): boolean {
+  return skips || !isDeepStrictEqual([before.onEvents, before.folderIds], [to.onEvents, to.folderIds])
 }
 
 /**
- * Changes a subscription. Before a change of its kinds or folders all committed events have their numbers (`numberAll`);
- * what it selected until then is kept for these.
+ * Changes a subscription for its owner (docs/spec/webhooks.md#patches). What it selected until then is kept for the
+ * events that have numbers.
+ * @param before as locked in this transaction; of one schema
  */
-export async function changeSubscription(
-  client: ClientBase,
-  id: string,
-  to: Pick<Subscription, 'postUrl' | 'onEvents' | 'folderIds'>,
-): Promise<void> {
-  await client.query(
-    `with former as (
+export async function applyChange(client: ClientBase, before: Subscription, change: SubscriptionChange) {
+  const { id, schemaId } = before
+  const { postUrl, onEvents, folderIds } = change.to
+  assert(schemaId !== null, 'subscriptions for all schemas are not patched')
+  if (needsNumbers(before, change)) {
+    // For its gate: a promotion may lie between the numbers that were given before and these.
+    await lockSubscription(client, id)
+    await numberAll(client, id, schemaId)
+  }
+  const text = `with former as (
        insert into grandlivre.former_filters (schema_id, subscription_id, last_sequence, on_events, folder_ids)
        select schema_id, id, numbered, on_events, folder_ids from grandlivre.subscriptions
        where id = $1 and numbered > 0 and (on_events <> $3 or folder_ids <> $4)
        -- No number is of the time between two changes.
        on conflict do nothing
      )
-     update grandlivre.subscriptions set post_url = $2, on_events = $3, folder_ids = $4 where id = $1`,
-    [id, to.postUrl, to.onEvents, to.folderIds],
-  )
+     update grandlivre.subscriptions set post_url = $2, on_events = $3, folder_ids = $4 where id = $1`
+  await client.query(text, [id, postUrl, onEvents, folderIds])
+  if (change.skips) await skipToLatest(client, id)
+  await enableSubscription(client, id)
+  await wakeSubscription(client, id, 'change')
 }
 
 /**
@@ -228,8 +205,7 @@ export async function changeSubscription(
  * @param by a reader wakes the batch alone, and only once that time has passed
  */
 export async function wakeSubscription(client: ClientBase, id: string, by: 'change' | 'reader') {
-  await client.query(
-    `with woken as (
+  const text = `with woken as (
        update grandlivre.subscriptions s set woken_at = greatest(s.woken_at, (
          select d.next_attempt_at from grandlivre.deliveries d
          where d.subscription_id = s.id and d.state = 'pending' and not d.is_replay))
@@ -244,9 +220,8 @@ export async function wakeSubscription(client: ClientBase, id: string, by: 'chan
          and d.next_attempt_at > now() + interval '5 seconds'
        returning d.schema_id
      )
-     select pg_notify('grandlivre_events', schema_id::text) from hastened`,
-    [id, by],
-  )
+     select pg_notify('grandlivre_events', schema_id::text) from hastened`
+  await client.query(text, [id, by])
 }
 
 /**
@@ -254,8 +229,7 @@ export async function wakeSubscription(client: ClientBase, id: string, by: 'chan
  * @returns false if it does not exist or is enabled
  */
 export async function enableSubscription(client: ClientBase, id: string): Promise<boolean> {
-  const { rowCount } = await client.query(
-    `with enabled as (
+  const text = `with enabled as (
        update grandlivre.subscriptions
        set enabled = true, disabled_at = null, disabled_reason = null, failing_since = null, woken_at = null
        where id = $1 and not enabled
@@ -265,10 +239,8 @@ export async function enableSubscription(client: ClientBase, id: string): Promis
        set next_attempt_at = least(d.next_attempt_at, now()), attempts_before_replay = d.attempts
        from enabled where d.subscription_id = enabled.id and d.state = 'pending'
      )
-     select from enabled`,
-    [id],
-  )
-  return rowCount === 1
+     select from enabled`
+  return (await queryCount(client, text, [id])) === 1
 }
 
 /**
@@ -276,14 +248,12 @@ export async function enableSubscription(client: ClientBase, id: string): Promis
  * replayed. To be called after `numberAll`.
  */
 export async function skipToLatest(client: ClientBase, id: string): Promise<void> {
-  await client.query(
-    `with skipped as (
+  const text = `with skipped as (
        update grandlivre.deliveries set state = 'failed', next_attempt_at = null, finished_at = now()
        where subscription_id = $1 and state = 'pending' and not is_replay
      )
-     update grandlivre.subscriptions set collected = numbered, woken_at = null where id = $1`,
-    [id],
-  )
+     update grandlivre.subscriptions set collected = numbered, woken_at = null where id = $1`
+  await client.query(text, [id])
 }
 
 /**
@@ -292,17 +262,20 @@ export async function skipToLatest(client: ClientBase, id: string): Promise<void
  * @returns false if it does not exist or is disabled
  */
 export async function disableSubscription(client: ClientBase, id: string, reason: string, now: number) {
-  const { rowCount } = await client.query(
-    `update grandlivre.subscriptions
+  const text = `update grandlivre.subscriptions
      set enabled = false, disabled_at = to_timestamp($3 / 1000.0), disabled_reason = $2
-     where id = $1 and enabled`,
-    [id, reason, now],
-  )
-  return rowCount === 1
+     where id = $1 and enabled`
+  return (await queryCount(client, text, [id, reason, now])) === 1
 }
 
-/** Deletes it and its pending deliveries. @returns false if it does not exist */
-export async function deleteSubscription(client: ClientBase, id: string): Promise<boolean> {
-  const { rowCount } = await client.query(`delete from grandlivre.subscriptions where id = $1`, [id])
-  return rowCount === 1
+/** Deletes a subscription that is locked, and its pending deliveries. */
+export async function deleteSubscription(client: ClientBase, id: string): Promise<void> {
+  await client.query('delete from grandlivre.subscriptions where id = $1', [id])
+}
+
+/** As `deleteSubscription`. @returns false if it does not exist or is not the caller's */
+export async function deleteOwnSubscription(client: ClientBase, owner: Owner, id: string): Promise<boolean> {
+  const own = await lockOwnSubscription(client, owner, id)
+  if (own) await deleteSubscription(client, id)
+  return own !== undefined
 }

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { loadMasterKeys } from '../../src/auth/master-key.ts'
+import { loadMasterKeys } from '../../src/auth/master-key.sql.ts'
 import { decrypt, encrypt, makeSigningSecret, makeToken } from '../../src/auth/secrets.ts'
 
 test('tokens and secrets name their kind and hold 256 random bits', () => {

@@ -21,7 +21,7 @@ import { noTelemetry } from '../../src/telemetry/telemetry.ts'
 import { createThreads, type Threads } from '../../src/threads/pool.ts'
 import { defaultTiming } from '../../src/timing.ts'
 import { FairTurns } from '../../src/webhooks/dispatch/fair-turns.ts'
-import { postPartsOf } from '../../src/webhooks/dispatch/post.ts'
+import { httpToSubscribers } from '../../src/webhooks/dispatch/post.ts'
 import { download, movementsUrl, open } from '../support/download.ts'
 import { addLargeExercice, largeExercice, runningQueries } from '../support/ledgers/large-exercice.ts'
 import { lockWaits } from '../support/ledgers/lock-waits.ts'
@@ -73,7 +73,7 @@ beforeAll(async () => {
   const app = createApp({
     config,
     database,
-    deliveries: postPartsOf(config, defaultTiming.deliveries, noTelemetry),
+    deliveries: httpToSubscribers(config, defaultTiming.deliveries, noTelemetry),
     masterKeys: [testMasterKey],
     requestSlots,
     notifications,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createPool } from '../../src/db/pool.ts'
-import { sweepEvents } from '../../src/webhooks/retention.ts'
+import { sweepEvents } from '../../src/webhooks/retention.sql.ts'
 import { createTenants } from '../support/ledgers/tenants.ts'
 import { createTestDatabase } from '../support/servers/database.ts'
 

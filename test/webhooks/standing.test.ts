@@ -1,8 +1,8 @@
 /** How late deliveries are, on a real database. */
 import { expect, type TestContext, test } from 'vitest'
 import { createPool, whileDelivering } from '../../src/db/pool.ts'
-import { numberInParts } from '../../src/webhooks/sequence/number-in-parts.ts'
-import { readDeliveryStanding, readLateness } from '../../src/webhooks/standing.sql.ts'
+import { readDeliveryHealth, readLateness } from '../../src/webhooks/lateness.sql.ts'
+import { numberInParts } from '../../src/webhooks/sequence/numbering.sql.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { documentEvent, stageOf } from '../support/stages/webhooks.ts'
 
@@ -10,7 +10,7 @@ async function standingStage(context: TestContext) {
   const stage = await stageOf(context)
   const pool = createPool(stage.serviceUrl, { max: 1, applicationName: 'grandlivre test' })
   context.onTestFinished(() => pool.end())
-  const standing = () => whileDelivering(pool, readDeliveryStanding)
+  const standing = () => whileDelivering(pool, readDeliveryHealth)
   const lateness = (id: string) => whileDelivering(pool, (client) => readLateness(client, id))
   return { stage, pool, standing, lateness }
 }

@@ -2,10 +2,10 @@
 import type pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createPool, inTenant } from '../../src/db/pool.ts'
-import { applyChange } from '../../src/webhooks/change.ts'
 import { readNumbered } from '../../src/webhooks/sequence/numbered.sql.ts'
 import { latestEventId, lockSubscription, numberMore } from '../../src/webhooks/sequence/numbering.sql.ts'
 import {
+  applyChange,
   deleteOwnSubscription,
   disableSubscription,
   enableSubscription,

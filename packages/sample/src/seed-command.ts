@@ -1,6 +1,6 @@
 import { createPartner } from '../../../src/acts/partners.ts'
 import { issuePartnerToken } from '../../../src/acts/tokens.ts'
-import { loadMasterKeys } from '../../../src/auth/master-key.ts'
+import { loadMasterKeys } from '../../../src/auth/master-key.sql.ts'
 import { findThirdParty } from '../../../src/auth/third-parties.sql.ts'
 import { secretLines } from '../../../src/commands/staff-command.ts'
 import { checkLine } from '../../../src/commands/terminal/check-line.ts'

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
 import { command } from '../../../packages/terminal/src/command.ts'
-import { seesOurSessions } from '../../auth/master-key.sql.ts'
-import { fingerprintOf, loadMasterKeys, nameOfKey } from '../../auth/master-key.ts'
+import { fingerprintOf, loadMasterKeys, nameOfKey, seesOurSessions } from '../../auth/master-key.sql.ts'
 import {
   beginRotation,
   type EndOfRotation,
@@ -12,7 +11,7 @@ import {
   reencrypt,
   SecretsInUse,
   stepsOfRotation,
-} from '../../auth/rotation/rotation.ts'
+} from '../../auth/rotation.sql.ts'
 import type { Config } from '../../config.ts'
 import { inTransaction } from '../../db/pool.ts'
 import type { StaffTerminal } from '../terminal/terminal.ts'

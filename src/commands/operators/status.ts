@@ -11,11 +11,11 @@ import { Failure } from '../../../packages/terminal/src/command-errors.ts'
 import { isUnderMaintenance } from '../../auth/callers.sql.ts'
 import {
   listProcesses,
+  nameOfKey,
   processText,
   readFingerprints,
   type ServiceProcess,
 } from '../../auth/master-key.sql.ts'
-import { nameOfKey } from '../../auth/master-key.ts'
 import { listTokens } from '../../auth/tokens.sql.ts'
 import type { Config } from '../../config.ts'
 import type { Address } from '../../db/address.ts'
@@ -29,7 +29,7 @@ import type { Facts } from '../../lists/cell.ts'
 import type { List } from '../../lists/list.ts'
 import { tokenList } from '../../lists/tokens.ts'
 import { type Endpoint, endpointsOf, readExpiry } from '../../telemetry/certificates.ts'
-import { readDeliveryStanding } from '../../webhooks/standing.sql.ts'
+import { readDeliveryHealth } from '../../webhooks/lateness.sql.ts'
 import { factLines, listLines } from '../terminal/list-lines.ts'
 import type { StaffTerminal } from '../terminal/terminal.ts'
 import { withDatabase } from '../with-database.ts'
@@ -77,7 +77,7 @@ async function readStatus({ pool, database, config }: { pool: Pool; database: Da
     maintenance: await isUnderMaintenance(client),
     processes: await listProcesses(client, keys),
     queue: await readQueueStanding(client),
-    deliveries: await readDeliveryStanding(client),
+    deliveries: await readDeliveryHealth(client),
     tokensThatEnd: await listTokens(client, { endSoon: true }),
     erasures: (await readErasures(client, 'underWay')).map(({ kind, id, code, begunAt }) => ({
       kind,

@@ -19,10 +19,14 @@ import { eventKinds } from '../../events/kinds.ts'
 import { attemptList, deliveryList } from '../../lists/deliveries.ts'
 import { eventList } from '../../lists/events.ts'
 import { subscriptionFacts, subscriptionList } from '../../lists/subscriptions.ts'
-import { readBacklog } from '../../webhooks/backlog.ts'
 import { deliveryStates } from '../../webhooks/dispatch/delivery.ts'
 import { type Pinged, preparePing, sendPing } from '../../webhooks/owner/ping.ts'
-import { countedMax, type SubscriptionRecord, subscriptionStates } from '../../webhooks/staff.sql.ts'
+import {
+  countedMax,
+  readBacklog,
+  type SubscriptionRecord,
+  subscriptionStates,
+} from '../../webhooks/staff.sql.ts'
 import { facts, field, integer, lineField, time } from '../elements.ts'
 import type { Html, Page, PageContext, Route } from '../page.ts'
 import { actAction, askedAct, notice } from './parts/acts.ts'
@@ -98,7 +102,7 @@ function acts(context: PageContext, { id, state, postUrl, failed, collected }: S
   return html`<h2>Acts</h2><p class="buttons">${links}</p>
 ${postUrl === null ? '' : onceForm(context, `/subscriptions/${id}/ping`, ping)}
 ${
-  postUrl === null || collected === '0'
+  postUrl === null || collected === 0
     ? ''
     : html`<h3>Send events again, by their numbers</h3>
 ${onceForm(context, `/subscriptions/${id}/replay`, numbers)}`

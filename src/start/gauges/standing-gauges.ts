@@ -6,13 +6,13 @@ import { inTransaction, whileDelivering } from '../../db/pool.ts'
 import type { GaugeName } from '../../telemetry/metrics.ts'
 import { createReading, type Reading } from '../../telemetry/reading.ts'
 import type { Observation, Telemetry } from '../../telemetry/telemetry.ts'
-import { readDeliveryStanding } from '../../webhooks/standing.sql.ts'
+import { readDeliveryHealth } from '../../webhooks/lateness.sql.ts'
 import { boundStatements } from './standing.sql.ts'
 
 /** @returns the readings of the gauges, for the charts of the console */
 export function observeStanding(telemetry: Pick<Telemetry, 'observe'>, database: Pool) {
   const queue = createReading(() => inTransaction(database, bounded(readQueueStanding)))
-  const deliveries = createReading(() => whileDelivering(database, bounded(readDeliveryStanding)))
+  const deliveries = createReading(() => whileDelivering(database, bounded(readDeliveryHealth)))
   const nextEnd = createReading(() => whileDelivering(database, bounded(readNextEnd)))
   const observe = <Value>(
     gauge: GaugeName,

@@ -12,30 +12,29 @@ import type { MasterKeys } from '../../auth/secrets.ts'
 import { limits } from '../../config.ts'
 import { isAway } from '../../db/outage.ts'
 import type { Log } from '../../log.ts'
-import { type NumberedEvent, packBatch, toldOf } from '../body.ts'
+import { type NumberedEvent, packBatch, withoutErased } from '../body.ts'
 import { forgetDelivery, tellsOfErased } from '../erased-deliveries.sql.ts'
 import { oldestNumber, readNumbered } from '../sequence/numbered.sql.ts'
 import { lockSubscription, numberNext } from '../sequence/numbering.sql.ts'
-import { ensureSigningSecret, openSecrets } from '../signing/signing-secrets.ts'
+import { ensureSigningSecret, openSecrets } from '../signing-secrets.sql.ts'
 import { disableSubscription } from '../subscriptions.sql.ts'
 import {
-  type Attempt,
   type Delivery,
-  findWaiting,
+  findNextDelivery,
   passOverExpired,
   type Receiver,
   recordAttempt,
   recordFailure,
   recordSuccess,
-  storeBatch,
+  storeDelivery,
 } from './deliveries.sql.ts'
-import { type Decision, decide, retryAfterMs } from './delivery.ts'
-import { type DeliveryResponse, type PostParts, post } from './post.ts'
+import { decide, retryAfterMs } from './delivery.ts'
+import { type DeliveryResponse, type HttpToSubscribers, post } from './post.ts'
 
-/** How often a success is recorded while all goes well. */
+/** While all goes well, the time of the last success is recorded this often. */
 const successEveryMs = 60_000
 
-export interface DeliverParts extends PostParts {
+export interface Sender extends HttpToSubscribers {
   /** Decrypts the secrets that sign. */
   masterKeys: MasterKeys
   log: Log
@@ -45,7 +44,8 @@ export interface DeliverParts extends PostParts {
   random: () => number
 }
 
-interface Turn {
+/** One subscription, as long as this process delivers to it. */
+interface ServedSubscription {
   subscriptionId: string
   /** Runs one transaction of the dispatcher (`whileDelivering`). */
   transact: <Result>(run: (client: PoolClient) => Promise<Result>) => Promise<Result>
@@ -68,30 +68,28 @@ interface Sending {
   delivery: Delivery
 }
 
-export async function deliver(parts: DeliverParts, turn: Turn): Promise<void> {
-  const { subscriptionId } = turn
-  let sending = await turn.transact(async (client) => {
+export async function deliver(sender: Sender, served: ServedSubscription): Promise<void> {
+  const { subscriptionId } = served
+  let sending = await served.transact(async (client) => {
     await lockSubscription(client, subscriptionId)
-    return turn.mayContinue() ? next(parts, client, subscriptionId) : undefined
+    return served.mayContinue() ? pickNext(sender, client, subscriptionId) : undefined
   })
   while (sending) {
     const { receiver, delivery } = sending
-    const secrets = openSecrets(receiver, parts.masterKeys)
     const { id, body, firstSequence, lastSequence, epoch } = delivery
-    const sequence = firstSequence === null ? undefined : `${firstSequence}-${lastSequence}`
     const request = {
       postUrl: receiver.postUrl,
       id,
       body,
-      date: parts.now(),
-      sequence,
+      date: sender.now(),
+      sequence: firstSequence === null ? undefined : `${firstSequence}-${lastSequence}`,
       epoch: epoch ?? undefined,
-      ...secrets,
+      ...openSecrets(receiver, sender.masterKeys),
     }
     const began = performance.now()
-    const response = await post(parts, request, turn.stopped)
-    turn.onAttempt(performance.now() - began)
-    sending = await settle(parts, turn, sending, response)
+    const response = await post(sender, request, served.stopped)
+    served.onAttempt(performance.now() - began)
+    sending = await recordAndPickNext(sender, served, sending, response)
   }
 }
 
@@ -100,27 +98,28 @@ export async function deliver(parts: DeliverParts, turn: Turn): Promise<void> {
  * a replay, new events come first, so that a long replay delays them by one request at a time.
  * @param last the delivery sent before
  */
-async function next(
-  parts: DeliverParts,
+async function pickNext(
+  sender: Sender,
   client: PoolClient,
   subscriptionId: string,
   last?: Delivery,
 ): Promise<Sending | undefined> {
-  const waiting = await findWaiting(client, subscriptionId, parts.now())
-  if (!waiting) return undefined
-  const { receiver, due, batchWaits } = waiting
+  const next = await findNextDelivery(client, subscriptionId, sender.now())
+  if (!next) return undefined
+  const { receiver, due, batchWaits } = next
   if (due && (await tellsOfErased(client, subscriptionId, due))) {
-    await forgetDelivery(client, { ...due, subscriptionId, state: 'pending' }, parts.now())
-    return next(parts, client, subscriptionId, last)
+    await forgetDelivery(client, { ...due, subscriptionId, state: 'pending' })
+    return pickNext(sender, client, subscriptionId, last)
   }
-  await ensureSigningSecret(client, subscriptionId, receiver, parts.masterKeys)
+  await ensureSigningSecret(client, subscriptionId, receiver, sender.masterKeys)
   if (due && receiver.level === 'firm') due.body = await bodyForFirm(client, subscriptionId, due)
   const sending = due && { receiver, delivery: due }
   if (batchWaits || (due && !last?.isReplay)) return sending
   const events = await nextEvents(client, subscriptionId, receiver)
   if (events.length === 0) return sending
   const batch = packBatch(subscriptionId, events)
-  return { receiver, delivery: await storeBatch(client, subscriptionId, batch, parts.now()) }
+  const stored = { isReplay: false, now: sender.now() }
+  return { receiver, delivery: await storeDelivery(client, subscriptionId, batch, stored) }
 }
 
 /**
@@ -132,11 +131,11 @@ async function bodyForFirm(client: PoolClient, id: string, { body, ...delivery }
   if (firstSequence === null || lastSequence === null) return body
   const events = await readNumbered(client, id, firstSequence - 1, lastSequence - firstSequence + 1)
   const isWhole = events[0]?.sequence === firstSequence && events.at(-1)?.sequence === lastSequence
-  const batch = isWhole && toldOf(events).length === events.length ? packBatch(id, events) : undefined
+  const batch = isWhole && withoutErased(events).length === events.length ? packBatch(id, events) : undefined
   return batch?.lastSequence === lastSequence ? batch.body : body
 }
 
-/** Those that have numbers come before those that get theirs now. */
+/** Events that have numbers come before those that get theirs now. */
 async function nextEvents(
   client: PoolClient,
   subscriptionId: string,
@@ -144,77 +143,63 @@ async function nextEvents(
 ): Promise<NumberedEvent[]> {
   for (let after = collected; after < numbered; ) {
     const next = await readNumbered(client, subscriptionId, after, limits.deliveryEventsMax)
-    const told = toldOf(next)
-    if (told.length > 0) return told
+    const sent = withoutErased(next)
+    if (sent.length > 0) return sent
     // Only a gap longer than one delivery has none: what was not delivered in 30 days is gone, or another epoch began.
     after = next.at(-1)?.sequence ?? (await oldestNumber(client, subscriptionId, after)) - 1
   }
   if (collected < numbered) await passOverExpired(client, subscriptionId)
   for (;;) {
     const next = await numberNext(client, subscriptionId, limits.deliveryEventsMax)
-    const told = toldOf(next)
-    if (told.length > 0 || next.length === 0) return told
+    const sent = withoutErased(next)
+    if (sent.length > 0 || next.length === 0) return sent
     // All were erased.
     await passOverExpired(client, subscriptionId)
   }
 }
 
 /** Records the attempt and picks the next delivery, in one transaction. */
-async function settle(
-  parts: DeliverParts,
-  turn: Turn,
+async function recordAndPickNext(
+  sender: Sender,
+  served: ServedSubscription,
   { receiver, delivery }: Sending,
   response: DeliveryResponse,
 ): Promise<Sending | undefined> {
-  const { log, now, random } = parts
-  const at = now()
+  const { subscriptionId } = served
+  const at = sender.now()
+  const { failingSince, lastSuccessAt } = receiver
   const attempts = delivery.attempts - delivery.attemptsBeforeReplay + 1
   const plannedAt = delivery.isReplay ? null : receiver.plannedAt
-  const attempted = { ...response, attempts, failingSince: receiver.failingSince, plannedAt }
-  const decision = decide(attempted, at, random())
+  const decision = decide({ ...response, attempts, failingSince, plannedAt }, at, sender.random())
+  const disable = decision.state === 'pending' ? decision.disable : null
   const recordAnd = (mayContinue: () => boolean) =>
-    retryWhileAway(turn, parts.timing.retryMs, (client) =>
-      record(parts, { ...turn, mayContinue }, client, { receiver, delivery }, { ...response, at }, decision),
-    )
-  const nextSending = await recordAnd(turn.mayContinue).catch(async (error) => {
+    retryWhileAway(served, sender.timing.retryMs, async (client) => {
+      const isRecorded = await recordAttempt(client, subscriptionId, delivery, { ...response, at }, decision)
+      if (!isRecorded) return 'lost'
+      if (decision.state === 'delivered') {
+        if (failingSince !== null || at - (lastSuccessAt ?? 0) >= successEveryMs)
+          await recordSuccess(client, subscriptionId, at)
+      } else {
+        const isRequested = decision.state === 'pending' && retryAfterMs(response.retryAfter, at) > 0
+        await recordFailure(client, subscriptionId, at, isRequested ? decision.nextAttemptAt : null)
+      }
+      if (disable !== null) await disableSubscription(client, subscriptionId, disable, at)
+      return mayContinue() ? pickNext(sender, client, subscriptionId, delivery) : undefined
+    })
+  const next = await recordAnd(served.mayContinue).catch(async (error) => {
     // A bug in picking the next delivery must not cause this one, which arrived, to be sent again and again.
     if (!isAway(error)) await recordAnd(() => false)
     throw error
   })
-  if (nextSending === 'lost') return undefined
-  const { subscriptionId } = turn
+  if (next === 'lost') return undefined
   const { schemaId, id: deliveryId } = delivery
   const { status, error, latencyMs } = response
   const fields = { schemaId, subscriptionId, deliveryId, attempt: delivery.attempts + 1, status, latencyMs }
-  if (decision.state === 'delivered') log('delivery.sent', fields)
-  else if (decision.state === 'pending') log('delivery.refused', { ...fields, error })
-  else log('delivery.failed', { ...fields, error })
-  if (decision.state === 'pending' && decision.disable !== null)
-    log('subscription.disabled', { subscriptionId, reason: decision.disable })
-  return nextSending
-}
-
-async function record(
-  parts: DeliverParts,
-  turn: Turn,
-  client: PoolClient,
-  { receiver, delivery }: Sending,
-  attempt: Attempt & Pick<DeliveryResponse, 'retryAfter'>,
-  decision: Decision,
-): Promise<Sending | undefined | 'lost'> {
-  const { subscriptionId } = turn
-  const { at } = attempt
-  if (!(await recordAttempt(client, subscriptionId, delivery, attempt, decision))) return 'lost'
-  const isSuccessDue = receiver.failingSince !== null || at - (receiver.lastSuccessAt ?? 0) >= successEveryMs
-  if (decision.state === 'delivered' && isSuccessDue) await recordSuccess(client, subscriptionId, at)
-  if (decision.state !== 'delivered') {
-    const requestedAt =
-      decision.state === 'pending' && retryAfterMs(attempt.retryAfter, at) > 0 ? decision.nextAttemptAt : null
-    await recordFailure(client, subscriptionId, at, requestedAt)
-  }
-  if (decision.state === 'pending' && decision.disable !== null)
-    await disableSubscription(client, subscriptionId, decision.disable, at)
-  return turn.mayContinue() ? next(parts, client, subscriptionId, delivery) : undefined
+  if (decision.state === 'delivered') sender.log('delivery.sent', fields)
+  else if (decision.state === 'pending') sender.log('delivery.refused', { ...fields, error })
+  else sender.log('delivery.failed', { ...fields, error })
+  if (disable !== null) sender.log('subscription.disabled', { subscriptionId, reason: disable })
+  return next
 }
 
 /**
@@ -222,7 +207,7 @@ async function record(
  * as the process runs.
  */
 async function retryWhileAway<Result>(
-  { transact, stopped }: Turn,
+  { transact, stopped }: ServedSubscription,
   retryMs: number,
   run: (client: PoolClient) => Promise<Result>,
 ): Promise<Result> {

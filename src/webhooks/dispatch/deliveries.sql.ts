@@ -6,8 +6,9 @@
  * attempt is recorded only if it is the next one.
  */
 import type { ClientBase } from 'pg'
+import { queryCount, queryRows, queryValue } from '../../db/statement.ts'
 import type { Batch } from '../body.ts'
-import { type SealedSecrets, sealedSigningSecrets } from '../signing/signing-secrets.sql.ts'
+import { type SealedSecrets, sealedSigningSecrets } from '../signing-secrets.sql.ts'
 import { isOpen } from '../subscriptions.sql.ts'
 import type { Decision } from './delivery.ts'
 
@@ -42,7 +43,7 @@ export interface Delivery {
   body: Buffer
 }
 
-export interface Attempt {
+interface Attempt {
   /** Epoch milliseconds. */
   at: number
   status: number | null
@@ -60,10 +61,12 @@ export async function recordAttempt(
   client: ClientBase,
   subscriptionId: string,
   { schemaId, id, attempts }: Delivery,
-  attempt: Attempt,
+  { at, status, latencyMs, answer, error }: Attempt,
   decision: Decision,
 ): Promise<boolean> {
-  const { rowCount } = await client.query({
+  const nextAttemptAt = decision.state === 'pending' ? decision.nextAttemptAt : null
+  const next = [subscriptionId, schemaId, id, attempts, decision.state, nextAttemptAt]
+  const recorded = await queryCount(client, {
     name: 'record-attempt',
     text: `with receiver as materialized (
         select id from subscriptions where id = $1 for no key update
@@ -79,21 +82,9 @@ export async function recordAttempt(
       )
       insert into delivery_attempts (schema_id, delivery_id, number, at, status, latency_ms, answer, error)
       select $2, $3, attempts, to_timestamp($7::float8 / 1000.0), $8, $9, $10, $11 from ended`,
-    values: [
-      subscriptionId,
-      schemaId,
-      id,
-      attempts,
-      decision.state,
-      decision.state === 'pending' ? decision.nextAttemptAt : null,
-      attempt.at,
-      attempt.status,
-      attempt.latencyMs,
-      attempt.answer,
-      attempt.error,
-    ],
+    values: [...next, at, status, latencyMs, answer, error],
   })
-  return rowCount === 1
+  return recorded === 1
 }
 
 /** Records on the subscription that a delivery succeeded. */
@@ -121,16 +112,16 @@ export async function recordFailure(
   })
 }
 
-type WaitingRow = Receiver & Omit<Delivery, 'id'> & { id: string | null; isDue: boolean }
+type ReceiverRow = Receiver & Omit<Delivery, 'id'> & { id: string | null; isDue: boolean }
 
 /**
  * What to send to a subscription. `due`: the delivery to send now, batches before replays. `batchWaits`: whether a batch is
  * pending; until it ends, no further batch is created. Undefined if the subscription is disabled, suspended or has no
  * address, or its third party is disconnected. To be called after `lockSubscription`.
  */
-export async function findWaiting(client: ClientBase, subscriptionId: string, now: number) {
-  const { rows } = await client.query<WaitingRow>({
-    name: 'find-waiting',
+export async function findNextDelivery(client: ClientBase, subscriptionId: string, now: number) {
+  const rows = await queryRows<ReceiverRow>(client, {
+    name: 'find-next-delivery',
     text: `select s.level, s.post_url as "postUrl", k.secret_encrypted as "sealedSecret",
         ${sealedSigningSecrets} as "sealedSigningSecrets",
         extract(epoch from s.failing_since)::float8 * 1000 as "failingSince",
@@ -159,42 +150,45 @@ export async function findWaiting(client: ClientBase, subscriptionId: string, no
   const [receiver] = rows
   if (!receiver) return undefined
   const due: Delivery | undefined = rows.find(
-    (row): row is WaitingRow & { id: string } => row.id !== null && row.isDue,
+    (row): row is ReceiverRow & { id: string } => row.id !== null && row.isDue,
   )
   return { receiver, due, batchWaits: rows.some(({ id, isReplay }) => id !== null && !isReplay) }
 }
 
-/** Stores a batch with the bytes to send. The next one begins after its last number. */
-export async function storeBatch(
+/**
+ * Stores a delivery with the bytes to send. The next batch begins after the last number of this one; a replay moves
+ * nothing, and is announced to dispatchers. @param now epoch milliseconds
+ */
+export async function storeDelivery(
   client: ClientBase,
   subscriptionId: string,
   batch: Batch,
-  now: number,
+  { isReplay, now }: { isReplay: boolean; now: number },
 ): Promise<Delivery> {
-  const { schemaId, body, epoch, firstSequence, lastSequence } = batch
-  const { rows } = await client.query<{ id: string }>({
-    name: 'store-batch',
+  const { schemaId, body, epoch, firstEvent, lastEvent, events, firstSequence, lastSequence } = batch
+  const covered = [firstEvent, lastEvent, events, firstSequence, lastSequence]
+  const id = await queryValue<string>(client, {
+    name: 'store-delivery',
     text: `with moved as (
-        update subscriptions set collected = $7 where id = $1
+        update subscriptions set collected = $7 where id = $1 and not $10
       )
       insert into deliveries (schema_id, subscription_id, first_event, last_event, events, first_sequence, last_sequence,
-        body, next_attempt_at, created_at)
-      values ($2, $1, $3, $4, $5, $6, $7, $8, to_timestamp($9 / 1000.0), to_timestamp($9 / 1000.0))
-      returning id`,
-    values: [
-      subscriptionId,
-      schemaId,
-      batch.firstEvent,
-      batch.lastEvent,
-      batch.events,
-      firstSequence,
-      lastSequence,
-      body,
-      now,
-    ],
+        body, next_attempt_at, created_at, is_replay)
+      values ($2, $1, $3, $4, $5, $6, $7, $8, to_timestamp($9 / 1000.0), to_timestamp($9 / 1000.0), $10)
+      returning id, case when is_replay then pg_notify('grandlivre_events', schema_id::text) end`,
+    values: [subscriptionId, schemaId, ...covered, body, now, isReplay],
   })
-  const unsent = { attempts: 0, attemptsBeforeReplay: 0, isReplay: false }
-  return { schemaId, id: rows[0]!.id, ...unsent, firstSequence, lastSequence, epoch, body }
+  return {
+    schemaId,
+    id,
+    attempts: 0,
+    attemptsBeforeReplay: 0,
+    isReplay,
+    firstSequence,
+    lastSequence,
+    epoch,
+    body,
+  }
 }
 
 /** Passes over numbers whose events are all gone: otherwise every search would find the subscription again. */

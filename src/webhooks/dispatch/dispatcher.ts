@@ -22,28 +22,23 @@ import type { Pool, PoolClient } from 'pg'
 import { limits } from '../../config.ts'
 import { whileDelivering } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
-import { type DeliverParts, deliver } from './deliver.ts'
+import { deliver, type Sender } from './deliver.ts'
 import { FairTurns } from './fair-turns.ts'
 import { ListenerSession } from './listener-session.ts'
 import { Rounds, type Search } from './rounds.ts'
 import { type Candidate, Slots } from './slots.ts'
 import { findDue, findWork, movePositions, nextRetryAt } from './work.sql.ts'
 
-interface DispatcherParts extends DeliverParts {
+interface DispatcherOptions extends Sender {
   /** Connects as the service role, to PostgreSQL itself. */
   database: Pool
   /** The same database, the same way. */
   directUrl: string
 }
 
-interface Ready extends Candidate {
-  /** Null: all schemas. */
-  schemaId: string | null
-}
-
 /** A subscription that this process is delivering to. */
 interface Served {
-  /** It may have more to send: left over when its slot was yielded, or missed at the end. */
+  /** Whether it must be searched again: it may have more to send. */
   again: boolean
   ended: Promise<void>
 }
@@ -56,16 +51,16 @@ const moveMs = 60_000
 const ownTurns = { poll: 'poll', move: 'move' } as const
 
 export class Dispatcher {
-  readonly #parts: DispatcherParts
+  readonly #options: DispatcherOptions
   readonly #closing = new AbortController()
   readonly #cutOff = new AbortController()
   /**
-   * Rounds through what notifications announced, and through everything, every other second. When both shared one
+   * Two rounds: notified schemas at once; all schemas every two seconds. When both shared one
    * round, an event waited until every subscription of its third party was examined: 2.2 seconds, at the median, with
    * 4,000 subscriptions.
    */
   readonly #rounds: { notified: Rounds; polled: Rounds }
-  readonly #slots = new Slots<Ready>(limits.deliveriesAtOnceMax)
+  readonly #slots = new Slots(limits.deliveriesAtOnceMax)
   readonly #turns = new FairTurns(limits.directConnectionsMax)
   readonly #served = new Map<string, Served>()
   /** Subscriptions whose last response to this process was slow or never came. */
@@ -80,15 +75,15 @@ export class Dispatcher {
   /** Retries due until `known` have been found; the next one is due at `next`. Epoch milliseconds. */
   #retries = { known: 0, next: Number.POSITIVE_INFINITY }
 
-  private constructor(parts: DispatcherParts) {
-    this.#parts = parts
-    const { searchPauseMs } = parts.timing
+  private constructor(options: DispatcherOptions) {
+    this.#options = options
+    const { searchPauseMs } = options.timing
     this.#rounds = { notified: new Rounds(searchPauseMs), polled: new Rounds(searchPauseMs) }
   }
 
   /** Starts delivering. Waits for a database that is away. */
-  static start(parts: DispatcherParts): Dispatcher {
-    const dispatcher = new Dispatcher(parts)
+  static start(options: DispatcherOptions): Dispatcher {
+    const dispatcher = new Dispatcher(options)
     dispatcher.#running = dispatcher.#run()
     return dispatcher
   }
@@ -100,7 +95,7 @@ export class Dispatcher {
   async close(): Promise<void> {
     this.#closing.abort()
     this.#wake.resolve()
-    const cutOff = setTimeout(() => this.#cutOff.abort(), this.#parts.timing.stopMs)
+    const cutOff = setTimeout(() => this.#cutOff.abort(), this.#options.timing.stopMs)
     await this.#running
     await Promise.all([this.#moving, ...[...this.#served.values()].map(({ ended }) => ended)])
     clearTimeout(cutOff)
@@ -117,7 +112,7 @@ export class Dispatcher {
       } catch (error) {
         this.#report(error)
         this.#rounds.notified.restart()
-        sleepMs = this.#parts.timing.retryMs
+        sleepMs = this.#options.timing.retryMs
       }
       if (this.#closing.signal.aborted) return
       const timer = setTimeout(this.#wake.resolve, sleepMs)
@@ -129,17 +124,17 @@ export class Dispatcher {
   /** How long to sleep unless woken. */
   #sleepMs(): number {
     const at = performance.now()
-    const pollMs = this.#polledAllAt + this.#parts.timing.pollMs - at
+    const pollMs = this.#polledAllAt + this.#options.timing.pollMs - at
     const searchMs = this.#nextSearchAt() - at
-    return Math.max(0, Math.min(pollMs, searchMs, this.#retries.next - this.#parts.now()))
+    return Math.max(0, Math.min(pollMs, searchMs, this.#retries.next - this.#options.now()))
   }
 
   async #poll(): Promise<void> {
     if (!this.#session) await this.#open()
     const started = performance.now()
-    const isLate = started - this.#polledAllAt >= this.#parts.timing.pollMs
+    const isLate = started - this.#polledAllAt >= this.#options.timing.pollMs
     if (isLate) this.#rounds.polled.notify(null)
-    const isRetry = this.#parts.now() >= this.#retries.next
+    const isRetry = this.#options.now() >= this.#retries.next
     if (isLate || isRetry || this.#nextSearchAt() <= started)
       await this.#transact(ownTurns.poll, async (client) => {
         if (isLate || isRetry) await this.#findRetries(client)
@@ -161,7 +156,7 @@ export class Dispatcher {
     }
     // Notifications from before the session were missed.
     this.#rounds.notified.restart()
-    const { directUrl, masterKeys } = this.#parts
+    const { directUrl, masterKeys } = this.#options
     const session = await ListenerSession.open(directUrl, masterKeys, notify)
     this.#session = session
     session.lost.then(() => {
@@ -171,7 +166,7 @@ export class Dispatcher {
   }
 
   async #findRetries(client: PoolClient): Promise<void> {
-    const now = this.#parts.now()
+    const now = this.#options.now()
     for (const { thirdPartyId, schemaId } of await findDue(client, this.#retries.known, now))
       this.#rounds.notified.notifyOne(thirdPartyId, schemaId)
     const next = (await nextRetryAt(client, now)) ?? Number.POSITIVE_INFINITY
@@ -180,7 +175,7 @@ export class Dispatcher {
 
   async #search(client: PoolClient, rounds: Rounds, search: Search): Promise<void> {
     const cutOff = new Map<string, string>()
-    for (const work of await findWork(client, this.#parts.now(), search, limits.searchSubscriptionsMax)) {
+    for (const work of await findWork(client, this.#options.now(), search, limits.searchSubscriptionsMax)) {
       const { subscriptionId, thirdPartyId, schemaId, failing, examined } = work
       const served = this.#served.get(subscriptionId)
       if (!examined) cutOff.set(thirdPartyId, subscriptionId)
@@ -216,7 +211,7 @@ export class Dispatcher {
   }
 
   #transact<Result>(whose: string, run: (client: PoolClient) => Promise<Result>): Promise<Result> {
-    return this.#turns.run(whose, () => whileDelivering(this.#parts.database, run))
+    return this.#turns.run(whose, () => whileDelivering(this.#options.database, run))
   }
 
   /** Delivers to as many subscriptions as there are slots. */
@@ -227,7 +222,7 @@ export class Dispatcher {
     for (let next = this.#slots.assign(); next; next = this.#slots.assign()) this.#serve(session, next)
   }
 
-  #serve(session: ListenerSession, ready: Ready): void {
+  #serve(session: ListenerSession, ready: Candidate): void {
     const { subscriptionId, thirdPartyId, schemaId } = ready
     const served: Served = { again: false, ended: Promise.resolve() }
     this.#served.set(subscriptionId, served)
@@ -238,21 +233,15 @@ export class Dispatcher {
       this.#fill()
       this.#wake.resolve()
     }
-    served.ended = this.#deliverLocked(session, ready, served).finally(end)
+    served.ended = this.#deliver(session, ready, served).finally(end)
   }
 
-  async #deliverLocked(session: ListenerSession, ready: Ready, served: Served): Promise<void> {
-    const { subscriptionId } = ready
-    if (!(await session.lock(subscriptionId))) return
-    await this.#deliver(session, ready, served)
-    await session.unlock(subscriptionId)
-  }
-
-  async #deliver(session: ListenerSession, ready: Ready, served: Served): Promise<void> {
+  async #deliver(session: ListenerSession, ready: Candidate, served: Served): Promise<void> {
     const { subscriptionId, thirdPartyId } = ready
+    if (!(await session.lock(subscriptionId))) return
     let hasSent = false
     try {
-      await deliver(this.#parts, {
+      await deliver(this.#options, {
         subscriptionId,
         transact: (run) => this.#transact(thirdPartyId, run),
         mayContinue: () => {
@@ -263,7 +252,7 @@ export class Dispatcher {
         },
         onAttempt: (tookMs) => {
           hasSent = true
-          if (tookMs > this.#parts.timing.slowMs) this.#slow.add(subscriptionId)
+          if (tookMs > this.#options.timing.slowMs) this.#slow.add(subscriptionId)
           else this.#slow.delete(subscriptionId)
         },
         stopped: this.#cutOff.signal,
@@ -271,17 +260,20 @@ export class Dispatcher {
     } catch (error) {
       // What was cut off is repeated later.
       if (this.#cutOff.signal.aborted) return
-      if (error instanceof AppError) return this.#report(error)
-      this.#parts.log('subscription.error', { subscriptionId, error })
-      // A bug that recurs at once, such as an unreadable secret, must not keep the process busy.
-      await delay(reportMs, undefined, { signal: this.#closing.signal }).catch(() => {})
+      if (error instanceof AppError) this.#report(error)
+      else {
+        this.#options.log('subscription.error', { subscriptionId, error })
+        // A bug that recurs at once, such as an unreadable secret, must not keep the process busy.
+        await delay(reportMs, undefined, { signal: this.#closing.signal }).catch(() => {})
+      }
     }
+    await session.unlock(subscriptionId)
   }
 
   #report(error: unknown): void {
     const at = performance.now()
     if (at - this.#reportedAt < reportMs) return
     this.#reportedAt = at
-    this.#parts.log('dispatcher.error', { error })
+    this.#options.log('dispatcher.error', { error })
   }
 }

@@ -6,18 +6,20 @@
 import { hostname } from 'node:os'
 import type pg from 'pg'
 import packageJson from '../../../package.json' with { type: 'json' }
-import { lockKeys } from '../../auth/master-key.sql.ts'
-import { fingerprintOf } from '../../auth/master-key.ts'
+import { fingerprintOf, lockKeys } from '../../auth/master-key.sql.ts'
 import type { MasterKeys } from '../../auth/secrets.ts'
 import { connectSafely } from '../../db/check-connection.ts'
 import { singleConnection } from '../../db/pool.ts'
-import { listenForEvents, lockSubscriptions, passDeliveryIds, unlockSubscriptions } from './locks.sql.ts'
+import { tryLocks, unlock } from '../../db/statement.ts'
+import { listenForEvents, passDeliveryIds } from './work.sql.ts'
 
 export class ListenerSession {
   readonly #client: pg.Client
   readonly #lost = Promise.withResolvers<void>()
+  /** Resolves when the connection, and with it every lock, is lost. */
+  readonly lost = this.#lost.promise
   #isLost = false
-  /** Pending lock and unlock requests by subscription, with their callbacks. */
+  /** Pending lock and unlock requests by the key of a subscription, with their callbacks. */
   #toLock = new Map<string, (isOurs: boolean) => void>()
   #toUnlock = new Map<string, () => void>()
   #isWorking = false
@@ -53,14 +55,8 @@ export class ListenerSession {
     return session
   }
 
-  /** Whether the connection, and with it every lock, is lost. */
   get isLost(): boolean {
     return this.#isLost
-  }
-
-  /** Resolves when the connection is lost. */
-  get lost(): Promise<void> {
-    return this.#lost.promise
   }
 
   /**
@@ -71,7 +67,7 @@ export class ListenerSession {
     return this.#ask(this.#toLock, subscriptionId)
   }
 
-  async unlock(subscriptionId: string): Promise<void> {
+  unlock(subscriptionId: string): Promise<void> {
     return this.#ask(this.#toUnlock, subscriptionId)
   }
 
@@ -87,7 +83,7 @@ export class ListenerSession {
 
   #ask<Answer>(asked: Map<string, (answer: Answer) => void>, subscriptionId: string): Promise<Answer> {
     const { promise, resolve } = Promise.withResolvers<Answer>()
-    asked.set(subscriptionId, resolve)
+    asked.set(`grandlivre subscription ${subscriptionId}`, resolve)
     if (!this.#isWorking) void this.#work()
     return promise
   }
@@ -104,17 +100,16 @@ export class ListenerSession {
       const [unlocking, locking] = [this.#toUnlock, this.#toLock]
       this.#toUnlock = new Map()
       this.#toLock = new Map()
-      const locked = new Set<string>()
+      let locked = new Set<string>()
       try {
-        if (unlocking.size > 0) await unlockSubscriptions(this.#client, [...unlocking.keys()])
-        if (locking.size > 0)
-          for (const id of await lockSubscriptions(this.#client, [...locking.keys()])) locked.add(id)
+        if (unlocking.size > 0) await unlock(this.#client, [...unlocking.keys()])
+        if (locking.size > 0) locked = new Set(await tryLocks(this.#client, [...locking.keys()]))
       } catch {
         // A silent connection may hang rather than be dead. Once ended, it holds no lock.
         await this.close()
       }
       for (const done of unlocking.values()) done()
-      for (const [id, answer] of locking) answer(locked.has(id))
+      for (const [key, answer] of locking) answer(locked.has(key))
     }
     this.#isWorking = false
   }

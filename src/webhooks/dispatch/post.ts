@@ -7,23 +7,24 @@ import type { DeliveryOutcome } from '../../telemetry/metrics.ts'
 import type { Telemetry, TraceHeaders } from '../../telemetry/telemetry.ts'
 import type { DeliveryTiming } from '../../timing.ts'
 import { guardedAgent, type TargetRules, vetUrl } from '../target.ts'
+import { isSuccess } from './delivery.ts'
 import { faultOf, type NoResponseFault, TooLate } from './fault.ts'
 
-export interface PostParts {
+/** What all requests of a process to subscribers share. The caller destroys the agent. */
+export interface HttpToSubscribers {
   /** Connects to vetted addresses only. */
-  agent: Dispatcher
+  agent: Agent
   rules: TargetRules
   timing: DeliveryTiming
   telemetry: Telemetry
 }
 
-/** What all requests of a process to subscribers share. The caller destroys the agent. */
-export function postPartsOf(
-  { webhookAllowInsecure }: Pick<Config, 'webhookAllowInsecure'>,
+export function httpToSubscribers(
+  { webhookAllowInsecure: allowInsecure }: Pick<Config, 'webhookAllowInsecure'>,
   timing: DeliveryTiming,
   telemetry: Telemetry,
-): PostParts & { agent: Agent } {
-  const rules = { allowInsecure: webhookAllowInsecure }
+): HttpToSubscribers {
+  const rules = { allowInsecure }
   return { agent: guardedAgent(rules), rules, timing, telemetry }
 }
 
@@ -55,12 +56,12 @@ export interface DeliveryResponse {
  * @throws if it was stopped: then the result is unknown
  */
 export async function post(
-  parts: PostParts,
+  http: HttpToSubscribers,
   request: DeliveryRequest,
   stopped: AbortSignal,
 ): Promise<DeliveryResponse> {
-  const reported = parts.telemetry.deliveryBegan(request.trace)
-  const response = await send(parts, { ...request, trace: reported.trace }, stopped)
+  const reported = http.telemetry.deliveryBegan(request.trace)
+  const response = await send(http, { ...request, trace: reported.trace }, stopped)
   reported.ended(outcomeOf(response), response.status)
   return response
 }
@@ -76,11 +77,11 @@ const outcomesOfFaults: Record<NoResponseFault, DeliveryOutcome> = {
 
 function outcomeOf({ status, fault }: DeliveryResponse): DeliveryOutcome {
   if (fault !== null) return outcomesOfFaults[fault]
-  return status !== null && status >= 200 && status <= 299 ? 'delivered' : 'refused'
+  return isSuccess(status) ? 'delivered' : 'refused'
 }
 
 async function send(
-  { agent, rules, timing: { timeoutMs } }: PostParts,
+  { agent, rules, timing: { timeoutMs } }: HttpToSubscribers,
   request: DeliveryRequest,
   stopped: AbortSignal,
 ): Promise<DeliveryResponse> {

@@ -8,10 +8,10 @@
  * waiting for slots is not searched until it has fewer.
  */
 
-/** Schemas with new events; `all`: possibly every schema. */
-type News = ReadonlySet<string> | 'all'
+/** Schemas with new events; null: possibly every schema. */
+type News = readonly string[] | null
 
-const nothing: News = new Set()
+const noNews: News = []
 
 interface Round {
   news: News
@@ -24,8 +24,7 @@ interface Round {
 }
 
 export interface Search {
-  /** Null: all. */
-  schemaIds: string[] | null
+  schemaIds: News
   /** Third parties on rounds of their own, with the first subscription to examine. */
   rounds: Map<string, string>
   /** Whether to search those third parties (`own`) or all others. */
@@ -35,7 +34,7 @@ export interface Search {
 export class Rounds {
   readonly #pauseMs: number
   /** News for all third parties that are not on rounds of their own. */
-  #news: News = nothing
+  #news: News = noNews
   readonly #own = new Map<string, Round>()
 
   constructor(pauseMs: number) {
@@ -44,22 +43,23 @@ export class Rounds {
 
   /** Reports that a schema has something new; null: possibly every schema. */
   notify(schemaId: string | null): void {
-    const news = newsOf(schemaId)
+    const news = schemaId === null ? null : [schemaId]
     this.#news = merged(this.#news, news)
     for (const round of this.#own.values()) round.later = merged(round.later, news)
   }
 
   /** The same for one third party. */
   notifyOne(thirdPartyId: string, schemaId: string | null): void {
+    const news = schemaId === null ? null : [schemaId]
     const round = this.#own.get(thirdPartyId)
-    if (round) round.later = merged(round.later, newsOf(schemaId))
-    else this.#begin(thirdPartyId, newsOf(schemaId))
+    if (round) round.later = merged(round.later, news)
+    else this.#begin(thirdPartyId, news)
   }
 
   /** Searches everything again from the beginning. */
   restart(): void {
     this.#own.clear()
-    this.#news = 'all'
+    this.#news = null
   }
 
   /**
@@ -69,17 +69,17 @@ export class Rounds {
    */
   searches(now: number, busy: Set<string>): Search[] {
     const found: Search[] = []
-    if (!isNothing(this.#news)) {
-      for (const thirdPartyId of busy) if (!this.#own.has(thirdPartyId)) this.#begin(thirdPartyId, nothing)
+    if (!isNoNews(this.#news)) {
+      for (const thirdPartyId of busy) if (!this.#own.has(thirdPartyId)) this.#begin(thirdPartyId, noNews)
       const rounds = new Map([...this.#own.keys()].map((thirdPartyId) => [thirdPartyId, '0']))
-      found.push({ schemaIds: schemasOf(this.#news), rounds, whom: 'others' })
-      this.#news = nothing
+      found.push({ schemaIds: this.#news, rounds, whom: 'others' })
+      this.#news = noNews
     }
     const due = [...this.#own].filter(([id, { notBefore }]) => notBefore <= now && !busy.has(id))
     if (due.length > 0) {
-      const news = due.reduce<News>((sum, [, round]) => merged(sum, round.news), nothing)
+      const news = due.reduce<News>((sum, [, round]) => merged(sum, round.news), noNews)
       const rounds = new Map(due.map(([thirdPartyId, { from }]) => [thirdPartyId, from]))
-      found.push({ schemaIds: schemasOf(news), rounds, whom: 'own' })
+      found.push({ schemaIds: news, rounds, whom: 'own' })
     }
     return found
   }
@@ -88,12 +88,11 @@ export class Rounds {
   searched(search: Search, cutOff: Map<string, string>, now: number): void {
     const notBefore = now + this.#pauseMs
     if (search.whom === 'others') {
-      const news = search.schemaIds === null ? 'all' : new Set(search.schemaIds)
       for (const [thirdPartyId, from] of cutOff) {
         // News that arrived during the search.
-        const { news: pending, later } = this.#own.get(thirdPartyId) ?? { news: nothing, later: nothing }
+        const { news: pending, later } = this.#own.get(thirdPartyId) ?? { news: noNews, later: noNews }
         const missed = merged(this.#news, merged(pending, later))
-        this.#own.set(thirdPartyId, { news, from, later: missed, notBefore })
+        this.#own.set(thirdPartyId, { news: search.schemaIds, from, later: missed, notBefore })
       }
       return
     }
@@ -101,14 +100,14 @@ export class Rounds {
       const round = this.#own.get(thirdPartyId)!
       const from = cutOff.get(thirdPartyId)
       if (from !== undefined) Object.assign(round, { from, notBefore })
-      else if (isNothing(round.later)) this.#own.delete(thirdPartyId)
-      else Object.assign(round, { news: round.later, from: '0', later: nothing })
+      else if (isNoNews(round.later)) this.#own.delete(thirdPartyId)
+      else Object.assign(round, { news: round.later, from: '0', later: noNews })
     }
   }
 
-  /** Time of the next search: milliseconds, infinite if nothing is new. @param busy as for `searches` */
+  /** Time of the next search: milliseconds, infinite if noNews is new. @param busy as for `searches` */
   dueAt(busy: Set<string>): number {
-    if (!isNothing(this.#news)) return Number.NEGATIVE_INFINITY
+    if (!isNoNews(this.#news)) return Number.NEGATIVE_INFINITY
     const due = [...this.#own].filter(([id]) => !busy.has(id)).map(([, { notBefore }]) => notBefore)
     return Math.min(...due)
   }
@@ -119,22 +118,14 @@ export class Rounds {
    */
   #begin(thirdPartyId: string, more: News): void {
     const news = merged(this.#news, more)
-    this.#own.set(thirdPartyId, { news, from: '0', later: nothing, notBefore: Number.NEGATIVE_INFINITY })
+    this.#own.set(thirdPartyId, { news, from: '0', later: noNews, notBefore: Number.NEGATIVE_INFINITY })
   }
 }
 
-function newsOf(schemaId: string | null): News {
-  return schemaId === null ? 'all' : new Set([schemaId])
-}
-
 function merged(one: News, other: News): News {
-  return one === 'all' || other === 'all' ? 'all' : new Set([...one, ...other])
+  return one && other && [...new Set([...one, ...other])]
 }
 
-function isNothing(news: News): boolean {
-  return news !== 'all' && news.size === 0
-}
-
-function schemasOf(news: News): string[] | null {
-  return news === 'all' ? null : [...news]
+function isNoNews(news: News): boolean {
+  return news?.length === 0
 }

@@ -20,27 +20,31 @@ const newcomersShare = 1 / 8
 export interface Candidate {
   subscriptionId: string
   thirdPartyId: string
+  /** Null: all schemas. */
+  schemaId: string | null
   /** Its receiver fails or is slow. */
   isSlow: boolean
 }
 
-interface Waiting<Of extends Candidate> {
-  candidate: Of
-  /** Order in which they began to wait. */
+interface QueuedSubscription {
+  candidate: Candidate
+  /** Rises with each that begins to wait. */
   arrival: number
 }
 
+/** By their ids, in order of arrival. */
+type Queue = Map<string, QueuedSubscription>
+
 /** The slots that one third party holds, and its waiting subscriptions. */
-interface Share<Of extends Candidate> {
+interface Share {
   held: number
   slowHeld: number
-  /** By subscription, in order of arrival. */
-  swift: Map<string, Waiting<Of>>
-  slow: Map<string, Waiting<Of>>
+  swift: Queue
+  slow: Queue
 }
 
-export class Slots<Of extends Candidate> {
-  readonly #shares = new Map<string, Share<Of>>()
+export class Slots {
+  readonly #shares = new Map<string, Share>()
   readonly #reserved: number
   #free: number
   #arrivals = 0
@@ -51,10 +55,10 @@ export class Slots<Of extends Candidate> {
   }
 
   /** Queues a subscription for a slot; no effect if it waits already. It must hold none. */
-  wait(candidate: Of): void {
+  wait(candidate: Candidate): void {
     const { subscriptionId, thirdPartyId, isSlow } = candidate
     const none = { held: 0, slowHeld: 0, swift: new Map(), slow: new Map() }
-    const share: Share<Of> = this.#shares.get(thirdPartyId) ?? none
+    const share: Share = this.#shares.get(thirdPartyId) ?? none
     this.#shares.set(thirdPartyId, share)
     if (share.swift.has(subscriptionId) || share.slow.has(subscriptionId)) return
     this.#arrivals += 1
@@ -62,8 +66,8 @@ export class Slots<Of extends Candidate> {
   }
 
   /** Assigns a slot to the next subscription. @returns undefined if none may have one */
-  assign(): Of | undefined {
-    let best: { share: Share<Of>; next: Waiting<Of> } | undefined
+  assign(): Candidate | undefined {
+    let best: { share: Share; next: QueuedSubscription } | undefined
     for (const share of this.#shares.values()) {
       const next = this.#nextOf(share)
       if (!next) continue
@@ -81,7 +85,7 @@ export class Slots<Of extends Candidate> {
   }
 
   /** Releases the slot of a subscription returned by `assign`. */
-  release({ thirdPartyId, isSlow }: Of): void {
+  release({ thirdPartyId, isSlow }: Candidate): void {
     const share = this.#shares.get(thirdPartyId)!
     this.#free += 1
     share.held -= 1
@@ -93,7 +97,7 @@ export class Slots<Of extends Candidate> {
    * Whether a subscription must yield its slot after a delivery: to another one of its own third party, except a slow
    * one that could not have the slot; and, if no slot is free, to a third party that holds none.
    */
-  mustYield({ thirdPartyId, isSlow }: Of): boolean {
+  mustYield({ thirdPartyId, isSlow }: Candidate): boolean {
     const share = this.#shares.get(thirdPartyId)!
     if (share.swift.size > 0 || (share.slow.size > 0 && (isSlow || this.#hasRoomForSlow(share)))) return true
     return this.#free === 0 && [...this.#shares.values()].some(({ held }) => held === 0)
@@ -106,19 +110,15 @@ export class Slots<Of extends Candidate> {
   }
 
   /** The third party's subscription that gets the next slot: the longest waiting of those that may. */
-  #nextOf(share: Share<Of>): Waiting<Of> | undefined {
+  #nextOf(share: Share): QueuedSubscription | undefined {
     if (share.held >= (share.held === 0 ? this.#free : this.#free - this.#reserved)) return undefined
-    const swift = first(share.swift)
-    const slow = this.#hasRoomForSlow(share) ? first(share.slow) : undefined
+    const [swift] = share.swift.values()
+    const [slow] = this.#hasRoomForSlow(share) ? share.slow.values() : []
     if (!swift || !slow) return swift ?? slow
     return swift.arrival < slow.arrival ? swift : slow
   }
 
-  #hasRoomForSlow({ held, slowHeld }: Share<Of>): boolean {
+  #hasRoomForSlow({ held, slowHeld }: Share): boolean {
     return held === 0 || slowHeld < (this.#free - this.#reserved) / 2
   }
-}
-
-function first<Value>(map: Map<string, Value>): Value | undefined {
-  return map.values().next().value
 }

@@ -1,5 +1,6 @@
 /** Finds subscriptions with something to send. Each statement runs inside `whileDelivering`. */
 import type { ClientBase } from 'pg'
+import { queryRows, queryValue } from '../../db/statement.ts'
 import { firstMatch, positions } from '../sequence/numbering.sql.ts'
 import { isOpen } from '../subscriptions.sql.ts'
 import type { Search } from './rounds.ts'
@@ -23,13 +24,8 @@ export interface Work {
  * @param now epoch milliseconds
  * @param most subscriptions to examine per third party
  */
-export async function findWork(
-  client: ClientBase,
-  now: number,
-  { schemaIds, rounds, whom }: Search,
-  most: number,
-): Promise<Work[]> {
-  const { rows } = await client.query<Work>({
+export function findWork(client: ClientBase, now: number, { schemaIds, rounds, whom }: Search, most: number) {
+  return queryRows<Work>(client, {
     name: `find-work-of-${whom}`,
     text: `with round as materialized (
         select * from unnest($3::bigint[], $4::bigint[]) as round (third_party_id, next_id)
@@ -59,7 +55,6 @@ export async function findWork(
         and ${isOpen}`,
     values: [now, schemaIds, [...rounds.keys()], [...rounds.values()], most],
   })
-  return rows
 }
 
 const whoseSubscriptions = {
@@ -73,13 +68,8 @@ const whoseSubscriptions = {
  * @param from the first subscription
  * @returns the first of the remaining ones; undefined if none is left
  */
-export async function movePositions(
-  client: ClientBase,
-  from: string,
-  most: number,
-): Promise<string | undefined> {
-  const { rows } = await client.query<{ next: string | null }>(
-    `with part as materialized (
+export async function movePositions(client: ClientBase, from: string, most: number) {
+  const text = `with part as materialized (
        select id, row_number() over (order by id) as place
        from (select id from subscriptions where id >= $1 order by id limit $2::int + 1) as s
      ), behind as materialized (
@@ -96,18 +86,17 @@ export async function movePositions(
        on conflict (schema_id, subscription_id) do update
          set position = greatest(subscription_positions.position, excluded.position)
      )
-     select max(id) filter (where place > $2::int) as next from part`,
-    [from, most],
-  )
-  return rows[0]!.next ?? undefined
+     select max(id) filter (where place > $2::int) from part`
+  const next = await queryValue<string | null>(client, text, [from, most])
+  return next ?? undefined
 }
 
 /**
  * Third parties and schemas of retries that became due between two times: epoch milliseconds. (A new delivery is due
  * when it is stored, and is sent at once without this search.)
  */
-export async function findDue(client: ClientBase, after: number, until: number) {
-  const { rows } = await client.query<{ thirdPartyId: string; schemaId: string | null }>({
+export function findDue(client: ClientBase, after: number, until: number) {
+  return queryRows<{ thirdPartyId: string; schemaId: string | null }>(client, {
     name: 'find-due',
     text: `select distinct s.third_party_id as "thirdPartyId", s.schema_id as "schemaId"
       from deliveries d join subscriptions s on s.id = d.subscription_id
@@ -115,16 +104,28 @@ export async function findDue(client: ClientBase, after: number, until: number) 
         and d.next_attempt_at > to_timestamp($1 / 1000.0) and d.next_attempt_at <= to_timestamp($2 / 1000.0)`,
     values: [after, until],
   })
-  return rows
 }
 
 /** Time of the next retry that is not due yet: epoch milliseconds, undefined if there is none. */
 export async function nextRetryAt(client: ClientBase, now: number): Promise<number | undefined> {
-  const { rows } = await client.query<{ at: number | null }>({
+  const at = await queryValue<number | null>(client, {
     name: 'next-retry',
-    text: `select extract(epoch from min(next_attempt_at))::float8 * 1000 as at from deliveries
+    text: `select extract(epoch from min(next_attempt_at))::float8 * 1000 from deliveries
       where state = 'pending' and attempts > 0 and next_attempt_at > to_timestamp($1 / 1000.0)`,
     values: [now],
   })
-  return rows[0]?.at ?? undefined
+  return at ?? undefined
+}
+
+/**
+ * Makes sure that no id of a delivery is given again after a crash of the database: deliveries do not wait for the disk, so
+ * a crash may take their sequence back by what the last half second drew.
+ */
+export async function passDeliveryIds(client: ClientBase): Promise<void> {
+  await client.query(`select count(*) from draw_several('delivery_ids', 10000)`)
+}
+
+/** Listens for the notifications of `publish`; the payload is a schema id. */
+export async function listenForEvents(client: ClientBase): Promise<void> {
+  await client.query('listen grandlivre_events')
 }

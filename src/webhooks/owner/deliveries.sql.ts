@@ -1,5 +1,9 @@
-/** What owners see of their deliveries. Inside a transaction of their tenant, for a subscription that is theirs. */
+/**
+ * What owners see of their deliveries, and what replays count and renew. Inside a transaction of their tenant, for a
+ * subscription that is theirs.
+ */
 import type { ClientBase } from 'pg'
+import { queryRow, queryRows, queryValue } from '../../db/statement.ts'
 import type { DeliveryState } from '../dispatch/delivery.ts'
 
 /** Times are epoch milliseconds. */
@@ -32,16 +36,14 @@ export async function listOwnDeliveries(
   asked: { state: DeliveryState | undefined; after: string; most: number; newest: boolean },
 ) {
   const { state, after, most, newest } = asked
-  const { rows } = await client.query<OwnDelivery>(
-    // The state is part of the text, so that the partial index of those that are pending or failed is used.
-    `select d.schema_id as "schemaId", d.id, d.first_sequence || '-' || d.last_sequence as sequence, d.events, d.state,
+  // The state is part of the text, so that the partial index of those that are pending or failed is used.
+  const text = `select d.schema_id as "schemaId", d.id, d.first_sequence || '-' || d.last_sequence as sequence, d.events, d.state,
        d.is_replay as "isReplay", ${ms('d.created_at')} as "createdAt", ${ms('d.next_attempt_at')} as "nextAttemptAt",
        ${ms('d.finished_at')} as "finishedAt"
      from deliveries d
      where d.subscription_id = $1 and d.id > $2 ${state === undefined ? '' : `and d.state = '${state}'`}
-     order by d.id ${newest ? 'desc' : ''} limit $3`,
-    [subscriptionId, after, most],
-  )
+     order by d.id ${newest ? 'desc' : ''} limit $3`
+  const rows = await queryRows<OwnDelivery>(client, text, [subscriptionId, after, most])
   return newest ? rows.toReversed() : rows
 }
 
@@ -59,42 +61,55 @@ export interface OwnAttempt {
 }
 
 /** The newest attempts of each of these deliveries, in order. @param most of one delivery */
-export async function listOwnAttempts(
+export function listOwnAttempts(
   client: ClientBase,
   deliveries: readonly OwnDelivery[],
   most: number,
   answerBytes: number,
-): Promise<OwnAttempt[]> {
-  const { rows } = await client.query<OwnAttempt>(
-    `select d.id as "deliveryId", a.number, ${ms('a.at')} as at, a.status, a.latency_ms as "latencyMs",
+) {
+  const text = `select d.id as "deliveryId", a.number, ${ms('a.at')} as at, a.status, a.latency_ms as "latencyMs",
        substring(a.answer for $4) as answer, a.error
      from unnest($1::bigint[], $2::bigint[]) as d (schema_id, id)
      cross join lateral (
        select * from delivery_attempts
        where schema_id = d.schema_id and delivery_id = d.id order by number desc limit $3) as a
-     order by d.id, a.number`,
-    [deliveries.map(({ schemaId }) => schemaId), deliveries.map(({ id }) => id), most, answerBytes],
-  )
-  return rows
+     order by d.id, a.number`
+  return queryRows<OwnAttempt>(client, text, [
+    deliveries.map(({ schemaId }) => schemaId),
+    deliveries.map(({ id }) => id),
+    most,
+    answerBytes,
+  ])
 }
 
-export interface Receiving {
-  enabled: boolean
-  hasAddress: boolean
-  /** The last number in a delivery. */
-  collected: number
-  /** Replays that wait to be sent. */
-  pending: number
+/** Replays that wait to be sent. */
+export function countPendingReplays(client: ClientBase, subscriptionId: string) {
+  const text = `select count(*)::int from deliveries where subscription_id = $1 and state = 'pending' and is_replay`
+  return queryValue<number>(client, text, [subscriptionId])
 }
 
-/** Of a subscription that the transaction has locked. */
-export async function readReceiving(client: ClientBase, subscriptionId: string): Promise<Receiving> {
-  const { rows } = await client.query<Receiving>(
-    `select enabled, post_url is not null as "hasAddress", collected::float8 as collected,
-       (select count(*)::int from deliveries
-        where subscription_id = s.id and state = 'pending' and is_replay) as pending
-     from subscriptions s where id = $1`,
-    [subscriptionId],
-  )
-  return rows[0]!
+/** Failed deliveries of one statement: there may be a million, and a statement of the console has ten seconds. */
+const renewedMax = 10_000
+
+/**
+ * Makes the first of its failed deliveries pending again, with their stored bodies, and notifies dispatchers; the retry
+ * table starts over.
+ * @param after the id of a delivery
+ * @returns how many; `last`: the next are after this one, null after the last
+ */
+export async function renewFailed(client: ClientBase, subscriptionId: string, after: string) {
+  const text = `with first as (
+       select schema_id, id from grandlivre.deliveries
+       where subscription_id = $1 and state = 'failed' and id > $2 order by id limit ${renewedMax}
+     ), renewed as (
+       update grandlivre.deliveries as d
+       set state = 'pending', is_replay = true, attempts_before_replay = attempts, finished_at = null,
+           next_attempt_at = to_timestamp($3 / 1000.0)
+       from first where d.schema_id = first.schema_id and d.id = first.id
+       returning d.schema_id, d.id
+     )
+     select count(pg_notify('grandlivre_events', schema_id::text))::int as deliveries, max(id) as last from renewed`
+  const values = [subscriptionId, after, Date.now()]
+  const renewed = await queryRow<{ deliveries: number; last: string | null }>(client, text, values)
+  return renewed!
 }

@@ -11,9 +11,8 @@ import { AppError } from '../../errors.ts'
 import type { TraceHeaders } from '../../telemetry/telemetry.ts'
 import { notificationOf } from '../body.ts'
 import { isSuccess } from '../dispatch/delivery.ts'
-import { type DeliveryResponse, type PostParts, post } from '../dispatch/post.ts'
-import { lockSealedSecrets } from '../signing/signing-secrets.sql.ts'
-import { ensureSigningSecret, openSecrets } from '../signing/signing-secrets.ts'
+import { type HttpToSubscribers, post } from '../dispatch/post.ts'
+import { ensureSigningSecret, lockSealedSecrets, openSecrets } from '../signing-secrets.sql.ts'
 import {
   type AllowedPing,
   allowPing,
@@ -23,36 +22,29 @@ import {
   wakeSubscription,
 } from '../subscriptions.sql.ts'
 
-interface PingParts {
+interface PingServices {
   /** Connects as the service role. */
   database: Pool
-  deliveries: PostParts
+  deliveries: HttpToSubscribers
   masterKeys: MasterKeys
   /** Of the request that asks for it. */
   trace?: TraceHeaders | undefined
 }
 
-export interface Pinged extends DeliveryResponse {
-  /** When it was sent, epoch milliseconds. */
-  at: number
-  /** Since when (epoch milliseconds) and why deliveries are not sent; null while they are. */
-  disabled: { since: number; reason: string } | null
-}
+export type Pinged = Awaited<ReturnType<typeof sendPing>>
 
 /**
  * No connection of the database is held while the receiver answers.
  * @throws {AppError} ERR-WEBHOOK-NOT-FOUND, ERR-WEBHOOK-PULL-ONLY, ERR-TOO-MANY-REQUEST
  */
-export async function ping(parts: PingParts, owner: Owner, subscriptionId: string): Promise<Pinged> {
-  const allowed = await inTenant(parts.database, owner.schemaId, async (client) => {
+export async function ping(services: PingServices, owner: Owner, subscriptionId: string): Promise<Pinged> {
+  const allowed = await inTenant(services.database, owner.schemaId, async (client) => {
     const own = await lockOwnSubscription(client, owner, subscriptionId)
     if (!own) throw new AppError('ERR-WEBHOOK-NOT-FOUND')
     return preparePing(client, own)
   })
-  return sendPing(parts, subscriptionId, allowed)
+  return sendPing(services, subscriptionId, allowed)
 }
-
-type PreparedPing = AllowedPing & { postUrl: string }
 
 /**
  * The first half of a ping, in the transaction that has locked the subscription.
@@ -61,7 +53,7 @@ type PreparedPing = AllowedPing & { postUrl: string }
 export async function preparePing(
   client: ClientBase,
   { id, postUrl }: Pick<Subscription, 'id' | 'postUrl'>,
-): Promise<PreparedPing> {
+): Promise<AllowedPing & { postUrl: string }> {
   if (postUrl === null) throw new AppError('ERR-WEBHOOK-PULL-ONLY')
   const allowed = await allowPing(client, id, limits.pingEveryMs)
   if (allowed) return { postUrl, ...allowed }
@@ -71,10 +63,10 @@ export async function preparePing(
 
 /** The second half, after that transaction. @throws {AppError} ERR-WEBHOOK-NOT-FOUND */
 export async function sendPing(
-  { database, deliveries, masterKeys, trace }: PingParts,
+  { database, deliveries, masterKeys, trace }: PingServices,
   subscriptionId: string,
-  { postUrl, deliveryId, scope, disabled }: PreparedPing,
-): Promise<Pinged> {
+  { postUrl, deliveryId, scope, disabled }: Awaited<ReturnType<typeof preparePing>>,
+) {
   // Only the dispatcher's transactions see the secret of the third party.
   const sealed = await whileDelivering(database, async (client) => {
     const secrets = await lockSealedSecrets(client, subscriptionId)
@@ -82,19 +74,12 @@ export async function sendPing(
     await ensureSigningSecret(client, subscriptionId, secrets, masterKeys)
     return secrets
   })
+  /** When it was sent, epoch milliseconds. */
   const at = Date.now()
   const event = { id: `ping ${deliveryId}`, name: 'ping', operation: 'VOID', scope, data: {}, createdAt: at }
   const body = Buffer.from(`[${notificationOf(subscriptionId, event)}]`)
-  const request = {
-    postUrl,
-    id: deliveryId,
-    body,
-    sequence: undefined,
-    epoch: undefined,
-    date: at,
-    trace,
-    ...openSecrets(sealed, masterKeys),
-  }
+  const unnumbered = { id: deliveryId, body, sequence: undefined, epoch: undefined }
+  const request = { postUrl, ...unnumbered, date: at, trace, ...openSecrets(sealed, masterKeys) }
   // Its time-out is shorter than the time that a stopping process gives to running requests.
   const response = await post(deliveries, request, new AbortController().signal)
   if (isSuccess(response.status))

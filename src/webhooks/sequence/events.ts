@@ -5,9 +5,8 @@ import { inTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
 import { type NumberedEvent, notificationOf } from '../body.ts'
 import { findOwnSubscription, type Owner, wakeSubscription } from '../subscriptions.sql.ts'
-import { numberInParts } from './number-in-parts.ts'
 import { findJump, type Numbers, oldestNumber, readNumbered } from './numbered.sql.ts'
-import { readNumbering } from './numbering.sql.ts'
+import { numberInParts, readNumbering } from './numbering.sql.ts'
 
 export interface EventPage {
   /** A JSON array of `{"sequence","event"}`. */

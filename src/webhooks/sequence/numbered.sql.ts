@@ -1,5 +1,6 @@
 /** Reads events by their numbers, whatever the state of their subscription. */
 import type { ClientBase } from 'pg'
+import { queryRows, queryValue } from '../../db/statement.ts'
 import type { NumberedEvent } from '../body.ts'
 import { isErased } from './numbering.sql.ts'
 
@@ -15,101 +16,82 @@ const hearing = `subscriptions s on s.id = r.subscription_id cross join lateral 
   select (s.level <> 'firm' or s.firm_id = e.firm_id or e.firm_id = 0 or e.firm_id is null
     and coalesce((e.scope ->> 'firmId')::bigint = s.firm_id, e.folder_id is null)) is true as heard) as h`
 
-/** What subscription `s` selected when the run `r` was numbered. */
-export const filterOfRun = `(
-  select coalesce(f.on_events, s.on_events) as on_events, coalesce(f.folder_ids, s.folder_ids) as folder_ids
-  from (select) as one
-  left join lateral (
-    select * from former_filters f
-    where f.schema_id = s.schema_id and f.subscription_id = s.id and f.last_sequence >= r.last_sequence
-    order by f.last_sequence limit 1) as f on true) as filter`
+/** Runs `r` of subscription `s`, each with what the subscription selected when it was numbered. */
+export const selectRuns = `select r.*, filter.on_events, filter.folder_ids
+  from sequence_runs r
+  join subscriptions s on s.id = r.subscription_id
+  cross join lateral (
+    select coalesce(f.on_events, s.on_events) as on_events, coalesce(f.folder_ids, s.folder_ids) as folder_ids
+    from (select) as one
+    left join lateral (
+      select * from former_filters f
+      where f.schema_id = s.schema_id and f.subscription_id = s.id and f.last_sequence >= r.last_sequence
+      order by f.last_sequence limit 1) as f on true) as filter`
 
 /** The events of the run `r`, which come with its filter. */
 export const eventsOfRun = `events e on e.schema_id = r.schema_id and e.id between r.first_event and r.last_event
   and selects(r.on_events, r.folder_ids, e.name, e.folder_id)`
 
+/** The number of the event `e` of the run `r`: counted from the end, since retention deletes from the beginning. */
+export const sequenceInRun = `
+  r.last_sequence + 1 - row_number() over (partition by r.first_sequence order by e.id desc) as sequence`
+
 /**
- * The first events after the number `after` that are still there, at most `most` and with numbers up to `after + most`,
- * ascending. What retention has deleted leaves a gap, at the beginning.
+ * At most `most` events with numbers after `after`, up to `after + most`, ascending. Those that retention has deleted are
+ * missing at the beginning.
  */
-export async function readNumbered(
-  client: ClientBase,
-  subscriptionId: string,
-  after: number,
-  most: number,
-): Promise<NumberedEvent[]> {
-  const { rows } = await client.query<NumberedEvent>({
+export function readNumbered(client: ClientBase, subscriptionId: string, after: number, most: number) {
+  return queryRows<NumberedEvent>(client, {
     name: 'read-numbered',
     text: `with runs as materialized (
-        select r.*, filter.on_events, filter.folder_ids
-        from sequence_runs r
-        join subscriptions s on s.id = r.subscription_id
-        cross join lateral ${filterOfRun}
+        ${selectRuns}
         where r.subscription_id = $1 and r.first_sequence <= $2::bigint + $3::int and r.first_sequence >= coalesce(
           (select max(first_sequence) from sequence_runs where subscription_id = $1 and first_sequence <= $2::bigint + 1),
           0)
       ), numbered as (
-        select r.schema_id as "schemaId", e.id, r.epoch, ${payload},
-          r.last_sequence + 1 - row_number() over (partition by r.first_sequence order by e.id desc) as sequence
+        select r.schema_id as "schemaId", e.id, r.epoch, ${payload}, ${sequenceInRun}
         from runs r join ${eventsOfRun} join ${hearing}
       )
       select "schemaId", id, epoch, sequence::float8, name, operation, scope, data, "createdAt", "isErased"
       from numbered n where n.sequence > $2 order by n.sequence limit $3`,
     values: [subscriptionId, after, most],
   })
-  return rows
 }
 
 /**
  * The first number after `after` whose event is still there; without any, the next number to be given. (Each schema is
  * swept on its own: for all of them, lower numbers may be there while higher ones are gone.)
  */
-export async function oldestNumber(client: ClientBase, subscriptionId: string, after = 0): Promise<number> {
-  const { rows } = await client.query<{ oldest: number }>(
-    `with r as materialized (
-       select r.*, filter.on_events, filter.folder_ids
-       from sequence_runs r
-       join subscriptions s on s.id = r.subscription_id
-       cross join lateral ${filterOfRun}
+export function oldestNumber(client: ClientBase, subscriptionId: string, after = 0) {
+  const text = `with r as materialized (
+       ${selectRuns}
        where r.subscription_id = $1 and r.last_sequence > $2
          and r.last_event >= (select min(e.id) from events e where e.schema_id = r.schema_id)
        order by r.first_sequence limit 1
      )
      select coalesce(
        (select greatest(max(r.last_sequence) + 1 - count(*), $2::bigint + 1) from r join ${eventsOfRun} having count(*) > 0),
-       (select numbered + 1 from subscriptions where id = $1))::float8 as oldest`,
-    [subscriptionId, after],
-  )
-  return rows[0]!.oldest
+       (select numbered + 1 from subscriptions where id = $1))::float8`
+  return queryValue<number>(client, text, [subscriptionId, after])
 }
 
 /**
  * The number before the next one that was given, if numbers jumped to that from `after` or from a lower one, where an epoch
  * began. Undefined if there is no jump, or one before it whose events are no longer kept.
  */
-export async function findJump(
-  client: ClientBase,
-  subscriptionId: string,
-  after: number,
-): Promise<number | undefined> {
-  const { rows } = await client.query<{ jump: number }>(
-    `select next.first_sequence::float8 - 1 as jump
+export function findJump(client: ClientBase, subscriptionId: string, after: number) {
+  const text = `select next.first_sequence::float8 - 1
      from (select * from sequence_runs where subscription_id = $1 and first_sequence > $2
            order by first_sequence limit 1) as next
-     where next.jumped_from <= $2`,
-    [subscriptionId, after],
-  )
-  return rows[0]?.jump
+     where next.jumped_from <= $2`
+  return queryValue<number | undefined>(client, text, [subscriptionId, after])
 }
 
-/** How many numbers after `after` were given to events: a gap has none. @param after decimal digits */
-export async function countNumbers(client: ClientBase, subscriptionId: string, after: string) {
-  const { rows } = await client.query<{ count: number }>(
-    `select coalesce(sum(last_sequence - greatest(first_sequence - 1, $2)), 0)::float8 as count
-     from sequence_runs where subscription_id = $1 and last_sequence > $2`,
-    [subscriptionId, after],
-  )
-  return rows[0]!.count
+/** How many numbers after `after` were given to events: a gap has none. */
+export function countNumbers(client: ClientBase, subscriptionId: string, after: number) {
+  const text = `select coalesce(sum(last_sequence - greatest(first_sequence - 1, $2)), 0)::float8
+     from sequence_runs where subscription_id = $1 and last_sequence > $2`
+  return queryValue<number>(client, text, [subscriptionId, after])
 }
 
 /** First and last of consecutive numbers. */
@@ -125,26 +107,19 @@ export interface Span {
 }
 
 /** The numbers of the events that happened in a time span and are still there, ascending. */
-export async function numbersOfSpan(client: ClientBase, subscriptionId: string, { from, to }: Span) {
-  const { rows } = await client.query<Numbers>(
-    `with runs as materialized (
-       select r.*, filter.on_events, filter.folder_ids
-       from sequence_runs r
-       join subscriptions s on s.id = r.subscription_id
+export function numbersOfSpan(client: ClientBase, subscriptionId: string, { from, to }: Span) {
+  const text = `with runs as materialized (
+       ${selectRuns}
        join events last on last.schema_id = r.schema_id and last.id = r.last_event
-       cross join lateral ${filterOfRun}
        where r.subscription_id = $1 and last.created_at >= to_timestamp($2 / 1000.0)
      ), numbered as (
-       select e.created_at,
-         r.last_sequence + 1 - row_number() over (partition by r.first_sequence order by e.id desc) as sequence
+       select e.created_at, ${sequenceInRun}
        from runs r join ${eventsOfRun}
      ), spanned as (
        select sequence, sequence - row_number() over (order by sequence) as island
        from numbered
        where created_at >= to_timestamp($2 / 1000.0) and created_at < to_timestamp($3 / 1000.0)
      )
-     select min(sequence)::float8 as first, max(sequence)::float8 as last from spanned group by island order by 1`,
-    [subscriptionId, from, to],
-  )
-  return rows
+     select min(sequence)::float8 as first, max(sequence)::float8 as last from spanned group by island order by 1`
+  return queryRows<Numbers>(client, text, [subscriptionId, from, to])
 }

@@ -13,7 +13,8 @@
  * former epoch get theirs before the jump: the same that they had. For all schemas the order of numbers is that in which
  * they were given, which may be lost, too: there the jump comes before anything else is numbered.
  */
-import type { ClientBase } from 'pg'
+import type { ClientBase, PoolClient } from 'pg'
+import { queryRow, queryRows, queryValue } from '../../db/statement.ts'
 import { idMax } from '../../events/events.sql.ts'
 import type { NumberedEvent } from '../body.ts'
 
@@ -159,12 +160,12 @@ export async function lockSubscription(client: ClientBase, subscriptionId: strin
  * @param after the number that the reader has
  */
 export async function readNumbering(client: ClientBase, subscriptionId: string, after: number) {
-  const { rows } = await client.query<{
+  const numbering = await queryRow<{
     numbered: number
     epoch: number
     isBehind: boolean
     isRetried: boolean
-  }>({
+  }>(client, {
     name: 'read-numbering',
     text: `select s.numbered::float8 as numbered,
         (case when $2::bigint > s.numbered then pass_gate() else pg_sequence_last_value('epoch') end)::integer as epoch,
@@ -175,28 +176,26 @@ export async function readNumbering(client: ClientBase, subscriptionId: string, 
       from subscriptions s where s.id = $1`,
     values: [subscriptionId, after],
   })
-  return rows[0]!
+  return numbering!
 }
 
 /**
  * Numbers the next events, at most `most`, of one schema, and returns them; empty if there are none. To be called after
  * `lockSubscription`.
  */
-export async function numberNext(client: ClientBase, subscriptionId: string, most: number) {
-  const { rows } = await client.query<NumberedEvent>({
+export function numberNext(client: ClientBase, subscriptionId: string, most: number) {
+  return queryRows<NumberedEvent>(client, {
     name: 'number-next',
     text: `with ${numbering(`, ${payload}`)}
       select schema_id as "schemaId", id, epoch, sequence::float8, name, operation, scope, data, "createdAt", "isErased"
       from matched order by id`,
     values: [subscriptionId, deliveryWindow, most],
   })
-  return rows
 }
 
 /** No event that is committed has a greater id. */
-export async function latestEventId(client: ClientBase): Promise<string> {
-  const { rows } = await client.query<{ latest: string }>('select grandlivre.latest_event(null) as latest')
-  return rows[0]!.latest
+export function latestEventId(client: ClientBase) {
+  return queryValue<string>(client, 'select grandlivre.latest_event(null)')
 }
 
 /**
@@ -204,13 +203,30 @@ export async function latestEventId(client: ClientBase): Promise<string> {
  * not keep the caller busy. To be called after `lockSubscription`.
  * @returns how many; 0: every event up to `until` that was committed has its number
  */
-export async function numberMore(client: ClientBase, subscriptionId: string, until: string): Promise<number> {
-  const { rows } = await client.query<{ count: number }>({
+export function numberMore(client: ClientBase, subscriptionId: string, until: string): Promise<number> {
+  return queryValue(client, {
     name: 'number-more',
-    text: `with ${numbering('', 'and start.id <= $4')} select count(*)::int as count from matched`,
+    text: `with ${numbering('', 'and start.id <= $4')} select count(*)::int from matched`,
     values: [subscriptionId, wideWindow, wideWindow, until],
   })
-  return rows[0]!.count
+}
+
+/**
+ * Numbers everything that was committed before, ten thousand events at a time. Each part is a transaction of its own: the lock of
+ * the subscription, for which its deliveries wait, is held for some hundredths of a second.
+ * @param transact runs one transaction, in which the subscription can be seen
+ */
+export async function numberInParts(
+  transact: (run: (client: PoolClient) => Promise<number>) => Promise<number>,
+  subscriptionId: string,
+): Promise<void> {
+  let until: string | undefined
+  const numberPart = async (client: PoolClient) => {
+    await lockSubscription(client, subscriptionId)
+    until ??= await latestEventId(client)
+    return numberMore(client, subscriptionId, until)
+  }
+  while ((await transact(numberPart)) > 0);
 }
 
 /**
@@ -220,11 +236,8 @@ export async function numberMore(client: ClientBase, subscriptionId: string, unt
  */
 export async function numberAll(client: ClientBase, subscriptionId: string, schemaId: string): Promise<void> {
   // Read first: an event that is committed while the others are numbered is either numbered or left for later.
-  const { rows } = await client.query<{ latest: string | null }>(
-    'select max(id) as latest from events where schema_id = $1',
-    [schemaId],
-  )
-  const latest = rows[0]!.latest
+  const text = 'select max(id) from events where schema_id = $1'
+  const latest = await queryValue<string | null>(client, text, [schemaId])
   if (latest === null) return
   while ((await numberMore(client, subscriptionId, latest)) > 0);
   await client.query(

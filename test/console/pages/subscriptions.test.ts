@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
 import type { NewEvent } from '../../../src/events/events.sql.ts'
 import { publish } from '../../../src/events/publish.ts'
+import { readDeliveryHealth } from '../../../src/webhooks/lateness.sql.ts'
 import { readSubscription } from '../../../src/webhooks/staff.sql.ts'
-import { readDeliveryStanding } from '../../../src/webhooks/standing.sql.ts'
 import { insertSubscription } from '../../../src/webhooks/subscriptions.sql.ts'
 import { cli } from '../../support/cli.ts'
 import { type ConsoleStage, setConsoleStage } from '../../support/console/console-stage.ts'
@@ -258,7 +258,7 @@ test('what waits for a disconnected partner is no delay', async () => {
   )
   const owner = createOwnerPool(stage.database.ownerUrl, { max: 1, applicationName: 'grandlivre test' })
   const day = 86_400
-  const lateness = async () => (await inTransaction(owner, readDeliveryStanding)).oldestFailingSeconds
+  const lateness = async () => (await inTransaction(owner, readDeliveryHealth)).oldestFailingSeconds
   expect(await lateness()).toBeGreaterThanOrEqual(day)
   const lateBy = async () =>
     /<dt>Late by<\/dt>\s*<dd>([^<]*)</.exec((await staff.open(`/subscriptions/${id}`)).text)![1]

@@ -25,8 +25,8 @@ import { IdSource } from '../../../src/ledger/ids.ts'
 import { passIds } from '../../../src/ledger/mad/import-mad.sql.ts'
 import { addNew } from '../../../src/ledger/replace/replace.sql.ts'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
-import { storeBatch } from '../../../src/webhooks/dispatch/deliveries.sql.ts'
-import { passDeliveryIds } from '../../../src/webhooks/dispatch/locks.sql.ts'
+import { storeDelivery } from '../../../src/webhooks/dispatch/deliveries.sql.ts'
+import { passDeliveryIds } from '../../../src/webhooks/dispatch/work.sql.ts'
 import { lockSubscription } from '../../../src/webhooks/sequence/numbering.sql.ts'
 import { allowPing, insertSubscription } from '../../../src/webhooks/subscriptions.sql.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
@@ -161,7 +161,8 @@ const delivery = async (client: PoolClient) => {
   await client.query('delete from deliveries')
   await client.query('update subscriptions set numbered = greatest(numbered, 1)')
   const batch = { schemaId, firstEvent: '1', lastEvent: '1', events: 1, firstSequence: 1, lastSequence: 1 }
-  return (await storeBatch(client, subscriptionId, { ...batch, body: Buffer.from('[]') } as never, 0)).id
+  const stored = { ...batch, body: Buffer.from('[]') } as never
+  return (await storeDelivery(client, subscriptionId, stored, { isReplay: false, now: 0 })).id
 }
 /** Events get their numbers first. */
 const enableAtLatest = async (client: PoolClient) => {

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createPool } from '../../../src/db/pool.ts'
 import { publish } from '../../../src/events/publish.ts'
-import { sweepEvents } from '../../../src/webhooks/retention.ts'
+import { sweepEvents } from '../../../src/webhooks/retention.sql.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { connect } from '../../support/servers/database.ts'
 import { type Answer, request, startTestService } from '../../support/service.ts'

@@ -1,8 +1,7 @@
 /** The whole service, a subscriber on this machine, and a caller that subscribes it. */
 import type pg from 'pg'
 import type { Level } from '../../../src/auth/secrets.ts'
-import type { NewToken, Opened } from '../../../src/auth/tokens.sql.ts'
-import { issueToken, revokeToken } from '../../../src/auth/tokens.sql.ts'
+import { issueToken, type NewToken, type Opened, revokeToken } from '../../../src/auth/tokens.sql.ts'
 import type { Config } from '../../../src/config.ts'
 import { createOwnerPool, inTransaction } from '../../../src/db/pool.ts'
 import type { NewEvent } from '../../../src/events/events.sql.ts'

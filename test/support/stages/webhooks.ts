@@ -93,7 +93,7 @@ export async function setWebhookStage() {
     },
     replayFailed: async (id: string) => {
       await owner.query('begin')
-      await replayFailedDeliveries(owner, id, Date.now())
+      await replayFailedDeliveries(owner, id)
       await owner.query('commit')
     },
     /** What a search of the dispatcher finds, and how many rows of events it reads for that. */

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { encrypt, makeToken, sha256 } from '../../../src/auth/secrets.ts'
 import { createPool } from '../../../src/db/pool.ts'
-import { sweepEvents } from '../../../src/webhooks/retention.ts'
+import { sweepEvents } from '../../../src/webhooks/retention.sql.ts'
 import { answerWith } from '../../support/receiver.ts'
 import { testMasterKey } from '../../support/service.ts'
 import {

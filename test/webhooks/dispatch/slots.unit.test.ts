@@ -6,23 +6,22 @@ const count = 256
 
 /** A subscription whose id names its third party. */
 function candidate(thirdPartyId: string, number: number, isSlow = false): Candidate {
-  return { subscriptionId: `${thirdPartyId}${isSlow ? '-slow' : ''}-${number}`, thirdPartyId, isSlow }
+  const subscriptionId = `${thirdPartyId}${isSlow ? '-slow' : ''}-${number}`
+  return { subscriptionId, thirdPartyId, schemaId: '100', isSlow }
 }
 
-function slotsWith(
-  ...waiting: [thirdPartyId: string, subscriptions: number, isSlow?: boolean][]
-): Slots<Candidate> {
-  const slots = new Slots<Candidate>(count)
+function slotsWith(...waiting: [thirdPartyId: string, subscriptions: number, isSlow?: boolean][]): Slots {
+  const slots = new Slots(count)
   for (const each of waiting) crowd(slots, ...each)
   return slots
 }
 
-function crowd(slots: Slots<Candidate>, thirdPartyId: string, subscriptions: number, isSlow = false): void {
+function crowd(slots: Slots, thirdPartyId: string, subscriptions: number, isSlow = false): void {
   for (let number = 0; number < subscriptions; number++) slots.wait(candidate(thirdPartyId, number, isSlow))
 }
 
 /** Assigns every slot that may be assigned now. */
-function assignAll(slots: Slots<Candidate>): Candidate[] {
+function assignAll(slots: Slots): Candidate[] {
   const assigned: Candidate[] = []
   for (let next = slots.assign(); next; next = slots.assign()) assigned.push(next)
   return assigned
@@ -59,7 +58,7 @@ test('two greedy third parties get a third each, whichever comes first', () => {
 })
 
 test('a newcomer gets a slot at once, though a dozen greedy third parties came before it', () => {
-  const slots = new Slots<Candidate>(count)
+  const slots = new Slots(count)
   for (let other = 0; other < 12; other++) {
     crowd(slots, `greedy${other}`, 1_000)
     assignAll(slots)
@@ -129,7 +128,7 @@ test('while slots are free, a subscription yields only to its own third party, e
 })
 
 test('when no slot is left, every subscription yields to a third party that holds none', () => {
-  const slots = new Slots<Candidate>(count)
+  const slots = new Slots(count)
   for (let other = 0; other < count; other++) slots.wait(candidate(`x${other}`, 0))
   const [mine] = assignAll(slots)
   expect(slots.mustYield(mine!)).toBe(false)

@@ -4,17 +4,17 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createPool, inTenant, whileDelivering } from '../../../src/db/pool.ts'
 import { publish } from '../../../src/events/publish.ts'
 import type { NumberedEvent } from '../../../src/webhooks/body.ts'
-import { applyChange } from '../../../src/webhooks/change.ts'
 import { readEvents } from '../../../src/webhooks/sequence/events.ts'
-import { numberInParts } from '../../../src/webhooks/sequence/number-in-parts.ts'
 import { oldestNumber, readNumbered } from '../../../src/webhooks/sequence/numbered.sql.ts'
 import {
   latestEventId,
   lockSubscription,
+  numberInParts,
   numberMore,
   numberNext,
 } from '../../../src/webhooks/sequence/numbering.sql.ts'
 import {
+  applyChange,
   insertSubscription,
   lockOwnSubscription,
   type Owner,

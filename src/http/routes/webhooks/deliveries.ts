@@ -14,7 +14,7 @@ import {
   type OwnDelivery,
 } from '../../../webhooks/owner/deliveries.sql.ts'
 import { type Pinged, ping } from '../../../webhooks/owner/ping.ts'
-import { replayOwn } from '../../../webhooks/owner/replay.ts'
+import { replayOwn } from '../../../webhooks/replay.ts'
 import { findOwnSubscription } from '../../../webhooks/subscriptions.sql.ts'
 import { checkBody } from '../../body.ts'
 import { id, oneOf, optional, wholeNumber } from '../../query.ts'
@@ -150,7 +150,7 @@ const replayDeliveries = webhookRoute({
     const own = subscriptionId()
     const replayed = checkBody(replayedDocument, body)
     return inSchema(async (client, caller) => ({
-      deliveries: await replayOwn(client, caller, own, replayed, Date.now()),
+      deliveries: await replayOwn(client, caller, own, replayed),
     }))
   },
 })

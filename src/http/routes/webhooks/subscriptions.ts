@@ -8,9 +8,8 @@ import { readId } from '../../../db/literal.ts'
 import { AppError, invalid } from '../../../errors.ts'
 import { eventKinds } from '../../../events/kinds.ts'
 import { named } from '../../../formats/items/values.ts'
-import { applyChange, needsNumbers } from '../../../webhooks/change.ts'
-import { numberInParts } from '../../../webhooks/sequence/number-in-parts.ts'
-import { addSigningSecret, rotateSigningSecret } from '../../../webhooks/signing/signing-secrets.ts'
+import { numberInParts } from '../../../webhooks/sequence/numbering.sql.ts'
+import { addSigningSecret, rotateSigningSecret } from '../../../webhooks/signing-secrets.sql.ts'
 import {
   documentOf,
   foldersFor,
@@ -22,6 +21,7 @@ import {
   subscriptionDocument,
 } from '../../../webhooks/subscription.ts'
 import {
+  applyChange,
   areFoldersOfFirm,
   countCreatedByTokens,
   deleteOwnSubscription,
@@ -29,8 +29,8 @@ import {
   insertSubscription,
   listOwnReceivers,
   listOwnSubscriptions,
-  lockCreation,
   lockOwnSubscription,
+  needsNumbers,
   type Subscription,
 } from '../../../webhooks/subscriptions.sql.ts'
 import { type TargetRules, vetTarget } from '../../../webhooks/target.ts'
@@ -151,7 +151,7 @@ async function listReceiving({ c, principal, inSchema }: WebhookCall<unknown>) {
   const folderId = accountingFolderId === undefined ? undefined : readFolderId(accountingFolderId, principal)
   const receivers = await inSchema(async (client) => {
     if (folderId !== undefined) await checkFolders(client, principal, [folderId])
-    return listOwnReceivers(client, principal, { name, folderId })
+    return listOwnReceivers(client, principal, name, folderId)
   })
   return receivers.map(shown)
 }
@@ -319,7 +319,6 @@ async function checkFolders(client: PoolClient, principal: Principal, folderIds:
 
 /** @throws {AppError} ERR-TOO-MANY-SUBSCRIPTIONS; otherwise this transaction may create one more */
 async function checkCount(client: PoolClient, principal: Principal, most: number): Promise<void> {
-  await lockCreation(client, principal)
   if ((await countCreatedByTokens(client, principal)) < most) return
   const message =
     `The tokens of a third party may create ${most} subscriptions in a schema, disabled ones included. Yours have ` +

@@ -11,21 +11,11 @@
  * A rotation that is not done goes back in the same way: with the two keys exchanged.
  */
 import type { ClientBase } from 'pg'
-import { readStart, updateStartSignature } from '../../audit/audit.sql.ts'
-import { isSigned, signStart } from '../../audit/retention.ts'
-import { listProcesses, processText, readStoredKey } from '../master-key.sql.ts'
-import { fingerprintOf, nameOfKey } from '../master-key.ts'
-import { decryptWith, encrypt } from '../secrets.ts'
-import {
-  countBlocks,
-  lockOutWriters,
-  nameKey,
-  readSealed,
-  replaceSealed,
-  type SealedTable,
-  sealedTables,
-  writeNextKey,
-} from './rotation.sql.ts'
+import { readStart, updateStartSignature } from '../audit/audit.sql.ts'
+import { isSigned, signStart } from '../audit/retention.ts'
+import { queryCount, queryRows, queryValue } from '../db/statement.ts'
+import { fingerprintOf, listProcesses, nameOfKey, processText, readStoredKey } from './master-key.sql.ts'
+import { decryptWith, encrypt } from './secrets.ts'
 
 /** MASTER_KEY and FORMER_MASTER_KEY. */
 export type RotatedKeys = readonly [to: Buffer, from: Buffer]
@@ -89,24 +79,20 @@ export async function reencrypt(client: ClientBase, { table, first, last }: Step
   return { count, left: replaced.length - count, unreadable }
 }
 
-export interface EndOfRotation {
-  /** Secrets that the last step re-encrypted. */
-  count: number
-  unreadable: string[]
-  /** Whether the start of the audit was signed with neither key, and is left so. */
-  isStartForeign: boolean
-}
+export type EndOfRotation = Awaited<ReturnType<typeof endRotation>>
 
 /**
  * The last step, in a transaction.
+ * @returns how many secrets it re-encrypted, and the names of those that open with neither key; `isStartForeign`: whether
+ *   the start of the audit was signed with neither key, and is left so
  * @throws {SecretsInUse}
  * @throws {KeyMissing}
  */
-export async function endRotation(client: ClientBase, keys: RotatedKeys): Promise<EndOfRotation> {
+export async function endRotation(client: ClientBase, keys: RotatedKeys) {
   const [to, from] = keys
   await lockOutWriters(client)
   await checkProcesses(client, to)
-  const end: EndOfRotation = { count: 0, unreadable: [], isStartForeign: false }
+  const end = { count: 0, unreadable: [] as string[], isStartForeign: false }
   for await (const step of stepsOfRotation(client)) {
     const { count, left, unreadable } = await reencrypt(client, step, keys)
     if (left > 0) throw new SecretsInUse()
@@ -129,5 +115,74 @@ async function checkProcesses(client: ClientBase, to: Buffer): Promise<void> {
   throw new KeyMissing(
     `Processes run without key ${nameOfKey(fingerprintOf(to))} of MASTER_KEY: ${without.join(', ')}. ` +
       'Start each of them with MASTER_KEY and FORMER_MASTER_KEY as this command has them, and repeat it.',
+  )
+}
+
+/** Where secrets are stored, and how each is named for staff. */
+const sealedTables = {
+  third_party_secrets: `(select 'partner ' || p.code from grandlivre.third_parties p where p.id = third_party_id)`,
+  signing_secrets: `'subscription ' || subscription_id`,
+}
+type SealedTable = keyof typeof sealedTables
+
+/**
+ * Keeps writers of secrets, of all processes, waiting until the transaction ends (`sealing_key`). Gives up before PostgreSQL
+ * would look for a deadlock, which could end a request instead of this transaction.
+ */
+async function lockOutWriters(client: ClientBase): Promise<void> {
+  await client.query(`set local lock_timeout = '500ms'`)
+  await client.query(`select pg_advisory_xact_lock(hashtextextended('grandlivre sealing', 0))`)
+}
+
+/** @returns false if it was written before */
+async function writeNextKey(client: ClientBase, fingerprint: Buffer): Promise<boolean> {
+  const text = `insert into grandlivre.next_key as n (fingerprint) values ($1)
+     on conflict (one) do update set fingerprint = excluded.fingerprint where n.fingerprint <> excluded.fingerprint`
+  return (await queryCount(client, text, [fingerprint])) === 1
+}
+
+async function nameKey(client: ClientBase, fingerprint: Buffer): Promise<void> {
+  await client.query('update grandlivre.adopted_key set fingerprint = $1', [fingerprint])
+  await client.query('delete from grandlivre.next_key')
+}
+
+/** How many blocks of 8 KB a table has. */
+function countBlocks(client: ClientBase, table: SealedTable) {
+  const text = `select (pg_relation_size('grandlivre.${table}') / current_setting('block_size')::integer)::integer`
+  return queryValue<number>(client, text)
+}
+
+/** The encrypted secrets in blocks of a table, from the first and before the last, each with the place of its row. */
+function readSealed(client: ClientBase, table: SealedTable, first: number, last: number) {
+  const text = `select ctid::text as place, secret_encrypted as sealed, ${sealedTables[table]} as name from grandlivre.${table}
+     where ctid >= format('(%s,0)', $1::integer)::tid and ctid < format('(%s,0)', $2::integer)::tid
+       and secret_encrypted <> ''`
+  return queryRows<{ place: string; sealed: Buffer; name: string }>(client, text, [first, last])
+}
+
+/**
+ * Replaces encrypted secrets by others. Skips rows that others have locked or changed: waiting for them while holding locks
+ * could deadlock.
+ * @returns how many it replaced
+ */
+async function replaceSealed(
+  client: ClientBase,
+  table: SealedTable,
+  replaced: { place: string; sealed: Buffer; replacement: Buffer }[],
+): Promise<number> {
+  const text = `select ctid::text as place from grandlivre.${table} where ctid = any ($1::tid[]) for no key update skip locked`
+  const rows = await queryRows<{ place: string }>(client, text, [replaced.map(({ place }) => place)])
+  const locked = new Set(rows.map(({ place }) => place))
+  const ours = replaced.filter(({ place }) => locked.has(place))
+  return queryCount(
+    client,
+    `update grandlivre.${table} t set secret_encrypted = n.replacement
+     from unnest($1::tid[], $2::bytea[], $3::bytea[]) n(place, sealed, replacement)
+     where t.ctid = n.place and t.secret_encrypted = n.sealed`,
+    [
+      ours.map(({ place }) => place),
+      ours.map(({ sealed }) => sealed),
+      ours.map(({ replacement }) => replacement),
+    ],
   )
 }

@@ -1,6 +1,7 @@
 /** How late deliveries are: for metrics and their alert, for the chart of the console, and for one subscription there. */
 import type { ClientBase } from 'pg'
 import { lookUp } from '../db/look-up.ts'
+import { queryRow, queryValue } from '../db/statement.ts'
 import { firstMatch, positions } from './sequence/numbering.sql.ts'
 import { isOpen } from './subscriptions.sql.ts'
 
@@ -59,7 +60,7 @@ const waitingOf = (condition: string) => `receiving as materialized (
     from unsent w join receiving s on s.id = w.subscription_id
   )`
 
-export interface DeliveryStanding {
+interface DeliveryHealth {
   /** Subscriptions; failing ones are enabled, too, and counted once. */
   enabled: number
   failing: number
@@ -75,10 +76,11 @@ export interface DeliveryStanding {
 }
 
 /** Inside `whileDelivering`, or as the owner. */
-export async function readDeliveryStanding(client: ClientBase): Promise<DeliveryStanding> {
-  const { rows } = await client.query<DeliveryStanding>(
+export async function readDeliveryHealth(client: ClientBase): Promise<DeliveryHealth> {
+  const health = await queryRow<DeliveryHealth>(
+    client,
     lookUp({
-      name: 'delivery-standing',
+      name: 'delivery-health',
       text: `with ${waitingOf('')}
         select count(*) filter (where enabled and open and failing_since is null)::int as enabled,
           count(*) filter (where enabled and open and failing_since is not null)::int as failing,
@@ -90,14 +92,11 @@ export async function readDeliveryStanding(client: ClientBase): Promise<Delivery
       waitMs: answerMs,
     }),
   )
-  return rows[0]!
+  return health!
 }
 
 /** How late the deliveries of one subscription are, in seconds; undefined if nothing is to be sent to it. */
 export async function readLateness(client: ClientBase, subscriptionId: string): Promise<number | undefined> {
-  const { rows } = await client.query<{ seconds: number | null }>(
-    `with ${waitingOf('and s.id = $1')} select max(seconds) as seconds from waiting`,
-    [subscriptionId],
-  )
-  return rows[0]?.seconds ?? undefined
+  const text = `with ${waitingOf('and s.id = $1')} select max(seconds) from waiting`
+  return (await queryValue<number | null>(client, text, [subscriptionId])) ?? undefined
 }
