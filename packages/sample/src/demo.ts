@@ -94,14 +94,12 @@ async function showTour(
     print('')
     await listFiles(out)
     if (tour.once) return
-    const commands = [
-      commandOf(loginWords(config)),
-      'npx grandlivre doctor --profile demo',
+    print('')
+    invite(config, credentials, [
       `npx grandlivre listen --profile demo --society ${credentials.societyId} http://localhost:3000/`,
       '',
       'And all commands above, after the login.',
-    ]
-    print(['', ...invitation(config, credentials, commands)])
+    ])
     if (!stop.aborted) await once(stop, 'abort')
   })
 }
@@ -123,14 +121,12 @@ async function showFirm(
   // One of an earlier run may be a copy from another port, which sync refuses.
   await rm(copy, { force: true })
   await withService(config, { movements, besides: firm.folders - 1, stop }, async (ownerUrl, credentials) => {
-    const commands = [
-      commandOf(loginWords(config)),
-      'npx grandlivre doctor --profile demo',
+    invite(config, credentials, [
       `npx grandlivre folders --profile demo --to ${wordOf(pathOf(copy))}`,
       `${settingOf(config)}npm run cli -- status`,
       `${settingOf(config)}npm run cli -- folder list`,
-    ]
-    print([...invitation(config, credentials, commands), ''])
+    ])
+    print('')
     const ended = new AbortController()
     const signal = AbortSignal.any([stop, ended.signal])
     const sync = ['sync', '--profile', 'demo', '--to', pathOf(copy)]
@@ -168,7 +164,7 @@ async function keepCorrecting(ownerUrl: string, folderId: string, every: number,
 /** Starts the service on the demo folder and its firm, and stops it when `run` has ended. */
 async function withService(
   config: Config,
-  { stop, ...made }: Pick<DemoOptions, 'movements' | 'besides'> & { stop: AbortSignal },
+  { movements, besides, stop }: Pick<DemoOptions, 'movements' | 'besides'> & { stop: AbortSignal },
   run: (ownerUrl: string, credentials: Credentials) => Promise<void>,
 ): Promise<void> {
   const port = config.port === defaultPort ? await freePort(config) : config.port
@@ -185,8 +181,23 @@ async function withService(
         stop.throwIfAborted()
         ownerUrl = database.ownerUrl
         print(`Database  PostgreSQL, embedded, in ${pathOf(config.dataDir)}; ${since(started)}`)
-        const folder = await fillFolder(made, stop, (onProgress) =>
-          ensureDemoFolder(database, masterKeys, { dataDir: config.dataDir, ...made, onProgress }),
+        const filling = performance.now()
+        let wasMade = false
+        const onProgress = (done: number, all: number) => {
+          // Rolls back the whole load, which is one transaction.
+          stop.throwIfAborted()
+          wasMade = true
+          const rate = Math.round((1000 * done) / (performance.now() - filling))
+          const counts = `${countText(done)} of ${countText(all)} movements`
+          progress(`Ledger: ${counts}, ${countText(rate)}/s`, done / all)
+        }
+        const options = { dataDir: config.dataDir, movements, besides, onProgress }
+        const folder = await ensureDemoFolder(database, masterKeys, options)
+        const when = wasMade ? `now; ${since(filling)}` : 'before'
+        print(
+          besides === undefined
+            ? `Ledger    ${countText(movements!)} movements, beside small ledgers, made up ${when}`
+            : `Ledgers   ${besides + 1} of one firm, made up ${when}`,
         )
         return (baseUrl) => {
           credentials = { baseUrl, ...folder }
@@ -202,30 +213,6 @@ async function withService(
   } finally {
     await service.close()
   }
-}
-
-/** Creates the folder and prints how long it took, or that it existed. */
-async function fillFolder<Folder>(
-  { movements, besides }: Pick<DemoOptions, 'movements' | 'besides'>,
-  stop: AbortSignal,
-  ensure: (onProgress: (done: number, all: number) => void) => Promise<Folder>,
-): Promise<Folder> {
-  const started = performance.now()
-  let wasMade = false
-  const folder = await ensure((done, all) => {
-    // Rolls back the whole load, which is one transaction.
-    stop.throwIfAborted()
-    wasMade = true
-    const rate = Math.round((1000 * done) / (performance.now() - started))
-    progress(`Ledger: ${countText(done)} of ${countText(all)} movements, ${countText(rate)}/s`, done / all)
-  })
-  const when = wasMade ? `now; ${since(started)}` : 'before'
-  print(
-    besides === undefined
-      ? `Ledger    ${countText(movements!)} movements, beside small ledgers, made up ${when}`
-      : `Ledgers   ${besides + 1} of one firm, made up ${when}`,
-  )
-  return folder
 }
 
 /** What the tour leaves in the folder. */
@@ -311,18 +298,20 @@ async function checkTraFile(file: string, movements: number): Promise<void> {
   print(`The TRA file can be imported: ${countText(movements)} movements; ${since(started)}`)
 }
 
-/** @param commands what to paste */
-function invitation(config: Config, { baseUrl }: Credentials, commands: string[]): string[] {
-  return [
+/** @param commands what to paste after the login */
+function invite(config: Config, { baseUrl }: Credentials, commands: string[]): void {
+  print([
     'The service keeps running. In another terminal, in this folder:',
     '',
+    commandOf(loginWords(config)),
+    'npx grandlivre doctor --profile demo',
     ...commands,
     '',
     `The guides:          ${baseUrl}/docs/partners.html`,
     `The routes, to try:  ${baseUrl}/docs/api/`,
     `All credentials:     ${credentialsOf(config)}`,
     'Ctrl-C stops the service and its database.',
-  ]
+  ])
 }
 
 const credentialsOf = ({ dataDir }: Config) => pathOf(credentialsPath(dataDir))
