@@ -1,48 +1,45 @@
+/** Statements of the demo, which runs as the owner of the tables. */
 import type { ClientBase } from 'pg'
+import { queryCount, queryRows, queryValue } from '../../../src/db/statement.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
 
 /** Days are `YYYY-MM-DD`. Earliest first. */
-export async function listExercices(client: ClientBase, folder: FolderKey) {
-  const { rows } = await client.query<{ id: string; start: string; end: string }>(
+export function listExercices(client: ClientBase, { schemaId, folderId }: FolderKey) {
+  return queryRows<{ id: string; start: string; end: string }>(
+    client,
     `select id, start_date::text as start, end_date::text as "end" from grandlivre.exercices
      where schema_id = $1 and folder_id = $2 order by start_date`,
-    [folder.schemaId, folder.folderId],
+    [schemaId, folderId],
   )
-  return rows
 }
 
-export async function countMovements(client: ClientBase, folder: FolderKey) {
-  const { rows } = await client.query<{ count: string }>(
-    `select count(*) from grandlivre.movements where schema_id = $1 and folder_id = $2`,
-    [folder.schemaId, folder.folderId],
-  )
-  return Number(rows[0]?.count)
+export function countMovements(client: ClientBase, { schemaId, folderId }: FolderKey) {
+  const text = 'select count(*)::integer from grandlivre.movements where schema_id = $1 and folder_id = $2'
+  return queryValue<number>(client, text, [schemaId, folderId])
 }
 
-/**
- * Deletes the folder's ended full exports and returns the keys of their files, which are then orphans. Runs as the
- * owner.
- */
-export async function forgetExports(client: ClientBase, folder: FolderKey) {
-  const { rows } = await client.query<{ fileKey: string | null }>(
+/** Deletes the folder's ended full exports and returns the keys of their files, which are then orphans. */
+export async function forgetExports(client: ClientBase, { schemaId, folderId }: FolderKey) {
+  const rows = await queryRows<{ file_key: string | null }>(
+    client,
     `delete from grandlivre.exports
-     where schema_id = $1 and folder_id = $2 and state in ('done', 'failed')
-     returning file_key as "fileKey"`,
-    [folder.schemaId, folder.folderId],
+     where schema_id = $1 and folder_id = $2 and state in ('done', 'failed') returning file_key`,
+    [schemaId, folderId],
   )
-  return rows.flatMap(({ fileKey }) => fileKey ?? [])
+  return rows.flatMap(({ file_key }) => file_key ?? [])
 }
 
 /**
  * Changes the comment of validated entries, anywhere in the exercice, or of all of them if there are fewer.
  * @returns how many
  */
-export async function correctComments(
+export function correctComments(
   client: ClientBase,
   { folderId, exerciceId }: { folderId: string; exerciceId: string },
   count: number,
 ): Promise<number> {
-  const { rowCount } = await client.query(
+  return queryCount(
+    client,
     `update grandlivre.entries set comment = 'Corrected at ' || now()
      where folder_id = $1 and id in (
        select id from grandlivre.entries
@@ -51,5 +48,4 @@ export async function correctComments(
      )`,
     [folderId, exerciceId, count],
   )
-  return rowCount ?? 0
 }

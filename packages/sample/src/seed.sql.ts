@@ -1,5 +1,6 @@
 /** Statements of the seed, which runs as the owner of the tables. */
 import type { ClientBase, Pool } from 'pg'
+import { queryValue } from '../../../src/db/statement.ts'
 
 /**
  * Makes a second seed of the same reference wait until the transaction ends, so that it sees the first one's folder.
@@ -15,15 +16,15 @@ export async function lockReference(client: ClientBase, reference: string): Prom
  * from the start.
  * @returns its id: `id`, unless an earlier seed created it
  */
-export async function findOrCreateSender(client: ClientBase, id: string): Promise<string> {
-  const { rows } = await client.query<{ id: string }>(
+export function findOrCreateSender(client: ClientBase, id: string): Promise<string> {
+  return queryValue(
+    client,
     `insert into grandlivre.third_parties (id, code, name, kind, disconnected_at, disconnected_reason)
      values ($1, 'SEED', 'Éditeur « Démo » & Cie', 'partner', now(), 'Exists in seeded folders only')
      on conflict (code) do update set code = excluded.code
      returning id`,
     [id],
   )
-  return rows[0]!.id
 }
 
 /**

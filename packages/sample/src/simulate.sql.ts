@@ -3,35 +3,40 @@
  * Each returns the id of what it touched, or undefined where the folder has nothing of the kind. What a FEC filed stays
  * as it was filed.
  */
-import type { ClientBase } from 'pg'
+import type { ClientBase, QueryResultRow } from 'pg'
+import { queryRow, queryRows, queryValue } from '../../../src/db/statement.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
 
 /** Ids of some folders of the firm, at random. All its folders if it has fewer. */
-export async function pickFolders(client: ClientBase, firmId: string, count: number): Promise<FolderKey[]> {
-  const { rows } = await client.query<FolderKey>(
+export function pickFolders(client: ClientBase, firmId: string, count: number) {
+  return queryRows<FolderKey>(
+    client,
     `select schema_id as "schemaId", id as "folderId" from grandlivre.folders
      where firm_id = $1 order by random() limit $2`,
     [firmId, count],
   )
-  return rows
 }
 
-export async function listFirms(client: ClientBase): Promise<{ id: string; name: string }[]> {
-  const { rows } = await client.query<{ id: string; name: string }>(
+export function listFirms(client: ClientBase) {
+  return queryRows<{ id: string; name: string }>(
+    client,
     'select id, name from grandlivre.firms order by id limit 20',
   )
-  return rows
 }
 
 const openExercices = `select id from grandlivre.exercices
   where schema_id = $1 and folder_id = $2 and closed_at is null`
 
-/** A statement on a folder, whose ids are $1 and $2. */
+/** A statement on a folder, whose ids are $1 and $2. @returns its first row */
+function inFolder<Row extends QueryResultRow>(text: string) {
+  return (client: ClientBase, { schemaId, folderId }: FolderKey) =>
+    queryRow<Row>(client, text, [schemaId, folderId])
+}
+
+/** A statement on a folder that returns the id of what it changed. */
 function correcting<More extends unknown[]>(text: string) {
-  return async (client: ClientBase, { schemaId, folderId }: FolderKey, ...more: More) => {
-    const { rows } = await client.query<{ id: string }>(text, [schemaId, folderId, ...more])
-    return rows[0]?.id
-  }
+  return (client: ClientBase, { schemaId, folderId }: FolderKey, ...more: More) =>
+    queryValue<string | undefined>(client, text, [schemaId, folderId, ...more])
 }
 
 /** @returns the id of the entry */
@@ -80,16 +85,12 @@ export const validateDraft = correcting(
 )
 
 /** The entry to copy: of few movements, all of them the platform's own. */
-export async function pickEntry(client: ClientBase, { schemaId, folderId }: FolderKey) {
-  const { rows } = await client.query<{ id: string; movements: number }>(
-    `select entry_id as id, count(*)::integer as movements from grandlivre.movements
-     where schema_id = $1 and folder_id = $2 and exercice_id in (${openExercices})
-     group by entry_id having count(*) between 2 and 9 and bool_and(filed is null)
-     order by random() limit 1`,
-    [schemaId, folderId],
-  )
-  return rows[0]
-}
+export const pickEntry = inFolder<{ id: string; movements: number }>(
+  `select entry_id as id, count(*)::integer as movements from grandlivre.movements
+   where schema_id = $1 and folder_id = $2 and exercice_id in (${openExercices})
+   group by entry_id having count(*) between 2 and 9 and bool_and(filed is null)
+   order by random() limit 1`,
+)
 
 /**
  * Adds a draft of today with the accounts and amounts of another entry.
@@ -128,30 +129,26 @@ export const renameAccount = correcting(
 )
 
 /** A debit and a credit of one account that may be matched, the closest in amount first; and the codes it uses. */
-export async function pickPair(client: ClientBase, { schemaId, folderId }: FolderKey) {
-  const { rows } = await client.query<{ ids: string[]; equal: boolean; codes: string[] }>(
-    `with free as (
-       select exercice_id, account_id, id, debit, credit from grandlivre.movements
-       where schema_id = $1 and folder_id = $2 and exercice_id in (${openExercices})
-         and lettering_state = 'none' and filed is null and debit + credit > 0),
-     accounts as (
-       select exercice_id, account_id from free group by exercice_id, account_id
-       having bool_or(debit > 0) and bool_or(credit > 0) order by random() limit 1),
-     pair as (
-       select d.exercice_id, d.account_id, array[d.id, c.id] as ids, d.debit = c.credit as equal from accounts a
-       join lateral (select * from free f where (f.exercice_id, f.account_id) = (a.exercice_id, a.account_id)
-         and f.debit > 0 limit 100) d on true
-       join lateral (select * from free f where (f.exercice_id, f.account_id) = (a.exercice_id, a.account_id)
-         and f.credit > 0 order by abs(f.credit - d.debit) limit 1) c on true
-       order by abs(d.debit - c.credit) limit 1)
-     select p.ids::text[], p.equal, array(select distinct m.lettering_code from grandlivre.movements m
-       where (m.schema_id, m.folder_id, m.exercice_id, m.account_id) = ($1, $2, p.exercice_id, p.account_id)
-         and m.lettering_code is not null) as codes
-     from pair p`,
-    [schemaId, folderId],
-  )
-  return rows[0]
-}
+export const pickPair = inFolder<{ ids: string[]; equal: boolean; codes: string[] }>(
+  `with free as (
+     select exercice_id, account_id, id, debit, credit from grandlivre.movements
+     where schema_id = $1 and folder_id = $2 and exercice_id in (${openExercices})
+       and lettering_state = 'none' and filed is null and debit + credit > 0),
+   accounts as (
+     select exercice_id, account_id from free group by exercice_id, account_id
+     having bool_or(debit > 0) and bool_or(credit > 0) order by random() limit 1),
+   pair as (
+     select d.exercice_id, d.account_id, array[d.id, c.id] as ids, d.debit = c.credit as equal from accounts a
+     join lateral (select * from free f where (f.exercice_id, f.account_id) = (a.exercice_id, a.account_id)
+       and f.debit > 0 limit 100) d on true
+     join lateral (select * from free f where (f.exercice_id, f.account_id) = (a.exercice_id, a.account_id)
+       and f.credit > 0 order by abs(f.credit - d.debit) limit 1) c on true
+     order by abs(d.debit - c.credit) limit 1)
+   select p.ids::text[], p.equal, array(select distinct m.lettering_code from grandlivre.movements m
+     where (m.schema_id, m.folder_id, m.exercice_id, m.account_id) = ($1, $2, p.exercice_id, p.account_id)
+       and m.lettering_code is not null) as codes
+   from pair p`,
+)
 
 /** @returns the id of one of the movements */
 export const letter = correcting<[ids: string[], state: 'partial' | 'complete', code: string]>(
