@@ -43,14 +43,10 @@ export interface Chart extends Omit<MasterRows, 'exercices'> {
  * @param nextId returns ascending ids; the chart gets the folder's lowest
  */
 export function buildChart(movements: number, random: Random, nextId: () => string): Chart {
-  const between = (least: number, most: number, count: number) =>
-    Math.min(most, Math.max(least, Math.floor(count)))
   const payments = paymentCodes.map((code) => ({ id: nextId(), code }))
   const vat_codes = Object.entries(vatRates).map(([code, rate]) => ({ id: nextId(), code, rate }))
   const accounts = buildGeneralAccounts(nextId)
-  const accountIds = new Map(accounts.map((account) => [account.number, account.id]))
-  const accountId = (number: string) => lookUp(accountIds, number)
-  const paymentIds = new Map(payments.map((payment) => [payment.code, payment.id]))
+  const accountId = idsBy(accounts, 'number')
   const journals = tables.journals.map(({ code, name, type, counterpart, locked = false }) => ({
     id: nextId(),
     code,
@@ -60,14 +56,12 @@ export function buildChart(movements: number, random: Random, nextId: () => stri
     counterpartAccountId: counterpart === undefined ? null : accountId(counterpart),
     locked,
   }))
-  const journalIds = new Map(journals.map((journal) => [journal.code, journal.id]))
-  const journalId = (code: string) => lookUp(journalIds, code)
+  const journalId = idsBy(journals, 'code')
   const banks = tables.banks.map(({ bic, hasRib, account, journal, isDefault }) => {
     const { rib, iban } = bankDetails(random)
-    const [ofAccount, ofJournal] = [accountId(account), journalId(journal)]
     return {
       ...{ id: nextId(), rib: hasRib ? rib : null, iban, bic, isDefault },
-      ...{ accountId: ofAccount, journalId: ofJournal },
+      ...{ accountId: accountId(account), journalId: journalId(journal) },
     }
   })
   const chart: Chart = {
@@ -85,33 +79,38 @@ export function buildChart(movements: number, random: Random, nextId: () => stri
     carriedOver: new Set(),
     accountId,
     journalId,
-    paymentId: (code) => lookUp(paymentIds, code),
+    paymentId: idsBy(payments, 'code'),
   }
-  for (let index = 1; index <= between(6, 300, movements / 3_000); index++)
-    addCompany(chart, { root: '401', index, id: nextId() }, random)
-  for (let index = 1; index <= between(8, 1_000, movements / 1_500); index++)
-    addCompany(chart, { root: '411', index, id: nextId() }, random)
-  for (let index = 1; index <= between(2, 40, movements / 15_000); index++)
-    chart.staff.push(addEmployee(chart, index, random, nextId()))
+  for (const index of numbers(6, 300, movements / 3_000)) addCompany(chart, '401', index, nextId(), random)
+  for (const index of numbers(8, 1_000, movements / 1_500)) addCompany(chart, '411', index, nextId(), random)
+  for (const index of numbers(2, 40, movements / 15_000)) addEmployee(chart, index, nextId(), random)
   for (const account of accounts) if (account.number < '6') chart.carriedOver.add(account.id)
   return chart
 }
 
-function lookUp(ids: Map<string, string>, name: string): string {
-  const id = ids.get(name)
-  assert(id !== undefined, `the seeded chart has ${name}`)
-  return id
+/** From 1 to a count between two bounds. */
+function numbers(least: number, most: number, count: number): number[] {
+  const length = Math.min(most, Math.max(least, Math.floor(count)))
+  return Array.from({ length }, (_, index) => index + 1)
+}
+
+/** Finds ids of rows by what names them. */
+function idsBy<Name extends string>(rows: readonly ({ id: string } & Record<Name, string>)[], name: Name) {
+  const ids = new Map(rows.map((row) => [row[name] as string, row.id]))
+  return (named: string): string => {
+    const id = ids.get(named)
+    assert(id !== undefined, `the seeded chart has ${named}`)
+    return id
+  }
 }
 
 function buildGeneralAccounts(nextId: () => string): MasterRows['accounts'] {
-  const ids = new Map(tables.generalAccounts.map(({ number }) => [number, nextId()]))
-  return tables.generalAccounts.map(({ number, name, closed = false, correspondance, counterpart }) => ({
-    id: lookUp(ids, number),
-    number,
-    name,
-    closed,
-    counterpartAccountId: counterpart === undefined ? null : lookUp(ids, counterpart),
-    correspondanceAccountId: correspondance === undefined ? null : lookUp(ids, correspondance),
+  const accounts = tables.generalAccounts.map((account) => ({ id: nextId(), ...account }))
+  const idOf = idsBy(accounts, 'number')
+  return accounts.map(({ id, number, name, closed = false, correspondance, counterpart }) => ({
+    ...{ id, number, name, closed },
+    counterpartAccountId: counterpart === undefined ? null : idOf(counterpart),
+    correspondanceAccountId: correspondance === undefined ? null : idOf(correspondance),
   }))
 }
 
@@ -127,11 +126,7 @@ function buildAxes(nextId: () => string): Pick<MasterRows, 'axes' | 'sections'> 
   return { axes, sections }
 }
 
-function addCompany(
-  chart: Chart,
-  { root, index, id }: { root: '401' | '411'; index: number; id: string },
-  random: Random,
-): void {
+function addCompany(chart: Chart, root: '401' | '411', index: number, id: string, random: Random): void {
   const name = thirdPartyName(random)
   // Real charts have both: some firms number third parties, others use their names.
   const letters = name
@@ -155,7 +150,7 @@ function addCompany(
   parties.push({ accountId: id, name, payment, vatRate: currency === 'EUR' ? vatRates[vat] : 0, currency })
 }
 
-function addEmployee(chart: Chart, index: number, random: Random, id: string): ThirdParty {
+function addEmployee(chart: Chart, index: number, id: string, random: Random): void {
   const employee = employeeOf(id, chart.paymentId('VIRT'), random)
   // A doubtful account holds what an employee owes and may not repay; few employees have one.
   employee.doubtfulAccountId = index % 7 === 1 ? chart.accountId('416000') : null
@@ -163,5 +158,5 @@ function addEmployee(chart: Chart, index: number, random: Random, id: string): T
   const name = `${employee.lastName} ${employee.firstName}`
   const number = `421${String(index).padStart(5, '0')}`
   chart.accounts.push({ id, number, name, closed: false })
-  return { accountId: id, name, payment: 'VIRT', vatRate: 0, currency: 'EUR' }
+  chart.staff.push({ accountId: id, name, payment: 'VIRT', vatRate: 0, currency: 'EUR' })
 }
