@@ -2,8 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { partnerProgram } from '../packages/partner/src/cli/run.ts'
 import { sampleCommands } from '../packages/sample/src/sample-commands.ts'
-import type { Program } from '../packages/terminal/src/command.ts'
-import { helpOf, overview } from '../packages/terminal/src/help.ts'
+import { helpOf, overview, type Program } from '../packages/terminal/src/command.ts'
 import { staffProgram } from '../src/commands/run-cli.ts'
 
 /** The whole page, Markdown: what --help prints. */

@@ -3,13 +3,14 @@ import { parseArgs } from 'node:util'
 import {
   type Argument,
   type Command,
+  helpOf,
   helpOption,
   type Option,
   type Options,
+  overview,
   type Program,
 } from './command.ts'
 import { UsageError } from './command-errors.ts'
-import { helpOf, overview } from './help.ts'
 import { nearest } from './nearest.ts'
 
 type Values = Record<string, unknown>

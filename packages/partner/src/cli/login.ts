@@ -1,6 +1,5 @@
 /** `grandlivre login`: checks an access and keeps it in the login file. `profiles` lists what it kept, and removes one. */
 import { readFile } from 'node:fs/promises'
-import { isDeepStrictEqual } from 'node:util'
 import { command, type Given } from '../../../terminal/src/command.ts'
 import { UsageError } from '../../../terminal/src/command-errors.ts'
 import { table } from '../../../terminal/src/table.ts'
@@ -54,10 +53,10 @@ async function runLogin(call: CommandCall, given: Login): Promise<void> {
   const { terminal, env, json, profile = defaultProfile } = call
   const access = await accessFrom(call, given)
   const kept = readProfiles(loginFile(env)).get(profile)
+  const isSameService = kept?.baseUrl === access.baseUrl
   // The demo writes new credentials each time that its data is made again.
-  const isOfDemo =
-    kept && given.from !== undefined && isOnThisMachine(kept.baseUrl) && kept.baseUrl === access.baseUrl
-  const isLost = kept && !isOfDemo && !isDeepStrictEqual(tokenOf(kept), tokenOf(access))
+  const isOfDemo = isSameService && given.from !== undefined && isOnThisMachine(access.baseUrl)
+  const isLost = kept && !isOfDemo && !(isSameService && kept.token === access.token)
   if (isLost && !given.replace)
     throw localFailure(`The profile ${profile} holds another access, to ${kept.baseUrl}`, [
       'Keep this one beside it with --profile <name>, or give --replace.',
@@ -66,10 +65,11 @@ async function runLogin(call: CommandCall, given: Login): Promise<void> {
   const path = await writeAccess(env, access, profile)
   if (json) terminal.json({ ...identity, file: path })
   else {
-    terminal.print(`Service: ${identity.baseUrl}`)
-    for (const [name, text] of Object.entries(factsOf(identity)))
-      terminal.print(`${name[0]!.toUpperCase()}${`${name.slice(1)}:`.padEnd(8)}${text}`)
-    terminal.print(`Kept in ${path}${call.profile === undefined ? '' : `, profile ${profile}`}`)
+    const facts = Object.entries(factsOf(identity)).map(
+      ([name, text]) => `${name[0]!.toUpperCase()}${`${name.slice(1)}:`.padEnd(8)}${text}`,
+    )
+    const named = call.profile === undefined ? '' : `, profile ${profile}`
+    terminal.print([`Service: ${identity.baseUrl}`, ...facts, `Kept in ${path}${named}`])
   }
   const set = variablesSet(env)
   if (set.length > 0 && call.profile === undefined)
@@ -77,8 +77,6 @@ async function runLogin(call: CommandCall, given: Login): Promise<void> {
       `${set.join(', ')} of this environment win${set.length > 1 ? '' : 's'} over the file: unset to use it.`,
     )
 }
-
-const tokenOf = ({ baseUrl, token }: Access) => [baseUrl, token]
 
 async function accessFrom(
   { society, terminal, signal }: CommandCall,
