@@ -1,7 +1,7 @@
 /** What an access opens, as the service says: its token, and the folder that a command is about. */
 import { UsageError } from '../../../terminal/src/command-errors.ts'
 import type { Society, TokenInformation } from '../client/api/routes.ts'
-import { numberOf, type Requests } from '../client/requests.ts'
+import { numberOf } from '../client/requests.ts'
 import type { CommandCall } from './command.ts'
 import { refusedFailure } from './exit-codes.ts'
 
@@ -11,17 +11,13 @@ type NamedFolder = Pick<Society, 'id' | 'name' | 'reference'>
 const shownMax = 20
 
 /**
- * @param chosen by option, environment or login file
- * @returns its id; the only one that the token opens, where none is chosen
+ * @returns the id of the folder: the one that is chosen, or the only one that the token opens
  * @throws {UsageError} that lists the folders, if one has to be chosen
  */
-export async function folderOf(
-  requests: Requests,
-  chosen: string | undefined,
-  signal: AbortSignal,
-): Promise<string> {
+export async function folderOf({ access, ledger, signal }: CommandCall): Promise<string> {
+  const { society: chosen } = access()
   if (chosen !== undefined) return chosen
-  const societies = (await requests.json({ path: '/society', signal })).value as Society[]
+  const societies = await ledger().get('/society', { signal })
   const [only, ...others] = societies
   if (only !== undefined && others.length === 0) return only.id
   if (only === undefined) throw refusedFailure('The firm of the token has no folder')
@@ -43,11 +39,12 @@ export async function identify(
   { society: chosen, ...access }: Parameters<CommandCall['library']>[0],
 ) {
   // A request that names a folder is refused if the token does not open it.
-  const { requests } = library(access)
+  const ledger = library(access)
+  const { requests } = ledger
   const { answer, value } = await requests.json({ path: '/key/info', query: { mode: 'extended' }, signal })
   const clockAheadMs = Date.now() - Date.parse(answer.headers['date'] ?? '')
   const { target, groups, expiresAt } = value as KeyInfo
-  const societies = (await requests.json({ path: '/society', signal })).value as Society[]
+  const societies = await ledger.get('/society', { signal })
   const wanted = chosen ?? (target.type === 'api' ? String(target.societyId) : undefined)
   const society = societies.find(({ id }) => id === wanted) ?? null
   if (chosen !== undefined && society === null)

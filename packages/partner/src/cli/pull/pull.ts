@@ -87,10 +87,10 @@ async function runPull(caller: CommandCall, given: Pull): Promise<void> {
   const pulling = given.all ? exportPull(given) : movementPull(given)
   await checkOut(given)
   const started = performance.now()
-  const society = await folderOf(call.ledger().requests, call.access().society, signal)
+  const society = await folderOf(call)
   const ledger = call.ledger(society)
-  const exercice =
-    given.exercice === undefined ? undefined : await findExercice(given.exercice, ledger.requests, signal)
+  const { exercice: word } = given
+  const exercice = word === undefined ? undefined : await findExercice(word, ledger, signal)
   const pulled = await pulling(call, ledger, society, exercice).catch((error) => {
     throw explained(error, out, signal)
   })

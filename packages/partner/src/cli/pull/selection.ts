@@ -1,8 +1,9 @@
 /** Which movements a pull is about: the options of the command, and the exercice that a year means. */
 import type { Given } from '../../../../terminal/src/command.ts'
 import { UsageError } from '../../../../terminal/src/command-errors.ts'
+import type { Exercice as LedgerExercice } from '../../client/api/items.ts'
 import { queryValues } from '../../client/api/routes.ts'
-import type { Requests } from '../../client/requests.ts'
+import type { Grandlivre } from '../../client/grandlivre.ts'
 import type { MovementSelection } from '../../client/selection.ts'
 import { refusedFailure } from '../exit-codes.ts'
 
@@ -29,12 +30,7 @@ export const selectionOptions = {
   source: { value: 'code', help: 'only entries of this source' },
 } as const
 
-export interface Exercice {
-  producerId: string
-  /** `N`, `N-1` ... */
-  name: string
-  period: { start: string; end: string }
-}
+export type Exercice = Pick<LedgerExercice, 'producerId' | 'name' | 'period'>
 
 /**
  * Reads the options before the ledger is asked.
@@ -71,9 +67,8 @@ export function wantedMovements(
  * @throws {UsageError} that lists the exercices that the word may mean
  * @throws {Failure} that lists all, if it means none
  */
-export async function findExercice(word: string, requests: Requests, signal: AbortSignal): Promise<Exercice> {
-  const { value } = await requests.json({ path: '/mad/exercices', query: { version: '1.0.0' }, signal })
-  const exercices = value as Exercice[]
+export async function findExercice(word: string, ledger: Grandlivre, signal: AbortSignal): Promise<Exercice> {
+  const exercices = await ledger.get('/mad/exercices', { signal })
   const found = matching(word, exercices)
   if (found.length === 1) return found[0]!
   if (found.length > 1)

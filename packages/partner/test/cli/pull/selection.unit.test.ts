@@ -4,7 +4,7 @@ import { type Exercice, matching, wantedMovements } from '../../../src/cli/pull/
 const year = (producerId: string, start: string, end: string, name = 'N'): Exercice => ({
   producerId,
   name,
-  period: { start, end },
+  period: { start, end, duration: 12, closed: null },
 })
 const exercices = [
   year('2026', '2022-07-01', '2023-06-30', 'N-2'),
