@@ -1,40 +1,18 @@
 /** Copies by tokens with and without the group `employees`: each run leaves what its token shows, and proves it. */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type EmployeesStage, mark, setEmployeesStage } from '../../../../test/support/employees/stage.ts'
-import { createTestDatabase, type TestDatabase } from '../../../../test/support/servers/database.ts'
-import { type LedgerTableName, ledgerTables } from '../../../contract/src/ledger-tables.ts'
+import { describe, expect, test } from 'vitest'
+import { mark, setEmployeesStage } from '../../../../test/support/employees/stage.ts'
+import { forTests } from '../../../../test/support/for-tests.ts'
 import { type Copy, openCopy, type SyncEvent, syncCopy, verifyCopy } from '../../src/sync/sync.ts'
 import { accessOf, grandlivre } from '../support/cli/command-line.ts'
 import { libraryOf } from '../support/client/library.ts'
-import { tablesOf } from '../support/sync/service-rows.ts'
+import { expectRows, setCopyPlaces } from '../support/sync/copies.ts'
+import { type CopyKind, copyKinds, linesIn } from '../support/sync/rows.ts'
 
 type Headers = Record<string, string>
 
-let stage: EmployeesStage
-let target: TestDatabase
-let out: string
-beforeAll(async () => {
-  stage = await setEmployeesStage()
-  target = await createTestDatabase({ template: 'template1' })
-  out = await mkdtemp(join(tmpdir(), 'grandlivre-employees-'))
-})
-afterAll(async () => {
-  await stage?.close()
-  await target?.drop()
-  await rm(out, { recursive: true })
-})
-
-let copies = 0
-async function newCopy(kind: 'SQLite' | 'PostgreSQL'): Promise<Copy> {
-  copies += 1
-  if (kind === 'SQLite') return openCopy(join(out, `copy-${copies}.sqlite`))
-  const url = new URL(target.ownerUrl)
-  url.searchParams.set('schema', `copy_${copies}`)
-  return openCopy(url.href)
-}
+const stage = forTests(setEmployeesStage)
+const places = forTests(setCopyPlaces)
+const newCopy = (kind: CopyKind): Promise<Copy> => openCopy(places.newAddress(kind))
 
 async function inRun<Result>(
   copy: Copy,
@@ -52,20 +30,15 @@ async function inRun<Result>(
 const sync = (copy: Copy, headers: Headers) => inRun(copy, headers, (run) => syncCopy(run))
 
 /** @returns the rows of accounts */
-async function expectRowsOf(copy: Copy, headers: Headers): Promise<string> {
+async function expectRowsOf(copy: Copy, caller: Headers): Promise<string> {
   const { folderId } = stage.folder
-  const truth = await tablesOf(stage.service.url, headers, folderId)
-  for (const table of Object.keys(ledgerTables) as LedgerTableName[]) {
-    let text = ''
-    for await (const lines of copy.lines(folderId, table)) text += Buffer.from(lines)
-    expect([table, text === truth[table]]).toEqual([table, true])
-  }
-  return truth['accounts']!
+  await expectRows(copy, { url: stage.service.url, caller }, [folderId])
+  return String(await linesIn(copy, folderId, 'accounts'))
 }
 
 const level = { ledgers: 1, copied: 0, rows: 0, failed: [] }
 
-describe.each(['SQLite', 'PostgreSQL'] as const)('in %s', (kind) => {
+describe.each(copyKinds)('in %s', (kind) => {
   test('a copy is level and proven for its token; with another it becomes so at its next sync, both ways', async () => {
     const copy = await newCopy(kind)
     expect((await sync(copy, stage.hidden)).result).toMatchObject({ copied: 1 })

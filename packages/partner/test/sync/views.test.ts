@@ -1,18 +1,17 @@
 /** The views of a copy: the same results, computed by hand, in SQLite and in PostgreSQL. */
 import { readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../../test/support/servers/database.ts'
+import { describe, expect, test } from 'vitest'
+import { forTests } from '../../../../test/support/for-tests.ts'
 import type { LedgerTableName } from '../../../contract/src/ledger-tables.ts'
 import type { Copy } from '../../src/sync/copy.ts'
 import { openPostgres } from '../../src/sync/postgres/postgres-copy.sql.ts'
 import { openSqlite } from '../../src/sync/sqlite/sqlite-copy.sql.ts'
 import { sqliteDialect, viewsOf } from '../../src/sync/views.sql.ts'
-import { lineOf } from '../support/sync/row-lines.ts'
+import { setCopyPlaces } from '../support/sync/copies.ts'
+import { type CopyKind, copyKinds, lineOf } from '../support/sync/rows.ts'
 
 const guide = readFileSync(join(import.meta.dirname, '../../../../docs/guides/sql.md'), 'utf8')
 const queries = [...guide.matchAll(/<!-- sql -->\n```sql\n(.*?)```/gs)].map(([, query]) => query!)
@@ -108,30 +107,23 @@ function entry(id: string, shared: Row, movements: Row[]): Row[] {
   }))
 }
 
-let database: TestDatabase
-let client: pg.Client
-let sqlite: DatabaseSync
-let out: string
-const asks: Record<'SQLite' | 'PostgreSQL', Ask> = {
+const places = forTests(setCopyPlaces)
+const client = forTests(async () => {
+  await fill(await openPostgres(places.database.ownerUrl))
+  const opened = new pg.Client({ connectionString: places.database.ownerUrl })
+  await opened.connect()
+  await opened.query('set search_path to grandlivre_ledger')
+  return opened
+})
+const sqlite = forTests(async () => {
+  const file = places.newAddress('SQLite')
+  await fill(await openSqlite(file))
+  return new DatabaseSync(file)
+})
+const asks: Record<CopyKind, Ask> = {
   SQLite: async (sql) => sqlite.prepare(sql).all() as Record<string, unknown>[],
   PostgreSQL: async (sql) => (await client.query(sql)).rows,
 }
-beforeAll(async () => {
-  database = await createTestDatabase({ template: 'template1' })
-  await fill(await openPostgres(database.ownerUrl))
-  client = new pg.Client({ connectionString: database.ownerUrl })
-  await client.connect()
-  await client.query('set search_path to grandlivre_ledger')
-  out = await mkdtemp(join(tmpdir(), 'grandlivre-views-'))
-  await fill(await openSqlite(join(out, 'firm.sqlite')))
-  sqlite = new DatabaseSync(join(out, 'firm.sqlite'))
-})
-afterAll(async () => {
-  await client.end()
-  await database.drop()
-  sqlite.close()
-  await rm(out, { recursive: true })
-})
 
 async function fill(copy: Copy): Promise<void> {
   for (const { society, firm, gone } of folders) {
@@ -236,7 +228,7 @@ const asText = (value: unknown): string => {
   return /^-?\d+\.\d+$/.test(String(value)) ? String(Number(value)) : String(value)
 }
 
-describe.each(['SQLite', 'PostgreSQL'] as const)('in %s', (kind) => {
+describe.each(copyKinds)('in %s', (kind) => {
   test.each(Object.entries(expected))('%s', async (view, { of, order, rows }) => {
     const found = await asks[kind](`select ${of} from ${view} where society_id = 1 order by ${order}`)
     expect(found.map((row) => Object.values(row).map(asText).join(' '))).toEqual(rows)

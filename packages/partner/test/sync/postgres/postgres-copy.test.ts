@@ -1,28 +1,24 @@
 /** A copy in PostgreSQL: the bytes of rows come back, and what is not whole stays out. */
 import { createHash } from 'node:crypto'
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../../../test/support/servers/database.ts'
+import { expect, test } from 'vitest'
+import { forTests } from '../../../../../test/support/for-tests.ts'
+import { createTestDatabase } from '../../../../../test/support/servers/database.ts'
 import { type LedgerTableName, ledgerTables } from '../../../../contract/src/ledger-tables.ts'
 import type { Copy } from '../../../src/sync/copy.ts'
 import { openPostgres } from '../../../src/sync/postgres/postgres-copy.sql.ts'
-import { lineOf } from '../../support/sync/row-lines.ts'
+import { lineOf, linesIn } from '../../support/sync/rows.ts'
 
-let database: TestDatabase
-let staff: pg.Client
-beforeAll(async () => {
-  database = await createTestDatabase({ template: 'template1' })
-  staff = new pg.Client({ connectionString: database.ownerUrl })
-  await staff.connect()
+const database = forTests(() => createTestDatabase({ template: 'template1' }))
+const staff = forTests(async () => {
+  const client = new pg.Client({ connectionString: database.ownerUrl })
+  await client.connect()
   // What a database of others may have set.
   const name = new URL(database.ownerUrl).pathname.slice(1)
-  await staff.query(
+  await client.query(
     `alter database ${name} set datestyle to 'German'; alter database ${name} set timezone to 'Asia/Tokyo'`,
   )
-})
-afterAll(async () => {
-  await staff.end()
-  await database.drop()
+  return client
 })
 
 const diary = { firm_id: '1', firm_name: 'Cabinet', cursor: 'c1', synced_at: '2026-01-31T10:00:00.000Z' }
@@ -39,11 +35,8 @@ async function newCopy(): Promise<{ copy: Copy; schema: string }> {
   return { copy: await openPostgres(addressOf(`copy_${schemas}`)), schema: `copy_${schemas}` }
 }
 
-async function read(copy: Copy, society: string, table: LedgerTableName = 'movements'): Promise<string> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of copy.lines(society, table)) chunks.push(chunk)
-  return Buffer.concat(chunks).toString()
-}
+const read = async (copy: Copy, society: string, table: LedgerTableName = 'movements') =>
+  String(await linesIn(copy, society, table))
 
 async function fill(copy: Copy, society: string, tables: Partial<Record<LedgerTableName, string>>) {
   await copy.note([society], { firm_id: '1', firm_name: 'Cabinet' })

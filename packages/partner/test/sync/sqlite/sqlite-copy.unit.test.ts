@@ -7,7 +7,7 @@ import { afterAll, expect, test } from 'vitest'
 import { type LedgerTableName, ledgerTables } from '../../../../contract/src/ledger-tables.ts'
 import type { Copy } from '../../../src/sync/copy.ts'
 import { openSqlite } from '../../../src/sync/sqlite/sqlite-copy.sql.ts'
-import { lineOf } from '../../support/sync/row-lines.ts'
+import { lineOf, linesIn, tableNames } from '../../support/sync/rows.ts'
 
 const out = mkdtempSync(join(tmpdir(), 'grandlivre-copy-'))
 afterAll(() => rmSync(out, { recursive: true }))
@@ -50,22 +50,18 @@ async function fill(copy: Copy, society: string, lines: Partial<Record<LedgerTab
   await copy.commit({ firm_id: '26001', cursor: 'c1' }, null)
 }
 
-async function read(copy: Copy, society: string, table: LedgerTableName): Promise<string> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of copy.lines(society, table)) chunks.push(chunk)
-  return Buffer.concat(chunks).toString('latin1')
-}
+const read = async (copy: Copy, society: string, table: LedgerTableName) =>
+  (await linesIn(copy, society, table)).toString('latin1')
 
 const bytesOf = (lines: string[]) => Buffer.from(lines.join('')).toString('latin1')
 
 test('every field of every table comes back byte for byte', async () => {
   const copy = await openSqlite(newFile())
-  const tables = Object.keys(ledgerTables) as LedgerTableName[]
   const lines = Object.fromEntries(
-    tables.map((table) => [table, linesOf(table, table === 'folders' ? 1 : 12)]),
+    tableNames.map((table) => [table, linesOf(table, table === 'folders' ? 1 : 12)]),
   )
   await fill(copy, '26002', lines)
-  for (const table of tables) expect(await read(copy, '26002', table), table).toBe(bytesOf(lines[table]!))
+  for (const table of tableNames) expect(await read(copy, '26002', table), table).toBe(bytesOf(lines[table]!))
   await copy.close()
 })
 

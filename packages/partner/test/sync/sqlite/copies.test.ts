@@ -1,0 +1,3 @@
+import { testCopies } from '../../support/sync/copy-tests.ts'
+
+testCopies('SQLite')
