@@ -42,6 +42,7 @@ function openedBy<Opened extends Closable>(
       const value = Reflect.get(opened!, name)
       return typeof value === 'function' ? value.bind(opened) : value
     },
+    set: (_, name, value) => Reflect.set(opened!, name, value),
     ownKeys: () => Reflect.ownKeys(opened!),
     getOwnPropertyDescriptor: (_, name) => ({
       value: Reflect.get(opened!, name),

@@ -1,30 +1,25 @@
 /** What the library does when the ledger changes: under a stream and between two calls of `changes`. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { applyDelta } from '../../../../test/support/changes/apply-delta.ts'
+import { forTests } from '../../../../test/support/for-tests.ts'
 import { until } from '../../../../test/support/until.ts'
 import type { Changes } from '../../src/client/grandlivre.ts'
-import { type ClientStage, setClientStage } from '../support/client/client-stage.ts'
-import type { Fault } from '../support/client/faulty-proxy.ts'
+import { errorOf, joined } from '../support/client/chunks.ts'
+import { setClientStage } from '../support/client/client-stage.ts'
+import { type Fault, spoil, untouched } from '../support/client/faulty-proxy.ts'
 
-let stage: ClientStage
+const stage = forTests(() => setClientStage(2_000))
+untouched(() => stage.proxy)
 let exercice: string
 /** Ids of the year's entries, ascending. */
 let ids: number[]
 
 beforeAll(async () => {
-  stage = await setClientStage(2_000)
   ;({ exercice } = stage)
   const entries = (await entriesNow()).toString().trimEnd().split('\n')
   ids = entries.map((line) => Number(JSON.parse(line).producerId))
-})
-
-afterAll(() => stage?.close())
-
-beforeEach(() => {
-  stage.proxy.asked = []
-  stage.proxy.fault = () => undefined
 })
 
 const movementsNow = () => stage.source(`/mad/movements?version=1.0.0&idExercice=${exercice}`)
@@ -50,19 +45,6 @@ function spoilOnce(fault: Fault, meanwhile: () => Promise<void>): void {
     isSpoilt = true
     return fault
   }
-}
-
-/** Not by `rejects`, which would print megabytes if there is no error. */
-const errorOf = (reading: Promise<unknown>) =>
-  reading.then(
-    () => undefined,
-    (error: unknown) => error,
-  )
-
-async function joined(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const all: Uint8Array[] = []
-  for await (const chunk of chunks) all.push(chunk)
-  return Buffer.concat(all)
 }
 
 test.each(['cut', 'end'] as const)(
@@ -125,6 +107,14 @@ test('blocks and stream are of one state, also while the ledger changes between 
   expect(stream.progress).toMatchObject({ connections: 1, provedBy: 'blocks' })
 })
 
+/** A library, and the cursor from before changes that many lines show. */
+async function afterManyChanges() {
+  const ledger = stage.ledger({ attemptsMax: 3 })
+  const { cursor } = await ledger.blocks({ exercice })
+  await change(ids.slice(0, 50))
+  return { ledger, cursor }
+}
+
 /** The answer as its bytes were. */
 async function deltaOf(changes: Changes<unknown>): Promise<string> {
   const { since, cursor, ranges: entries } = changes
@@ -145,12 +135,7 @@ test.each(faults)('changes that many lines show, with %s on the way', async (_, 
   const before = ledger.movements(selection)
   const copy = (await joined(before.chunks())).toString()
   await change(ids.filter((_, place) => place % 15 === 0))
-  let isSpoilt = false
-  stage.proxy.fault = (path) => {
-    if (isSpoilt || !path.includes('since')) return undefined
-    isSpoilt = true
-    return fault
-  }
+  spoil(stage.proxy, [fault], /since/)
   const changes = await ledger.changes(before.progress.cursor!, selection, { encoding: 'identity' })
   const delta = await deltaOf(changes)
   expect(Buffer.byteLength(delta), 'more than the fault lets pass').toBeGreaterThan(20_000)
@@ -160,9 +145,7 @@ test.each(faults)('changes that many lines show, with %s on the way', async (_, 
 })
 
 test('changes that end early after a whole line, without trailers, are not taken for whole', async () => {
-  const ledger = stage.ledger()
-  const { cursor } = await ledger.blocks({ exercice })
-  await change(ids.slice(0, 50))
+  const { ledger, cursor } = await afterManyChanges()
   const path = `/mad/movements?version=1.0.0&idExercice=${exercice}&since=${cursor}`
   const expected = await stage.source(path)
   const ends = [0, 20_000, 30_000].map((from) => expected.indexOf(10, from) + 1)
@@ -203,9 +186,7 @@ test('a request that waits ends when the ledger changes', async () => {
 })
 
 test('a ledger that changes while its changes are read: LEDGER-CHANGED', async () => {
-  const ledger = stage.ledger()
-  const { cursor } = await ledger.blocks({ exercice })
-  await change(ids.slice(0, 50))
+  const { ledger, cursor } = await afterManyChanges()
   spoilOnce({ kind: 'cut', afterBytes: 20_000 }, () => change([ids[0]!]))
   const changes = await ledger.changes(cursor, { exercice }, { encoding: 'identity' })
   expect(await errorOf(joined(changes.lines()))).toMatchObject({ code: 'LEDGER-CHANGED' })
@@ -222,9 +203,7 @@ test('changes of which nothing was given out are asked for again in the new stat
 })
 
 test('an empty answer is no proof that changes are whole', async () => {
-  const ledger = stage.ledger({ attemptsMax: 3 })
-  const { cursor } = await ledger.blocks({ exercice })
-  await change(ids.slice(0, 50))
+  const { ledger, cursor } = await afterManyChanges()
   const path = `/mad/movements?version=1.0.0&idExercice=${exercice}&since=${cursor}`
   const afterBytes = (await stage.source(path)).indexOf(10, 20_000) + 1
   stage.proxy.fault = (asked) => ({ kind: 'end', afterBytes: asked.includes('since') ? afterBytes : 0 })
@@ -253,33 +232,42 @@ test('an answer that does not begin with ranges leaves no connection', async () 
   other.close()
 })
 
-test('a bit that is wrong in changes is found at their end', async () => {
-  const ledger = stage.ledger()
-  const { cursor } = await ledger.blocks({ exercice })
-  await change(ids.slice(0, 50))
-  stage.proxy.fault = () => ({ kind: 'flip', at: 20_000 })
+const sha256 = 'x-content-sha256'
+const unproven: [string, Fault][] = [
+  ['with one bit that is wrong', { kind: 'flip', at: 20_000 }],
+  ['whose SHA-256 was dropped', { kind: 'trailers', dropped: [sha256] }],
+  [
+    'whose SHA-256 was dropped, and with one bit that is wrong',
+    { kind: 'trailers', dropped: [sha256], at: 20_000 },
+  ],
+  ['whose row count is another one', { kind: 'trailers', changed: { 'x-row-count': '1' } }],
+]
+test.each(unproven)('changes %s are not proven', async (_, fault) => {
+  const { ledger, cursor } = await afterManyChanges()
+  stage.proxy.fault = () => fault
   const changes = await ledger.changes(cursor, { exercice }, { encoding: 'identity' })
   expect(await errorOf(joined(changes.lines()))).toMatchObject({ code: 'NOT-PROVEN' })
 })
 
-const sha256 = 'x-content-sha256'
-test.each([
-  ['whose SHA-256 was dropped', { dropped: [sha256] }],
-  ['whose SHA-256 was dropped, and with one bit that is wrong', { dropped: [sha256], at: 20_000 }],
-  ['whose row count is another one', { changed: { 'x-row-count': '1' } }],
-])('changes %s are not proven', async (_, fault) => {
-  const ledger = stage.ledger()
-  const { cursor } = await ledger.blocks({ exercice })
-  await change(ids.slice(0, 50))
-  stage.proxy.fault = () => ({ kind: 'trailers', ...fault })
+test('a bit that was wrong before a cut is found where the answer comes again', async () => {
+  const { ledger, cursor } = await afterManyChanges()
+  spoil(stage.proxy, [{ kind: 'cut', afterBytes: 20_000, at: 10_000 }], /since/)
   const changes = await ledger.changes(cursor, { exercice }, { encoding: 'identity' })
-  expect(await errorOf(joined(changes.lines()))).toMatchObject({ code: 'NOT-PROVEN' })
+  expect(await errorOf(joined(changes.lines()))).toMatchObject({ code: 'LEDGER-CHANGED' })
+})
+
+test('changes that lost their trailers are not proven once the ledger has changed again', async () => {
+  const { ledger, cursor } = await afterManyChanges()
+  stage.proxy.fault = async (path) => {
+    if (!path.includes('since')) await change([ids[60]!])
+    return { kind: 'noTrailers' }
+  }
+  const changes = await ledger.changes(cursor, { exercice }, { encoding: 'identity' })
+  expect(await errorOf(joined(changes.lines()))).toMatchObject({ code: 'LEDGER-CHANGED' })
 })
 
 test('changes that are not read are let go', async () => {
-  const ledger = stage.ledger()
-  const { cursor } = await ledger.blocks({ exercice })
-  await change(ids.slice(0, 50))
+  const { ledger, cursor } = await afterManyChanges()
   stage.proxy.fault = (path) => (path.includes('since') ? { kind: 'stall', afterBytes: 10_000 } : undefined)
   await (await ledger.changes(cursor, { exercice }, { encoding: 'identity' })).discard()
   await until(() => stage.proxy.open() === 0)

@@ -1,30 +1,34 @@
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { publish } from '../../../../src/events/publish.ts'
+import { forEachTest, forTests } from '../../../../test/support/for-tests.ts'
 import { setWebhookRoutes } from '../../../../test/support/stages/webhook-routes.ts'
 import { documents, numbered } from '../../../../test/support/stages/webhooks.ts'
 import { until } from '../../../../test/support/until.ts'
 import type { EventGap, EventOptions, EventPage, NumberedEvent } from '../../src/client/grandlivre.ts'
-import { type FaultyProxy, startFaultyProxy } from '../support/client/faulty-proxy.ts'
+import { startFaultyProxy, untouched } from '../support/client/faulty-proxy.ts'
 import { libraryOf } from '../support/client/library.ts'
 
 const routes = setWebhookRoutes()
-let owner: pg.Client
-let proxy: FaultyProxy
-beforeAll(async () => {
-  owner = new pg.Client({ connectionString: routes.database.ownerUrl, options: '-c search_path=grandlivre' })
-  await owner.connect()
-  proxy = await startFaultyProxy(routes.service.url)
+const owner = forTests(async () => {
+  const client = new pg.Client({
+    connectionString: routes.database.ownerUrl,
+    options: '-c search_path=grandlivre',
+  })
+  await client.connect()
+  return client
 })
-beforeEach(async () => {
-  await owner.query('delete from events')
-  proxy.asked = []
-  proxy.fault = () => undefined
-})
-afterAll(async () => {
-  await owner.end()
-  await proxy.close()
-})
+const proxy = forTests(() => startFaultyProxy(routes.service.url))
+untouched(() => proxy)
+/** A library for each test, and the id of a subscription with these events. */
+const ledger = forEachTest(() => libraryOf(routes.firm, proxy.url))
+beforeEach(() => owner.query('delete from events'))
+
+async function subscriptionWith(names: string[]): Promise<number> {
+  const id = await routes.make(routes.firm, { postUrl: null })
+  if (names.length > 0) await add(names)
+  return id
+}
 
 async function add(names: string[]): Promise<void> {
   await owner.query('begin')
@@ -43,9 +47,7 @@ async function take(events: AsyncIterable<NumberedEvent>, count: number): Promis
 }
 
 test('events are read from a number on, in pages, without gaps', async () => {
-  const id = await routes.make(routes.firm, { postUrl: null })
-  await add(numbered(250))
-  const ledger = libraryOf(routes.firm, proxy.url)
+  const id = await subscriptionWith(numbered(250))
   const all = await take(ledger.events(id, { after: 0 }), 250)
   expect(all.map((name) => Number(name.split(' ')[0]))).toEqual(Array.from({ length: 250 }, (_, i) => i + 1))
   const pages = await Array.fromAsync(
@@ -60,12 +62,10 @@ test('events are read from a number on, in pages, without gaps', async () => {
     [101, 100, 250],
     [201, 50, 250],
   ])
-  ledger.close()
 })
 
 test('a reader that waits gets a new event, and its end is no error', async () => {
   const id = await routes.make(routes.firm, { postUrl: null })
-  const ledger = libraryOf(routes.firm, proxy.url)
   const controller = new AbortController()
   const { signal } = controller
   const seen: string[] = []
@@ -78,35 +78,26 @@ test('a reader that waits gets a new event, and its end is no error', async () =
   await until(() => seen.length === 1 && proxy.asked.length === 2)
   controller.abort()
   expect([await reading, seen]).toEqual(['ended', ['1 a']])
-  ledger.close()
 })
 
 test('refused and cut answers are asked for again: no event twice, none missing', async () => {
-  const id = await routes.make(routes.firm, { postUrl: null })
-  await add(numbered(60))
-  const ledger = libraryOf(routes.firm, proxy.url)
+  const id = await subscriptionWith(numbered(60))
   proxy.fault = (_, nth) =>
     [undefined, { kind: 'refuse' as const }, { kind: 'cut' as const, afterBytes: 700 }][nth % 3]
   const all = await take(ledger.events(id, { after: 0, limit: 20 }), 60)
   expect(all.map((name) => Number(name.split(' ')[0]))).toEqual(Array.from({ length: 60 }, (_, i) => i + 1))
-  ledger.close()
 })
 
 test('a number that the subscription has not reached is refused', async () => {
-  const id = await routes.make(routes.firm, { postUrl: null })
-  await add(['a', 'b'])
-  const ledger = libraryOf(routes.firm, proxy.url)
+  const id = await subscriptionWith(['a', 'b'])
   await expect(take(ledger.events(id, { after: 3, wait: 0 }), 1)).rejects.toMatchObject({
     code: 'INVALID-OPTION',
     message: expect.stringContaining('after is 3'),
   })
-  ledger.close()
 })
 
 test('a gap is an error that names it, or is reported', async () => {
-  const id = await routes.make(routes.firm, { postUrl: null })
-  await add(['a', 'b', 'c'])
-  const ledger = libraryOf(routes.firm, proxy.url)
+  const id = await subscriptionWith(['a', 'b', 'c'])
   const pages = await take(ledger.events(id, { after: 0 }), 3)
   expect(pages).toHaveLength(3)
   // What a service that has lost two events would answer.
@@ -124,13 +115,10 @@ test('a gap is an error that names it, or is reported', async () => {
   const onGap = (gap: { from: number; to: number }) => void gaps.push(gap)
   expect(await take(ledger.events(id, { after: 0, onGap }), 3)).toEqual(['1 x', '4 x', '5 x'])
   expect(gaps).toEqual([{ from: 2, to: 3, epoch: undefined }])
-  ledger.close()
 })
 
 test('events that are no longer kept are an error with the oldest number', async () => {
-  const id = await routes.make(routes.firm, { postUrl: null })
-  await add(numbered(5))
-  const ledger = libraryOf(routes.firm, proxy.url)
+  const id = await subscriptionWith(numbered(5))
   await take(ledger.events(id, { after: 0 }), 5)
   await owner.query(
     `delete from events where data ->> 'name' in (select data ->> 'name' from events order by id limit 2)`,
@@ -142,13 +130,10 @@ test('events that are no longer kept are an error with the oldest number', async
   })
   expect(await take(ledger.events(id, { after: 2 }), 3)).toHaveLength(3)
   await expect(take(ledger.events(id, { after: -1 }), 1)).rejects.toMatchObject({ code: 'INVALID-OPTION' })
-  ledger.close()
 })
 
 test('a jump into another epoch is reported, and readers go on, even one that has read lost events', async () => {
-  const id = await routes.make(routes.firm, { postUrl: null })
-  await add(['a', 'b'])
-  const ledger = libraryOf(routes.firm, proxy.url)
+  const id = await subscriptionWith(['a', 'b'])
   const gaps: unknown[] = []
   const onGap = (gap: EventGap) => void gaps.push(gap)
   const first = async (options: EventOptions): Promise<EventPage> => {
@@ -172,5 +157,4 @@ test('a jump into another epoch is reported, and readers go on, even one that ha
   await add(['newer'])
   expect((await waiting).events.map(({ event }) => (event.data as { name: string }).name)).toEqual(['newer'])
   await expect(first({ after: sequence * 2, wait: 0 })).rejects.toMatchObject({ code: 'INVALID-OPTION' })
-  ledger.close()
 })

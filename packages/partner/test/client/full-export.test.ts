@@ -2,29 +2,20 @@ import { createHash } from 'node:crypto'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
+import { forTests } from '../../../../test/support/for-tests.ts'
 import type { FullExport } from '../../src/client/grandlivre.ts'
-import { type DownloadStage, setDownloadStage } from '../support/client/download-stage.ts'
-import type { Fault } from '../support/client/faulty-proxy.ts'
+import { setDownloadStage } from '../support/client/download-stage.ts'
+import { spoil, untouched } from '../support/client/faulty-proxy.ts'
 
-let stage: DownloadStage
-beforeAll(async () => {
-  stage = await setDownloadStage()
-})
-afterAll(() => stage.close())
+const stage = forTests(setDownloadStage)
+untouched(() => stage.proxy)
 beforeEach(async () => {
-  stage.proxy.asked = []
-  stage.proxy.fault = () => undefined
   for (const name of await stage.found()) await rm(join(stage.folder, name))
 })
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 const at = (name: string) => join(stage.folder, name)
-
-/** The faults of the first answers with a file, in this order. */
-function spoil(...faults: (Fault | undefined)[]): void {
-  stage.proxy.fault = (_, nth) => faults[nth - 1]
-}
 
 /** What the file server was asked for. */
 const ranges = () => stage.proxy.asked.map(({ headers }) => headers.range)
@@ -91,7 +82,12 @@ test.each(['TRA', 'CSV', 'PARQUET'] as const)(
 test('stalls, early ends, refusals and cuts are resumed where the bytes end', async () => {
   const exported = await stage.library({ stallMs: 300 }).fullExport({ format: 'JSON' })
   const unavailable = { kind: 'answer', status: 503, headers: { 'Retry-After': '0' } } as const
-  spoil({ kind: 'stall', afterBytes: 1000 }, { kind: 'refuse' }, unavailable, { kind: 'end', afterBytes: 7 })
+  spoil(stage.proxy, [
+    { kind: 'stall', afterBytes: 1000 },
+    { kind: 'refuse' },
+    unavailable,
+    { kind: 'end', afterBytes: 7 },
+  ])
   const downloaded = await exported.download(at('year.json'))
   await expectWhole(exported, 'year.json')
   expect(downloaded).toMatchObject({ connections: 3, restarts: 0, isContentVerified: true })
@@ -101,6 +97,14 @@ test('stalls, early ends, refusals and cuts are resumed where the bytes end', as
   await rm(at('year.json'))
   stage.proxy.fault = (_, nth) => (nth % 3 === 0 ? undefined : { kind: 'cut', afterBytes: 100_000 })
   await exported.download(at('year.json'))
+  await expectWhole(exported, 'year.json')
+})
+
+test('a download may break more often than attempts are allowed, as long as each brings something', async () => {
+  const exported = await stage.library({ attemptsMax: 2 }).fullExport({ format: 'JSON' })
+  const afterBytes = Math.ceil(exported.status.size / 6)
+  stage.proxy.fault = () => ({ kind: 'end', afterBytes })
+  expect(await exported.download(at('year.json'))).toMatchObject({ connections: 6, restarts: 0 })
   await expectWhole(exported, 'year.json')
 })
 
@@ -144,6 +148,15 @@ test('a part whose bytes were damaged, or of another file, is not built upon', a
   expect(reasons).toEqual([expect.stringContaining('SHA-256'), expect.stringContaining('of another file')])
 })
 
+test('bytes that the file server does not have are dropped', async () => {
+  const exported = await stage.library().fullExport({ format: 'JSON' })
+  await leavePart(exported, 'year.json', 3000)
+  spoil(stage.proxy, [{ kind: 'answer', status: 416 }])
+  expect(await exported.download(at('year.json'))).toMatchObject({ keptBytes: 3000, restarts: 1 })
+  expect(ranges()).toEqual(['bytes=3000-', undefined])
+  await expectWhole(exported, 'year.json')
+})
+
 test('a file that has changed on the server is read from its beginning', async () => {
   const exported = await stage.library().fullExport({ format: 'JSON' })
   await leavePart(exported, 'year.json', 3000)
@@ -161,7 +174,7 @@ test('an address that has expired is read again, and one that is refused again i
   const body = JSON.stringify({ error: { code, message: 'This file address has expired', details: {} } })
   const expired = { kind: 'answer', status: 410, body } as const
   const before = stage.statusesRead()
-  spoil(expired)
+  spoil(stage.proxy, [expired])
   await exported.download(at('year.json'))
   await expectWhole(exported, 'year.json')
   expect([ranges().length, stage.statusesRead()]).toEqual([2, before + 1])
@@ -175,7 +188,7 @@ test('an address that has expired when a cut download goes on is read again', as
   following.abort()
   const before = stage.statusesRead()
   const expired = { kind: 'answer', status: 403 } as const
-  spoil({ kind: 'end', afterBytes: 1000 }, expired, { kind: 'end', afterBytes: 1000 }, expired)
+  spoil(stage.proxy, [{ kind: 'end', afterBytes: 1000 }, expired, { kind: 'end', afterBytes: 1000 }, expired])
   await exported.download(at('year.json'))
   await expectWhole(exported, 'year.json')
   expect([ranges().length, stage.statusesRead()]).toEqual([5, before + 2])
@@ -219,7 +232,7 @@ test('a file that cannot be written is an error that names it', async () => {
 test('of two downloads to one name, the file is the whole one of the second', async () => {
   const first = await stage.library({ stallMs: 300 }).fullExport({ format: 'JSON' })
   const second = await stage.library().fullExport({ format: 'CSV' })
-  spoil({ kind: 'stall', afterBytes: 3000 })
+  spoil(stage.proxy, [{ kind: 'stall', afterBytes: 3000 }])
   let meanwhile: Promise<unknown> | undefined
   const onProgress = ({ bytes }: { bytes: number }) => {
     if (bytes === 3000) meanwhile = second.download(at('year'))

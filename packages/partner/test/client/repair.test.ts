@@ -1,50 +1,43 @@
 /** A follower of one year, across a failover that lost commits which its copy has, and across planned ones. */
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { applyDelta } from '../../../../test/support/changes/apply-delta.ts'
+import { forEachTest, forTests } from '../../../../test/support/for-tests.ts'
 import { addLargeExercice, largeExercice } from '../../../../test/support/ledgers/large-exercice.ts'
-import { type LossyFailover, setLossyFailover } from '../../../../test/support/replication/lossy-failover.ts'
+import { setLossyFailover } from '../../../../test/support/replication/lossy-failover.ts'
 import { request } from '../../../../test/support/service.ts'
 import { until } from '../../../../test/support/until.ts'
-import type { Changes, Grandlivre, GrandlivreError, Repair } from '../../src/client/grandlivre.ts'
-import { type FaultyProxy, startFaultyProxy } from '../support/client/faulty-proxy.ts'
+import type { Changes, GrandlivreError, Repair } from '../../src/client/grandlivre.ts'
+import { joined } from '../support/client/chunks.ts'
+import { startFaultyProxy, untouched } from '../support/client/faulty-proxy.ts'
 import { libraryOf } from '../support/client/library.ts'
 
 const selection = { exercice: largeExercice }
 const firstEntry = 1_000_000
 
-let stage: LossyFailover
-let proxy: FaultyProxy
-let ledger: Grandlivre
+const stage = forTests(setLossyFailover)
+const proxy = forTests(() => startFaultyProxy(stage.service.url))
+untouched(() => proxy)
+const ledger = forEachTest(() => libraryOf(stage.company, proxy.url))
 /** What the follower keeps. */
 let copy = { cursor: '', text: '' }
 
 beforeAll(async () => {
-  stage = await setLossyFailover()
   const client = new pg.Client({ connectionString: stage.primary.ownerUrl })
   await client.connect()
   await addLargeExercice(client, 12_000)
   await client.end()
-  proxy = await startFaultyProxy(stage.service.url)
-  ledger = libraryOf(stage.company, proxy.url)
   await stage.standby.catchUp()
   await stage.standby.cutStream()
   await edit(150, 'lost')
   await change(`delete from movements where folder_id = 111 and entry_id = ${firstEntry + 950}`)
-  const stream = ledger.movements(selection)
-  for await (const chunk of stream.chunks()) copy.text += Buffer.from(chunk)
+  const first = libraryOf(stage.company, proxy.url)
+  const stream = first.movements(selection)
+  copy.text = String(await joined(stream.chunks()))
   copy.cursor = stream.progress.cursor!
+  first.close()
   await stage.promote()
   await until(async () => (await request(`${stage.service.url}/readyz`)).status === 200)
-})
-afterAll(async () => {
-  ledger?.close()
-  await proxy?.close()
-  await stage?.close()
-})
-beforeEach(() => {
-  proxy.asked = []
-  proxy.fault = () => undefined
 })
 
 const change = (sql: string) => stage.sql(`set search_path = grandlivre; ${sql}; reset search_path`)
@@ -56,9 +49,8 @@ const entriesAsked = () => proxy.asked.filter(({ path }) => path.includes('entri
 const copied = () => copy.text.match(/.{1,70000}/gs)!.map((piece) => Buffer.from(piece))
 
 async function apply({ cursor, ranges, lines }: Repair | Changes<unknown>): Promise<void> {
-  let added = ''
-  for await (const chunk of lines()) added += Buffer.from(chunk)
-  const text = applyDelta(copy.text, `${JSON.stringify({ since: '', cursor, entries: ranges })}\n${added}`)
+  const head = JSON.stringify({ since: '', cursor, entries: ranges })
+  const text = applyDelta(copy.text, `${head}\n${await joined(lines())}`)
   copy = { cursor, text }
 }
 
@@ -138,9 +130,6 @@ test('where the ledger changes between digests and lines, the cursor of the dige
     await edit(400, 'elsewhere')
     return undefined
   }
-  // One that has seen trailers until now: without them, digests of one state prove the lines.
-  ledger.close()
-  ledger = libraryOf(stage.company, proxy.url)
   await follow()
   proxy.fault = () => undefined
   await follow()

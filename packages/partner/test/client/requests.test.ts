@@ -1,24 +1,18 @@
 /** Single requests: retries, waits, errors, and what is refused before anything is sent. */
 import { inspect } from 'node:util'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
+import { forTests } from '../../../../test/support/for-tests.ts'
 import type { Grandlivre, GrandlivreOptions, Wait } from '../../src/client/grandlivre.ts'
-import { type ClientStage, setClientStage } from '../support/client/client-stage.ts'
-import type { Fault } from '../support/client/faulty-proxy.ts'
+import { setClientStage } from '../support/client/client-stage.ts'
+import { type Fault, spoil, untouched } from '../support/client/faulty-proxy.ts'
 
-let stage: ClientStage
+const stage = forTests(() => setClientStage(2_000))
+untouched(() => stage.proxy)
 /** Pauses so far, in milliseconds: the tests do not wait for them. */
 let pauses: number[]
 let waits: Wait[]
 
-beforeAll(async () => {
-  stage = await setClientStage(2_000)
-})
-
-afterAll(() => stage?.close())
-
 beforeEach(() => {
-  stage.proxy.asked = []
-  stage.proxy.fault = () => undefined
   pauses = []
   waits = []
 })
@@ -34,11 +28,6 @@ function client(options: Partial<GrandlivreOptions> = {}): Grandlivre {
 const path = '/mad/journals'
 const query = { version: '1.0.0' }
 const journals = (ledger: Grandlivre) => ledger.requests.json({ path, query })
-
-/** The first answers are spoilt. */
-function spoil(...faults: Fault[]): void {
-  stage.proxy.fault = () => faults.shift()
-}
 
 /** A library that has had an answer before. */
 async function reached(options?: Partial<GrandlivreOptions>): Promise<Grandlivre> {
@@ -56,7 +45,7 @@ const busy = (headers: Record<string, string>, status = 429): Fault => {
 test('a request waits as long as the service asks, in seconds or until a date, and a random time more', async () => {
   const ledger = await reached()
   const date = new Date(now + 7_000).toUTCString()
-  spoil(busy({ 'Retry-After': '3' }), busy({ 'Retry-After': date }, 503), busy({}))
+  spoil(stage.proxy, [busy({ 'Retry-After': '3' }), busy({ 'Retry-After': date }, 503), busy({})])
   await journals(ledger)
   // Half of 500, of 1,000 and of 2,000 ms, after what Retry-After says.
   expect(pauses).toEqual([3_250, 7_500, 1_000])
@@ -75,7 +64,7 @@ const passing: Fault[] = [
 ]
 test.each(passing)('a GET is sent again after %o', async (fault) => {
   const ledger = await reached()
-  spoil(fault)
+  spoil(stage.proxy, [fault])
   expect((await journals(ledger)).value).toEqual(
     expect.arrayContaining([expect.objectContaining({ type: 'Achat' })]),
   )
@@ -115,7 +104,7 @@ const lasting: [string, Fault, object][] = [
 ]
 test.each(lasting)('%s is an error at once', async (_, fault, expected) => {
   const ledger = await reached()
-  spoil(fault)
+  spoil(stage.proxy, [fault])
   await expect(journals(ledger)).rejects.toMatchObject(expected)
   expect(stage.proxy.asked).toHaveLength(1)
 })
@@ -129,12 +118,12 @@ test('a POST is not sent again after a lost connection, and is after a refusal t
       body: '[]',
       headers: { 'Content-Type': 'application/json' },
     })
-  spoil({ kind: 'refuse' })
+  spoil(stage.proxy, [{ kind: 'refuse' }])
   await expect(post()).rejects.toMatchObject({ code: 'CONNECTION-FAILED', status: 0 })
-  spoil({ kind: 'answer', status: 503 })
+  spoil(stage.proxy, [{ kind: 'answer', status: 503 }])
   await expect(post()).rejects.toMatchObject({ status: 503 })
   expect(stage.proxy.asked).toHaveLength(2)
-  spoil(busy({ 'Retry-After': '1' }), busy({ 'Retry-After': '1' }, 503))
+  spoil(stage.proxy, [busy({ 'Retry-After': '1' }), busy({ 'Retry-After': '1' }, 503)])
   await expect(post()).rejects.toMatchObject({ code: 'ERR-VALIDATION' })
   expect(stage.proxy.asked).toHaveLength(5)
 })
@@ -147,21 +136,21 @@ const page: Fault = {
 }
 test('a page in place of JSON is an error at once, which says what it is', async () => {
   const ledger = await reached()
-  spoil(page)
+  spoil(stage.proxy, [page])
   await expect(journals(ledger)).rejects.toMatchObject({
     code: 'UNEXPECTED-ANSWER',
     status: 200,
     message: expect.stringContaining('text/html'),
   })
   expect(stage.proxy.asked).toHaveLength(1)
-  spoil(page)
+  spoil(stage.proxy, [page])
   await expect(ledger.fullExport({ format: 'JSON' })).rejects.toMatchObject({ code: 'UNEXPECTED-ANSWER' })
   expect(stage.proxy.asked).toHaveLength(2)
 })
 
 test('the answer to a POST that is cut is an error of the library', async () => {
   const ledger = await reached()
-  spoil({ kind: 'cut', afterBytes: 5 })
+  spoil(stage.proxy, [{ kind: 'cut', afterBytes: 5 }])
   const made = ledger.post('/webhook', { body: { postUrl: null, onEvents: ['document'] } })
   await expect(made).rejects.toMatchObject({
     name: 'GrandlivreError',
@@ -209,7 +198,7 @@ test('an abort ends a wait, and a request under way, with its reason', async () 
   for (const fault of [busy({ 'Retry-After': '60' }), { kind: 'stall', afterBytes: 5 }] as const) {
     const ledger = await reached({ pacing, stallMs: 600_000 })
     const leaving = new AbortController()
-    spoil(fault)
+    spoil(stage.proxy, [fault])
     const asking = ledger.requests.json({ path, query, signal: leaving.signal })
     setTimeout(() => leaving.abort('stopped'), 30)
     await expect(asking).rejects.toBe('stopped')
@@ -257,7 +246,7 @@ test('no error contains the token or the secret', async () => {
   const ledger = await reached({ attemptsMax: 1 })
   const { token, secret } = stage.access
   for (const fault of [...passing.slice(0, 3), ...lasting.map(([, each]) => each)]) {
-    spoil(fault)
+    spoil(stage.proxy, [fault])
     const error = await journals(ledger).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(Error)
     const text = inspect(error, { depth: 10, showHidden: true })

@@ -1,48 +1,35 @@
 /** Streams through a proxy that spoils answers: always the bytes of the source, or an error. */
 import { randomInt } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { forTests } from '../../../../test/support/for-tests.ts'
 import { until } from '../../../../test/support/until.ts'
 import type { LedgerStream } from '../../src/client/grandlivre.ts'
 import type { Encoding } from '../../src/client/http/answer.ts'
-import { type ClientStage, setClientStage } from '../support/client/client-stage.ts'
-import type { Fault } from '../support/client/faulty-proxy.ts'
+import { errorOf, joined } from '../support/client/chunks.ts'
+import { setClientStage } from '../support/client/client-stage.ts'
+import { type Fault, spoil, untouched } from '../support/client/faulty-proxy.ts'
 
-let stage: ClientStage
+const stage = forTests(() => setClientStage(9_000))
+untouched(() => stage.proxy)
 let exercice: string
 /** NDJSON of the year. */
 let movements: Buffer
 let entries: Buffer
 
 beforeAll(async () => {
-  stage = await setClientStage(9_000)
   ;({ exercice } = stage)
   movements = await stage.source(`/mad/movements?version=1.0.0&idExercice=${exercice}`)
   entries = await stage.source(`/mad/entries?version=1.0.0&idExercice=${exercice}`)
 })
 
-afterAll(() => stage?.close())
-
-beforeEach(() => {
-  stage.proxy.asked = []
-  stage.proxy.fault = () => undefined
-})
-
-/** Not by `rejects`, which would print megabytes if there is no error. */
-const errorOf = (reading: Promise<unknown>) =>
-  reading.then(
-    () => undefined,
-    (error: unknown) => error,
-  )
-
-async function bytesOf(stream: LedgerStream<unknown>): Promise<Buffer> {
-  const chunks: Uint8Array[] = []
+async function* wholeLines(stream: LedgerStream<unknown>): AsyncGenerator<Uint8Array> {
   for await (const chunk of stream.chunks()) {
     expect(chunk.at(-1), 'a chunk ends with a whole line').toBe(10)
-    chunks.push(chunk)
+    yield chunk
   }
-  return Buffer.concat(chunks)
 }
+const bytesOf = (stream: LedgerStream<unknown>): Promise<Buffer> => joined(wholeLines(stream))
 
 async function firstOf(stream: LedgerStream<unknown>): Promise<Buffer> {
   for await (const chunk of stream.chunks()) return Buffer.from(chunk)
@@ -51,12 +38,8 @@ async function firstOf(stream: LedgerStream<unknown>): Promise<Buffer> {
 
 const rowsOf = (ndjson: Buffer) => ndjson.toString().split('\n').length - 1
 const idOf = (line: string) => JSON.parse(line).producerId as string
-/** The first answers with lines are spoilt, one fault each. @returns faults that are still to come */
-function spoil(faults: Fault[]): Fault[] {
-  const left = [...faults]
-  stage.proxy.fault = (path) => (/\/(?:movements|entries)\?/.test(path) ? left.shift() : undefined)
-  return left
-}
+/** The first answers with lines are spoilt. */
+const spoilLines = (faults: Fault[]) => spoil(stage.proxy, faults, /\/(?:movements|entries)\?/)
 
 /** Places in the body as it travels. */
 function places(encoding: Encoding): number[] {
@@ -74,7 +57,7 @@ const spoilt = [
 ] as const
 test.each(spoilt)('with %s, four answers that %s at random places', async (encoding, kind) => {
   const faults = places(encoding).map((afterBytes): Fault => ({ kind, afterBytes }))
-  const left = spoil(faults)
+  const left = spoilLines(faults)
   const stream = stage.ledger({ stallMs: 150 }).movements({ exercice }, { encoding })
   const bytes = await bytesOf(stream)
   expect(bytes.equals(movements), JSON.stringify(faults)).toBe(true)
@@ -103,7 +86,7 @@ describe.each(['identity', 'zstd'] as const)('with %s', (encoding) => {
     const faults = places(encoding).map(
       (afterBytes, i): Fault => ({ kind: i % 2 ? 'cut' : 'end', afterBytes }),
     )
-    spoil(faults)
+    spoilLines(faults)
     const stream = stage.ledger().entries({ exercice }, { encoding })
     expect((await bytesOf(stream)).equals(entries), JSON.stringify(faults)).toBe(true)
     expect(stream.progress.provedBy).toBe(resumed()[0] ? 'end' : 'trailers')
@@ -141,7 +124,7 @@ test.each(['movements', 'entries'] as const)(
     const expected = streamed === 'movements' ? movements : entries
     const ends = [1_000_000, 2_000_000, 3_000_000].map((from) => expected.indexOf(10, from) + 1)
     // Each answer begins where the one before it ended.
-    const left = spoil(ends.map((end, i) => ({ kind: 'end', afterBytes: end - (ends[i - 1] ?? 0) })))
+    const left = spoilLines(ends.map((end, i) => ({ kind: 'end', afterBytes: end - (ends[i - 1] ?? 0) })))
     const stream = stage.ledger()[streamed]({ exercice }, { encoding: 'identity' })
     expect((await bytesOf(stream)).equals(expected)).toBe(true)
     expect(left).toEqual([])
@@ -149,7 +132,7 @@ test.each(['movements', 'entries'] as const)(
 )
 
 test('with proof by blocks a cut stream is compared block by block', async () => {
-  spoil([
+  spoilLines([
     { kind: 'cut', afterBytes: 2_000_000 },
     { kind: 'end', afterBytes: 3_000_000 },
   ])
@@ -160,7 +143,7 @@ test('with proof by blocks a cut stream is compared block by block', async () =>
 
 describe.each(['trailers', 'blocks'] as const)('proof by %s', (proof) => {
   test('finds one bit that is wrong', async () => {
-    spoil([{ kind: 'flip', at: 1_000_000 }])
+    spoilLines([{ kind: 'flip', at: 1_000_000 }])
     const stream = stage.ledger().movements({ exercice }, { encoding: 'identity', proof })
     expect(await errorOf(bytesOf(stream))).toMatchObject({ code: 'NOT-PROVEN' })
     if (proof === 'blocks') expect(stream.progress.bytes).toBeLessThan(3_000_000)
@@ -203,7 +186,7 @@ describe('trailers that a proxy drops or changes', () => {
   ]
   describe.each(ways)('%s', (_, fault, proofs) => {
     test.each(['movements', 'entries'] as const)('of %s', async (streamed) => {
-      spoil([{ kind: 'trailers', ...fault }])
+      spoilLines([{ kind: 'trailers', ...fault }])
       const ledger = stage.ledger()
       const stream = ledger[streamed]({ exercice }, { encoding: 'identity' })
       const error = await errorOf(bytesOf(stream))
@@ -219,7 +202,7 @@ describe('trailers that a proxy drops or changes', () => {
     for (const streamed of ['movements', 'entries'] as const) {
       const ledger = stage.ledger()
       const fault: Fault = { kind: 'trailers', dropped: [sha256], at }
-      spoil([fault, fault])
+      spoilLines([fault, fault])
       const first = ledger[streamed]({ exercice }, { encoding: 'identity' })
       expect(await errorOf(bytesOf(first))).toMatchObject({
         code: 'NOT-PROVEN',
@@ -239,7 +222,7 @@ describe('trailers that a proxy drops or changes', () => {
 test('a compressed body that was damaged on the way is not taken for one that was cut', async () => {
   const travelling = Math.floor(gzipSync(movements).length / 3)
   for (const place of [1, 1.5, 2]) {
-    spoil([{ kind: 'flip', at: Math.floor(travelling * place) }])
+    spoilLines([{ kind: 'flip', at: Math.floor(travelling * place) }])
     const stream = stage.ledger().movements({ exercice }, { encoding: 'gzip' })
     await expect(bytesOf(stream)).rejects.toMatchObject({ code: 'NOT-PROVEN' })
   }
@@ -257,7 +240,7 @@ test('a page that is not of the service gives out no line', async () => {
   const body = '<html>\n<p>Sign in first</p>\n</html>\n'
   const page: Fault = { kind: 'answer', status: 200, headers: { 'Content-Type': 'text/html' }, body }
   for (const streamed of ['movements', 'entries'] as const) {
-    spoil([page])
+    spoilLines([page])
     const stream = stage.ledger()[streamed]({ exercice })
     await expect(firstOf(stream)).rejects.toMatchObject({ code: 'UNEXPECTED-ANSWER', status: 200 })
   }
@@ -282,7 +265,7 @@ test('a stream that fails before its first line leaves no connection', async () 
 })
 
 test('items are those of the lines', async () => {
-  spoil([{ kind: 'cut', afterBytes: 1_000_000 }])
+  spoilLines([{ kind: 'cut', afterBytes: 1_000_000 }])
   const items = []
   for await (const movement of stage.ledger().movements({ exercice }, { encoding: 'identity' }))
     items.push(movement)
@@ -319,7 +302,7 @@ test('an abort ends the connection and frees the slot, with the reason of the si
 test.each(['identity', 'gzip', 'zstd'] as const)(
   'leaving the loop ends the connection, with %s',
   async (encoding) => {
-    spoil([{ kind: 'stall', afterBytes: encoding === 'identity' ? 300_000 : 30_000 }])
+    spoilLines([{ kind: 'stall', afterBytes: encoding === 'identity' ? 300_000 : 30_000 }])
     for await (const _ of stage.ledger().movements({ exercice }, { encoding }).chunks()) break
     await until(() => stage.proxy.open() === 0)
   },

@@ -1,19 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { forTests } from '../../../../../test/support/for-tests.ts'
 import { request } from '../../../../../test/support/service.ts'
-import { type ExportStage, setExportStage } from '../../../../../test/support/stages/export-stage.ts'
-import type { Account, Exercice, Grandlivre } from '../../../src/client/grandlivre.ts'
+import { setExportStage } from '../../../../../test/support/stages/export-stage.ts'
+import type { Account, Exercice } from '../../../src/client/grandlivre.ts'
 import { libraryOf } from '../../support/client/library.ts'
 
-let stage: ExportStage
-let ledger: Grandlivre
-beforeAll(async () => {
-  stage = await setExportStage()
-  ledger = libraryOf(stage.company, stage.service.url)
-})
-afterAll(async () => {
-  ledger.close()
-  await stage.close()
-})
+const stage = forTests(setExportStage)
+const ledger = forTests(() => libraryOf(stage.company, stage.service.url))
 
 const codeOf = (call: Promise<unknown>) =>
   call.then(

@@ -6,24 +6,21 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { forTests } from '../../../../../test/support/for-tests.ts'
 import { environment } from '../../../../../test/support/process.ts'
 import { openS3Files } from '../../../../../test/support/s3-files.ts'
 import { describeOnS3 } from '../../../../../test/support/servers/s3-servers.ts'
 import { setExportStage } from '../../../../../test/support/stages/export-stage.ts'
 import { until } from '../../../../../test/support/until.ts'
 import type { Downloaded } from '../../../src/client/grandlivre.ts'
-import { type DownloadStage, setDownloadStage } from '../../support/client/download-stage.ts'
+import { setDownloadStage } from '../../support/client/download-stage.ts'
 import { startFaultyProxy } from '../../support/client/faulty-proxy.ts'
 import { libraryOf } from '../../support/client/library.ts'
 
 /** `npm run long -- partner-kills` sets more. */
 const kills = Number(process.env['KILLS'] ?? 3)
 
-let stage: DownloadStage
-beforeAll(async () => {
-  stage = await setDownloadStage()
-})
-afterAll(() => stage.close())
+const stage = forTests(setDownloadStage)
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 

@@ -1,44 +1,22 @@
 /** Digests of many ledgers through the library, from the real service and one that lies. */
 import { createHash } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { folders } from '../../../../../test/support/ledgers/tenants.ts'
-import { type ExportStage, setExportStage } from '../../../../../test/support/stages/export-stage.ts'
-import type { Grandlivre, LedgerBlocks } from '../../../src/client/grandlivre.ts'
-import { type FaultyProxy, startFaultyProxy } from '../../support/client/faulty-proxy.ts'
-import { libraryOf } from '../../support/client/library.ts'
+import { expect, test } from 'vitest'
+import { forTests } from '../../../../../test/support/for-tests.ts'
+import type { LedgerBlocks } from '../../../src/client/grandlivre.ts'
+import { untouched } from '../../support/client/faulty-proxy.ts'
+import { setLedgersStage, twoFolders } from '../../support/client/ledgers-stage.ts'
 import { linesOf, MemoryCopy } from '../../support/client/memory-copy.ts'
 
-const wanted = [folders.first.folderId, folders.sameFirm.folderId]
-
-let stage: ExportStage
-let proxy: FaultyProxy
-let ledger: Grandlivre
-
-beforeAll(async () => {
-  stage = await setExportStage({ rateLimit: { requests: 1_000_000, windowMs: 10_000, concurrent: 200 } })
-  proxy = await startFaultyProxy(stage.service.url)
-  const pacing = { random: () => 0, sleep: () => delay(5) }
-  ledger = libraryOf(stage.firm, proxy.url, { pacing, attemptsMax: 2 })
-})
-
-afterAll(async () => {
-  ledger?.close()
-  await proxy?.close()
-  await stage?.close()
-})
-
-beforeEach(() => {
-  proxy.fault = () => undefined
-  proxy.asked.length = 0
-})
+const stage = forTests(() => setLedgersStage(0))
+untouched(() => stage.proxy)
+const wanted = [...twoFolders]
 
 const read = async (societies?: string[]) =>
-  Array.fromAsync(ledger.ledgerBlocks(societies, { encoding: 'identity' }))
+  Array.fromAsync(stage.ledger.ledgerBlocks(societies, { encoding: 'identity' }))
 
 test('are those of the rows', async () => {
   const copy = new MemoryCopy()
-  await copy.follow(ledger)
+  await copy.follow(stage.ledger)
   const found = await read()
   expect(found.map(({ society }) => society)).toEqual(wanted)
   for (const part of found as LedgerBlocks[]) {
@@ -59,9 +37,9 @@ test('a folder that is not there is refused in its place', async () => {
 
 test('a broken answer is asked for again from the ledger at which it broke', async () => {
   const all = await read(wanted)
-  proxy.asked.length = 0
+  stage.proxy.asked.length = 0
   let first = 0
-  proxy.fault = () => ({
+  stage.proxy.fault = () => ({
     kind: 'rewrite',
     body: (whole) => {
       first += 1
@@ -69,7 +47,7 @@ test('a broken answer is asked for again from the ledger at which it broke', asy
     },
   })
   expect(await read(wanted)).toEqual(all)
-  expect(proxy.asked.map(({ body }) => JSON.parse(body()).ledgers)).toEqual([
+  expect(stage.proxy.asked.map(({ body }) => JSON.parse(body()).ledgers)).toEqual([
     wanted.map((society) => ({ society })),
     [{ society: wanted[1] }],
   ])
@@ -95,7 +73,7 @@ const lies: [string, (line: LedgerBlocks) => object, RegExp][] = [
   ['no blocks', () => ({ blocks: null }), /blocks is no list/],
 ]
 test.each(lies)('%s', async (_, members, message) => {
-  proxy.fault = () => ({
+  stage.proxy.fault = () => ({
     kind: 'rewrite',
     body: (whole) => {
       const line = JSON.parse(String(linesOf(whole)[0]))
@@ -113,7 +91,7 @@ test('a line without an end is refused before it fills the memory', async () => 
   const body = function* () {
     for (; sent < 500; sent += 1) yield Buffer.alloc(1024 * 1024, sent === 0 ? '{' : 'a')
   }
-  proxy.fault = () => ({ kind: 'rewrite', body })
+  stage.proxy.fault = () => ({ kind: 'rewrite', body })
   await expect(read([wanted[0]!])).rejects.toMatchObject({
     code: 'UNEXPECTED-ANSWER',
     message: 'A line has more than 16777216 bytes',
@@ -122,12 +100,12 @@ test('a line without an end is refused before it fills the memory', async () => 
 })
 
 test('more than was asked for is refused', async () => {
-  proxy.fault = () => ({ kind: 'rewrite', body: (whole) => Buffer.concat([whole, whole]) })
+  stage.proxy.fault = () => ({ kind: 'rewrite', body: (whole) => Buffer.concat([whole, whole]) })
   await expect(read([wanted[0]!])).rejects.toMatchObject({ code: 'NOT-PROVEN' })
 })
 
 test('nothing but an end is a loss', async () => {
-  proxy.fault = () => ({ kind: 'rewrite', body: () => Buffer.alloc(0) })
+  stage.proxy.fault = () => ({ kind: 'rewrite', body: () => Buffer.alloc(0) })
   await expect(read([wanted[0]!])).rejects.toMatchObject({
     code: 'CONNECTION-LOST',
     message: 'The digests stopped coming at ledger 111: The answer ended before the last ledger',

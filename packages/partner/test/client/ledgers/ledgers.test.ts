@@ -1,34 +1,23 @@
 /** Many ledgers through the library, from the real service, over connections that break. */
-import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { addLargeExercice } from '../../../../../test/support/ledgers/large-exercice.ts'
-import { folders } from '../../../../../test/support/ledgers/tenants.ts'
-import { type ExportStage, setExportStage } from '../../../../../test/support/stages/export-stage.ts'
-import type { Grandlivre, LedgerPart, WantedLedger } from '../../../src/client/grandlivre.ts'
-import { type FaultyProxy, startFaultyProxy } from '../../support/client/faulty-proxy.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { forTests } from '../../../../../test/support/for-tests.ts'
+import type { LedgerPart, WantedLedger } from '../../../src/client/grandlivre.ts'
+import { untouched } from '../../support/client/faulty-proxy.ts'
+import { setLedgersStage, twoFolders } from '../../support/client/ledgers-stage.ts'
 import { libraryOf } from '../../support/client/library.ts'
 import { linesOf, MemoryCopy } from '../../support/client/memory-copy.ts'
 
-const large = folders.first.folderId
-const small = folders.sameFirm.folderId
+const [large, small] = twoFolders
 const path = '/api/v1/mad/ledgers/changes'
 
-let stage: ExportStage
-let proxy: FaultyProxy
-let ledger: Grandlivre
+const stage = forTests(() => setLedgersStage(6_000, 60, 20))
+untouched(() => stage.proxy)
 /** What the service sends of both folders, undisturbed. */
 let whole: Buffer
 let truth: MemoryCopy
 
 beforeAll(async () => {
-  const rateLimit = { requests: 1_000_000, windowMs: 10_000, concurrent: 200 }
-  stage = await setExportStage({ rateLimit })
-  await addLargeExercice(stage.staff.client, 6_000)
-  proxy = await startFaultyProxy(stage.service.url)
-  // A broken answer holds its place until the service has seen the break.
-  const pacing = { random: () => 0, sleep: () => delay(20) }
-  ledger = libraryOf(stage.firm, proxy.url, { pacing, attemptsMax: 60 })
-  const answer = await fetch(`${stage.service.url}${path}?version=1.0.0`, {
+  const answer = await fetch(`${stage.url}${path}?version=1.0.0`, {
     method: 'POST',
     headers: { ...stage.firm, 'Content-Type': 'application/json' },
     body: JSON.stringify({ ledgers: wanted }),
@@ -37,40 +26,28 @@ beforeAll(async () => {
   truth = await copied()
 })
 
-afterAll(async () => {
-  ledger?.close()
-  await proxy?.close()
-  await stage?.close()
-})
-
-beforeEach(() => {
-  proxy.fault = () => undefined
-  proxy.asked.length = 0
-})
-
 const wanted = [{ society: large }, { society: small }]
 const identity = { encoding: 'identity' } as const
 
 async function copied(copy = new MemoryCopy(), ledgers: WantedLedger[] = wanted): Promise<MemoryCopy> {
-  await copy.follow(ledger, ledgers, identity)
+  await copy.follow(stage.ledger, ledgers, identity)
   return copy
 }
 
-const change = (sql: string) => stage.staff.client.query(`set search_path = grandlivre; ${sql}`)
 const askedFor = () =>
-  proxy.asked.filter((each) => each.path.startsWith(path)).map(({ body }) => JSON.parse(body()).ledgers)
+  stage.proxy.asked.filter((each) => each.path.startsWith(path)).map(({ body }) => JSON.parse(body()).ledgers)
 
 describe('the list', () => {
   test('has every folder with its cursor, and is asked for again by its ETag', async () => {
-    const list = await ledger.ledgers({})
+    const list = await stage.ledger.ledgers({})
     expect(list.ledgers.map(({ society }) => society)).toEqual([large, small])
     expect(list.ledgers[0]).toMatchObject({
       firm: { id: '110', name: 'Firm 110' },
       cursor: truth.ledgers.get(large)!.cursor,
     })
-    expect(await ledger.ledgers({ after: list.etag })).toBeUndefined()
-    const waiting = ledger.ledgers({ after: list.etag, wait: 30 })
-    await change(
+    expect(await stage.ledger.ledgers({ after: list.etag })).toBeUndefined()
+    const waiting = stage.ledger.ledgers({ after: list.etag, wait: 30 })
+    await stage.change(
       `update accounts set name = name || '.' where schema_id = 100 and folder_id = 112 and id = (select min(id) from accounts where folder_id = 112)`,
     )
     const next = await waiting
@@ -83,7 +60,7 @@ describe('the list', () => {
 test('all folders in full, each encoding, are the lines that the service sent', async () => {
   for (const encoding of ['identity', 'gzip', 'zstd'] as const) {
     const copy = new MemoryCopy()
-    await copy.follow(ledger, undefined, { encoding })
+    await copy.follow(stage.ledger, undefined, { encoding })
     expect(copy.text(large) === truth.text(large)).toBe(true)
     expect(copy.text(small) === truth.text(small)).toBe(true)
   }
@@ -94,11 +71,11 @@ test('all folders in full, each encoding, are the lines that the service sent', 
 test('a cursor brings what changed, without tables that are the same', async () => {
   const copy = await copied()
   const { cursor, tables } = copy.ledgers.get(large)!
-  await change(
+  await stage.change(
     `update movements set description = 'changé' where folder_id = 111 and id in (1000005, 1003000)`,
   )
   const [parts, bytes]: [LedgerPart[], Uint8Array[]] = [[], []]
-  for await (const part of ledger.ledgerChanges([
+  for await (const part of stage.ledger.ledgerChanges([
     { society: large, since: cursor, tables: tables as never },
   ])) {
     copy.take(part)
@@ -132,8 +109,8 @@ describe('an answer that breaks', () => {
   test('anywhere goes on where its proven rows ended, to the same copy', async () => {
     for (const [afterBytes, kind] of places(whole.length)) {
       let answers = 0
-      proxy.asked.length = 0
-      proxy.fault = (asked) => {
+      stage.proxy.asked.length = 0
+      stage.proxy.fault = (asked) => {
         if (!asked.startsWith(path) || ++answers > 1) return undefined
         return { kind, afterBytes }
       }
@@ -153,7 +130,8 @@ describe('an answer that breaks', () => {
   }, 120_000)
 
   test('at every answer, as long as each brings something', async () => {
-    proxy.fault = (asked) => (asked.startsWith(path) ? { kind: 'cut', afterBytes: 1_500_000 } : undefined)
+    stage.proxy.fault = (asked) =>
+      asked.startsWith(path) ? { kind: 'cut', afterBytes: 1_500_000 } : undefined
     const copy = await copied()
     expect(copy.text(large) === truth.text(large)).toBe(true)
     expect(askedFor().length).toBeGreaterThan(3)
@@ -161,16 +139,16 @@ describe('an answer that breaks', () => {
 
   test('while the ledger changes below and above where it broke', async () => {
     let answers = 0
-    proxy.fault = async (asked) => {
+    stage.proxy.fault = async (asked) => {
       if (!asked.startsWith(path)) return undefined
       answers += 1
       if (answers === 2)
-        await change(`update movements set description = 'under way' where folder_id = 111 and id in (1000001, 1005999);
+        await stage.change(`update movements set description = 'under way' where folder_id = 111 and id in (1000001, 1005999);
           update accounts set name = name || '!' where folder_id = 111 and id = (select max(id) from accounts where folder_id = 111)`)
       return answers < 3 ? { kind: 'cut', afterBytes: 3_000_000 } : undefined
     }
     const copy = await copied()
-    proxy.fault = () => undefined
+    stage.proxy.fault = () => undefined
     truth = await copied()
     expect(copy.text(large) === truth.text(large)).toBe(true)
     expect(copy.kinds).toContain('resumed')
@@ -180,12 +158,12 @@ describe('an answer that breaks', () => {
     const copy = await copied()
     const { cursor: since, tables } = copy.ledgers.get(large)!
     const rename = (name: string) =>
-      change(
+      stage.change(
         `update accounts set name = ${name} where folder_id = 111 and id = (select max(id) from accounts where folder_id = 111)`,
       )
     await rename(`name || '?'`)
     let answers = 0
-    proxy.fault = async (asked) => {
+    stage.proxy.fault = async (asked) => {
       if (!asked.startsWith(path)) return undefined
       answers += 1
       if (answers > 1) {
@@ -203,7 +181,7 @@ describe('an answer that breaks', () => {
 
   test('again and again at one ledger puts that one last', async () => {
     let answers = 0
-    proxy.fault = (asked) => {
+    stage.proxy.fault = (asked) => {
       if (!asked.startsWith(path)) return undefined
       answers += 1
       return answers <= 3 ? { kind: 'cut', afterBytes: 30 } : undefined
@@ -214,8 +192,8 @@ describe('an answer that breaks', () => {
   })
 
   test('without an end to it is an error that names the ledger', async () => {
-    const strict = libraryOf(stage.firm, proxy.url, { attemptsMax: 3 })
-    proxy.fault = (asked) => (asked.startsWith(path) ? { kind: 'cut', afterBytes: 2000 } : undefined)
+    const strict = libraryOf(stage.firm, stage.proxy.url, { attemptsMax: 3 })
+    stage.proxy.fault = (asked) => (asked.startsWith(path) ? { kind: 'cut', afterBytes: 2000 } : undefined)
     await expect(new MemoryCopy().follow(strict, [{ society: large }], identity)).rejects.toMatchObject({
       code: 'CONNECTION-LOST',
       message: expect.stringMatching(new RegExp(`^The ledgers stopped coming at ${large}: `)),
@@ -227,7 +205,7 @@ describe('an answer that breaks', () => {
 test('a folder that is not there is refused, and the others come', async () => {
   const copy = new MemoryCopy()
   const parts: LedgerPart[] = []
-  for await (const part of ledger.ledgerChanges([
+  for await (const part of stage.ledger.ledgerChanges([
     { society: '999' },
     { society: small },
     { society: large, since: 'x' },
@@ -245,7 +223,7 @@ test('a signal ends it with its reason, and closes the connection', async () => 
   const reason = new Error('enough')
   const control = new AbortController()
   const read = async () => {
-    for await (const part of ledger.ledgerChanges(wanted, { signal: control.signal }))
+    for await (const part of stage.ledger.ledgerChanges(wanted, { signal: control.signal }))
       if (part.kind === 'rows') control.abort(reason)
   }
   await expect(read()).rejects.toBe(reason)

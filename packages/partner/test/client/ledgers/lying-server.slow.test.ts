@@ -2,14 +2,10 @@
  * A proxy before the real service that lies about ledgers. Whatever it does, no ledger is committed that differs from the
  * service's, each lie ends with a sentence or is overcome, and what is not proven is never handed over.
  */
-import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { addLargeExercice } from '../../../../../test/support/ledgers/large-exercice.ts'
-import { folders } from '../../../../../test/support/ledgers/tenants.ts'
-import { type ExportStage, setExportStage } from '../../../../../test/support/stages/export-stage.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { forTests } from '../../../../../test/support/for-tests.ts'
 import { ledgerTables } from '../../../../contract/src/ledger-tables.ts'
-import { type Grandlivre, GrandlivreError } from '../../../src/client/grandlivre.ts'
-import { type FaultyProxy, startFaultyProxy } from '../../support/client/faulty-proxy.ts'
+import { GrandlivreError } from '../../../src/client/grandlivre.ts'
 import {
   cell,
   changed,
@@ -26,15 +22,13 @@ import {
   ways,
   withOneBitChanged,
 } from '../../support/client/ledger-lies.ts'
-import { libraryOf } from '../../support/client/library.ts'
+import { setLedgersStage, twoFolders } from '../../support/client/ledgers-stage.ts'
 import { linesOf, MemoryCopy } from '../../support/client/memory-copy.ts'
 
 const path = '/api/v1/mad/ledgers/changes'
-const wanted = [{ society: folders.first.folderId }, { society: folders.sameFirm.folderId }]
+const wanted = twoFolders.map((society) => ({ society }))
 
-let stage: ExportStage
-let proxy: FaultyProxy
-let ledger: Grandlivre
+const stage = forTests(() => setLedgersStage(1_500))
 let truth: MemoryCopy
 /** Every row that the service sends. */
 let rows: Set<string>
@@ -42,13 +36,7 @@ let rows: Set<string>
 let lines: Buffer[]
 
 beforeAll(async () => {
-  const rateLimit = { requests: 1_000_000, windowMs: 10_000, concurrent: 200 }
-  stage = await setExportStage({ rateLimit })
-  await addLargeExercice(stage.staff.client, 1_500)
-  proxy = await startFaultyProxy(stage.service.url)
-  const pacing = { random: () => 0, sleep: () => delay(5) }
-  ledger = libraryOf(stage.firm, proxy.url, { pacing, attemptsMax: 2 })
-  proxy.fault = () => ({
+  stage.proxy.fault = () => ({
     kind: 'rewrite',
     body: (whole) => {
       lines = linesOf(whole)
@@ -56,24 +44,18 @@ beforeAll(async () => {
     },
   })
   truth = new MemoryCopy()
-  await truth.follow(ledger, wanted, { encoding: 'identity' })
+  await truth.follow(stage.ledger, wanted, { encoding: 'identity' })
   rows = new Set(lines.filter((line) => !isJson(line)).map(String))
-})
-
-afterAll(async () => {
-  ledger?.close()
-  await proxy?.close()
-  await stage?.close()
 })
 
 /** Follows an answer that is always spoiled so. @returns the error, if it was not overcome */
 async function believe(lie: Lie, isProven = false): Promise<GrandlivreError | undefined> {
-  proxy.fault = (asked) =>
+  stage.proxy.fault = (asked) =>
     asked.startsWith(path) ? { kind: 'rewrite', body: (whole) => bodyOf(lie(linesOf(whole))) } : undefined
   const copy = new MemoryCopy()
   let error: unknown
   try {
-    for await (const part of ledger.ledgerChanges(wanted, { encoding: 'identity' })) {
+    for await (const part of stage.ledger.ledgerChanges(wanted, { encoding: 'identity' })) {
       copy.take(part)
       if (part.kind === 'rows' && !isProven)
         for (const line of linesOf(part.bytes))
@@ -120,7 +102,7 @@ describe('lines that are', () => {
 test('breaks after the first line, and refusals of its cursor, end with the refusal', async () => {
   let answers = 0
   const refusal = '{"refused":"111","code":"ERR-CURSOR-EXPIRED","message":"no"}\n{"whole":0,"refusals":1}\n'
-  proxy.fault = (asked) =>
+  stage.proxy.fault = (asked) =>
     asked.startsWith(path)
       ? {
           kind: 'rewrite',
@@ -131,7 +113,7 @@ test('breaks after the first line, and refusals of its cursor, end with the refu
         }
       : undefined
   const kinds: string[] = []
-  for await (const { kind } of ledger.ledgerChanges([{ society: '111' }], { encoding: 'identity' }))
+  for await (const { kind } of stage.ledger.ledgerChanges([{ society: '111' }], { encoding: 'identity' }))
     kinds.push(kind)
   expect([answers, kinds.at(-2)]).toEqual([6, 'refused'])
 })

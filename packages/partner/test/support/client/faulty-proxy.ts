@@ -2,11 +2,12 @@ import { createServer, type IncomingMessage, type ServerResponse, request as sen
 import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { beforeEach } from 'vitest'
 
 /** What goes wrong with one answer. */
 export type Fault =
-  /** The connection is reset after this many bytes of the body. */
-  | { kind: 'cut'; afterBytes: number }
+  /** The connection is reset after this many bytes of the body. Before, one bit may be wrong at a place. */
+  | { kind: 'cut'; afterBytes: number; at?: number }
   /** Nothing comes after this many bytes of the body, and the connection stays. */
   | { kind: 'stall'; afterBytes: number }
   /** The body ends properly after this many bytes, without trailers. */
@@ -35,6 +36,23 @@ export interface FaultyProxy {
   /** Answers that are under way, on the side of the service. */
   open(): number
   close(): Promise<void>
+}
+
+/**
+ * The first answers with such a path are spoilt, one fault each.
+ * @returns faults that are still to come
+ */
+export function spoil(proxy: FaultyProxy, faults: readonly (Fault | undefined)[], path = /./) {
+  const left = [...faults]
+  proxy.fault = (asked) => (path.test(asked) ? left.shift() : undefined)
+  return left
+}
+
+/** Before each test: nothing goes wrong, and nothing was asked. */
+export function untouched(proxyOf: () => FaultyProxy): void {
+  beforeEach(() => {
+    Object.assign(proxyOf(), { asked: [], fault: () => undefined })
+  })
 }
 
 /** An HTTP proxy between a client and the service that spoils answers as the test says. */
