@@ -4,7 +4,7 @@
  */
 import { type WholeTableName, wholeTables } from '../../../contract/src/ledger-tables.ts'
 import { clientError } from './errors.ts'
-import { type Answer, namesOf } from './http/answer.ts'
+import { type Answer, answerFacts } from './http/answer.ts'
 
 /** A kind of value, a list of one shape, null or a shape, or an object by its members. */
 type Shape = keyof typeof kinds | readonly [Shape] | OrNull | { readonly [member: string]: Shape }
@@ -141,7 +141,7 @@ export function requireShape(
   const wrong = shape === undefined ? undefined : misfitOf(value, shape, 'answer')
   if (wrong === undefined) return
   const message = `${method} ${path} was not answered as the service does: ${wrong}`
-  throw clientError('UNEXPECTED-ANSWER', message, namesOf(answer))
+  throw clientError('UNEXPECTED-ANSWER', message, answerFacts(answer))
 }
 
 /** @returns `answer[3].period is no object`: the first place that does not fit; undefined if all does */

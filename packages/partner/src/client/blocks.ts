@@ -1,7 +1,7 @@
 /** Digests of a selection's movements, by ranges of entry ids (docs/spec/changes.md#blocks). */
 import { createHash } from 'node:crypto'
 import { clientError } from './errors.ts'
-import { namesOf } from './http/answer.ts'
+import { answerFacts } from './http/answer.ts'
 import { lastEntryId } from './ledgers/entry-ranges.ts'
 import { acceptJson, type Requests } from './requests.ts'
 import { type MovementSelection, queryOf } from './selection.ts'
@@ -40,14 +40,14 @@ export async function readBlocks(requests: Requests, selection: MovementSelectio
     throw clientError(
       'UNEXPECTED-ANSWER',
       'The blocks came without X-Ledger-Cursor or X-Ledger-Digest: a proxy on the way may remove these headers',
-      namesOf(answer),
+      answerFacts(answer),
     )
   const blocks = value as Block[]
   if (!areConsecutive(blocks) || digestOf(blocks.map(({ sha256 }) => sha256)) !== digest)
     throw clientError(
       'NOT-PROVEN',
       'The blocks of the ledger do not fit together, or differ from their digest',
-      namesOf(answer),
+      answerFacts(answer),
     )
   return { blocks, cursor, digest }
 }

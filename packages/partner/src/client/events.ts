@@ -14,9 +14,9 @@ export interface EventPage {
   events: NumberedEvent[]
   /** The last number of the subscription at the time of this page. */
   latest: number
-  /** In which its events got their numbers, which jump where it changes. Undefined from a service of version 0.2.0. */
+  /** In which these events were numbered. Numbers jump where the epoch changes. Undefined from a service of version 0.2.0. */
   epoch: number | undefined
-  /** Numbers among them whose events were erased with their folder, by pairs of first and last one. */
+  /** Ranges of numbers whose events were erased with their folder, both ends included. */
   erased: [first: number, last: number][]
 }
 
@@ -25,8 +25,8 @@ export interface EventGap {
   from: number
   to: number
   /**
-   * The one that began there, on a server that took the place of another: events may have been lost with that one. Ask
-   * each ledger for what changed (`since`). Undefined: those events were erased with their folder, for example.
+   * The epoch that began with this gap: a server took the place of another, and events may have been lost with that one.
+   * Ask each ledger for what changed (`since`). Undefined if none began: events were erased with their folder, for example.
    */
   epoch: number | undefined
 }
@@ -34,7 +34,7 @@ export interface EventGap {
 export interface EventOptions {
   /** The last number that was processed; 0 before the first event. */
   after: number
-  /** Of that number, as the page of it told: after a failover, a reader that begins again knows by it that a server was lost. */
+  /** The `epoch` of the page with that number: with it a reader that begins again notices that a server was lost. */
   epoch?: number | undefined
   /** Events in one answer, 1 to 1,000. Default: 100. */
   limit?: number

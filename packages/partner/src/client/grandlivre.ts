@@ -18,6 +18,7 @@ import {
   fullExport as startFullExport,
 } from './full-export.ts'
 import { readLedgerBlocks } from './ledgers/blocks.ts'
+import { readLedgerChanges } from './ledgers/ledger-changes.ts'
 import type {
   LedgerBlocks,
   LedgerChangesOptions,
@@ -28,10 +29,9 @@ import type {
   WantedLedger,
 } from './ledgers/ledger-parts.ts'
 import { listLedgers } from './ledgers/ledgers-requests.ts'
-import { readLedgerChanges } from './ledgers/ledgers-transfer.ts'
 import { Requests, type RequestsOptions } from './requests.ts'
 import { type EntrySelection, type MovementSelection, queryOf } from './selection.ts'
-import { type LedgerStream, type StreamOptions, Transfer } from './stream.ts'
+import { type LedgerStream, LedgerTransfer, type StreamOptions } from './stream.ts'
 
 export type * from './api/items.ts'
 export type { Block, Blocks } from './blocks.ts'
@@ -70,12 +70,16 @@ export class Grandlivre {
   movements(selection: MovementSelection, options: StreamOptions = {}): LedgerStream<Movement> {
     const query = queryOf(selection, 'movements')
     const blocks = () => this.blocks(selection, { signal: options.signal })
-    return new Transfer(this.requests, { streamed: 'movements', query, blocks }, options)
+    return new LedgerTransfer(this.requests, { streamed: 'movements', query, blocks }, options)
   }
 
   /** Entries of a selection with their movements, by id. */
   entries(selection: EntrySelection, options: StreamOptions = {}): LedgerStream<Entry> {
-    return new Transfer(this.requests, { streamed: 'entries', query: queryOf(selection, 'entries') }, options)
+    return new LedgerTransfer(
+      this.requests,
+      { streamed: 'entries', query: queryOf(selection, 'entries') },
+      options,
+    )
   }
 
   /**

@@ -78,7 +78,7 @@ export async function* linesOf(
   const lines = new WholeLines({ gatherBytes })
   const hash = isHashed ? createHash('sha256') : undefined
   let rows = -headLines
-  const taken = (whole: Uint8Array | undefined) => {
+  const give = (whole: Uint8Array | undefined) => {
     if (!whole) return undefined
     const count = countLines(whole)
     rows += count
@@ -88,16 +88,16 @@ export async function* linesOf(
   try {
     for await (const chunk of answer.body) {
       hash?.update(chunk)
-      given = taken(lines.push(chunk))
+      given = give(lines.push(chunk))
       if (given) yield given
     }
   } catch (error) {
     // What came before a cut is not asked for again.
-    given = isLost(error) ? taken(lines.flush()) : undefined
+    given = isLost(error) ? give(lines.flush()) : undefined
     if (given) yield given
     throw error
   }
-  given = taken(lines.flush())
+  given = give(lines.flush())
   if (given) yield given
   const { 'x-row-count': rowsSent, 'x-content-sha256': sha256Sent } = answer.trailers()
   // Whatever they say: where one is missing, beginning again has to prove by blocks.

@@ -6,16 +6,16 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { requireShape } from './answer-shapes.ts'
 import { clientError, GrandlivreError, refusalOf } from './errors.ts'
-import { type Answer, bestEncoding, type Encoding, namesOf } from './http/answer.ts'
+import { type Answer, answerFacts, bestEncoding, type Encoding } from './http/answer.ts'
 import { Connections, isLost } from './http/connection.ts'
 import { type Limits, parseWhole, receivedAnswer } from './http/received-answer.ts'
 
 export type { Answer }
 
-/** Of answers that may be long: those of routes that compress. */
+/** Headers that ask for JSON, compressed where the route compresses. */
 export const acceptJson = () => ({ Accept: 'application/json', 'Accept-Encoding': bestEncoding() })
 
-/** Before a wait of this many milliseconds. */
+/** A wait that is about to begin. */
 export interface Wait {
   reason: string
   ms: number
@@ -67,7 +67,7 @@ export interface Request {
   signal?: AbortSignal | undefined
   /** Milliseconds for which the service may hold the request before it answers. */
   heldMs?: number
-  /** In place of the option of this name, for an answer that is read whole and may be long. */
+  /** Replaces the option of this name for an answer that is read whole and may be long. */
   wholeBytesMax?: number
 }
 
@@ -83,7 +83,7 @@ const backoffMs = 500
 const backoffMaxMs = 30_000
 /** A longer wait is left to the caller. */
 const retryAfterMaxMs = 10 * 60_000
-/** Of the body of an error. */
+/** Most bytes of the body of an error that are read. */
 const refusalBytesMax = 64 * 1024
 
 export class Requests {
@@ -286,7 +286,7 @@ export function requireType(answer: Answer, wanted: string, request: Request): v
   throw clientError(
     'UNEXPECTED-ANSWER',
     `${nameOf(request)} was answered with ${type ?? 'no media type'} instead of ${wanted}`,
-    namesOf(answer),
+    answerFacts(answer),
   )
 }
 
@@ -295,7 +295,7 @@ export function numberOf(answer: Answer, name: string): number {
   const text = answer.headers[name]
   if (text !== undefined && /^\d{1,15}$/.test(text)) return Number(text)
   const message = `The header ${name} ${text === undefined ? 'did not come' : `is "${text}"`}: a proxy on the way may change headers`
-  throw clientError('UNEXPECTED-ANSWER', message, namesOf(answer))
+  throw clientError('UNEXPECTED-ANSWER', message, answerFacts(answer))
 }
 
 /** Where a redirect leads, without a query, which might hold a secret. */

@@ -41,9 +41,9 @@ export interface StreamOptions {
 export interface ResumePoint {
   /** `producerId` of the last item that was kept. */
   after: string
-  /** Of the first answer: `progress.etag`. */
+  /** The `progress.etag` of the first answer. */
   etag: string
-  /** Items up to and with `after`. */
+  /** Number of items up to and including `after`. */
   rows: number
 }
 
@@ -64,10 +64,11 @@ export interface Progress {
   /** Names the state of the ledger that the stream shows. */
   readonly cursor?: string
   /**
-   * Undefined until the end. `trailers`: one answer brought everything, and its row count and SHA-256 are those of the
-   * trailers. `blocks`: every line was compared with the digests of the ledger. The others prove that nothing is missing,
-   * and not each byte: `rows`, of movements that came in several parts or without trailers, that there are as many as in
-   * the blocks; `end`, of such entries, that the service had nothing after the last one.
+   * Undefined until the end.
+   * - `trailers`: one answer brought everything, with the row count and SHA-256 of its trailers.
+   * - `blocks`: every line was compared with the digests of the ledger.
+   * - `rows`: movements came in several parts or without trailers, as many as the blocks have. Not each byte is proven.
+   * - `end`: entries came so, and the service had nothing after the last one. Not each byte is proven.
    */
   readonly provedBy?: Proof
 }
@@ -76,7 +77,7 @@ export interface Progress {
 export interface LedgerStream<Item> extends AsyncIterable<Item> {
   /** Whole NDJSON lines, many at a time, each with its line feed. */
   chunks(): AsyncGenerator<Uint8Array, void, undefined>
-  /** Live. */
+  /** Kept up to date while the stream is read. */
   readonly progress: Progress
 }
 
@@ -98,14 +99,14 @@ interface StreamSource {
 }
 
 const restartsMax = 10
-/** Of a chunk: large enough that writing it costs little, and far below what memory is. */
+/** Size of a chunk: large enough that writing it costs little, and far below what memory holds. */
 const gatherBytes = 256 * 1024
 /** How often blocks and stream may be of different states of the ledger before the stream gives up. */
 const pairingsMax = 5
 
 const changedBetween = () => new LedgerChanged('The ledger changed between two parts of the transfer')
 
-export class Transfer<Item> implements LedgerStream<Item> {
+export class LedgerTransfer<Item> implements LedgerStream<Item> {
   readonly progress: { -readonly [Name in keyof Progress]: Progress[Name] }
   readonly #requests: Requests
   readonly #source: StreamSource
@@ -262,7 +263,7 @@ export class Transfer<Item> implements LedgerStream<Item> {
   /**
    * What proves that the whole stream is there, now that an answer has ended properly.
    * @param isCounted whether its trailers say that it is whole
-   * @param rowsBefore it
+   * @param rowsBefore rows of this stream before that answer
    * @throws {unknown} a loss, if more is to come
    */
   async #prove(isCounted: boolean, rowsBefore: number): Promise<Proof> {

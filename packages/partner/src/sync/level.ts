@@ -62,18 +62,21 @@ function idAt(line: Buffer, start: number): number {
   return line[start] === minus ? -id : id
 }
 
-/** Of one request. */
+/** Ranges of entries that one request may name. */
 const rangesMax = 1_000
 
-export interface Repair {
+export interface DifferingLedger {
   blocks: LedgerBlocks
   found: Comparison
 }
 
-/** Rows outside of all blocks are none of the ledger's, so nothing is read for them. @returns ledgers to be compared again */
+/**
+ * Reads what differs. Rows outside of all blocks are dropped: the ledger has none there.
+ * @returns ledgers whose cursor was refused: they are to be compared again
+ */
 export async function mend(
   run: Run,
-  repairs: readonly Repair[],
+  repairs: readonly DifferingLedger[],
   listed: ReadonlyMap<string, Ledger>,
   summary: Summary,
 ): Promise<string[]> {
@@ -94,7 +97,7 @@ export async function comeBack(
   summary: Summary,
 ): Promise<string[]> {
   const { copy, ledger, signal } = run
-  const repairs: Repair[] = []
+  const repairs: DifferingLedger[] = []
   for await (const blocks of ledger.ledgerBlocks(societies, { signal })) {
     const { society } = blocks
     if (blocks.kind === 'refused') {

@@ -17,7 +17,7 @@ export const now = () => new Date().toISOString()
 /** The service does not take the cursor: it is of another epoch, for one. */
 const cursorRefused = ['ERR-VALIDATION', 'ERR-CURSOR-EXPIRED']
 
-/** What the diary says of them. */
+/** Whether the accounts of a ledger show employees, as the diary notes it. */
 export const employeesOf = ({ employees }: Ledger) => (employees ? 'shown' : 'hidden')
 
 const firmOf = ({ firm }: Ledger) => ({ firm_id: firm.id, firm_name: firm.name })
@@ -25,7 +25,7 @@ const firmOf = ({ firm }: Ledger) => ({ firm_id: firm.id, firm_name: firm.name }
 /** What the diary says of a ledger that came whole. */
 export const noFailure = { failed_at: null, failure: null }
 
-/** Of a text of the service that is kept. */
+/** Longest message of a failure that the diary keeps. */
 const failureLengthMax = 1_000
 
 /** A ledger whose transaction is open. */

@@ -7,7 +7,7 @@ import type { Run, Summary } from './events.ts'
 import { comeBack } from './level.ts'
 import { employeesOf, now, receive } from './receive.ts'
 
-/** How often cursors that have just come are refused before ledgers are read in full: another epoch may begin meanwhile. */
+/** Ledgers are read in full after this many refusals of cursors that had just come: another epoch may begin meanwhile. */
 const waysBackMax = 3
 
 /** Runs of this process for folders of one firm take turns: each goes on from the state that the one before has left. */

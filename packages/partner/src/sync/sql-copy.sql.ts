@@ -117,7 +117,7 @@ export abstract class SqlCopy {
 const stored = (value: Diary[keyof Diary] | undefined): string | null | undefined =>
   typeof value === 'object' && value !== null ? JSON.stringify(value) : value
 
-/** What somebody has changed there only costs a table that is read again. */
+/** Where somebody has changed the digests, their tables are read again, and nothing else. */
 function digestsIn(noted: unknown): Diary['table_digests'] {
   if (typeof noted !== 'string') return noted ?? {}
   try {

@@ -1,7 +1,7 @@
 /** Proves the rows of a copy by digests of the service, and reads again what differs. */
 import type { Ledger } from '../client/ledgers/ledger-parts.ts'
 import type { Run } from './events.ts'
-import { compare, isEqual, mend, type Repair } from './level.ts'
+import { compare, type DifferingLedger, isEqual, mend } from './level.ts'
 import { bringUpToDate, isChosen } from './run.ts'
 
 /** How often a ledger that changes meanwhile, or still differs, is compared. */
@@ -23,7 +23,7 @@ export interface Verified {
 export async function verifyCopy(run: Run, { repair = true }: { repair?: boolean } = {}): Promise<Verified> {
   const { copy, ledger, signal } = run
   const verified: Verified = { proven: 0, rows: 0, differed: [], unproven: [], uncovered: [] }
-  // Before the run, to which a folder whose row somebody has deleted is a new one.
+  // Before the run: for the run, a folder whose row somebody has deleted is a new one.
   const strays = await copy.strays()
   for (const society of strays) {
     verified.differed.push(society)
@@ -38,7 +38,7 @@ export async function verifyCopy(run: Run, { repair = true }: { repair?: boolean
     if (comparison > 1) listed = await bring(run)
     const cursors = new Map((await copy.folders()).map(({ society, cursor }) => [society, cursor]))
     const again: string[] = []
-    const repairs: Repair[] = []
+    const repairs: DifferingLedger[] = []
     for await (const blocks of ledger.ledgerBlocks(pending, { signal })) {
       const { society } = blocks
       if (blocks.kind === 'refused') unproven(run, verified, society, `${blocks.code}: ${blocks.message}`)

@@ -66,7 +66,7 @@ export function viewsOf(dialect: Dialect): View[] {
 /** The day on which a movement falls due. Without a due date it is the entry's own day. */
 export const dueDay = 'coalesce(due_date, entry_date)'
 /** Movements of customers and suppliers that are not completely lettered: the index of due items holds these. */
-export const isOpen = `lettering_state <> 'complete' and (account_number like '401%' or account_number like '411%')`
+export const isOpenItem = `lettering_state <> 'complete' and (account_number like '401%' or account_number like '411%')`
 
 const ofMovements = 'from movements m join folders f on f.society_id = m.society_id and f.gone_at is null'
 /** As in the balance of the service: validated, and no journal that is outside the books. */
@@ -130,12 +130,12 @@ function accountBalances({ amount, shown }: Dialect): View {
 /** What a firm compares its folders by. */
 function firmBalances({ amount, shown }: Dialect): View {
   const balance = amount('b.balance')
-  const of = (root: string, sign: '' | '-' = '') =>
+  const balanceOf = (root: string, sign: '' | '-' = '') =>
     `case when b.account_number like '${root}%' then ${sign}${balance} else 0 end`
   const result = `case when b.account_number like '6%' or b.account_number like '7%' then -${balance} else 0 end`
   const facts = {
-    ...{ turnover: of('70', '-'), result, bank: of('512'), cash: of('53') },
-    ...{ receivable: of('411'), payable: of('401', '-'), vat_due: of('445', '-') },
+    ...{ turnover: balanceOf('70', '-'), result, bank: balanceOf('512'), cash: balanceOf('53') },
+    ...{ receivable: balanceOf('411'), payable: balanceOf('401', '-'), vat_due: balanceOf('445', '-') },
   }
   return {
     name: 'firm_balances',
@@ -167,7 +167,7 @@ function vatByMonth({ amount, shown, month }: Dialect): View {
   const [debit, credit] = [amount('m.debit'), amount('m.credit')]
   const agreed = (column: string) =>
     `case when count(u.${column}) = count(*) and min(u.${column}) = max(u.${column}) then min(u.${column}) end`
-  const of = (account: string) =>
+  const codesOf = (account: string) =>
     `select society_id, ${account} as account_id, vat_code, rate from vats where ${account} is not null`
   const day = month('m.entry_date')
   return {
@@ -178,7 +178,7 @@ function vatByMonth({ amount, shown, month }: Dialect): View {
     ${ofMovements}
     left join (
       select u.society_id, u.account_id, ${agreed('vat_code')} as vat_code, ${agreed('rate')} as rate
-      from (${of('deductible_account_id')} union all ${of('collected_account_id')}) u
+      from (${codesOf('deductible_account_id')} union all ${codesOf('collected_account_id')}) u
       group by u.society_id, u.account_id
     ) v on v.society_id = m.society_id and v.account_id = m.account_id
     where m.account_number like '445%' and ${inBooks}
@@ -196,7 +196,7 @@ function openItems({ amount, shown, daysSince }: Dialect): View {
       m.description, m.lettering_state, m.lettering_code, ${shown(amount('m.debit'), 'debit')},
       ${shown(amount('m.credit'), 'credit')}
     ${ofMovements}
-    where ${isOpen} and ${inBooks}`,
+    where ${isOpenItem} and ${inBooks}`,
   }
 }
 

@@ -1,7 +1,7 @@
 /** Calls of the routes that are no streams, with the types of the OpenAPI document. */
 import { requireShape } from '../answer-shapes.ts'
 import { clientError, GrandlivreError } from '../errors.ts'
-import { namesOf } from '../http/answer.ts'
+import { answerFacts } from '../http/answer.ts'
 import { type Request, type Requests, requireType } from '../requests.ts'
 import type { Routes } from './routes.ts'
 
@@ -68,7 +68,7 @@ export async function callRoute<M extends Method, P extends Path<M>>(
   } catch (cause) {
     if (signal?.aborted || cause instanceof GrandlivreError) throw cause
     const message = `The answer to ${request.method} ${path} was cut: ${(cause as Error).message}`
-    throw clientError('ANSWER-LOST', message, { ...namesOf(answer), cause })
+    throw clientError('ANSWER-LOST', message, { ...answerFacts(answer), cause })
   }
 }
 

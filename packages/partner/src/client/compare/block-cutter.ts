@@ -4,7 +4,7 @@ import { createHash, type Hash } from 'node:crypto'
 import type { Block } from '../blocks.ts'
 import type { EntryRange } from '../changes.ts'
 
-/** Beyond the ids of the service, which a row may have that somebody has made. */
+/** The least and the greatest id of a database. A row that somebody has made may be beyond the ids of the service. */
 const [least, most] = ['-9223372036854775808', '9223372036854775807']
 
 /** The entry of the line that begins at `start` and ends before `end`. */

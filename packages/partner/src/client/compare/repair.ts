@@ -11,7 +11,7 @@ import { commonOf, rangesFrom } from '../ledgers/entry-ranges.ts'
 import { itemsOf, WholeLines } from '../lines.ts'
 import type { Requests } from '../requests.ts'
 import { type MovementSelection, queryOf } from '../selection.ts'
-import { Transfer } from '../stream.ts'
+import { LedgerTransfer } from '../stream.ts'
 import { BlockCutter } from './block-cutter.ts'
 
 export type Repair = Omit<Changes<Movement>, 'since'>
@@ -31,7 +31,7 @@ export async function readRepair(
   const query = { ...queryOf(selection, 'movements'), entries: joinedRanges(ranges) }
   const source = { streamed: 'movements' as const, query, blocks: async () => ({ blocks, cursor, digest }) }
   async function* differing() {
-    if (ranges.length > 0) yield* new Transfer(requests, source, { signal, encoding }).chunks()
+    if (ranges.length > 0) yield* new LedgerTransfer(requests, source, { signal, encoding }).chunks()
   }
   const lines = differing()
   return {

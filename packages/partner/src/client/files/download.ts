@@ -191,7 +191,7 @@ function beginningOf(answer: Answer, part: PartialDownload, size: number): numbe
   throw clientError('UNEXPECTED-ANSWER', `The file server answered Range: bytes=${bytes}- with other bytes`)
 }
 
-/** S3 has words of its own. */
+/** The error of a file server that is not the service: S3 answers in XML. */
 function refused({ exportId }: PartialDownload, error: unknown): unknown {
   if (!(error instanceof GrandlivreError && error.code === 'UNEXPECTED-ANSWER')) return error
   const { status } = error

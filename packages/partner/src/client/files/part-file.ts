@@ -116,8 +116,8 @@ async function takeUp(
       if (kept.bytes <= size)
         return { ...kept, handle: await open(path, 'r+'), etag: state.etag, hasDropped: false }
     }
-    const nothing = { bytes: 0, hash: createHash('sha256'), etag: undefined, hasDropped: isThere }
-    return { ...nothing, handle: await createPart(file) }
+    const empty = { bytes: 0, hash: createHash('sha256'), etag: undefined, hasDropped: isThere }
+    return { ...empty, handle: await createPart(file) }
   } catch (error) {
     throw notWritten(file, error, signal)
   }

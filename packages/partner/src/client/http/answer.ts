@@ -27,4 +27,4 @@ export function bestEncoding(): Encoding {
 }
 
 /** What names an answer in errors. */
-export const namesOf = ({ status, headers }: Answer) => ({ status, requestId: headers['x-request-id'] })
+export const answerFacts = ({ status, headers }: Answer) => ({ status, requestId: headers['x-request-id'] })

@@ -4,7 +4,7 @@
 import http from 'node:http'
 import https from 'node:https'
 
-export interface Call {
+export interface HttpRequest {
   url: URL
   method: string
   headers: Record<string, string>
@@ -23,7 +23,7 @@ export class Connections {
    * Sends a request.
    * @throws {unknown} the reason of the signal, or an error of the system with its `code`
    */
-  open({ url, method, headers, body, signal, answerMs }: Call): Promise<http.IncomingMessage> {
+  open({ url, method, headers, body, signal, answerMs }: HttpRequest): Promise<http.IncomingMessage> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
       const isSecure = url.protocol === 'https:'

@@ -80,9 +80,9 @@ class Gathered {
 
   /** @returns a copy, which the caller may keep */
   take(): Buffer {
-    const taken = Buffer.from(this.#bytes.subarray(0, this.length))
+    const copied = Buffer.from(this.#bytes.subarray(0, this.length))
     this.length = 0
     if (this.#bytes.length > 2 * provenBytesMax) this.#bytes = Buffer.allocUnsafe(provenBytesMax)
-    return taken
+    return copied
   }
 }

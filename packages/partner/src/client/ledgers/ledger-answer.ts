@@ -31,7 +31,7 @@ interface Lines {
 }
 
 /** A ledger that has begun and not ended. */
-export interface UnderWay {
+export interface UnfinishedLedger {
   asked: WantedLedger
   cursor: string
   ranges: EntryRange[]
@@ -43,7 +43,7 @@ export interface UnderWay {
 export class LedgerAnswer {
   /** How many of the ledgers that were asked for have ended or are refused. */
   answered = 0
-  underWay: UnderWay | undefined
+  underWay: UnfinishedLedger | undefined
   isWhole = false
   readonly #asked: readonly WantedLedger[]
   readonly #requestId: string | undefined
@@ -65,7 +65,7 @@ export class LedgerAnswer {
   take({ rows, json }: Frame): LedgerPart | undefined {
     if (this.isWhole) throw this.fail('more came after the last line')
     const { kind, line } = this.#parse(json)
-    // Of a row that is too long, some lines may come in vain.
+    // A ledger is refused within its rows where the next row is too long. Those before it have no proof.
     if (rows.length > 0 && kind !== 'rows' && !(kind === 'refused' && this.underWay))
       throw this.fail(`rows came without a proof before the line "${kind}"`)
     if (kind === 'ledger') return this.#begin(line as Lines['ledger'])
@@ -112,7 +112,7 @@ export class LedgerAnswer {
     return { kind: 'ledger', society: ledger, since, cursor, ranges: entries, resumed: false }
   }
 
-  #beginTable(ledger: UnderWay, { table, columns }: Lines['table']): LedgerPart {
+  #beginTable(ledger: UnfinishedLedger, { table, columns }: Lines['table']): LedgerPart {
     const place = tableNames.indexOf(table as LedgerTableName)
     const name = tableNames[place]
     const known = name && ledgerTables[name].columns.map((column) => column.name)
@@ -136,7 +136,7 @@ export class LedgerAnswer {
   }
 
   /** Nothing more of the table comes. */
-  #closeTable({ table, tables }: UnderWay): void {
+  #closeTable({ table, tables }: UnfinishedLedger): void {
     if (!table) return
     const name = table.rows.table
     if (!table.isProven) throw this.fail(`the table ${name} ended without a proof`)
@@ -145,7 +145,11 @@ export class LedgerAnswer {
     if (name !== 'movements') tables[name] = table.hash.digest('hex')
   }
 
-  #prove({ table }: UnderWay, bytes: Buffer, { rows, sha256 }: Lines['rows']): LedgerPart | undefined {
+  #prove(
+    { table }: UnfinishedLedger,
+    bytes: Buffer,
+    { rows, sha256 }: Lines['rows'],
+  ): LedgerPart | undefined {
     if (!table) throw this.fail('rows came before a table')
     const name = table.rows.table
     if (createHash('sha256').update(bytes).digest('hex') !== sha256)
@@ -160,7 +164,7 @@ export class LedgerAnswer {
     return rows === 0 ? undefined : { kind: 'rows', table: name, bytes, rows }
   }
 
-  #endLedger(ledger: UnderWay, { end, ...line }: Lines['end']): LedgerPart {
+  #endLedger(ledger: UnfinishedLedger, { end, ...line }: Lines['end']): LedgerPart {
     const { asked, table, cursor } = ledger
     if (end !== asked.society) throw this.fail(`its end is that of ${end}`)
     if (table?.rows.table !== 'movements') throw this.fail('it ended before its movements')

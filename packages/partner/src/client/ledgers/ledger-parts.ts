@@ -13,7 +13,7 @@ export interface Ledger {
   firm: { id: string; name: string }
   name: string
   reference: string | null
-  /** Names the state of its ledger: another one than the copy's means that it has changed. */
+  /** Names the state of its ledger, which has changed if the copy has another cursor. */
   cursor: string
   /** Whether accounts of employees come with their personal data. The cursor says nothing of it. */
   employees: boolean
@@ -34,7 +34,7 @@ export interface LedgersOptions {
   signal?: AbortSignal | undefined
 }
 
-/** One ledger, as it is wanted. */
+/** What is wanted of one ledger. */
 export interface WantedLedger {
   society: string
   /** The cursor of the copy. Without it everything is given. */

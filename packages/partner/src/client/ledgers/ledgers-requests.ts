@@ -1,6 +1,6 @@
 /** Requests for the list of ledgers that a token may read, and for rows or digests of many. */
 import { clientError } from '../errors.ts'
-import { type Answer, namesOf } from '../http/answer.ts'
+import { type Answer, answerFacts } from '../http/answer.ts'
 import { acceptJson, type Requests, sendFor } from '../requests.ts'
 import type {
   Ledger,
@@ -53,7 +53,7 @@ export async function listLedgers(
     throw clientError(
       'UNEXPECTED-ANSWER',
       `The list of ledgers came ${etag === undefined ? 'without an ETag' : 'without its body'}: a proxy on the way may have changed it`,
-      namesOf(answer),
+      answerFacts(answer),
     )
   const ledgers = value as Ledger[]
   const unordered = ledgers.find(
@@ -61,5 +61,5 @@ export async function listLedgers(
   )
   if (!unordered) return { ledgers, etag }
   const message = `The list of ledgers is not ascending at ${unordered.society}`
-  throw clientError('NOT-PROVEN', message, namesOf(answer))
+  throw clientError('NOT-PROVEN', message, answerFacts(answer))
 }

@@ -6,7 +6,7 @@
 import { type LedgerTableName, ledgerTables } from '../../../../contract/src/ledger-tables.ts'
 import { formerTables, layoutVersion } from '../copy.ts'
 import { derivedColumns, diaryColumns, keyOf, tableNames } from '../tables.ts'
-import { dueDay, isOpen, postgresDialect, viewsOf } from '../views.sql.ts'
+import { dueDay, isOpenItem, postgresDialect, viewsOf } from '../views.sql.ts'
 
 /** The folder of rows that COPY brings without it. */
 export const societySetting = 'grandlivre.society'
@@ -49,7 +49,7 @@ function commentsOn(table: LedgerTableName): string[] {
 const indexes = `
   create index movements_of_account on movements (society_id, account_id, entry_date);
   create index movements_of_journal on movements (society_id, journal_id, entry_date);
-  create index movements_due on movements (society_id, (${dueDay})) where ${isOpen};
+  create index movements_due on movements (society_id, (${dueDay})) where ${isOpenItem};
   create index changes_of_folder on changes (society_id, at);`
 
 const changes = `

@@ -15,7 +15,7 @@ import { escapes } from '../../client/ledgers/fields.ts'
 import { derivedColumns, diaryColumns, keyOf, ownColumns, tableNames } from '../tables.ts'
 import { sqliteDialect, viewsOf } from '../views.sql.ts'
 
-export type Value = string | number | bigint | null
+export type SqlValue = string | number | bigint | null
 
 interface Stored {
   /** After the name of the column: amounts are whole cents, and say so. */
@@ -24,7 +24,7 @@ interface Stored {
   /** A column by the plain name, computed when it is read, from the stored one. */
   shown?: (stored: string) => string
   /** @param field unescaped */
-  value(field: string): Value
+  value(field: string): SqlValue
   /** The text of a stored column that is not null, as an expression. */
   field(stored: string): string
 }
@@ -98,7 +98,9 @@ const storedName = (column: LedgerColumn): string => `${column.name}${storedOf(c
 export const storedNames = (table: LedgerTableName): string[] => ownColumns(table).map(storedName)
 
 /** The columns that keep something else than the text of a field, by their place, and what makes that of it. */
-export const conversionsOf = (table: LedgerTableName): [column: number, value: (field: string) => Value][] =>
+export const conversionsOf = (
+  table: LedgerTableName,
+): [column: number, value: (field: string) => SqlValue][] =>
   ledgerTables[table].columns.flatMap((column, place) =>
     storedOf(column) === text ? [] : [[place, storedOf(column).value]],
   )
@@ -136,7 +138,7 @@ function createTable(table: LedgerTableName): string {
 const views = viewsOf(sqliteDialect)
 
 /** Tables and views. */
-export const names = [...[...tableNames, 'changes', 'grandlivre_copy'], ...views.map(({ name }) => name)]
+export const copyNames = [...[...tableNames, 'changes', 'grandlivre_copy'], ...views.map(({ name }) => name)]
 
 export const createTables = `
   ${tableNames.map(createTable).join('\n')}

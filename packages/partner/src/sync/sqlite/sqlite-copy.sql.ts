@@ -21,12 +21,12 @@ import {
 import { SqlCopy } from '../sql-copy.sql.ts'
 import {
   conversionsOf,
+  copyNames,
   createIndexes,
   createTables,
-  names as currentNames,
   lineReader,
+  type SqlValue,
   storedNames,
-  type Value,
 } from './schema.sql.ts'
 
 /** Marks a file as ours: the letters GLVR. */
@@ -81,7 +81,7 @@ export async function openSqlite(
   }
 }
 
-const ourNames = [...currentNames, ...formerTables]
+const ourNames = [...copyNames, ...formerTables]
 
 function prepare(database: DatabaseSync, path: string, again: boolean): void {
   database.exec(`pragma busy_timeout = ${makingMs}`)
@@ -158,7 +158,7 @@ class SqliteCopy extends SqlCopy implements Copy {
   readonly #openLock: (firm: string) => DatabaseSync
   readonly #inserts: Partial<Record<LedgerTableName, StatementSync>> = {}
   readonly #readers: Partial<Record<LedgerTableName, ReturnType<typeof lineReader>>> = {}
-  /** Node before 22.16 does not say it. */
+  /** Whether a transaction is open. Node before 22.16 does not tell. */
   #isOpen = false
   #society = 0n
   #table: LedgerTableName = 'movements'
@@ -177,7 +177,7 @@ class SqliteCopy extends SqlCopy implements Copy {
   }
 
   protected async query(sql: string, values: readonly unknown[] = []) {
-    const named = Object.fromEntries(values.map((value, place) => [`$${place + 1}`, value as Value]))
+    const named = Object.fromEntries(values.map((value, place) => [`$${place + 1}`, value as SqlValue]))
     return this.#database.prepare(sql).all(named)
   }
 
@@ -253,7 +253,7 @@ class SqliteCopy extends SqlCopy implements Copy {
     for (let at = 0; at < lines.length; ) {
       const end = lines.indexOf(lineFeed, at)
       // One by one: a character beyond Latin-1 doubles the bytes of all of a text, and of what is cut out of it.
-      const row: Value[] = readRow(lines.toString('utf8', at, end))
+      const row: SqlValue[] = readRow(lines.toString('utf8', at, end))
       if (row.length !== columns) throw otherColumns(table, row.length)
       for (const [column, convert] of conversions) {
         const field = row[column] as string | null

@@ -8,7 +8,7 @@ import { throughLosses } from '../reader.ts'
 import type { Requests } from '../requests.ts'
 import { rangesFrom } from './entry-ranges.ts'
 import { framesOf } from './frames.ts'
-import { LedgerAnswer, type UnderWay } from './ledger-answer.ts'
+import { LedgerAnswer, type UnfinishedLedger } from './ledger-answer.ts'
 import type { LedgerChangesOptions, LedgerPart, LedgersWhole, WantedLedger } from './ledger-parts.ts'
 import { askLedgers, ledgersMax } from './ledgers-requests.ts'
 
@@ -102,7 +102,7 @@ export async function* readLedgerChanges(
 }
 
 /** Notes a break of the answer at this ledger. @returns whether it came further than in any answer before */
-function isFurther(pending: Pending, underWay: UnderWay | undefined): boolean {
+function isFurther(pending: Pending, underWay: UnfinishedLedger | undefined): boolean {
   pending.breaks += 1
   if (!underWay) return false
   pending.asked = restOf(underWay)
@@ -137,7 +137,7 @@ function fitting(pending: readonly Pending[]): WantedLedger[] {
  * What is still to come of a ledger. Of its last entry some movements may be missing, so it comes again. A table that
  * came in part has replaced that of the copy, so its digest is named no more.
  */
-function restOf({ asked, cursor, ranges, tables, table }: UnderWay): WantedLedger {
+function restOf({ asked, cursor, ranges, tables, table }: UnfinishedLedger): WantedLedger {
   const entries = rangesFrom(ranges, table?.rows.lastEntry ?? -1, rangesMax)
   const known: Partial<Record<WholeTableName, string>> = { ...asked.tables, ...tables }
   const partial = wholeTables.find((name) => name === table?.rows.table)
