@@ -45,25 +45,20 @@ export function errorBody(
   error: AppError,
   request: { url: string; method: string; requestId: string },
 ): z.infer<typeof ErrorBody> {
-  return {
-    error: {
-      code: error.code,
-      message: withoutSecrets(error.message),
-      details: {
-        url: withoutSecrets(request.url).slice(0, quotedUrlMax),
-        method: request.method,
-        requestedAt: new Date().toISOString(),
-        requestId: request.requestId,
-        ...(error.issues === undefined
-          ? {}
-          : {
-              issues: error.issues.map((issue) => ({ ...issue, parameter: withoutSecrets(issue.parameter) })),
-            }),
-        ...(error.producerIds === undefined ? {} : { producerIds: error.producerIds }),
-        ...(error.oldest === undefined ? {} : { oldest: error.oldest }),
-      },
-    },
+  const { code, producerIds, oldest } = error
+  const issues = error.issues?.map((issue) => ({ ...issue, parameter: withoutSecrets(issue.parameter) }))
+  const url = withoutSecrets(request.url).slice(0, quotedUrlMax)
+  const { method, requestId } = request
+  const details = {
+    url,
+    method,
+    requestedAt: new Date().toISOString(),
+    requestId,
+    issues,
+    producerIds,
+    oldest,
   }
+  return { error: { code, message: withoutSecrets(error.message), details } }
 }
 
 /** Headers of an error: its own, those its status requires, and `no-store`. */

@@ -145,7 +145,7 @@ async function produce(
     await snapshot.close(error as Error)
     await writer?.abort()
     if (stopped.aborted) throw stopped.reason
-    if (sources.failed(snapshot, seen, error)) return { replicaFailed: true }
+    if (sources.failed(snapshot, error)) return { replicaFailed: true }
     throw error
   } finally {
     stopped.removeEventListener('abort', abort)

@@ -26,7 +26,7 @@ export async function sendExport(
   sent: SentTask,
   produce: (snapshot: Snapshot, task: ExportTask, buffer: ChunkBuffer) => Promise<Produced>,
 ): Promise<void> {
-  const { task, seen, port, hash: where, buffers, sentAt } = sent
+  const { task, port, hash: where, buffers, sentAt } = sent
   const channel: Channel = new ChannelWriter(port, limits.channelWindowBytes, buffers)
   const hash: BodyHash | undefined =
     where && (where === 'here' ? createHash('sha256') : new ThreadHash(where))
@@ -44,7 +44,7 @@ export async function sendExport(
       channel.end(summary)
     } catch (error) {
       await snapshot.close(error as Error)
-      if (!channel.signal.aborted) sources.failed(snapshot, seen, error)
+      if (!channel.signal.aborted) sources.failed(snapshot, error)
       throw error
     }
   } catch (error) {
@@ -79,7 +79,7 @@ async function begin(
       return { snapshot, produced: { ...produced, chunks } }
     } catch (error) {
       await snapshot.close(error as Error)
-      if (signal.aborted || !sources.failed(snapshot, seen, error)) throw error
+      if (signal.aborted || !sources.failed(snapshot, error)) throw error
     }
   }
 }

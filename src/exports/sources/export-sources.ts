@@ -43,7 +43,7 @@ interface Replica {
   telemetry: Pick<ThreadedTelemetry, 'count'>
 }
 
-export interface SnapshotNeed {
+interface SnapshotNeed {
   schemaId: string
   /** The least that the snapshot must show. Undefined: only the main database shows it for certain. */
   seen: SeenState | undefined
@@ -53,6 +53,8 @@ export interface SnapshotNeed {
 
 export interface ExportSnapshot extends Snapshot {
   isOfReplica: boolean
+  /** The state that it had to show. */
+  seen: SeenState | undefined
 }
 
 export class ExportSources {
@@ -78,7 +80,7 @@ export class ExportSources {
       if (snapshot) return snapshot
       replica.telemetry.count('grandlivre.replica.fallbacks', { reason: this.#left?.reason ?? 'behind' })
     }
-    return { ...(await openSnapshot(this.#main, schemaId)), isOfReplica: false }
+    return { ...(await openSnapshot(this.#main, schemaId)), isOfReplica: false, seen }
   }
 
   /**
@@ -88,7 +90,8 @@ export class ExportSources {
    */
   async next(before: ExportSnapshot, source: SnapshotNeed): Promise<ExportSnapshot> {
     try {
-      if (!this.#replica) return { ...(await before.next(source.schemaId)), isOfReplica: false }
+      if (!this.#replica)
+        return { ...(await before.next(source.schemaId)), isOfReplica: false, seen: source.seen }
       // Which server shows the next ledger is only known when it is asked.
       await before.close()
     } catch (error) {
@@ -102,8 +105,8 @@ export class ExportSources {
    * Whether an export that failed is to be begun again on the main database: the replica failed it. A server that is
    * the main one at another address is no replica.
    */
-  failed(snapshot: ExportSnapshot, seen: SeenState | undefined, error: unknown): boolean {
-    if (!snapshot.isOfReplica || !seen || !isDatabaseFailure(error)) return false
+  failed({ isOfReplica, seen }: ExportSnapshot, error: unknown): boolean {
+    if (!isOfReplica || !seen || !isDatabaseFailure(error)) return false
     this.#leave(this.#replica!, seen, error)
     this.#replica!.telemetry.count('grandlivre.replica.fallbacks', { reason: reasonOf(error) })
     return true
@@ -156,7 +159,7 @@ export class ExportSources {
     }
     const admission = { waitMs: timing.silentMs, halfMs: limits.halfSnapshotMs }
     const snapshot = await openSnapshot(pool, seen.schemaId, admission, fence)
-    return { ...snapshot, isOfReplica }
+    return { ...snapshot, isOfReplica, seen }
   }
 
   /** Whether the server of this connection is the main database itself, at another address. */

@@ -13,7 +13,7 @@ import { StageTimes } from '../../../telemetry/telemetry.ts'
 import { ChannelWriter } from '../../../threads/channel.ts'
 import { type ChunkBuffer, sameChunkBuffer } from '../../chunks.ts'
 import { jsonLine } from '../../render/framing.ts'
-import type { ExportSnapshot, ExportSources, SnapshotNeed } from '../../sources/export-sources.ts'
+import type { ExportSnapshot, ExportSources } from '../../sources/export-sources.ts'
 import { chunkBuffer, renderFirst, sendChunks } from '../send.ts'
 import type { ExportHead, ExportSummary } from '../task.ts'
 import { beginBlocks, beginLedger, type Ledger, noChunks } from './ledger.ts'
@@ -70,8 +70,6 @@ class Ledgers {
   readonly #spare = sameChunkBuffer()
   /** Snapshot of the last ledger; undefined if its connections were given back. */
   #snapshot: ExportSnapshot | undefined
-  /** The state that the snapshot had to show. */
-  #seen: SnapshotNeed['seen']
   /** The ledger that comes next; undefined after the last. */
   #next: Promise<AnsweredLedger | undefined> = Promise.resolve(undefined)
 
@@ -106,12 +104,12 @@ class Ledgers {
   }
 
   #begin(ask: Ask, ended: EndedLedger | undefined): void {
-    this.#next = ask(ended).then((next) => this.#renderFirst(next))
+    this.#next = ask(ended).then((next) => this.#beginNext(next))
     // The loop in `chunks` gets the rejection.
     this.#next.catch(() => {})
   }
 
-  async #renderFirst(next: NextLedger): Promise<AnsweredLedger | undefined> {
+  async #beginNext(next: NextLedger): Promise<AnsweredLedger | undefined> {
     // A ledger that is not read needs no open transaction.
     if (next.kind !== 'ledger') await this.#drop()
     if (next.kind === 'end') return undefined
@@ -134,7 +132,7 @@ class Ledgers {
       return end()
     } catch (error) {
       // The caller asks for this ledger again, and then gets it from the main database.
-      if (!this.#signal.aborted && this.#snapshot) this.#sources.failed(this.#snapshot, this.#seen, error)
+      if (!this.#signal.aborted && this.#snapshot) this.#sources.failed(this.#snapshot, error)
       await this.#drop(error as Error)
       if (!(error instanceof UnsupportedByFormat)) throw error
       return refused(asked, refusalOf(error), faultOf(error))
@@ -146,7 +144,11 @@ class Ledgers {
     const { schemaId } = this.#task
     const seen = { schemaId, folderId: asked.society, cursor }
     for (let isAgain = false; ; isAgain = true) {
-      const snapshot = await this.#open({ schemaId, seen, isAgain })
+      const before = this.#snapshot
+      this.#snapshot = undefined
+      const need = { schemaId, seen, isAgain }
+      const snapshot = await (before ? this.#sources.next(before, need) : this.#sources.open(need))
+      this.#snapshot = snapshot
       try {
         this.#signal.throwIfAborted()
         const begin = this.#task.what === 'ledgers' ? beginLedger : beginBlocks
@@ -156,18 +158,9 @@ class Ledgers {
         // The connections are sound if the state of the ledger was the reason.
         const isRefused = error instanceof AppError && error.status < 500
         await this.#drop(isRefused ? undefined : (error as Error))
-        if (this.#signal.aborted || !this.#sources.failed(snapshot, seen, error)) throw error
+        if (this.#signal.aborted || !this.#sources.failed(snapshot, error)) throw error
       }
     }
-  }
-
-  async #open(source: SnapshotNeed): Promise<ExportSnapshot> {
-    const before = this.#snapshot
-    this.#snapshot = undefined
-    const snapshot = await (before ? this.#sources.next(before, source) : this.#sources.open(source))
-    this.#snapshot = snapshot
-    this.#seen = source.seen
-    return snapshot
   }
 
   /** Its rows were read, or their error is reported: that closing it fails matters to operators alone. */
