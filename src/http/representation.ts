@@ -19,42 +19,30 @@ interface Representation<Of extends Form> {
 }
 
 /**
- * The representation that a request asks for.
+ * The representation that the client of a request prefers. JSON and zstd win ties. An unknown encoding is no error: any
+ * client can read a body without encoding.
  * @param forms those that exist, the one that wins ties first
  * @throws {AppError} ERR-NOT-ACCEPTABLE
  */
 export function representationFor<Of extends Form = (typeof streamedForms)[number]>(
-  c: Context<Edge>,
+  { req }: { req: Pick<Context<Edge>['req'], 'header'> },
   forms: readonly Of[] = streamedForms as readonly Form[] as readonly Of[],
 ): Representation<Of> {
-  const representation = negotiate(c.req.header('accept'), c.req.header('accept-encoding'), forms)
-  if (representation) return representation
-  const served = forms.map((form) => mediaTypes[form]).join(' and ')
-  throw new AppError('ERR-NOT-ACCEPTABLE', {
-    message: `This route serves ${served}${(forms as readonly Form[]) === streamedForms ? '' : ' with these parameters'}`,
-  })
-}
-
-/**
- * Returns the representation that the client prefers; JSON and zstd win ties.
- * @returns undefined if it accepts no existing form (406). An unknown encoding is not an error: any client can read a
- * body without encoding.
- */
-export function negotiate<Of extends Form = (typeof streamedForms)[number]>(
-  accept: string | undefined,
-  acceptEncoding: string | undefined,
-  forms: readonly Of[] = streamedForms as readonly Form[] as readonly Of[],
-): Representation<Of> | undefined {
+  const accept = req.header('accept') || '*/*'
+  // Without the header, every encoding is formally acceptable; in practice such a client decodes none.
   const negotiator = new Negotiator({
-    // Without the header, every encoding is formally acceptable; in practice such a client decodes none.
-    headers: { accept: accept || '*/*', 'accept-encoding': acceptEncoding ?? 'identity' },
+    headers: { accept, 'accept-encoding': req.header('accept-encoding') ?? 'identity' },
   })
   // Many clients add the charset to the media type; only UTF-8 exists for JSON.
   const types = forms.map((form) => mediaTypes[form])
   const acceptable = types.flatMap((type) => [type, `${type};charset=utf-8`])
   const mediaType = negotiator.mediaType(acceptable)?.split(';', 1)[0]
   const form = forms.find((name) => mediaTypes[name] === mediaType)
-  if (form === undefined) return undefined
+  if (form === undefined) {
+    const condition = (forms as readonly Form[]) === streamedForms ? '' : ' with these parameters'
+    const message = `This route serves ${types.join(' and ')}${condition}`
+    throw new AppError('ERR-NOT-ACCEPTABLE', { message })
+  }
   const preferred: Encoding[] = ['zstd', 'gzip', 'identity']
   // Negotiator 1.0 ranks encodings of equal weight by `preferred`; its published types are those of 0.6.
   const ranking = negotiator as { encodings(available: string[], options: object): string[] }
