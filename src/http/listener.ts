@@ -24,14 +24,12 @@ import type { Services } from './services.ts'
 /** Twice the longest permitted URL, so that a longer one still gets an error that says what is wrong. */
 const headerBytesMax = 2 * limits.urlBytesMax
 
-type Fetch = Parameters<typeof getRequestListener>[0]
-
 /** Reports what reaches no route. */
 type OnRefused = (requestId: string, error: AppError) => void
 
 /** @param fetch of the app */
 export function createListener(
-  fetch: Fetch,
+  fetch: Parameters<typeof getRequestListener>[0],
   { log, telemetry }: { log: Log; telemetry: Telemetry },
   timing: ListenerTiming,
 ): Server {
@@ -160,7 +158,7 @@ function parseErrorOf(code: string | undefined, { headersMs, requestMs }: Listen
 const validRequestId = /^[\w.:;=+/@-]{1,128}$/
 
 /** The id of a request: its `x-request-id` if valid, otherwise a new UUID. */
-export function requestIdOf(header: string | undefined): string {
+function requestIdOf(header: string | undefined): string {
   const isValid = header !== undefined && validRequestId.test(header) && withoutSecrets(header) === header
   return isValid ? header : randomUUID()
 }
@@ -175,13 +173,10 @@ function routeTemplate(c: Context<Edge>): string | undefined {
 }
 
 /** Assigns every request its id, and reports and records it once its answer has ended or was cut off. */
-export function acceptRequestId({
-  log,
-  telemetry,
-  audit,
-}: Pick<Services, 'log' | 'telemetry'> & {
-  audit: Pick<AuditTrail, 'record'>
-}): MiddlewareHandler<Edge> {
+export function acceptRequestId(
+  services: Pick<Services, 'log' | 'telemetry'> & { audit: Pick<AuditTrail, 'record'> },
+): MiddlewareHandler<Edge> {
+  const { log, telemetry, audit } = services
   return async (c, next) => {
     const started = performance.now()
     const requestId = requestIdOf(c.req.header('x-request-id'))

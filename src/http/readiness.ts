@@ -15,7 +15,7 @@ import {
 import { AppError } from '../errors.ts'
 
 /** Label of a need in metrics. */
-export type NeedLabel = 'database' | 'direct' | 'store' | 'threads' | 'replica'
+type NeedLabel = 'database' | 'direct' | 'store' | 'threads' | 'replica'
 
 export interface Need {
   /** `the store of files` */
@@ -38,7 +38,7 @@ export interface NeedState {
   isMet: boolean
 }
 
-export interface ReadinessResult {
+interface ReadinessResult {
   /** Empty if requests are accepted. The errors are for the log. */
   missing: Missing[]
   /** Without these requests are accepted, and something else takes their place. */

@@ -6,17 +6,11 @@ import type { Context } from 'hono'
 import Negotiator from 'negotiator'
 import { parseDictionary } from 'structured-headers'
 import { AppError } from '../errors.ts'
-import type { Encoding } from '../exports/run/task.ts'
+import type { Encoding, Representation } from '../exports/run/task.ts'
 import { mediaTypes, streamedForms } from '../formats/file-formats.ts'
 import type { Edge } from './route.ts'
 
 type Form = keyof typeof mediaTypes
-
-/** The media type and the encoding of an answer. */
-interface Representation<Of extends Form> {
-  form: Of
-  encoding: Encoding
-}
 
 /**
  * The representation that the client of a request prefers. JSON and zstd win ties. An unknown encoding is no error: any

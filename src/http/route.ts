@@ -38,7 +38,7 @@ export interface Edge {
   }
 }
 
-export interface OpenCall<Query> {
+interface OpenCall<Query> {
   /**
    * Answer with `c.json` or `c.body(stream, 200, headers)`: a bare `new Response` loses the headers set before (request
    * id, rate limit).

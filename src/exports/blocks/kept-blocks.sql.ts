@@ -6,7 +6,6 @@
  * same database. The epoch counts when they are written, since what a process has read may be lost by then, and the versions
  * that were drawn since are later. Of the column `cursor` only the rendering is read; processes of 0.2.0 use all of it.
  */
-import type { Buffer } from 'node:buffer'
 import type pg from 'pg'
 import { type WholeTableName, wholeTables } from '../../../packages/contract/src/ledger-tables.ts'
 import { idArrayLiteral, idLiteral, textLiteral } from '../../db/literal.ts'

@@ -1,4 +1,3 @@
-import { Buffer } from 'node:buffer'
 import type { JsonForm } from '../../formats/file-formats.ts'
 import type { ChunkBuffer, Chunks } from '../chunks.ts'
 

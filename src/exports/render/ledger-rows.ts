@@ -1,6 +1,5 @@
 /** The rows of a ledger as lines of COPY (docs/spec/ledgers.md#tables), from one snapshot. */
 
-import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import {

@@ -3,7 +3,6 @@
  * Memory does not grow with the entries, except for the dictionary of what they refer to.
  */
 
-import type { Buffer } from 'node:buffer'
 import type pg from 'pg'
 import { AppError } from '../../errors.ts'
 import { UnsupportedByFormat } from '../../formats/file-formats.ts'

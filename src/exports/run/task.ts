@@ -14,8 +14,8 @@ import type { SeenState } from '../sources/replica.sql.ts'
 export type Encoding = 'identity' | 'gzip' | 'zstd'
 
 /** The media type and the encoding of an answer. */
-interface Representation {
-  form: StreamedForm
+export interface Representation<Form = StreamedForm> {
+  form: Form
   encoding: Encoding
 }
 

@@ -1,6 +1,5 @@
 /** What a server says of itself and of a ledger: whether exports may read there. */
 import type pg from 'pg'
-import type { Pool } from 'pg'
 import { idLiteral, textLiteral } from '../../db/literal.ts'
 import { lookUp } from '../../db/look-up.ts'
 import type { FolderKey } from '../../formats/rows.ts'
@@ -50,7 +49,7 @@ export async function readServer(database: Pick<pg.Pool, 'query'>): Promise<stri
 /** How far a replica has come. */
 
 /** Of the main database: its server, by `readServer`, and the end of its log. */
-export async function readWritten(main: Pool): Promise<{ server: string; written: string }> {
+export async function readWritten(main: pg.Pool): Promise<{ server: string; written: string }> {
   const { rows } = await main.query<{ server: string; written: string }>(
     lookUp({ text: `select ${serverExpression} as server, pg_current_wal_lsn()::text as written` }),
   )
@@ -67,7 +66,7 @@ interface Replay {
 }
 
 /** @param positions in the log of the main database, ascending */
-export async function readReplay(replica: Pool, positions: string[]): Promise<Replay> {
+export async function readReplay(replica: pg.Pool, positions: string[]): Promise<Replay> {
   const { rows } = await replica.query<Replay>(
     lookUp({
       text: `select ${serverExpression} as server, pg_is_in_recovery() as "isReplica",

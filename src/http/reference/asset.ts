@@ -70,16 +70,10 @@ export async function answerAsset(c: Context<Edge>, file: URL, cacheControl = 'n
   return c.req.method === 'HEAD' ? c.body(null, 200, headers) : c.body(bytes, 200, headers)
 }
 
-interface KeptFile {
-  hash: string
-  /** Empty for a picture. */
-  compressed: Uint8Array<ArrayBuffer>
-}
-
-const kept = new Map<string, { mtimeMs: number; loaded: Promise<KeptFile> }>()
+const kept = new Map<string, { mtimeMs: number; loaded: ReturnType<typeof load> }>()
 
 /** Read again when the file has changed, and when it could not be read. */
-function keptOf(file: URL, mtimeMs: number): Promise<KeptFile> {
+function keptOf(file: URL, mtimeMs: number): ReturnType<typeof load> {
   const before = kept.get(file.href)
   if (before?.mtimeMs === mtimeMs) return before.loaded
   const loaded = load(file)
@@ -88,7 +82,8 @@ function keptOf(file: URL, mtimeMs: number): Promise<KeptFile> {
   return loaded
 }
 
-async function load(file: URL): Promise<KeptFile> {
+/** Nothing is compressed of a picture. */
+async function load(file: URL) {
   const bytes = await readFile(file)
   const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 27)
   const isPicture = file.pathname.endsWith('.png')

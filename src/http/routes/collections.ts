@@ -15,7 +15,7 @@ import { Bank, Journal } from '../../formats/items/journal.ts'
 import { Payment } from '../../formats/items/payment.ts'
 import { accountingFolderId, version } from '../query.ts'
 import { representationFor } from '../representation.ts'
-import { type FolderCall, folderRoute, type Route, tokenRoute } from '../route.ts'
+import { folderRoute, type Route, tokenRoute } from '../route.ts'
 import { streamed, streamedWithEtag } from '../schemas/answer-headers.ts'
 import { streamExport } from '../stream/stream-export.ts'
 import { findSelected } from './movements-query.ts'
@@ -37,24 +37,20 @@ function collectionRoute(
     summary,
     query: madQuery,
     ...(revision === undefined ? streamed : streamedWithEtag)(json, schema),
-    answer: (call) => answerCollection(collection, call),
-  })
-}
-
-async function answerCollection(collection: FolderCollection, call: FolderCall<unknown>): Promise<Response> {
-  const { c, services, principal, folderId } = call
-  const { schemaId } = principal
-  const representation = representationFor(c)
-  const { timeZone } = services.config
-  const selected = await findSelected(services.database, wholeFolder({ schemaId, folderId }, timeZone))
-  const { revision } = collections[collection]
-  const today = dayIn(timeZone, Date.now())
-  const owner = { schemaId, folderId, today, timeZone, withEmployees: opensEmployees(principal) }
-  const tagAt = (cursor: string) => collectionTag(collection, revision!, owner, cursor)
-  return streamExport(c, services, {
-    task: { what: collection, owner, ...representation },
-    fileName: `${selected.reference || folderId}_${collection}`,
-    ledger: revision === undefined ? undefined : { cursor: selected.cursor, tagAt },
+    answer: async ({ c, services, principal, folderId }) => {
+      const { schemaId } = principal
+      const { timeZone } = services.config
+      const representation = representationFor(c)
+      const selected = await findSelected(services.database, wholeFolder({ schemaId, folderId }, timeZone))
+      const today = dayIn(timeZone, Date.now())
+      const owner = { schemaId, folderId, today, timeZone, withEmployees: opensEmployees(principal) }
+      const tagAt = (cursor: string) => collectionTag(collection, revision!, owner, cursor)
+      return streamExport(c, services, {
+        task: { what: collection, owner, ...representation },
+        fileName: `${selected.reference || folderId}_${collection}`,
+        ledger: revision === undefined ? undefined : { cursor: selected.cursor, tagAt },
+      })
+    },
   })
 }
 

@@ -8,7 +8,7 @@ import { Entry } from '../../formats/items/entry.ts'
 import { askForNamedEntry } from '../../ledger/named-entry.sql.ts'
 import { accountingFolderId, text, version } from '../query.ts'
 import { representationFor } from '../representation.ts'
-import { type FolderCall, folderRoute } from '../route.ts'
+import { folderRoute } from '../route.ts'
 import { streamedWithEtag } from '../schemas/answer-headers.ts'
 import { streamExport } from '../stream/stream-export.ts'
 import { draft } from './movements-query.ts'
@@ -42,22 +42,16 @@ export const entry = folderRoute({
   // An invoice number is content of books, and no audit holds it.
   recorded: (query) =>
     isId(query.id) ? query : { ...query, id: { sha256: sha256(query.id).toString('hex') } },
-  answer: answerEntry,
+  answer: async ({ c, services, query, principal, folderId }) => {
+    const representation = representationFor(c)
+    const { timeZone } = services.config
+    const named = { schemaId: principal.schemaId, folderId, name: query.id, draft: query.draft ?? false }
+    const { id, reference, cursor } = await askForNamedEntry(services.database, named, timeZone)
+    const tagAt = (at: string) => tagOf('entry', formatRevisions.entries, at, named)
+    return streamExport(c, services, {
+      task: { what: 'entry', named, timeZone, ...representation },
+      fileName: `${reference || folderId}_entry_${id}`,
+      ledger: { cursor, tagAt },
+    })
+  },
 })
-
-/** @throws {AppError} ERR-NOT-ACCEPTABLE, ERR-FOLDER-NOT-FOUND, ERR-ENTRY-NOT-FOUND, ERR-AMBIGUOUS-ENTRY */
-async function answerEntry(call: FolderCall<z.output<typeof entryQuery>>): Promise<Response> {
-  const { c, services, query, principal, folderId } = call
-  const representation = representationFor(c)
-  const { timeZone } = services.config
-  const named = { schemaId: principal.schemaId, folderId, name: query.id, draft: query.draft ?? false }
-  const { id, reference, cursor } = await askForNamedEntry(services.database, named, timeZone)
-  return streamExport(c, services, {
-    task: { what: 'entry', named, timeZone, ...representation },
-    fileName: `${reference || folderId}_entry_${id}`,
-    ledger: {
-      cursor,
-      tagAt: (at) => tagOf('entry', formatRevisions.entries, at, named),
-    },
-  })
-}

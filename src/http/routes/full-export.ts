@@ -46,15 +46,11 @@ const periodMonthsMax = 24
 
 const format = oneOf(offeredFormats).openapi({ example: 'JSON' })
 
-/** For the description of a parameter, and for its refusal. */
-function takenBy(parameter: FormatParameter): string {
-  const names = offeredFormats.filter((name) => factsOf(name).takes.includes(parameter))
-  return `only with ${listed(names)}`
-}
+const factsOf = (name: FileFormat): FileFormatFacts => fileFormats[name]
 
-function factsOf(name: FileFormat): FileFormatFacts {
-  return fileFormats[name]
-}
+/** For the description of a parameter, and for its refusal. */
+const takenBy = (parameter: FormatParameter) =>
+  `only with ${listed(offeredFormats.filter((name) => factsOf(name).takes.includes(parameter)))}`
 
 const described = (parameter: FormatParameter, what: string) => {
   const names = offeredFormats.filter((name) => factsOf(name).requires.includes(parameter))

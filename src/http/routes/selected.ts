@@ -109,13 +109,11 @@ async function answerSelected(call: FolderCall<SelectedQuery>, what: SelectedIte
     what === 'balance' || what === 'blocks'
       ? { what, selection, ...representation }
       : { what, selection, after, entries, since, extended, ...representation }
+  const tagAt = (cursor: string) => selectionTag(what, selection, cursor, extended)
   return streamExport(c, services, {
     task,
     fileName: `${selected.reference || folderId}_${what}_${start}_${end}`,
-    ledger: {
-      cursor: selected.cursor,
-      tagAt: (cursor) => selectionTag(what, selection, cursor, extended),
-    },
+    ledger: { cursor: selected.cursor, tagAt },
     known: await knownAnswer(services.database, task, selected),
   })
 }

@@ -2,7 +2,6 @@
  * Answers with an export that streams from a thread: conditional headers, then chunks, then trailers that prove that
  * the transfer is complete.
  */
-import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
 import { AppError } from '../../errors.ts'

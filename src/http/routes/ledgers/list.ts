@@ -1,5 +1,4 @@
 /** The ledgers that a token may read, with their cursors (docs/spec/ledgers.md#the-list). */
-import { Buffer } from 'node:buffer'
 import { z } from '@hono/zod-openapi'
 import { opensEmployees } from '../../../auth/principal.ts'
 import { compressWhole } from '../../../exports/chunks.ts'
