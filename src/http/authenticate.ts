@@ -81,6 +81,11 @@ export function identified(c: Context<Edge>): Principal {
   return principal
 }
 
+/** Notes what an answer shows, for the audit. */
+export function noteFacts(c: Context<Edge>, facts: Partial<AnswerFacts>): void {
+  Object.assign(c.get('audited') ?? {}, facts)
+}
+
 function factsOf({ thirdPartyId, tokenId, schemaId }: KnownCaller, route: Route): AnswerFacts {
   return { thirdPartyId, tokenId, schemaId, route: route.path, selection: {} }
 }

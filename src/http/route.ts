@@ -117,11 +117,6 @@ interface Declaration<Query extends z.ZodObject, Call> {
   answer: Answer<Call>
 }
 
-/** Notes what an answer shows, for the audit. */
-export function noteFacts(c: Context<Edge>, facts: Partial<AnswerFacts>): void {
-  Object.assign(c.get('audited') ?? {}, facts)
-}
-
 /** An answer with a body of JSON, for the documentation. */
 export function inJson(description: string, schema: z.ZodType) {
   return { description, content: { 'application/json': { schema } } }

@@ -14,10 +14,10 @@ import type { Encoding, ExportHead, ExportSummary, ExportTask } from '../../expo
 import { tagOf } from '../../exports/selection.ts'
 import { attachment } from '../../store/attachment.ts'
 import type { ExportOutcome } from '../../telemetry/metrics.ts'
-import { identified } from '../authenticate.ts'
+import { identified, noteFacts } from '../authenticate.ts'
 import { caching, contentHeaders, etagOf, holdsEtag, namesSelection, wantsSha256 } from '../representation.ts'
 import { whenOver } from '../request-slot.ts'
-import { type Edge, noteFacts } from '../route.ts'
+import type { Edge } from '../route.ts'
 import type { Services } from '../services.ts'
 
 interface StreamedExport {
