@@ -32,13 +32,9 @@ export function authenticate(route: Route, services: Services): MiddlewareHandle
   return async (c, next) => {
     if (route.scope !== 'open') {
       services.readiness.requireOpen()
-      const credentials = readCredentials(c.req.header('authorization'), c.req.header('x-third-party-secret'))
-      const authentication = await authenticateCaller(
-        services.database,
-        sha256(credentials.secret),
-        sha256(credentials.token),
-        services.config.rateLimit,
-      )
+      const { credentials, hashes } = credentialsOf(c)
+      const { database, config } = services
+      const authentication = await authenticateCaller(database, ...hashes, config.rateLimit)
       const caller = knownCaller(credentials, authentication?.caller)
       const { window } = authentication!
       c.set('rate', window)
@@ -60,10 +56,14 @@ export function authenticate(route: Route, services: Services): MiddlewareHandle
  * @throws {AppError} as `authenticate`
  */
 export async function authenticateAgain(route: Route, c: Context<Edge>, services: Services): Promise<void> {
-  const credentials = readCredentials(c.req.header('authorization'), c.req.header('x-third-party-secret'))
-  const hashes = [sha256(credentials.secret), sha256(credentials.token)] as const
+  const { credentials, hashes } = credentialsOf(c)
   const caller = knownCaller(credentials, await findCaller(services.database, ...hashes))
   await findFolder(c, route, services, authorize(caller, route))
+}
+
+function credentialsOf(c: Context<Edge>) {
+  const credentials = readCredentials(c.req.header('authorization'), c.req.header('x-third-party-secret'))
+  return { credentials, hashes: [sha256(credentials.secret), sha256(credentials.token)] as const }
 }
 
 /** A request that was held does not count in the rate of its token, unless its window is over by now. */

@@ -198,9 +198,8 @@ function decodes(part: string): boolean {
   try {
     decodeURIComponent(part.replace(lonePercent, ''))
     return true
-  } catch (error) {
-    if (error instanceof URIError) return false
-    throw error
+  } catch {
+    return false
   }
 }
 
