@@ -72,13 +72,14 @@ export async function openPart(
   // A crash of the machine may have kept the state and lost the end of the file.
   const goesOn = left !== undefined && left.etag !== '' && left.fileBytes <= size!
   let checkpoint: Checkpoint = goesOn ? left : beginning
-  await writeState(out, source, checkpoint)
-  const file = goesOn ? await open(path, 'r+') : await createPart(out)
-  await file.truncate(checkpoint.fileBytes)
   const record = (reached: Checkpoint) => {
     checkpoint = reached
-    return writeState(out, source, reached)
+    const state: State = { about, ...source, ...reached, pid: process.pid }
+    return replaceState(out, `${JSON.stringify(state, null, 2)}\n`)
   }
+  await record(checkpoint)
+  const file = goesOn ? await open(path, 'r+') : await createPart(out)
+  await file.truncate(checkpoint.fileBytes)
   return {
     path,
     /** How far the file is. */
@@ -114,13 +115,6 @@ export async function openPart(
 
     close: () => file.close(),
   }
-}
-
-function writeState(out: string, { baseUrl, society, selection }: PullSource, reached: Checkpoint) {
-  const { etag, cursor, after, rows, contentBytes, fileBytes } = reached
-  const ofSource = { about, baseUrl, society, selection }
-  const state: State = { ...ofSource, etag, cursor, after, rows, contentBytes, fileBytes, pid: process.pid }
-  return replaceState(out, `${JSON.stringify(state, null, 2)}\n`)
 }
 
 /** @returns undefined if this pull begins again */

@@ -36,19 +36,7 @@ export interface MovementPull {
   signal: AbortSignal
 }
 
-export interface PulledMovements {
-  rows: number
-  /** Of the content, before the file's compression. */
-  bytes: number
-  fileBytes: number
-  /** SHA-256 of the content, hexadecimal. */
-  sha256: string
-  cursor: string
-  provedBy: 'trailers' | 'blocks'
-  /** Bytes that crossed the network in this run. */
-  wireBytes: number
-  connections: number
-}
+export type PulledMovements = Awaited<ReturnType<typeof pullMovements>>
 
 /** A pull with its unfinished file. */
 interface RunningPull extends MovementPull {
@@ -63,7 +51,7 @@ const beginningsMax = 5
  * @throws {Failure} if the file cannot be written, or not be proven
  * @throws {GrandlivreError} for what the service or the network did
  */
-export async function pullMovements(pull: MovementPull): Promise<PulledMovements> {
+export async function pullMovements(pull: MovementPull) {
   const { out, source, force, terminal, signal } = pull
   const compression = compressionOf(out)
   const part = await openPart(out, source, force, compression)
@@ -73,7 +61,7 @@ export async function pullMovements(pull: MovementPull): Promise<PulledMovements
       try {
         const received = await receive(running)
         const sha256 = received.sha256 ?? (await prove(running, received))
-        const provedBy = received.sha256 === undefined ? 'blocks' : 'trailers'
+        const provedBy: 'blocks' | 'trailers' = received.sha256 === undefined ? 'blocks' : 'trailers'
         const { rows, bytes, cursor, wireBytes, connections } = received
         const fileBytes = await part.finish()
         return { rows, bytes, fileBytes, sha256, cursor, provedBy, wireBytes, connections }
@@ -97,20 +85,13 @@ export async function pullMovements(pull: MovementPull): Promise<PulledMovements
   }
 }
 
-interface Received extends Omit<PulledMovements, 'fileBytes' | 'sha256' | 'provedBy'> {
-  /** Undefined unless the trailers of one answer prove all that was written. */
-  sha256: string | undefined
-}
-
-/** Writes what is missing of the file. */
-async function receive({
-  part,
-  selection,
-  encoding,
-  ledger,
-  terminal,
-  signal,
-}: RunningPull): Promise<Received> {
+/**
+ * Writes what is missing of the file.
+ * @returns `bytes` of the content, `wireBytes` of the network in this run, and `sha256` of the content, if the trailers of
+ *   one answer prove all that was written
+ */
+async function receive(pull: RunningPull) {
+  const { part, selection, encoding, ledger, terminal, signal } = pull
   const began = performance.now()
   const { after, etag, rows } = part.reached()
   if (after !== null) terminal.note(`Going on after ${countText(rows)} movements of an earlier run`)
@@ -161,7 +142,7 @@ async function receive({
  */
 async function prove(
   { part, compression, selection, ledger, terminal, signal }: RunningPull,
-  received: Received,
+  received: { bytes: number; cursor: string },
 ): Promise<string> {
   const { blocks, cursor } = await ledger.blocks(selection, { signal })
   if (cursor !== received.cursor)
