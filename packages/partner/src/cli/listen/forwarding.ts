@@ -186,17 +186,7 @@ function batchOf(events: NumberedEvent[], texts: string[], epoch: number | undef
   }
 }
 
-interface LocalAnswer {
-  /** Null: there was no response. */
-  status: number | null
-  milliseconds: number
-  /** Why there was no response. */
-  error: string | null
-  /** The beginning of the response. */
-  answer: string
-  /** As asked for by Retry-After; 0 without it. */
-  retryAfterMs: number
-}
+type LocalAnswer = Awaited<ReturnType<typeof postLocally>>
 
 /** The time-out of deliveries (docs/spec/webhooks.md#retries). */
 const timeoutMs = 10_000
@@ -204,9 +194,11 @@ const answerBytesMax = 1024
 
 /**
  * Posts one delivery. Redirects are not followed, as with every delivery.
+ * @returns `status`, null if there was no response, and `error`, which says why; the beginning of the `answer`; how long
+ *   Retry-After asks to wait, 0 without it
  * @throws the reason of the signal
  */
-async function postLocally(target: URL, delivered: Delivered, signal: AbortSignal): Promise<LocalAnswer> {
+async function postLocally(target: URL, delivered: Delivered, signal: AbortSignal) {
   signal.throwIfAborted()
   const started = performance.now()
   const milliseconds = () => Math.round(performance.now() - started)
