@@ -27,7 +27,9 @@ export interface Finding {
   remedies: string[]
 }
 
-type FindingWithoutResponse = (postUrl: URL, error: string) => Omit<Finding, 'fault'>
+type FindingWithoutResponse = (postUrl: URL, error: string) => [found: string, ...remedies: string[]]
+
+const finding = (fault: Fault, found: string, ...remedies: string[]): Finding => ({ fault, found, remedies })
 
 const answerSoon = 'Answer 204 as soon as the events are stored, and work on them afterwards.'
 
@@ -65,52 +67,39 @@ function withoutResponse({ postUrl, ping }: ReceiverReport): Finding {
   // It may be a word that a later version of the service has.
   const { fault, error } = ping
   const known = fault !== null && Object.hasOwn(findingsWithoutResponse, fault) ? fault : 'no-answer'
-  return { fault: known, ...findingsWithoutResponse[known](new URL(postUrl), error ?? 'no reason is given') }
+  return finding(known, ...findingsWithoutResponse[known](new URL(postUrl), error ?? 'no reason is given'))
 }
 
 const findingsWithoutResponse: Record<FaultWithoutResponse, FindingWithoutResponse> = {
-  dns: ({ hostname }, error) => ({
-    found: `The name ${hostname} has no address: ${error}`,
-    remedies: [
-      'Check the spelling of the host in postUrl.',
-      `Look the name up from outside your network (dig ${hostname}): the service asks the DNS, and reads no hosts file.`,
-    ],
-  }),
-  'address-refused': (_, error) => ({
-    found: `The service refuses this address by its rules: ${error}`,
-    remedies: [
-      'Give a public https address: the service delivers to no private network, and not to its own.',
-      'If the name has public and private addresses, remove the private ones: a single one is enough to refuse it.',
-      'For a receiver on your own machine run grandlivre listen <its address>.',
-    ],
-  }),
-  'connection-refused': ({ host, port, protocol }, error) => ({
-    found: `The address is allowed, but ${host} accepts no connection: ${error}`,
-    remedies: [
-      `Start the receiver, and check that it listens on port ${port || (protocol === 'http:' ? 80 : 443)} and not only on 127.0.0.1.`,
-      'Check firewalls and port forwarding from outside your network.',
-    ],
-  }),
-  tls: ({ host }, error) => ({
-    found: `TLS with ${host} fails: ${error}`,
-    remedies: remediesOfTls(error, host),
-  }),
-  'time-out': ({ host }, error) => ({
-    found: `${host} gave no response in time: ${error}`,
-    remedies: [
-      answerSoon,
-      'If nothing arrives at the receiver, a firewall drops the connection without a word: open the port.',
-    ],
-  }),
-  'no-answer': ({ host, protocol }, error) => ({
-    found: `${host} ended the connection without an HTTP response: ${error}`,
-    remedies: [
-      'Read the log of the receiver: it may have crashed, or closed the connection before it answered.',
-      protocol === 'http:'
-        ? 'If the receiver speaks TLS, begin postUrl with https://.'
-        : 'Check the proxy before it.',
-    ],
-  }),
+  dns: ({ hostname }, error) => [
+    `The name ${hostname} has no address: ${error}`,
+    'Check the spelling of the host in postUrl.',
+    `Look the name up from outside your network (dig ${hostname}): the service asks the DNS, and reads no hosts file.`,
+  ],
+  'address-refused': (_, error) => [
+    `The service refuses this address by its rules: ${error}`,
+    'Give a public https address: the service delivers to no private network, and not to its own.',
+    'If the name has public and private addresses, remove the private ones: a single one is enough to refuse it.',
+    'For a receiver on your own machine run grandlivre listen <its address>.',
+  ],
+  'connection-refused': ({ host, port, protocol }, error) => [
+    `The address is allowed, but ${host} accepts no connection: ${error}`,
+    `Start the receiver, and check that it listens on port ${port || (protocol === 'http:' ? 80 : 443)} and not only on 127.0.0.1.`,
+    'Check firewalls and port forwarding from outside your network.',
+  ],
+  tls: ({ host }, error) => [`TLS with ${host} fails: ${error}`, ...remediesOfTls(error, host)],
+  'time-out': ({ host }, error) => [
+    `${host} gave no response in time: ${error}`,
+    answerSoon,
+    'If nothing arrives at the receiver, a firewall drops the connection without a word: open the port.',
+  ],
+  'no-answer': ({ host, protocol }, error) => [
+    `${host} ended the connection without an HTTP response: ${error}`,
+    'Read the log of the receiver: it may have crashed, or closed the connection before it answered.',
+    protocol === 'http:'
+      ? 'If the receiver speaks TLS, begin postUrl with https://.'
+      : 'Check the proxy before it.',
+  ],
 }
 
 /** A response outside 2xx. */
@@ -119,28 +108,24 @@ function refusal({ ping, now }: ReceiverReport): Finding {
   const found = `The receiver answers ${status}${quoted(ping.answer)}`
   const reason = reasonIn(ping.answer)
   const fault = status >= 400 && reason !== undefined ? faultOfRefusal[reason] : undefined
-  if (fault !== undefined && fault !== 'clock') return { fault, found, remedies: remediesOfRefusal[fault] }
+  if (fault !== undefined && fault !== 'clock') return finding(fault, found, ...remediesOfRefusal[fault])
   if (status >= 300 && status <= 399)
-    return {
-      fault: 'redirect',
-      found: `The receiver redirects (${status}), and deliveries follow no redirect`,
-      remedies: [
-        'Set postUrl to the address that the redirect leads to: curl -i -X POST <postUrl> shows it as Location.',
-      ],
-    }
+    return finding(
+      'redirect',
+      `The receiver redirects (${status}), and deliveries follow no redirect`,
+      'Set postUrl to the address that the redirect leads to: curl -i -X POST <postUrl> shows it as Location.',
+    )
   const isUnauthorized = status === 401 || status === 403
   if (fault === 'clock' || (isUnauthorized && Math.abs(skewOf(ping) ?? 0) > clockToleranceMs))
-    return { fault: 'clock', found, remedies: remediesOfClock(ping, now) }
+    return finding('clock', found, ...remediesOfClock(ping, now))
   if (status >= 500 || status < 200)
-    return {
-      fault: '5xx',
+    return finding(
+      '5xx',
       found,
-      remedies: [
-        'Read the log of the receiver at that time: it, or the proxy before it, failed.',
-        'Answer 2xx once the events are stored, also for kinds that you do not use.',
-      ],
-    }
-  return { fault: '4xx', found, remedies: clientErrorRemedies(status) }
+      'Read the log of the receiver at that time: it, or the proxy before it, failed.',
+      'Answer 2xx once the events are stored, also for kinds that you do not use.',
+    )
+  return finding('4xx', found, ...clientErrorRemedies(status))
 }
 
 const remediesOfRefusal: Record<Exclude<FaultOfVerifier, 'clock'>, string[]> = {
@@ -184,38 +169,33 @@ function refusedDelivery({ disabled }: WebhookPing, deliveries: WebhookDelivery[
   const events = waiting.sequence === null ? '' : ` with the events ${waiting.sequence}`
   const next =
     waiting.nextAttemptAt === null ? '' : ` The next attempt is at ${timeText(waiting.nextAttemptAt)}.`
-  return {
-    fault: last.status >= 500 ? '5xx' : last.status >= 400 ? '4xx' : 'redirect',
-    found:
-      `The ping is accepted, but delivery ${waiting.id}${events} was answered with ${last.status} at ` +
+  return finding(
+    last.status >= 500 ? '5xx' : last.status >= 400 ? '4xx' : 'redirect',
+    `The ping is accepted, but delivery ${waiting.id}${events} was answered with ${last.status} at ` +
       `${timeText(last.at)}${quoted(last.answer)}`,
-    remedies: [
-      `If you mended the receiver after that, there is nothing left to do.${next}`,
-      'Otherwise it fails on one of these events: read its log at that time, and answer 2xx for kinds that you do not use.',
-    ],
-  }
+    `If you mended the receiver after that, there is nothing left to do.${next}`,
+    'Otherwise it fails on one of these events: read its log at that time, and answer 2xx for kinds that you do not use.',
+  )
 }
 
 function slowness({ ping, deliveries, now }: ReceiverReport): Finding | undefined {
-  const remedies = [answerSoon]
   if (ping.milliseconds >= slowFromMs)
-    return {
-      fault: 'slow',
-      found: `The receiver took ${ping.milliseconds} ms; after 10 seconds a delivery counts as lost and is sent again`,
-      remedies,
-    }
+    return finding(
+      'slow',
+      `The receiver took ${ping.milliseconds} ms; after 10 seconds a delivery counts as lost and is sent again`,
+      answerSoon,
+    )
   const late = deliveries
     .flatMap(({ attempts }) => attempts)
     .filter(({ at, error }) => at > now - recentMs && error?.startsWith('no response within'))
   if (late.length === 0) return undefined
   const times = late.length === 1 ? 'One attempt' : `${late.length} attempts`
-  return {
-    fault: 'slow',
-    found:
-      `The ping is answered after ${ping.milliseconds} ms, but the receiver is slow at times: ${times} at deliveries ` +
+  return finding(
+    'slow',
+    `The ping is answered after ${ping.milliseconds} ms, but the receiver is slow at times: ${times} at deliveries ` +
       `timed out within a day, the last at ${timeText(late.at(-1)!.at)}`,
-    remedies,
-  }
+    answerSoon,
+  )
 }
 
 function disabledFinding({ disabled }: WebhookPing, isFaulty: boolean): Finding | undefined {
@@ -223,14 +203,12 @@ function disabledFinding({ disabled }: WebhookPing, isFaulty: boolean): Finding 
   const { since, reason } = disabled
   const how =
     'grandlivre webhook doctor <id> --enable enables the subscription; so does any PATCH, an empty one ([]) too.'
-  return {
-    fault: 'disabled',
-    found: `The subscription is disabled since ${timeText(since)}: ${reason}. Nothing is delivered`,
-    remedies: [
-      isFaulty ? `Mend the fault above first, then: ${how}` : how,
-      'Deliveries go on where they stopped. Events are kept for 30 days.',
-    ],
-  }
+  return finding(
+    'disabled',
+    `The subscription is disabled since ${timeText(since)}: ${reason}. Nothing is delivered`,
+    isFaulty ? `Mend the fault above first, then: ${how}` : how,
+    'Deliveries go on where they stopped. Events are kept for 30 days.',
+  )
 }
 
 /** How far the receiver's clock is ahead of the service's, milliseconds; undefined if it is unknown. */
@@ -310,23 +288,18 @@ const noticedSkewMs = 60_000
 function remediesOfClock({ receiverDate, at, milliseconds }: WebhookPing, now: number): string[] {
   const answeredAt = at + milliseconds
   const own = differenceText(now - answeredAt)
-  const service =
-    own === undefined
-      ? []
-      : [
-          `The clock of this machine is ${own} that of the service. If this one is right, tell the operators of the service.`,
-        ]
   const receiver = receiverDate === null ? undefined : differenceText(receiverDate - answeredAt)
-  if (receiver !== undefined)
-    return [
-      `The clock of the receiver is ${receiver} that of the service: let it follow a time server (NTP).`,
-      ...service,
-    ]
-  return [
-    'The clock that the receiver compares with is wrong: let it follow a time server (NTP), and compare epoch milliseconds ' +
-      'in UTC. A receiver may be five minutes off.',
-    ...service,
+  const remedies = [
+    receiver === undefined
+      ? 'The clock that the receiver compares with is wrong: let it follow a time server (NTP), and compare epoch ' +
+        'milliseconds in UTC. A receiver may be five minutes off.'
+      : `The clock of the receiver is ${receiver} that of the service: let it follow a time server (NTP).`,
   ]
+  if (own !== undefined)
+    remedies.push(
+      `The clock of this machine is ${own} that of the service. If this one is right, tell the operators of the service.`,
+    )
+  return remedies
 }
 
 /** `7 minutes ahead of`; undefined below a minute. */
