@@ -126,60 +126,55 @@ export function printTotal(
 const shownMax = 5
 
 /** @param isFollowing prints each ledger that was copied as a result of its own */
-function reportOf({ terminal, json }: CommandCall, isFollowing: boolean): Run['onEvent'] {
+function reportOf({ terminal, json }: CommandCall, isFollowing: boolean) {
   const total = { differing: 0, done: 0, rows: 0 }
-  return (event) => {
+  const progress = (event: SyncEvent) => {
     if (event.kind === 'listed') Object.assign(total, { differing: event.differing, done: 0, rows: 0 })
     if (event.kind === 'rows') total.rows += event.rows
+    const ledgers = `${countText(total.done)} of ${countText(total.differing)} ledgers`
+    if (total.differing > 0)
+      terminal.progress(`${ledgers}, ${countText(total.rows)} rows`, total.done / total.differing)
+  }
+  return (event: SyncEvent) => {
     if (event.kind === 'copied' || event.kind === 'failed') total.done += 1
-    if (event.kind === 'listed' || event.kind === 'rows') {
-      const ledgers = `${countText(total.done)} of ${countText(total.differing)} ledgers`
-      if (total.differing > 0)
-        terminal.progress(`${ledgers}, ${countText(total.rows)} rows`, total.done / total.differing)
-    } else if (event.kind === 'compared')
-      terminal.progress(`Comparing ${event.society}: ${countText(event.rows)} movements are equal`)
-    else if (json) terminal.json({ time: new Date().toISOString(), ...event })
-    else if (['gone', 'back', 'waiting'].includes(event.kind)) terminal.note(noteOf(event as Noted))
-    else if (event.kind !== 'copied') terminal.warn(noteOf(event))
-    else if (isFollowing) terminal.print(`${event.at}  ${event.society} ${event.name}: ${changeText(event)}`)
+    if (event.kind === 'listed' || event.kind === 'rows') return progress(event)
+    if (event.kind === 'compared')
+      return terminal.progress(`Comparing ${event.society}: ${countText(event.rows)} movements are equal`)
+    if (json) return terminal.json({ time: new Date().toISOString(), ...event })
+    if (event.kind === 'waiting')
+      return terminal.note(`${event.reason}; asking again in ${secondsText(event.ms)}`)
+    const { society } = event
+    switch (event.kind) {
+      case 'copied':
+        if (isFollowing) terminal.print(`${event.at}  ${society} ${event.name}: ${changeText(event)}`)
+        return
+      case 'gone':
+        return terminal.note(
+          `${society}: no longer among the folders of its firm. Its rows stay in the tables, and leave the views`,
+        )
+      case 'back':
+        return terminal.note(`${society}: among the folders of its firm again`)
+      case 'failed':
+        return terminal.warn(`${society}: ${event.message} (${event.code}). Its rows stay as they are`)
+      case 'stray':
+        return terminal.warn(`${society}: the copy has rows of it, and does not know the folder`)
+      case 'unproven':
+        return terminal.warn(`${society}: not proven: ${event.reason}`)
+      case 'differs': {
+        const parts: string[] = [...event.tables]
+        if (event.entries.length > 0) parts.push(`movements of the entries ${rangesText(event.entries)}`)
+        return terminal.warn(`${society} differs: ${parts.join(', ')}`)
+      }
+    }
   }
 }
 
-function changeText({
-  since,
-  entries,
-  rows_before,
-  rows_after,
-  ms,
-}: Extract<SyncEvent, { kind: 'copied' }>): string {
+function changeText(event: Extract<SyncEvent, { kind: 'copied' }>): string {
+  const { since, entries, rows_before, rows_after, ms } = event
   const took = secondsText(ms)
   if (since === null) return `copied in full, ${countText(rows_after)} movements; ${took}`
   if (entries.length === 0) return `no movements changed; ${took}`
   return `${countText(rows_before)} movements replaced by ${countText(rows_after)}, entries ${rangesText(entries)}; ${took}`
-}
-
-type Noted = Exclude<SyncEvent, { kind: 'listed' | 'rows' | 'compared' | 'copied' }>
-
-function noteOf(event: Noted): string {
-  switch (event.kind) {
-    case 'gone':
-      return `${event.society}: no longer among the folders of its firm. Its rows stay in the tables, and leave the views`
-    case 'back':
-      return `${event.society}: among the folders of its firm again`
-    case 'failed':
-      return `${event.society}: ${event.message} (${event.code}). Its rows stay as they are`
-    case 'stray':
-      return `${event.society}: the copy has rows of it, and does not know the folder`
-    case 'unproven':
-      return `${event.society}: not proven: ${event.reason}`
-    case 'waiting':
-      return `${event.reason}; asking again in ${secondsText(event.ms)}`
-    case 'differs': {
-      const parts: string[] = [...event.tables]
-      if (event.entries.length > 0) parts.push(`movements of the entries ${rangesText(event.entries)}`)
-      return `${event.society} differs: ${parts.join(', ')}`
-    }
-  }
 }
 
 function rangesText(ranges: readonly EntryRange[]): string {
