@@ -170,7 +170,7 @@ function encode(value: unknown, encoding: Written): string | undefined {
     case 'bigints':
       return `{${(value as bigint[]).join(',')}}`
     case 'texts':
-      return escapeField(textArrayLiteral(value as string[]))
+      return escapeField(`{${(value as string[]).map(quoted).join(',')}}`)
     case 'address':
       return escapeField(addressLiteral(value as Address))
     case 'json': {
@@ -191,10 +191,6 @@ function escapeField(text: string): string | undefined {
 
 function quoted(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`
-}
-
-function textArrayLiteral(texts: string[]): string {
-  return `{${texts.map(quoted).join(',')}}`
 }
 
 /** The text form of the composite type `address`. */

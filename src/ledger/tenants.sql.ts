@@ -14,18 +14,14 @@ export async function createSchema(client: ClientBase, schema: { id: string; nam
   await client.query(`insert into grandlivre.schemas (schema_id, name) values ($1, $2)`, [id, name])
 }
 
-export interface Firm {
-  schemaId: string
-  id: string
-  name: string
-  /** SIREN or SIRET: 9 or 14 digits. */
-  siret?: string | null
-}
-
-export async function createFirm(client: ClientBase, firm: Firm): Promise<void> {
+/** @param firm `siret`: a SIREN or SIRET, 9 or 14 digits */
+export async function createFirm(
+  client: ClientBase,
+  firm: { schemaId: string; id: string; name: string; siret?: string | null },
+): Promise<void> {
   const values = [firm.schemaId, firm.id, firm.name, firm.siret ?? null]
   await client.query(
-    `insert into grandlivre.firms (schema_id, id, name, siret) values ($1, $2, $3, $4)`,
+    'insert into grandlivre.firms (schema_id, id, name, siret) values ($1, $2, $3, $4)',
     values,
   )
 }

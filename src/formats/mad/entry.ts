@@ -121,7 +121,9 @@ export class EntryRenderer {
     at = writePiece(out, at, toThirdParty)
     at = this.#writeThirdParty(out, at, rows, entry.third_party_id)
     at = writePiece(out, at, toPartnerMetadata)
-    at = writeMetadata(out, at, rows, entry.partner_metadata)
+    at = rows.isNull(entry.partner_metadata)
+      ? writeNull(out, at)
+      : writeJson(out.bytes, at, rows, entry.partner_metadata)
     at = writePiece(out, at, toComment)
     at = writeTextOrNull(out, at, rows, entry.comment)
     at = writePiece(out, at, toCreatedAt)
@@ -151,9 +153,4 @@ function writeCurrency(out: Output, at: number, rows: Rows): number {
   if (rows.isNull(entry.rate)) return at
   at = writePiece(out, at, toRate)
   return writeField(out, at, rows, entry.rate)
-}
-
-function writeMetadata(out: Output, at: number, rows: Rows, field: number): number {
-  if (rows.isNull(field)) return writeNull(out, at)
-  return writeJson(out.bytes, at, rows, field)
 }

@@ -8,10 +8,10 @@ import type { FecLine } from '../../formats/fec/parse.ts'
 import type { EntryWriter, NewEntry, NewMovement } from '../import/entry-writer.ts'
 import {
   asJson,
+  attachmentColumn,
   attachmentsIn,
   type Field,
   fieldsApart,
-  isAttachmentColumn,
   type LedgerFields,
   noFields,
   type SharedFields,
@@ -208,7 +208,7 @@ export class FecEntries {
 
   #attachments({ further }: DatedLine): Record<string, string> | null {
     const { furtherColumns } = this.#target.findings
-    const values = further.filter((value, at) => value !== '' && isAttachmentColumn(furtherColumns[at]!))
+    const values = further.filter((value, at) => value !== '' && attachmentColumn.test(furtherColumns[at]!))
     const found = values.length === 0 ? null : attachmentsIn(values)
     if (found !== null) this.counts.attachments += Object.keys(found).length
     return found

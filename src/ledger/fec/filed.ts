@@ -104,9 +104,7 @@ function fecDay(day: string | null | undefined): string {
 
 /** Attachments of movements: the addresses in the columns PJ and PieceJointe (docs/spec/imports.md#movements). */
 
-export function isAttachmentColumn(name: string): boolean {
-  return /^(PJ|PieceJointe)$/i.test(name)
-}
+export const attachmentColumn = /^(PJ|PieceJointe)$/i
 
 /**
  * Addresses are separated by `*`; any text but an http(s) address only stays in its column. A name that several addresses

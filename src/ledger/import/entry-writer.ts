@@ -49,15 +49,12 @@ export class EntryWriter {
   }
 
   constructor(client: ClientBase, { key, ids, isCompared, isNumbered }: EntryLoad) {
-    const { schemaId, folderId } = key
+    const folder = { schemaId: key.schemaId, folderId: key.folderId }
     this.#client = client
     this.#ids = ids
     this.#numberOf = isNumbered ? entryNumbers() : undefined
-    const tables = isCompared
-      ? { entries: compared(filedEntries), movements: compared(filedMovements) }
-      : { entries: filedEntries, movements: filedMovements }
-    this.#entries = new TableWriter(client, tables.entries, { schemaId, folderId })
-    this.#movements = new TableWriter(client, tables.movements, { schemaId, folderId })
+    this.#entries = new TableWriter(client, isCompared ? compared(filedEntries) : filedEntries, folder)
+    this.#movements = new TableWriter(client, isCompared ? compared(filedMovements) : filedMovements, folder)
     // Temporary tables have no foreign keys to look up.
     this.#isAnalyzed = isCompared
   }

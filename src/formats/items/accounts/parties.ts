@@ -10,7 +10,6 @@ import {
   list,
   NamedAccount,
   named,
-  type object,
   type SimplifiedAccount,
   siren,
   text,
@@ -85,25 +84,20 @@ const partyItem = ({ payment, address, ibans, contacts }: PartyView) => ({
   payment: payment && namedPayment(payment),
   address: address && addressItem(address),
   IBANs: ibans,
-  contacts: contacts.map(contactItem),
+  contacts: contacts.map((contact): Contact => {
+    const { firstname = null, lastname = null, phoneNumber = null, role = null, email = null } = contact
+    return { firstname, lastname, phoneNumber, role, email }
+  }),
 })
-
-function contactItem(contact: Partial<Contact>): Contact {
-  const { firstname = null, lastname = null, phoneNumber = null, role = null, email = null } = contact
-  return { firstname, lastname, phoneNumber, role, email }
-}
 
 function miscellaneousItem(known: Partial<Miscellaneous>): Miscellaneous {
   const { referent = null, language = null, group = null, archived } = known
   return { referent, language, group, archived: archived ?? false }
 }
 
-const partyRow = ({
-  payment,
-  address,
-  IBANs,
-  contacts,
-}: z.output<ReturnType<typeof object<typeof partyMembers>>>) => ({
+type FileParty = Pick<z.output<typeof Company>, keyof typeof partyMembers>
+
+const partyRow = ({ payment, address, IBANs, contacts }: FileParty) => ({
   paymentId: payment?.producerId,
   address: address && addressOf(address),
   ibans: IBANs,

@@ -77,12 +77,10 @@ export class EntryCheck {
     const { totals } = this
     totals.entries += 1
     // Numbers must ascend, so repeated ones are found without remembering all of them.
-    if (this.#first !== undefined && Number(number) <= Number(this.#number))
-      this.#refuse(
-        line,
-        'NUMEROPIECE',
-        `the numbers of entries must ascend, the previous one is ${this.#number}`,
-      )
+    if (this.#first !== undefined && Number(number) <= Number(this.#number)) {
+      const message = `the numbers of entries must ascend, the previous one is ${this.#number}`
+      this.#refuse(line, 'NUMEROPIECE', message)
+    }
     this.#first = line
     this.#number = number
     this.#balance = 0n
@@ -178,12 +176,10 @@ export class EntryCheck {
       this.#refuse(line, 'AUXILIAIRE OU SECTION', 'a line of TYPE CPTE X must name a third party')
     cite('CAE', 'AUXILIAIRE OU SECTION')
     const collective = parameters.definition('CAE', thirdParty)?.code('COLLECTIF')
-    if (collective !== undefined && collective !== line.code('GENERAL'))
-      this.#refuse(
-        line,
-        'GENERAL',
-        `the CAE record of ${thirdParty} has the collective account ${collective}`,
-      )
+    if (collective !== undefined && collective !== line.code('GENERAL')) {
+      const message = `the CAE record of ${thirdParty} has the collective account ${collective}`
+      this.#refuse(line, 'GENERAL', message)
+    }
   }
 
   #checkLettering(line: TraLine): void {
@@ -200,20 +196,14 @@ export class EntryCheck {
   }
 
   #checkValidation(line: TraLine): void {
+    const refuseUnless = (field: string, what: string) =>
+      this.#refuse(line, field, `${what}, and not allowed otherwise`)
     const hasDay = line.columns('VALIDDATE') !== noDay && !line.isBlank('VALIDDATE')
     if (hasDay !== (line.code('VALIDE') === 'X'))
-      this.#refuse(
-        line,
-        'VALIDDATE',
-        'a day of validation is required with VALIDE X, and not allowed otherwise',
-      )
+      refuseUnless('VALIDDATE', 'a day of validation is required with VALIDE X')
     const hasEuro = line.columns('CODEMONTANT').startsWith('DE')
     if (hasEuro === line.isBlank('MONTANT2'))
-      this.#refuse(
-        line,
-        'MONTANT2',
-        'an amount in euro is required with CODEMONTANT DE-, and not allowed otherwise',
-      )
+      refuseUnless('MONTANT2', 'an amount in euro is required with CODEMONTANT DE-')
   }
 }
 

@@ -77,8 +77,8 @@ export function nameOf({ auxiliaryName, filedName, filedNumber }: FecAccount): s
   return auxiliaryName || filedName || filedNumber
 }
 
-/** A slice of a decoded chunk would keep the whole chunk in memory as long as the account. */
-function copyOf(text: string): string {
+/** A copy to keep: a slice of a decoded chunk would keep the whole chunk in memory. */
+export function copyOf(text: string): string {
   return Buffer.from(text).toString()
 }
 

@@ -8,7 +8,15 @@ import type { FecLine } from '../../../formats/fec/parse.ts'
 import type { JournalType } from '../../../formats/items/journal.ts'
 import { inUnits } from '../../../formats/minor-units.ts'
 import type { Period } from '../../../formats/rows.ts'
-import { accountKey, type FecAccount, fecAccount, isNamed, nameAccount, rootOfAuxiliary } from './accounts.ts'
+import {
+  accountKey,
+  copyOf,
+  type FecAccount,
+  fecAccount,
+  isNamed,
+  nameAccount,
+  rootOfAuxiliary,
+} from './accounts.ts'
 import { type DatedLine, EntryGroups, OpenBalances } from './entries.ts'
 import { LineDays } from './fiscal-year.ts'
 import { isOpening, type JournalUse, journalTypeByName, noUse, paymentCode } from './journals.ts'
@@ -108,27 +116,20 @@ export class FecSurvey {
 
   /** If most lines lie outside the fiscal year, the year is wrong rather than the lines: that is said once. */
   #refuseOutOfYear(): void {
-    const { start, end } = this.period
-    const expected = `a day of the fiscal year ${start} to ${end} is expected`
     const isYearWrong = this.#countOutOfYear * 2 > this.lines
-    for (const { number, date } of isYearWrong ? this.#linesOutOfYear.slice(0, 1) : this.#linesOutOfYear)
-      this.#problems.add(
-        number,
-        'EcritureDate',
-        date.replaceAll('-', ''),
-        isYearWrong
-          ? `${expected}, but ${this.#countOutOfYear} of ${this.lines} lines are dated outside it. ` +
-              `The lines are dated ${this.#days.span()}: --start and --end set the fiscal year`
-          : `${expected} (--start and --end set another)`,
-      )
+    const remark = isYearWrong
+      ? `, but ${this.#countOutOfYear} of ${this.lines} lines are dated outside it. ` +
+        `The lines are dated ${this.#days.span()}: --start and --end set the fiscal year`
+      : ' (--start and --end set another)'
+    const message = `a day of the fiscal year ${this.period.start} to ${this.period.end} is expected${remark}`
+    for (const { number, date } of this.#linesOutOfYear.slice(0, isYearWrong ? 1 : undefined))
+      this.#problems.add(number, 'EcritureDate', date.replaceAll('-', ''), message)
   }
 
   #addToJournal(line: FecLine, account: string): void {
     let journal = this.journals.get(line.journalCode)
     if (journal === undefined) {
-      // Copied, as the names of accounts are.
-      const code = Buffer.from(line.journalCode).toString()
-      const label = Buffer.from(line.journalName).toString()
+      const [code, label] = [copyOf(line.journalCode), copyOf(line.journalName)]
       const type = journalTypeByName(code, label || code)
       journal = { code, label, type, use: { ...noUse }, treasury: new Map() }
       this.journals.set(code, journal)
