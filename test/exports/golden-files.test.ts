@@ -6,8 +6,6 @@ import { createPool, whileDelivering } from '../../src/db/pool.ts'
 import { publish } from '../../src/events/publish.ts'
 import { openSnapshot } from '../../src/exports/read/snapshot.ts'
 import { collections, collectionTexts, type FolderCollection } from '../../src/exports/render/collections.ts'
-import { renderFile } from '../../src/exports/render/file-renderers.ts'
-import { produce } from '../../src/exports/run/produce.ts'
 import { wholeFolder } from '../../src/exports/selection.ts'
 import { checkTra } from '../../src/formats/tra/check/check.ts'
 import { packBatch } from '../../src/webhooks/body.ts'
@@ -15,9 +13,8 @@ import { numberNext } from '../../src/webhooks/sequence/numbering.sql.ts'
 import { insertSubscription } from '../../src/webhooks/subscriptions.sql.ts'
 import { expectFixture, readFixture } from '../support/fixtures/fixture-files.ts'
 import { fillFixtureFolder } from '../support/fixtures/fixture-folder.ts'
-import { renderedFile, renderFec, traBytes } from '../support/fixtures/rendered-file.ts'
+import { producedBytes, renderedFile, renderFec, traBytes } from '../support/fixtures/rendered-file.ts'
 import { forTests } from '../support/for-tests.ts'
-import { plainBuffer } from '../support/plain/plain-buffer.ts'
 import { connect, createTestDatabase } from '../support/servers/database.ts'
 
 const database = forTests(createTestDatabase)
@@ -25,6 +22,7 @@ const owner = forTests(() => connect(database.ownerUrl))
 const pool = forTests(() => createPool(database.serviceUrl, { max: 2, applicationName: 'test' }))
 let folder: { schemaId: string; folderId: string; exerciceId: string }
 
+const ndjson = { form: 'ndjson', encoding: 'identity' } as const
 const exportId = 'export_0123456789abcdef0123456789abcdef'
 /** In Paris, 9:05 on the second of April. */
 const now = Date.UTC(2024, 3, 2, 7, 5)
@@ -34,22 +32,8 @@ beforeAll(async () => {
 })
 
 test('the MAD file equals its fixture, which adds a line end before each item', async () => {
-  const snapshot = await openSnapshot(pool, folder.schemaId)
-  const chunks = renderFile('JSON', snapshot, {
-    selection: wholeFolder(folder, 'Europe/Paris'),
-    exportId,
-    version: '1.0.0',
-    withEmployees: true,
-    now,
-    buffer: plainBuffer(),
-    counted: () => {},
-    leftOut: () => {},
-    noted: () => {},
-  })
-  const parts: Buffer[] = []
-  for await (const chunk of chunks) parts.push(Buffer.from(chunk))
-  await snapshot.close()
-  const text = Buffer.concat(parts).toString('utf8')
+  const { bytes } = await renderedFile(pool, folder, 'JSON', { now, exportId })
+  const text = String(bytes)
   expect(text).not.toContain('\n')
   const folded = text.replace(/(?<=[[,])\{/g, '\n{')
   expectFixture('ledger.mad.json', Buffer.from(folded))
@@ -57,24 +41,10 @@ test('the MAD file equals its fixture, which adds a line end before each item', 
 })
 
 test('the movements of the whole folder equal their fixture, one per line', async () => {
-  const snapshot = await openSnapshot(pool, folder.schemaId)
-  const { chunks } = await produce(
-    snapshot,
-    {
-      what: 'movements',
-      selection: wholeFolder(folder, 'Europe/Paris'),
-      after: undefined,
-      entries: undefined,
-      since: undefined,
-      form: 'ndjson',
-      encoding: 'identity',
-    },
-    plainBuffer(),
-  )
-  const parts: Buffer[] = []
-  for await (const chunk of chunks) parts.push(Buffer.from(chunk))
-  await snapshot.close()
-  expectFixture('movements.ndjson', Buffer.concat(parts))
+  const selection = wholeFolder(folder, 'Europe/Paris')
+  const whole = { after: undefined, entries: undefined, since: undefined }
+  const bytes = await producedBytes(pool, { what: 'movements', selection, ...whole, ...ndjson })
+  expectFixture('movements.ndjson', bytes)
 })
 
 const { data } = JSON.parse(readFixture('ledger.mad.json').toString('utf8'))
@@ -89,21 +59,8 @@ test.each(besideMadFile)('%s, which the MAD file does not have, equal their fixt
 })
 
 test('the balance of the whole folder equals its fixture, one account per line', async () => {
-  const snapshot = await openSnapshot(pool, folder.schemaId)
-  const { chunks } = await produce(
-    snapshot,
-    {
-      what: 'balance',
-      selection: { ...wholeFolder(folder, 'Europe/Paris'), draft: false },
-      form: 'ndjson',
-      encoding: 'identity',
-    },
-    plainBuffer(),
-  )
-  const parts: Buffer[] = []
-  for await (const chunk of chunks) parts.push(Buffer.from(chunk))
-  await snapshot.close()
-  expectFixture('balance.ndjson', Buffer.concat(parts))
+  const selection = { ...wholeFolder(folder, 'Europe/Paris'), draft: false }
+  expectFixture('balance.ndjson', await producedBytes(pool, { what: 'balance', selection, ...ndjson }))
 })
 
 test('the TRA file equals its fixture, and has no problem', async () => {

@@ -5,9 +5,7 @@ import { pick } from 'stream-json/filters/pick.js'
 import { streamArray } from 'stream-json/streamers/stream-array.js'
 import { describe, expect, test } from 'vitest'
 import { isConnectionLoss } from '../../src/db/outage.ts'
-import { countMovements, ofFile } from '../../src/exports/read/movements.sql.ts'
 import { openSnapshot } from '../../src/exports/read/snapshot.ts'
-import { wholeFolder } from '../../src/exports/selection.ts'
 import type { FolderKey } from '../../src/formats/rows.ts'
 import { renderChunks } from '../support/fixtures/rendered-file.ts'
 import { forTests } from '../support/for-tests.ts'
@@ -74,55 +72,9 @@ describe('a file', () => {
     expect(Object.values(collections)).toEqual(Array.from({ length: 7 }, () => []))
     expect(totals).toEqual({ rows: 0, entries: 0, bytes: text.length, debit: 0n, credit: 0n })
   })
-
-  test('is the same for every chunk size, which only single items exceed', async () => {
-    const whole = await stage.file(folders.first)
-    for (const chunkBytes of [600, 4096, 20_000]) {
-      const { text, parts } = await stage.file(folders.first, chunkBytes)
-      expect(text).toBe(whole.text)
-      expect(parts.length).toBeGreaterThan(whole.parts.length)
-      expect(parts.filter((part) => part.length === 0)).toEqual([])
-      if (chunkBytes === 20_000)
-        expect(Math.max(...parts.slice(4).map((part) => part.length))).toBeLessThanOrEqual(chunkBytes)
-    }
-  })
-
-  test('of an unknown folder is refused before its first byte', async () => {
-    await expect(stage.file({ schemaId: '100', folderId: '999' })).rejects.toMatchObject({
-      code: 'ERR-FOLDER-NOT-FOUND',
-    })
-    await expect(stage.file({ schemaId: '100', folderId: '211' })).rejects.toMatchObject({
-      code: 'ERR-FOLDER-NOT-FOUND',
-    })
-  })
 })
 
 describe('totals', () => {
-  test('equal those of SQL to the cent, and never decrease', async () => {
-    const { totals, counts, bytes } = await stage.file(folders.first, 4096)
-    const { rows } = await stage.staff.client.query(
-      `select count(*), sum(debit) as debit, sum(credit) as credit, (select count(*) from grandlivre.entries e
-         where e.schema_id = 100 and e.folder_id = 111) as entries
-       from grandlivre.movements m where m.schema_id = 100 and m.folder_id = 111`,
-    )
-    const { count, entries, debit, credit } = rows[0]
-    expect(totals).toEqual({
-      rows: Number(count),
-      entries: Number(entries),
-      bytes: bytes.length,
-      debit: BigInt(debit),
-      credit: BigInt(credit),
-    })
-    for (const [i, later] of counts.slice(1).entries()) {
-      expect(later.bytes).toBeGreaterThan(counts[i]!.bytes)
-      expect(later.rows).toBeGreaterThanOrEqual(counts[i]!.rows)
-    }
-    const snapshot = await openSnapshot(stage.pool, '100')
-    const folder = wholeFolder({ schemaId: '100', folderId: '111' }, 'Europe/Paris')
-    expect(await countMovements(snapshot.second, ofFile(folder))).toBe(totals.rows)
-    await snapshot.close()
-  })
-
   test('are exact beyond what a double can hold', async () => {
     const folder = folders.otherFirm
     const before = (await stage.file(folder)).totals

@@ -37,63 +37,7 @@ async function expectDay(day: string): Promise<void> {
 let nextId = 100_000
 const newId = () => String(nextId++)
 
-/** Adds one entry per text, with the text in every column that a user, a partner or a file may fill. */
-async function addTexts(day: string, texts: string[]): Promise<void> {
-  for (const text of texts)
-    await addEntry(
-      stage.staff.client,
-      folders.first,
-      {
-        id: newId(),
-        date: day,
-        comment: text,
-        attachments: { [text]: text, [`${text}b`]: '', b2: text, __proto__2: text },
-        partnerMetadata: { partnerId: text, json: { [text]: [text, null, { a: text }], __proto__2: text } },
-      },
-      [
-        {
-          id: newId(),
-          description: text,
-          invoiceNumber: text,
-          freeNumber: text,
-          letteringState: 'complete',
-          letteringCode: text,
-          attachments: { [text]: text },
-        },
-        { id: newId(), invoiceNumber: text, letteringState: 'partial', letteringCode: text },
-      ],
-    )
-}
-
 describe('a text', () => {
-  test.each(
-    [
-      ['of one control character', Array.from({ length: 31 }, (_, i) => String.fromCharCode(i + 1))],
-      [
-        'with control characters inside',
-        Array.from({ length: 31 }, (_, i) => `a${String.fromCharCode(i + 1)}é`),
-      ],
-      [
-        'with what JSON escapes, or must not',
-        ['"', '""', '\\', '\\\\', '\\"', '/', '</script>', '\u007f', '\u0080', '\u00a0'],
-      ],
-      [
-        'beyond the basic plane and at its end',
-        ['😀', '👩‍👩‍👧', '𝒜"', '\u2028', '\u2029a', '\ufeff', '\ufffd', '\uffff', '\u{10ffff}'],
-      ],
-      [
-        'that looks like a null or an escape of COPY',
-        ['\\N', '\\\\N', 'N', '\\.', '\\n', '\\t', '\\x41', '\\101', '\\b\\f', 'NULL'],
-      ],
-      ['with tabs and line ends', ['\t', '\n', '\r\n', 'a\tb\tc', '\t\t\\\t', 'fin\n', '\\\n', '\v\f\b']],
-      ['that is empty or blank', ['', ' ', '  ', '\u3000', '0', 'null', '{}', '[]']],
-      ['in other scripts, composed and not', ['Éé', 'É', 'ß', 'İı', '中文', 'العربية', 'हिन्दी', 'ΑΒΓ', '🇫🇷']],
-    ].map(([what, texts], i) => [what, texts, `2024-11-${10 + i}`] as [string, string[], string]),
-  )('%s', async (_what, texts, day) => {
-    await addTexts(day, texts)
-    await expectDay(day)
-  })
-
   test('in the names of accounts, journals, axes, sections and partners', async () => {
     const { client } = stage.staff
     const text = `"\\\\N\t\n\u0001\u007f\u2028😀`

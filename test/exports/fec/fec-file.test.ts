@@ -148,34 +148,6 @@ describe('a file', () => {
       ]).toEqual([column, true])
   })
 
-  test('is the same for every chunk size', async () => {
-    for (const folder of [hostile, filed]) {
-      const whole = await renderFec(pool, folder, '12', { columns: 'extended' })
-      for (const chunkBytes of [64, 1500, 20_000]) {
-        const { bytes, parts } = await renderFec(pool, folder, '12', { columns: 'extended', chunkBytes })
-        expect(bytes.equals(whole.bytes)).toBe(true)
-        expect(parts.filter((part) => part.length === 0)).toEqual([])
-        if (chunkBytes === 64) expect(parts.length).toBeGreaterThan(lines(bytes).length / 3)
-      }
-    }
-  })
-
-  test('has the totals of SQL to the cent', async () => {
-    const { totals, bytes } = await renderFec(pool, hostile, '12')
-    const [sums] = await sql(
-      `select count(*), count(distinct entry_id) as entries, sum(debit) as debit, sum(credit) as credit
-       from grandlivre.movements m join grandlivre.entries e using (schema_id, folder_id, exercice_id)
-       where ${key('m', hostile)} and exercice_id = 12 and e.id = m.entry_id and e.validated_at is not null and e.id <> 79001`,
-    )
-    expect(totals).toEqual({
-      rows: Number(sums.count),
-      entries: Number(sums.entries),
-      bytes: bytes.length,
-      debit: BigInt(sums.debit),
-      credit: BigInt(sums.credit),
-    })
-  })
-
   test('of an exercice that is gone fails with a reason, and of an empty one has only its header', async () => {
     await expect(renderFec(pool, hostile, '99')).rejects.toMatchObject({
       name: 'UnsupportedByFormat',

@@ -2,7 +2,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { flatColumns } from '../../../src/formats/flat/columns.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
-import { addHostileTexts } from '../../support/fixtures/hostile-texts.ts'
 import { type Chosen, renderedFile } from '../../support/fixtures/rendered-file.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { fillHostileLedger } from '../../support/ledgers/hostile-ledger.ts'
@@ -139,40 +138,6 @@ describe('a file', () => {
       )
     }
   })
-
-  test('is the same for every chunk size, which only single rows exceed', async () => {
-    const whole = await csvOf(first)
-    for (const chunkBytes of [600, 4096]) {
-      const { bytes, parts } = await renderedFile(stage.pool, first, 'CSV', { chunkBytes })
-      expect(bytes.toString('utf8')).toBe(whole)
-      expect(parts.filter((part) => part.length === 0)).toEqual([])
-      expect(parts.length).toBeGreaterThan(whole.length / chunkBytes)
-    }
-  })
-
-  test('of an unknown folder, or another tenant’s, is refused before its first byte', async () => {
-    for (const folderId of ['999', '211'])
-      await expect(csvOf({ schemaId: '100', folderId })).rejects.toMatchObject({
-        code: 'ERR-FOLDER-NOT-FOUND',
-      })
-  })
-
-  test('counts what it holds: rows, entries, bytes, and sums to the cent', async () => {
-    const { counts, bytes } = await renderedFile(stage.pool, sameFirm, 'CSV', { chunkBytes: 4096 })
-    const { rows } = await stage.staff.client.query(
-      `select count(*), count(distinct entry_id) as entries, sum(debit) as debit, sum(credit) as credit
-       from grandlivre.movements where schema_id = $1 and folder_id = $2`,
-      [sameFirm.schemaId, sameFirm.folderId],
-    )
-    const { count, entries, debit, credit } = rows[0]
-    expect(counts.at(-1)).toEqual({
-      rows: Number(count),
-      entries: Number(entries),
-      bytes: bytes.length,
-      debit: BigInt(debit),
-      credit: BigInt(credit),
-    })
-  })
 })
 
 describe('a selection', () => {
@@ -200,18 +165,6 @@ describe('a selection', () => {
       `${flatNames.join(',')}\r\n`,
     )
   })
-})
-
-test('texts of every kind come back as they are', async () => {
-  const { client } = stage.staff
-  const ofFolder = `schema_id = ${otherFirm.schemaId} and folder_id = ${otherFirm.folderId}`
-  await addHostileTexts(client, otherFirm)
-  const name = `",\r\n\\N\t\u0001\u2028😀`
-  for (const table of ['accounts', 'journals', 'axes', 'sections'])
-    await client.query(`update grandlivre.${table} set name = $1 || id where ${ofFolder}`, [name])
-  for (const table of ['journals', 'axes', 'sections'])
-    await client.query(`update grandlivre.${table} set code = $1 || id where ${ofFolder}`, [name])
-  expect(await rowsOf(otherFirm)).toEqual(await readPlainFlat(client, otherFirm))
 })
 
 test('rows larger than a chunk, at the end of a year and the start of the next, stay apart', async () => {

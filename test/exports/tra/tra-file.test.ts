@@ -2,22 +2,15 @@
 import { Buffer } from 'node:buffer'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { createPool } from '../../../src/db/pool.ts'
-import { twoChunkBuffers } from '../../../src/exports/chunks.ts'
-import { countMovements, ofFile } from '../../../src/exports/read/movements.sql.ts'
-import { openSnapshot } from '../../../src/exports/read/snapshot.ts'
-import { renderFile } from '../../../src/exports/render/file-renderers.ts'
-import type { FileTotals } from '../../../src/exports/render/render-rows.ts'
-import { type Selection, wholeFolder } from '../../../src/exports/selection.ts'
 import { checkTra } from '../../../src/formats/tra/check/check.ts'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'
 import { expectFixture, readFixture } from '../../support/fixtures/fixture-files.ts'
-import { type Chosen, copyLate } from '../../support/fixtures/rendered-file.ts'
+import { type Chosen, renderedFile } from '../../support/fixtures/rendered-file.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { addToFolder } from '../../support/ledgers/full-ledger.ts'
 import { fillHostileLedger } from '../../support/ledgers/hostile-ledger.ts'
 import { addEntry, fillFolders } from '../../support/ledgers/ledger.ts'
 import { createTenants, folders } from '../../support/ledgers/tenants.ts'
-import { plainBuffer } from '../../support/plain/plain-buffer.ts'
 import { plainTra } from '../../support/plain/plain-tra.ts'
 import { createTestDatabase } from '../../support/servers/database.ts'
 
@@ -40,42 +33,12 @@ beforeAll(async () => {
   await fillHostileLedger(staff.client, hostile)
 })
 
-async function file(folder: Key, chosen: Chosen = {}, chunkBytes?: number) {
-  const { schemaId, folderId } = folder
-  const { exerciceId, period, journalIds = [] } = chosen
-  const selection: Selection = {
-    ...wholeFolder({ schemaId, folderId }, 'Europe/Paris'),
-    exerciceId,
-    period: period && { ...period, dateFilter: 'document' },
-    journalIds,
-  }
-  const snapshot = await openSnapshot(pool, schemaId)
-  const counts: FileTotals[] = []
-  const leftOut: string[] = []
-  try {
-    const rowsTotal = await countMovements(snapshot.second, ofFile(selection))
-    const chunks = renderFile('TRA', snapshot, {
-      selection,
-      exportId: 'export_0123',
-      version: '1.0.0',
-      withEmployees: true,
-      now: Date.UTC(2026, 6, 31, 22, 5),
-      buffer: chunkBytes === undefined ? twoChunkBuffers() : plainBuffer(chunkBytes),
-      counted: (totals) => counts.push(totals),
-      leftOut: (axes) => leftOut.push(...axes),
-      noted: () => {},
-    })
-    const parts = await copyLate(chunks)
-    await snapshot.close()
-    const bytes = Buffer.concat(parts)
-    return { bytes, lines: linesOf(bytes), parts, counts, totals: counts.at(-1)!, rowsTotal, leftOut }
-  } catch (error) {
-    await snapshot.close(error as Error)
-    throw error
-  }
+async function file(folder: Key, chosen: Chosen = {}) {
+  const rendered = await renderedFile(pool, folder, 'TRA', { ...chosen, now: Date.UTC(2026, 6, 31, 22, 5) })
+  return { ...rendered, lines: linesOf(rendered.bytes) }
 }
 
-const sql = async (text: string, values: unknown[] = []) => (await staff.client.query(text, values)).rows
+const sql: typeof staff.sql = (...query) => staff.sql(...query)
 
 async function* once(bytes: Buffer) {
   yield bytes
@@ -142,45 +105,6 @@ describe('a file', () => {
     const numbers = [...new Set(entries.map((line) => Number(line.slice(151, 159))))]
     expect(numbers).toEqual(numbers.map((_, i) => i + 1))
     expect(new Set(ids).size).toBe(numbers.length)
-  })
-
-  test('is the same for every chunk size', async () => {
-    const whole = await file(known.hostile)
-    for (const chunkBytes of [300, 1500, 4096, 20_000]) {
-      const { lines, parts } = await file(known.hostile, {}, chunkBytes)
-      expect(lines).toEqual(whole.lines)
-      expect(parts.length).toBeGreaterThan(whole.parts.length)
-      expect(parts.filter((part) => part.length === 0)).toEqual([])
-    }
-  })
-
-  test('of an unknown folder is refused before its first byte', async () => {
-    for (const folder of [
-      { schemaId: '100', folderId: '999' },
-      { schemaId: '100', folderId: '211' },
-    ])
-      await expect(file(folder)).rejects.toMatchObject({ code: 'ERR-FOLDER-NOT-FOUND' })
-  })
-
-  test('has the totals of SQL to the cent, and they never decrease', async () => {
-    const { totals, counts, bytes, rowsTotal } = await file(known.hostile, {}, 4096)
-    const [sums] = await sql(
-      `select count(*), count(distinct entry_id) as entries, sum(debit) as debit, sum(credit) as credit
-       from grandlivre.movements where schema_id = $1 and folder_id = $2`,
-      [known.hostile.schemaId, known.hostile.folderId],
-    )
-    expect(totals).toEqual({
-      rows: Number(sums.count),
-      entries: Number(sums.entries),
-      bytes: bytes.length,
-      debit: BigInt(sums.debit),
-      credit: BigInt(sums.credit),
-    })
-    expect(rowsTotal).toBe(totals.rows)
-    for (const [i, later] of counts.slice(1).entries()) {
-      expect(later.bytes).toBeGreaterThan(counts[i]!.bytes)
-      expect(later.rows).toBeGreaterThanOrEqual(counts[i]!.rows)
-    }
   })
 })
 
