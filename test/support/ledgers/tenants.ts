@@ -1,3 +1,4 @@
+import type pg from 'pg'
 import { encrypt, type Level, makeToken, sha256 } from '../../../src/auth/secrets.ts'
 import { insertThirdParty } from '../../../src/auth/third-parties.sql.ts'
 import { insertToken, type NewToken, type Opened } from '../../../src/auth/tokens.sql.ts'
@@ -19,7 +20,7 @@ export interface IssuedToken {
 }
 
 /** A connection of the owner, with which tests prepare their data. */
-export type Staff = Awaited<ReturnType<typeof createTenants>>
+export type Staff = ReturnType<typeof staffOf>
 
 export async function createTenants(ownerUrl: string) {
   const client = await connect(ownerUrl)
@@ -33,6 +34,11 @@ export async function createTenants(ownerUrl: string) {
     await once(firmId, () => createFirm(client, { schemaId, id: firmId, name: `Firm ${firmId}` }))
     await createFolder(client, { schemaId, firmId, id: folderId, name: `Folder ${folderId}` })
   }
+  return staffOf(client)
+}
+
+/** For a database that has the tenants already. */
+export function staffOf(client: pg.Client) {
   // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
   const sql = async (text: string, values: unknown[] = []): Promise<any[]> =>
     (await client.query(text, values)).rows
