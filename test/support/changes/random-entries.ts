@@ -1,7 +1,7 @@
 /** Random entries for a folder of `insertDimensions`, with texts that some format has to escape, cut or replace. */
 import fc from 'fast-check'
 import type { EntryRow, MovementRow } from '../../../src/formats/items/entry.ts'
-import { exercices } from './ledger.ts'
+import { exercices } from '../ledgers/ledger.ts'
 
 export type RandomEntry = [
   entry: Partial<EntryRow> & { id: string },
