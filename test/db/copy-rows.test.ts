@@ -76,8 +76,7 @@ class ChoppedSocket extends Duplex {
   }
 }
 
-async function withClient<T>(run: (client: pg.Client, socket: ChoppedSocket) => Promise<T>): Promise<T> {
-  const socket = new ChoppedSocket()
+async function withClientOn<S, T>(socket: S, run: (client: pg.Client, socket: S) => Promise<T>): Promise<T> {
   const client = new pg.Client({
     connectionString: database.ownerUrl,
     stream: () => socket as unknown as Socket,
@@ -91,18 +90,12 @@ async function withClient<T>(run: (client: pg.Client, socket: ChoppedSocket) => 
   }
 }
 
+const withClient = <T>(run: (client: pg.Client, socket: ChoppedSocket) => Promise<T>) =>
+  withClientOn(new ChoppedSocket(), run)
+
 /** On an ordinary socket. */
-async function withSocket<T>(run: (client: pg.Client, socket: Socket) => Promise<T>): Promise<T> {
-  const socket = new Socket()
-  const client = new pg.Client({ connectionString: database.ownerUrl, stream: () => socket })
-  client.on('error', () => {})
-  await client.connect()
-  try {
-    return await run(client, socket)
-  } finally {
-    await client.end()
-  }
-}
+const withSocket = <T>(run: (client: pg.Client, socket: Socket) => Promise<T>) =>
+  withClientOn(new Socket(), run)
 
 async function read(rows: CopyRows): Promise<string[][]> {
   const found: string[][] = []
@@ -172,12 +165,18 @@ describe('rows come whole', () => {
     })
   })
 
-  test.each([[1], [2, 3], [7], [64], [1, 1000]])('in pieces of %j bytes', async (...sizes) => {
-    await withClient(async (client, socket) => {
-      socket.sizes = sizes
-      expect(await read(client.query(new CopyRows(text(40), 3)))).toEqual(expected(40))
-    })
-  })
+  test.each([[1], [3], [2, 3], [5, 1], [7], [64], [1, 1000], [1_000_000]])(
+    'in pieces of %j bytes, and leave the connection ready for the next query',
+    async (...sizes) => {
+      await withClient(async (client, socket) => {
+        socket.sizes = sizes
+        const rows = client.query(new CopyRows(text(40), 3))
+        const next = client.query('select 42 as answer')
+        expect(await read(rows)).toEqual(expected(40))
+        expect((await next).rows).toEqual([{ answer: 42 }])
+      })
+    },
+  )
 
   test('many at once, none, and longer than a read', async () => {
     await withSocket(async (client) => {
@@ -211,18 +210,6 @@ describe('rows come whole', () => {
       expect((await client.query('select 2 as two')).rows).toEqual([{ two: 2 }])
     })
   })
-
-  test('and leave the connection ready for the next query, however they are cut', async () => {
-    await withClient(async (client, socket) => {
-      for (const sizes of [[1], [3], [5, 1], [1_000_000]]) {
-        socket.sizes = sizes
-        const rows = client.query(new CopyRows(text(3), 3))
-        const next = client.query('select 42 as answer')
-        expect(await read(rows)).toEqual(expected(3))
-        expect((await next).rows).toEqual([{ answer: 42 }])
-      }
-    })
-  })
 })
 
 describe('a failure never looks like the end', () => {
@@ -243,22 +230,15 @@ describe('a failure never looks like the end', () => {
     })
   })
 
-  test('of the query and of the connection, on an ordinary socket', async () => {
-    await withSocket(async (client, socket) => {
+  const endless = `copy (select i, repeat('x', 1000) from generate_series(1, 1000000) as i) to stdout`
+
+  test.each([
+    ['in pieces', withClient],
+    ['on an ordinary socket', withSocket],
+  ] as const)('of the connection, %s', async (_, withIt) => {
+    await withIt(async (client: pg.Client, socket: Duplex) => {
       await expect(read(client.query(new CopyRows(failing, 2)))).rejects.toThrow('division by zero')
       expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }])
-      const rows = client.query(
-        new CopyRows(`copy (select i, repeat('x', 1000) from generate_series(1, 1000000) as i) to stdout`, 2),
-      )
-      expect(await rows.fill()).toBe(true)
-      socket.destroy()
-      await expect(read(rows)).rejects.toThrow('Connection terminated')
-    })
-  })
-
-  test('of the connection', async () => {
-    const endless = `copy (select i, repeat('x', 1000) from generate_series(1, 1000000) as i) to stdout`
-    await withClient(async (client, socket) => {
       const rows = client.query(new CopyRows(endless, 2))
       expect(await rows.fill()).toBe(true)
       socket.destroy()
@@ -267,7 +247,6 @@ describe('a failure never looks like the end', () => {
   })
 
   test('of the server', async () => {
-    const endless = `copy (select i, repeat('x', 1000) from generate_series(1, 1000000) as i) to stdout`
     const staff = new pg.Client({ connectionString: database.ownerUrl })
     await staff.connect()
     try {

@@ -2,13 +2,12 @@
 import { chmod, cp, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Database, openDatabase } from '../../src/db/database.ts'
 import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../src/db/embedded/embedded.ts'
 import { checkVersion, migrate } from '../../src/db/migrations/migrate.ts'
 import { createPool } from '../../src/db/pool.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { ask, createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 
 const shipped = resolve(import.meta.dirname, '../../src/db')
 /** Of the release 0.2.0, which a new database records, too; and those that are shipped. */
@@ -201,15 +200,5 @@ async function identity(books: Database): Promise<unknown> {
     return rows[0]
   } finally {
     await pool.end()
-  }
-}
-
-async function ask(url: string, sql: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    return (await client.query(sql)).rows
-  } finally {
-    await client.end()
   }
 }

@@ -6,7 +6,7 @@ import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { checkVersion, latestMigration, migrate } from '../../src/db/migrations/migrate.ts'
 import { readSchemaText, withComments } from '../support/plain/schema-text.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { ask as askIn, createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { makeFormerSchema } from '../support/upgrade/former-schema.ts'
 
 const shipped = resolve(import.meta.dirname, '../../src/db')
@@ -225,11 +225,7 @@ async function schemaOf({ ownerUrl }: TestDatabase): Promise<string> {
   return readSchemaText(client).finally(() => client.end())
 }
 
-async function ask(sql: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: database.ownerUrl })
-  await client.connect()
-  return (await client.query(sql).finally(() => client.end())).rows
-}
+const ask = (sql: string) => askIn(database.ownerUrl, sql)
 
 /** The rows of all tables and the values of all sequences, except those that are random, a time, or name a server. */
 async function rowsOf({ ownerUrl }: TestDatabase): Promise<Record<string, unknown>> {

@@ -6,35 +6,19 @@ import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, type TestContext, test } from 'vitest'
-import {
-  backwards,
-  ended,
-  type Progress,
-  statusUrl,
-  trigger,
-  triggerAmongMany,
-} from '../support/full-export.ts'
+import { expect, test } from 'vitest'
+import { ended, type Progress, statusUrl, trigger, triggerAmongMany } from '../support/full-export.ts'
 import { request } from '../support/service.ts'
-import { type FailingStage, setFailingStage } from '../support/stages/failing-stage.ts'
+import { failingStageOf } from '../support/stages/failing-stage.ts'
 import { until } from '../support/until.ts'
 
 /** Generous: several tests run side by side, each with processes of its own. */
 const timeout = 300_000
 
-async function stageOf({ onTestFinished }: TestContext): Promise<FailingStage> {
-  const stage = await setFailingStage()
-  onTestFinished(() => stage.close())
-  return stage
-}
-
-const rowOf = async (stage: FailingStage, id: string) =>
-  (await stage.sql('select state, attempt from grandlivre.exports where id = $1', [id]))[0]
-
 test.concurrent('an export fails when its process is killed in the last attempt', {
   timeout,
 }, async (context) => {
-  const stage = await stageOf(context)
+  const stage = await failingStageOf(context)
   const { service, gate } = await stage.startGatedProcess()
   const id = await stage.begin(service)
   await stage.readUpTo(0.3, gate, service, id)
@@ -48,14 +32,14 @@ test.concurrent('an export fails when its process is killed in the last attempt'
     expect.stringMatching(/interrupted during each attempt.* request [\w-]{36} /),
   ])
   expect(successor.logged('export.abandoned', id)).toBe(true)
-  expect(await rowOf(stage, id)).toEqual({ state: 'failed', attempt: 1 })
+  await stage.expectRow(id, 'failed', 1)
   await until(async () => (await stage.stored()).length === 0)
 })
 
 test.concurrent('the file of a killed process is removed even if its export was cancelled meanwhile', {
   timeout,
 }, async (context) => {
-  const scene = await stageOf(context)
+  const scene = await failingStageOf(context)
   const { service, gate } = await scene.startGatedProcess()
   const id = await scene.begin(service)
   await scene.readUpTo(0.3, gate, service, id)
@@ -74,7 +58,7 @@ test.concurrent('the file of a killed process is removed even if its export was 
 test.concurrent('a frozen process that lost its export cannot finish it', {
   timeout,
 }, async (context) => {
-  const stage = await stageOf(context)
+  const stage = await failingStageOf(context)
   const { service, gate } = await stage.startGatedProcess()
   const id = await stage.begin(service)
   await stage.readUpTo(0.5, gate, service, id)
@@ -93,13 +77,13 @@ test.concurrent('a frozen process that lost its export cannot finish it', {
     status: 'DONE',
     sha256,
   })
-  expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
+  await stage.expectRow(id, 'done', 2)
 })
 
 test.concurrent('an export stops when its attempt is no longer the latest, and leaves no file', {
   timeout,
 }, async (context) => {
-  const stage = await stageOf(context)
+  const stage = await failingStageOf(context)
   const { service, gate } = await stage.startGated()
   const id = await stage.begin(service)
   await stage.readUpTo(0.5, gate, service, id)
@@ -108,14 +92,14 @@ test.concurrent('an export stops when its attempt is no longer the latest, and l
   await until(() => service.logged('export.lost', id))
   gate.open()
   expect(await stage.stored()).toEqual([])
-  expect(await rowOf(stage, id)).toEqual({ state: 'running', attempt: 2 })
+  await stage.expectRow(id, 'running', 2)
   expect(service.logged('export.done', id)).toBe(false)
 })
 
 test.concurrent('an export that another process claims while its file is completed loses the file', {
   timeout,
 }, async (context) => {
-  const stage = await stageOf(context)
+  const stage = await failingStageOf(context)
   const { service, gate } = await stage.startGated()
   const id = await stage.begin(service)
   await stage.readUpTo(0.5, gate, service, id)
@@ -128,13 +112,13 @@ test.concurrent('an export that another process claims while its file is complet
   await stage.sql('commit')
   await until(() => service.logged('export.lost', id))
   await until(async () => (await stage.stored()).length === 0)
-  expect(await rowOf(stage, id)).toEqual({ state: 'running', attempt: 2 })
+  await stage.expectRow(id, 'running', 2)
 })
 
 test.concurrent('SIGTERM requeues an export without using up an attempt', {
   timeout,
 }, async (context) => {
-  const stage = await stageOf(context)
+  const stage = await failingStageOf(context)
   const seen: Progress[] = []
   let id: string | undefined
   // Four times, although there are only three attempts.
@@ -147,12 +131,11 @@ test.concurrent('SIGTERM requeues an export without using up an attempt', {
     service.child.kill('SIGTERM')
     expect(await service.ended).toEqual([0, null])
     expect(service.logged('export.requeued', current)).toBe(true)
-    expect(await rowOf(stage, current)).toEqual({ state: 'queued', attempt: i + 1 })
+    await stage.expectRow(current, 'queued', i + 1)
     expect(await stage.stored()).toEqual([])
   }
   const successor = await stage.start()
   await stage.expectRightFile(successor, id!, seen)
-  expect(backwards(seen)).toEqual([])
   expect(successor.logged('export.interrupted')).toBe(false)
   expect(await stage.stored()).toHaveLength(1)
 })
@@ -160,7 +143,7 @@ test.concurrent('SIGTERM requeues an export without using up an attempt', {
 test.concurrent('an export survives the loss of all database connections', {
   timeout,
 }, async (context) => {
-  const stage = await stageOf(context)
+  const stage = await failingStageOf(context)
   const { service, gate } = await stage.startGated()
   const id = await stage.begin(service)
   const seen = [await stage.readUpTo(0.5, gate, service, id)]
@@ -168,15 +151,14 @@ test.concurrent('an export survives the loss of all database connections', {
   gate.open()
   await stage.expectRightFile(service, id, seen)
   expect(service.logged('export.interrupted', id)).toBe(true)
-  expect(backwards(seen)).toEqual([])
-  expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
+  await stage.expectRow(id, 'done', 2)
   expect(await stage.stored()).toHaveLength(1)
 })
 
 test.concurrent('an export whose sessions are cut each time fails in the end, though the database is there', {
   timeout,
 }, async (context) => {
-  const stage = await stageOf(context)
+  const stage = await failingStageOf(context)
   const service = await stage.start()
   const cutting = setInterval(() => {
     const sessions = `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
@@ -185,12 +167,14 @@ test.concurrent('an export whose sessions are cut each time fails in the end, th
   }, 3)
   context.onTestFinished(() => clearInterval(cutting))
   const id = await stage.begin(service)
-  await until(async () => (await rowOf(stage, id)).state === 'failed')
-  expect((await rowOf(stage, id)).attempt).toBeGreaterThan(30)
+  const row = async () =>
+    (await stage.sql('select state, attempt from grandlivre.exports where id = $1', [id]))[0]
+  await until(async () => (await row()).state === 'failed')
+  expect((await row()).attempt).toBeGreaterThan(30)
 })
 
 test.concurrent('an export fails when the store fails three times', { timeout }, async (context) => {
-  const stage = await stageOf(context)
+  const stage = await failingStageOf(context)
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-nowhere-'))
   context.onTestFinished(() => rm(dataDir, { recursive: true }))
   // A file where the folder of files should be.
@@ -203,7 +187,7 @@ test.concurrent('an export fails when the store fails three times', { timeout },
     expect.stringContaining('could not be stored, despite retries'),
   ])
   expect(reason).not.toContain(dataDir)
-  expect(await rowOf(stage, id)).toEqual({ state: 'failed', attempt: 3 })
+  await stage.expectRow(id, 'failed', 3)
 })
 
 test.concurrent('an export fails at once when the disk is full, and leaves nothing on it', {
@@ -217,12 +201,12 @@ test.concurrent('an export fails at once when the disk is full, and leaves nothi
     context.skip('only root can mount a small disk')
   }
   context.onTestFinished(() => void execFileSync('umount', ['-l', dataDir]))
-  const stage = await stageOf(context)
+  const stage = await failingStageOf(context)
   const service = await stage.start({ DATA_DIR: dataDir })
   const id = await stage.begin(service)
   const { status, reason } = await ended(service.url, stage.headers, id)
   expect([status, reason]).toEqual(['FAILED', expect.stringContaining('free space')])
-  expect(await rowOf(stage, id)).toEqual({ state: 'failed', attempt: 1 })
+  await stage.expectRow(id, 'failed', 1)
   const used = execFileSync('find', [dataDir, '-type', 'f'], { encoding: 'utf8' })
   expect(used).toBe('')
 })
@@ -230,7 +214,7 @@ test.concurrent('an export fails at once when the disk is full, and leaves nothi
 test.concurrent('100 identical triggers at once, by two tokens across two processes, make one export and one file', {
   timeout,
 }, async (context) => {
-  const stage = await stageOf(context)
+  const stage = await failingStageOf(context)
   const settings = { RATE_LIMIT_CONCURRENT: '100' }
   const services = [await stage.start(settings), await stage.startProcess(settings)]
   // A lock stops them all where they would insert the export, and releases them at the same instant.
@@ -263,14 +247,14 @@ test.concurrent('100 identical triggers at once, by two tokens across two proces
               (select count(*)::int from pgboss.job where name = 'exports') as entries`,
     ),
   ).toEqual([{ rows: 1, entries: 1 }])
-  expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 1 })
+  await stage.expectRow(id, 'done', 1)
   expect(await stage.stored()).toHaveLength(1)
 })
 
 test.concurrent('two processes share the exports, and one continues when the other is killed', {
   timeout,
 }, async (context) => {
-  const stage = await stageOf(context)
+  const stage = await failingStageOf(context)
   const [one, other] = [await stage.startGatedProcess(), await stage.startGated()]
   const begun = [await stage.begin(one.service), await stage.begin(other.service)]
   const ofProcess = ({ service }: typeof other) => begun.filter((id) => service.logged('export.started', id))
@@ -289,9 +273,8 @@ test.concurrent('two processes share the exports, and one continues when the oth
     stage.expectRightFile(other.service, further),
     stage.expectRightFile(other.service, lost, seen),
   ])
-  expect(backwards(seen)).toEqual([])
-  expect(await rowOf(stage, kept)).toEqual({ state: 'done', attempt: 1 })
-  expect(await rowOf(stage, further)).toEqual({ state: 'done', attempt: 1 })
-  expect(await rowOf(stage, lost)).toEqual({ state: 'done', attempt: 2 })
+  await stage.expectRow(kept, 'done', 1)
+  await stage.expectRow(further, 'done', 1)
+  await stage.expectRow(lost, 'done', 2)
   expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
 })

@@ -15,11 +15,11 @@ beforeAll(async () => {
 
 afterAll(() => stage?.close())
 
-const issuesOf = ({ status, body }: Answer) => [
-  status,
-  body.error.code,
-  (body.error.details.issues ?? []).map((issue: { parameter: string }) => issue.parameter).sort(),
-]
+async function expectInvalid(answer: Promise<Answer>, parameters: string[]): Promise<void> {
+  const { status, body } = await answer
+  const named = (body.error.details.issues ?? []).map((issue: { parameter: string }) => issue.parameter)
+  expect([status, body.error.code, named.sort()]).toEqual([400, 'ERR-VALIDATION', parameters])
+}
 
 const refusals: [string, Record<string, string>, string[]][] = [
   ['no format', { format: '' }, ['format']],
@@ -55,43 +55,25 @@ const refusals: [string, Record<string, string>, string[]][] = [
 
 describe('refused', () => {
   test.each(refusals)('%s', async (_, query, parameters) => {
-    expect(issuesOf(await trigger(stage.url, stage.company, query))).toEqual([
-      400,
-      'ERR-VALIDATION',
-      parameters,
-    ])
+    await expectInvalid(trigger(stage.url, stage.company, query), parameters)
   })
 
-  test('a parameter given twice, a missing one, an unknown version', async () => {
-    const all = `${stage.url}/api/v1/mad/all`
-    const ask = (query: string) => request(`${all}?${query}`, stage.company)
-    expect(issuesOf(await ask('version=1.0.0&format=JSON&format=JSON'))).toEqual([
-      400,
-      'ERR-VALIDATION',
-      ['format'],
-    ])
-    expect(issuesOf(await ask(''))).toEqual([400, 'ERR-VALIDATION', ['format', 'version']])
-    expect((await ask('version=2.0.0&format=JSON')).body.error.code).toBe('ERR-UNSUPPORTED-VERSION')
-    expect(issuesOf(await request(`${all}/status`, stage.company))).toEqual([
-      400,
-      'ERR-VALIDATION',
-      ['exportId'],
-    ])
-    expect(issuesOf(await request(`${all}/status?exportId=`, stage.company))).toEqual([
-      400,
-      'ERR-VALIDATION',
-      ['exportId'],
-    ])
-    expect(issuesOf(await ask('version=1.0.0&format=JSON&compression=gzip&compression=gzip'))).toEqual([
-      400,
-      'ERR-VALIDATION',
-      ['compression'],
-    ])
-    const twice = await request(`${all}/status?exportId=a&exportId=b`, stage.company)
-    expect(issuesOf(twice)).toEqual([400, 'ERR-VALIDATION', ['exportId']])
-    expect((await request(statusUrl(stage.url, 'a'), stage.company, 'POST')).headers.get('allow')).toBe(
-      'GET, HEAD',
-    )
+  test.each([
+    ['?version=1.0.0&format=JSON&format=JSON', ['format']],
+    ['?version=1.0.0&format=JSON&compression=gzip&compression=gzip', ['compression']],
+    ['', ['format', 'version']],
+    ['/status', ['exportId']],
+    ['/status?exportId=', ['exportId']],
+    ['/status?exportId=a&exportId=b', ['exportId']],
+  ])('a parameter that is given twice or missing: /all%s', async (path, parameters) => {
+    await expectInvalid(request(`${stage.url}/api/v1/mad/all${path}`, stage.company), parameters)
+  })
+
+  test('an unknown version, and another method', async () => {
+    const { body } = await request(`${stage.url}/api/v1/mad/all?version=2.0.0&format=JSON`, stage.company)
+    expect(body.error.code).toBe('ERR-UNSUPPORTED-VERSION')
+    const posted = await request(statusUrl(stage.url, 'a'), stage.company, 'POST')
+    expect(posted.headers.get('allow')).toBe('GET, HEAD')
   })
 
   test('but not parameters without a value, which count as absent', async () => {
@@ -124,24 +106,22 @@ describe('refused', () => {
 
   test('an export of another folder or tenant, with the same answer as an unknown one', async () => {
     const { id } = await stage.exported()
-    const status = (exportId: string, headers: Record<string, string>) =>
+    const status = (exportId: string, headers = stage.company) =>
       request(statusUrl(stage.url, exportId), headers)
-    const answers = [
-      await status(id, stage.asFirm(sameFirm.folderId)),
-      await status(id, await stage.strangers()),
-      await status(`export_${'0'.repeat(32)}`, stage.company),
-      ...(await Promise.all(
-        [
-          id.toUpperCase(),
-          id.slice(0, -1),
-          `${id}0`,
-          `${id}\n`,
-          id.slice(7),
-          "export_' or 1=1",
-          '\u0000',
-        ].map((malformed) => status(malformed, stage.company)),
-      )),
+    const malformed = [
+      id.toUpperCase(),
+      id.slice(0, -1),
+      `${id}0`,
+      `${id}\n`,
+      id.slice(7),
+      "export_' or 1=1",
+      '\u0000',
     ]
+    const answers = await Promise.all([
+      status(id, stage.asFirm(sameFirm.folderId)),
+      status(id, await stage.strangers()),
+      ...[`export_${'0'.repeat(32)}`, ...malformed].map((each) => status(each)),
+    ])
     for (const { status: code, body } of answers)
       expect([code, body.error.code, body.error.message]).toEqual([
         404,

@@ -1,28 +1,19 @@
 import { expect, type TestContext, test } from 'vitest'
-import { backwards, type Progress, statusUrl } from '../support/full-export.ts'
+import { type Progress, statusUrl } from '../support/full-export.ts'
 import type { ServiceProcess } from '../support/process.ts'
 import type { Gate } from '../support/servers/gate.ts'
 import { startOwnDatabase } from '../support/servers/own-database.ts'
 import { request } from '../support/service.ts'
-import { type FailingStage, setFailingStage } from '../support/stages/failing-stage.ts'
+import { type FailingStage, failingStageOf } from '../support/stages/failing-stage.ts'
 import { until } from '../support/until.ts'
 
 /** Several tests run side by side, and wait for fifteen seconds of silence and the pause before the next attempt. */
 const timeout = 300_000
 
-async function stageOf({ onTestFinished }: TestContext): Promise<FailingStage> {
-  const stage = await setFailingStage({ isReal: true })
-  onTestFinished(() => stage.close())
-  return stage
-}
-
-const rowOf = async (stage: FailingStage, id: string) =>
-  (await stage.sql('select state, attempt from grandlivre.exports where id = $1', [id]))[0]
-
 test.concurrent('another process finishes the exports of processes killed at 10, 50 and 90 %', {
   timeout,
 }, async (context) => {
-  const stage = await stageOf(context)
+  const stage = await failingStageOf(context, { isReal: true })
   const victims: { service: ServiceProcess; gate: Gate; part: number; id: string; seen: Progress[] }[] = []
   for (const part of [0.1, 0.5, 0.9]) {
     const { service, gate } = await stage.startGatedProcess()
@@ -54,17 +45,14 @@ test.concurrent('another process finishes the exports of processes killed at 10,
   await Promise.all(
     victims.map(async ({ id, seen }) => {
       await stage.expectRightFile(successor, id, seen)
-      expect(backwards(seen)).toEqual([])
-      expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
+      await stage.expectRow(id, 'done', 2)
     }),
   )
 })
 
-async function restartableStageOf({ onTestFinished }: TestContext) {
+async function restartableStageOf(context: TestContext) {
   const database = await startOwnDatabase()
-  const stage = await setFailingStage({ database, isReal: true })
-  onTestFinished(() => stage.close())
-  return { stage, database }
+  return { stage: await failingStageOf(context, { database, isReal: true }), database }
 }
 
 /** The process that lost its database still runs, and makes another export in one attempt. */
@@ -72,7 +60,7 @@ async function expectStillExports(stage: FailingStage, service: ServiceProcess):
   expect([service.child.exitCode, service.child.signalCode]).toEqual([null, null])
   const id = await stage.begin(service)
   await stage.expectRightFile(service, id)
-  expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 1 })
+  await stage.expectRow(id, 'done', 1)
 }
 
 test.concurrent('an export survives a restart of the database', { timeout }, async (context) => {
@@ -84,8 +72,7 @@ test.concurrent('an export survives a restart of the database', { timeout }, asy
   await database.start()
   gate.open()
   await stage.expectRightFile(service, id, seen)
-  expect(backwards(seen)).toEqual([])
-  expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
+  await stage.expectRow(id, 'done', 2)
   await expectStillExports(stage, service)
   expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
 })
@@ -104,8 +91,7 @@ test.concurrent('an export survives a database that is away for a while', { time
   expect(await stage.stored()).toEqual([])
   await database.start()
   await stage.expectRightFile(service, id, seen)
-  expect(backwards(seen)).toEqual([])
-  expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
+  await stage.expectRow(id, 'done', 2)
   await expectStillExports(stage, service)
   expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
 })
@@ -125,8 +111,7 @@ test.concurrent('an export whose file was complete but not recorded at a restart
   await database.stop()
   await database.start()
   await stage.expectRightFile(service, id, seen)
-  expect(backwards(seen)).toEqual([])
-  expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
+  await stage.expectRow(id, 'done', 2)
   expect(await stage.stored()).toHaveLength(1)
   expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
 })

@@ -8,7 +8,7 @@ import { createTenants, folders, type Staff } from '../support/ledgers/tenants.t
 import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { startS3Proxy } from '../support/servers/s3-proxy.ts'
 import { describeOnS3 } from '../support/servers/s3-servers.ts'
-import { setFailingStage } from '../support/stages/failing-stage.ts'
+import { failingStageOf } from '../support/stages/failing-stage.ts'
 import { type FolderStage, openFolderStage, openS3Stage } from '../support/stages/store-stage.ts'
 import { put } from '../support/store-contract.ts'
 import { until } from '../support/until.ts'
@@ -107,9 +107,8 @@ test('an ended export keeps only the file that its row names, and any other expo
 })
 
 /** Begins an export that waits for a lock while it reads, until the test ends the transaction. */
-async function beginHeldExport({ onTestFinished }: TestContext) {
-  const scene = await setFailingStage()
-  onTestFinished(() => scene.close())
+async function beginHeldExport(context: TestContext) {
+  const scene = await failingStageOf(context)
   await scene.sql('begin')
   await scene.sql('lock table grandlivre.banks in access exclusive mode')
   const service = await scene.start()

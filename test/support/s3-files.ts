@@ -1,12 +1,21 @@
 /** A bucket for the exports of a stage, which its services reach through a proxy. */
 import { basename } from 'node:path'
+import type { TestContext } from 'vitest'
 import { createClient, type S3Settings } from '../../src/store/s3-requests.ts'
 import { type ObjectStore, StoreError } from '../../src/store/store.ts'
 import { type S3Proxy, startS3Proxy } from './servers/s3-proxy.ts'
 import type { S3Server } from './servers/s3-servers.ts'
-import type { Files } from './stages/failing-stage.ts'
+import { type Files, failingStageOf, type StageOptions } from './stages/failing-stage.ts'
 import { openS3Stage, quickRetries } from './stages/store-stage.ts'
 import { until } from './until.ts'
+
+/** A stage of one test on a bucket, which ends with it. */
+export async function s3StageOf(server: S3Server, context: TestContext, options: StageOptions = {}) {
+  const files = await openS3Files(server)
+  context.onTestFinished(() => files.proxy.close())
+  const stage = await failingStageOf(context, { ...options, files })
+  return { ...stage, proxy: files.proxy }
+}
 
 export async function openS3Files(server: S3Server): Promise<Files & { proxy: S3Proxy }> {
   const proxy = await startS3Proxy(server.endpoint)

@@ -2,34 +2,17 @@
  * Full exports to real S3 servers, while the process is killed or the store refuses parts. Long outages are in
  * store-outage.slow.test.ts.
  */
-import { expect, type TestContext, test } from 'vitest'
-import { backwards, ended, type Progress, trigger } from '../../support/full-export.ts'
+import { expect, test } from 'vitest'
+import { ended, type Progress, trigger } from '../../support/full-export.ts'
 import type { ServiceProcess } from '../../support/process.ts'
-import { openS3Files } from '../../support/s3-files.ts'
+import { s3StageOf } from '../../support/s3-files.ts'
 import type { Gate } from '../../support/servers/gate.ts'
-import type { S3Proxy, SeenRequest } from '../../support/servers/s3-proxy.ts'
+import type { SeenRequest } from '../../support/servers/s3-proxy.ts'
 import { describeOnS3, type S3Server } from '../../support/servers/s3-servers.ts'
-import { type FailingStage, setFailingStage } from '../../support/stages/failing-stage.ts'
+import type { FailingStage } from '../../support/stages/failing-stage.ts'
 import { until } from '../../support/until.ts'
 
 const timeout = 300_000
-
-interface Scene extends FailingStage {
-  proxy: S3Proxy
-}
-
-async function setScene(server: S3Server, { onTestFinished }: TestContext): Promise<Scene> {
-  const files = await openS3Files(server)
-  const stage = await setFailingStage({ files })
-  onTestFinished(async () => {
-    await stage.close()
-    await files.proxy.close()
-  })
-  return { ...stage, proxy: files.proxy }
-}
-
-const rowOf = async (stage: FailingStage, id: string) =>
-  (await stage.sql('select state, attempt from grandlivre.exports where id = $1', [id]))[0]
 
 /** Whether the request uploads that part of the file of that attempt at that export. */
 const sends = (request: SeenRequest, part: number, attempt: number, id = ''): boolean =>
@@ -60,7 +43,7 @@ function describeProcess(server: () => S3Server): void {
   test.concurrent('another process finishes the exports of processes killed at 10, 50 and 90 %', {
     timeout,
   }, async (context) => {
-    const stage = await setScene(server(), context)
+    const stage = await s3StageOf(server(), context)
     const victims: { service: ServiceProcess; gate: Gate; part: number; id: string; seen: Progress[] }[] = []
     for (const part of [0.1, 0.5, 0.9]) {
       const { service, gate } = await stage.startGatedProcess()
@@ -77,10 +60,7 @@ function describeProcess(server: () => S3Server): void {
     await stage.noticeSilence(victims.map(({ id }) => id))
     const successor = await stage.start()
     await Promise.all(victims.map(({ id, seen }) => stage.expectRightFile(successor, id, seen)))
-    for (const { id, seen } of victims) {
-      expect(backwards(seen)).toEqual([])
-      expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
-    }
+    for (const { id } of victims) await stage.expectRow(id, 'done', 2)
     expect(await stage.stored()).toHaveLength(3)
     expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
   })
@@ -88,7 +68,7 @@ function describeProcess(server: () => S3Server): void {
   test.concurrent('another process finishes an export whose process is killed with the file complete', {
     timeout,
   }, async (context) => {
-    const stage = await setScene(server(), context)
+    const stage = await s3StageOf(server(), context)
     const { service, gate } = await stage.startGatedProcess()
     const id = await stage.begin(service)
     const seen = [await stage.readUpTo(0.5, gate, service, id)]
@@ -102,7 +82,7 @@ function describeProcess(server: () => S3Server): void {
     await stage.noticeSilence([id])
     const successor = await stage.start()
     await stage.expectRightFile(successor, id, seen)
-    expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
+    await stage.expectRow(id, 'done', 2)
     expect(await stage.stored()).toHaveLength(1)
     expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
   })
@@ -112,7 +92,7 @@ function describeRefusal(server: () => S3Server): void {
   test.concurrent('an export ends its transactions before the store joins the parts of its file', {
     timeout,
   }, async (context) => {
-    const stage = await setScene(server(), context)
+    const stage = await s3StageOf(server(), context)
     const service = await stage.start()
     stage.proxy.inflict(({ joins }) => (joins ? 'silent' : undefined))
     await stage.begin(service)
@@ -127,7 +107,7 @@ function describeRefusal(server: () => S3Server): void {
   test.concurrent('an export needs only one attempt if each part is refused once', {
     timeout,
   }, async (context) => {
-    const stage = await setScene(server(), context)
+    const stage = await s3StageOf(server(), context)
     const refused = new Set<number>()
     stage.proxy.inflict(({ part }) => {
       if (part === undefined || refused.has(part)) return undefined
@@ -138,28 +118,28 @@ function describeRefusal(server: () => S3Server): void {
     const id = await stage.begin(service)
     await stage.expectRightFile(service, id)
     expect([...refused].sort()).toEqual([1, 2])
-    expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 1 })
+    await stage.expectRow(id, 'done', 1)
     expect(await stage.stored()).toHaveLength(1)
   })
 
   test.concurrent('an export succeeds in its second attempt if a part is refused throughout the first', {
     timeout,
   }, async (context) => {
-    const stage = await setScene(server(), context)
+    const stage = await s3StageOf(server(), context)
     stage.proxy.inflict((request) => (sends(request, 2, 1) ? 503 : undefined))
     const service = await stage.start()
     const id = await stage.begin(service)
     await stage.expectRightFile(service, id)
     expect(stage.proxy.seen.filter((request) => sends(request, 2, 1)).length).toBeGreaterThan(1)
     expect(service.logged('export.interrupted', id)).toBe(true)
-    expect(await rowOf(stage, id)).toEqual({ state: 'done', attempt: 2 })
+    await stage.expectRow(id, 'done', 2)
     expect(await stage.stored()).toHaveLength(1)
   })
 
   test.concurrent('an export fails if a part is refused throughout the last attempt', {
     timeout,
   }, async (context) => {
-    const stage = await setScene(server(), context)
+    const stage = await s3StageOf(server(), context)
     // The only thread is busy until the entry of the next export is prepared.
     const { service, gate } = await stage.startGated()
     const first = await stage.begin(service)
@@ -171,7 +151,7 @@ function describeRefusal(server: () => S3Server): void {
       'FAILED',
       expect.stringMatching(/could not be stored, despite retries.* request [\w-]{36} /),
     ])
-    expect(await rowOf(stage, id)).toEqual({ state: 'failed', attempt: 1 })
+    await stage.expectRow(id, 'failed', 1)
     await stage.expectRightFile(service, first)
     expect(await stage.stored()).toHaveLength(1)
   })
@@ -179,13 +159,13 @@ function describeRefusal(server: () => S3Server): void {
   test.concurrent('an export fails at once if the store denies access for a part', {
     timeout,
   }, async (context) => {
-    const stage = await setScene(server(), context)
+    const stage = await s3StageOf(server(), context)
     stage.proxy.inflict(({ part }) => (part === 2 ? { status: 403, code: 'AccessDenied' } : undefined))
     const service = await stage.start()
     const id = await stage.begin(service)
     const { status, reason } = await ended(service.url, stage.headers, id)
     expect([status, reason]).toEqual(['FAILED', expect.stringContaining('free space or restore access')])
-    expect(await rowOf(stage, id)).toEqual({ state: 'failed', attempt: 1 })
+    await stage.expectRow(id, 'failed', 1)
     expect(await stage.stored()).toEqual([])
   })
 }

@@ -3,14 +3,16 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import pg from 'pg'
-import { expect } from 'vitest'
+import { expect, type TestContext } from 'vitest'
 import { readConfig } from '../../../src/config.ts'
 import { createPool } from '../../../src/db/pool.ts'
+import type { JobState } from '../../../src/jobs/job.ts'
 import { type Swept, sweepExports } from '../../../src/jobs/retention/retention.ts'
 import { openStore } from '../../../src/store/open-store.ts'
 import type { ObjectStore } from '../../../src/store/store.ts'
 import { defaultTiming, type Timing } from '../../../src/timing.ts'
 import {
+  backwards,
   downloadFile,
   ended,
   type JobAnswer,
@@ -58,6 +60,16 @@ export interface StageOptions {
 }
 
 export type FailingStage = Awaited<ReturnType<typeof setFailingStage>>
+
+/** A stage of one test, which ends with it. */
+export async function failingStageOf(
+  { onTestFinished }: TestContext,
+  options?: StageOptions,
+): Promise<FailingStage> {
+  const stage = await setFailingStage(options)
+  onTestFinished(() => stage.close())
+  return stage
+}
 
 /** A time at which all leftovers in a store are old enough. */
 const oneDayLater = () => new Date(Date.now() + 25 * 3_600_000)
@@ -224,13 +236,19 @@ export async function setFailingStage(options: StageOptions = {}) {
       }
     },
     progress,
-    /** Waits for DONE, then checks the file against the status and the folder. */
+    /** Fails unless the export is in that state, after that many attempts. */
+    expectRow: async (exportId: string, state: JobState, attempt: number): Promise<void> => {
+      const rows = await sql('select state, attempt from grandlivre.exports where id = $1', [exportId])
+      expect(rows).toEqual([{ state, attempt }])
+    },
+    /** Waits for DONE, then checks the file against the status and the folder, and that progress never went back. */
     expectRightFile: async (
       service: RunningService,
       exportId: string,
       seen: Progress[] = [],
     ): Promise<JobAnswer> => {
       const job = await ended(service.url, headers, exportId, (now) => seen.push(now))
+      expect(backwards(seen)).toEqual([])
       expect(job).toMatchObject({ status: 'DONE', rows: movements })
       const file = await downloadFile(job.url!)
       expect([file.bytes.length, file.sha256]).toEqual([job.size, job.sha256])
