@@ -1,37 +1,30 @@
 /** Bytes from a thread: backpressure, cancellation and every kind of end, over real threads and ports. */
 import { once } from 'node:events'
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { Worker } from 'node:worker_threads'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
 import { AppError } from '../../src/errors.ts'
 import { ChannelReader, ChannelWriter, reuseBuffers } from '../../src/threads/channel.ts'
+import { messagesArrived, noPortsLeft, transfer } from '../support/ports.ts'
 import { until } from '../support/until.ts'
+
+noPortsLeft()
 
 type Head = { version: string }
 type Summary = { written: number }
 
-/** Transfers the writer's end as to a thread, but to this one, so that a test sees both ends. */
+/** The test sees both ends. */
 function pair(windowBytes: number, buffers: ArrayBuffer[] = []) {
   const reader = new ChannelReader<Head, Summary>()
-  const { port1, port2 } = new MessageChannel()
-  port1.postMessage(reader.threadPort, [reader.threadPort])
-  const threadPort: MessagePort = receiveMessageOnPort(port2)!.message
-  port1.close()
+  const threadPort = transfer(reader.threadPort)
   const writer = new ChannelWriter<Head, Summary>(threadPort, windowBytes, buffers)
   return { reader, writer, threadPort }
 }
 
-/** Lets every posted message arrive. */
-async function settle(): Promise<void> {
-  for (let i = 0; i < 20; i++) await nextTurn()
+/** Reads to the end. */
+async function drain(reader: ChannelReader<Head, Summary>): Promise<void> {
+  while (await reader.read());
 }
-
-const ports = () => process.getActiveResourcesInfo().filter((name) => name === 'MessagePort').length
-
-afterEach(async () => {
-  await until(() => ports() === 0)
-})
 
 test('head, chunks and summary arrive in order', async () => {
   const { reader, writer } = pair(100)
@@ -56,16 +49,16 @@ test('a writer stops at the window until the reader reads', async () => {
     for (; written < 40; written++) await writer.write(new Uint8Array(100))
     writer.end({ written })
   })()
-  await settle()
+  await messagesArrived()
   // The tenth chunk used up the credit: it has been sent, and its write waits.
   expect(written).toBe(9)
   await reader.read()
-  await settle()
+  await messagesArrived()
   expect(written).toBe(10)
   for (let i = 0; i < 5; i++) await reader.read()
-  await settle()
+  await messagesArrived()
   expect(written).toBe(15)
-  while (await reader.read());
+  await drain(reader)
   await writing
   expect(reader.summary).toEqual({ written: 40 })
 })
@@ -80,12 +73,12 @@ test('a chunk larger than the window passes, and its credit returns', async () =
     }
     writer.end({ written })
   })()
-  await settle()
+  await messagesArrived()
   expect(written).toBe(0)
   expect((await reader.read())?.length).toBe(5000)
-  await settle()
+  await messagesArrived()
   expect(written).toBe(3)
-  while (await reader.read());
+  await drain(reader)
   await writing
 })
 
@@ -109,7 +102,6 @@ test('a cancel rejects a waiting read', async () => {
   reader.cancel()
   await reading
   await until(() => writer.signal.aborted)
-  writer.fail(writer.signal.reason)
 })
 
 test('an error crosses with its code, headers, issues and ids, and overtakes chunks', async () => {
@@ -120,7 +112,7 @@ test('an error crosses with its code, headers, issues and ids, and overtakes chu
   writer.fail(
     new AppError('ERR-VALIDATION', { message: 'no', ...details, headers: { 'Retry-After': '3' }, cause }),
   )
-  await settle()
+  await messagesArrived()
   const error = await reader.read().catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(AppError)
   expect(error).toMatchObject({
@@ -160,7 +152,7 @@ test('a port that closes without an end is an error', async () => {
   threadPort.close()
   await expect(
     (async () => {
-      while (await reader.read());
+      await drain(reader)
     })(),
   ).rejects.toThrow('ended without finishing')
 })
@@ -186,7 +178,7 @@ test('unread chunks can be read after the end', async () => {
   const { reader, writer } = pair(1000)
   for (let i = 0; i < 3; i++) await writer.write(Uint8Array.from([i]))
   writer.end({ written: 3 })
-  await settle()
+  await messagesArrived()
   expect([await reader.read(), await reader.read(), await reader.read(), await reader.read()]).toEqual([
     Uint8Array.from([0]),
     Uint8Array.from([1]),
@@ -207,7 +199,7 @@ test('a returned buffer is reused, unless it is too small', async () => {
     await writer.write(new Uint8Array(1))
     await reader.read()
     expect(chunk!.buffer.byteLength, 'the buffer is detached').toBe(0)
-    await settle()
+    await messagesArrived()
   }
   await writeAndReturn(100)
   expect(writer.buffer(100)[0], 'it returns unchanged').toBe(7)
@@ -236,7 +228,7 @@ describe('when an export ends, the next one', () => {
     for (let chunk = await reader.read(); chunk; ) {
       const next = await reader.read()
       reader.recycle(chunk)
-      await settle()
+      await messagesArrived()
       chunk = next
     }
     await writing
@@ -270,7 +262,6 @@ test('a channel whose thread never starts leaves nothing open', async () => {
   const reader = new ChannelReader<Head, Summary>()
   reader.fail(new Error('no thread'))
   await expect(reader.head()).rejects.toThrow('no thread')
-  await until(() => ports() === 0)
 })
 
 test('a channel cancelled before its thread starts leaves nothing open', async () => {

@@ -1,27 +1,17 @@
 /** The SHA-256 of chunks on their way through another port, as in a hash thread. */
-import { createHash, randomBytes } from 'node:crypto'
+import { hash as hashOf, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
-import { afterEach, expect, test } from 'vitest'
+import { MessageChannel } from 'node:worker_threads'
+import { expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
 import { ChannelReader, ChannelWriter, hashChunks } from '../../src/threads/channel.ts'
 import { ThreadHash } from '../../src/threads/thread-hash.ts'
+import { messagesArrived, noPortsLeft, transfer } from '../support/ports.ts'
 import { until } from '../support/until.ts'
 
 type Summary = { written: number; sha256?: string }
 
-const transferred: MessagePort[] = []
-
-/** As to a thread, but to this one. */
-function transfer(port: MessagePort): MessagePort {
-  const { port1, port2 } = new MessageChannel()
-  port1.postMessage(port, [port])
-  const { message } = receiveMessageOnPort(port2)!
-  port1.close()
-  transferred.push(message)
-  return message
-}
+noPortsLeft()
 
 /** A channel with a hash thread between its ends. */
 function hashedPair() {
@@ -39,24 +29,7 @@ function hashInThread() {
   return { hash: new ThreadHash(transfer(port2)), hashing: hashChunks({ from }), from }
 }
 
-async function settle(): Promise<void> {
-  for (let i = 0; i < 20; i++) await nextTurn()
-}
-
-const sha256 = (chunks: Uint8Array[]) => {
-  const hash = createHash('sha256')
-  for (const chunk of chunks) hash.update(chunk)
-  return hash.digest('hex')
-}
-
-const ports = () => process.getActiveResourcesInfo().filter((name) => name === 'MessagePort').length
-
-afterEach(async ({ task }) => {
-  // Otherwise what failed would be reported only after a wait for the ports that it left open.
-  if (task.result?.state === 'fail') for (const port of transferred) port.close()
-  transferred.length = 0
-  await until(() => ports() === 0)
-})
+const sha256 = (chunks: Uint8Array[]) => hashOf('sha256', Buffer.concat(chunks))
 
 test('a channel through a hash thread brings the bytes, their digest, and the buffers back', async () => {
   const { reader, writer, hashing } = hashedPair()
@@ -80,7 +53,7 @@ test('a channel through a hash thread brings the bytes, their digest, and the bu
     read.push(...chunk)
     if (last) reader.recycle(last)
     last = chunk
-    await settle()
+    await messagesArrived()
   }
   expect(await writing, 'buffers that came back').toBeGreaterThan(0)
   await hashing
@@ -95,7 +68,7 @@ test('a writer stops at the window, however fast the hash thread is', async () =
     for (; written < 40; written++) await writer.write(new Uint8Array(100))
     writer.end({ written })
   })()
-  await settle()
+  await messagesArrived()
   expect(written).toBe(9)
   while (await reader.read());
   await Promise.all([writing, hashing])
@@ -142,7 +115,7 @@ test('chunks that stay in the thread are hashed after use, large ones and consta
     chunk.set(randomBytes(bytes))
     await update(chunk)
     expect(buffer.byteLength, 'the buffer is away').toBe(0)
-    await settle()
+    await messagesArrived()
   }
   expect(await hash.digest('hex')).toBe(sha256(sent))
   expect([constant.byteLength, pooled.toString()]).toEqual([50, 'pooled'])
@@ -163,7 +136,7 @@ test('a hash thread that does nothing gets a window, and its death fails the has
     for (; sent < 40; sent++) await hash.update(hash.buffer())
   })()
   sending.catch(() => {})
-  await settle()
+  await messagesArrived()
   expect((sent + 1) * limits.chunkBytes).toBe(limits.channelWindowBytes)
   const closed = once(port, 'close')
   port1.close()
