@@ -158,7 +158,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env) {
     /** Seconds after these for answers that run. */
     stopSeconds: wholeNumber('STOP_SECONDS', 25, 0, 3600),
     logLevel,
-    /** Variables that look like settings and are none. */
+    /** Variables whose names are nearly those of settings. */
     mistyped: mistyped(),
   }
   if (mistakes.length > 0) throw new ConfigError(mistakes)

@@ -24,8 +24,8 @@ interface ExportFields {
 }
 
 /**
- * The process is stopping; the claim or its queue entry is lost, or another server took the place of the database; every thread
- * is busy; every connection is; the database is away.
+ * In this order: the process is stopping; the claim or its queue entry is lost, or another server took the place of the
+ * database; all threads are busy; all connections are taken; the database is away.
  */
 export type RequeueReason = 'stopping' | 'lost' | 'noThread' | 'noConnections' | 'databaseAway'
 

@@ -6,9 +6,9 @@ import { distanceOf } from '../packages/terminal/src/nearest.ts'
 export type ReadText = (name: string) => string | undefined
 
 /**
- * What is read of the environment is a setting, so read each one, whatever others say. `mistyped`: variables that were not
- * read and that are nearly one of those (`RATE_LIMIT_REQUEST`). An environment is full of names of others, so short names
- * are left out, and none is refused.
+ * Reads settings, and remembers their names: read each one, even if others make it unnecessary. `mistyped` lists variables
+ * that were not read and are nearly one of these (`RATE_LIMIT_REQUEST`). An environment is full of other variables, so short
+ * names are left out, and none is refused.
  */
 export function settingsOf(env: NodeJS.ProcessEnv) {
   const asked = new Set<string>()

@@ -76,9 +76,9 @@ interface ConnectionFacts {
   role: string
   searchPath: string
   dateStyle: string
-  /** Tables of tenants' rows where row-level security does not apply to the role. */
+  /** Tables with rows of tenants on which row-level security does not bind the role. */
   unbound: string[]
-  /** Whether the login, with any role that it has, is past row-level security: it owns tables, or is above it. */
+  /** Whether row-level security does not bind the login, with any of its roles: it owns tables, is a superuser or BYPASSRLS. */
   isLoginUnbound: boolean
 }
 
@@ -162,7 +162,7 @@ function settingCauses({ searchPath, dateStyle }: ConnectionFacts): string[] {
   return causes
 }
 
-/** No start-up option is sent where a pooler may be: what is missing is a setting of the login. */
+/** Through a pooler no start-up option is sent, so the settings of the login have to bring role, search path and date style. */
 function causesThroughPooler(facts: ConnectionFacts): string[] {
   const { login, role, searchPath, dateStyle, unbound, isLoginUnbound } = facts
   if (isLoginUnbound)
@@ -186,7 +186,7 @@ function causesThroughPooler(facts: ConnectionFacts): string[] {
   return causes
 }
 
-/** What a login needs whose sessions a pooler shares. */
+/** The statements that give a login what its sessions need behind a pooler. */
 function loginSettings(login: string): string {
   const name = /^[a-z_][a-z0-9_]*$/.test(login) ? login : `"${login.replaceAll('"', '""')}"`
   return [

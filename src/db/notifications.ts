@@ -17,7 +17,7 @@ import { connectSafely } from './check-connection.ts'
 import { unavailable } from './outage.ts'
 import { singleConnection } from './pool.ts'
 
-/** Each with the id that its payload holds: of a schema, of a folder, of a firm. */
+/** The payloads are ids: of a schema, of a folder, of a firm. */
 const channels = ['grandlivre_events', 'grandlivre_ledgers', 'grandlivre_firms'] as const
 export type Channel = (typeof channels)[number]
 
@@ -30,7 +30,7 @@ export class Notifications {
   readonly #watches = new Map<string, Set<Watch>>()
   #waiting = 0
   #client: pg.Client | undefined
-  /** Settled when notifications are heard; undefined while there is no connection. */
+  /** Resolves when the connection listens; undefined while there is no connection. */
   #listening: Promise<void> | undefined
   /** Notifications may have been lost with a connection. */
   #missed = false
@@ -77,7 +77,7 @@ export class Notifications {
     return watch
   }
 
-  /** Ends every wait, those that come later too: what the process does first when it stops. */
+  /** Ends every wait, and later ones at once. A process that stops does this first. */
   stopWaiting(): void {
     this.#stopping = true
     clearTimeout(this.#retry)

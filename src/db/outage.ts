@@ -50,7 +50,7 @@ export function isConnectionLoss(error: unknown): boolean {
   )
 }
 
-/** Whether the database is away or was promoted, as statements and transactions (`inTenant`) report it: nothing is wrong. */
+/** Whether the database is away or was promoted, as statements and transactions (`inTenant`) report it. */
 export function isAway(error: unknown): boolean {
   return isConnectionLoss(error) || (error instanceof AppError && error.code === 'ERR-UNAVAILABLE')
 }
@@ -121,12 +121,12 @@ function poolerReportOf(
   return poolerReports.find(({ says }) => says.test(error.message))
 }
 
-/** Whether a pooler refuses what waiting does not mend: a login or a database that it does not know. */
+/** Whether a pooler refuses a login or a database that it does not know: waiting does not help. */
 export function isPoolerRefusal(error: unknown): boolean {
   return poolerReportOf(error)?.isLasting === true
 }
 
-/** Of pg itself. A pooler that has no session, or does not reach the server, is silent at first. */
+/** Messages of pg itself. A pooler that has no session, or does not reach the server, is silent at first. */
 const silence = /^(Query read timeout|Connection terminated due to connection timeout|timeout expired)$/
 const silentRemedy =
   'The database did not answer in time: check that the server runs and answers. If there is a pooler, check that it reaches ' +
@@ -146,7 +146,7 @@ function withRemedy(error: unknown): unknown {
   return Object.assign(explained, isSilent ? {} : { code: codeOf(error) })
 }
 
-/** As /readyz names it. */
+/** What is missing, as /readyz names it. */
 export const theDatabase = 'the database'
 export const aWritableDatabase = 'a writable database'
 export const aFreeConnection = 'a free connection to the database'

@@ -101,12 +101,12 @@ export interface PoolOptions {
   telemetry?: ThreadedTelemetry
 }
 
-/** The pools that report to telemetry. */
+/** Pools with telemetry. */
 const observed = new WeakMap<pg.Pool, { name: string; telemetry: ThreadedTelemetry }>()
 
 /** Counts an error of a connection or statement; any other error is not counted. */
 export function countError(pool: pg.Pool, error: unknown): void {
-  // The pool has none to give, or the server gives none in time. None was lost.
+  // No connection was free, or none was opened in time. None was lost.
   const isLate = error instanceof Error && /^timeout ex|due to connection timeout$/.test(error.message)
   if (isLate) countTimeout(pool)
   const errorClass = isLate ? undefined : errorClassOf(error)

@@ -10,7 +10,7 @@ import type { Log, LogEvents } from '../log.ts'
 import { onConnection } from './pool.ts'
 import { tryLocks, unlock } from './statement.ts'
 
-/** What a sweep logs if it removed anything. */
+/** The log event of a sweep that removed something. */
 type SweptEvent = Exclude<Extract<keyof LogEvents, `retention.${string}`>, 'retention.error'>
 
 interface Sweep<Event extends SweptEvent> {

@@ -8,7 +8,7 @@ import type { ObjectWriter } from '../store/store.ts'
 export class CompressedWriter implements ObjectWriter {
   readonly #object: ObjectWriter
   readonly #compressor: Compressor
-  /** Of what is stored, a twentieth of the content: a hash thread would save less than the messages cost. */
+  /** Hashes what is stored, a twentieth of the content. A hash thread would save less than its messages cost. */
   readonly #hash = createHash('sha256')
   #bytes = 0
   #contentBytes = 0

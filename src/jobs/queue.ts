@@ -17,9 +17,9 @@ export interface QueueEntry {
   exportId: string
   /** Of the trigger. */
   requestId: string
-  /** Of the trigger. An entry is JSON, so it costs no column. */
+  /** Trace of the trigger. An entry is JSON, so it needs no column. */
   trace?: TraceHeaders | undefined
-  /** ISO 8601: since when it waits, if it was claimed and found no thread or no connections. */
+  /** ISO 8601: since when it waits, if it was claimed but found no thread or no connections. */
   since?: string | undefined
 }
 
@@ -28,7 +28,7 @@ export interface ClaimedEntry {
   entry: QueueEntry
   /** Whether this is the last attempt. */
   isLast: boolean
-  /** For how long it could have been claimed. */
+  /** How long it could have been claimed before. */
   waitedSeconds: number
   /** Aborted when another process may claim the entry. */
   lost: AbortSignal
@@ -165,7 +165,7 @@ export class ExportQueue {
     since: string,
   ): Promise<void> {
     await this.#boss.complete(exportQueue, { id: job.id, retryCount: job.retryCount }, {}, through(client))
-    // What is paused has not begun.
+    // A paused export has not begun, so it has waited since then.
     const entry = { ...job.data, since: pauseSeconds > 0 ? since : undefined }
     // No effect if another process has claimed the entry already: then there is nothing to requeue.
     await this.#send(client, entry, job.retryLimit - job.retryCount + 1, pauseSeconds)

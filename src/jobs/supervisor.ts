@@ -55,7 +55,7 @@ type Stored = Extract<AttemptOutcome, { stored: unknown }>
 /** An export whose sessions are always cut, by a balancer for example, looks as if the database were away. */
 const awayAttemptsMax = 30
 
-/** Failures that say nothing of other exports. */
+/** Causes that lie in the export itself, so that others may still succeed. */
 const ownCauses: Failure['cause'][] = ['folder', 'unsupported']
 
 export class Supervisor {
@@ -79,7 +79,7 @@ export class Supervisor {
     await this.#parts.queue.stopClaiming()
   }
 
-  /** @returns false if it lacked something that the next export may lack, too */
+  /** @returns false if something was missing that the next export may lack, too */
   async #work(claimed: ClaimedEntry): Promise<boolean> {
     const { database, log } = this.#parts
     const { schemaId, exportId } = claimed.entry
@@ -108,7 +108,7 @@ export class Supervisor {
     if ('stored' in outcome) await this.#finish(claim, claimed, outcome, ms, report)
     else if (this.#closing.signal.aborted) await this.#requeue(claim, claimed, 'stopping', report)
     else if (isLost) await this.#requeue(claim, claimed, 'lost', report)
-    // What has not begun has not ended.
+    // An export that has not begun is not reported as ended.
     else if ('noThread' in outcome) await this.#requeue(claim, claimed, 'noThread', () => {})
     else if ('noConnections' in outcome) await this.#requeue(claim, claimed, 'noConnections', () => {})
     else await this.#fail(claim, claimed, job, outcome.failed, report)
@@ -239,7 +239,7 @@ export class Supervisor {
     }
   }
 
-  /** Until the process stops, at most. */
+  /** Ends early if the process stops. */
   #pause(ms: number): Promise<void> {
     return delay(ms, undefined, { signal: this.#closing.signal }).catch(() => {})
   }
@@ -280,7 +280,7 @@ export class Supervisor {
     return true
   }
 
-  /** Removes what the attempts at an ended export left. The end stands even if the store fails. */
+  /** Removes leftover files of an ended export. A failure of the store is only logged. */
   async #clear({ schemaId, exportId }: ExportKey): Promise<void> {
     const { database, store, log } = this.#parts
     const key = { schemaId, exportId }

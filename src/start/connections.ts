@@ -13,7 +13,7 @@ import type { Log } from '../log.ts'
 import type { ThreadedTelemetry } from '../telemetry/telemetry.ts'
 import type { Timing } from '../timing.ts'
 
-/** Each connects on first use. @param stack closes them in reverse */
+/** Pools and queues, which connect on first use. @param stack closes them in reverse */
 export function openConnections(
   stack: AsyncDisposableStack,
   { service, directUrl }: DatabaseUrls,

@@ -52,9 +52,9 @@ export async function listenFirst(
     answerWith: (ready: App) => {
       app = ready
     },
-    /** Those of its answers. */
+    /** Streams that are being sent as answers. */
     streams,
-    /** How long `stop` goes on answering requests first. */
+    /** Sets how long `stop` still answers requests. */
     drainFor: (ms: number) => {
       drainMs = ms
     },

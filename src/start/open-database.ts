@@ -19,7 +19,7 @@ import { DatabaseAway, isAway } from '../db/outage.ts'
 import type { Readiness } from '../http/readiness.ts'
 import type { Log } from '../log.ts'
 
-/** The step of the opening of the database, for the log and for probes. */
+/** Which step of opening the database runs, for the log and for probes. */
 export function openingSteps(log: Log) {
   let current: { doing: string; began: number } | undefined
   const onStep: OnStep = (doing, file) => {
@@ -33,7 +33,7 @@ export function openingSteps(log: Log) {
       if (file !== undefined) log('migration.ended', { doing, file, ms })
     }
   }
-  /** `migrating, step 3 of 7, 12 s`; undefined between two steps. */
+  /** Such as `migrating, step 3 of 7, 12 s`; undefined between two steps. */
   const doing = (): string | undefined =>
     current && `${current.doing}, ${Math.floor((performance.now() - current.began) / 1_000)} s`
   return { onStep, doing }

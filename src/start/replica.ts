@@ -16,7 +16,7 @@ import type { Threads } from '../threads/pool.ts'
 import type { ReplicaTiming } from '../timing.ts'
 import { checkPool } from './needs.ts'
 
-/** In the words of /readyz. */
+/** Why exports do not read the replica, as /readyz says it. */
 const findings: Record<FallbackReason, string> = {
   behind: 'behind the main database',
   away: 'it cannot be read',
@@ -72,13 +72,13 @@ export function watchReplica(
 
 /**
  * Reads how many seconds old the state is that the replica shows; 0 if the main database has none that is newer.
- * Undefined if it is no replica of the main database. An old last commit does not make it late: the main database may
+ * Undefined if it is not a replica of the main database. An old last commit does not make it late: the main database may
  * rest.
  */
 function lagOf(replica: Pool, main: Pool): () => Promise<number | undefined> {
   /** Positions in the log of the main database, ascending, and by `performance.now()` when each was the last one. */
   const marks: { position: string; at: number }[] = []
-  /** A time whose state the replica has shown. */
+  /** When the main database had the state that the replica has reached. */
   let shownAt: number | undefined
   return async () => {
     const { server, written } = await readWritten(main)
@@ -92,7 +92,7 @@ function lagOf(replica: Pool, main: Pool): () => Promise<number | undefined> {
     const reached = marks.splice(0, replay.reached)
     shownAt = reached.at(-1)?.at ?? shownAt
     if (marks.length === 0) return 0
-    // What a busy replica has not reached for hours is not forgotten, but need not be known to the second.
+    // A busy replica may be hours late: then fewer marks are kept, and the lag is less exact.
     if (marks.length > marksMax) marks.splice(1, 1)
     const seconds = (now - shownAt) / 1000
     return Math.max(0, Math.min(seconds, replay.commitAgeSeconds ?? seconds))

@@ -25,7 +25,7 @@ type MakeDemoFolder = (
 
 /**
  * Runs the service and then ends the process. Exit code 0 once it has stopped; 1 if it could not start or stop in time.
- * @param terminal where somebody reads what to do next; logs go to standard output as ever
+ * @param terminal where somebody reads what to do next. Logs still go to standard output
  */
 export function runUntilSignal(timing: Timing, makeDemoFolder: MakeDemoFolder, terminal?: Terminal): void {
   run(timing, makeDemoFolder, terminal).catch((error: Error) => {

@@ -169,7 +169,7 @@ export class S3Writer implements ObjectWriter {
     this.#etags.push({ part, etag })
   }
 
-  /** Until it is given up. */
+  /** Retries until the upload is given up. */
   #retried<Result>(doing: string, run: () => Promise<Result>): Promise<Result> {
     return withRetries(doing, this.#upload.timing, run, this.#giveUp.signal)
   }

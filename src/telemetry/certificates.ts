@@ -80,7 +80,7 @@ export function readExpiry(url: string): Promise<number> {
   const socket = connect({
     host,
     port: Number(port) || 443,
-    // An address is no name for the extension.
+    // The extension (SNI) takes names, not addresses.
     ...(isIP(host) ? {} : { servername: host }),
     rejectUnauthorized: false,
   })

@@ -3,7 +3,7 @@
  * time, and never waited for long. Nobody may wait for metrics of a database that is away.
  */
 
-/** How old a reading may be. Several scrapers then cost one statement. */
+/** How long a reading is used again, so that several scrapers cost one statement. */
 const keptMs = 2_000
 /** How long a collection waits for a reading: Prometheus gives up after ten seconds. */
 const defaultWaitMs = 1_500

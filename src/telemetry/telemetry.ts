@@ -1,5 +1,5 @@
 /**
- * What the service tells its operators of itself, by the names of the metrics (`metrics.ts`). Rooms get a `Telemetry` as
+ * What the service reports to its operators, by the names of the metrics (`metrics.ts`). Rooms get a `Telemetry` as
  * an argument and know nothing of OpenTelemetry, which `start-telemetry.ts` loads only if METRICS_PORT or
  * OTEL_EXPORTER_OTLP_ENDPOINT is set.
  *
@@ -23,7 +23,7 @@ export interface TraceHeaders {
   tracestate?: string | undefined
 }
 
-/** The same as a caller sent them. */
+/** Such headers as a caller sent them. */
 export interface CallerTrace {
   traceparent?: string | undefined
   tracestate?: string | undefined
@@ -138,7 +138,7 @@ export interface Telemetry extends ThreadedTelemetry {
    * absent. Of several readers of one gauge, all values are shown.
    */
   observe(gauge: GaugeName, read: () => Observation[] | Promise<Observation[]>): void
-  /** What export threads share with this telemetry; for `ThreadTelemetry`. */
+  /** Memory in which export threads count (`ThreadTelemetry`). Undefined: they count nothing. */
   readonly threadMemory: SharedArrayBuffer | undefined
 }
 
@@ -153,7 +153,7 @@ export interface StartedTelemetry {
 const noRequest: RequestTelemetry = { trace: undefined, ended: () => {} }
 const noDelivery: DeliveryTelemetry = { trace: undefined, ended: () => {} }
 
-/** Tells nobody: what services have whose operators did not ask. */
+/** Records nothing: for services whose operators asked for no metrics and traces. */
 export const noTelemetry: Telemetry = {
   count: () => {},
   record: () => {},
@@ -166,19 +166,18 @@ export const noTelemetry: Telemetry = {
   threadMemory: undefined,
 }
 
-/** Measures the stages of an export. Its time begins in the main thread, so the clock is one that all threads share. */
-
-/** Seconds of the monotonic clock of the machine. */
+/** Seconds of the monotonic clock of the machine, which all threads share. */
 export function monotonicSeconds(): number {
   const [seconds, nanoseconds] = process.hrtime()
   return seconds + nanoseconds / 1e9
 }
 
+/** Measures the stages of an export, whose time begins in the main thread. */
 export class StageTimes {
   readonly seconds: StageSeconds = {}
   /** Where the last stage that is over ended. */
   #at: number
-  /** Of stages that take turns with the current one. */
+  /** Seconds of stages that took turns with the current one. */
   #beside = 0
 
   /** @param begunAt `monotonicSeconds` of the thread that asked for the export */

@@ -19,7 +19,7 @@
  *
  * A port that closes without end or error is a failure: a thread died. The reader closes it to cancel.
  *
- * A full export has no channel: its bytes go from the thread to the store. Its port carries one message, stop; its
+ * A full export has no channel: its bytes go from the thread to the store. Its port carries one message, stop, and its
  * progress is in shared memory (jobs/folder-thread.ts).
  */
 import { strict as assert } from 'node:assert'
@@ -200,7 +200,7 @@ export class ChannelReader<Head, Summary> {
     this.fail(new Error('the export was cancelled'))
   }
 
-  /** Once nothing more can come from the thread. */
+  /** Runs it once nothing more can come from the thread. */
   whenClosed(run: () => void): void {
     this.#port.on('close', run)
   }

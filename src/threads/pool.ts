@@ -7,9 +7,7 @@ import type { Telemetry, ThreadKind } from '../telemetry/telemetry.ts'
 import type { ReplicaTiming, StoreTiming } from '../timing.ts'
 import type { HashTask } from './channel.ts'
 
-/**
- * A hash thread takes 1.1 GB/s, an export thread renders 300 to 400 MB/s.
- */
+/** A hash thread takes 1.1 GB/s, an export thread renders 300 to 400 MB/s. */
 const exportThreadsPerHashThread = 3
 
 /** Megabytes of JavaScript heap per thread. An export needs about 20; a leak should end the thread, not the machine. */
@@ -100,7 +98,7 @@ class HashThreads extends Piscina {
   }
 }
 
-/** @returns what ends it, before the threads are stopped on purpose */
+/** @returns function that ends the watch, before the threads are stopped on purpose */
 function watch(kind: ThreadKind, pool: Piscina, telemetry: Telemetry): () => void {
   telemetry.watchThreads(kind, () => ({
     threadIds: pool.threads.map(({ threadId }) => threadId),

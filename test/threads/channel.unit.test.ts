@@ -5,8 +5,8 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
 import { AppError } from '../../src/errors.ts'
 import { ChannelReader, ChannelWriter, reuseBuffers } from '../../src/threads/channel.ts'
-import { messagesArrived, noPortsLeft, transfer } from '../support/ports.ts'
 import { until } from '../support/until.ts'
+import { messagesArrived, noPortsLeft, transfer } from './ports.ts'
 
 noPortsLeft()
 

@@ -6,8 +6,8 @@ import { expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
 import { ChannelReader, ChannelWriter, hashChunks } from '../../src/threads/channel.ts'
 import { ThreadHash } from '../../src/threads/thread-hash.ts'
-import { messagesArrived, noPortsLeft, transfer } from '../support/ports.ts'
 import { until } from '../support/until.ts'
+import { messagesArrived, noPortsLeft, transfer } from './ports.ts'
 
 type Summary = { written: number; sha256?: string }
 

@@ -15,8 +15,8 @@
  * the first expands, and its code uses the new alone; the second contracts.
  *
  * Processes of the version before serve while the migrations run, until the commit. So a migration first takes the locks for
- * which it may have to wait, in the order of their writers and in a mode that lets others read; and it changes what every
- * request reads at its end. It gives up each wait soon, and begins anew.
+ * which it may have to wait, in the order in which writers take them and in a mode that lets others read; what every request
+ * reads is changed last. After two seconds of waiting the transaction is rolled back, and begins again.
  *
  * A numbered file is never changed once it is released. A function is: its file in functions/ holds the one current
  * definition and is edited in place, so that a review shows the changed line and not 40 repeated ones. Functions are
@@ -60,8 +60,9 @@ const deadlockDetected = '40P01'
 const serverVersionMin = 160_000
 
 /**
- * Hears of what may take long while a database is opened: `migrating, step 3 of 7` with its file, or what it waits for.
- * @returns to be called at the end
+ * Called for each step that may take long while a database is opened: `migrating, step 3 of 7` with its file, or what the
+ * process waits for.
+ * @returns function that ends the step
  */
 export type OnStep = (doing: string, file?: string) => () => void
 
@@ -163,7 +164,7 @@ function missingMigrations(applied: readonly AppliedMigration[], { migrations }:
 
 type Step = (name: string, run: () => Promise<unknown>) => Promise<void>
 
-/** Announces each step of a migration. */
+/** Announces the steps of a migration: `migrating, step 3 of 7`. */
 function inSteps(count: number, onStep: OnStep): Step {
   let number = 0
   return async (name, run) => {
@@ -174,8 +175,8 @@ function inSteps(count: number, onStep: OnStep): Step {
 }
 
 /**
- * Runs it in a transaction, which is begun anew where another one keeps a table from it. While a lock is waited for, so is
- * everything that asks for the same table later, such as the requests of processes that serve meanwhile.
+ * Runs it in a transaction. If another transaction keeps a table from it, the transaction is rolled back and begins again
+ * after a pause: whatever asks for the same table later, such as requests to other processes, waits behind its lock.
  */
 async function inBriefWaits(client: pg.Client, onStep: OnStep, run: () => Promise<void>): Promise<void> {
   for (;;) {

@@ -12,10 +12,10 @@ import { endpointsOf, watchCertificates } from '../../telemetry/certificates.ts'
 import type { Observation, Telemetry } from '../../telemetry/telemetry.ts'
 import { readClock } from './standing.sql.ts'
 
-/** How long a collection waits for a check of the needs. After that it shows the one before. */
+/** How long a collection waits for a check of the needs. Then it shows the result of the check before. */
 const checkWaitMs = 1_000
 
-/** Half of the round trip is not known of the offset of a clock. A longer one says too little. */
+/** The offset of a clock is known up to half a round trip. After a longer one it is not shown. */
 const roundTripMsMax = 500
 
 /** @param services.database connects as the service role */

@@ -40,7 +40,7 @@ export function observeStanding(telemetry: Pick<Telemetry, 'observe'>, database:
   return { queue, deliveries }
 }
 
-/** These are connections of requests, so no statement may keep one. */
+/** Bounds a statement, because it uses a connection of requests. */
 function bounded<Value>(read: (client: ClientBase) => Promise<Value>) {
   return async (client: ClientBase): Promise<Value> => {
     await boundStatements(client)

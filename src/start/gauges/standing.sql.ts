@@ -1,11 +1,9 @@
 /** The clock of the database, and the bounds of statements for metrics. */
 import type { ClientBase, QueryConfig } from 'pg'
 
-/** After that the database ends a statement: a scrape that nobody waits for any more must not load it. */
+/** The database ends a statement after this time: a scrape that nobody waits for any more must not load it. */
 const statementMs = 1_000
-/**
- * After that the connection is given up: a server that is silent ends nothing. A slower answer says nothing of its clock.
- */
+/** The connection is given up after this time, because a silent server ends no statement. */
 const answerMs = 2_000
 
 /** Bounds the rest of a transaction. */

@@ -1,7 +1,7 @@
 /**
- * Metrics and traces to a collector, by OTLP over HTTP with protobuf. A collector that is away or slow costs nothing but
- * what it does not get: a queue of spans has an end, and what is over it is dropped. The first failure is logged, then
- * nothing until the collector has accepted something again.
+ * Metrics and traces to a collector, by OTLP over HTTP with protobuf. A collector that is away or slow delays nothing: the
+ * queue of spans is bounded, and further spans are dropped. The first failure is logged, and the next one only after the
+ * collector has accepted something again.
  *
  * The exporters read OTEL_EXPORTER_OTLP_HEADERS, _COMPRESSION and _CERTIFICATE from the environment
  * themselves.

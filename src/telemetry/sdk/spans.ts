@@ -67,7 +67,7 @@ export function createSpans(tracer: Tracer) {
         }
         if (status !== undefined) span.setAttribute('http.response.status_code', status)
         if (errorType !== undefined) span.setAttribute('error.type', errorType)
-        // A refused request is no error of the server.
+        // A refused request is not an error of the server.
         if (status === undefined || status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
         span.end()
       }

@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { afterEach } from 'vitest'
-import { until } from './until.ts'
+import { until } from '../support/until.ts'
 
 const transferred: MessagePort[] = []
 
