@@ -99,26 +99,17 @@ export function refusalOf(
   options: { requestId: string | undefined; retryAfterMs: number | undefined },
 ): GrandlivreError {
   const { code, message, details } = errorIn(text)
-  if (typeof code !== 'string' || typeof message !== 'string')
-    return clientError(
-      'UNEXPECTED-ANSWER',
-      `${request} was answered with status ${status} and no error code`,
-      {
-        status,
-        ...options,
-      },
-    )
+  if (typeof code !== 'string' || typeof message !== 'string') {
+    const unexpected = `${request} was answered with status ${status} and no error code`
+    return clientError('UNEXPECTED-ANSWER', unexpected, { status, ...options })
+  }
   const given = details?.['issues']
   const issues = (Array.isArray(given) ? given : []).filter(
     (issue: Partial<Issue> | null) => issue?.parameter,
   ) as Issue[]
   const named = issues.map((issue) => `${issue.parameter}: ${issue.message}`).join('; ')
-  return new GrandlivreError(code, named === '' ? message : `${message}: ${named}`, {
-    status,
-    issues,
-    details,
-    ...options,
-  })
+  const full = named === '' ? message : `${message}: ${named}`
+  return new GrandlivreError(code, full, { status, issues, details, ...options })
 }
 
 function errorIn(text: string): { code?: unknown; message?: unknown; details?: Record<string, unknown> } {

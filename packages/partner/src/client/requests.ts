@@ -339,13 +339,8 @@ export function checkedBaseUrl(baseUrl: unknown): string {
     )
   if (url.search !== '' || url.hash !== '')
     throw clientError('INVALID-OPTION', 'baseUrl ends with a query or fragment; leave it out')
-  return (
-    url.origin +
-    url.pathname
-      .replace(/\/+$/, '')
-      .replace(/\/api\/v1$/, '')
-      .replace(/\/+$/, '')
-  )
+  const path = url.pathname.replace(/\/+$/, '').replace(/\/api\/v1$/, '')
+  return url.origin + path.replace(/\/+$/, '')
 }
 
 /** The value is in no message. */

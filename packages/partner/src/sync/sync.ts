@@ -64,14 +64,11 @@ export async function followLedgers(run: Run): Promise<void> {
       if (signal?.aborted) return
       if (!mayPass(error)) throw error
       list = undefined
-      await pause(run, error.message, error.retryAfterMs ?? retryMs)
+      const ms = error.retryAfterMs ?? retryMs
+      run.onEvent?.({ kind: 'waiting', reason: error.message, ms })
+      await delay(ms, undefined, { signal }).catch(() => {})
     }
   }
-}
-
-async function pause({ onEvent, signal }: Run, reason: string, ms: number): Promise<void> {
-  onEvent?.({ kind: 'waiting', reason, ms })
-  await delay(ms, undefined, { signal }).catch(() => {})
 }
 
 function mayPass(error: unknown): error is GrandlivreError {

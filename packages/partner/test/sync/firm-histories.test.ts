@@ -8,21 +8,21 @@
  * ledgers that the one before has left, so a shorter one would say nothing.
  */
 import { createHash } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createFolder } from '../../../../src/ledger/tenants.sql.ts'
 import { carryOut, type Transaction, transaction } from '../../../../test/support/changes/random-changes.ts'
 import { fillRandomLedger } from '../../../../test/support/changes/random-ledger.ts'
-import { createTenants, credentials, folders, type Staff } from '../../../../test/support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../../../../test/support/servers/database.ts'
-import { startTestService, type TestService } from '../../../../test/support/service.ts'
-import { type LedgerTableName, ledgerTables } from '../../../contract/src/ledger-tables.ts'
+import { forTests } from '../../../../test/support/for-tests.ts'
+import { createTenants, credentials, folders } from '../../../../test/support/ledgers/tenants.ts'
+import { createTestDatabase } from '../../../../test/support/servers/database.ts'
+import { startTestService } from '../../../../test/support/service.ts'
+import type { LedgerTableName } from '../../../contract/src/ledger-tables.ts'
 import { type Copy, openCopy, type Run, type SyncEvent, syncCopy, verifyCopy } from '../../src/sync/sync.ts'
 import { libraryOf } from '../support/client/library.ts'
+import { setCopyPlaces } from '../support/sync/copies.ts'
+import { linesIn, tableNames } from '../support/sync/rows.ts'
 
 const pairs = Number(process.env['FIRM_PAIRS'] ?? 3)
 const tamperings = Number(process.env['FIRM_TAMPERINGS'] ?? 10)
@@ -31,36 +31,25 @@ const foldersEach = pairs > 100 ? 10 : 3
 /** Pairs of a history. */
 const momentsEach = 3
 
-const tableNames = Object.keys(ledgerTables) as LedgerTableName[]
 const firms = [folders.first.firmId, folders.otherFirm.firmId] as const
 const { schemaId } = folders.first
 
-let database: TestDatabase
-let staff: Staff
-let service: TestService
+const database = forTests(createTestDatabase)
+const staff = forTests(() => createTenants(database.ownerUrl))
+const service = forTests(() =>
+  startTestService(database, { rateLimit: { requests: 1_000_000, windowMs: 10_000, concurrent: 200 } }),
+)
+const places = forTests(setCopyPlaces)
 let thirdPartyId: string
-let out: string
 const accesses: Record<string, string>[] = []
 const ids: string[] = []
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
   const secret = await staff.thirdParty('ONE')
   for (const firmId of firms)
     accesses.push(credentials(await staff.token('ONE', 'firm', { schemaId, firmId, folderId: null }), secret))
   thirdPartyId = await staff.thirdPartyId('ONE')
   for (let number = 0; number < 2 * foldersEach; number += 1) await addFolder(firms[number % 2]!)
-  service = await startTestService(database, {
-    rateLimit: { requests: 1_000_000, windowMs: 10_000, concurrent: 200 },
-  })
-  out = await mkdtemp(join(tmpdir(), 'grandlivre-firms-'))
-})
-afterAll(async () => {
-  await service?.stop()
-  await staff?.end()
-  await database?.drop()
-  await rm(out, { recursive: true, force: true })
 })
 
 async function addFolder(firmId: string): Promise<void> {
@@ -122,11 +111,7 @@ const event: fc.Arbitrary<Event> = fc.record({
   edit: transaction,
 })
 
-let copies = 0
-async function openNew(): Promise<Copy> {
-  copies += 1
-  return openCopy(join(out, `firm-${copies}.sqlite`))
-}
+const openNew = (): Promise<Copy> => openCopy(places.newAddress('SQLite'))
 
 /** Runs for both firms, which share the copy. */
 function runsOf(copy: Copy, onEvent?: (event: SyncEvent) => void): Run[] {
@@ -146,9 +131,8 @@ async function digestsOf(copy: Copy): Promise<Record<string, string>> {
   for (const { society, gone_at } of await copy.folders()) {
     if (gone_at !== null) continue
     for (const table of tableNames) {
-      const hash = createHash('sha256')
-      for await (const lines of copy.lines(society, table)) hash.update(lines)
-      digests[`${society} ${table}`] = hash.digest('hex')
+      const lines = await linesIn(copy, society, table)
+      digests[`${society} ${table}`] = createHash('sha256').update(lines).digest('hex')
     }
   }
   return digests
@@ -246,7 +230,7 @@ test('whatever is done to a row, verify finds it, and mends it', {
   let done = 0
   await fc.assert(
     fc.asyncProperty(fc.array(tampering, { minLength: 1, maxLength: 2 }), async (all) => {
-      const other = new DatabaseSync(join(out, `firm-${copies}.sqlite`))
+      const other = new DatabaseSync(copy.name)
       const changed = all.filter((each) => tamper(other, each)).length
       other.close()
       const isChanged = JSON.stringify(await digestsOf(copy)) !== JSON.stringify(truth)

@@ -8,13 +8,15 @@
  */
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { forTests } from '../../../../test/support/for-tests.ts'
 import { startProcess } from '../../../../test/support/process.ts'
-import { createTestDatabase, type TestDatabase } from '../../../../test/support/servers/database.ts'
 import { until } from '../../../../test/support/until.ts'
 import { Random } from '../../../sample/src/made-up/random.ts'
 import { type RunningCommand, startGrandlivre } from '../support/cli/command-line.ts'
-import { setYearStage, type YearStage } from '../support/cli/year-stage.ts'
+import { setYearStage } from '../support/cli/year-stage.ts'
+import { setCopyPlaces } from '../support/sync/copies.ts'
+import { copyKinds } from '../support/sync/rows.ts'
 
 const kills = Number(process.env['SYNC_KILLS'] ?? 1)
 const serviceKills = Number(process.env['SYNC_SERVICE_KILLS'] ?? 1)
@@ -22,25 +24,10 @@ const seed = Number(process.env['SYNC_SEED'] ?? Date.now() % 1e6)
 /** After this number of kills the next copy is a new one. */
 const killsOfCopy = 5
 
-let stage: YearStage
-let database: TestDatabase
-beforeAll(async () => {
-  stage = await setYearStage(20_000)
-  database = await createTestDatabase({ template: 'template1' })
-})
-afterAll(async () => {
-  await stage.close()
-  await database.drop()
-})
+const stage = forTests(() => setYearStage(20_000))
+const places = forTests(setCopyPlaces)
 
-function addressOf(kind: string, number: number): string {
-  if (kind === 'SQLite') return join(stage.out, `copy-${number}.sqlite`)
-  const url = new URL(database.ownerUrl)
-  url.searchParams.set('schema', `copy_${number}`)
-  return url.href
-}
-
-test.each(['SQLite', 'PostgreSQL'])(
+test.each(copyKinds)(
   '%s: the next run after a kill makes the copy the ledger',
   async (kind) => {
     const random = new Random(seed)
@@ -49,7 +36,7 @@ test.each(['SQLite', 'PostgreSQL'])(
     let [address, killed] = ['', 0]
     for (let kill = 0; kill < kills; kill += 1) {
       const sort = kill % killsOfCopy === 0 ? 'first' : random.fraction() < 0.3 ? 'again' : 'changes'
-      if (sort === 'first') address = addressOf(kind, kill)
+      if (sort === 'first') address = places.newAddress(kind)
       else await stage.change(1 + Math.floor(random.fraction() * 400))
       const words = ['--to', address]
       const { child, ended } = startGrandlivre(stage.firm, [
@@ -77,7 +64,7 @@ test.each(['SQLite', 'PostgreSQL'])(
   60_000 + kills * 30_000,
 )
 
-test.each(['SQLite', 'PostgreSQL'])(
+test.each(copyKinds)(
   '%s: a run that follows makes the copy the ledger, whenever the service is killed',
   async (kind) => {
     const random = new Random(seed)
@@ -89,7 +76,7 @@ test.each(['SQLite', 'PostgreSQL'])(
     let following: RunningCommand | undefined
     for (let kill = 0; kill < serviceKills; kill += 1) {
       if (kill % killsOfCopy === 0) {
-        words = ['--to', addressOf(kind, 1_000 + kill)]
+        words = ['--to', places.newAddress(kind)]
         // Its log begins again. Until it has answered once, a command gives up soon: the address may be wrong.
         await service.kill()
         service = await startProcess({ ...settings, PORT })

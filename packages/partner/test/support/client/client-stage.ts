@@ -1,30 +1,13 @@
 /** A service with a made-up year, and a library that reaches it through a proxy that spoils answers. */
-
 import { seededYear } from '../../../../../test/support/ledgers/seeded-year.ts'
 import { createTenants, type IssuedToken } from '../../../../../test/support/ledgers/tenants.ts'
 import { copyLedger } from '../../../../../test/support/servers/database.ts'
-import { startTestService, type TestService } from '../../../../../test/support/service.ts'
+import { startTestService } from '../../../../../test/support/service.ts'
 import type { SeededFolder } from '../../../../sample/src/seed.ts'
 import { Grandlivre, type GrandlivreOptions } from '../../../src/client/grandlivre.ts'
-import { type FaultyProxy, startFaultyProxy } from './faulty-proxy.ts'
+import { startFaultyProxy } from './faulty-proxy.ts'
 
-export interface ClientStage {
-  service: TestService
-  proxy: FaultyProxy
-  folder: SeededFolder
-  /** Its larger year. */
-  exercice: string
-  access: { token: string; secret: string }
-  /** The library, through the proxy, without random waits. */
-  ledger(options?: Partial<GrandlivreOptions>): Grandlivre
-  /** The NDJSON of a path, asked for with fetch. */
-  source(path: string): Promise<Buffer>
-  /** Changes the ledger. */
-  change(sql: string): Promise<void>
-  close(): Promise<void>
-}
-
-export async function setClientStage(movements: number): Promise<ClientStage> {
+export async function setClientStage(movements: number) {
   const { database, facts: folder } = await copyLedger<SeededFolder>(seededYear(movements))
   const staff = await createTenants(database.ownerUrl)
   const secret = await staff.thirdParty('PARTNER')
@@ -33,18 +16,19 @@ export async function setClientStage(movements: number): Promise<ClientStage> {
   const proxy = await startFaultyProxy(service.url)
   const opened: Grandlivre[] = []
   return {
-    service,
     proxy,
-    folder,
+    /** The larger year of the folder. */
     exercice: folder.exercices[1]!.id,
     access: { token, secret },
-    ledger: (options) => {
+    /** The library, through the proxy, without random waits. */
+    ledger(options: Partial<GrandlivreOptions> = {}): Grandlivre {
       const pacing = { random: () => 0 }
       const ledger = new Grandlivre({ baseUrl: proxy.url, token, secret, pacing, ...options })
       opened.push(ledger)
       return ledger
     },
-    source: async (path) => {
+    /** The NDJSON of a path, asked for with fetch. */
+    async source(path: string): Promise<Buffer> {
       const headers = {
         Authorization: `Bearer ${token}`,
         'X-Third-Party-Secret': secret,
@@ -54,10 +38,11 @@ export async function setClientStage(movements: number): Promise<ClientStage> {
       if (!answer.ok) throw new Error(await answer.text())
       return Buffer.from(await answer.arrayBuffer())
     },
-    change: async (sql) => {
+    /** Changes the ledger. */
+    async change(sql: string): Promise<void> {
       await staff.client.query(`set search_path = grandlivre; ${sql}`)
     },
-    close: async () => {
+    async close(): Promise<void> {
       for (const ledger of opened) ledger.close()
       await proxy.close()
       await service.stop()

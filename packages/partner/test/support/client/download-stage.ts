@@ -3,30 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { StoreSettings } from '../../../../../src/store/store.ts'
 import { startTestService } from '../../../../../test/support/service.ts'
-import { type ExportStage, setExportStage } from '../../../../../test/support/stages/export-stage.ts'
+import { setExportStage } from '../../../../../test/support/stages/export-stage.ts'
 import type { Grandlivre, GrandlivreOptions } from '../../../src/client/grandlivre.ts'
-import { type FaultyProxy, startFaultyProxy } from './faulty-proxy.ts'
+import { startFaultyProxy } from './faulty-proxy.ts'
 import { accessOf, libraryOf } from './library.ts'
 
 /** A service whose files are downloaded through a proxy that can spoil them. */
-export interface DownloadStage {
-  stage: ExportStage
-  /** Between the client and the files, and nothing else. */
-  proxy: FaultyProxy
-  /** How the client is opened, for another process. */
-  access: Pick<GrandlivreOptions, 'baseUrl' | 'token' | 'secret'>
-  /** An empty folder for downloads. */
-  folder: string
-  library(options?: Partial<GrandlivreOptions>): Grandlivre
-  /** How often the status of an export was read. */
-  statusesRead(): number
-  /** Names in the folder of downloads. */
-  found(): Promise<string[]>
-  read(name: string): Promise<Buffer>
-  close(): Promise<void>
-}
-
-export async function setDownloadStage(): Promise<DownloadStage> {
+export async function setDownloadStage() {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-downloads-'))
   const files = await mkdtemp(join(tmpdir(), 'grandlivre-files-'))
   const store = { kind: 'filesystem', folder: files } as Extract<StoreSettings, { kind: 'filesystem' }>
@@ -37,18 +20,23 @@ export async function setDownloadStage(): Promise<DownloadStage> {
   const opened: Grandlivre[] = []
   return {
     stage,
+    /** Between the client and the files, and nothing else. */
     proxy,
+    /** How the client is opened, for another process. */
     access: accessOf(stage.company, service.url),
+    /** An empty folder for downloads. */
     folder,
-    library: (options) => {
+    library(options: Partial<GrandlivreOptions> = {}): Grandlivre {
       const library = libraryOf(stage.company, service.url, options)
       opened.push(library)
       return library
     },
+    /** How often the status of an export was read. */
     statusesRead: () => service.lines.filter((line) => line.includes('/mad/all/status')).length,
+    /** Names in the folder of downloads. */
     found: async () => (await readdir(folder)).sort(),
-    read: (name) => readFile(join(folder, name)),
-    close: async () => {
+    read: (name: string) => readFile(join(folder, name)),
+    async close(): Promise<void> {
       for (const library of opened) library.close()
       await proxy.close()
       await service.stop()
