@@ -273,6 +273,7 @@ test('names a copy of the former layout, something else, and nothing; makes a fo
   await copy.close()
   const same = await openPostgres(addressOf('former'), { isThere: true })
   expect(same.service).toBe('https://ledger.example')
+  await expect(same.adopt('https://other.example')).rejects.toMatchObject({ code: 'COPY-REFUSED' })
   await same.close()
   expect((await staff.query('select one from former.mine')).rows).toEqual([{ one: 1 }])
   await staff.query('update former.grandlivre_copy set layout = 99')

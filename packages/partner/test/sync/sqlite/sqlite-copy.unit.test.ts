@@ -167,11 +167,14 @@ test('what is rolled back leaves nothing, and a diary is kept beside proven colu
   await copy.close()
 })
 
-test('only one may write the folders of a firm, and several firms share a file', async () => {
+test('only one may write the folders of a firm, and several firms of one service share a file', async () => {
   const file = newFile()
   const link = newFile()
   symlinkSync(file, link)
   const [one, other] = [await openSqlite(file), await openSqlite(link)]
+  await one.adopt('https://ledger.example')
+  await other.adopt('https://ledger.example')
+  await expect(other.adopt('https://other.example')).rejects.toMatchObject({ code: 'COPY-REFUSED' })
   await one.lock(['26001'])
   await other.lock(['27001'])
   await expect(other.lock(['26001'])).rejects.toMatchObject({ code: 'COPY-LOCKED' })
