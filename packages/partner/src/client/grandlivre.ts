@@ -75,11 +75,8 @@ export class Grandlivre {
 
   /** Entries of a selection with their movements, by id. */
   entries(selection: EntrySelection, options: StreamOptions = {}): LedgerStream<Entry> {
-    return new LedgerTransfer(
-      this.requests,
-      { streamed: 'entries', query: queryOf(selection, 'entries') },
-      options,
-    )
+    const source = { streamed: 'entries', query: queryOf(selection, 'entries') } as const
+    return new LedgerTransfer(this.requests, source, options)
   }
 
   /**

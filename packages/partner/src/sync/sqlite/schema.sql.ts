@@ -19,27 +19,25 @@ export type SqlValue = string | number | bigint | null
 
 interface Stored {
   /** After the name of the column: amounts are whole cents, and say so. */
-  suffix: string
+  suffix?: string
   type: 'integer' | 'text'
   /** A column by the plain name, computed when it is read, from the stored one. */
   shown?: (stored: string) => string
   /** @param field unescaped */
   value(field: string): SqlValue
-  /** The text of a stored column that is not null, as an expression. */
-  field(stored: string): string
+  /** The text of a stored column that is not null, as an expression. Default: the column. */
+  field?(stored: string): string
 }
 
 /** The most characters of a decimal number that is always exact as a double. */
 const exactLength = 15
 
 const integer: Stored = {
-  suffix: '',
   type: 'integer',
   value: (field) => (field.length <= exactLength ? Number(field) : BigInt(field)),
-  field: (stored) => stored,
 }
 
-const text: Stored = { suffix: '', type: 'text', value: (field) => field, field: (stored) => stored }
+const text: Stored = { type: 'text', value: (field) => field }
 
 /** A number with some decimals, kept as a whole number. */
 function decimal(suffix: string, decimals: number): Stored {
@@ -57,7 +55,6 @@ function decimal(suffix: string, decimals: number): Stored {
 }
 
 const boolean: Stored = {
-  suffix: '',
   type: 'integer',
   value: (field) => {
     if (field !== 't' && field !== 'f')
@@ -69,7 +66,6 @@ const boolean: Stored = {
 
 /** SQLite's functions of dates read a zone as Z, but not as +00. */
 const time: Stored = {
-  suffix: '',
   type: 'text',
   value: (field) => {
     if (!field.endsWith('+00')) throw clientError('NOT-PROVEN', `"${field.slice(0, 40)}" is no time in UTC`)
@@ -93,7 +89,7 @@ const storedAs: Record<ColumnType, Stored> = {
 }
 
 const storedOf = ({ type }: LedgerColumn): Stored => storedAs[type]
-const storedName = (column: LedgerColumn): string => `${column.name}${storedOf(column).suffix}`
+const storedName = (column: LedgerColumn): string => `${column.name}${storedOf(column).suffix ?? ''}`
 
 export const storedNames = (table: LedgerTableName): string[] => ownColumns(table).map(storedName)
 
@@ -161,7 +157,7 @@ function lineOf(table: LedgerTableName): string {
   const line = (escaped: readonly LedgerColumn[]) => {
     const fields = columns.map((column) => {
       const stored = storedName(column)
-      const written = storedOf(column).field(stored)
+      const written = storedOf(column).field?.(stored) ?? stored
       const field = escaped.includes(column) ? escapedField(written) : written
       return field === stored
         ? `ifnull(${stored}, '\\N')`
