@@ -30,18 +30,8 @@ afterAll(async () => {
   await rm(home, { recursive: true })
 })
 
-interface Listening {
-  /** What it has printed until now. */
-  written: { out: string; error: string }
-  /** Types a key. */
-  press(key: string): void
-  interrupt(): void
-  /** Resolves with the exit code. */
-  ended: Promise<number>
-}
-
 /** Starts it on a terminal, and waits until its subscription is there. */
-async function listening(path: string, ...options: string[]): Promise<Listening> {
+async function listening(path: string, ...options: string[]) {
   const written = { out: '', error: '' }
   const stop = new AbortController()
   const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => {} })
@@ -55,12 +45,8 @@ async function listening(path: string, ...options: string[]): Promise<Listening>
   const words = ['listen', target, '--events', 'document', ...options]
   const ended = run(words, { env, terminal, signal: stop.signal })
   await until(() => written.error.includes('q ends'))
-  return {
-    written,
-    press: (key) => void input.write(key),
-    interrupt: () => stop.abort(new Error('Interrupted')),
-    ended,
-  }
+  /** What it has printed until now, typing a key, and its exit code. */
+  return { written, press: (key: string) => void input.write(key), ended }
 }
 
 const publish = (...names: string[]) => stage.publish(names.map((name) => documentEvent(name, '111')))

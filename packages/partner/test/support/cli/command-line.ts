@@ -1,5 +1,5 @@
 /** The partner's command line, in this process or in its own. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -56,20 +56,10 @@ export function testTerminal(written: { out: string; error: string }, input = ''
   })
 }
 
-export interface RunningCommand {
-  child: ChildProcess
-  /** What it has printed until now. */
-  soFar: CommandResult
-  /** Code null after a kill. */
-  ended: Promise<Omit<CommandResult, 'code'> & { code: number | null }>
-}
+export type RunningCommand = ReturnType<typeof startGrandlivre>
 
 /** Runs a command in its own process, so that it can be interrupted or killed. @param limit shell command before it */
-export function startGrandlivre(
-  env: Record<string, string>,
-  words: string[],
-  limit?: string,
-): RunningCommand {
+export function startGrandlivre(env: Record<string, string>, words: string[], limit?: string) {
   const [safe, password] = withoutPassword(words)
   const program = [process.execPath, resolve(import.meta.dirname, '../../../src/grandlivre.ts'), ...safe]
   const [file, ...args] =
@@ -85,7 +75,8 @@ export function startGrandlivre(
   child.stderr!.on('data', (chunk) => {
     soFar.error += chunk
   })
-  const ended = once(child, 'close').then(([code]) => ({ ...soFar, code }))
+  const ended = once(child, 'close').then(([code]) => ({ ...soFar, code: code as number | null }))
+  /** `soFar`: what it has printed until now. `ended`: code null after a kill. */
   return { child, soFar, ended }
 }
 

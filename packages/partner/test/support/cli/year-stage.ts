@@ -9,7 +9,7 @@ import { createTenants, credentials } from '../../../../../test/support/ledgers/
 import { copyLedger } from '../../../../../test/support/servers/database.ts'
 import { startTestService } from '../../../../../test/support/service.ts'
 import { correctComments } from '../../../../sample/src/demo-folder.sql.ts'
-import { type FaultyProxy, startFaultyProxy } from '../client/faulty-proxy.ts'
+import { startFaultyProxy } from '../client/faulty-proxy.ts'
 import { accessOf } from './command-line.ts'
 
 /** What a file of movements holds. */
@@ -19,30 +19,9 @@ export interface Facts {
   rows: number
 }
 
-export interface YearStage {
-  /** Address of the service. */
-  url: string
-  /** For services in processes of their own. */
-  databaseUrl: string
-  proxy: FaultyProxy
-  /** Environment of a caller with the company token, straight to the service and through the proxy. */
-  env: Record<string, string>
-  proxied: Record<string, string>
-  /** Environment of a caller with the firm token. */
-  firm: Record<string, string>
-  /** Of the exercice with nearly all movements. */
-  exerciceId: string
-  folderId: string
-  /** Folder for files, removed at the end. */
-  out: string
-  /** The exercice as NDJSON, read without the client. */
-  source(): Promise<Facts>
-  /** Changes comments of entries. */
-  change(entries: number): Promise<void>
-  close(): Promise<void>
-}
+export type YearStage = Awaited<ReturnType<typeof setYearStage>>
 
-export async function setYearStage(movements = 3_000): Promise<YearStage> {
+export async function setYearStage(movements = 3_000) {
   const { database, facts: folder } = await copyLedger(seededYear(movements))
   const staff = await createTenants(database.ownerUrl)
   const secret = await staff.thirdParty('PARTNER')
@@ -55,23 +34,31 @@ export async function setYearStage(movements = 3_000): Promise<YearStage> {
   const { folderId } = folder
   let source: Facts | undefined
   return {
+    /** Of the service. */
     url: service.url,
+    /** For services in processes of their own. */
     databaseUrl: database.ownerUrl,
     proxy,
+    /** Environment of a caller with the company token, straight to the service and through the proxy. */
     env: accessOf(service.url, company),
     proxied: accessOf(proxy.url, company),
+    /** Environment of a caller with the firm token. */
     firm: accessOf(service.url, firm),
+    /** Of the exercice with nearly all movements. */
     exerciceId,
     folderId,
+    /** Folder for files, removed at the end. */
     out,
-    source: async () => {
+    /** The exercice as NDJSON, read without the client. */
+    source: async (): Promise<Facts> => {
       if (source !== undefined) return source
       const address = `${service.url}/api/v1/mad/movements?version=1.0.0&idExercice=${exerciceId}`
       const answer = await fetch(address, { headers: { ...company, Accept: 'application/x-ndjson' } })
       source = factsOf(Buffer.from(await answer.arrayBuffer()))
       return source
     },
-    change: async (entries) => {
+    /** Changes comments of entries. */
+    change: async (entries: number) => {
       source = undefined
       await correctComments(staff.client, { folderId, exerciceId }, entries)
     },
