@@ -155,49 +155,45 @@ function indented(body: string): string {
   return JSON.stringify(JSON.parse(body), null, 2)
 }
 
+/** Examines a subscription that has one fault. @param says a part of what is found, or of what to do */
+async function expectFault(side: Side, id: string, fault: Fault, says: RegExp): Promise<void> {
+  const { code, healthy, findings } = await examine(side, id)
+  expect([code, healthy, findings.map((each) => each.fault)]).toEqual([1, false, [fault]])
+  expect([findings[0]!.found, ...findings[0]!.remedies].join('\n')).toMatch(says)
+}
+
 describe('the doctor names', () => {
   test.each(faults)('%s', async (_, fault, url, says) => {
-    const id = await lenient.subscribe(await url())
-    const { code, healthy, findings } = await examine(lenient, id)
-    expect([code, healthy, findings.map((each) => each.fault)]).toEqual([1, false, [fault]])
-    expect([findings[0]!.found, ...findings[0]!.remedies].join('\n')).toMatch(says)
+    await expectFault(lenient, await lenient.subscribe(await url()), fault, says)
   })
 
   test('a name that is not in the DNS', async () => {
-    const { code, findings } = await examine(strict, await strict.subscribe('https://nowhere.test/hook'))
-    expect([code, findings.map(({ fault }) => fault)]).toEqual([1, ['dns']])
-    expect(findings[0]!.found).toMatch(/^The name nowhere\.test has no address/)
+    const id = await strict.subscribe('https://nowhere.test/hook')
+    await expectFault(strict, id, 'dns', /^The name nowhere\.test has no address/)
   })
 
   test('a name that leads to a private network', async () => {
     const id = await strict.subscribe('https://moved.test/hook')
     names.names.set('moved.test', ['10.0.0.7'])
-    const { code, findings } = await examine(strict, id)
-    expect([code, findings.map(({ fault }) => fault)]).toEqual([1, ['address-refused']])
-    expect(findings[0]!.found).toMatch(/refuses this address by its rules: .*private or reserved address/)
+    const says = /refuses this address by its rules: .*private or reserved address/
+    await expectFault(strict, id, 'address-refused', says)
   })
 
   test('a receiver that was slow a moment ago, and answers in time now', async () => {
     const receiver = startAnswering((response, attempt) => {
       if (attempt > 1) response.writeHead(204).end()
     })
-    const id = await attempted(receiver)
-    const { code, findings } = await examine(lenient, id)
-    expect([code, findings.map(({ fault }) => fault)]).toEqual([1, ['slow']])
-    expect(findings[0]!.found).toMatch(/slow at times: One attempt at deliveries timed out/)
+    const says = /slow at times: One attempt at deliveries timed out/
+    await expectFault(lenient, await attempted(receiver), 'slow', says)
   })
 
   test('an event that the receiver refuses, where it accepts the ping', async () => {
     const receiver = startAnswering(
       (response, attempt) => void response.writeHead(attempt === 1 ? 500 : 204).end('out of\u0007 order'),
     )
-    const id = await attempted(receiver)
-    const { code, findings } = await examine(lenient, id)
-    expect([code, findings.map(({ fault }) => fault)]).toEqual([1, ['5xx']])
-    expect(findings[0]!.found).toMatch(
-      /The ping is accepted, but delivery \d+ with the events 1-1 was answered with 500/,
-    )
-    expect(findings[0]!.found).toContain(': out of\u0007 order')
+    const says =
+      /The ping is accepted, but delivery \d+ with the events 1-1 was answered with 500 .*: out of\W order/
+    await expectFault(lenient, await attempted(receiver), '5xx', says)
   })
 
   test('a disabled subscription, first what disabled it, and enables it when that is mended', async () => {
@@ -207,9 +203,7 @@ describe('the doctor names', () => {
     const both = await examine(lenient, id, '--enable')
     expect([both.enabled, both.findings.map(({ fault }) => fault)]).toEqual([false, ['4xx', 'disabled']])
     isGone = false
-    const { code, findings } = await examine(lenient, id)
-    expect([code, findings.map(({ fault }) => fault)]).toEqual([1, ['disabled']])
-    expect(findings[0]!.found).toMatch(/disabled since \d{4}-.*Z: the receiver answered 410 Gone\./)
+    await expectFault(lenient, id, 'disabled', /disabled since \d{4}-.*Z: the receiver answered 410 Gone\./)
     expect(await examine(lenient, id, '--enable')).toMatchObject({ code: 0, healthy: true, enabled: true })
     await until(async () => (await lenient.deliveries(id))[0].state === 'delivered')
   })
