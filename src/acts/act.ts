@@ -8,7 +8,7 @@ import { recordStaffAct, type StaffAct } from '../audit/audit.sql.ts'
 import type { MasterKeys } from '../auth/secrets.ts'
 import { findThirdParty } from '../auth/third-parties.sql.ts'
 
-/** A secret that the act made. Only its answer ever shows it. */
+/** A secret that the act made. It is shown once, in the answer to the act. */
 export interface Secret {
   label: string
   value: string
@@ -28,7 +28,7 @@ export interface Done extends Recorded {
   secret?: Secret
 }
 
-/** Who does it, as the audit names staff, and the keys of which one encrypts new secrets. */
+/** The member of staff, as the audit names them, and the master keys, of which the first encrypts new secrets. */
 interface Doer {
   staff: string
   masterKeys: MasterKeys
@@ -43,19 +43,16 @@ export interface Act<Field extends string = string> {
   (given: Partial<Record<Field, unknown>>): (client: ClientBase, doer: Doer) => Promise<Done>
   /** Its command, such as `partner create`, which is also its name in the audit. */
   command: string
-  /** What each field takes; `OptionWords` are the metadata of those that are options of the command. */
+  /** What each field takes. Its metadata (`OptionWords`) say how the command takes it. */
   shape: z.ZodRawShape
 }
 
-/**
- * An act that cannot be done: a field does not hold what it must (400), what it concerns does not exist (404), or is in
- * another state (409).
- */
+/** Why an act was refused: a field is wrong (400), the thing does not exist (404), or its state does not allow it (409). */
 export class Refused extends Error {
   readonly status: 400 | 404 | 409
   /** The field that is wrong. The message follows its name. */
   readonly field: string | undefined
-  /** The end of the sentence on the command line: a command that helps. */
+  /** Follows the message on the command line: a command that helps. */
   readonly hint: string
 
   constructor(status: Refused['status'], message: string, more: { field?: string; hint?: string } = {}) {
@@ -87,7 +84,7 @@ export function act<Shape extends z.ZodRawShape>({
   return Object.assign(prepare, { command: name, shape: fields.shape })
 }
 
-/** @param what is looked for, @param list the command that lists what there is. @throws {Refused} if it is undefined */
+/** @param what such as `firm 12` @param list the command that lists them @throws {Refused} 404 if nothing was found */
 export function existing<Found>(found: Found | undefined, what: string, list: string): Found {
   if (found !== undefined) return found
   throw new Refused(404, `There is no ${what}`, { hint: `: see ${list}` })
@@ -101,7 +98,7 @@ export function checkFields<Fields extends z.ZodObject>(fields: Fields, given: u
   throw new Refused(400, message, { field: path.join('.') })
 }
 
-/** Records in the audit what staff do. The last statement of its transaction. */
+/** Records an act in the audit, as the last statement of its transaction. */
 export async function recordAct(
   client: ClientBase,
   { partner, details, ...given }: Recorded & Pick<StaffAct, 'staff' | 'act'>,

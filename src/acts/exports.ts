@@ -6,12 +6,12 @@ import { type ExportRecord, findRecord } from '../jobs/jobs.sql.ts'
 import { act, existing, Refused } from './act.ts'
 import { exportId, line } from './fields.ts'
 
-/** @throws {Refused} */
+/** @throws {Refused} if there is no such export */
 export async function exportOf(client: ClientBase | Pool, id: string): Promise<ExportRecord> {
   return existing(await findRecord(client, id), `export ${id}`, 'export list')
 }
 
-/** Its process notices at the next renewal, within a second; the queue entry then ends without effect. */
+/** The process that runs it notices within a second, at its next renewal; its queue entry then ends without effect. */
 export const cancelExport = act({
   name: 'export cancel',
   fields: z.object({

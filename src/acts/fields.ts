@@ -7,15 +7,15 @@ import { isId, readId } from '../db/literal.ts'
 /** Metadata of a field: how the command of its act takes it. */
 export interface OptionWords {
   help?: string
-  /** How help names its value. Absent: by the name of the field. */
+  /** How the help names its value. Absent: the name of the field. */
   value?: string
-  /** What it takes, in the message about another value: `a number from 1 to 10`. Absent: that of the field is shown. */
+  /** What a refusal says it takes: `a number from 1 to 10`. Absent: the message of the field is shown. */
   takes?: string
-  /** Where the option is not given. */
+  /** The value if the option is not given, as it would be typed. */
   default?: string
 }
 
-/** Names and reasons need no more. */
+/** Most characters of a name or reason. */
 export const lineCharactersMax = 500
 
 /** A name or a reason: lists show it in one line and errors quote it, and control characters would garble both. */
@@ -28,12 +28,11 @@ export const line = z
     error: ({ input }) => `takes at most ${lineCharactersMax} characters, not ${String(input).length}`,
   })
 
-/** What a code of a partner is, for forms and helps. */
+/** What the code of a partner may be, in forms and helps. */
 export const codeText = 'up to 32 of A to Z, 0 to 9, - and _'
 
 const isNoCode = `takes ${codeText}, beginning with a letter or digit`
 
-/** Code of a partner. */
 export const code = z.string(isNoCode).trim().regex(codePattern, isNoCode)
 
 const isNoExportId = 'must be an id of an export: export_ and what follows it'
@@ -51,7 +50,6 @@ export const id = z
 
 const isNoGroups = `must be some of these, with commas between them: ${tokenGroups.join(', ')}`
 
-/** Groups of a token. */
 export const groups = z
   .string(isNoGroups)
   .transform((text) => [...new Set(text.split(',').map((word) => word.trim()))])
@@ -60,7 +58,7 @@ export const groups = z
     isNoGroups,
   )
 
-/** More than that could be a year by mistake. */
+/** A larger number may be a year that was typed by mistake. */
 const daysMax = 1_825
 
 const isNoEnd = `must be 1 to ${daysMax} days, or a later day or moment such as 2031-01-31T08:00:00Z`
@@ -81,7 +79,7 @@ export function choice<const Choices extends readonly string[]>(choices: Choices
   return z.enum(choices, `must be one of: ${choices.join(', ')}`)
 }
 
-/** Of a form, where it is text of digits alone, or of an option that has read it. @param what `a number of hours` */
+/** A whole number: digits from a form, or what an option has read. @param what such as `a number of hours` */
 export function wholeNumber(least: number, most: number, what = 'a number') {
   const message = `must be a whole number from ${least} to ${most}`
   return z

@@ -15,12 +15,12 @@ import { limitsText } from '../lists/partners.ts'
 import { act, existing, Refused, type Secret } from './act.ts'
 import { choice, code, codeText, line, wholeNumber } from './fields.ts'
 
-/** Hours for which requests may carry an older secret: where nothing else is asked for, and at most. */
+/** Hours for which requests may still carry an older secret: by default, and at most. */
 export const keptHours = { usual: 24, most: 9_999 } as const
 
 export const partnerKinds = ['partner', 'customer'] as const
 
-/** @throws {Refused} */
+/** @throws {Refused} if no third party has this code */
 export async function partnerOf(client: ClientBase | Pool, code: string): Promise<ThirdParty> {
   return existing(await findThirdParty(client, code), `third party ${code}`, 'partner list')
 }

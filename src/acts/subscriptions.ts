@@ -1,6 +1,8 @@
 import type { ClientBase, Pool } from 'pg'
 import { z } from 'zod'
 import type { Details } from '../audit/audit.sql.ts'
+import { limits } from '../config.ts'
+import { checkSent, replayFailedDeliveries, replayNumbers, replaySpan } from '../webhooks/replay.ts'
 import { latestEventId, lockSubscription, numberMore } from '../webhooks/sequence/numbering.sql.ts'
 import { rotateSigningSecret } from '../webhooks/signing-secrets.sql.ts'
 import {
@@ -19,9 +21,9 @@ import {
   skipToLatest,
 } from '../webhooks/subscriptions.sql.ts'
 import { act, existing, type Recorded, Refused, type Secret } from './act.ts'
-import { id, line } from './fields.ts'
+import { id, line, wholeNumber } from './fields.ts'
 
-/** @param counted counts deliveries up to one more than this; absent: all @throws {Refused} */
+/** @param counted deliveries are counted up to one more than this; absent: all @throws {Refused} if there is none */
 export async function subscriptionOf(client: ClientBase | Pool, id: string, counted?: number) {
   return existing(await readSubscription(client, id, counted), `subscription ${id}`, 'webhook list')
 }
@@ -40,7 +42,7 @@ export async function attemptsOf(
 }
 
 /** Locks a subscription until the transaction ends. @throws {Refused} */
-export async function lockOne(client: ClientBase, id: string): Promise<LockedSubscription> {
+export async function lockWebhook(client: ClientBase, id: string): Promise<LockedSubscription> {
   return existing(await lockForStaff(client, id), `subscription ${id}`, 'webhook list')
 }
 
@@ -57,7 +59,7 @@ export function signingSecret(value: string): Secret {
 
 const idOfSubscription = id.meta({ help: 'of the subscription' })
 
-export const enableOne = act({
+export const enableWebhook = act({
   name: 'webhook enable',
   fields: z.object({
     id: idOfSubscription,
@@ -68,7 +70,7 @@ export const enableOne = act({
   }),
   run: async (client, { id: subscriptionId, latest: given }) => {
     const latest = given !== undefined
-    const locked = await lockOne(client, subscriptionId)
+    const locked = await lockWebhook(client, subscriptionId)
     if (latest) {
       await lockSubscription(client, subscriptionId)
       const until = await latestEventId(client)
@@ -89,17 +91,17 @@ export const enableOne = act({
   },
 })
 
-/** The reason where staff give none. */
+/** The reason if staff give none. */
 export const disabledReason = 'Disabled by staff'
 
-export const disableOne = act({
+export const disableWebhook = act({
   name: 'webhook disable',
   fields: z.object({
     id: idOfSubscription,
     reason: line.meta({ default: disabledReason, help: 'for its partner and other staff' }),
   }),
   run: async (client, { id: subscriptionId, reason }) => {
-    const locked = await lockOne(client, subscriptionId)
+    const locked = await lockWebhook(client, subscriptionId)
     if (!(await disableSubscription(client, subscriptionId, reason, Date.now())))
       throw new Refused(409, `Subscription ${subscriptionId} is disabled already`)
     return {
@@ -109,11 +111,11 @@ export const disableOne = act({
   },
 })
 
-export const rotateSecret = act({
+export const rotateWebhookSecret = act({
   name: 'webhook rotate-secret',
   fields: z.object({ id: idOfSubscription }),
   run: async (client, { id: subscriptionId }, masterKeys) => {
-    const locked = await lockOne(client, subscriptionId)
+    const locked = await lockWebhook(client, subscriptionId)
     const secret = await rotateSigningSecret(client, subscriptionId, masterKeys)
     return {
       ...subscriptionRecord(locked),
@@ -123,12 +125,94 @@ export const rotateSecret = act({
   },
 })
 
-export const deleteOne = act({
+export const deleteWebhook = act({
   name: 'webhook delete',
   fields: z.object({ id: idOfSubscription }),
   run: async (client, { id: subscriptionId }) => {
-    const locked = await lockOne(client, subscriptionId)
+    const locked = await lockWebhook(client, subscriptionId)
     await deleteSubscription(client, subscriptionId)
     return { ...subscriptionRecord(locked), says: `Subscription ${subscriptionId} is deleted.` }
+  },
+})
+
+/** The name of all replays in the audit; their details say which deliveries staff asked for. */
+const replay = 'event replay'
+
+/** @throws {Refused} if nothing can be sent to the subscription */
+async function lockReceiving(client: ClientBase, subscriptionId: string): Promise<LockedSubscription> {
+  const locked = await lockWebhook(client, subscriptionId)
+  if (locked.postUrl === null)
+    throw new Refused(
+      409,
+      `Nothing is posted to subscription ${subscriptionId}: its events are read by number`,
+    )
+  if (locked.enabled) return locked
+  throw new Refused(
+    409,
+    `Subscription ${subscriptionId} is disabled and would receive nothing: enable it first`,
+    { hint: ` (webhook enable ${subscriptionId})` },
+  )
+}
+
+const sentAgain = (count: number, what: string) =>
+  `${count} ${what} ${count === 1 ? 'is' : 'are'} sent again.`
+
+export const replayFailed = act({
+  name: replay,
+  fields: z.object({ id }),
+  run: async (client, { id: subscriptionId }) => {
+    const locked = await lockReceiving(client, subscriptionId)
+    const deliveries = await replayFailedDeliveries(client, subscriptionId)
+    if (deliveries === 0) throw new Refused(409, `Subscription ${subscriptionId} has no failed delivery`)
+    return {
+      ...subscriptionRecord(locked, { failed: true, deliveries }),
+      says: sentAgain(deliveries, deliveries === 1 ? 'failed delivery' : 'failed deliveries'),
+    }
+  },
+})
+
+const number = wholeNumber(1, Number.MAX_SAFE_INTEGER)
+
+/**
+ * Sends events again by their numbers, if they are still kept.
+ * @throws {AppError} ERR-VALIDATION for a number that was not sent yet
+ */
+export const replayNumbered = act({
+  name: replay,
+  fields: z
+    .object({ id, from: number, to: number })
+    .refine(({ from, to }) => from <= to, { path: ['to'], error: 'must be at least from' })
+    .refine(({ from, to }) => to - from < limits.replayedEventsMax, {
+      path: ['to'],
+      error: `must be less than ${limits.replayedEventsMax} after from: send the rest again afterwards`,
+    }),
+  run: async (client, { id: subscriptionId, from, to }) => {
+    const locked = await lockReceiving(client, subscriptionId)
+    checkSent(to, locked)
+    const numbers = { first: from, last: to }
+    const { deliveries, events } = await replayNumbers(client, subscriptionId, numbers)
+    if (deliveries === 0)
+      throw new Refused(409, `No event from ${from} to ${to} is kept for subscription ${subscriptionId}`)
+    return {
+      ...subscriptionRecord(locked, { from, to, deliveries }),
+      says: sentAgain(events, events === 1 ? 'event' : 'events'),
+    }
+  },
+})
+
+/** Sends the events of a time span again. */
+export const replayHappened = act({
+  name: replay,
+  fields: z
+    .object({ id, from: z.date(), to: z.date().default(() => new Date()) })
+    .refine(({ from, to }) => from < to, { path: ['from'], error: 'must be before to, and in the past' }),
+  run: async (client, { id: subscriptionId, from, to }) => {
+    const locked = await lockReceiving(client, subscriptionId)
+    const span = { from: from.getTime(), to: to.getTime() }
+    const events = await replaySpan(client, locked, span)
+    return {
+      ...subscriptionRecord(locked, { events, from: from.toISOString(), to: to.toISOString() }),
+      says: sentAgain(events, events === 1 ? 'event' : 'events'),
+    }
   },
 })

@@ -1,4 +1,4 @@
-/** Acts of staff on firms and folders. Ids are drawn; names are unique nowhere. */
+/** Acts of staff on firms and folders. Ids come from a sequence; names need not be unique. */
 import type { ClientBase, Pool } from 'pg'
 import { z } from 'zod'
 import { printable } from '../../packages/terminal/src/printable.ts'
@@ -9,7 +9,10 @@ import { createFirm, createFolder, createSchema, lockFolder, moveFolder } from '
 import { act, existing, Refused } from './act.ts'
 import { id, line } from './fields.ts'
 
-/** SIREN or SIRET with its check digit; La Poste's own (356 000 000) add up to a multiple of five instead. */
+/**
+ * SIREN or SIRET with its check digit. In those of La Poste (356 000 000) the sum of all digits may be a multiple of five
+ * instead.
+ */
 export const siretText = 'a SIREN of 9 digits or a SIRET of 14'
 const isNoSiret = `must be ${siretText}`
 const siret = z
@@ -17,7 +20,7 @@ const siret = z
   .transform((text) => text.replaceAll(/\s/g, ''))
   .refine((text) => text === '' || /^\d{9}(\d{5})?$/.test(text), isNoSiret)
   .refine(hasCheckDigit, 'has a wrong digit: its check digit does not fit')
-  // The check digit of zeros fits, too.
+  // Zeros have a correct check digit.
   .refine((text) => !text.startsWith('000000000'), isNoSiret)
   .transform((text) => text || null)
   .optional()
@@ -120,18 +123,18 @@ export const moveFirmFolder = act({
   },
 })
 
-/** @throws {Refused} also while it is being erased */
+/** @throws {Refused} if there is no such firm, or it is being erased */
 async function schemaOf(client: ClientBase, firmId: string): Promise<string> {
   return existing(await findFirm(client, firmId), `firm ${firmId}`, 'firm list').schemaId
 }
 
-/** @throws {Refused} */
+/** @throws {Refused} if there is no such firm */
 export async function firmOf(client: ClientBase | Pool, id: string): Promise<ListedFirm> {
   const [firm] = await listFirms(client, { id })
   return existing(firm, `firm ${id}`, 'firm list')
 }
 
-/** @throws {Refused} */
+/** @throws {Refused} if there is no such folder */
 export async function folderOf(client: ClientBase | Pool, id: string): Promise<FolderFacts> {
   return existing(await readFolderFacts(client, id), `folder ${id}`, 'folder list')
 }

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
 import { command, type Kind } from '../../packages/terminal/src/command.ts'
-import { replayFailed, replayHappened } from '../acts/replays.ts'
+import { replayFailed, replayHappened } from '../acts/subscriptions.ts'
 import { findFolder } from '../auth/tokens.sql.ts'
 import { checkEventPayload, eventKinds } from '../events/kinds.ts'
 import { publish } from '../events/publish.ts'
@@ -12,7 +12,7 @@ import { listLines } from './terminal/list-lines.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
 import { asOwner, recordAct } from './with-database.ts'
 
-/** Readers of JSON could not keep a greater one. */
+/** Many readers of JSON lose digits of greater numbers. */
 const personKind: Kind<string> = {
   takes: 'a number from 1 to 2^53-1',
   read(text) {

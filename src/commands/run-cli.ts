@@ -18,7 +18,6 @@ import { eraseCommands } from './tenants/erase.ts'
 import { tenantCommands } from './tenants/tenants.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
 import { webhookCommands } from './webhook.ts'
-import { Interruption } from './with-database.ts'
 
 /** @param more commands that are not the service's own */
 export function staffProgram(more: Command<StaffTerminal>[]): Program<StaffTerminal> {
@@ -94,6 +93,6 @@ export async function runCli(
     const message = error instanceof Error ? `${error.message}${hint}` : String(error)
     const hints = error instanceof UsageError ? usageHints(program, words, error) : []
     terminal.note([...message.split('\n'), ...hints])
-    return error instanceof Interruption || error instanceof Failure ? error.exitCode : 1
+    return error instanceof Failure ? error.exitCode : 1
   }
 }

@@ -74,7 +74,7 @@ function optionOf(field: string, schema: z.core.$ZodType): Option {
 
 /**
  * Carries out an act of staff in a transaction, and prints what it did.
- * @param words of the command line for fields of the act; without one, `--` and the field
+ * @param words of the command line for fields of the act, in messages. Absent: `--` and the field
  */
 export function carryOut<Field extends string>(act: Act<Field>, words: Record<string, string> = {}) {
   return async (terminal: StaffTerminal, given: Partial<Record<Field, unknown>>): Promise<void> => {

@@ -3,10 +3,10 @@ import { command } from '../../packages/terminal/src/command.ts'
 import { partnerOf } from '../acts/partners.ts'
 import {
   attemptsOf,
-  deleteOne,
-  disableOne,
-  enableOne,
-  rotateSecret,
+  deleteWebhook,
+  disableWebhook,
+  enableWebhook,
+  rotateWebhookSecret,
   signingSecret,
   subscriptionOf,
   subscriptionRecord,
@@ -29,7 +29,7 @@ import { factLines, listLines } from './terminal/list-lines.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
 import { asOwner, recordAct } from './with-database.ts'
 
-/** Attempts of one delivery that are listed: more than it has even after many replays. */
+/** Most attempts of one delivery that are listed: even many replays make fewer. */
 const attemptsMax = 1_000
 
 const subscription = { is: idKind, help: 'of the subscription' }
@@ -83,14 +83,14 @@ export const webhookCommands = [
       return factLines(subscriptionFacts(found, await readBacklog(client, found)))
     },
   }),
-  actCommand(enableOne, 'go on where it stopped', 'id'),
-  actCommand(disableOne, 'send nothing until it is enabled; its events can be read by number', 'id'),
+  actCommand(enableWebhook, 'go on where it stopped', 'id'),
+  actCommand(disableWebhook, 'send nothing until it is enabled; its events can be read by number', 'id'),
   actCommand(
-    rotateSecret,
+    rotateWebhookSecret,
     'a new secret for the Standard Webhooks signature; the previous one signs beside it for 24 hours',
     'id',
   ),
-  actCommand(deleteOne, 'delete a subscription with its pending deliveries', 'id'),
+  actCommand(deleteWebhook, 'delete a subscription with its pending deliveries', 'id'),
   ownerCommand({
     name: 'webhook deliveries',
     summary: 'the newest deliveries to a subscription; event replay sends failed ones again',

@@ -1,6 +1,7 @@
 import { addAbortListener } from 'node:events'
 import { constants, userInfo } from 'node:os'
 import type { ClientBase, Pool, PoolClient } from 'pg'
+import { Failure } from '../../packages/terminal/src/command-errors.ts'
 import { type Recorded, recordAct as recordStaff } from '../acts/act.ts'
 import { keyCheck } from '../auth/master-key.sql.ts'
 import { type Config, readConfig } from '../config.ts'
@@ -12,14 +13,10 @@ import type { AppError } from '../errors.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
 
 /** Ctrl-C or SIGTERM ended the command. Its transaction ends with the process. */
-export class Interruption extends Error {
-  /** The exit code that shells expect of a program that a signal ended. */
-  readonly exitCode: number
-
+class Interruption extends Failure {
   constructor(signal: 'SIGINT' | 'SIGTERM') {
-    super('Interrupted: what was not finished is undone')
-    this.name = 'Interruption'
-    this.exitCode = 128 + constants.signals[signal]
+    // The exit code that shells expect of a program that a signal ended.
+    super('Interrupted: what was not finished is undone', [], { exitCode: 128 + constants.signals[signal] })
   }
 }
 
@@ -58,7 +55,7 @@ export async function withDatabase<T>(
   }
 }
 
-/** Of a server that was lost or promoted meanwhile: what it says is no sentence for staff. */
+/** The error after the server was lost or promoted: its own message would not tell staff what to do. */
 function lossOf(error: unknown): Error {
   // The message of an AppError is for callers over HTTP.
   const { cause } = unavailableIfMissing(error) as AppError

@@ -1,4 +1,4 @@
-/** Charts of the last hour, drawn as SVG. Pure. Labels are outside the drawing, which stretches; so they keep their size. */
+/** Charts of the last hour, drawn as SVG. The drawing stretches; its labels are outside, so that they keep their size. */
 import { html } from 'hono/html'
 import type { Html } from './page.ts'
 
@@ -20,7 +20,7 @@ export function roundUp(value: number): number {
   return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value * (1 - 1e-9))!
 }
 
-/** The commands of a path; a gap begins a new line. A single value between gaps is a short dash. */
+/** The commands of an SVG path. A gap begins a new line; a single value between gaps is a short dash. */
 export function pathOf(values: readonly number[], top: number): string {
   let path = ''
   let isDrawing = false

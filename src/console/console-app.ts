@@ -4,7 +4,6 @@
  *   headers -> host -> size -> assets -> origin of forms -> session -> token of the form -> page or act
  */
 import { readFile } from 'node:fs/promises'
-import { extname } from 'node:path'
 import type { Context, MiddlewareHandler } from 'hono'
 import { Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
@@ -52,7 +51,7 @@ export function createConsole(parts: ConsoleParts): Hono<ConsoleEdge> {
   })
   app.use(setHeaders, checkHost(host), limitBody, checkOrigin)
   app.get('/', (c) => c.redirect('/console', 303))
-  app.get('/console/assets/:name', readAsset).all(only('GET, HEAD'))
+  app.get('/console/assets/:name', readAsset).all(refuseOthersThan('GET, HEAD'))
   addSignIn(app, parts)
   for (const route of routes) {
     if ('render' in route) app.get(`/console${route.path}`, (c) => showPage(c, route, parts))
@@ -60,13 +59,13 @@ export function createConsole(parts: ConsoleParts): Hono<ConsoleEdge> {
   }
   for (const [path, all] of Map.groupBy(routes, (route) => route.path)) {
     const methods = all.map((route) => ('render' in route ? 'GET, HEAD' : 'POST'))
-    app.all(`/console${path}`, only(methods.join(', ')))
+    app.all(`/console${path}`, refuseOthersThan(methods.join(', ')))
   }
   return app
 }
 
-/** Refuses the methods that no handler before takes. */
-const only = (methods: string) => () => {
+/** Refuses what the handlers of the path do not take. */
+const refuseOthersThan = (methods: string) => () => {
   throw new Refusal(405, 'This address is not used with this method.', { Allow: methods })
 }
 
@@ -99,18 +98,18 @@ const checkOrigin: MiddlewareHandler = async (c, next) => {
   await next()
 }
 
-const types: Readonly<Record<string, string>> = {
-  '.js': 'text/javascript; charset=utf-8',
-  '.css': 'text/css; charset=utf-8',
-  '.svg': 'image/svg+xml',
-}
-const assets = ['console.css', 'console.js', 'icon.svg']
+const assetTypes = new Map([
+  ['console.css', 'text/css; charset=utf-8'],
+  ['console.js', 'text/javascript; charset=utf-8'],
+  ['icon.svg', 'image/svg+xml'],
+])
 
 async function readAsset(c: Visit): Promise<Response> {
   const name = c.req.param('name') ?? ''
-  if (!assets.includes(name)) throw new Refusal(404, 'There is no such file.')
+  const type = assetTypes.get(name)
+  if (type === undefined) throw new Refusal(404, 'There is no such file.')
   const bytes = await readFile(new URL(`assets/${name}`, import.meta.url))
-  return c.body(bytes, 200, { 'Content-Type': types[extname(name)]! })
+  return c.body(bytes, 200, { 'Content-Type': type })
 }
 
 function addSignIn(app: Hono<ConsoleEdge>, { owner, now }: ConsoleParts): void {
@@ -124,14 +123,14 @@ function addSignIn(app: Hono<ConsoleEdge>, { owner, now }: ConsoleParts): void {
     const session = await signIn(c, owner, attempts, form.get('key') ?? '')
     return session ? c.redirect(to, 303) : c.html(await formPage(to, 'This key is not in use.'), 401)
   })
-  app.all(only('GET, HEAD, POST'))
+  app.all(refuseOthersThan('GET, HEAD, POST'))
   app.post('/console/sign-out', async (c) => {
     const session = await requireSession(c, owner)
     checkToken(await readForm(c), session)
     await signOut(c, owner, session)
     return c.redirect('/console/sign-in', 303)
   })
-  app.all(only('POST'))
+  app.all(refuseOthersThan('POST'))
 }
 
 async function showPage(c: Visit, page: Page, parts: ConsoleParts): Promise<Response> {

@@ -50,7 +50,7 @@ export function time(
   return html`<time datetime="${date.toISOString()}">${text}</time>`
 }
 
-/** The same without the day if that is today. */
+/** Like `time`, without the day if that is today. */
 export function clock(at: Date, context: Pick<PageContext, 'services'>): Html {
   const { timeZone } = context.services.config
   const day = (date: Date) => date.toLocaleDateString('sv', { timeZone })
@@ -82,7 +82,6 @@ export function choice(
   )}</select>`
 }
 
-/** An attribute of a field. */
 export const required = html` required`
 
 /** A field for a line of text. @param attributes more of them */
@@ -101,7 +100,7 @@ export function idField(label: string, name: string, attributes: Html | '' = '')
   )
 }
 
-/** The head of a column; those of numbers are on the right, as the numbers are. */
+/** The head of a column. Numbers and their heads are aligned on the right. */
 type Head = string | { number: string }
 
 const headCell = (head: Head) =>
@@ -118,12 +117,12 @@ export function table(caption: string, heads: readonly Head[], rows: readonly Ht
 <tbody>${rows}</tbody></table></div>`
 }
 
-/** Names and what they are: the facts of one thing. */
+/** The facts of one thing, by their names. */
 export function facts(pairs: readonly (readonly [string, Html | string])[]): Html {
   return html`<dl class="facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 }
 
-/** The bar of what is done of a whole; without one, it says that something moves. @param label for screen readers */
+/** A progress bar. With an unknown whole it only says that something moves. @param label for screen readers */
 export function bar(label: string, done: number, whole: number | undefined): Html {
   if (whole === undefined || whole === 0) return html`<progress aria-label="${label}"></progress>`
   const percent = Math.min(100, Math.floor((100 * done) / whole))

@@ -4,7 +4,7 @@ import type { RunningStreams } from '../http/stream/running-streams.ts'
 import type { RunningAttempts } from '../jobs/running-attempts.ts'
 
 const sampleEveryMs = 10_000
-/** An hour. */
+/** Samples of an hour. */
 export const samplesMax = 360
 
 /** How often the delay of the event loop is sampled. */
@@ -21,7 +21,7 @@ export interface Sample {
   eventLoop: number
   firstByte: number
   queuedExport: number
-  /** Of those whose receiver does not fail. */
+  /** To receivers that do not fail. */
   delivery: number
 }
 
@@ -80,7 +80,7 @@ export function recordHistory({
   }, sampleEveryMs).unref()
   return {
     sample,
-    /** Of the last hour, the oldest first; NaN from before the process began. */
+    /** Values of the last hour, the oldest first; NaN before the process began. */
     values: (name: keyof Sample) => [
       ...Array<number>(samplesMax - samples.length).fill(Number.NaN),
       ...samples.map((each) => each[name]),

@@ -1,4 +1,4 @@
-/** The document around every page: header, navigation, main. Nothing in it comes from elsewhere. */
+/** The document around every page: header, navigation, main. It loads nothing from other hosts. */
 import { html, raw } from 'hono/html'
 import { form } from './elements.ts'
 import type { Html, Page } from './page.ts'

@@ -9,10 +9,10 @@ import { streamSSE } from 'hono/streaming'
 import { limits } from '../config.ts'
 import type { ConsoleEdge } from './page.ts'
 
-/** Proxies close connections on which nothing moves. */
+/** Proxies close connections on which nothing is sent for longer. */
 const quietMsMax = 15_000
 
-/** After which a browser connects again; where too many watch, later. */
+/** A browser connects again after this time; later if too many pages are open. */
 const reconnectMs = 1_000
 const fullMs = 15_000
 

@@ -7,7 +7,7 @@ const forgottenMs = 60_000
 
 /**
  * @param clock milliseconds
- * @returns how much a counter rises in a second, given when it was 0, in milliseconds
+ * @returns gives the rise of a counter in a second. `since`: when it was 0, in milliseconds
  */
 export function ratesOf(clock: () => number) {
   const looks = new Map<string, { at: number; count: number }[]>()

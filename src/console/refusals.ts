@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts'
 import { layout } from './layout.ts'
 import { type Html, Refusal } from './page.ts'
 
-/** Seconds after which a browser asks again what was not available. */
+/** Seconds after which a browser asks again for a page that was not available. */
 const againSeconds = 5
 
 const titles: Readonly<Record<Refusal['status'], string>> = {
@@ -24,10 +24,10 @@ const titles: Readonly<Record<Refusal['status'], string>> = {
   503: 'Not available',
 }
 
-/** Of errors of the API: their sentences are for staff, too. */
+/** Errors of the API with these statuses have sentences for staff, too. */
 const shownStatuses = [400, 404, 409, 429, 503] as const
 
-/** What staff are told of an error. A fault is not explained to browsers; the log has it. */
+/** The refusal that staff see for an error. Only the log explains a fault of the service. */
 export function refusalOf(error: Error, method: string): Refusal {
   if (error instanceof Refusal) return error
   if (error instanceof Refused) {

@@ -13,11 +13,15 @@ import { checkOwner } from './access/owner.sql.ts'
 import { createConsole } from './console-app.ts'
 import { type LatestStanding, recordHistory } from './history.ts'
 import { watchPages } from './live.ts'
-import { routesOf } from './pages.ts'
+import { exportRoutes } from './pages/exports.ts'
+import { folderRoutes } from './pages/folders.ts'
+import { partnerRoutes } from './pages/partners.ts'
+import { processPage } from './pages/process.ts'
+import { subscriptionRoutes } from './pages/subscriptions.ts'
 
 /**
- * How long a statement of the console may take; each takes some tenths of a second at most. Otherwise a page would look up to date while the
- * database is silent.
+ * Most time for a statement of the console, which usually takes some tenths of a second. Without a limit, a page would look
+ * up to date while the database is silent.
  */
 const answerMs = 10_000
 
@@ -57,7 +61,14 @@ export async function startConsole({
   const app = createConsole({
     services,
     owner,
-    routes: routesOf(attempts, history),
+    // In the order of the header.
+    routes: [
+      ...exportRoutes(attempts),
+      ...folderRoutes,
+      ...partnerRoutes,
+      ...subscriptionRoutes,
+      processPage(history),
+    ],
     watch: watchPages(closing.signal),
     host: address.host,
     now: Date.now,
@@ -76,7 +87,7 @@ export async function startConsole({
     closing.abort()
     const closed = once(server, 'close')
     server.close()
-    // Cuts what is open: pages ask again.
+    // Closes open streams, too: their pages ask again.
     server.closeAllConnections()
     await closed
   })

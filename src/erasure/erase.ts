@@ -6,8 +6,8 @@
  *   files     in the store, then the rows of their exports
  *   rows      of the ledger, its log and digests, then tokens, then the folder itself
  *
- * Each step is a transaction of at most `rowsAtOnce` rows beside everybody else's, and repeats without harm, so a run that
- * was killed is continued by the next. Rows of the audit stay: they hold ids, and nothing of any books.
+ * Each step is a transaction of at most `rowsAtOnce` rows beside those of others, and repeats without harm: the next run
+ * continues one that was killed. Rows of the audit stay: they hold ids, and nothing of any ledger.
  */
 import type { PoolClient } from 'pg'
 import type { StaffAct } from '../audit/audit.sql.ts'
@@ -36,13 +36,13 @@ export interface Erasing {
     act: string,
     recorded: Pick<StaffAct, 'schemaId' | 'folderId' | 'details'>,
   ): Promise<void>
-  /** `movements: 120,000 rows`. */
+  /** Shows how far it is: `movements: 120,000`. */
   onStep(text: string): void
 }
 
-/** Rows of a transaction: some tenths of a second, during which nobody waits for their locks. */
+/** Most rows of a step. It takes some tenths of a second, and nobody waits for its locks. */
 const rowsAtOnce = 10_000
-/** Each is looked at exactly, with the subscriptions of the tenant locked where one waits. */
+/** Deliveries of a step: each body is examined, with the subscriptions of the tenant locked if one is pending. */
 const deliveriesAtOnce = 200
 
 /** Tables with `folder_id`, in the order in which their rows go. Events and rows of the audit stay. */
@@ -75,20 +75,20 @@ export async function eraseFolder(
   const find = () => step((client) => sql.findErasure(client, 'folder', folderId))
   const erasure = await find()
   if (!erasure) return undefined
-  // Also where its row has gone: a restored store, or a writer that was late, may have brought something back.
+  // Also if its row has gone: a restored store or a late writer may have brought something back.
   const key = { schemaId: erasure.schemaId!, folderId }
-  const counted = counting(erasing, 'folder', folderId)
-  await counted.subscriptions('folder_ids', folderId)
-  await emptyAllEvents(erasing, counted, key)
-  await eraseDeliveries(erasing, counted, key)
+  const steps = countedSteps(erasing, 'folder', folderId)
+  await steps.deleteSubscriptions('folder_ids', folderId)
+  await emptyAllEvents(erasing, steps, key)
+  await eraseDeliveries(erasing, steps, key)
   await eraseFiles(erasing, key)
-  // Once they have gone: a run that is killed in between must not leave them uncounted.
-  await counted.once('files', (client) => sql.forgetFiles(client, key))
+  // After the files: a run that is killed in between must not leave them uncounted.
+  await steps.run('files', (client) => sql.forgetFiles(client, key))
   await step((client) => sql.unlinkLedger(client, key))
   for (const table of tablesOfFolder.filter((each) => each !== 'tokens'))
-    await counted.rows(table, { schema_id: key.schemaId, folder_id: folderId })
-  await counted.once('tokens', (client) => sql.deleteTokens(client, 'folder_id', folderId))
-  // What an attempt was writing when the folder was hidden.
+    await steps.deleteRows(table, { schema_id: key.schemaId, folder_id: folderId })
+  await steps.run('tokens', (client) => sql.deleteTokens(client, 'folder_id', folderId))
+  // Files that an attempt was writing when the folder was hidden.
   await eraseFiles(erasing, key)
   if (folder)
     await step(async (client) => {
@@ -136,44 +136,41 @@ function hideFolder({ step, record }: Erasing, folderId: string, ofFirm?: string
   })
 }
 
-type Counting = ReturnType<typeof counting>
+type CountedSteps = ReturnType<typeof countedSteps>
 
-/** Deletes, and counts what goes in the row of its erasure, in the same transaction. */
-function counting({ step, onStep }: Erasing, kind: ErasedKind, id: string) {
-  const once = (what: string, remove: (client: PoolClient) => Promise<number>) =>
+/** Steps that count what goes in the row of its erasure, in the same transaction. */
+function countedSteps({ step, onStep }: Erasing, kind: ErasedKind, id: string) {
+  const run = (what: string, remove: (client: PoolClient) => Promise<number>) =>
     step(async (client) => {
       const count = await remove(client)
       await sql.addGone(client, { kind, id }, what, count)
       return count
     })
-  /** Bounded parts, until none is left. */
-  const rows = async (table: string, values: Record<string, string>) => {
+  /** In parts of `rowsAtOnce`, until none is left. */
+  const deleteRows = async (table: string, values: Record<string, string>) => {
     let gone = 0
     for (let count = 1; count > 0; ) {
-      count = await once(table, (client) => sql.deleteRows(client, table, values, rowsAtOnce))
+      count = await run(table, (client) => sql.deleteRows(client, table, values, rowsAtOnce))
       gone += count
       onStep(`${table}: ${gone.toLocaleString('en')}`)
     }
   }
-  return {
-    once,
-    rows,
-    /** Deliveries first: there may be hundreds of thousands. */
-    async subscriptions(column: Parameters<typeof sql.subscriptionsWhere>[1], value: string) {
-      for (const subscription_id of await step((client) => sql.subscriptionsWhere(client, column, value))) {
-        await rows('deliveries', { subscription_id })
-        await once('subscriptions', (client) => sql.deleteSubscription(client, subscription_id))
-      }
-    },
+  /** Their deliveries first: there may be hundreds of thousands. */
+  const deleteSubscriptions = async (column: Parameters<typeof sql.subscriptionsWhere>[1], value: string) => {
+    for (const subscription_id of await step((client) => sql.subscriptionsWhere(client, column, value))) {
+      await deleteRows('deliveries', { subscription_id })
+      await run('subscriptions', (client) => sql.deleteSubscription(client, subscription_id))
+    }
   }
+  return { run, deleteRows, deleteSubscriptions }
 }
 
-async function emptyAllEvents({ onStep }: Erasing, counted: Counting, folder: FolderKey): Promise<void> {
+async function emptyAllEvents({ onStep }: Erasing, steps: CountedSteps, folder: FolderKey): Promise<void> {
   let place: Parameters<typeof sql.emptyEvents>[2] | undefined = { name: '', id: '0' }
   let seen = 0
   while (place) {
     const after = place
-    await counted.once('events emptied', async (client) => {
+    await steps.run('events emptied', async (client) => {
       const { last, emptied } = await sql.emptyEvents(client, folder, after, rowsAtOnce)
       place = last
       return emptied
@@ -186,13 +183,13 @@ async function emptyAllEvents({ onStep }: Erasing, counted: Counting, folder: Fo
 /** Waiting deliveries are rebuilt, failed ones deleted, and the answers of receivers to delivered ones forgotten. */
 async function eraseDeliveries(
   { step, onStep }: Erasing,
-  counted: Counting,
+  steps: CountedSteps,
   folder: FolderKey,
 ): Promise<void> {
   const kinds = await step((client) => sql.kindsOfEvents(client, folder))
   for (let after: string | undefined = '0'; after !== undefined; ) {
     const from: string = after
-    await counted.once('deliveries', async (client) => {
+    await steps.run('deliveries', async (client) => {
       const read = () => deliveriesOfFolder(client, folder, kinds, from, deliveriesAtOnce)
       let { last, touched } = await read()
       after = last
@@ -261,7 +258,7 @@ export async function eraseFirm(
   return step((client) => sql.findErasure(client, 'firm', firmId))
 }
 
-/** One that was ended began before a restore that brought its subject back. */
+/** An erasure that has ended does not count: a restore has brought its subject back. */
 async function isUnderWay(client: PoolClient, kind: ErasedKind, id: string): Promise<boolean> {
   const erasure = await sql.findErasure(client, kind, id)
   return erasure !== undefined && !erasure.hasEnded
@@ -269,7 +266,7 @@ async function isUnderWay(client: PoolClient, kind: ErasedKind, id: string): Pro
 
 async function eraseOfFirm(erasing: Erasing, schemaId: string, firmId: string): Promise<void> {
   const { step } = erasing
-  const counted = counting(erasing, 'firm', firmId)
+  const steps = countedSteps(erasing, 'firm', firmId)
   const folderIds = await step((client) => sql.foldersOfFirm(client, firmId))
   // All of them first: the rows of one may take minutes.
   for (const folderId of folderIds) await hideFolder(erasing, folderId, firmId)
@@ -278,17 +275,17 @@ async function eraseOfFirm(erasing: Erasing, schemaId: string, firmId: string): 
     // Skips a folder that has moved to another firm.
     const erasure = await eraseFolder(erasing, folderId, { firmId, withoutFiles: true })
     if (erasure)
-      await counted.once('folders', async (client) => {
+      await steps.run('folders', async (client) => {
         await sql.endErasure(client, erasure)
         return 1
       })
   }
-  await counted.subscriptions('firm_id', firmId)
-  await counted.once('tokens', (client) => sql.deleteTokens(client, 'firm_id', firmId))
+  await steps.deleteSubscriptions('firm_id', firmId)
+  await steps.run('tokens', (client) => sql.deleteTokens(client, 'firm_id', firmId))
   const isLast = await step((client) => sql.isLastFirm(client, schemaId, firmId))
   if (isLast) {
-    await counted.subscriptions('schema_id', schemaId)
-    await counted.rows('events', { schema_id: schemaId })
+    await steps.deleteSubscriptions('schema_id', schemaId)
+    await steps.deleteRows('events', { schema_id: schemaId })
   }
   await step(async (client) => {
     await sql.deleteFirm(client, schemaId, firmId, isLast)
@@ -313,9 +310,9 @@ export async function erasePartner(erasing: Erasing, code: string): Promise<Eras
   })
   if (!partner) return (await step((client) => sql.readErasures(client, 'ofCode', [code])))[0]
   const { id } = partner
-  const counted = counting(erasing, 'partner', id)
-  await counted.subscriptions('third_party_id', id)
-  await counted.once('tokens', (client) => sql.deleteTokens(client, 'third_party_id', id))
+  const steps = countedSteps(erasing, 'partner', id)
+  await steps.deleteSubscriptions('third_party_id', id)
+  await steps.run('tokens', (client) => sql.deleteTokens(client, 'third_party_id', id))
   await step(async (client) => {
     const entries = await sql.deleteThirdParty(client, id)
     await erasing.record(client, 'partner erased', {

@@ -1,6 +1,6 @@
 import { type AuditSelection, type ListedAuditRow, listAudit } from '../audit/audit.sql.ts'
 import { epochAct, epochRowOf } from '../audit/verify.ts'
-import type { Cell } from './cell.ts'
+import { type Cell, folderCell, partnerCell } from './cell.ts'
 import type { List } from './list.ts'
 
 export const auditList: List<ListedAuditRow, AuditSelection> = {
@@ -10,9 +10,9 @@ export const auditList: List<ListedAuditRow, AuditSelection> = {
     Row: ({ number }) => number,
     At: ({ at }) => ({ at: momentOf(at) }),
     Who: whoOf,
-    What: ({ act }) => (act === epochAct ? 'a new epoch begins' : { theirs: act, most: 80 }),
-    Folder: ({ folderId }) => (folderId === null ? null : { to: `/folders/${folderId}`, text: folderId }),
-    Outcome: ({ outcome, code }) => ({ theirs: code === null ? outcome : `${outcome} ${code}` }),
+    What: ({ act }) => (act === epochAct ? 'a new epoch begins' : { foreign: act, most: 80 }),
+    Folder: ({ folderId }) => folderCell(folderId),
+    Outcome: ({ outcome, code }) => ({ foreign: code === null ? outcome : `${outcome} ${code}` }),
     Rows: ({ rows }) => rows && { count: rows },
     'SHA-256': ({ sha256 }) => ({ digest: sha256 }),
     Cursor: ({ cursor }) => ({ digest: cursor }),
@@ -23,16 +23,15 @@ export const auditList: List<ListedAuditRow, AuditSelection> = {
 }
 
 export function whoOf({ staff, partnerCode, thirdPartyId, tokenId, act }: ListedAuditRow): Cell {
-  if (staff !== null) return { theirs: staff }
+  if (staff !== null) return { foreign: staff }
   if (act === epochAct) return 'the database'
   if (thirdPartyId === null) return act.endsWith(' /files') ? 'the holder of a link' : 'the service'
-  const partner = partnerCode === null ? thirdPartyId : { to: `/partners/${partnerCode}`, text: partnerCode }
-  return [partner, tokenId === null ? '' : `, token ${tokenId}`]
+  return [partnerCell(partnerCode) ?? thirdPartyId, tokenId === null ? '' : `, token ${tokenId}`]
 }
 
 function detailsOf(row: ListedAuditRow): Cell {
   const beginning = epochRowOf(row)
-  if (!beginning) return { theirs: row.details === '{}' ? null : row.details, most: 120 }
+  if (!beginning) return { foreign: row.details === '{}' ? null : row.details, most: 120 }
   const { epoch, former, last } = beginning
   return `epoch ${epoch} follows ${former}; rows after ${last} may be lost`
 }

@@ -1,13 +1,11 @@
-/**
- * What staff see of one thing, said once for both of their surfaces: the command line prints it, the console draws it.
- */
+/** What staff see of one thing, once for both surfaces: the command line prints it, the console draws it. */
 import { excerptOf } from '../../packages/terminal/src/printable.ts'
 
 export type Cell =
-  /** Ids and words of ours. */
+  /** Our own ids and words. */
   | string
   | null
-  /** Of what is counted up to `most`, there may be more. */
+  /** Things are counted up to `most` and one more: the console shows that as `more than`. */
   | { count: number | string; most?: number }
   | { bytes: number | string }
   | { ms: number }
@@ -17,7 +15,7 @@ export type Cell =
   /** A page of the console, below /console. */
   | { to: string; text: string }
   /** A text of others. The console shows `most` characters, the command line all. */
-  | { theirs: string | null; most?: number }
+  | { foreign: string | null; most?: number }
   /** What a receiver answered. */
   | { answer: Buffer | null }
   /** A long id, which the command line shows whole. */
@@ -28,11 +26,15 @@ export type Cell =
   | { strong: string }
   /** The state of a full export. */
   | { state: 'queued' | 'running' | 'done' | 'failed' }
-  /** One after the other. */
+  /** Cells one after the other. */
   | Cell[]
 
 /** The facts of one thing by their names. An empty one is not shown. */
 export type Facts = Readonly<Record<string, Cell>>
+
+/** A folder or partner, with a link to its page; nothing if there is none. */
+export const folderCell = (id: string | null): Cell => id && { to: `/folders/${id}`, text: id }
+export const partnerCell = (code: string | null): Cell => code && { to: `/partners/${code}`, text: code }
 
 /** Characters of a digest in lists of the command line. */
 const digestCharacters = 12
@@ -47,14 +49,14 @@ export function textOf(cell: Cell, isWhole = false): string {
   if ('at' in cell) return cell.at instanceof Date ? cell.at.toISOString() : (cell.at ?? '')
   if ('since' in cell) return cell.since
   if ('to' in cell) return cell.text
-  if ('theirs' in cell) return cell.theirs ?? ''
+  if ('foreign' in cell) return cell.foreign ?? ''
   if ('answer' in cell) return excerptOf(cell.answer?.toString('utf8') ?? '')
   if ('code' in cell) return cell.code
   if ('digest' in cell) return cell.digest?.slice(0, isWhole ? undefined : digestCharacters) ?? ''
   return 'strong' in cell ? cell.strong : cell.state
 }
 
-/** Whether a column of such cells is one of numbers. */
+/** Whether the cell is a number, so that its column is aligned on the right. */
 export function isNumber(cell: Cell): boolean {
   if (cell === null || typeof cell === 'string') return false
   if (Array.isArray(cell)) return cell.some(isNumber)

@@ -44,5 +44,5 @@ export const attemptList: List<AttemptRecord, AttemptFilter> = {
 }
 
 function errorOf(error: string | null): Cell {
-  return { theirs: excerptOf(error ?? ''), most: 300 }
+  return { foreign: excerptOf(error ?? ''), most: 300 }
 }

@@ -1,4 +1,5 @@
 import { type EventFilter, type ListedEvent, listEvents } from '../events/events.sql.ts'
+import { folderCell } from './cell.ts'
 import { byId, type PagedList } from './list.ts'
 
 export const eventList: PagedList<ListedEvent, EventFilter> = {
@@ -8,10 +9,10 @@ export const eventList: PagedList<ListedEvent, EventFilter> = {
     Id: ({ id }) => id,
     At: ({ createdAt }) => ({ at: createdAt }),
     Schema: ({ schemaId }) => schemaId,
-    Folder: ({ folderId }) => (folderId === null ? null : { to: `/folders/${folderId}`, text: folderId }),
-    Kind: ({ name }) => ({ theirs: name }),
+    Folder: ({ folderId }) => folderCell(folderId),
+    Kind: ({ name }) => ({ foreign: name }),
     Operation: ({ operation }) => operation,
-    Data: ({ data }) => ({ theirs: data, most: 500 }),
+    Data: ({ data }) => ({ foreign: data, most: 500 }),
   },
   read: listEvents,
   ...byId,

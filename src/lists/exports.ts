@@ -1,6 +1,6 @@
 import { inUnits } from '../formats/minor-units.ts'
 import { type ExportFilter, type ExportRecord, listExports } from '../jobs/jobs.sql.ts'
-import type { Cell, Facts } from './cell.ts'
+import { type Cell, type Facts, folderCell } from './cell.ts'
 import type { List } from './list.ts'
 
 export const exportList: List<ExportRecord, ExportFilter> = {
@@ -23,7 +23,7 @@ export const exportList: List<ExportRecord, ExportFilter> = {
     Ended: ({ finishedAt }) => ({ at: finishedAt }),
     Took: ({ tookMs }) => (tookMs === null ? null : { ms: tookMs }),
     // A reason that staff give is quoted in a sentence with the id of its request.
-    Reason: ({ reason }) => ({ theirs: reason, most: 1_000 }),
+    Reason: ({ reason }) => ({ foreign: reason, most: 1_000 }),
   },
   read: listExports,
 }
@@ -40,7 +40,7 @@ export function exportFacts(found: ExportRecord): Facts {
     Encoding: found.encoding,
     Columns: found.columns,
     State: { state: found.state },
-    Request: { theirs: found.requestId },
+    Request: { foreign: found.requestId },
     Attempts: { count: found.attempt },
     Movements: [
       { count: found.rows },
@@ -55,16 +55,16 @@ export function exportFacts(found: ExportRecord): Facts {
     Triggered: { at: found.createdAt },
     'Last renewed': { at: found.renewedAt },
     Ended: { at: found.finishedAt },
-    File: { theirs: found.fileKey },
+    File: { foreign: found.fileKey },
     'File size': fileBytes && { bytes: fileBytes },
     'File SHA-256': { digest: found.fileSha256 },
-    Notes: { theirs: notes && JSON.stringify(notes) },
-    Reason: { theirs: found.reason, most: 1_000 },
+    Notes: { foreign: notes && JSON.stringify(notes) },
+    Reason: { foreign: found.reason, most: 1_000 },
   }
 }
 
 export function folderOf({ folderId, reference }: Pick<ExportRecord, 'folderId' | 'reference'>): Cell {
-  return [{ to: `/folders/${folderId}`, text: folderId }, ' ', { theirs: reference, most: 60 }]
+  return [folderCell(folderId), ' ', { foreign: reference, most: 60 }]
 }
 
 export function formatOf({ format, compression, exerciceEnd }: ExportRecord): string {

@@ -10,8 +10,8 @@ import {
   listFolders,
   type YearFacts,
 } from '../ledger/folders.sql.ts'
-import type { Cell, Facts } from './cell.ts'
-import type { List, PagedList } from './list.ts'
+import { type Cell, type Facts, folderCell, partnerCell } from './cell.ts'
+import type { PagedList, Table } from './list.ts'
 
 const byTenant = {
   placeOf: ({ schemaId, id }: { schemaId: string; id: string }) => `${schemaId}.${id}`,
@@ -23,7 +23,7 @@ export const firmList: PagedList<ListedFirm, { id?: string }> = {
   none: 'There is no firm.',
   columns: {
     Id: ({ id }) => ({ to: `/firms/${id}`, text: id }),
-    Name: ({ name }) => ({ theirs: name, most: 60 }),
+    Name: ({ name }) => ({ foreign: name, most: 60 }),
     Folders: ({ folders }) => ({ count: folders }),
     'Last change': ({ changedAt }) => ({ at: changedAt }),
     Tokens: ({ firmTokens }) => ({ count: firmTokens }),
@@ -38,9 +38,9 @@ export const firmList: PagedList<ListedFirm, { id?: string }> = {
 export function firmFacts(firm: ListedFirm): Facts {
   return {
     Firm: firm.id,
-    Name: { theirs: firm.name },
+    Name: { foreign: firm.name },
     'SIRET or SIREN': firm.siret,
-    Tenant: [firm.schemaId, ' ', { theirs: firm.schemaName }],
+    Tenant: [firm.schemaId, ' ', { foreign: firm.schemaName }],
     Folders: { count: firm.folders },
     'Last change': { at: firm.changedAt },
     'Tokens of the firm': { count: firm.firmTokens },
@@ -53,13 +53,13 @@ export const folderList: PagedList<ListedFolder, FolderSearch> = {
   caption: 'Folders, by id',
   none: 'No folder has this id, name or reference.',
   columns: {
-    Id: ({ id }) => ({ to: `/folders/${id}`, text: id }),
-    Name: ({ name }) => ({ theirs: name, most: 60 }),
-    Reference: ({ reference }) => ({ theirs: reference, most: 60 }),
+    Id: ({ id }) => folderCell(id),
+    Name: ({ name }) => ({ foreign: name, most: 60 }),
+    Reference: ({ reference }) => ({ foreign: reference, most: 60 }),
     Firm: ({ firmId, firmName }) => [
       { to: `/firms/${firmId}`, text: firmId },
       ' ',
-      { theirs: firmName, most: 60 },
+      { foreign: firmName, most: 60 },
     ],
     Years: ({ years }) => ({ count: years }),
     Until: ({ until }) => until,
@@ -75,11 +75,11 @@ export const folderList: PagedList<ListedFolder, FolderSearch> = {
 export function folderFacts(folder: FolderFacts): Facts {
   return {
     Folder: folder.id,
-    Name: { theirs: folder.name },
-    Reference: { theirs: folder.reference },
+    Name: { foreign: folder.name },
+    Reference: { foreign: folder.reference },
     'SIRET or SIREN': folder.siret,
-    Firm: [{ to: `/firms/${folder.firmId}`, text: folder.firmId }, ' ', { theirs: folder.firmName }],
-    Tenant: [folder.schemaId, ' ', { theirs: folder.schemaName }],
+    Firm: [{ to: `/firms/${folder.firmId}`, text: folder.firmId }, ' ', { foreign: folder.firmName }],
+    Tenant: [folder.schemaId, ' ', { foreign: folder.schemaName }],
     Currency: folder.currency,
     Created: { at: folder.createdAt },
     'Ledger version': { count: folder.ledgerVersion },
@@ -88,17 +88,15 @@ export function folderFacts(folder: FolderFacts): Facts {
   }
 }
 
-/** The log has no changes of years, banks and taxes, and forgets old ones. */
+/** The log of changes lacks years, banks and taxes, and old changes are deleted from it. */
 function lastChange({ ledgerVersion, loggedVersion, loggedAt }: FolderFacts): Cell {
   if (loggedVersion === null) return 'not in the log of changes'
   if (loggedVersion === ledgerVersion) return { at: loggedAt }
   return ['after ', { at: loggedAt }, ', when version ', { count: loggedVersion }, ' was written']
 }
 
-/** Of a folder at this version of its ledger. */
-export function yearColumns({
-  ledgerVersion,
-}: FolderFacts): Pick<List<YearFacts, never>, 'caption' | 'none' | 'columns'> {
+/** Years of a folder, at this version of its ledger. */
+export function yearColumns({ ledgerVersion }: FolderFacts): Table<YearFacts> {
   return {
     caption: 'Years',
     none: 'This folder has no year.',
@@ -127,15 +125,14 @@ function movementsOf({ movements, streamed, streamedVersion }: YearFacts, ledger
   return [{ count: streamed }, ' at version ', { count: streamedVersion! }]
 }
 
-export const lastPullColumns: Pick<List<LastPull, never>, 'caption' | 'none' | 'columns'> = {
+export const lastPullColumns: Table<LastPull> = {
   caption: 'Last pull of each partner',
   none: 'The newest rows of its audit have none.',
   columns: {
-    Partner: ({ partnerCode, thirdPartyId }) =>
-      partnerCode === null ? thirdPartyId : { to: `/partners/${partnerCode}`, text: partnerCode },
+    Partner: ({ partnerCode, thirdPartyId }) => partnerCell(partnerCode) ?? thirdPartyId,
     Token: ({ tokenId }) => tokenId,
     At: ({ at }) => ({ at }),
-    Request: ({ act }) => ({ theirs: act, most: 80 }),
+    Request: ({ act }) => ({ foreign: act, most: 80 }),
     Rows: ({ rows }) => rows && { count: rows },
     Bytes: ({ bytes }) => bytes && { bytes },
   },

@@ -1,19 +1,23 @@
-/** A list of staff: `export list` on the command line, a table in the console. */
+/** Lists that staff see: `export list` on the command line, a table in the console. */
 import type { ClientBase, Pool } from 'pg'
 import type { Cell } from './cell.ts'
 
-export interface List<Row, Filter> {
+/** The words and columns of a list. */
+export interface Table<Row> {
   /** What it lists, and in which order. */
   caption: string
   /** Shown instead of an empty table. */
   none: string
-  /** By their headings. The first one names the row. */
+  /** Cells by the headings of their columns. The first cell names the row. */
   columns: Readonly<Record<string, (row: Row) => Cell>>
+}
+
+export interface List<Row, Filter> extends Table<Row> {
   /** As the owner of the tables. */
   read(client: ClientBase | Pool, filter: Filter): Promise<Row[]>
 }
 
-/** A list of which the console shows one page after the other, so that each costs the same, however far down. */
+/** A list that the console shows page by page. A page begins after a row, so each costs the same, however far down. */
 export interface PagedList<Row, Filter> extends List<Row, Filter & Place> {
   /** Names a row in the address of the page after it. */
   placeOf(row: Row): string

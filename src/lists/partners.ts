@@ -4,17 +4,17 @@ import {
   type PartnerLimits,
   type ThirdParty,
 } from '../auth/third-parties.sql.ts'
-import type { Cell } from './cell.ts'
+import { type Cell, partnerCell } from './cell.ts'
 import type { PagedList } from './list.ts'
 
 export const partnerList: PagedList<ThirdParty, { search?: string | undefined }> = {
   caption: 'Third parties, by code',
   none: 'No third party has this code or name.',
   columns: {
-    Code: ({ code }) => ({ to: `/partners/${code}`, text: code }),
+    Code: ({ code }) => partnerCell(code),
     Kind: ({ kind }) => kind,
     State: partnerState,
-    Name: ({ name }) => ({ theirs: name }),
+    Name: ({ name }) => ({ foreign: name }),
     Id: ({ id }) => id,
   },
   read: listThirdParties,
@@ -24,10 +24,10 @@ export const partnerList: PagedList<ThirdParty, { search?: string | undefined }>
 
 export function partnerState({ disconnectedReason }: ThirdParty): Cell {
   if (disconnectedReason === null) return 'connected'
-  return [{ strong: 'disconnected' }, ': ', { theirs: disconnectedReason }]
+  return [{ strong: 'disconnected' }, ': ', { foreign: disconnectedReason }]
 }
 
-/** A limit that is as the setting has the name of the setting: its number is known to the processes that read it. */
+/** A limit that the partner does not have shows the name of its setting: only the processes of the service know its value. */
 export function limitsText({ requests, windowMs, concurrent }: PartnerLimits): string {
   return (
     `${requests ?? 'RATE_LIMIT_REQUESTS'} requests in ${windowMs ?? 'RATE_LIMIT_WINDOW_MS'} ms, ` +

@@ -1,5 +1,5 @@
 import { type ListedToken, listTokens, type TokenFilter } from '../auth/tokens.sql.ts'
-import type { Cell } from './cell.ts'
+import { type Cell, folderCell, partnerCell } from './cell.ts'
 import { byId, type PagedList } from './list.ts'
 
 export const tokenList: PagedList<ListedToken, TokenFilter> = {
@@ -7,18 +7,16 @@ export const tokenList: PagedList<ListedToken, TokenFilter> = {
   none: 'There is no such token.',
   columns: {
     Id: ({ id }) => id,
-    Partner: ({ partnerCode }) => ({ to: `/partners/${partnerCode}`, text: partnerCode }),
+    Partner: ({ partnerCode }) => partnerCell(partnerCode),
     Level: ({ level }) => level,
     Opens: ({ folderId, firmId, openedName }) => [
-      ...(folderId === null
-        ? [`firm ${firmId}`]
-        : ['folder ', { to: `/folders/${folderId}`, text: folderId }]),
+      ...(folderId === null ? [`firm ${firmId}`] : ['folder ', folderCell(folderId)]),
       ' ',
-      { theirs: openedName, most: 60 },
+      { foreign: openedName, most: 60 },
     ],
     'Ends in': ({ hint }) => ({ code: hint }),
     For: ({ groups }) => groups?.join(', ') ?? 'everything',
-    State: stateOf,
+    State: tokenState,
     Until: ({ expiresAt, endsSoon }) => [endsSoon ? { strong: 'soon: ' } : '', { at: expiresAt }],
     Issued: ({ createdAt }) => ({ at: createdAt }),
   },
@@ -26,7 +24,7 @@ export const tokenList: PagedList<ListedToken, TokenFilter> = {
   ...byId,
 }
 
-function stateOf({ revokedAt, isExpired, isDisconnected, activatedAt }: ListedToken): Cell {
+function tokenState({ revokedAt, isExpired, isDisconnected, activatedAt }: ListedToken): Cell {
   if (revokedAt !== null) return ['revoked ', { at: revokedAt }]
   if (isExpired) return 'expired'
   if (isDisconnected) return 'refused: its partner is disconnected'

@@ -1,25 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { type CommandResult, cli as commandLine, startCli } from '../support/cli.ts'
-import { createTenants, credentials, type Staff } from '../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
-import { request, startTestService, type TestService } from '../support/service.ts'
+import { forTests } from '../support/for-tests.ts'
+import { createTenants, credentials } from '../support/ledgers/tenants.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
+import { request, startTestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-let database: TestDatabase
-let staff: Staff
-let service: TestService
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
-  service = await startTestService(database)
-})
-
-afterAll(async () => {
-  await service?.stop()
-  await staff?.end()
-  await database?.drop()
-})
+const database = forTests(createTestDatabase)
+const staff = forTests(() => createTenants(database.ownerUrl))
+const service = forTests(() => startTestService(database))
 
 const cli = (...words: string[]) => commandLine(database.ownerUrl, ...words)
 

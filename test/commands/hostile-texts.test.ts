@@ -3,27 +3,25 @@ import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { runInTerminal } from '../../docs/terminal-run.ts'
 import { cli } from '../support/cli.ts'
 import { expectHarmless, hostile } from '../support/fixtures/hostile-names.ts'
-import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
+import { forTests } from '../support/for-tests.ts'
+import { createTenants, folders } from '../support/ledgers/tenants.ts'
 import { environment } from '../support/process.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
 import { testMasterKey } from '../support/service.ts'
 
 const isScriptThere = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux')
 const exportId = `export_${randomBytes(16).toString('hex')}`
 
-let database: TestDatabase
-let staff: Staff
+const database = forTests(createTestDatabase)
+const staff = forTests(() => createTenants(database.ownerUrl))
 beforeAll(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
   await staff.thirdParty('HOSTILE')
   await staff.token('HOSTILE', 'api', folders.first)
-  const sql = (text: string, ...values: unknown[]) => staff.client.query(text, values)
-  await sql('set search_path = grandlivre')
+  const sql = (text: string, ...values: unknown[]) => staff.sql(text, values)
   await sql(`update third_parties set name = $1, disconnected_at = now(), disconnected_reason = $1`, hostile)
   await sql(`update folders set name = $1, reference = $1`, hostile)
   await sql(
@@ -60,10 +58,6 @@ beforeAll(async () => {
   await sql(`insert into console_keys (name, key_hash) values ($1, $2)`, hostile, Buffer.alloc(32))
   const row = { act: hostile, details: JSON.stringify({ name: hostile }), outcome: hostile, code: hostile }
   await sql(`select append_audit($1, $2)`, JSON.stringify([row]), hostile)
-})
-afterAll(async () => {
-  await staff?.end()
-  await database?.drop()
 })
 
 const commands = [

@@ -1,38 +1,26 @@
 /** `status` beside a running service, without one, and with what needs the operator. */
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { exportQueue, queueSchema } from '../../src/db/migrations/queue-schema.ts'
 import { cli } from '../support/cli.ts'
+import { forEachTest, forTests } from '../support/for-tests.ts'
 import { createTenants } from '../support/ledgers/tenants.ts'
-import { startTlsServer, type TlsServer } from '../support/ops/certificate.ts'
+import { startTlsServer } from '../support/ops/certificate.ts'
 import { setReplicatedStage } from '../support/replication/replicated-stage.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { connect, createTestDatabase } from '../support/servers/database.ts'
 import { startTestService, type TestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-let database: TestDatabase
-let owner: pg.Client
-let service: TestService | undefined
-let tls: TlsServer
-
 const days = (count: number) => new Date(Date.now() + count * 86_400_000)
 
-beforeAll(async () => {
-  tls = await startTlsServer(days(90))
-})
-afterAll(() => tls?.close())
-
-beforeEach(async () => {
-  database = await createTestDatabase()
-  owner = new pg.Client({ connectionString: database.ownerUrl, options: '-c search_path=grandlivre' })
-  await owner.connect()
-})
+const tls = forTests(() => startTlsServer(days(90)))
+const database = forEachTest(createTestDatabase)
+const owner = forEachTest(() => connect(database.ownerUrl))
+let service: TestService | undefined
 afterEach(async () => {
   await service?.stop()
   service = undefined
-  await owner.end()
-  await database.drop()
 })
 
 const status = (env: Record<string, string> = {}, ...words: string[]) =>

@@ -1,17 +1,13 @@
 /** Firms and folders by the staff commands: made, listed, shown, moved. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { cli } from '../support/cli.ts'
+import { forTests } from '../support/for-tests.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { request } from '../support/service.ts'
-import { type CallerStage, keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
+import { keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
 import { until } from '../support/until.ts'
 
-let stage: CallerStage
-
-beforeAll(async () => {
-  stage = await setCallerStage()
-})
-afterAll(() => stage?.close())
+const stage = forTests(setCallerStage)
 
 const staff = (...words: string[]) => cli(stage.database.ownerUrl, ...words)
 
@@ -25,19 +21,16 @@ async function made(what: string, ...words: string[]): Promise<string> {
 const factsOf = (out: string) => Object.fromEntries(out.split('\n').map((line) => line.split(/ {2,}/)))
 
 async function acts(act: string) {
-  const { rows } = await stage.staff.client.query(
-    `select schema_id, folder_id, details::json as details from grandlivre.audit_rows where act = $1 order by number`,
+  return stage.staff.sql(
+    'select schema_id, folder_id, details::json as details from audit_rows where act = $1 order by number',
     [act],
   )
-  return rows
 }
 
 test('a firm and its folder are made, listed and shown, and the audit has both acts', async () => {
   const firm = await made('Firm', 'firm', 'create', '--name', 'Cabinet  Neuf', '--siret', '732 829 320 00074')
-  const folder = await made(
-    'Folder',
-    ...['folder', 'create', '--firm', firm, '--name', 'Société Neuve', '--reference', 'NEUVE-1'],
-  )
+  const named = ['--name', 'Société Neuve', '--reference', 'NEUVE-1']
+  const folder = await made('Folder', 'folder', 'create', '--firm', firm, ...named)
   expect((await staff('firm', 'list')).out).toMatch(new RegExp(`^${firm} +Cabinet {2}Neuf +1 `, 'm'))
   const shown = await staff('firm', 'show', firm)
   expect(factsOf(shown.out)).toMatchObject({ firm, 'siret or siren': '73282932000074', folders: '1' })
@@ -99,9 +92,7 @@ test('a folder that moves is no longer open to tokens of its former firm, and is
     code: 1,
     error: `Folder ${folderId} is of firm ${other} already\n`,
   })
-  const { rows } = await stage.staff.client.query(
-    'select firm_id from grandlivre.tokens where folder_id = 111',
-  )
+  const rows = await stage.staff.sql('select firm_id from tokens where folder_id = 111')
   expect(new Set(rows.map((row) => row.firm_id))).toEqual(new Set([other]))
 })
 
@@ -119,14 +110,14 @@ test.each([
   ['folder move 121 --firm 999', 'There is no firm 999: see firm list'],
   ['folder move 211 --firm 110', 'Firm 110 is in another tenant than folder 211'],
 ])('%s is refused', async (words, says) => {
-  const { rows: before } = await stage.staff.client.query('select count(*) from grandlivre.firms')
+  const firms = () => stage.staff.sql('select id from firms')
+  const before = await firms()
   const { code, error, out } = await staff(...words.split(' '))
   expect([code, out]).toEqual([1, ''])
   expect(error).toContain(says)
-  const { rows } = await stage.staff.client.query('select count(*) from grandlivre.firms')
-  expect(rows).toEqual(before)
+  expect(await firms()).toEqual(before)
 })
 
 test('the SIRET of a La Poste office is one', async () => {
-  await made('Firm', ...['firm', 'create', '--name', 'La Poste', '--siret', '35600000049837'])
+  await made('Firm', 'firm', 'create', '--name', 'La Poste', '--siret', '35600000049837')
 })

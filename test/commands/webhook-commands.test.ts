@@ -1,7 +1,8 @@
 /** Staff commands on events and subscriptions. */
 import { verifyWebhook } from 'grandlivre/webhooks'
-import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest'
+import { beforeAll, describe, expect, type TestContext, test } from 'vitest'
 import { cli } from '../support/cli.ts'
+import { forTests } from '../support/for-tests.ts'
 import { answerWith, type Received } from '../support/receiver.ts'
 import {
   documentEvent,
@@ -280,14 +281,11 @@ test('rotate-secret says how long the old secret is accepted, and the new one si
 })
 
 describe('a mistake is one line that says what to do, and changes nothing:', () => {
-  let stage: WebhookStage
+  const stage = forTests(setWebhookStage)
   let id: string
-
   beforeAll(async () => {
-    stage = await setWebhookStage()
     id = await stage.subscribe('/one')
   })
-  afterAll(() => stage.close())
 
   const create = (place: string, changed: Record<string, string> = {}) => {
     const options = { '--partner': 'ONE', '--url': publicUrl, '--events': 'document', ...changed }

@@ -1,20 +1,17 @@
 /** What the console answers to requests, wherever they come from. */
 import { once } from 'node:events'
 import { get } from 'node:http'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { insertConsoleKey, revokeConsoleKey } from '../../src/auth/console-keys.sql.ts'
 import { sha256 } from '../../src/auth/secrets.ts'
-import { type ConsoleStage, setConsoleStage } from '../support/console/console-stage.ts'
+import { setConsoleStage } from '../support/console/console-stage.ts'
+import { forTests } from '../support/for-tests.ts'
 
-let stage: ConsoleStage
+const stage = forTests(setConsoleStage)
 let cookie: string
-
 beforeAll(async () => {
-  stage = await setConsoleStage()
-  await stage.staff.client.query('set search_path = grandlivre')
   cookie = await stage.signIn()
 })
-afterAll(() => stage?.close())
 
 const form = (fields: Record<string, string>) => ({ method: 'POST', body: new URLSearchParams(fields) })
 

@@ -1,18 +1,14 @@
-/** When a process with CONSOLE_PORT starts, and when it does not. */
-
+/** When a process with CONSOLE_PORT starts, and what staff see while the database is away. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { expect, test } from 'vitest'
+import { forTests } from '../support/for-tests.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
+import { startProxy } from '../support/servers/proxy.ts'
 import { startTestService } from '../support/service.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database?.drop())
+const database = forTests(createTestDatabase)
 
 test('a process whose login does not own the tables does not start with a console', async () => {
   const settings = { console: { host: '127.0.0.1', port: 0 } }
@@ -33,4 +29,30 @@ test('a port that is taken is named with its setting', async () => {
     `Port ${port} of 127.0.0.1 is in use: stop the program that listens there, or set CONSOLE_PORT`,
   )
   taken.close()
+})
+
+test('a page says what is missing, and asks again by itself', async () => {
+  const proxy = await startProxy(database.ownerUrl)
+  const console = { host: '127.0.0.1', port: 0 }
+  const service = await startTestService({ ownerUrl: proxy.url }, { console })
+  // Nobody's session, which only the database can tell.
+  const ask = () =>
+    fetch(service.consoleUrl!, { headers: { Cookie: 'grandlivre-console=none' }, redirect: 'manual' })
+  expect((await ask()).status).toBe(303)
+  await proxy.cut()
+  const answer = await ask()
+  const text = await answer.text()
+  expect([answer.status, text.includes('<meta http-equiv="refresh" content="5">')]).toEqual([503, true])
+  expect(text).toContain('The service lacks the database.')
+  // A form is sent again by staff alone.
+  const headers = { 'Sec-Fetch-Site': 'same-origin' }
+  const body = new URLSearchParams({ key: 'glv_console_1' })
+  const sent = await fetch(`${service.consoleUrl}/sign-in`, { method: 'POST', headers, body })
+  const says = await sent.text()
+  expect([sent.status, says.includes('http-equiv="refresh"')]).toEqual([503, false])
+  expect(says).toContain('look whether the form was carried out')
+  await proxy.restore()
+  expect((await ask()).status).toBe(303)
+  await service.stop()
+  await proxy.cut()
 })

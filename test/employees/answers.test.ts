@@ -2,23 +2,19 @@
  * The group `employees` (docs/spec/interface.md#groups-of-a-token): what answers and files show to a token with it and to
  * one without differs in the personal data of employees, and in nothing else.
  */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { layouts } from '../../src/formats/tra/layouts.ts'
 import type { LedgerDigests } from '../support/changes/ledger-digests.ts'
 import { readLedgers } from '../support/changes/ledger-stream.ts'
-import { type EmployeesStage, mark, setEmployeesStage } from '../support/employees/stage.ts'
+import { mark, setEmployeesStage } from '../support/employees/stage.ts'
+import { forTests } from '../support/for-tests.ts'
 import { downloadFile, ended, statusUrl, trigger } from '../support/full-export.ts'
 import { request } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
 type Headers = Record<string, string>
 
-let stage: EmployeesStage
-
-beforeAll(async () => {
-  stage = await setEmployeesStage()
-})
-afterAll(() => stage?.close())
+const stage = forTests(setEmployeesStage)
 
 const address = (path: string) =>
   `${stage.service.url}/api/v1/mad/${path}${path.includes('?') ? '&' : '?'}version=1.0.0`

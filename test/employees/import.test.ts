@@ -1,7 +1,8 @@
 /** MAD files that were made for a token without the group `employees`, imported (docs/spec/imports.md#what-a-mad-file-replaces). */
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readFixture } from '../support/fixtures/fixture-files.ts'
-import { type ImportStage, setImportStage } from '../support/imports/import-stage.ts'
+import { forEachTest } from '../support/for-tests.ts'
+import { setImportStage } from '../support/imports/import-stage.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reads into the file as it likes
 const open: any = JSON.parse(readFixture('ledger.mad.json').toString('utf8'))
@@ -18,11 +19,7 @@ const hidden = file((accounts) => {
   for (const account of accounts) if (account.employee) account.employee = null
 })
 
-let stage: ImportStage
-beforeEach(async () => {
-  stage = await setImportStage()
-})
-afterEach(() => stage.close())
+const stage = forEachTest(setImportStage)
 
 const employees = async () =>
   (await stage.owner.query('select * from grandlivre.employees order by account_id')).rows

@@ -1,20 +1,18 @@
 /** What subscribers of a firm get while one of its folders is erased. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { cli } from '../support/cli.ts'
+import { forTests } from '../support/for-tests.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { answerWith } from '../support/receiver.ts'
-import { type ReceivingStage, setReceivingStage } from '../support/stages/receiving-stage.ts'
+import { setReceivingStage } from '../support/stages/receiving-stage.ts'
 import { documentEvent, namesOf, sequencesOf } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
 
-let stage: ReceivingStage
+const stage = forTests(setReceivingStage)
 let firm: Record<string, string>
-
 beforeAll(async () => {
-  stage = await setReceivingStage()
   firm = (await stage.issue('firm', { ...folders.first, folderId: null })).headers
 })
-afterAll(() => stage?.close())
 
 const { first, sameFirm } = folders
 const publish = (names: string[], folderId: string) =>

@@ -10,25 +10,22 @@ import { openStore } from '../../src/store/open-store.ts'
 import { defaultTiming } from '../../src/timing.ts'
 import { cli } from '../support/cli.ts'
 import { download } from '../support/download.ts'
+import { forTests } from '../support/for-tests.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { request } from '../support/service.ts'
-import { setTwoServices, type TwoServices } from '../support/stages/two-services.ts'
+import { setTwoServices } from '../support/stages/two-services.ts'
 import { until } from '../support/until.ts'
 
 const { folderId, schemaId } = folders.first
-let stage: TwoServices
+const stage = forTests(setTwoServices)
 /** Its `files` is the store of the services. */
 let dataDir: string
 
 beforeAll(async () => {
-  stage = await setTwoServices()
   dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-erasure-'))
   await symlink(stage.store.folder, join(dataDir, 'files'))
 })
-afterAll(async () => {
-  await stage?.close()
-  await rm(dataDir, { recursive: true, force: true })
-})
+afterAll(() => rm(dataDir, { recursive: true, force: true }))
 
 /** @param words separated by blanks @param folder of the settings, with the store in `files` */
 const staff = (words: string, folder = dataDir) =>

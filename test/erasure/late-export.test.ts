@@ -4,32 +4,27 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { cli } from '../support/cli.ts'
-import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { forTests } from '../support/for-tests.ts'
+import { createTenants, folders } from '../support/ledgers/tenants.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
 
-let database: TestDatabase
-let staff: Staff
+const database = forTests(createTestDatabase)
+const staff = forTests(() => createTenants(database.ownerUrl))
 let dataDir: string
 beforeAll(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
   dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-late-export-'))
 })
-afterAll(async () => {
-  await staff?.end()
-  await database?.drop()
-  await rm(dataDir, { recursive: true, force: true })
-})
+afterAll(() => rm(dataDir, { recursive: true, force: true }))
 
 test('the file of a late export goes, too, and the receipt names the export', async () => {
   const { schemaId, firmId, folderId } = folders.first
   const exportId = `export_${'0'.repeat(32)}`
-  await staff.client.query('update grandlivre.folders set erased_at = now() where id = $1', [folderId])
-  await staff.client.query(
+  await staff.sql('update grandlivre.folders set erased_at = now() where id = $1', [folderId])
+  await staff.sql(
     `insert into grandlivre.erasures (kind, id, of_schema, of_firm) values ('folder', $1, $2, $3)`,
     [folderId, schemaId, firmId],
   )
-  await staff.client.query(
+  await staff.sql(
     `insert into grandlivre.exports (schema_id, id, folder_id, version, format, identity, request_id)
      values ($1, $2, $3, '1.0.0', 'CSV', $4, 'late')`,
     [schemaId, exportId, folderId, '0'.repeat(64)],

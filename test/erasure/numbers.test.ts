@@ -1,20 +1,20 @@
 /** Numbers of erased events: what readers and deliveries make of the places that they leave. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { libraryOf } from '../../packages/partner/test/support/client/library.ts'
 import { cli } from '../support/cli.ts'
+import { forTests } from '../support/for-tests.ts'
 import { folders } from '../support/ledgers/tenants.ts'
-import { type ReceivingStage, setReceivingStage } from '../support/stages/receiving-stage.ts'
+import { setReceivingStage } from '../support/stages/receiving-stage.ts'
 import { documentEvent, namesOf } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
 
 const { first, sameFirm } = folders
-let stage: ReceivingStage
+const stage = forTests(setReceivingStage)
 let firm: Record<string, string>
 /** Read by number, and disabled before anything was sent. */
 let ids: Record<'read' | 'disabled', number>
 
 beforeAll(async () => {
-  stage = await setReceivingStage()
   firm = (await stage.issue('firm', { ...first, folderId: null })).headers
   const subscribe = async (path: string | null) => {
     const postUrl = path && `${stage.receiver.url}/${path}`
@@ -35,7 +35,6 @@ beforeAll(async () => {
   expect([(await read('read')).body.length, (await read('disabled')).body.length]).toEqual([4, 4])
   expect(await cli(stage.ownerUrl, 'folder', 'delete', first.folderId, '--yes')).toMatchObject({ code: 0 })
 })
-afterAll(() => stage?.close())
 
 const publish = (names: string[], folderId: string) =>
   stage.publish(names.map((name) => documentEvent(name, folderId)))

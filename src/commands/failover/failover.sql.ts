@@ -1,14 +1,14 @@
 /** Statements of a failover, as the owner. */
 import type { ClientBase } from 'pg'
 
-/** What a sequence had given out, and what it counts as given out now. The epoch is one of them. */
+/** A sequence, of which the epoch is one: its last value, and the value after which it goes on. */
 export interface Moved {
   name: string
   last: string
   beyond: string
 }
 
-/** Seen by all at once, and not undone with the transaction, which does no harm. */
+/** Every session sees the new epoch at once. A rollback does not undo it, which does no harm. */
 export async function beginEpoch(client: ClientBase): Promise<Moved[]> {
   const { rows } = await client.query<Moved>('select * from begin_epoch(true)')
   return rows

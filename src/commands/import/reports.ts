@@ -97,7 +97,7 @@ function ledgerReport(
   ]
 }
 
-/** The folder, its exercices, counts and sums. @param how after the counts */
+/** The folder, its exercices, counts and sums. @param how the file was read, after the counts */
 function loadedLines(
   { folderId, name, created, firmId, debit, credit, ...loaded }: Imported,
   exercices: string[],
@@ -129,7 +129,7 @@ function replaced(replacement: (Replacement & Partial<FecImported['replacement']
   ]
 }
 
-/** Departures from the file, here and below in the order in which they matter to its reader. */
+/** How the ledger departs from the file, the most important first. */
 function departures(imported: FecImported): string[] {
   const { period, encodingExample: example, entriesWithoutValidDate: undated, filedColumns } = imported
   const { renumberedAccounts: accounts, mixedCurrencyEntries: mixed, unknownPaymentLines } = imported
@@ -203,7 +203,7 @@ function counted(number: number, one: string, many = `${one}s`): string {
 
 const renumberedMax = 10
 
-/** The first of them, each with the number it got. */
+/** The first accounts, each with the number that it got. */
 function renumbered(accounts: FecImported['renumberedAccounts']): string {
   const more = accounts.length - renumberedMax
   const first = accounts.slice(0, renumberedMax).map(({ filed, number }) => `${filed} is ${number}`)

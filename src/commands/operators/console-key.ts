@@ -5,7 +5,7 @@ import {
   listConsoleKeys,
   revokeConsoleKey,
 } from '../../auth/console-keys.sql.ts'
-import type { List } from '../../lists/list.ts'
+import type { Table } from '../../lists/list.ts'
 import { ownerCommand } from '../staff-command.ts'
 import { listLines } from '../terminal/list-lines.ts'
 import { recordAct } from '../with-database.ts'
@@ -17,7 +17,7 @@ const nameKind: Kind<string> = {
 
 const day = (date: Date) => date.toISOString().slice(0, 10)
 
-const keyList: Pick<List<ListedKey, never>, 'columns'> = {
+const keyList: Pick<Table<ListedKey>, 'columns'> = {
   columns: {
     Name: ({ name }) => name,
     State: ({ revokedAt }) => (revokedAt ? 'revoked' : 'in use'),

@@ -61,7 +61,7 @@ async function rotatedKeys(config: Config): Promise<RotatedKeys> {
   )
 }
 
-/** @returns how many secrets */
+/** @returns the number of secrets that were re-encrypted */
 async function encryptAll(terminal: StaffTerminal, pool: Pool, keys: RotatedKeys): Promise<number> {
   let secrets = 0
   const steps = await inTransaction(pool, (client) => Array.fromAsync(stepsOfRotation(client)))
@@ -76,14 +76,14 @@ async function encryptAll(terminal: StaffTerminal, pool: Pool, keys: RotatedKeys
 const lockNotAvailable = '55P03'
 
 /**
- * For how long a process that starts, or has lost its session, may not be seen, or one that has just stopped may be. Those
- * that start once a rotation has begun are refused without both keys, so the last step comes no sooner than that: it sees
- * all others.
+ * How long the sessions of the database may lack a process that starts or has lost its session, or still show one that has
+ * stopped. Processes that start after a rotation began need both keys. The last step waits that long: then it sees all
+ * others.
  */
 const settledMs = 3_000
 const thoseUnsettled = 'processes that start or stop'
 
-/** Runs a step that locks writers out, again until none of them holds what it needs. @throws {KeyMissing} */
+/** Runs a step that locks writers out, and repeats it while a writer holds its locks. @throws {KeyMissing} */
 async function inTurn<T>(
   terminal: StaffTerminal,
   pool: Pool,

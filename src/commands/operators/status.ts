@@ -26,7 +26,7 @@ import { createPool, inTransaction } from '../../db/pool.ts'
 import { readErasures } from '../../erasure/erasure.sql.ts'
 import { readReplay, readWritten } from '../../exports/sources/replica.sql.ts'
 import type { Facts } from '../../lists/cell.ts'
-import type { List } from '../../lists/list.ts'
+import type { Table } from '../../lists/list.ts'
 import { tokenList } from '../../lists/tokens.ts'
 import { type Endpoint, endpointsOf, readExpiry } from '../../telemetry/certificates.ts'
 import { readDeliveryHealth } from '../../webhooks/lateness.sql.ts'
@@ -37,10 +37,10 @@ import { withDatabase } from '../with-database.ts'
 /** Exit code: it could be read, and something needs the operator. */
 export const unwellCode = 2
 
-/** As GrandlivreExportQueueStuck, GrandlivreDeliveriesLate, GrandlivreReplicaBehind and GrandlivreCertificateExpires. */
+/** As the alerts ExportQueueStuck, DeliveriesLate, ReplicaBehind and CertificateExpires, each after `Grandlivre`. */
 const limits = { queueSeconds: 600, deliverySeconds: 600, replicaSeconds: 30, certificateDays: 14 }
 
-/** A replica that has not replayed in that time what the main database had written before is behind. */
+/** Time for a replica to replay what the main database has written; otherwise it is behind. */
 const replayMs = 2_000
 
 export const statusCommand = command({
@@ -98,7 +98,7 @@ async function readStatus({ pool, database, config }: { pool: Pool; database: Da
   }
 }
 
-/** Null without one. */
+/** Null if there is no replica. */
 async function readReplica(main: Pool, replica: Address, service: Address) {
   if (replica === service) return null
   const pool = createPool(replica, { max: 1, applicationName: 'grandlivre cli' })
@@ -128,7 +128,7 @@ async function readCertificate({ endpoint, url }: Endpoint) {
   }
 }
 
-/** The error of a connection is the cause of one that is for callers over HTTP. */
+/** Errors for callers over HTTP hide the reason of a connection error: it is their cause. */
 function reasonOf(error: unknown): string {
   const { cause = error } = error as Error
   return cause instanceof Error ? cause.message : String(cause)
@@ -147,7 +147,7 @@ function problemsOf(status: Status): string[] {
       ({ kind, id, begunAt }) =>
         `The erasure of ${kind} ${id}, begun ${begunAt}, has not ended: unless it runs, run ${kind} delete ${id} --yes again.`,
     ),
-    // Before a rotation, nobody knows the keys of a former version.
+    // Outside a rotation, the keys of processes of a former version are unknown.
     ...processes
       .filter(({ hasKeys, version }) => !hasKeys && (version !== null || nextKey !== null))
       .map((process) => `A process has not the keys of this database: ${processText(process)}.`),
@@ -168,7 +168,7 @@ function problemsOf(status: Status): string[] {
   return problems.filter((problem) => problem !== false)
 }
 
-const processList: Pick<List<ServiceProcess, never>, 'columns'> = {
+const processList: Pick<Table<ServiceProcess>, 'columns'> = {
   columns: {
     Process: ({ name }) => name ?? 'of a former version',
     Version: ({ version }) => version ?? '',
@@ -210,7 +210,7 @@ function factsOf(status: Status): Facts {
     ...Object.fromEntries(
       certificates.map(({ endpoint, url, expiresAt, error }) => [
         `Certificate ${endpoint}`,
-        [url, ' ', expiresAt === null ? { theirs: error } : `until ${expiresAt}`],
+        [url, ' ', expiresAt === null ? { foreign: error } : `until ${expiresAt}`],
       ]),
     ),
   }

@@ -32,7 +32,7 @@ const options = {
   },
 } as const
 
-/** What a receipt says; `folder erased` reads it. */
+/** The part of a receipt that `folder erased` reads. */
 const receiptShape = z.object({
   erased: z.enum(['folder', 'firm', 'partner']),
   id: z.string().regex(/^\d{1,16}$/),

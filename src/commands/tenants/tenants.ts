@@ -11,7 +11,7 @@ import {
   lastPullColumns,
   yearColumns,
 } from '../../lists/folders.ts'
-import type { List } from '../../lists/list.ts'
+import type { Table } from '../../lists/list.ts'
 import { subscriptionList } from '../../lists/subscriptions.ts'
 import { tokenList } from '../../lists/tokens.ts'
 import { listSubscriptions } from '../../webhooks/staff.sql.ts'
@@ -74,11 +74,7 @@ async function folderLines(client: PoolClient, id: string): Promise<string[]> {
   ]
 }
 
-/** A list below the facts of what it belongs to. */
-function section<Row>(
-  list: Pick<List<Row, never>, 'caption' | 'none' | 'columns'>,
-  rows: readonly Row[],
-  caption = list.caption,
-): string[] {
+/** A list with its caption, below the facts of a firm or folder. */
+function section<Row>(list: Table<Row>, rows: readonly Row[], caption = list.caption): string[] {
   return ['', `${caption}:`, ...(rows.length === 0 ? ['none'] : listLines(list, rows))]
 }

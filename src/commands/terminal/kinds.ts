@@ -1,5 +1,6 @@
-/** What values of staff commands may be. */
+/** Kinds of values that staff commands take. */
 import { type Kind, numberKind } from '../../../packages/terminal/src/command.ts'
+import { line } from '../../acts/fields.ts'
 import { readId } from '../../db/literal.ts'
 
 /** The id without leading zeros, as rows and other programs have it. */
@@ -20,10 +21,16 @@ export const momentKind: Kind<Date> = {
   },
 }
 
-/** Of commands that list the newest rows. */
+/** For commands that list the newest rows. */
 export const mostOption = {
   value: 'number',
   is: numberKind('a number', 1, 999_999),
   default: '50',
   help: 'how many',
 } as const
+
+/** @throws {Error} that names the option, if the text is not one line, as names and reasons are */
+export function checkLine(option: string, text: string): void {
+  const { error } = line.safeParse(text)
+  if (error) throw new Error(`${option} ${error.issues[0]!.message}`)
+}

@@ -2,12 +2,9 @@
 
 import { table } from '../../../packages/terminal/src/table.ts'
 import { type Facts, textOf } from '../../lists/cell.ts'
-import type { List } from '../../lists/list.ts'
+import type { Table } from '../../lists/list.ts'
 
-export function listLines<Row>(
-  { columns }: Pick<List<Row, never>, 'columns'>,
-  rows: readonly Row[],
-): string[] {
+export function listLines<Row>({ columns }: Pick<Table<Row>, 'columns'>, rows: readonly Row[]): string[] {
   const cellsOf = Object.values(columns)
   const heading = Object.keys(columns).map((head) => head.toUpperCase())
   return table(

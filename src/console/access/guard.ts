@@ -1,5 +1,5 @@
 /**
- * Which requests are answered at all. Other pages of the browser must not act in the name of staff, nor read what they
+ * Which requests the console answers. Pages of other sites in the same browser must not act as staff, nor read what staff
  * see.
  *
  * - Host: only loopback names, bare addresses and CONSOLE_HOST are accepted (`isOurHost`).
@@ -17,7 +17,7 @@ export function isOurOrigin(headers: Readonly<Record<string, string | undefined>
   return origin !== undefined && URL.canParse(origin) && new URL(origin).host === host
 }
 
-/** The token of forms, made of that of the session, which it does not reveal. */
+/** The token of forms: derived from the token of the session, without revealing it. */
 export function csrfOf(sessionToken: string): string {
   return createHmac('sha256', sessionToken).update('csrf').digest('base64url')
 }

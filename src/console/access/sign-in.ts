@@ -60,7 +60,7 @@ export function safeTarget(to: string | null): string {
   return to !== null && !to.includes('..') && /^\/console(?:[/?][\w/?=&.:%+-]*)?$/.test(to) ? to : '/console'
 }
 
-/** Addresses that are remembered. */
+/** Most addresses that are remembered. */
 const addressesMax = 1_000
 
 type Attempts = ReturnType<typeof countAttempts>
@@ -80,7 +80,7 @@ export function countAttempts(now: () => number) {
       const before = failed.get(address)
       const isOver = !before || now() - before.since >= limits.consoleAttemptsMs
       failed.delete(address)
-      // The oldest goes: an attacker with many addresses guesses no key either.
+      // Forgetting the oldest is safe: nobody guesses a key of 256 bits from many addresses either.
       remember(
         failed,
         address,
@@ -88,7 +88,7 @@ export function countAttempts(now: () => number) {
         addressesMax,
       )
     },
-    /** An attempt that has not failed does not count. */
+    /** Takes back the count of an attempt that has not failed. */
     forgive(address: string): void {
       const before = failed.get(address)
       if (before) before.count = Math.max(0, before.count - 1)

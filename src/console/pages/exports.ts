@@ -10,6 +10,7 @@ import { inTransaction } from '../../db/pool.ts'
 import type { RunningStream } from '../../http/stream/running-streams.ts'
 import { type ExportRecord, listExports } from '../../jobs/jobs.sql.ts'
 import type { RunningAttempts } from '../../jobs/running-attempts.ts'
+import { folderCell } from '../../lists/cell.ts'
 import { exportFacts, exportList, folderOf, formatOf } from '../../lists/exports.ts'
 import { bar, clock, duration, lineField } from '../elements.ts'
 import { type PageContext, Refusal, type Route } from '../page.ts'
@@ -19,7 +20,7 @@ import { factList, listTable, type ShownList } from './parts/cells.ts'
 import { fieldsOf, noSuchPage, onceAction } from './parts/forms.ts'
 
 const everyMs = 1_000
-/** Open exports that are listed; a queue that is longer says so. */
+/** Most open exports that are listed. The page says so if there are more. */
 const openMax = 100
 const endedMax = 20
 
@@ -87,8 +88,7 @@ function streamList(
     columns: {
       Stream: ({ what, form, encoding }) =>
         html`${what} <small>${form}${encoding === 'identity' ? '' : `, ${encoding}`}</small>`,
-      Folder: ({ folderId }) =>
-        folderId === undefined ? 'folders of a firm' : { to: `/folders/${folderId}`, text: folderId },
+      Folder: ({ folderId }) => (folderId === undefined ? 'folders of a firm' : folderCell(folderId)),
       Partner: ({ thirdPartyId }) => partners.get(thirdPartyId ?? '') ?? null,
       Sent: ({ bytes }) => ({ bytes }),
       Rate: ({ id, bytes, since }) => [{ bytes: perSecond(id, bytes, since) }, '/s'],
@@ -157,7 +157,7 @@ const cancelRoutes = askedAct({
 
 const reasonField = (label: string) => lineField(label, 'reason', html` autofocus`)
 
-/** @throws {Refusal} */
+/** @throws {Refusal} if the stream has ended */
 function streamOf({ services, params }: PageContext): RunningStream {
   const stream = services.streams.find(params['id'] ?? '')
   if (stream) return stream

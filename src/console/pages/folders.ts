@@ -21,11 +21,11 @@ import { idField, lineField, required } from '../elements.ts'
 import type { Html, Page, PageContext, Route } from '../page.ts'
 import { actAction, askedAct, notice } from './parts/acts.ts'
 import { cellHtml, factList, listTable } from './parts/cells.ts'
+import { foreign } from './parts/foreign.ts'
 import { idOf, onceForm } from './parts/forms.ts'
 import { listPage, pagedTable, searchFilter } from './parts/list-page.ts'
-import { outside } from './parts/outside.ts'
 
-/** Readers, full exports and rows of the audit that are shown of a folder, and rows that are looked through. */
+/** Most readers, full exports and rows of the audit that are shown of a folder, and audit rows that are searched. */
 const readersMax = 50
 const exportsMax = 10
 const auditRowsMax = 20
@@ -42,7 +42,7 @@ const firmPage: Page = {
       { firm: firm.id },
       { none: 'This firm has no folder.', without: ['Firm'] },
     )
-    return html`<h1>Firm ${firm.id}: ${outside(firm.name)}</h1>
+    return html`<h1>Firm ${firm.id}: ${foreign(firm.name)}</h1>
 ${notice(context)}
 ${factList(context, firmFacts(firm))}
 ${folders}
@@ -77,7 +77,7 @@ const folderPage: Page = {
     const folder = await folderOf(context.owner, idOf(context))
     const { id } = folder
     const { years, readers, exports, pulls } = await readParts(context.owner, folder)
-    return html`<h1>Folder ${id}: ${outside(folder.name)}</h1>
+    return html`<h1>Folder ${id}: ${foreign(folder.name)}</h1>
 ${notice(context)}
 ${factList(context, folderFacts(folder))}
 <p class="buttons"><a class="button" href="/console/folders/${id}/move">Move to another firm</a> <a href="/console/events?folder=${id}">Newest events of this folder</a></p>
@@ -134,7 +134,7 @@ function lastStream(context: PageContext, pulls: ListedAuditRow[]): Html {
     Ended: { at: momentOf(sent.at) },
     Who: whoOf(sent),
     Request: [sent.act, ' ', { code: sent.requestId ?? '' }],
-    Selection: { theirs: sent.details, most: 500 },
+    Selection: { foreign: sent.details, most: 500 },
     Rows: sent.rows && { count: sent.rows },
     'SHA-256': { digest: sent.sha256 },
     Cursor: { digest: sent.cursor },
@@ -166,7 +166,7 @@ export const folderRoutes: readonly Route[] = [
       const { id, name, firmId, firmName, schemaId } = await folderOf(context.owner, idOf(context))
       return {
         title: `Move folder ${id}`,
-        says: html`<p>${outside(name)} leaves firm ${firmId}, ${outside(firmName)}. Tokens and subscriptions of that firm no longer see it; those of the new firm do. Its own tokens stay. Both firms are told by an event.</p>`,
+        says: html`<p>${foreign(name)} leaves firm ${firmId}, ${foreign(firmName)}. Tokens and subscriptions of that firm no longer see it; those of the new firm do. Its own tokens stay. Both firms are told by an event.</p>`,
         fields: idField(`Id of the new firm, of tenant ${schemaId}`, 'firm', required),
       }
     },

@@ -22,9 +22,9 @@ import { choice, facts, field, idField, lineField, required, time } from '../ele
 import { type Html, type Page, type PageContext, Refusal, type Route } from '../page.ts'
 import { actAction, askedAct, notice } from './parts/acts.ts'
 import { cellHtml } from './parts/cells.ts'
+import { foreign } from './parts/foreign.ts'
 import { idOf, noSuchPage, onceForm } from './parts/forms.ts'
 import { listPage, pagedTable, searchFilter } from './parts/list-page.ts'
-import { outside } from './parts/outside.ts'
 
 /** @throws {Refusal} if the path has no code, @throws {Refused} if no partner has it */
 async function partnerAt({ owner, params: { code = '' } }: PageContext): Promise<ThirdParty> {
@@ -47,7 +47,7 @@ const partnerPage: Page = {
     return html`<h1>Partner ${code}</h1>
 ${notice(context)}
 ${partnerFacts(context, partner, await listSecrets(context.owner, id))}
-${connection(context, partner)}
+${connectionButtons(context, partner)}
 ${tokens}
 <h2>Issue a token</h2>
 ${onceForm(
@@ -66,7 +66,7 @@ function partnerFacts(context: PageContext, partner: ThirdParty, secrets: readon
   const [newest, ...older] = secrets
   const kept = older.map(({ retiredAt }) => html`, an older one until ${time(retiredAt, context)}`)
   return facts([
-    ['Name', outside(partner.name, 500)],
+    ['Name', foreign(partner.name, 500)],
     ['Kind', partner.kind],
     ['Id', partner.id],
     ['Limits', limitsText(partner.limits)],
@@ -77,7 +77,7 @@ function partnerFacts(context: PageContext, partner: ThirdParty, secrets: readon
   ])
 }
 
-function connection(context: PageContext, { code, disconnectedAt }: ThirdParty): Html {
+function connectionButtons(context: PageContext, { code, disconnectedAt }: ThirdParty): Html {
   const rotate = html`<a class="button" href="/console/partners/${code}/rotate-secret">Make a new secret</a> <a class="button" href="/console/partners/${code}/limits">Change its limits</a>`
   if (disconnectedAt === null)
     return html`<p class="buttons">${rotate} <a class="button" href="/console/partners/${code}/disconnect">Disconnect</a></p>`
@@ -127,7 +127,7 @@ export const partnerRoutes: readonly Route[] = [
       const { code, name } = await partnerAt(context)
       return {
         title: `Disconnect ${code}`,
-        says: html`<p>All tokens of ${outside(name)} are refused, and its subscriptions wait, until it is connected again. No token is lost.</p>`,
+        says: html`<p>All tokens of ${foreign(name)} are refused, and its subscriptions wait, until it is connected again. No token is lost.</p>`,
         fields: lineField('Reason, which the partner sees with each refusal', 'reason', required),
       }
     },
@@ -177,7 +177,7 @@ ${number(atOnce, 'concurrent', rateBounds.concurrent[1], limits.concurrent)}`,
       const opened = level === 'api' ? `folder ${folderId}` : `firm ${firmId}`
       return {
         title: `Revoke token ${id}`,
-        says: html`<p>The token of ${partnerCode} that ends in <code>${hint}</code> and opens ${opened}, ${outside(openedName)}, is refused from then on. A revoked token cannot be restored: the partner needs a new one.</p>`,
+        says: html`<p>The token of ${partnerCode} that ends in <code>${hint}</code> and opens ${opened}, ${foreign(openedName)}, is refused from then on. A revoked token cannot be restored: the partner needs a new one.</p>`,
         back: `/partners/${partnerCode}`,
       }
     },

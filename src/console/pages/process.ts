@@ -31,7 +31,7 @@ async function needsTable({ services: { readiness } }: PageContext): Promise<Htm
   const isOf = (name: string) => (need: { name: string }) =>
     need.name === name || need.name.startsWith(`${name} (`)
   const names = readiness.names()
-  // What a request found missing, such as a free connection, is no need of its own.
+  // Requests find other things missing, such as a free connection, which are not among the needs.
   const others = found.filter((need) => !names.some((name) => isOf(name)(need)))
   const states = names.map((name) => found.find(isOf(name)) ?? { name, state: 'ready', error: undefined })
   const rows = [...states, ...others].map(
@@ -45,7 +45,7 @@ async function needsTable({ services: { readiness } }: PageContext): Promise<Htm
 ${table('What it needs', ['Need', 'State', 'Why'], rows, 'Nothing.')}`
 }
 
-/** Without the stack; a connection that is unsafe has several lines. */
+/** The message without the stack. That of an unsafe connection has several lines. */
 function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -1,13 +1,14 @@
 /** Subscriptions with their deliveries, what staff do to them, and the events that they get. */
 import { html } from 'hono/html'
 import { recordAct } from '../../acts/act.ts'
-import { replayFailed, replayNumbered } from '../../acts/replays.ts'
 import {
   attemptsOf,
   disabledReason,
-  disableOne,
-  enableOne,
-  lockOne,
+  disableWebhook,
+  enableWebhook,
+  lockWebhook,
+  replayFailed,
+  replayNumbered,
   subscriptionOf,
   subscriptionRecord,
 } from '../../acts/subscriptions.ts'
@@ -31,6 +32,7 @@ import { facts, field, integer, lineField, time } from '../elements.ts'
 import type { Html, Page, PageContext, Route } from '../page.ts'
 import { actAction, askedAct, notice } from './parts/acts.ts'
 import { cellHtml, factList, listTable } from './parts/cells.ts'
+import { answerText, foreign } from './parts/foreign.ts'
 import { idOf, onceAction, onceForm } from './parts/forms.ts'
 import {
   choiceFilter,
@@ -40,9 +42,8 @@ import {
   pagedTable,
   readFilters,
 } from './parts/list-page.ts'
-import { answerText, outside } from './parts/outside.ts'
 
-/** Deliveries of a page. */
+/** Deliveries on one page. */
 const deliveriesMax = 25
 
 const partnerFilter: Filter = {
@@ -78,13 +79,16 @@ const subscriptionPage: Page = {
     return html`<h1>Subscription ${id}</h1>
 ${notice(context)}
 ${factList(context, subscriptionFacts(found, backlog))}
-${acts(context, found)}
+${subscriptionActs(context, found)}
 ${filterForm(`/subscriptions/${id}`, deliveryFilters, values)}
 ${await pagedTable(context, deliveryList, filtered, { most: deliveriesMax })}`
   },
 }
 
-function acts(context: PageContext, { id, state, postUrl, failed, collected }: SubscriptionRecord): Html {
+function subscriptionActs(
+  context: PageContext,
+  { id, state, postUrl, failed, collected }: SubscriptionRecord,
+): Html {
   const button = (path: string, text: string) =>
     html`<a class="button" href="/console/subscriptions/${id}/${path}">${text}</a>`
   const links = [
@@ -122,12 +126,12 @@ ${listTable(context, attemptList, attempts, { caption: `Attempts: the newest ${m
   },
 }
 
-/** Not an act like the others: its event is sent after the transaction. */
+/** Not one of `src/acts/`: its event is sent after the transaction. */
 const pingSubscription = onceAction('/subscriptions/:id/ping', async (context) => {
   const id = idOf(context)
   const { database, deliveries, masterKeys } = context.services
   const { isSuspended, ...prepared } = await inTransaction(context.owner, async (client) => {
-    const locked = await lockOne(client, id)
+    const locked = await lockWebhook(client, id)
     const allowed = await preparePing(client, locked)
     await recordAct(client, { staff: context.staff, act: 'webhook ping', ...subscriptionRecord(locked) })
     return { ...allowed, isSuspended: locked.isSuspended }
@@ -153,13 +157,13 @@ function pingResult(
   return html`<h1>Ping of subscription ${id}</h1>
 <p class="${isAccepted ? 'note' : 'problem'}" role="status">${verdict}</p>
 ${facts([
-  ['Address', outside(postUrl, 2048)],
+  ['Address', foreign(postUrl, 2048)],
   ['Sent', time(new Date(at), context)],
   ['Status', status === null ? 'no answer' : String(status)],
   ['After', `${latencyMs} ms`],
-  ['Error', outside(error, 500)],
+  ['Error', foreign(error, 500)],
   ['Beginning of the answer', answerText(answer, limits.shownAnswerBytes)],
-  ['Deliveries', unsentReason === null ? 'are sent' : html`are not sent: ${outside(unsentReason)}`],
+  ['Deliveries', unsentReason === null ? 'are sent' : html`are not sent: ${foreign(unsentReason)}`],
 ])}
 <p><a href="/console/subscriptions/${id}">Back to subscription ${id}</a></p>`
 }
@@ -183,7 +187,7 @@ export const subscriptionRoutes: readonly Route[] = [
   ...askedAct({
     path: '/subscriptions/:id/enable',
     title: 'Enable a subscription',
-    act: enableOne,
+    act: enableWebhook,
     ask: async (context) => ({
       title: `Enable subscription ${(await subscriptionAt(context)).id}`,
       says: html`<p>Deliveries go on where they stopped, in order. If its partner no longer needs what happened since, that can be skipped: it is sent only if you have it sent again later.</p>`,
@@ -193,7 +197,7 @@ export const subscriptionRoutes: readonly Route[] = [
   ...askedAct({
     path: '/subscriptions/:id/disable',
     title: 'Disable a subscription',
-    act: disableOne,
+    act: disableWebhook,
     ask: async (context) => ({
       title: `Disable subscription ${(await subscriptionAt(context)).id}`,
       says: html`<p>Nothing is sent until it is enabled. What happens meanwhile waits, and its events can be read by number.</p>`,

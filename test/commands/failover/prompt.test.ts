@@ -2,28 +2,20 @@
 import { spawnSync } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { runInTerminal } from '../../../docs/terminal-run.ts'
-import { createTenants, type Staff } from '../../support/ledgers/tenants.ts'
+import { forTests } from '../../support/for-tests.ts'
+import { createTenants } from '../../support/ledgers/tenants.ts'
 import { environment } from '../../support/process.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { createTestDatabase } from '../../support/servers/database.ts'
 import { testMasterKey } from '../../support/service.ts'
 
 /** Other systems have a program of this name with other options. */
 const isScriptThere = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux')
 if (!isScriptThere) console.warn('No tests of the question of failover: script of util-linux is not there')
 
-let database: TestDatabase
-let staff: Staff
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
-})
-afterAll(async () => {
-  await staff?.end()
-  await database?.drop()
-})
+const database = forTests(createTestDatabase)
+const staff = forTests(() => createTenants(database.ownerUrl))
 
 /** @returns what the terminal shows. @throws {Error} with the exit code and what it shows, if that is not 0 */
 async function typed(keys: string): Promise<string> {
@@ -45,12 +37,11 @@ async function typed(keys: string): Promise<string> {
 
 /** What every failover changes. */
 async function stateOfDatabase(): Promise<unknown> {
-  const { rows } = await staff.client.query(
-    `select (select last_value from grandlivre.epoch) as epoch, (select array_agg(last_value order by sequencename) from pg_sequences where schemaname = 'grandlivre')
-       as last, (select count from grandlivre.audit_head) as acts
-     from grandlivre.service_state`,
+  const [state] = await staff.sql(
+    `select (select last_value from epoch) as epoch, (select count from audit_head) as acts,
+       (select array_agg(last_value order by sequencename) from pg_sequences where schemaname = 'grandlivre') as last`,
   )
-  return rows[0]
+  return state
 }
 
 describe.skipIf(!isScriptThere)('failover asks, and', () => {

@@ -1,20 +1,15 @@
 /** What staff see of folders in the console. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Opened } from '../../../src/auth/tokens.sql.ts'
-import { type ConsoleStage, setConsoleStage } from '../../support/console/console-stage.ts'
-import { type Staff, signInStaff } from '../../support/console/staff.ts'
+import { setConsoleStage } from '../../support/console/console-stage.ts'
+import { signInStaff } from '../../support/console/staff.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { ended, trigger } from '../../support/full-export.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { until } from '../../support/until.ts'
 
-let stage: ConsoleStage
-let staff: Staff
-
-beforeAll(async () => {
-  stage = await setConsoleStage()
-  staff = await signInStaff(stage)
-})
-afterAll(() => stage?.close())
+const stage = forTests(setConsoleStage)
+const staff = forTests(() => signInStaff(stage))
 
 test('a folder is shown with its years, its readers, and the evidence of its last full export', async () => {
   const { body } = await trigger(stage.service.url, stage.company)

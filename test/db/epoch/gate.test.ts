@@ -8,7 +8,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Pool, PoolClient } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { enableOne } from '../../../src/acts/subscriptions.ts'
+import { enableWebhook } from '../../../src/acts/subscriptions.ts'
 import { insertConsoleKey } from '../../../src/auth/console-keys.sql.ts'
 import { insertThirdParty } from '../../../src/auth/third-parties.sql.ts'
 import { insertToken } from '../../../src/auth/tokens.sql.ts'
@@ -169,7 +169,7 @@ const enableAtLatest = async (client: PoolClient) => {
   await client.query(
     `update subscriptions set enabled = false, disabled_at = now(), disabled_reason = 'gone'`,
   )
-  await enableOne({ id: subscriptionId, latest: 'yes' })(client, {
+  await enableWebhook({ id: subscriptionId, latest: 'yes' })(client, {
     staff: 'test',
     masterKeys: [Buffer.alloc(32)],
   })

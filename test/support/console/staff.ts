@@ -10,6 +10,8 @@ export interface Shown {
 
 export interface Staff {
   cookie: string
+  /** Its session ends with the database. */
+  close(): void
   /** @param path below /console */
   open(path: string): Promise<Shown>
   /** The hidden fields of the form that posts to a path. @throws {Error} if the page has no such form */
@@ -39,6 +41,7 @@ export async function signInStaff(stage: ConsoleStage): Promise<Staff> {
     ask(action, { method: 'POST', body: new URLSearchParams(fields) })
   return {
     cookie,
+    close: () => {},
     open: (path) => ask(path),
     formOf,
     send,

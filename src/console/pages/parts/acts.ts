@@ -5,21 +5,21 @@ import { type Act, type Done, Refused } from '../../../acts/act.ts'
 import { inTransaction } from '../../../db/pool.ts'
 import type { Acted, Action, Html, Page, PageContext } from '../../page.ts'
 import { remember } from '../../remember.ts'
+import { foreign } from './foreign.ts'
 import { fieldsOf, noSuchPage, onceAction, onceForm } from './forms.ts'
-import { outside } from './outside.ts'
 
 interface ActForm {
-  /** Pattern below /console. What it names is a field of the act, beside those of the form. */
+  /** Pattern below /console. Its parameters are fields of the act, beside the fields of the form. */
   path: string
   act: Act
-  /** The page to go to afterwards, below /console. Absent: the one above, `/firms/12` for `/firms/12/folders`. */
+  /** The page after the act, below /console. Absent: the parent, `/firms/12` of `/firms/12/folders`. */
   back?: (done: Done) => string
 }
 
 /** The path of a request below /console. */
 const pathOf = ({ url }: Pick<PageContext, 'url'>) => url.split('?', 1)[0]!.replace('/console', '')
 
-const above = (context: Pick<PageContext, 'url'>) => pathOf(context).replace(/\/[^/]*$/, '')
+const pathAbove = (context: Pick<PageContext, 'url'>) => pathOf(context).replace(/\/[^/]*$/, '')
 
 /** A form that does an act, once. */
 export function actAction({ path, act, back }: ActForm): Action {
@@ -28,11 +28,11 @@ export function actAction({ path, act, back }: ActForm): Action {
     const { owner, staff, services } = context
     const { masterKeys } = services
     const done = await inTransaction(owner, (client) => run(client, { staff, masterKeys }))
-    return answer(done, back?.(done) ?? above(context))
+    return answer(done, back?.(done) ?? pathAbove(context))
   })
 }
 
-/** @throws {Refusal} if what the path names cannot be */
+/** @throws {Refusal} 404 if a parameter of the path is wrong */
 function actAtPath(act: Act, fields: Record<string, string>, { params }: PageContext) {
   try {
     return act({ ...fields, ...params })
@@ -42,7 +42,7 @@ function actAtPath(act: Act, fields: Record<string, string>, { params }: PageCon
   }
 }
 
-/** The page before an act that cannot simply be undone: it says what will happen and has the button. No script. */
+/** The page before an act that cannot simply be undone: it says what will happen, and has the button. */
 interface Question {
   /** What the button does: `Revoke token 27010`. */
   title: string
@@ -50,21 +50,21 @@ interface Question {
   says: Html
   /** Further fields. */
   fields?: Html
-  /** Path of the page to go back to, below /console. Absent: the one above. */
+  /** Path of the page to go back to, below /console. Absent: the parent. */
   back?: string
 }
 
-/** Its form is sent to the path of its page. */
+/** The page of a question. Its form is sent to the same path. */
 export function confirmation(
   context: Pick<PageContext, 'csrf' | 'url'>,
-  { title, says, fields, back = above(context) }: Question,
+  { title, says, fields, back = pathAbove(context) }: Question,
 ): Html {
   return html`<h1>${title}</h1>
 ${says}
 ${onceForm(context, pathOf(context), html`${fields ?? ''}<p class="buttons"><button class="grave">${title}</button> <a href="/console${back}">Go back</a></p>`)}`
 }
 
-/** Such a form on a page of its own, for an act that cannot simply be undone. */
+/** The page and the action of an act that asks first. */
 export function askedAct({
   title,
   ask,
@@ -74,10 +74,10 @@ export function askedAct({
   return [{ path: form.path, title, render }, actAction(form)]
 }
 
-/** Notices that the process remembers, so that a page which is loaded again still has its own. */
+/** Notices that the process remembers, so that a page still shows its notice after a reload. */
 const noticesMax = 1_000
 
-/** By names that are in the addresses of pages, which never carry the words. */
+/** Words by the names that addresses of pages carry in their place. */
 const notices = new Map<string, string>()
 
 /** A secret is on this answer alone, so no other page follows. */
@@ -101,5 +101,5 @@ function answer({ says, secret }: Done, back: string): Acted {
 /** What an act has done, on the page that follows it. */
 export function notice({ query }: Pick<PageContext, 'query'>): Html {
   const says = notices.get(query.get('done') ?? '')
-  return says === undefined ? html`` : html`<p class="note" role="status">${outside(says, 1_000)}</p>`
+  return says === undefined ? html`` : html`<p class="note" role="status">${foreign(says, 1_000)}</p>`
 }

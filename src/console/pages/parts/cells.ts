@@ -2,16 +2,16 @@
 import { html } from 'hono/html'
 import { limits } from '../../../config.ts'
 import { type Cell, type Facts, isNumber, textOf } from '../../../lists/cell.ts'
-import type { List } from '../../../lists/list.ts'
+import type { Table } from '../../../lists/list.ts'
 import { bytes, duration, facts, integer, table, time } from '../../elements.ts'
 import type { Html, PageContext } from '../../page.ts'
-import { answerText, outside, short } from './outside.ts'
+import { answerText, foreign, short } from './foreign.ts'
 
-/** What a table shows in one place: HTML only where a cell of both surfaces does not say it. */
+/** A cell, or HTML if no kind of cell says it. */
 type Shown = Cell | Html | undefined
 
-/** The words and columns of a table. */
-export interface ShownList<Row> extends Pick<List<Row, never>, 'caption' | 'none'> {
+/** A table of the console, whose columns may give HTML. */
+export interface ShownList<Row> extends Omit<Table<Row>, 'columns'> {
   columns: Readonly<Record<string, (row: Row) => Shown>>
 }
 
@@ -32,7 +32,7 @@ export function cellHtml(context: PageContext, cell: Shown, isFact = false): Htm
   if ('since' in cell)
     return html`${duration(Date.now() - Date.parse(cell.since))} ago, ${time(cell.since, context)}`
   if ('to' in cell) return html`<a href="/console${cell.to}">${cell.text}</a>`
-  if ('theirs' in cell) return cell.theirs ? outside(cell.theirs, cell.most) : ''
+  if ('foreign' in cell) return cell.foreign ? foreign(cell.foreign, cell.most) : ''
   if ('answer' in cell) return answerText(cell.answer, limits.shownAnswerBytes)
   if ('strong' in cell) return html`<strong>${cell.strong}</strong>`
   if ('state' in cell) return html`<span class="state ${cell.state}">${cell.state}</span>`
@@ -42,10 +42,10 @@ export function cellHtml(context: PageContext, cell: Shown, isFact = false): Htm
 }
 
 export interface TableOptions<Row> {
-  /** Instead of that of the list. */
+  /** Instead of the caption of the list. */
   caption?: string
   none?: string
-  /** Columns whose value the page says already. */
+  /** Columns that are left out: the page says their value already. */
   without?: readonly string[]
   /** The `id` of the element of a row, in pages that are kept up to date. */
   elementOf?: (row: Row) => string
@@ -77,7 +77,7 @@ const isOfNumber = (cell: Shown) => cell !== undefined && !isHtml(cell) && isNum
 /** Texts of others wrap. */
 function classOf(cell: Shown): Html | '' {
   if (isOfNumber(cell)) return html` class="number"`
-  const isTheirs = cell !== null && typeof cell === 'object' && ('theirs' in cell || 'answer' in cell)
+  const isTheirs = cell !== null && typeof cell === 'object' && ('foreign' in cell || 'answer' in cell)
   return isTheirs ? html` class="text"` : ''
 }
 

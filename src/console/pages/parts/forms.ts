@@ -11,7 +11,7 @@ import { form } from '../../elements.ts'
 import { type Action, type Html, type PageContext, Refusal } from '../../page.ts'
 import { remember } from '../../remember.ts'
 
-/** Forms whose names are remembered: more than staff send in a day. */
+/** Most forms whose names are remembered: more than staff send in a day. */
 const formsMax = 10_000
 
 const carriedOut = new Map<string, true>()
@@ -48,7 +48,7 @@ export function onceAction(path: string, run: Action['run']): Action {
   }
 }
 
-/** A field that is left empty is not given. One of several boxes has the values of those that are checked, with commas. */
+/** The fields that are not empty. Checked boxes of one name give their values, separated by commas. */
 export function fieldsOf(form: URLSearchParams): Record<string, string> {
   const given = [...form.keys()].map((name) => [name, form.getAll(name).join(',')] as const)
   return Object.fromEntries(given.filter(([, value]) => value.trim() !== ''))

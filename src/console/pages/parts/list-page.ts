@@ -12,7 +12,7 @@ import { listTable, type TableOptions } from './cells.ts'
 export interface Filter<Value extends string = string> {
   label: string
   input(name: string, value: string | undefined): Html
-  /** What the list is filtered by; undefined: the text is none of that. */
+  /** The value that the list is filtered by; undefined if the text is not one. */
   read(text: string): Value | undefined
   /** What the text has to be: `an id: 1 to 16 digits`. */
   takes: string
@@ -31,7 +31,7 @@ export function choiceFilter<Choice extends string>(
   }
 }
 
-/** PostgreSQL has no text with a NUL. */
+/** A search by text, without NUL, which PostgreSQL refuses. */
 export function searchFilter(label: string): Filter {
   const charactersMax = 200
   return {
@@ -71,7 +71,7 @@ ${fields}<button>Show</button>
 </form>`
 }
 
-/** One page of a list, as the address says. @throws {Refusal} */
+/** The page of a list that the address names. @throws {Refusal} if it names none */
 export async function pagedTable<Row, Filtered>(
   context: PageContext,
   list: PagedList<Row, Filtered>,
@@ -112,7 +112,7 @@ ${next === undefined ? html`<span class="none">End of the list</span>` : html`<a
 </nav>`
 }
 
-/** A page of a list that its address filters. */
+/** A page with a list and the form that filters it. */
 export function listPage<Row, Filtered>(
   { path, title }: { path: string; title: string },
   list: PagedList<Row, Filtered>,

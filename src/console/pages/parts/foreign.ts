@@ -1,7 +1,7 @@
 /**
- * Texts of others in a page: names, reasons, answers of receivers, data of events. They are escaped as everything is, and
- * besides bounded, cleared of control characters, and kept apart in their direction (`bdi`), so that a text that runs
- * from right to left, or says that it does, changes nothing around it.
+ * Texts of others in a page: names, reasons, answers of receivers, data of events. Like everything they are escaped. They
+ * are also cut, cleared of control characters, and isolated in their direction (`bdi`), so that text from right to left
+ * changes nothing around it.
  */
 import { html } from 'hono/html'
 import type { Html } from '../../page.ts'
@@ -9,14 +9,14 @@ import type { Html } from '../../page.ts'
 /** Characters of a text that are shown in a list. */
 const shownMax = 160
 
-/** One line. Null: a dash. @param most characters */
-export function outside(text: string | null | undefined, most = shownMax): Html {
+/** A text in one line. Null: `none`. @param most characters */
+export function foreign(text: string | null | undefined, most = shownMax): Html {
   if (text === null || text === undefined || text === '') return html`<span class="none">none</span>`
   return html`<bdi>${cut(clean(text).replaceAll(/\s+/g, ' '), most)}</bdi>`
 }
 
-/** Several lines, as they are. @param most characters */
-export function outsideLines(text: string, most: number): Html {
+/** A text with its line breaks. @param most characters */
+export function foreignLines(text: string, most: number): Html {
   return html`<pre tabindex="0"><bdi>${cut(clean(text), most)}</bdi></pre>`
 }
 
@@ -24,7 +24,7 @@ export function outsideLines(text: string, most: number): Html {
 export function answerText(answer: Buffer | null, most: number): Html {
   if (answer === null) return html`<span class="none">none</span>`
   if (answer.length === 0) return html`<span class="none">empty</span>`
-  return outsideLines(answer.toString('utf8'), most)
+  return foreignLines(answer.toString('utf8'), most)
 }
 
 /** A digest or cursor in a list: its beginning, with the whole where a pointer rests. */
@@ -39,7 +39,7 @@ function clean(text: string): string {
 
 function cut(text: string, most: number): string {
   if (text.length <= most) return text
-  // Never between the halves of a pair.
+  // Does not cut a surrogate pair in two.
   const end = /[\ud800-\udbff]/.test(text[most - 1]!) ? most - 1 : most
   return `${text.slice(0, end)}…`
 }
