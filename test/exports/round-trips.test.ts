@@ -58,7 +58,7 @@ async function startLink(databaseUrl: string): Promise<Server> {
       const sent = bytes.toString('latin1')
       from ||= /application_name\0([^\0]+)\0/.exec(sent)?.[1] ?? ''
       // The slot of the previous request may be freed while the next request arrives, and its row of the audit written.
-      const isOfFormer = sent.includes('unlock slot') || sent.includes('append_requests')
+      const isOfFormer = sent.includes('unlock') || sent.includes('append_requests')
       if (isHolding && !held && applications.includes(from) && !isOfFormer) {
         held = []
         const answer = () => {
@@ -116,7 +116,7 @@ function whatIn(sent: string): string {
   // Later executions of a named statement contain only its name.
   const marks: Record<string, RegExp> = {
     'who calls': /admit/,
-    'a slot': /lock slot/,
+    'a slot': /try locks/,
     'the snapshot': /pg_export_snapshot/,
     'the same snapshot': /set transaction snapshot/,
     'its transaction': /begin isolation level repeatable read/,

@@ -1,24 +1,28 @@
 /** Routes that answer with many ledgers, one after the other (docs/spec/ledgers.md#changes). */
 import { z } from '@hono/zod-openapi'
+import type { Context } from 'hono'
 import { errorCodes } from '../../../../packages/contract/src/error-codes.ts'
 import { wholeTables } from '../../../../packages/contract/src/ledger-tables.ts'
+import { answeredRequest } from '../../../audit/audit-trail.ts'
 import { opensEmployees } from '../../../auth/principal.ts'
 import { limits } from '../../../config.ts'
 import { AppError } from '../../../errors.ts'
 import { askForBlocks } from '../../../exports/blocks/kept-blocks.sql.ts'
 import { blocksLine } from '../../../exports/run/ledgers/lines.ts'
-import type { AskedLedger, LedgersTask, NextLedger } from '../../../exports/run/ledgers/task.ts'
+import type { AskedLedger, EndedLedger, LedgersTask, NextLedger } from '../../../exports/run/ledgers/task.ts'
+import { startLedgers } from '../../../exports/run/start.ts'
 import { wholeFolder } from '../../../exports/selection.ts'
 import { mediaTypes } from '../../../formats/file-formats.ts'
 import { named } from '../../../formats/items/values.ts'
 import { authenticateAgain } from '../../authenticate.ts'
 import { checkBody } from '../../body.ts'
 import { accountingFolderId, idSchema, version } from '../../query.ts'
-import { representationFor } from '../../representation.ts'
-import { type Route, type TokenCall, tokenRoute } from '../../route.ts'
+import { caching, contentHeaders, representationFor } from '../../representation.ts'
+import { type Edge, type Route, type TokenCall, tokenRoute } from '../../route.ts'
 import { ledgerStreamHeaders, onlyFolder } from '../../schemas/answer-headers.ts'
 import { Block } from '../../schemas/changes-schema.ts'
-import { streamLedgers } from '../../stream/stream-ledgers.ts'
+import type { Services } from '../../services.ts'
+import { answerFrom, keep } from '../../stream/stream-export.ts'
 import { askedLedgers, blocksBody, changesBody, type LedgersBody } from './ledgers-body.ts'
 import { readOpenedCursor, readOpenedIds } from './opened-folders.sql.ts'
 
@@ -71,8 +75,8 @@ async function answerLedgers(call: TokenCall<unknown>, route: Route, many: ManyL
   const withEmployees = opensEmployees(principal)
   const task = { what, form, encoding, schemaId, tokenId, withEmployees, timeZone } as LedgersTask
   const remaining = ledgers.values()
-  // Gives each ledger when it is asked for, if the caller may still read it.
-  return streamLedgers(c, services, task, async () => {
+  /** The ledger that the thread sends next, if the caller may still read it. */
+  const next = async (): Promise<NextLedger> => {
     const { value: asked, done } = remaining.next()
     if (done) return { kind: 'end' }
     const [, cursor] = await Promise.all([
@@ -84,7 +88,51 @@ async function answerLedgers(call: TokenCall<unknown>, route: Route, many: ManyL
     if (cursor !== undefined) return (await known?.(call, asked, cursor)) ?? { kind: 'ledger', asked, cursor }
     const { code, message } = new AppError('ERR-FOLDER-NOT-FOUND')
     return { kind: 'refused', asked, refusal: { code, message } }
+  }
+  const audit = auditLedgers(c, services)
+  const reader = startLedgers(services.threads, task, (ended) => {
+    if (ended) {
+      audit.ended(ended)
+      const folder = wholeFolder({ schemaId, folderId: ended.asked.society }, timeZone)
+      if (ended.kept) keep(c, services, folder, ended.cursor, ended.kept)
+    }
+    return next()
   })
+  const headers = () => ({ ...caching, ...contentHeaders(task) })
+  return answerFrom(c, services, task, reader, { headers, delivered: audit.delivered })
+}
+
+/** One row for each ledger. It counts as sent once the network has all of it; of others it is not known what arrived. */
+function auditLedgers(c: Context<Edge>, { audit, log }: Services) {
+  const requestId = c.get('requestId')
+  let waiting: EndedLedger[] = []
+  const record = (isWhole: boolean, { asked, cursor, rows, sha256, refusal }: EndedLedger) => {
+    const noted = c.get('audited')
+    if (!noted) return
+    // Of the whole answer.
+    const { bytes: _, ...facts } = noted
+    const { society, since, entries } = asked
+    const selection = { since: since ?? null, entries: entries.length }
+    const status = refusal ? errorCodes[refusal.code].status : 200
+    const end = { at: new Date(), method: c.req.method, requestId, folderId: society, status, isWhole }
+    const ofLedger = { ...facts, selection, cursor, rows, sha256 }
+    audit.record(answeredRequest(ofLedger, { ...end, code: refusal?.code }))
+  }
+  c.env.outgoing.once('close', () => {
+    for (const ledger of waiting) record(c.env.outgoing.writableFinished, ledger)
+    waiting = []
+  })
+  return {
+    ended(ledger: EndedLedger): void {
+      const { refusal, fault, asked } = ledger
+      if (refusal && fault !== undefined)
+        log('ledger.failed', { requestId, folderId: asked.society, code: refusal.code, error: fault })
+      waiting.push({ ...ledger, kept: undefined })
+    },
+    delivered(bytes: number): void {
+      while (waiting[0] && waiting[0].upTo <= bytes) record(true, waiting.shift()!)
+    },
+  }
 }
 
 const cursorExample = '4711.1.jWShZ-gx.EeSGmSmtIuJfr19E1z0hHo'
