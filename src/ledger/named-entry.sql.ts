@@ -14,15 +14,6 @@ export interface EntryName extends FolderKey {
   draft: boolean
 }
 
-interface NamedEntry {
-  /** Names the state of the folder's ledger. */
-  cursor: string
-  /** The folder's own reference. */
-  reference: string | null
-  id: string
-  exerciceId: string
-}
-
 /**
  * Inside the caller's transaction.
  * @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-ENTRY-NOT-FOUND, ERR-AMBIGUOUS-ENTRY
@@ -33,19 +24,17 @@ export async function readNamedEntry(client: pg.ClientBase, name: EntryName, tim
 }
 
 /** Does the same in a round trip of its own. @throws {AppError} also ERR-UNAVAILABLE */
-export async function askForNamedEntry(
-  pool: pg.Pool,
-  name: EntryName,
-  timeZone: string,
-): Promise<NamedEntry> {
+export async function askForNamedEntry(pool: pg.Pool, name: EntryName, timeZone: string) {
   return onlyEntry(await askInTenant<FoundEntries>(pool, name.schemaId, statement(name, timeZone)))
 }
 
 interface FoundEntries {
+  /** Names the state of the folder's ledger. */
   cursor: string
+  /** The folder's own reference. */
   reference: string | null
   /** Ascending by id. */
-  entries: Pick<NamedEntry, 'id' | 'exerciceId'>[]
+  entries: { id: string; exerciceId: string }[]
 }
 
 function statement({ schemaId, folderId, name, draft }: EntryName, timeZone: string): string {
@@ -56,7 +45,7 @@ function statement({ schemaId, folderId, name, draft }: EntryName, timeZone: str
     from folders where schema_id = ${idLiteral(schemaId)} and id = ${folder}`
 }
 
-function onlyEntry([found]: FoundEntries[]): NamedEntry {
+function onlyEntry([found]: FoundEntries[]) {
   if (!found) throw new AppError('ERR-FOLDER-NOT-FOUND')
   const { entries, ...folder } = found
   const [entry, ...others] = entries
