@@ -1,5 +1,6 @@
 /** Checks the entries of a TRA file: that citations are defined, entries balance and shares add up (p. 40 to 48). */
 import { inUnits } from '../../minor-units.ts'
+import type { Period } from '../../rows.ts'
 import { layouts, noDay } from '../layouts.ts'
 import { sectionCode, type TraParameters } from './parameters.ts'
 import { isoDay, type TraLine, type TraProblems } from './parse.ts'
@@ -29,6 +30,8 @@ export class EntryCheck {
   readonly #problems: TraProblems
   readonly #sums: TraProblems
   readonly #parameters: TraParameters
+  /** Read at the first entry: parameters precede entries. */
+  #exercices: Period[] | undefined
   #number = ''
   /** First line of the current entry, and its debits minus its credits. */
   #first: TraLine | undefined
@@ -87,9 +90,11 @@ export class EntryCheck {
     const day = isoDay(line.columns('DATECOMPTABLE'))
     if (totals.firstDate === null || day < totals.firstDate) totals.firstDate = day
     if (totals.lastDate === null || day > totals.lastDate) totals.lastDate = day
-    const isWithin = (exo: TraLine) =>
-      isoDay(exo.text('DATEDEBUT')) <= day && day <= isoDay(exo.text('DATEFIN'))
-    if (!this.#parameters.lines('EXO').some(isWithin))
+    this.#exercices ??= this.#parameters.lines('EXO').map((line) => ({
+      start: isoDay(line.text('DATEDEBUT')),
+      end: isoDay(line.text('DATEFIN')),
+    }))
+    if (!this.#exercices.some(({ start, end }) => start <= day && day <= end))
       this.#refuse(line, 'DATECOMPTABLE', 'no EXO record of the file contains this day')
   }
 
@@ -121,7 +126,7 @@ export class EntryCheck {
     const divided = this.#divided
     const section = line.code('AUXILIAIRE OU SECTION')
     const rank = line.code('AXE')
-    if (!this.#parameters.definition('SAT', sectionCode(rank, section)))
+    if (!this.#parameters.isDefined('SAT', sectionCode(rank, section)))
       this.#refuse(line, 'AUXILIAIRE OU SECTION', `no SAT record of the file defines it on axis ${rank}`)
     if (divided === undefined) {
       this.#refuse(line, 'TYPE CPTE', 'an analytic line must follow the line that it divides')
@@ -156,7 +161,7 @@ export class EntryCheck {
     const parameters = this.#parameters
     const cite = (record: string, cited: string) => {
       const code = line.code(cited)
-      if (code !== '' && !parameters.definition(record, code))
+      if (code !== '' && !parameters.isDefined(record, code))
         this.#refuse(line, cited, `no ${record} record of the file defines it`)
     }
     cite('JAL', 'JOURNAL')
@@ -168,14 +173,14 @@ export class EntryCheck {
     if (line.code('TYPE CPTE') !== 'X') {
       if (thirdParty !== '')
         this.#refuse(line, 'AUXILIAIRE OU SECTION', 'only lines of TYPE CPTE X have a third party')
-      if (parameters.definition('CGN', line.code('GENERAL'))?.code('COLLECTIF') === 'X')
+      if (parameters.collectiveOf('CGN', line.code('GENERAL')) === 'X')
         this.#refuse(line, 'TYPE CPTE', 'a collective account has only lines of TYPE CPTE X')
       return
     }
     if (thirdParty === '')
       this.#refuse(line, 'AUXILIAIRE OU SECTION', 'a line of TYPE CPTE X must name a third party')
     cite('CAE', 'AUXILIAIRE OU SECTION')
-    const collective = parameters.definition('CAE', thirdParty)?.code('COLLECTIF')
+    const collective = parameters.collectiveOf('CAE', thirdParty)
     if (collective !== undefined && collective !== line.code('GENERAL')) {
       const message = `the CAE record of ${thirdParty} has the collective account ${collective}`
       this.#refuse(line, 'GENERAL', message)

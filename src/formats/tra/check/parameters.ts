@@ -9,8 +9,11 @@ const defining = ['ETB', 'MDP', 'MDR', 'DEV', 'REG', 'TVA', 'SAT', 'CRR', 'CGN',
 export class TraParameters {
   readonly #problems: TraProblems
   readonly #lines = new Map<string, TraLine[]>()
-  /** Lines by record and code. */
-  readonly #definitions = new Map<string, Map<string, TraLine>>(defining.map((record) => [record, new Map()]))
+  /**
+   * COLLECTIF by record and code; empty if the record has no such field. It is decoded once: each entry line looks up two,
+   * which was 2 % of the check.
+   */
+  readonly #definitions = new Map<string, Map<string, string>>(defining.map((record) => [record, new Map()]))
 
   constructor(problems: TraProblems) {
     this.#problems = problems
@@ -28,15 +31,20 @@ export class TraParameters {
     const code = codeIn(kept, 'CODE')
     if (definitions.has(code))
       line.refuse(this.#problems, 'CODE', `another ${record} record defines it already`)
-    definitions.set(code, kept)
+    definitions.set(code, kept.layout.fieldsByName.has('COLLECTIF') ? kept.code('COLLECTIF') : '')
   }
 
   lines(record: TraRecord): readonly TraLine[] {
     return this.#lines.get(record) ?? []
   }
 
-  /** The line that defines a code. Codes of sections are those of `sectionCode`. */
-  definition(record: string, code: string): TraLine | undefined {
+  /** Whether a record defines the code. Codes of sections are those of `sectionCode`. */
+  isDefined(record: string, code: string): boolean {
+    return this.#definitions.get(record)!.has(code)
+  }
+
+  /** COLLECTIF of the record that defines the code. */
+  collectiveOf(record: 'CGN' | 'CAE', code: string): string | undefined {
     return this.#definitions.get(record)!.get(code)
   }
 
@@ -48,7 +56,7 @@ export class TraParameters {
     for (const [record, lines] of this.#lines)
       for (const [field, definedBy] of Object.entries(rulesOf(record).cites ?? {}))
         for (const line of lines)
-          if (line.code(field) !== '' && !definedBy.some((by) => this.definition(by, codeIn(line, field))))
+          if (line.code(field) !== '' && !definedBy.some((by) => this.isDefined(by, codeIn(line, field))))
             line.refuse(this.#problems, field, `no ${definedBy.join(' or ')} record of the file defines it`)
   }
 }
