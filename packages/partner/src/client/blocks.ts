@@ -75,7 +75,7 @@ export function rowsOf(blocks: readonly Block[]): number {
 /** Compares the lines of a selection with its blocks while they pass. Lines come in the order of blocks. */
 export class BlockCheck {
   readonly #blocks: readonly Block[]
-  /** The block that is under way; none is empty. */
+  /** The block whose rows pass now. Blocks without rows are passed over. */
   #place = -1
   #rowsLeft = 0
   #hash = createHash('sha256')

@@ -54,8 +54,8 @@ export interface FullExport {
 }
 
 /**
- * Short at first, since a small folder is exported in less than a second, then less often: a token may send 20 requests
- * in 10 seconds.
+ * Milliseconds between questions for the status. Short at first, since a small folder is exported in less than a second,
+ * then longer: a token may send 20 requests in 10 seconds.
  */
 const pollsMs = [100, 200, 400, 700, 1000, 2000]
 
@@ -81,7 +81,7 @@ export async function fullExport(
       details: { exportId: job.id },
     })
   const { url, ...status } = doneOf(job, totals)
-  // The signal is that of the download: the one above ends only the following.
+  // With the signal of the download: that of this function ends only the following of the export.
   const renewUrl = async (ending: AbortSignal | undefined) => {
     const renewed = await readStatus(requests, { exportId: status.id }, ending)
     return doneOf(renewed.job, renewed.totals).url
@@ -93,7 +93,7 @@ export async function fullExport(
   }
 }
 
-/** Of an export that is started, or of one that was. */
+/** Starts an export, or reads the status of one that was started. */
 async function readStatus(
   requests: Requests,
   wanted: FullExportSelection | { exportId: string },
@@ -118,7 +118,7 @@ function totalsOf(json: string): DoneExport['totals'] | undefined {
     : (totals as DoneExport['totals'])
 }
 
-/** `100.10`, `1.001e2`: one decimal text for what a proxy may have written in another way. Undefined if it is no number. */
+/** `100.10` and `1.001e2` as one decimal text, `100.1`: a proxy may rewrite numbers. Undefined if it is no number. */
 function decimalOf(number: string): string | undefined {
   const parsed = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,2}))?$/.exec(number)
   if (!parsed) return undefined

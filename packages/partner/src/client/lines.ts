@@ -4,7 +4,7 @@ import { clientError } from './errors.ts'
 
 const lineFeed = 10
 
-/** More than any item of the service; a longer one comes from something else. */
+/** Longer than any item of the service: a longer line comes from something else. */
 const itemBytesMax = 256 * 1024 * 1024
 
 /**
@@ -62,7 +62,7 @@ export function countLines(chunk: Uint8Array): number {
 
 /** A copy of the last of whole lines. */
 export function lastLineOf(lines: Uint8Array): Uint8Array {
-  // Of a Buffer, slice would share the memory.
+  // The slice of a Buffer would share its memory.
   return Uint8Array.prototype.slice.call(lines, lines.lastIndexOf(lineFeed, lines.length - 2) + 1)
 }
 
@@ -87,7 +87,7 @@ export async function* itemsOf<Item>(chunks: AsyncIterable<Uint8Array>): AsyncGe
     } catch (cause) {
       throw clientError('NOT-PROVEN', `A line after row ${row} is not UTF-8`, { cause })
     }
-    // Not at U+2028, which texts may contain.
+    // Only at line feeds: texts may contain U+2028.
     for (let start = 0; start < text.length; ) {
       const end = text.indexOf('\n', start)
       row += 1

@@ -57,7 +57,7 @@ export const withoutTrailers = new WeakSet<Requests>()
 interface LinesOptions {
   /** @returns what of whole lines is given out */
   take(lines: Uint8Array, rows: number): Uint8Array | undefined
-  /** Lines that are no rows. */
+  /** Lines at the beginning that are no rows. Default: 0. */
   headLines?: number
   /** Whether the digest of the body was asked for. */
   isHashed?: boolean
@@ -100,7 +100,7 @@ export async function* linesOf(
   given = give(lines.flush())
   if (given) yield given
   const { 'x-row-count': rowsSent, 'x-content-sha256': sha256Sent } = answer.trailers()
-  // Whatever they say: where one is missing, beginning again has to prove by blocks.
+  // Before they are compared: where one is missing, the next stream has to be proven by blocks.
   if (hash && (rowsSent === undefined || sha256Sent === undefined)) withoutTrailers.add(requests)
   const isProven = agreesWithTrailers(answer, rows, hash)
   if (lines.restBytes > 0) throw cut('The body ended in the middle of a line')

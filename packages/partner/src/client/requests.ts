@@ -39,7 +39,7 @@ export interface RequestsOptions {
   wholeBytesMax?: number | undefined
   /** Times that a request is sent, and that a stream is resumed without progress, before it fails. Default: 10. */
   attemptsMax?: number | undefined
-  /** What waits and chance come from; for tests. */
+  /** Replaces waiting, chance and the clock, for tests. */
   pacing?: Partial<Pacing> | undefined
 }
 
@@ -56,7 +56,7 @@ export type QueryValue = string | number | boolean | readonly string[] | undefin
 export interface Request {
   /** Default: GET. */
   method?: string
-  /** It changes nothing, so it is sent again where it is not known whether it arrived. Default: of GET and HEAD. */
+  /** Whether the request only reads: it is sent again even if it may have arrived. Default: true of GET and HEAD. */
   isRead?: boolean
   /** Without `/api/v1`: `/mad/accounts`. */
   path: string
@@ -77,11 +77,11 @@ export interface ForeignRequest extends Omit<Request, 'path' | 'query'> {
 }
 
 const defaults = { stallMs: 60_000, answerMs: 60_000, wholeBytesMax: 16_000_000, attemptsMax: 10 }
-/** Until the service has answered once, its address is more likely wrong than the service away. */
+/** Attempts before the first answer: until then the address is more likely wrong than the service down. */
 const firstAttemptsMax = 3
 const backoffMs = 500
 const backoffMaxMs = 30_000
-/** A longer wait is left to the caller. */
+/** The longest Retry-After that is waited for. A longer one is an error, so that the caller decides. */
 const retryAfterMaxMs = 10 * 60_000
 /** Most bytes of the body of an error that are read. */
 const refusalBytesMax = 64 * 1024
@@ -192,7 +192,7 @@ export class Requests {
     const url = new URL(`${this.baseUrl}/api/v1${path}`)
     for (const [name, value] of Object.entries(query)) {
       if (value === undefined || value === false) continue
-      // To leave an empty filter out would select everything.
+      // An empty filter is sent: without it everything would be selected.
       const values = Array.isArray(value) && value.length > 0 ? value : [value]
       for (const each of values) url.searchParams.append(name, String(each))
     }
@@ -214,7 +214,7 @@ export class Requests {
     return refusalOf(status, await beginningOf(answer), named, options)
   }
 
-  /** Does it again as long as another attempt may help. */
+  /** Repeats the work as long as another attempt may help. */
   async #repeated<Result>(request: Request | ForeignRequest, work: () => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt += 1)
       try {
@@ -249,7 +249,7 @@ function nameOf(request: Request | ForeignRequest): string {
   return `${method} ${'path' in request ? request.path : new URL(request.url).origin}`
 }
 
-/** No answer, or an answer that was cut. */
+/** The error of a request without an answer, or with an answer that was cut. */
 export function failureOf(request: Request | ForeignRequest, cause: unknown, requestId?: string) {
   const { message, code } = cause as NodeJS.ErrnoException
   const why = message === '' ? code : message
@@ -314,7 +314,7 @@ async function beginningOf(answer: Answer): Promise<string> {
       if (text.length > refusalBytesMax) break
     }
   } catch {
-    // The status is known, and says more than the cut of its text.
+    // A cut in the text of an error: its status is known, and says enough.
   }
   return text
 }
@@ -343,7 +343,7 @@ export function checkedBaseUrl(baseUrl: unknown): string {
   return url.origin + path.replace(/\/+$/, '')
 }
 
-/** The value is in no message. */
+/** Messages name the option and never its value. */
 function checkedCredential(name: string, value: unknown): string {
   if (typeof value !== 'string' || value === '') throw clientError('INVALID-OPTION', `${name} is empty`)
   if (/[^\x21-\x7e]/.test(value))

@@ -10,7 +10,7 @@ import { clientError } from '../client/errors.ts'
 /** Grows when the tables change so that a copy has to be rebuilt. Kept in `grandlivre_copy`. */
 export const layoutVersion = 3
 
-/** What layout 1 had, and this one has not. */
+/** Tables of layout 1 that this layout does not have. */
 export const formerTables: readonly string[] = [
   ...['entries', 'movement_rows', 'entry_lines', 'sync_state'],
   ...['exercices', 'journals', 'accounts', 'entries', 'movement_rows', 'entry_lines'].map(
@@ -32,11 +32,11 @@ export interface Diary {
   cursor: string | null
   /** Whether accounts came with the personal data of employees, by the token of that run. */
   employees: 'shown' | 'hidden' | null
-  /** As the service gave them with this cursor. */
+  /** The digests that the service gave with this cursor. */
   table_digests: TableDigests
   /** ISO 8601, UTC. When the copy was last known to be the ledger. */
   synced_at: string | null
-  /** When another state of it last came. */
+  /** When rows or tables last changed. */
   changed_at: string | null
   /** When it was first missing among the folders of its firm; null while it is there. */
   gone_at: string | null

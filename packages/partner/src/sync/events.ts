@@ -8,9 +8,9 @@ import type { Copy, LedgerChange } from './copy.ts'
 export interface Run {
   copy: Copy
   ledger: Grandlivre
-  /** Ids of folders: only these. Otherwise all that the token opens. */
+  /** Ids of the folders to copy. Default: all that the token opens. */
   societies?: readonly string[] | undefined
-  /** How streams travel. */
+  /** How the bodies of streams travel. */
   encoding?: Encoding | undefined
   signal?: AbortSignal | undefined
   onEvent?: ((event: SyncEvent) => void) | undefined
@@ -19,7 +19,7 @@ export interface Run {
 export interface Summary {
   /** Ledgers that were asked for. */
   ledgers: number
-  /** Those that came, and their movements. */
+  /** Ledgers that came, and their movements. */
   copied: number
   rows: number
   /** Ids of folders that were refused. They keep the rows and the cursor that they have. */

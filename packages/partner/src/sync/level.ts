@@ -24,7 +24,7 @@ export interface Comparison {
   /** Ranges outside of all blocks, in which the copy has rows. */
   outside: EntryRange[]
   tables: WholeTableName[]
-  /** Of the tables that are equal. */
+  /** Digests of the tables that are equal. */
   equal: TableDigests
 }
 

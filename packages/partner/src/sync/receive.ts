@@ -14,7 +14,7 @@ import type { CopiedLedger, Run, Summary } from './events.ts'
 
 export const now = () => new Date().toISOString()
 
-/** The service does not take the cursor: it is of another epoch, for one. */
+/** Codes with which the service refuses a cursor: one of another epoch, for example. */
 const cursorRefused = ['ERR-VALIDATION', 'ERR-CURSOR-EXPIRED']
 
 /** Whether the accounts of a ledger show employees, as the diary notes it. */
@@ -54,7 +54,7 @@ export async function receive(
   const { copy, ledger, encoding, signal } = run
   const kept = new Map((await copy.folders()).map((folder) => [folder.society, folder]))
   const refused: string[] = []
-  /** Those that are still to come, in this order. */
+  /** Ledgers that are still to come, in this order. */
   const left = new Map(requests.map((request) => [request.society, request]))
   let underWay: LedgerUnderWay | undefined
   const giveUp = async (society: string, code: string, message: string) => {
@@ -101,10 +101,10 @@ export async function receive(
       const { code, message } = error as GrandlivreError
       const society = underWay?.begun.society ?? [...left.keys()][0]
       if (signal?.aborted || society === undefined) throw error
-      // What came wrong is of this ledger alone.
+      // What came wrong belongs to this ledger alone.
       if (code === 'NOT-PROVEN') await giveUp(society, code, message)
       else {
-        // It comes last in the next run, so that the others come.
+        // A failed ledger comes last in the next run, so that the others come before.
         const isOfLedger = code === 'CONNECTION-LOST' || !(error instanceof GrandlivreError)
         if (isOfLedger && underWay) await giveUp(society, code, message).catch(() => {})
         throw error
@@ -155,7 +155,7 @@ async function commit(
   const since = begun.since === null ? null : (kept?.cursor ?? null)
   const employees = employeesOf(listed)
   const at = now()
-  // What verify mends are rows of the same state.
+  // Verify mends rows of the same state, which is no change of the ledger.
   const isSame = since === cursor && kept?.employees === employees
   const isChanged = !isSame && (entries.length > 0 || tables > 0)
   await copy.commit(
@@ -171,7 +171,7 @@ async function commit(
   return { kind: 'copied', at, society, name, since, cursor, entries, rows_before, rows_after, ms }
 }
 
-/** The ledger keeps the rows and the cursor that it has. */
+/** Notes that a ledger did not come. It keeps the rows and the cursor that it has. */
 export async function fail(
   { copy, onEvent }: Run,
   ledger: Ledger,

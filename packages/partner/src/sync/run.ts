@@ -79,7 +79,7 @@ export function checkService(
   throw clientError('COPY-REFUSED', message, { remedy })
 }
 
-/** A company token sees one folder of its firm: only one of a firm can say that others are gone. */
+/** Notes folders that are gone. A company token sees one folder: only a firm's token shows that others are missing. */
 async function noteGone(run: Run, listed: readonly Ledger[], kept: Map<string, CopiedFolder>): Promise<void> {
   const { copy, ledger, signal } = run
   const there = new Set(listed.map(({ society }) => society))
@@ -95,7 +95,7 @@ async function noteGone(run: Run, listed: readonly Ledger[], kept: Map<string, C
   if (target.type !== 'firm') return
   const firm = String(target.societyId)
   await copy.lock([firm])
-  // Meanwhile the run of another firm may have taken it.
+  // The run of another firm may have taken a folder meanwhile.
   const gone = (await copy.folders()).filter((folder) => folder.firm_id === firm && isMissing(folder))
   await copy.note(
     gone.map(({ society }) => society),
@@ -104,7 +104,7 @@ async function noteGone(run: Run, listed: readonly Ledger[], kept: Map<string, C
   for (const { society } of gone) run.onEvent?.({ kind: 'gone', society })
 }
 
-/** Folders that came back, moved to this firm, or whose firm has another name. */
+/** Notes folders that came back, moved to this firm, or whose firm has another name. */
 async function noteThere(run: Run, listed: Ledger[], kept: Map<string, CopiedFolder>): Promise<void> {
   const firms = new Map(listed.map(({ firm }) => [firm.id, firm.name]))
   for (const [firm_id, firm_name] of firms) {
@@ -126,7 +126,7 @@ async function noteThere(run: Run, listed: Ledger[], kept: Map<string, CopiedFol
 
 function requestFor(society: string, folder: CopiedFolder | undefined): WantedLedger {
   if (folder?.cursor == null) return { society }
-  // What somebody has written there costs a table that is read again, and not the whole request.
+  // A digest that somebody has broken is left out: its table is read again, and the request is not refused.
   const digests = Object.entries(folder.table_digests).filter(
     ([name, digest]) => (wholeTables as string[]).includes(name) && /^[0-9a-f]{64}$/.test(String(digest)),
   )

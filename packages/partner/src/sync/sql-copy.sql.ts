@@ -6,7 +6,7 @@ type Row = Record<string, unknown>
 
 const filledTables = [...tableNames, 'changes']
 
-/** From one folder to the next by the key of the table, and not through all rows. */
+/** The folders in a table. The query goes from one to the next by the key, and not through all rows. */
 const foldersIn = (table: string): string => `
   select id from (
     with recursive present(id) as (
@@ -31,7 +31,7 @@ export abstract class SqlCopy {
 
   /** @param values of the parameters $1, $2 and so on */
   protected abstract query(sql: string, values?: readonly unknown[]): Promise<Row[]>
-  /** The same in a transaction of its own. Without values there may be several statements. */
+  /** Runs it in a transaction of its own. Without values there may be several statements. */
   protected abstract write(sql: string, values?: readonly unknown[]): Promise<Row[]>
   /** @throws {GrandlivreError} COPY-LOCKED */
   protected abstract lockFirm(firm: string): Promise<void>

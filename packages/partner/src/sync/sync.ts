@@ -13,11 +13,11 @@ export type { CopiedFolder, Copy, Diary, LedgerChange, OpenOptions } from './cop
 export type { CopiedLedger, Difference, Run, Summary, SyncEvent } from './events.ts'
 export { type Verified, verifyCopy } from './verify.ts'
 
-/** The longest that the service lets a request wait for another list. */
+/** Longest wait for another list that the service allows. */
 const waitSeconds = 30
-/** Between two requests for a list that is the same. */
+/** Least time between two requests for a list that is the same. */
 const leastMs = 1_000
-/** After an error that may pass, unless the service says how long. */
+/** Wait after an error that may pass, unless the service says how long. */
 const retryMs = 5_000
 
 /**
@@ -56,7 +56,7 @@ export async function followLedgers(run: Run): Promise<void> {
       // Folders that were refused are asked for again when something changes, or the wait is over.
       const asked = performance.now()
       const other = await ledger.ledgers({ after: list?.etag, wait: waitSeconds, signal })
-      // Something on the way does not let requests wait.
+      // A proxy on the way may not let requests wait.
       if (!other && performance.now() - asked < leastMs) await delay(leastMs, undefined, { signal })
       list = other ?? list
       await bringUpToDate(run, list!.ledgers)

@@ -22,12 +22,12 @@ export const diaryNames = Object.keys(diaryColumns) as (keyof Diary)[]
 
 interface DerivedColumn {
   name: string
-  /** Of `details`. */
+  /** Member of the company in `details`. */
   member: 'name' | 'SIREN'
   description: string
 }
 
-/** Further columns, which the database computes from those that came. */
+/** Further columns, which the database computes from columns that came. */
 export const derivedColumns: Partial<Record<LedgerTableName, readonly DerivedColumn[]>> = {
   accounts: [
     {
@@ -45,6 +45,6 @@ export function ownColumns(table: LedgerTableName): readonly LedgerColumn[] {
   return table === 'folders' ? columns.slice(1) : columns
 }
 
-/** What orders the rows of a ledger. */
+/** The columns by which the rows of a ledger are ordered. */
 export const keyOf = (table: LedgerTableName): string =>
   table === 'movements' ? 'entry_id, movement_id' : ledgerTables[table].columns[0]!.name

@@ -4,7 +4,7 @@ import type { Run } from './events.ts'
 import { compare, type DifferingLedger, isEqual, mend } from './level.ts'
 import { bringUpToDate, isChosen } from './run.ts'
 
-/** How often a ledger that changes meanwhile, or still differs, is compared. */
+/** Times that a ledger is compared which changes meanwhile, or still differs. */
 const comparisonsMax = 3
 
 export interface Verified {
@@ -15,7 +15,7 @@ export interface Verified {
   differed: string[]
   /** Folders of which nothing is known now: gone, refused, changing all the time, or still different. */
   unproven: string[]
-  /** Folders of the copy, there for all that it knows, that the access does not open: nothing was asked about them. */
+  /** Folders of the copy that the access does not open, and that are not noted as gone: nothing was asked about them. */
   uncovered: string[]
 }
 

@@ -52,7 +52,7 @@ export interface View {
   select: string
 }
 
-/** Each after those that it reads. */
+/** All views. Each comes after those that it reads. */
 export function viewsOf(dialect: Dialect): View[] {
   return [
     ...[namedExercices(dialect), generalLedger(dialect), accountBalances(dialect), firmBalances(dialect)],
@@ -69,7 +69,7 @@ export const dueDay = 'coalesce(due_date, entry_date)'
 export const isOpenItem = `lettering_state <> 'complete' and (account_number like '401%' or account_number like '411%')`
 
 const ofMovements = 'from movements m join folders f on f.society_id = m.society_id and f.gone_at is null'
-/** As in the balance of the service: validated, and no journal that is outside the books. */
+/** Movements that count, as in the balance of the service: validated, and of no journal outside of the books. */
 const inBooks = `not m.draft and (m.journal_type is null or m.journal_type <> 'OD_EXC')`
 
 /** Names as docs/spec/resources.md#exercice gives them: from the year of today, or else the latest that has started. */

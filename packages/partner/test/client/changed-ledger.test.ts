@@ -273,7 +273,7 @@ test('changes that are not read are let go', async () => {
   await until(() => stage.proxy.open() === 0)
 })
 
-test('a cursor that is none is refused with the parameter', async () => {
+test('a malformed cursor is refused, and the error names the parameter', async () => {
   const refused = stage.ledger().changes('4711.1.nothing', { exercice })
   await expect(refused).rejects.toMatchObject({ code: 'ERR-VALIDATION', issues: [{ parameter: 'since' }] })
 })

@@ -93,7 +93,7 @@ test('after a planned failover, nothing but digests is read', async () => {
   await expectTheYear()
 })
 
-test('over three epochs with a change in each', async () => {
+test('three epochs with a change in each are repaired at once', async () => {
   for (const entry of [3, 303, 1_103]) {
     await beginEpoch()
     await edit(entry, 'again')
@@ -136,7 +136,7 @@ test('where the ledger changes between digests and lines, the cursor of the dige
   await expectTheYear()
 })
 
-test('a copy of any other lines is refused, or read again', async () => {
+test('other lines than those of the ledger are refused, or read again', async () => {
   const repair = (text: string) => ledger.repair(selection, [Buffer.from(text)])
   const lines = copy.text.match(/.*\n/g)!
   const wrong = { code: 'INVALID-OPTION' }

@@ -183,7 +183,7 @@ test('attempts are bounded: ten once the service has answered, three before', as
   await expect(journals(absent)).rejects.toMatchObject({ message: expect.stringContaining('ECONNREFUSED') })
 })
 
-test('an answer that does not come counts as lost', async () => {
+test('a request without an answer in time counts as lost', async () => {
   const ledger = client({ answerMs: 50, attemptsMax: 2 })
   stage.proxy.fault = () => new Promise(() => {})
   await expect(journals(ledger)).rejects.toMatchObject({

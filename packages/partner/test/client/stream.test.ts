@@ -82,7 +82,7 @@ function resumed(): [inParts: boolean, atOnce: boolean] {
 }
 
 describe.each(['identity', 'zstd'] as const)('with %s', (encoding) => {
-  test('entries through answers that are cut and that end early', async () => {
+  test('entries come whole through answers that are cut and that end early', async () => {
     const faults = places(encoding).map(
       (afterBytes, i): Fault => ({ kind: i % 2 ? 'cut' : 'end', afterBytes }),
     )
@@ -92,7 +92,7 @@ describe.each(['identity', 'zstd'] as const)('with %s', (encoding) => {
     expect(stream.progress.provedBy).toBe(resumed()[0] ? 'end' : 'trailers')
   })
 
-  test('a way without trailers: rows, then blocks prove movements, a question after the last one proves entries', async () => {
+  test('without trailers, movements are proven by rows, later ones by blocks, and entries by a question after the last one', async () => {
     stage.proxy.fault = () => ({ kind: 'noTrailers' })
     const ledger = stage.ledger()
     const all: [LedgerStream<unknown>, Buffer, string][] = [

@@ -59,7 +59,7 @@ describe.each(copyKinds)('in %s', (kind) => {
     await copy.close()
   })
 
-  test('verify takes the rows of its own token for right, and nothing else', async () => {
+  test('verify proves the rows that its own token sees, and no others', async () => {
     const copy = await newCopy(kind)
     await sync(copy, stage.opened)
     const society = stage.folder.folderId
@@ -73,7 +73,7 @@ describe.each(copyKinds)('in %s', (kind) => {
     await copy.close()
   })
 
-  test('where the cursor is refused, too: by the digests of the token', async () => {
+  test('a copy whose cursor is refused becomes level by the digests that its token sees', async () => {
     const copy = await newCopy(kind)
     await sync(copy, stage.opened)
     const society = stage.folder.folderId
@@ -87,7 +87,7 @@ describe.each(copyKinds)('in %s', (kind) => {
   })
 })
 
-test('the row of changes and changed_at tell that accounts came otherwise; folders --to that they will', async () => {
+test('changes and changed_at show that accounts came with other data, and folders --to that they will', async () => {
   const copy = await newCopy('SQLite')
   await sync(copy, stage.hidden)
   const [before] = await copy.folders()

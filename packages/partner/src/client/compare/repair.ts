@@ -66,7 +66,7 @@ function entryOf(line: string): number {
   try {
     movement = JSON.parse(line)
   } catch {
-    // Not even JSON.
+    // A line that is not JSON has no entry.
   }
   const entry = Number(movement?.entry?.producerId ?? Number.NaN)
   if (Number.isSafeInteger(entry)) return entry

@@ -32,7 +32,7 @@ export interface DoneExport {
 }
 
 export interface DownloadProgress {
-  /** Of the file, on disk. */
+  /** Bytes of the file on disk. */
   bytes: number
   size: number
   /** Answers of the file server so far. */
@@ -42,7 +42,7 @@ export interface DownloadProgress {
 export interface DownloadOptions {
   /** Ends the download. What has arrived is kept for the next time. */
   signal?: AbortSignal | undefined
-  /** Called for each piece. */
+  /** Called for each piece that was written. */
   onProgress?(progress: DownloadProgress): void
   /** Called when bytes that were there are dropped, with a sentence that says why. */
   onRestart?(reason: string): void
@@ -67,7 +67,7 @@ export interface Downloaded {
   restarts: number
 }
 
-/** Downloads of the same bytes: two different results in a row are no accident of the disk. */
+/** Times that a file is downloaded: two wrong files in a row are no accident of the disk. */
 const triesMax = 2
 
 /** Reads the address of the file again: one is valid for an hour. */
@@ -116,10 +116,10 @@ function transferOf(
   const { size } = source
   const counts = { connections: 0, restarts: 0 }
   let { url } = source
-  /** The address is a new one that has not given a byte yet. */
+  /** Whether the address is a new one that has not given a byte yet. */
   let isRenewed = false
 
-  /** Bytes were dropped. */
+  /** Counts and reports that bytes were dropped. */
   const report = (reason: string) => {
     counts.restarts += 1
     onRestart?.(reason)
@@ -133,7 +133,7 @@ function transferOf(
   async function ask(): Promise<Answer> {
     const { bytes, etag } = part
     const range = { Range: `bytes=${bytes}-`, ...(etag === undefined ? {} : { 'If-Range': etag }) }
-    // What is stored is asked for, and not compressed once more on the way.
+    // The stored bytes are asked for, without another compression on the way.
     const headers = { 'Accept-Encoding': 'identity', ...(bytes > 0 ? range : {}) }
     try {
       return await requests.send({ url, headers, signal })
@@ -186,7 +186,7 @@ function beginningOf(answer: Answer, part: PartialDownload, size: number): numbe
   const isOfSize = sent === undefined || Number(sent) === size
   if (isOfSize && (begins === bytes || begins === 0)) return begins
   answer.discard()
-  // What answers may be something else, so the bytes that are there stay.
+  // Something other than the file server may have answered, so the bytes that are there stay.
   if (!isOfSize) throw different(part, `it has ${sent} bytes instead of ${size}`)
   throw clientError('UNEXPECTED-ANSWER', `The file server answered Range: bytes=${bytes}- with other bytes`)
 }

@@ -41,7 +41,7 @@ export async function openPartialDownload(
   }
   return {
     ...{ exportId, path, close },
-    /** Whether there were bytes of another file, or none that could be used. */
+    /** Whether there were bytes of another file, or bytes that could not be used. */
     hasDropped,
     get bytes() {
       return bytes
@@ -50,7 +50,7 @@ export async function openPartialDownload(
       return etag
     },
 
-    /** Drops what is there. */
+    /** Drops the bytes that are there. */
     async beginAgain(): Promise<void> {
       await writing(async () => {
         await handle.close()
@@ -64,7 +64,7 @@ export async function openPartialDownload(
     /** Before the first byte, so that bytes on disk always have a state beside them. @param sent of the file server */
     remember(sent: string | undefined): Promise<void> {
       etag = sent
-      // Without an ETag JSON leaves its name out.
+      // JSON leaves out an ETag that is undefined.
       return writing(() => replaceState(file, JSON.stringify({ exportId, fileSha256, size, etag })))
     },
 
@@ -134,7 +134,7 @@ export async function digestOf(chunks: AsyncIterable<Uint8Array>): Promise<{ byt
   return { bytes, hash }
 }
 
-/** What a download has left; undefined if nothing, or nothing that can be read. */
+/** The state that an earlier download has left; undefined if there is none that can be read. */
 async function readState(
   file: string,
 ): Promise<{ fileSha256?: string; size?: number; etag?: string } | undefined> {
@@ -154,7 +154,7 @@ export async function createPart(file: string): Promise<FileHandle> {
   return open(partOf(file), 'wx')
 }
 
-/** A kill leaves a whole state or none. */
+/** Replaces the state at once: a kill leaves a whole state or none. */
 export async function replaceState(file: string, text: string): Promise<void> {
   await writeFile(`${stateFileOf(file)}.new`, text)
   await rename(`${stateFileOf(file)}.new`, stateFileOf(file))

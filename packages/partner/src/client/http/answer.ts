@@ -1,12 +1,12 @@
 /** What callers see of an answer. It names no type of Node, so that the types of the package need none. */
-// Not by name: Node before 22.15 has no zstd, and an import of what is not there fails as a whole.
+// The whole module: Node before 22.15 has no zstd, and a named import of what is missing fails as a whole.
 import zlib from 'node:zlib'
 
 export interface Answer {
   readonly status: number
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string | undefined>>
-  /** Decompressed. To be read once. Throws where it is cut, and the reason of the signal. */
+  /** The decompressed body, to be read once. It throws where it is cut, and the reason of the signal. */
   readonly body: AsyncIterable<Uint8Array>
   /** By lower-case name; known when the body has been read. */
   trailers(): Readonly<Record<string, string | undefined>>
@@ -26,5 +26,5 @@ export function bestEncoding(): Encoding {
   return typeof zlib.createZstdDecompress === 'function' ? 'zstd' : 'gzip'
 }
 
-/** What names an answer in errors. */
+/** What errors say of an answer. */
 export const answerFacts = ({ status, headers }: Answer) => ({ status, requestId: headers['x-request-id'] })

@@ -1,5 +1,5 @@
 /**
- * One HTTP request over node:http or node:https, up to the head of its answer. Not by fetch, which shows no trailers.
+ * Sends one HTTP request by node:http or node:https, and resolves with the head of its answer. Fetch shows no trailers.
  */
 import http from 'node:http'
 import https from 'node:https'
@@ -54,7 +54,7 @@ export class Connections {
   }
 }
 
-/** An error like those of the system. */
+/** A time-out, as an error of the system is. */
 export function timedOut(what: string, ms: number): Error {
   return Object.assign(new Error(`${what} ${ms / 1000} seconds`), { code: 'ETIMEDOUT' })
 }

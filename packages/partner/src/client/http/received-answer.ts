@@ -8,10 +8,10 @@ import { clientError } from '../errors.ts'
 import { type Answer, bestEncoding } from './answer.ts'
 import { cut, timedOut } from './connection.ts'
 
-/** Fewer and larger pieces cost less. */
+/** Size of the pieces in which a body is decompressed: fewer and larger ones cost less. */
 const pieceBytes = 256 * 1024
 
-/** A transfer that brings less while `stallMs` pass may go on for days, and counts as lost. */
+/** Bytes that have to arrive within `stallMs`. A slower transfer could go on for days, and counts as lost. */
 const slowestBytes = 1024
 
 export interface Limits {
@@ -73,7 +73,7 @@ async function* received(
 ): AsyncGenerator<Uint8Array> {
   const chunks = response[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
   let slow: Error | undefined
-  // Since the last KB. While the reader is busy with a chunk, nothing has to arrive.
+  // Both counted since the last KB. While the reader is busy with a chunk, nothing has to arrive.
   let [bytes, waitedMs] = [0, 0]
   try {
     for (;;) {
@@ -107,7 +107,7 @@ function decoded(
   arrived: AsyncGenerator<Uint8Array>,
 ): AsyncIterable<Uint8Array> {
   if (encoding === 'identity') return arrived
-  // What a cut body holds is given out, too. The proof that it is whole does not come from here.
+  // The decoder gives out what a cut body holds, too. Whether it is whole is proven elsewhere.
   if (encoding === 'gzip' || encoding === 'x-gzip') {
     const finishFlush = zlib.constants.Z_SYNC_FLUSH
     return through(zlib.createGunzip({ chunkSize: pieceBytes, finishFlush }), arrived, response)
@@ -137,7 +137,7 @@ async function* through(
       lost = { error }
     }
   }
-  // Whether it fails is seen by the reader of the decoder.
+  // The reader of the decoder gets its errors.
   const feeding = pipeline(untilLost, decoder).catch(() => {})
   try {
     for await (const chunk of decoder) yield chunk as Uint8Array

@@ -3,7 +3,7 @@ import type { EntryRange } from '../changes.ts'
 
 export const lastEntryId = '9007199254740991'
 
-/** Whether each comes after the one before. */
+/** Whether the ranges ascend and do not overlap. */
 export function areAscending(ranges: readonly EntryRange[]): boolean {
   let last = -1
   return ranges.every(([from, to]) => {
@@ -17,7 +17,7 @@ export function areAscending(ranges: readonly EntryRange[]): boolean {
 export const areWithin = (wanted: readonly EntryRange[], given: readonly EntryRange[]): boolean =>
   String(unionOf(wanted, given)) === String(unionOf([], given))
 
-/** The entries that both have. Both are ascending. */
+/** The entries that are in both lists of ranges. Both are ascending. */
 export function commonOf(one: readonly EntryRange[], other: readonly EntryRange[]): EntryRange[] {
   const common: EntryRange[] = []
   for (let here = 0, there = 0; here < one.length && there < other.length; ) {
@@ -31,7 +31,7 @@ export function commonOf(one: readonly EntryRange[], other: readonly EntryRange[
   return common
 }
 
-/** The entries that one of them has, in ascending ranges. */
+/** The entries that are in either list of ranges, as ascending ranges. */
 export function unionOf(one: readonly EntryRange[], other: readonly EntryRange[]): EntryRange[] {
   const union: EntryRange[] = []
   for (const [from, to] of [...one, ...other].sort(([a], [b]) => Number(a) - Number(b))) {

@@ -1,6 +1,6 @@
 /**
- * One answer of a stream of many ledgers (docs/spec/ledgers.md#changes), line by line: what proves itself comes out as
- * parts, and anything else ends with a sentence.
+ * One answer of a stream of many ledgers (docs/spec/ledgers.md#changes), line by line: proven lines come out as
+ * parts, and any other ends with an error that says what is wrong.
  */
 import type { Buffer } from 'node:buffer'
 import { createHash, type Hash } from 'node:crypto'
@@ -54,7 +54,7 @@ export class LedgerAnswer {
     this.#requestId = requestId
   }
 
-  /** The error of what no service sends. */
+  /** The error of a line that no service sends. */
   readonly fail = (what: string): GrandlivreError => {
     const society = this.underWay?.asked.society
     const where = society === undefined ? 'The ledgers' : `Ledger ${society}`

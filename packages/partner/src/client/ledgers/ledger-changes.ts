@@ -12,23 +12,23 @@ import { LedgerAnswer, type UnfinishedLedger } from './ledger-answer.ts'
 import type { LedgerChangesOptions, LedgerPart, LedgersWhole, WantedLedger } from './ledger-parts.ts'
 import { askLedgers, ledgersMax } from './ledgers-requests.ts'
 
-/** What the service takes in one request. */
+/** Longest body that the service takes in one request. */
 const bodyBytesMax = 8 * 1024 * 1024
 const rangesMax = 1000
-/** Breaks at one ledger, without anything further of it, after which the others come first. */
+/** Breaks in a row at one ledger, without further rows of it, after which the other ledgers come first. */
 const breaksMax = 3
-/** Of the cursors that one ledger came with, after which the service is believed. */
+/** Refusals of cursors that came with a ledger, after which the ledger counts as refused. */
 const refusalsMax = 3
 
 /** A ledger that has not come to its end. */
 interface Pending {
   wanted: WantedLedger
-  /** As it is asked for now: after a break, since the state that came. */
+  /** What is asked for now: after a break, changes since the state that came. */
   asked: WantedLedger
-  /** Whether the consumer was told of its beginning. */
+  /** Whether the consumer has got its beginning. */
   isBegun: boolean
   breaks: number
-  /** How often it was put off because its own cursor was refused. */
+  /** Refusals of a cursor that came with it. */
   refusals: number
   /** How far it came in any answer: the place of its table, and the entry. */
   furthest: readonly [table: number, entry: number]
@@ -121,7 +121,7 @@ function* postpone(pending: Pending[], reason: string): Generator<LedgerPart> {
   if (isBegun) yield { kind: 'postponed', society: wanted.society, reason }
 }
 
-/** As many as one request can hold. */
+/** The first ledgers, as many as one request can hold. */
 function fitting(pending: readonly Pending[]): WantedLedger[] {
   const fit: WantedLedger[] = []
   let bytes = JSON.stringify({ ledgers: [] }).length

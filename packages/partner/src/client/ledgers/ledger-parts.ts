@@ -27,7 +27,7 @@ export interface LedgerList {
 }
 
 export interface LedgersOptions {
-  /** The `etag` of an earlier list: undefined is the answer as long as the list is that one. */
+  /** The `etag` of an earlier list. The answer is undefined as long as the list is the same. */
   after?: string | undefined
   /** Seconds, 0 to 30, for which the service waits for another list than `after`. */
   wait?: number | undefined
@@ -93,7 +93,7 @@ export interface LedgerEnd {
   rows: number
   debit: string
   credit: string
-  /** The SHA-256 of every table but `movements`. That of one which did not come is the one that was named. */
+  /** The SHA-256 of every table but `movements`. A table that did not come has the SHA-256 that was asked with. */
   tables: Record<WholeTableName, string>
 }
 

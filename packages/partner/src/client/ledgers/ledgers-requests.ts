@@ -10,7 +10,7 @@ import type {
   WantedLedger,
 } from './ledger-parts.ts'
 
-/** What the service takes in one request. */
+/** Most ledgers that the service takes in one request. */
 export const ledgersMax = 10_000
 
 /** @param what of them: `changes` or `blocks` */

@@ -11,8 +11,8 @@ import type { GrandlivreError } from '../errors.ts'
 import { lastEntryId } from './entry-ranges.ts'
 
 /**
- * How COPY writes a value of each type. A copy would give the same value back so, if it came in any other way, as other
- * bytes than those that were proven. Texts are without the characters that COPY escapes.
+ * How COPY writes a value of each type. A value that came in another form would leave a copy as other bytes than those
+ * that were proven. Texts are without the characters that COPY escapes.
  */
 const text = '[^\\0\\b\\t\\n\\v\\f\\r\\\\]*'
 const day = '(?:\\d{4}|[1-9]\\d{4,6})-\\d\\d-\\d\\d'
@@ -27,7 +27,7 @@ const forms: Record<ColumnType, string> = {
   json: text,
 }
 
-/** A row, with what is looked at as its groups: its id, of movements those of its entry and of its own, and the amounts. */
+/** The form of a row. Its groups are the ids (of movements those of the entry and the movement) and the amounts. */
 function formsOf(table: LedgerTableName): string[] {
   return ledgerTables[table].columns.map(({ name, type }, place) => {
     if (place === 0 || name === 'movement_id') return '(0|[1-9]\\d{0,15})'
@@ -44,7 +44,7 @@ const rowForms = new Map(
 )
 
 const lineFeed = 10
-/** Of numbers in text with less characters all are exact. */
+/** Every number of at most this many characters is exact as a double. */
 const exactLength = 15
 
 export class TableRows {

@@ -14,7 +14,7 @@ const errorResponse = 0x45 // E
 const frameHeadBytes = 5 // a code, and a length of four bytes that counts itself
 
 const copyDoneFrame = Buffer.of(copyDone, 0, 0, 0, 4)
-/** With an empty text as the reason. */
+/** Its reason is an empty text. */
 const copyFailFrame = Buffer.of(0x66, 0, 0, 0, 5, 0)
 
 /** What pg calls while a statement runs. */
@@ -33,7 +33,7 @@ abstract class Statement {
       this.#resolve = resolve
       this.#reject = reject
     })
-    // Who waits for it hears of it; nobody may be waiting yet.
+    // A rejection before anybody waits must not end the process.
     this.ended.catch(() => {})
   }
 
@@ -109,7 +109,7 @@ export class CopyIn extends Statement {
 
 /** Rows are gathered in buffers of this size. Each longer row gets one of its own. */
 const bufferBytes = 256 * 1024
-/** Buffers that may wait for their reader before the socket does. */
+/** Buffers that may wait for their reader. With more the socket pauses. */
 const waitingMax = 4
 
 /** Reads the lines of a statement `COPY ... TO STDOUT`. The database sends each row in a frame of its own. */

@@ -143,7 +143,7 @@ const analyzeFrom = 50_000
 /** The ledger whose transaction is open. */
 interface OpenLedger {
   society: string
-  /** What was noted before; the row of the folder may be replaced. */
+  /** What was noted before. The row of the folder, which holds it, may be replaced. */
   diary: Partial<Diary>
   table?: LedgerTableName
   copy?: CopyIn | undefined
@@ -259,7 +259,7 @@ class PostgresCopy extends SqlCopy implements Copy {
     return this.#open
   }
 
-  /** A line that ends COPY early, \., would lose those behind it without a word: rows are counted. */
+  /** Rows are counted: a line \. would end COPY early, and the lines behind it would be lost without an error. */
   async #endTable(): Promise<void> {
     const open = this.#opened()
     const { copy, lines } = open

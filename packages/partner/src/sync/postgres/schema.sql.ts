@@ -8,7 +8,7 @@ import { formerTables, layoutVersion } from '../copy.ts'
 import { derivedColumns, diaryColumns, keyOf, tableNames } from '../tables.ts'
 import { dueDay, isOpenItem, postgresDialect, viewsOf } from '../views.sql.ts'
 
-/** The folder of rows that COPY brings without it. */
+/** The setting with the folder of rows, which COPY brings without their folder. */
 export const societySetting = 'grandlivre.society'
 
 const ofDiary = " (the copy's own note, which nothing proves)"
@@ -45,7 +45,7 @@ function commentsOn(table: LedgerTableName): string[] {
   ]
 }
 
-/** What accountants ask: an account by day, what falls due, a journal by month. They also find the folder first. */
+/** For what accountants ask: an account by day, due items, a journal by month. Each begins with the folder. */
 const indexes = `
   create index movements_of_account on movements (society_id, account_id, entry_date);
   create index movements_of_journal on movements (society_id, journal_id, entry_date);

@@ -1,7 +1,7 @@
 /**
- * The tables of a copy in SQLite, and how it keeps the columns of a ledger: what a field of a row becomes, and the expression that makes the field
- * again. The two are exact in both directions: a value that another program has put there never renders as the field
- * that came.
+ * The tables of a copy in SQLite, and how it keeps the columns of a ledger: what a field of a row becomes, and the
+ * expression that makes the field again. The two are exact in both directions: a value that another program has put there
+ * never renders as the field that came.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import {
@@ -71,7 +71,7 @@ const time: Stored = {
     if (!field.endsWith('+00')) throw clientError('NOT-PROVEN', `"${field.slice(0, 40)}" is no time in UTC`)
     return `${field.slice(0, -3)}Z`
   },
-  // Two Z, or none, would become one.
+  // Another number of Z than one is no time that came.
   field: (stored) =>
     `case octet_length(${stored}) - octet_length(rtrim(${stored}, 'Z'))
       when 1 then concat(rtrim(${stored}, 'Z'), '+00') else '?' end`,
@@ -93,7 +93,7 @@ const storedName = (column: LedgerColumn): string => `${column.name}${storedOf(c
 
 export const storedNames = (table: LedgerTableName): string[] => ownColumns(table).map(storedName)
 
-/** The columns that keep something else than the text of a field, by their place, and what makes that of it. */
+/** The columns that do not keep the text of a field: their places, and what makes the value of the text. */
 export const conversionsOf = (
   table: LedgerTableName,
 ): [column: number, value: (field: string) => SqlValue][] =>
@@ -133,7 +133,7 @@ function createTable(table: LedgerTableName): string {
 
 const views = viewsOf(sqliteDialect)
 
-/** Tables and views. */
+/** Names of the tables and views. */
 export const copyNames = [...[...tableNames, 'changes', 'grandlivre_copy'], ...views.map(({ name }) => name)]
 
 export const createTables = `
@@ -193,7 +193,7 @@ export function lineReader(database: DatabaseSync, table: LedgerTableName) {
     `select ${key} as bound ${rows} and ${key} >= ? order by ${key} limit 1 offset ?`,
   )
   findBound.setReadBigInts(true)
-  // Bytes, because a text that is no UTF-8 must not become another one that is.
+  // As bytes: a text of invalid UTF-8 must not become another text.
   const joinLines = database.prepare(
     `select cast(group_concat(line, '') as blob) as lines from (
        select ${lineOf(table)} as line ${rows} and ${key} between ? and ? order by ${keyOf(table)})`,

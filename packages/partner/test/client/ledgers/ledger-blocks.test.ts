@@ -14,7 +14,7 @@ const wanted = [...twoFolders]
 const read = async (societies?: string[]) =>
   Array.fromAsync(stage.ledger.ledgerBlocks(societies, { encoding: 'identity' }))
 
-test('are those of the rows', async () => {
+test('digests are those of the rows', async () => {
   const copy = new MemoryCopy()
   await copy.follow(stage.ledger)
   const found = await read()
@@ -72,7 +72,7 @@ const lies: [string, (line: LedgerBlocks) => object, RegExp][] = [
   ['no tables', () => ({ tables: {} }), /tables.folders is no SHA-256/],
   ['no blocks', () => ({ blocks: null }), /blocks is no list/],
 ]
-test.each(lies)('%s', async (_, members, message) => {
+test.each(lies)('digests with %s are refused', async (_, members, message) => {
   stage.proxy.fault = () => ({
     kind: 'rewrite',
     body: (whole) => {
@@ -104,7 +104,7 @@ test('more than was asked for is refused', async () => {
   await expect(read([wanted[0]!])).rejects.toMatchObject({ code: 'NOT-PROVEN' })
 })
 
-test('nothing but an end is a loss', async () => {
+test('an empty answer is a loss', async () => {
   stage.proxy.fault = () => ({ kind: 'rewrite', body: () => Buffer.alloc(0) })
   await expect(read([wanted[0]!])).rejects.toMatchObject({
     code: 'CONNECTION-LOST',

@@ -42,7 +42,7 @@ export function testCopies(kind: CopyKind): void {
     await run.expectTheLedgers()
   })
 
-  test('changes counts each row once, where the stream breaks and the ledger changes meanwhile', async () => {
+  test('the table changes counts each row once, also where the stream breaks and the ledger changes meanwhile', async () => {
     const run = await stage.copied(kind)
     await stage.change(
       `update movements set description = repeat('rompu ${stage.count()} ', 600) where folder_id = 111 and entry_id between 1000050 and 1000079`,
@@ -124,7 +124,7 @@ export function testCopies(kind: CopyKind): void {
     await run.expectTheLedgers()
   })
 
-  test('verify finds what others did to rows, names it, and reads only that again', async () => {
+  test('verify finds rows that others changed, names them, and reads only those again', async () => {
     const address = stage.newAddress(kind)
     const run = await stage.open(address)
     await syncCopy(run)
@@ -176,7 +176,7 @@ export function testCopies(kind: CopyKind): void {
     await run.expectTheLedgers()
   })
 
-  test('two that share their locks follow one firm, and neither breaks what the other writes', async () => {
+  test('two runs that share their locks follow one firm, and neither breaks what the other writes', async () => {
     const [address, locked, stop] = [stage.newAddress(kind), new Set<string>(), new AbortController()]
     const runs = [
       await stage.open(address, stage.firm, locked),

@@ -243,7 +243,7 @@ test('every table, column and view has a comment', async () => {
   await copy.close()
 })
 
-test('names a copy of the former layout, something else, and nothing; makes a former copy again when it is asked to', async () => {
+test('refuses a former layout, other tables and an absent copy, and rebuilds a former one on request', async () => {
   await staff.query(`create schema former; create table former.sync_state (area text primary key, state text not null);
     create table former.movement_rows (movement_id bigint); create table former.entry_lines (line bytea); create table former.accounts (account_id bigint);
     create view former.movements as select * from former.movement_rows;
