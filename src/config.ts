@@ -231,7 +231,7 @@ export const limits = {
   halfSnapshotMs: 500,
   /** How long a request waits for a database connection before 503. */
   databaseConnectMs: 5_000,
-  /** How long a process waits for another one to migrate. A first migration takes two seconds. */
+  /** How long a process waits for another one to migrate. A new database takes less than a second. */
   migrationLockMs: 30_000,
   /** How long a migration waits for a table, and requests behind it; and until it tries again. */
   migrationTableLockMs: 2_000,

@@ -1,8 +1,9 @@
 /**
  * A real PostgreSQL 18 in the data folder, for use without a server of your own. The processes of a data folder
- * (service, command line) share one server: the first starts it, the last stops it. A single owner would be simpler,
- * but a stopping service would cut off a long import, and a finished seed would stop the database of a service started
- * meanwhile.
+ * (service, command line) share one server: the first starts it, the last stops it. With a single owner, the service or
+ * the command that found no server, a stopping service would cut off a long import, and a finished seed would stop the
+ * database of a service started meanwhile. It would save 40 of some 500 lines: the rest is about starting, recovering and
+ * finding a server.
  *
  * Each process holds one connection with a shared advisory lock while it uses the server. To leave, it releases the
  * shared lock and tries to get the exclusive one. It succeeds only if no other process uses the server, and then stops
@@ -30,18 +31,6 @@ export interface EmbeddedDatabase {
   serviceUrl: string
   /** Leaves the server and stops it if no other process uses it. End this process's connections first. */
   stop(): Promise<void>
-}
-
-export interface EmbeddedOptions {
-  /** Absolute path. */
-  dataDir: string
-  /**
-   * False is faster, but a crash of the machine loses the data: for tests. Only the process that starts the server sets
-   * it.
-   */
-  durable?: boolean
-  /** Hears of a wait for what a killed server has left. */
-  onStep?: OnStep | undefined
 }
 
 /** Passed on the command line at each start, so that settings of a new release apply to old folders. */
@@ -86,9 +75,17 @@ const pollMs = 100
 
 /**
  * Starts or joins the server of a data folder.
+ * @param options.dataDir absolute path
+ * @param options.durable false is faster, but a crash of the machine loses the data: for tests. Only the process that
+ *   starts the server sets it
+ * @param options.onStep called when processes of a killed server are waited for
  * @throws {Error} if it does not start, with the end of its log or the remedy
  */
-export async function startEmbeddedDatabase(options: EmbeddedOptions): Promise<EmbeddedDatabase> {
+export async function startEmbeddedDatabase(options: {
+  dataDir: string
+  durable?: boolean
+  onStep?: OnStep | undefined
+}): Promise<EmbeddedDatabase> {
   const { dataDir, durable = true, onStep = () => () => {} } = options
   const programs = await findPrograms()
   const cluster = await openCluster(dataDir, programs)
@@ -355,7 +352,8 @@ async function freePort(preferred: number): Promise<number> {
 }
 
 async function startError(cluster: Cluster, what: string, cause?: unknown): Promise<Error> {
-  const end = (await endOfLog(cluster)) || String(cause)
+  const lines = (await readLog(cluster)).toString().trim().split('\n')
+  const end = lines.slice(-10).join('\n') || String(cause)
   return new Error(`The database in ${cluster.path} ${what}. The end of ${logFileOf(cluster)}:\n${end}`, {
     cause,
   })
@@ -365,11 +363,7 @@ function logFileOf(cluster: Cluster): string {
   return join(cluster.path, 'server.log')
 }
 
-/** The last ten lines; empty if there is no log. */
-async function endOfLog(cluster: Cluster): Promise<string> {
-  return (await readLog(cluster)).toString().trim().split('\n').slice(-10).join('\n')
-}
-
+/** Empty if there is no log. */
 function readLog(cluster: Cluster): Promise<Buffer> {
   return readFile(logFileOf(cluster)).catch(() => Buffer.alloc(0))
 }
