@@ -29,6 +29,7 @@ import { readWords } from '../../terminal/src/words.ts'
 import { correctEntries, type DemoOptions, ensureDemoFolder } from './demo-folder.ts'
 import { Random } from './made-up/random.ts'
 import { asOwner, movementsMax } from './seed.ts'
+import { showProgress } from './seed-command.ts'
 import { correctSome } from './simulate.ts'
 
 /** Fewer movements give no meaningful sizes and rates. */
@@ -181,14 +182,13 @@ async function withService(
         ownerUrl = database.ownerUrl
         print(`Database  PostgreSQL, embedded, in ${pathOf(config.dataDir)}; ${since(started)}`)
         const filling = performance.now()
+        const show = showProgress({ progress }, filling, 'Ledger: ')
         let wasMade = false
         const onProgress = (done: number, all: number) => {
           // Rolls back the whole load, which is one transaction.
           stop.throwIfAborted()
           wasMade = true
-          const rate = Math.round((1000 * done) / (performance.now() - filling))
-          const counts = `${countText(done)} of ${countText(all)} movements`
-          progress(`Ledger: ${counts}, ${countText(rate)}/s`, done / all)
+          show(done, all)
         }
         const options = { dataDir: config.dataDir, movements, besides, onProgress }
         const folder = await ensureDemoFolder(database, masterKeys, options)

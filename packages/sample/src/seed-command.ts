@@ -120,11 +120,12 @@ async function seedFirms(
   })
 }
 
-function showProgress(terminal: StaffTerminal, started: number) {
+/** @param start of the line, before the counts */
+export function showProgress({ progress }: Pick<StaffTerminal, 'progress'>, started: number, start = '') {
   return (done: number, all: number) => {
     const rate = Math.round((done / Math.max(performance.now() - started, 1)) * 1000)
     const counts = `${countText(done)} of ${countText(all)} movements`
-    terminal.progress(`${counts}, ${countText(rate)}/s`, done / all)
+    progress(`${start}${counts}, ${countText(rate)}/s`, done / all)
   }
 }
 

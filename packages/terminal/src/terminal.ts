@@ -63,7 +63,7 @@ export interface Output {
   columns?: number
 }
 
-export interface Input extends NodeJS.ReadableStream {
+interface Input extends NodeJS.ReadableStream {
   isTTY?: boolean
   setRawMode?: (isRaw: boolean) => unknown
 }

@@ -12,7 +12,7 @@ import { bankDetails, companyOf, employeeOf, thirdPartyName } from './parties.ts
 import type { Random } from './random.ts'
 
 export const paymentCodes = ['CB', 'VIRT', 'ESP', 'CHQ', 'PRLV', 'LCR'] as const
-export type PaymentCode = (typeof paymentCodes)[number]
+type PaymentCode = (typeof paymentCodes)[number]
 
 const vatRates = { TN: 2000, TI: 1000, TR: 550, TS: 210, EXO: 0 } as const
 

@@ -24,7 +24,7 @@ export interface PullSource {
 }
 
 /** How far the file is, and of which state of the ledger. */
-export interface Checkpoint {
+interface Checkpoint {
   /** Of the first answer; empty before it. */
   etag: string
   cursor: string
