@@ -10,7 +10,7 @@ import type { Random } from './random.ts'
 import words from './words.json' with { type: 'json' }
 
 /** Whether an invoice will be lettered later, stays open, or awaits validation. */
-type InvoiceFate = 'settled' | 'open' | 'draft'
+export type InvoiceFate = 'settled' | 'open' | 'draft'
 
 /** What the entries of a year are made from, and what they leave for later ones. */
 export type Bookkeeping = ReturnType<typeof bookkeeping>

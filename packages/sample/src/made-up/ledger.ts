@@ -141,9 +141,9 @@ function newEntry(books: entries.Bookkeeping, day: number, progress: number, may
   const kind = random.fraction()
   if (kind < 0.82) {
     // Drafts are about one invoice in fifty, so one entry in a hundred. The last invoices of a year wait for the next.
-    const isDraft = mayBeDraft && random.chance(0.021)
-    const isSettled = !isDraft && progress < 0.95 && random.chance(0.85)
-    const fate = isDraft ? 'draft' : isSettled ? 'settled' : 'open'
+    let fate: entries.InvoiceFate = 'open'
+    if (mayBeDraft && random.chance(0.021)) fate = 'draft'
+    else if (progress < 0.95 && random.chance(0.85)) fate = 'settled'
     return kind < 0.42 ? entries.purchase(books, day, fate) : entries.sale(books, day, fate)
   }
   if (kind < 0.9) return entries.cashSale(books, day)

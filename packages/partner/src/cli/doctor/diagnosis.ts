@@ -54,13 +54,14 @@ const faultOfRefusal: Record<WebhookRefusal, FaultOfVerifier> = {
 
 /** @returns faults, in the order in which to mend them; none if the receiver is healthy */
 export function diagnose(report: ReceiverReport): Finding[] {
-  const { ping, deliveries } = report
-  const found = isAccepted(ping.status)
-    ? (refusedDelivery(ping, deliveries) ?? slowness(report))
-    : ping.status === null
-      ? withoutResponse(report)
-      : refusal(report)
-  return [found, disabledFinding(ping, found !== undefined)].filter((each) => each !== undefined)
+  const found = faultOfPing(report) ?? refusedDelivery(report) ?? slowness(report)
+  return [found, disabledFinding(report.ping, found !== undefined)].filter((each) => each !== undefined)
+}
+
+function faultOfPing(report: ReceiverReport): Finding | undefined {
+  const { status } = report.ping
+  if (status === null) return withoutResponse(report)
+  return isAccepted(status) ? undefined : refusal(report)
 }
 
 function withoutResponse({ postUrl, ping }: ReceiverReport): Finding {
@@ -161,8 +162,8 @@ function reasonIn(answer: string | null): WebhookRefusal | undefined {
 }
 
 /** A delivery that waits because the receiver refused it, though it accepts the ping. In a disabled subscription all wait. */
-function refusedDelivery({ disabled }: WebhookPing, deliveries: WebhookDelivery[]): Finding | undefined {
-  if (disabled !== null) return undefined
+function refusedDelivery({ ping, deliveries }: ReceiverReport): Finding | undefined {
+  if (ping.disabled !== null) return undefined
   const waiting = deliveries.find(({ state }) => state === 'pending')
   const last = waiting?.attempts.at(-1)
   if (!waiting || !last || last.status === null || isAccepted(last.status)) return undefined
