@@ -127,7 +127,7 @@ export class Readiness {
   }
 
   /** The same check for metrics: each need, and whether it is met. */
-  async standing(): Promise<NeedState[]> {
+  async needStates(): Promise<NeedState[]> {
     const { missing, degraded } = await this.check()
     const lacking = new Set([...missing, ...degraded].map(({ label }) => label))
     // The check names one address of the database, and neither was used yet.

@@ -26,7 +26,7 @@ export function observe(
   certificatesMs: number,
 ): void {
   const { config, database, readiness, epoch, log } = services
-  const latest = latestOf(() => readiness.standing())
+  const latest = latestOf(() => readiness.needStates())
   const isPooled = config.directDatabaseUrl !== undefined
   telemetry.observe('grandlivre.ready', async () => readyGauge(await latest(), isPooled))
   telemetry.observe('grandlivre.pooler.ready', async () => {
@@ -47,8 +47,8 @@ export function observe(
 }
 
 /** With a pooler, DATABASE_URL says whether that answers, and DIRECT_DATABASE_URL whether the database does. */
-function readyGauge(standing: readonly NeedState[], isPooled: boolean): Observation[] {
-  return standing
+function readyGauge(needs: readonly NeedState[], isPooled: boolean): Observation[] {
+  return needs
     .filter(({ label }) => !(isPooled && label === 'database'))
     .map(({ label, isMet }) => ({
       value: Number(isMet),
