@@ -30,16 +30,20 @@ test('every argument and option has a help, and no name stands for both', () => 
 /** `['token', 'issue']`, or `['migrate']` */
 const commands = staffCommands.map(({ name }) => name.split(' '))
 
-test.each(commands.map((words) => [words.join(' '), words] as const))('%s is shown', (_name, words) => {
-  // Commands of a group may share a line: `also: webhook disable, enable, delete <id>`.
-  const page = read('docs/operators.md')
-  const blocks = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text]) => text!)
-  const spellings = [...blocks.join('').split('\n'), ...page.match(/`[^`\n]+`/g)!]
-  const isIn = (line: string) => words.every((word) => new RegExp(`(?<![\\w-])${word}(?![\\w-])`).test(line))
-  expect(spellings.filter((line) => isIn(line))).not.toEqual([])
-})
+test.each(commands.map((words) => [words.join(' '), words] as const))(
+  'the operators page shows the command %s',
+  (_name, words) => {
+    // Commands of a group may share a line: `also: webhook disable, enable, delete <id>`.
+    const page = read('docs/operators.md')
+    const blocks = [...page.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, text]) => text!)
+    const spellings = [...blocks.join('').split('\n'), ...page.match(/`[^`\n]+`/g)!]
+    const isIn = (line: string) =>
+      words.every((word) => new RegExp(`(?<![\\w-])${word}(?![\\w-])`).test(line))
+    expect(spellings.filter((line) => isIn(line))).not.toEqual([])
+  },
+)
 
-test('every command of a page exists', () => {
+test('every command that a page shows exists', () => {
   const pages = ['README.md', 'fixtures/README.md', 'docs/spec/imports.md']
   const shown = [...pages, ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)]
     .filter((page) => page.endsWith('.md'))

@@ -73,39 +73,45 @@ const commands = [
   ['audit', 'list'],
   ['console', 'key', 'list'],
 ]
-test.each(commands)('%s %s', async (...command) => {
-  const { code, out, error } = await cli(database.ownerUrl, ...command)
-  expect([code, error]).toEqual([0, ''])
-  expect(out).toMatch(/\\x1b\[31m|\\x9b2J/)
-  expectHarmless(out)
-})
+test.each(commands)(
+  'the command %s %s shows texts of others without their control characters',
+  async (...command) => {
+    const { code, out, error } = await cli(database.ownerUrl, ...command)
+    expect([code, error]).toEqual([0, ''])
+    expect(out).toMatch(/\\x1b\[31m|\\x9b2J/)
+    expectHarmless(out)
+  },
+)
 
 test.each([
   ['of a command', ['export', 'show', hostile]],
   ['of an option that is none', ['token', 'list', `--${hostile}`]],
   ['of a value that is refused', ['token', 'revoke', hostile]],
-])('an error %s', async (_, command) => {
+])('an error %s shows texts of others without their control characters', async (_, command) => {
   const { code, out, error } = await cli(database.ownerUrl, ...command)
   expect([code, out]).toEqual([1, ''])
   expect(error).toContain('\\x1b[31m')
   expectHarmless(error.replaceAll('\nWhole:', ''))
 })
 
-test.skipIf(!isScriptThere)('in a terminal', async () => {
-  const bytes = await runInTerminal({
-    command: `"${process.execPath}" src/cli.ts webhook show 5`,
-    columns: 200,
-    rows: 40,
-    steps: [],
-    folder: resolve(import.meta.dirname, '../..'),
-    env: {
-      ...environment,
-      DATA_DIR: tmpdir(),
-      DATABASE_URL: database.ownerUrl,
-      MASTER_KEY: testMasterKey.toString('hex'),
-    },
-  })
-  const text = String(bytes).replaceAll('\r\n', '\n')
-  expect(text).toContain('\\x1b[31m')
-  expectHarmless(text)
-})
+test.skipIf(!isScriptThere)(
+  'a real terminal gets texts of others without their control characters',
+  async () => {
+    const bytes = await runInTerminal({
+      command: `"${process.execPath}" src/cli.ts webhook show 5`,
+      columns: 200,
+      rows: 40,
+      steps: [],
+      folder: resolve(import.meta.dirname, '../..'),
+      env: {
+        ...environment,
+        DATA_DIR: tmpdir(),
+        DATABASE_URL: database.ownerUrl,
+        MASTER_KEY: testMasterKey.toString('hex'),
+      },
+    })
+    const text = String(bytes).replaceAll('\r\n', '\n')
+    expect(text).toContain('\\x1b[31m')
+    expectHarmless(text)
+  },
+)

@@ -42,7 +42,7 @@ async function adoptKeys() {
   await (await startTestService(database)).stop()
 }
 
-test('without a service it says that none runs, and exits with 2', async () => {
+test('status without a service says that none runs, and exits with 2', async () => {
   const { code, out, error } = await status()
   expect(code).toBe(2)
   expect(out).toMatch(/^No process runs\.$/m)
@@ -53,7 +53,7 @@ test('without a service it says that none runs, and exits with 2', async () => {
   expect(json.status.problems).toEqual(['No process of the service is connected to this database.'])
 })
 
-test('beside a service it names process, version, epoch and key, and exits with 0', async () => {
+test('status beside a service names process, version, epoch and key, and exits with 0', async () => {
   await start()
   const { code, out, error } = await status({ PUBLIC_URL: tls.url })
   expect({ code, error }).toEqual({ code: 0, error: '' })
@@ -210,7 +210,7 @@ test('a session of a former version is shown, and one that lacks the keys is a p
   }
 })
 
-test('it neither migrates a server nor makes a database of an address that is wrong', async () => {
+test('status neither migrates a database nor makes one at a wrong address', async () => {
   await owner.query('delete from migrations where version = (select max(version) from migrations)')
   const { rows } = await owner.query('select count(*)::int as count from migrations')
   const refused = await status()

@@ -93,7 +93,7 @@ test('a session ends after twelve hours', async () => {
   expect((await stage.ask('/console', { headers: { Cookie: old } })).status).toBe(303)
 })
 
-test('a request to another name that leads here is refused, signed in or not', async () => {
+test('a request with the name of another host is refused, signed in or not', async () => {
   const answerOf = async (host: string) => {
     const headers = { Cookie: cookie, Host: host }
     const [answer] = await once(get(`${stage.origin}/console`, { headers, agent: false }), 'response')

@@ -63,7 +63,7 @@ test('a page is kept up to date until its session expires, its key is revoked or
   expect(again.status).toBe(401)
 })
 
-test('a page that is one too many says so and stays as it is, until another is closed', async () => {
+test('a page beyond the limit of live pages says so and stays as it is, until another is closed', async () => {
   const cookie = await stage.signIn()
   const open = Array.from({ length: limits.consoleViewersMax }, () => watch(cookie))
   const watching = await Promise.all(open)

@@ -227,7 +227,7 @@ test('events are filtered by schema, folder and kind, and their data are text', 
   expect((await staff.open('/events?name=portfolio')).text).toContain('No such event is kept')
 })
 
-test('what waits for a disconnected partner is no delay', async () => {
+test('deliveries that wait for a disconnected partner are not late', async () => {
   const id = await subscribe('/waits')
   receiver.behave('/waits', (response) => void response.writeHead(500).end())
   await emit(documentEvent('old'))

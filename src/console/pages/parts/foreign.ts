@@ -16,7 +16,7 @@ export function foreign(text: string | null | undefined, most = shownMax): Html 
 }
 
 /** A text with its line breaks. @param most characters */
-export function foreignLines(text: string, most: number): Html {
+function foreignLines(text: string, most: number): Html {
   return html`<pre tabindex="0"><bdi>${cut(clean(text), most)}</bdi></pre>`
 }
 
