@@ -63,7 +63,10 @@ export async function setReceivingStage(settings: Partial<Config> = {}, timing: 
       void (await inTransaction(owner, (client) => revokeToken(client, tokenId))),
     publish: (events: NewEvent[]) => inTransaction(owner, (client) => publish(client, '100', events)),
     asOwner: <Result>(run: (client: pg.PoolClient) => Promise<Result>) => inTransaction(owner, run),
-    sql: staff.sql,
+    // On the connection of `publish`, which a test may keep while it ends those of the service.
+    // biome-ignore lint/suspicious/noExplicitAny: rows of any shape
+    sql: async (text: string, values: unknown[] = []): Promise<any[]> =>
+      (await owner.query(text, values)).rows,
     close: async () => {
       await service.stop()
       await receiver.close()
