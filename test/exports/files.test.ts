@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { beforeAll, expect, test } from 'vitest'
 import { wholeFolder } from '../../src/exports/selection.ts'
-import { tries } from '../support/changes/properties.ts'
+import { shrinking, tries } from '../support/changes/properties.ts'
 import { randomEntries } from '../support/changes/random-entries.ts'
 import { producedBytes, renderedFile, renderFec } from '../support/fixtures/rendered-file.ts'
 import { forTests } from '../support/for-tests.ts'
@@ -27,7 +27,7 @@ test('whatever entries say, every file says it as a second, plain writer does', 
   const tryEntries = fc.asyncProperty(
     randomEntries,
     fc.constantFrom(300, 4096, 256 * 1024),
-    async (entries, chunkBytes) => {
+    shrinking(async (entries, chunkBytes) => {
       await stage.staff.sql(`delete from movements where folder_id = ${folderId};
         delete from entries where folder_id = ${folderId}`)
       for (const each of entries) await addEntry(client, folder, ...each)
@@ -68,7 +68,7 @@ test('whatever entries say, every file says it as a second, plain writer does', 
           const { bytes } = await renderFec(stage.pool, folder, id, { encoding, chunkBytes })
           expect(String(bytes)).toBe(String(await plainFecFile(client, folder, id, encoding && { encoding })))
         }
-    },
+    }),
   )
   await fc.assert(tryEntries, tries(Number(process.env['RANDOM_ROUNDS'] ?? 1) * 20))
 }, 600_000)

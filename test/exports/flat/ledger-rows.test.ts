@@ -110,7 +110,8 @@ async function givenBack(client: pg.Client, name: LedgerTableName): Promise<Buff
   return Buffer.concat(await Array.fromAsync(stream as AsyncIterable<Buffer>))
 }
 
-const filled = Object.entries({ first, sameFirm, otherFirm, otherTenant })
+// The amounts and names of one are the largest, and the texts of the other every kind.
+const filled = Object.entries({ sameFirm, otherFirm })
 
 describe.each(filled)('of folder %s', (_, folder) => {
   test.each([...wholeTables, 'movements'] as const)(

@@ -1,7 +1,7 @@
 /** Which movements an export contains: filters of any kind together, against independent SQL conditions. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { tries } from '../../support/changes/properties.ts'
+import { shrinking, tries } from '../../support/changes/properties.ts'
 import { download, movementsUrl } from '../../support/download.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { addEntry } from '../../support/ledgers/ledger.ts'
@@ -83,9 +83,9 @@ test('any selection with at most one filter of each kind', async () => {
     fc.constantFrom(...selections),
     kinds,
     fc.constantFrom('json' as const, 'ndjson' as const),
-    async (selection, chosen, form) => {
+    shrinking(async (selection, chosen, form) => {
       sizes.push(await expectExport([selection, ...chosen.filter((filter) => filter !== undefined)], form))
-    },
+    }),
   )
   await fc.assert(property, tries(100))
   // Comparing empty results would prove nothing.

@@ -18,7 +18,7 @@ import { createFolder } from '../../../src/ledger/tenants.sql.ts'
 import { applyDelta, readDelta } from '../../support/changes/apply-delta.ts'
 import { type LedgerDigests, plainLedgerBlocks } from '../../support/changes/ledger-digests.ts'
 import { readLedgers } from '../../support/changes/ledger-stream.ts'
-import { tries } from '../../support/changes/properties.ts'
+import { shrinking, tries } from '../../support/changes/properties.ts'
 import { carryOut, type Transaction, transaction } from '../../support/changes/random-changes.ts'
 import { fillRandomLedger, type RandomLedger } from '../../support/changes/random-ledger.ts'
 import { forTests } from '../../support/for-tests.ts'
@@ -292,7 +292,7 @@ async function redefine(name: string, changes: [from: RegExp, to: string][]): Pr
 }
 
 test('a copy changed by what `since` answers is the ledger, for all pairs of moments', async () => {
-  const property = fc.asyncProperty(history, live)
+  const property = fc.asyncProperty(history, shrinking(live))
   const half = Math.ceil(histories / 2)
   await fc.assert(property, tries(half))
   const restore = await coarsenSooner()

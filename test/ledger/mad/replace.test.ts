@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { importFec } from '../../../src/ledger/fec/import-fec.ts'
 import { readDelta } from '../../support/changes/apply-delta.ts'
-import { tries } from '../../support/changes/properties.ts'
+import { shrinking, tries } from '../../support/changes/properties.ts'
 import { carryOut, type Transaction, transaction } from '../../support/changes/random-changes.ts'
 import { fillRandomLedger } from '../../support/changes/random-ledger.ts'
 import { readFixture } from '../../support/fixtures/fixture-files.ts'
@@ -395,5 +395,5 @@ test('whatever changed in a random ledger, its former file restores it', async (
     }
   }
   const changes = fc.array(transaction, { minLength: 5, maxLength: 8 })
-  await fc.assert(fc.asyncProperty(fc.tuple(changes, changes), restored), tries(2 * rounds))
+  await fc.assert(fc.asyncProperty(fc.tuple(changes, changes), shrinking(restored)), tries(2 * rounds))
 }, 7_200_000)
