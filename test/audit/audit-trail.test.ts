@@ -3,8 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { appendRequests, listAudit, recordStaffAct } from '../../src/audit/audit.sql.ts'
 import { type AnsweredRequest, AuditTrail, answeredRequest } from '../../src/audit/audit-trail.ts'
 import { sweepAudit } from '../../src/audit/retention.ts'
@@ -12,27 +11,22 @@ import { limits } from '../../src/config.ts'
 import { createOwnerPool, createPool, inTransaction } from '../../src/db/pool.ts'
 import type { LogEvents } from '../../src/log.ts'
 import { cli } from '../support/cli.ts'
-import { createTenants, credentials, folders, type Staff } from '../support/ledgers/tenants.ts'
+import { forTests } from '../support/for-tests.ts'
+import { createTenants, credentials, folders } from '../support/ledgers/tenants.ts'
 import { startProcess } from '../support/process.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
 import { startProxy } from '../support/servers/proxy.ts'
 import { testMasterKey } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-let database: TestDatabase
-let staff: Staff
-let owner: pg.Pool
-let service: pg.Pool
-beforeAll(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
-  owner = createOwnerPool(database.ownerUrl, { max: 2, applicationName: 'grandlivre test' })
-  service = createPool(database.serviceUrl, { max: 2, applicationName: 'grandlivre test' })
-})
-afterAll(async () => {
-  await Promise.all([owner.end(), service.end(), staff.end()])
-  await database.drop()
-})
+const database = forTests(() => createTestDatabase())
+const staff = forTests(() => createTenants(database.ownerUrl))
+const owner = forTests(() =>
+  createOwnerPool(database.ownerUrl, { max: 2, applicationName: 'grandlivre test' }),
+)
+const service = forTests(() =>
+  createPool(database.serviceUrl, { max: 2, applicationName: 'grandlivre test' }),
+)
 
 function request(requestId: string): AnsweredRequest {
   const { schemaId, folderId } = folders.first

@@ -10,13 +10,18 @@ import { sweepAudit } from '../../src/audit/retention.ts'
 import { verifyAudit } from '../../src/audit/verify.ts'
 import { createOwnerPool, createPool } from '../../src/db/pool.ts'
 import { cli } from '../support/cli.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { forTests } from '../support/for-tests.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
 import { testMasterKey } from '../support/service.ts'
 
-let database: TestDatabase
-let owner: pg.Pool
+const database = forTests(() => createTestDatabase())
+const owner = forTests(() =>
+  createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre test' }),
+)
+const service = forTests(() =>
+  createPool(database.serviceUrl, { max: 1, applicationName: 'grandlivre test' }),
+)
 let client: pg.PoolClient
-let service: pg.Pool
 /** The epoch at the beginning, and those that followed. */
 const epochs: string[] = []
 /** The last row of each server. */
@@ -42,19 +47,12 @@ async function takePlace(): Promise<void> {
 }
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  owner = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre test' })
   client = await owner.connect()
-  service = createPool(database.serviceUrl, { max: 1, applicationName: 'grandlivre test' })
   await client.query(`set session_replication_role = replica; delete from audit_rows;
     update audit_head set count = 0, hash = decode(repeat('00', 32), 'hex'); set session_replication_role = origin`)
   epochs.push(await epochNow())
 })
-afterAll(async () => {
-  client.release(true)
-  await Promise.all([owner.end(), service.end()])
-  await database.drop()
-})
+afterAll(() => client.release(true))
 
 test('the first row of each of three epochs says so, whoever appends it', async () => {
   await append([row('2020-01-01T00:00:00Z'), row()])

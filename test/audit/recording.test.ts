@@ -1,28 +1,22 @@
 /** What requests leave in the audit: two services on one database. */
 import { createHash } from 'node:crypto'
-import type pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { type AuditRow, listAudit } from '../../src/audit/audit.sql.ts'
 import { createOwnerPool } from '../../src/db/pool.ts'
 import { cli } from '../support/cli.ts'
 import { download, movementsUrl, open } from '../support/download.ts'
+import { forTests } from '../support/for-tests.ts'
 import { addLargeExercice, largeExercice } from '../support/ledgers/large-exercice.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { startTestService } from '../support/service.ts'
-import { setTwoServices, type TwoServices } from '../support/stages/two-services.ts'
+import { setTwoServices } from '../support/stages/two-services.ts'
 import { until } from '../support/until.ts'
 
-let stage: TwoServices
-let owner: pg.Pool
-beforeAll(async () => {
-  stage = await setTwoServices()
-  owner = createOwnerPool(stage.database.ownerUrl, { max: 1, applicationName: 'grandlivre test' })
-  await addLargeExercice(stage.staff.client, 30_000)
-})
-afterAll(async () => {
-  await owner.end()
-  await stage.close()
-})
+const stage = forTests(setTwoServices)
+const owner = forTests(() =>
+  createOwnerPool(stage.database.ownerUrl, { max: 1, applicationName: 'grandlivre test' }),
+)
+beforeAll(() => addLargeExercice(stage.staff.client, 30_000))
 
 const { folderId, schemaId } = folders.first
 

@@ -10,15 +10,18 @@ import { appendRequests, type Link, readHead, recordStaffAct } from '../../src/a
 import { sweepAudit } from '../../src/audit/retention.ts'
 import { verifyAudit } from '../../src/audit/verify.ts'
 import { createOwnerPool, createPool } from '../../src/db/pool.ts'
+import { forTests } from '../support/for-tests.ts'
 import { hostileNames } from '../support/ledgers/hostile-ledger.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
 import { testMasterKey } from '../support/service.ts'
 
 const tamperings = Number(process.env['TAMPERINGS'] ?? 200)
 const seed = Number(process.env['SEED'] ?? 1)
 
-let database: TestDatabase
-let owner: pg.Pool
+const database = forTests(() => createTestDatabase())
+const owner = forTests(() =>
+  createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre test' }),
+)
 let client: pg.PoolClient
 /** Numbers of the rows that retention has left. */
 let first: number
@@ -26,8 +29,6 @@ let last: number
 let anchor: Link
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  owner = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre test' })
   client = await owner.connect()
   // The row of the migration is too young to be followed by old ones.
   await client.query(`set session_replication_role = replica; delete from audit_rows;
@@ -52,11 +53,7 @@ beforeAll(async () => {
   // Triggers keep nobody from falsifying rows on purpose.
   await client.query('set session_replication_role = replica')
 })
-afterAll(async () => {
-  client.release(true)
-  await owner.end()
-  await database.drop()
-})
+afterAll(() => client.release(true))
 
 function rowOf(index: number, at: string): object {
   return {

@@ -1,21 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { setMaintenance, type TokenGroup } from '../../src/auth/callers.sql.ts'
 import { sha256 } from '../../src/auth/secrets.ts'
 import { setConnection } from '../../src/auth/third-parties.sql.ts'
 import { revokeToken } from '../../src/auth/tokens.sql.ts'
-import {
-  createTenants,
-  credentials,
-  folders,
-  type IssuedToken,
-  type Staff,
-} from '../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
-import { type Answer, request, startTestService, type TestService } from '../support/service.ts'
+import { forTests } from '../support/for-tests.ts'
+import { createTenants, credentials, folders, type IssuedToken } from '../support/ledgers/tenants.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
+import { type Answer, request, startTestService } from '../support/service.ts'
 
-let database: TestDatabase
-let staff: Staff
-let service: TestService
+const database = forTests(() => createTestDatabase())
+const staff = forTests(() => createTenants(database.ownerUrl))
+const service = forTests(() => startTestService(database))
 let secret: string
 let otherSecret: string
 let company: IssuedToken
@@ -23,20 +18,11 @@ let firm: IssuedToken
 let foreign: IssuedToken
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
   secret = await staff.thirdParty('ONE')
   otherSecret = await staff.thirdParty('TWO')
   company = await staff.token('ONE', 'api', folders.first)
   firm = await staff.token('ONE', 'firm', folders.first)
   foreign = await staff.token('ONE', 'firm', folders.otherTenant)
-  service = await startTestService(database)
-})
-
-afterAll(async () => {
-  await service?.stop()
-  await staff?.end()
-  await database?.drop()
 })
 
 const keyInfo = '/api/v1/key/info'

@@ -7,18 +7,18 @@ import { RequestSlots } from '../../src/auth/request-slots.ts'
 import { createLog } from '../../src/log.ts'
 import { cli } from '../support/cli.ts'
 import { download, movementsUrl } from '../support/download.ts'
+import { forTests } from '../support/for-tests.ts'
 import { credentials, folders } from '../support/ledgers/tenants.ts'
 import { type ServiceProcess, startProcess } from '../support/process.ts'
 import { request } from '../support/service.ts'
 import { keyInfo } from '../support/stages/caller-stage.ts'
-import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
+import { setExportStage } from '../support/stages/export-stage.ts'
 
-let stage: ExportStage
+const stage = forTests(setExportStage)
 let other: ServiceProcess
 let dataDir: string
 
 beforeAll(async () => {
-  stage = await setExportStage()
   dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-limits-'))
   other = await startProcess({ DATABASE_URL: stage.database.ownerUrl, DATA_DIR: dataDir })
 })
@@ -26,7 +26,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await other?.kill()
   await rm(dataDir, { recursive: true })
-  await stage?.close()
 })
 
 const limit = (...words: string[]) => cli(stage.database.ownerUrl, 'partner', 'limits', ...words)

@@ -1,20 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { forTests } from '../support/for-tests.ts'
 import { credentials, folders } from '../support/ledgers/tenants.ts'
 import { startProcess } from '../support/process.ts'
 import { request, startTestService } from '../support/service.ts'
-import { type CallerStage, keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
+import { keyInfo, setCallerStage } from '../support/stages/caller-stage.ts'
 import { until } from '../support/until.ts'
 
-let stage: CallerStage
-
-beforeAll(async () => {
-  stage = await setCallerStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setCallerStage)
 
 describe('the rate limit', () => {
   test('counts a token across processes, and appears on all its responses', async ({ onTestFinished }) => {
@@ -59,32 +54,26 @@ describe('the rate limit', () => {
     expect((await request(own.url + keyInfo, unlimited)).status).toBe(200)
   })
 
-  test('admits a token again in the next window', async () => {
+  test('admits a token again in the next window', async ({ onTestFinished }) => {
     const rateLimit = { requests: 1, windowMs: 100, concurrent: 10 }
     const limited = await startTestService(stage.database, { rateLimit })
-    try {
-      const headers = credentials(await stage.staff.token('ONE', 'api', folders.first), stage.secret)
-      const ask = async () => (await request(limited.url + keyInfo, headers)).status
-      // Two requests in a row may fall into two windows.
-      await until(async () => [await ask(), await ask()].includes(429))
-      await until(async () => (await ask()) === 200)
-    } finally {
-      await limited.stop()
-    }
+    onTestFinished(() => limited.stop())
+    const headers = credentials(await stage.staff.token('ONE', 'api', folders.first), stage.secret)
+    const ask = async () => (await request(limited.url + keyInfo, headers)).status
+    // Two requests in a row may fall into two windows.
+    await until(async () => [await ask(), await ask()].includes(429))
+    await until(async () => (await ask()) === 200)
   })
 
-  test('counts concurrent requests exactly', async () => {
+  test('counts concurrent requests exactly', async ({ onTestFinished }) => {
     const rateLimit = { requests: 20, windowMs: 3_600_000, concurrent: 10 }
     const limited = await startTestService(stage.database, { rateLimit })
-    try {
-      const headers = credentials(await stage.staff.token('ONE', 'api', folders.first), stage.secret)
-      const answers = await Promise.all(
-        Array.from({ length: 30 }, () => request(limited.url + keyInfo, headers)),
-      )
-      expect(answers.filter(({ status }) => status === 200)).toHaveLength(20)
-      expect(answers.filter(({ status }) => status === 429)).toHaveLength(10)
-    } finally {
-      await limited.stop()
-    }
+    onTestFinished(() => limited.stop())
+    const headers = credentials(await stage.staff.token('ONE', 'api', folders.first), stage.secret)
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, () => request(limited.url + keyInfo, headers)),
+    )
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(20)
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(10)
   })
 })

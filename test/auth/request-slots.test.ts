@@ -1,28 +1,19 @@
-import pg from 'pg'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { RequestSlots } from '../../src/auth/request-slots.ts'
 import { AppError } from '../../src/errors.ts'
 import { createLog } from '../../src/log.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { forEachTest } from '../support/for-tests.ts'
+import { connect, createTestDatabase } from '../support/servers/database.ts'
 import { until } from '../support/until.ts'
 
 const silent = createLog('silent')
 
-let database: TestDatabase
-let staff: pg.Client
-let opened: RequestSlots[]
-
-beforeEach(async () => {
-  database = await createTestDatabase()
-  staff = new pg.Client({ connectionString: database.ownerUrl })
-  await staff.connect()
-  opened = []
-})
+const database = forEachTest(() => createTestDatabase())
+const staff = forEachTest(() => connect(database.ownerUrl))
+const opened: RequestSlots[] = []
 
 afterEach(async () => {
-  for (const slots of opened) await slots.close()
-  await staff.end()
-  await database.drop()
+  for (const slots of opened.splice(0)) await slots.close()
 })
 
 /** Slots as each process has them: on a connection of their own. Another test shares slots with a second process. */

@@ -6,14 +6,15 @@
  * test:revocations` tries each 200 times (REVOCATIONS), and requires that some answers came before and some after it.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { sha256 } from '../../src/auth/secrets.ts'
 import { setConnection } from '../../src/auth/third-parties.sql.ts'
 import { revokeToken } from '../../src/auth/tokens.sql.ts'
 import { publish } from '../../src/events/publish.ts'
 import { readDelta } from '../support/changes/apply-delta.ts'
-import { type ConsoleStage, setConsoleStage } from '../support/console/console-stage.ts'
+import { setConsoleStage } from '../support/console/console-stage.ts'
 import { type Download, download } from '../support/download.ts'
+import { forTests } from '../support/for-tests.ts'
 import { lockWaits } from '../support/ledgers/lock-waits.ts'
 import { credentials, folders } from '../support/ledgers/tenants.ts'
 import { documents } from '../support/stages/webhooks.ts'
@@ -21,18 +22,10 @@ import { until } from '../support/until.ts'
 
 const tries = Number(process.env['REVOCATIONS'] ?? 24)
 
-let stage: ConsoleStage
+const stage = forTests(setConsoleStage)
 /** One connection, so its commits come one after the other. */
-// biome-ignore lint/suspicious/noExplicitAny: rows of any shape
-let sql: (text: string, values?: unknown[]) => Promise<{ rows: any[] }>
-
-beforeAll(async () => {
-  stage = await setConsoleStage()
-  const { client } = stage.staff
-  sql = (text, values) => client.query(text, values)
-  await sql('set search_path = grandlivre')
-})
-afterAll(() => stage?.close())
+const sql = (text: string, values?: unknown[]) => stage.staff.client.query(text, values)
+beforeAll(() => sql('set search_path = grandlivre'))
 
 interface Caller {
   code: string

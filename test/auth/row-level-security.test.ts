@@ -1,6 +1,6 @@
 /** What the role that serves requests may see and do. */
 import type pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import {
   askInTenant,
   createOwnerPool,
@@ -9,29 +9,21 @@ import {
   inTransaction,
   whileDelivering,
 } from '../../src/db/pool.ts'
+import { forTests } from '../support/for-tests.ts'
 import { fillTenant, folderId } from '../support/ledgers/small-ledger.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
 
-let database: TestDatabase
-let owner: pg.Pool
-let requests: pg.Pool
+const database = forTests(() => createTestDatabase())
+const owner = forTests(() => createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'test owner' }))
+// A single connection, so that anything a transaction leaves on it affects the next one.
+const requests = forTests(() => createPool(database.serviceUrl, { max: 1, applicationName: 'test requests' }))
 
-beforeAll(async () => {
-  database = await createTestDatabase()
-  owner = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'test owner' })
-  // A single connection, so that anything a transaction leaves on it affects the next one.
-  requests = createPool(database.serviceUrl, { max: 1, applicationName: 'test requests' })
-  await inTransaction(owner, async (client) => {
+beforeAll(() =>
+  inTransaction(owner, async (client) => {
     await fillTenant(client, '1000')
     await fillTenant(client, '2000')
-  })
-})
-
-afterAll(async () => {
-  await owner.end()
-  await requests.end()
-  await database.drop()
-})
+  }),
+)
 
 test('every table of a tenant has row-level security with a policy, and a key that starts with the tenant', async () => {
   const { rows } = await owner.query(

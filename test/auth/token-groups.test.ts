@@ -1,27 +1,20 @@
 /** Each route and each group of tokens (docs/spec/interface.md#groups-of-a-token). */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { type TokenGroup, tokenGroups } from '../../src/auth/callers.sql.ts'
 import { routes } from '../../src/http/app.ts'
 import type { Route } from '../../src/http/route.ts'
-import { createTenants, credentials, folders, type Staff } from '../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
-import { request, startTestService, type TestService } from '../support/service.ts'
+import { forTests } from '../support/for-tests.ts'
+import { createTenants, credentials, folders } from '../support/ledgers/tenants.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
+import { request, startTestService } from '../support/service.ts'
 
-let database: TestDatabase
-let staff: Staff
-let service: TestService
+const database = forTests(() => createTestDatabase())
+const staff = forTests(() => createTenants(database.ownerUrl))
+const service = forTests(() => startTestService(database))
 let secret: string
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
   secret = await staff.thirdParty('ONE')
-  service = await startTestService(database)
-})
-afterAll(async () => {
-  await service?.stop()
-  await staff?.end()
-  await database?.drop()
 })
 
 /** The table of the specification. */

@@ -4,31 +4,28 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { rotateSecret, setConnection } from '../../src/auth/third-parties.sql.ts'
 import { issueToken, revokeToken, revokeTokensOf } from '../../src/auth/tokens.sql.ts'
 import { createOwnerPool, createPool, inTenant, inTransaction, whileDelivering } from '../../src/db/pool.ts'
 import { checkEventPayload, eventKinds } from '../../src/events/kinds.ts'
 import { publish } from '../../src/events/publish.ts'
-import { createTenants, credentials, folders, type Staff } from '../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { forTests } from '../support/for-tests.ts'
+import { createTenants, credentials, folders } from '../support/ledgers/tenants.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
 import { request, startTestService } from '../support/service.ts'
 import { documentEvent } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
 
 const { first, sameFirm, otherTenant } = folders
 
-let database: TestDatabase
-let staff: Staff
+const database = forTests(() => createTestDatabase())
+const staff = forTests(() => createTenants(database.ownerUrl))
 /** Pools of the owner of the tables, and of the role that serves requests. */
-let owner: pg.Pool
-let requests: pg.Pool
+const owner = forTests(() => createOwnerPool(database.ownerUrl, { max: 8, applicationName: 'test owner' }))
+const requests = forTests(() => createPool(database.serviceUrl, { max: 2, applicationName: 'test requests' }))
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
-  owner = createOwnerPool(database.ownerUrl, { max: 8, applicationName: 'test owner' })
-  requests = createPool(database.serviceUrl, { max: 2, applicationName: 'test requests' })
   await staff.client.query(`update grandlivre.firms set siret = '11122233300011' where id = 110`)
   await staff.client.query(
     `update grandlivre.folders set reference = 'F-111', siret = '999888777' where id = 111`,
@@ -36,13 +33,6 @@ beforeAll(async () => {
 })
 
 beforeEach(() => staff.client.query('truncate grandlivre.events'))
-
-afterAll(async () => {
-  await owner.end()
-  await requests.end()
-  await staff.end()
-  await database.drop()
-})
 
 /** The events of a schema in order, each checked against the registry. */
 async function eventsOf(schemaId: string) {

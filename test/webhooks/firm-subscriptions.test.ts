@@ -1,22 +1,22 @@
 /** What subscriptions of a firm's token hear where several firms share a schema (docs/spec/webhooks.md#subscriptions). */
 import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { NewEvent } from '../../src/events/events.sql.ts'
 import { numberMore } from '../../src/webhooks/sequence/numbering.sql.ts'
+import { forTests } from '../support/for-tests.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { answerWith } from '../support/receiver.ts'
-import { type ReceivingStage, setReceivingStage } from '../support/stages/receiving-stage.ts'
+import { setReceivingStage } from '../support/stages/receiving-stage.ts'
 import { documentEvent, sequencesOf } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
 
-let stage: ReceivingStage
+const stage = forTests(setReceivingStage)
 /** Credentials of firm tokens of one third party: of the firm with folders 111 and 112, and of that with 121. */
 let firm: Record<string, string>
 let other: Record<string, string>
 
 beforeAll(async () => {
-  stage = await setReceivingStage()
   firm = (await stage.issue('firm', folders.first)).headers
   other = (await stage.issue('firm', folders.otherFirm)).headers
   await stage.sql(`update grandlivre.firms set siret = id || '000222' where schema_id = 100`)
@@ -26,7 +26,6 @@ afterEach(async () => {
   await stage.sql('delete from grandlivre.subscriptions')
   await move('111', '110')
 })
-afterAll(() => stage?.close())
 
 let path: string
 beforeEach(({ task }) => {

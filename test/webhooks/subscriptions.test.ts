@@ -1,6 +1,6 @@
 /** How changing a subscription affects the events it receives. No dispatcher runs. */
 import type pg from 'pg'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createPool, inTenant } from '../../src/db/pool.ts'
 import { readNumbered } from '../../src/webhooks/sequence/numbered.sql.ts'
 import { latestEventId, lockSubscription, numberMore } from '../../src/webhooks/sequence/numbering.sql.ts'
@@ -14,19 +14,19 @@ import {
   type Owner,
   type Subscription,
 } from '../../src/webhooks/subscriptions.sql.ts'
-import { createTenants, type Staff } from '../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { forTests } from '../support/for-tests.ts'
+import { createTenants } from '../support/ledgers/tenants.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
 
-let database: TestDatabase
-let staff: Staff
-let pool: pg.Pool
+const database = forTests(() => createTestDatabase())
+const staff = forTests(() => createTenants(database.ownerUrl))
+const pool = forTests(() =>
+  createPool(database.serviceUrl, { max: 2, applicationName: 'subscriptions test' }),
+)
 let owner: Owner
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
   await staff.thirdParty('ONE')
-  pool = createPool(database.serviceUrl, { max: 2, applicationName: 'subscriptions test' })
   const [{ id }] = await sql('select id from third_parties')
   owner = { schemaId: '100', thirdPartyId: id, level: 'firm', firmId: '110', folderId: null }
   await staff.client.query('set search_path = grandlivre')
@@ -34,11 +34,6 @@ beforeAll(async () => {
 afterEach(async () => {
   await sql('delete from subscriptions')
   await sql('delete from events')
-})
-afterAll(async () => {
-  await pool?.end()
-  await staff?.end()
-  await database?.drop()
 })
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of any shape

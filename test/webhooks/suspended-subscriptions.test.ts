@@ -1,22 +1,19 @@
 /** Subscriptions whose tokens are revoked (docs/spec/webhooks.md#suspended-subscriptions). */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readSubscription } from '../../src/webhooks/staff.sql.ts'
 import { insertSubscription } from '../../src/webhooks/subscriptions.sql.ts'
+import { forTests } from '../support/for-tests.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { answerWith } from '../support/receiver.ts'
-import { type ReceivingStage, setReceivingStage } from '../support/stages/receiving-stage.ts'
+import { setReceivingStage } from '../support/stages/receiving-stage.ts'
 import { documentEvent, namesOf, sequencesOf } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
 
-let stage: ReceivingStage
-beforeAll(async () => {
-  stage = await setReceivingStage()
-})
+const stage = forTests(setReceivingStage)
 afterEach(async () => {
   await stage.sql('delete from grandlivre.subscriptions')
   await stage.sql('delete from grandlivre.tokens where folder_id is distinct from 111')
 })
-afterAll(() => stage?.close())
 
 let path: string
 beforeEach(({ task }) => {

@@ -1,16 +1,13 @@
 /** What ends the wait for a retry (docs/spec/webhooks.md#retries). */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { forTests } from '../support/for-tests.ts'
 import { answerWith } from '../support/receiver.ts'
-import { type ReceivingStage, setReceivingStage } from '../support/stages/receiving-stage.ts'
+import { setReceivingStage } from '../support/stages/receiving-stage.ts'
 import { documentEvent, namesOf } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
 
-let stage: ReceivingStage
-beforeAll(async () => {
-  stage = await setReceivingStage()
-})
+const stage = forTests(setReceivingStage)
 afterEach(() => stage.sql('delete from grandlivre.subscriptions'))
-afterAll(() => stage?.close())
 
 let path: string
 let id: number

@@ -4,26 +4,17 @@
  * what nobody has numbered here.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createPool, whileDelivering } from '../../../src/db/pool.ts'
 import { readEvents } from '../../../src/webhooks/sequence/events.ts'
 import { lockSubscription, numberNext } from '../../../src/webhooks/sequence/numbering.sql.ts'
 import type { Owner } from '../../../src/webhooks/subscriptions.sql.ts'
-import { documents, setWebhookStage, type WebhookStage } from '../../support/stages/webhooks.ts'
+import { forTests } from '../../support/for-tests.ts'
+import { documents, setWebhookStage } from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
 
-let stage: WebhookStage
-let pool: pg.Pool
-
-beforeAll(async () => {
-  stage = await setWebhookStage()
-  pool = createPool(stage.serviceUrl, { max: 2, applicationName: 'epochs test' })
-})
-afterAll(async () => {
-  await pool?.end()
-  await stage?.close()
-})
+const stage = forTests(setWebhookStage)
+const pool = forTests(() => createPool(stage.serviceUrl, { max: 2, applicationName: 'epochs test' }))
 
 const epochNow = async (): Promise<number> =>
   Number((await stage.sql('select last_value as epoch from epoch'))[0].epoch)

@@ -1,6 +1,5 @@
 /** Numbers are consecutive and each event has one, whoever gives them at the same time. */
-import type pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createPool, inTenant, whileDelivering } from '../../../src/db/pool.ts'
 import { publish } from '../../../src/events/publish.ts'
 import type { NumberedEvent } from '../../../src/webhooks/body.ts'
@@ -19,30 +18,22 @@ import {
   lockOwnSubscription,
   type Owner,
 } from '../../../src/webhooks/subscriptions.sql.ts'
-import { createTenants, type Staff } from '../../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { forTests } from '../../support/for-tests.ts'
+import { createTenants } from '../../support/ledgers/tenants.ts'
+import { createTestDatabase } from '../../support/servers/database.ts'
 import { documentEvent, documents, numbered } from '../../support/stages/webhooks.ts'
 
-let database: TestDatabase
-let staff: Staff
-/** Of two processes. */
-let pools: [pg.Pool, pg.Pool]
+const database = forTests(() => createTestDatabase())
+const staff = forTests(() => createTenants(database.ownerUrl))
+const poolOfProcess = () => createPool(database.serviceUrl, { max: 6, applicationName: 'numbering test' })
+const pools = [forTests(poolOfProcess), forTests(poolOfProcess)] as const
 let owner: Owner
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
   await staff.thirdParty('ONE')
-  const process = () => createPool(database.serviceUrl, { max: 6, applicationName: 'numbering test' })
-  pools = [process(), process()]
   await staff.client.query('set search_path = grandlivre')
   const { rows } = await staff.client.query('select id from third_parties')
   owner = { schemaId: '100', thirdPartyId: rows[0].id, level: 'firm', firmId: '110', folderId: null }
-})
-afterAll(async () => {
-  for (const pool of pools ?? []) await pool.end()
-  await staff?.end()
-  await database?.drop()
 })
 
 async function subscribe(): Promise<string> {

@@ -1,20 +1,15 @@
 /** Deliveries of the whole service, checked by the libraries of Standard Webhooks and by our own verifier. */
 import { createHash } from 'node:crypto'
 import { verifyWebhook } from 'grandlivre/webhooks'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { forTests } from '../../support/for-tests.ts'
 import type { Received } from '../../support/receiver.ts'
 import { verifiers } from '../../support/receivers/standard-webhooks.ts'
-import { type ReceivingStage, setReceivingStage } from '../../support/stages/receiving-stage.ts'
+import { setReceivingStage } from '../../support/stages/receiving-stage.ts'
 import { documentEvent } from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
 
-let stage: ReceivingStage
-
-beforeAll(async () => {
-  stage = await setReceivingStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setReceivingStage)
 
 const hostile = 'Facture n° 12 – "été" \u2028😀 \\ </script>'
 
