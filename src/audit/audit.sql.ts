@@ -66,18 +66,18 @@ export interface Link {
 }
 
 export interface Head extends Link {
-  /** Of the last row. */
+  /** The epoch of the last row. */
   epoch: string
 }
 
-/** What retention left of the rows before. */
+/** Where the chain begins: the last row that retention has deleted. */
 export interface Start extends Link {
   /** Seconds since 1970 with six decimals; null while nothing was deleted. */
   at: string | null
   signature: Buffer | null
 }
 
-const columns = `number::text, extract(epoch from at)::text as at, third_party_id::text as "thirdPartyId",
+const auditColumns = `number::text, extract(epoch from at)::text as at, third_party_id::text as "thirdPartyId",
   token_id::text as "tokenId", staff, act, schema_id::text as "schemaId", folder_id::text as "folderId",
   request_id as "requestId", details, rows::text, bytes::text, sha256, cursor, outcome, code,
   encode(hash, 'hex') as hash`
@@ -97,7 +97,7 @@ export interface AuditSelection {
 
 /** The newest rows of a selection, the newest first. As the owner. */
 export function listAudit(client: Connection, { folderId, thirdPartyId, from, to, most }: AuditSelection) {
-  const text = `select ${columns}, (select t.code from grandlivre.third_parties t where t.id = third_party_id) as "partnerCode"
+  const text = `select ${auditColumns}, (select t.code from grandlivre.third_parties t where t.id = third_party_id) as "partnerCode"
      from grandlivre.audit_rows
      where ($1::bigint is null or folder_id = $1) and ($2::bigint is null or third_party_id = $2)
        and ($3::timestamptz is null or at >= $3) and ($4::timestamptz is null or at < $4)
@@ -107,7 +107,7 @@ export function listAudit(client: Connection, { folderId, thirdPartyId, from, to
 
 /** All rows in their order, by a cursor. As the owner, in a transaction. */
 export function readAudit(client: ClientBase): AsyncGenerator<AuditRow[]> {
-  const text = `select ${columns} from grandlivre.audit_rows order by audit_rows.number`
+  const text = `select ${auditColumns} from grandlivre.audit_rows order by audit_rows.number`
   return readByCursor<AuditRow>(client, text, [], 1000)
 }
 

@@ -163,7 +163,7 @@ export interface EpochRow {
   epoch: string
 }
 
-/** Undefined if it is another row, or none that the database has written. */
+/** Undefined for any other row, and for one that the database has not written. */
 export function epochRowOf({ act, at, number, details }: AuditRow): EpochRow | undefined {
   const form = /^\{"epoch":(\d{1,9}),"former":(\d{1,9}),"last":(\d{1,16})\}$/
   const [, epoch, former, last] = act === epochAct ? (form.exec(details) ?? []) : []

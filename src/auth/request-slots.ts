@@ -28,7 +28,7 @@ export class RequestSlots {
   #client: pg.Client | undefined
   /** Keys (route, folder, number) of the slots that this process holds. */
   readonly #held = new Set<string>()
-  /** Those whose lock was lost with the connection and is not ours again yet. */
+  /** Slots whose lock was lost with the connection and is not regained yet. */
   readonly #missing = new Set<string>()
   /** By route and folder: ends when the last request in the line has its slot. */
   readonly #lines = new Map<string, Promise<unknown>>()
@@ -49,12 +49,13 @@ export class RequestSlots {
   }
 
   /**
+   * @param whose the folder, or the folder of a partner that has a limit of its own
    * @param limit of these slots. Absent: that of all routes
    * @returns releases the slot; must be called in every case, and may be called more than once
    * @throws {AppError} ERR-TOO-MANY-CONCURRENT-REQUEST if all slots are held, ERR-UNAVAILABLE
    */
-  async acquire(route: string, of: string, limit = this.#limit): Promise<() => void> {
-    const release = await this.#tryAcquire(`${route} ${of}`, limit)
+  async acquire(route: string, whose: string, limit = this.#limit): Promise<() => void> {
+    const release = await this.#tryAcquire(`${route} ${whose}`, limit)
     if (release) return release
     throw new AppError('ERR-TOO-MANY-CONCURRENT-REQUEST', { headers: { 'Retry-After': '1' } })
   }
@@ -67,11 +68,11 @@ export class RequestSlots {
    */
   async acquireInTurn(
     route: string,
-    of: string,
+    whose: string,
     signal: AbortSignal,
     limit = this.#limit,
   ): Promise<(() => void) | undefined> {
-    const name = `${route} ${of}`
+    const name = `${route} ${whose}`
     const before = this.#lines.get(name) ?? Promise.resolve()
     const acquired = before.then(() => this.#acquireWhenFree(name, signal, limit))
     const line = acquired.catch(() => {})

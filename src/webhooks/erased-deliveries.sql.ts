@@ -16,10 +16,10 @@ export interface StoredDelivery {
 }
 
 /**
- * Whether the body of a delivery tells of an event that is erased by now.
- * @param delivery one of before numbers is as it was stored: retention has deleted all of them
+ * Whether the stored body of a delivery shows an event that has been erased since. False for a delivery from before events
+ * had numbers: retention has deleted all of them.
  */
-export async function tellsOfErased(
+export async function showsErased(
   client: ClientBase,
   subscriptionId: string,
   { firstSequence, lastSequence }: Pick<StoredDelivery, 'firstSequence' | 'lastSequence'>,
@@ -31,8 +31,8 @@ export async function tellsOfErased(
 }
 
 /**
- * Deletes a delivery that waits or failed. Of what waits, the numbers go out again without erased events: as the next batch, or
- * as replays. What failed can be replayed by number. To be called with the subscription locked.
+ * Deletes a pending or failed delivery. The numbers of a pending one go out again without erased events: as the next batch,
+ * or as replays. Those of a failed one can be replayed by number. To be called with the subscription locked.
  */
 export async function forgetDelivery(client: ClientBase, delivery: StoredDelivery): Promise<void> {
   const { schemaId, id, subscriptionId, state, isReplay, firstSequence, lastSequence } = delivery
@@ -49,8 +49,8 @@ export async function forgetDelivery(client: ClientBase, delivery: StoredDeliver
 }
 
 /**
- * Among the next deliveries of a schema, those that tell of a folder: exactly, by the runs of their numbers and the filters
- * that applied to them. A cheaper test of the events between their first and last comes before.
+ * Among the next deliveries of a schema, those that show events of a folder: found exactly, by the runs of their numbers and
+ * the filters that applied to them, after a cheaper test of the events between their first and last.
  * @param kinds of the folder's events
  * @returns `last`: the last delivery looked at; undefined after the last
  */
@@ -92,7 +92,7 @@ export async function deliveriesOfFolder(
   return { last: rows[0]?.last, touched: rows.filter(({ isTouched }) => isTouched) }
 }
 
-/** What receivers answered to a delivery. @returns of how many attempts */
+/** Deletes what receivers answered to a delivery. @returns how many attempts had an answer */
 export function forgetAnswers(client: ClientBase, { schemaId, id }: StoredDelivery): Promise<number> {
   const text = `update grandlivre.delivery_attempts set answer = null
      where schema_id = $1 and delivery_id = $2 and answer is not null`

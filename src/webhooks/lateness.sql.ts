@@ -5,25 +5,24 @@ import { queryRow, queryValue } from '../db/statement.ts'
 import { firstMatch, positions } from './sequence/numbering.sql.ts'
 import { isOpen } from './subscriptions.sql.ts'
 
-/** After that the connection is given up: a server that is silent ends no statement. */
+/** How long the statement may take; then its connection is given up: a silent server ends no statement. */
 const answerMs = 2_000
 /** How many subscriptions are searched for events, and how many schemas of all of them together. */
 const searchedMax = 200
 
 /**
- * What waits for subscriptions that receive, as `waiting`: which subscription, and the time from which it counts.
+ * CTEs up to `waiting`: what waits for subscriptions that receive, each with its subscription and the seconds that it waits.
  *
  * A subscription has one pending delivery besides its replays. Without one, its next event is searched, as dispatchers
  * do: otherwise nothing would be late while no dispatcher works. For events that have numbers already, because a reader
  * asked for them, the time is that of the first or last event of their first run, found in the index: a run has at most
- * 1,000 numbers. The search is bounded to the
- * subscriptions that received something last, which miss it first.
+ * 1,000 numbers. The search is bounded to the subscriptions that received something last, which miss it first.
  *
  * The time begins with the last success of the subscription if that is later: a receiver that works through old events
  * is not late.
  * @param condition on the subscription `s`
  */
-const waitingOf = (condition: string) => `receiving as materialized (
+const lateDeliveries = (condition: string) => `receiving as materialized (
     select s.* from subscriptions s
     join third_parties t on t.id = s.third_party_id and t.disconnected_at is null
     where s.enabled and s.post_url is not null and ${isOpen} ${condition}
@@ -81,7 +80,7 @@ export async function readDeliveryHealth(client: ClientBase): Promise<DeliveryHe
     client,
     lookUp({
       name: 'delivery-health',
-      text: `with ${waitingOf('')}
+      text: `with ${lateDeliveries('')}
         select count(*) filter (where enabled and open and failing_since is null)::int as enabled,
           count(*) filter (where enabled and open and failing_since is not null)::int as failing,
           count(*) filter (where not enabled)::int as disabled,
@@ -97,6 +96,6 @@ export async function readDeliveryHealth(client: ClientBase): Promise<DeliveryHe
 
 /** How late the deliveries of one subscription are, in seconds; undefined if nothing is to be sent to it. */
 export async function readLateness(client: ClientBase, subscriptionId: string): Promise<number | undefined> {
-  const text = `with ${waitingOf('and s.id = $1')} select max(seconds) from waiting`
+  const text = `with ${lateDeliveries('and s.id = $1')} select max(seconds) from waiting`
   return (await queryValue<number | null>(client, text, [subscriptionId])) ?? undefined
 }

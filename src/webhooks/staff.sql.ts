@@ -19,7 +19,7 @@ export const subscriptionStates = [
 ] as const
 type SubscriptionState = (typeof subscriptionStates)[number]
 
-/** Up to here the console counts deliveries, and events without a number: a subscription may have a million. */
+/** The console counts up to this many deliveries, and events without a number: a subscription may have a million. */
 export const countedMax = 1_000
 
 /** Times are ISO 8601, UTC. */
@@ -44,7 +44,7 @@ export interface SubscriptionRecord extends Subscription {
   pendingSince: string | null
 }
 
-const state = `case when s.disabled_at is not null then 'disabled' when t.disconnected_at is not null then 'paused'
+const subscriptionState = `case when s.disabled_at is not null then 'disabled' when t.disconnected_at is not null then 'paused'
   when not ${isOpen} then 'suspended' when s.post_url is null then 'no address'
   when s.failing_since is not null then 'failing' else 'enabled' end`
 
@@ -64,8 +64,8 @@ export interface SubscriptionFilter {
 
 /** In the order of their ids. Deliveries are counted by the partial indexes of those that failed and that wait. */
 export function listSubscriptions(client: Connection, filter: SubscriptionFilter) {
-  const { id, state: wanted, partner, folder, after, most, counted } = filter
-  const text = `select ${subscriptionColumns}, t.code as "partnerCode", ${state} as state,
+  const { id, state, partner, folder, after, most, counted } = filter
+  const text = `select ${subscriptionColumns}, t.code as "partnerCode", ${subscriptionState} as state,
        t.disconnected_at is not null as "isPaused", not ${isOpen} as "isSuspended",
        s.disabled_reason as "disabledReason", ${utc('s.disabled_at')} as "disabledAt",
        ${utc('s.failing_since')} as "failingSince", ${utc('s.last_success_at')} as "lastSuccessAt",
@@ -73,7 +73,7 @@ export function listSubscriptions(client: Connection, filter: SubscriptionFilter
        ${utc('w.since')} as "pendingSince"
      from (
        select s.* from subscriptions s join third_parties t on t.id = s.third_party_id
-       where ($1::bigint is null or s.id = $1) and ($2::text is null or ${state} = $2) and ($3::text is null or t.code = $3)
+       where ($1::bigint is null or s.id = $1) and ($2::text is null or ${subscriptionState} = $2) and ($3::text is null or t.code = $3)
          and ($4::bigint is null or s.id > $4)
          and ($7::bigint is null or exists (select from folders f where f.id = $7 and ${seesFolder}))
        order by s.id limit $5) as s
@@ -86,7 +86,7 @@ export function listSubscriptions(client: Connection, filter: SubscriptionFilter
          select created_at from deliveries where subscription_id = s.id and state = 'pending'
          order by id limit $6::bigint + 1) as waiting) as w
      order by s.id`
-  return queryRows<SubscriptionRecord>(client, text, [id, wanted, partner, after, most, counted, folder])
+  return queryRows<SubscriptionRecord>(client, text, [id, state, partner, after, most, counted, folder])
 }
 
 /** Undefined if there is none. */
@@ -190,7 +190,7 @@ export function listDeliveries(client: Connection, { subscriptionId, state, afte
      left join grandlivre.delivery_attempts a
        on (a.schema_id, a.delivery_id, a.number) = (d.schema_id, d.id, d.attempts)
      where d.subscription_id = $1 and ($2::bigint is null or d.id < $2)
-       ${state === undefined ? '' : `and d.state = '${state}'`}
+       ${state === undefined ? '' : `and d.state = '${subscriptionState}'`}
      order by d.id desc limit $3`
   return queryRows<DeliveryRecord>(client, text, [subscriptionId, after, most])
 }

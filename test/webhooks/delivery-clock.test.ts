@@ -1,22 +1,18 @@
 /**
  * The life of a failing subscription on a clock that the test moves: retries, failure, disabling, enabling.
  */
-import { expect, type TestContext, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { forEachTest } from '../support/for-tests.ts'
 import { answerWith } from '../support/receiver.ts'
-import {
-  documentEvent,
-  namesOf,
-  sequencesOf,
-  setWebhookStage,
-  type WebhookStage,
-} from '../support/stages/webhooks.ts'
+import { documentEvent, namesOf, sequencesOf, setWebhookStage } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
+
+const stage = forEachTest(setWebhookStage)
 
 const second = 1_000
 const day = 86_400_000
 
 interface Scenario {
-  stage: WebhookStage
   subscriptionId: string
   clock: { now: number }
   /** Makes the dispatcher search now; by itself it does so every other second. */
@@ -28,9 +24,7 @@ interface Scenario {
   tried(attempts: number): Promise<void>
 }
 
-async function startScenario({ onTestFinished }: TestContext): Promise<Scenario> {
-  const stage = await setWebhookStage()
-  onTestFinished(() => stage.close())
+async function startScenario(): Promise<Scenario> {
   const subscriptionId = await stage.subscribe('/one', { folderIds: ['111'] })
   await stage.subscribe('/tick', { folderIds: ['112'] })
   // Ahead of the clock of this machine, by which staff make replays due.
@@ -46,7 +40,6 @@ async function startScenario({ onTestFinished }: TestContext): Promise<Scenario>
     return row
   }
   return {
-    stage,
     subscriptionId,
     clock,
     search: async () => void (await stage.sql(`select pg_notify('grandlivre_events', '100')`)),
@@ -56,7 +49,7 @@ async function startScenario({ onTestFinished }: TestContext): Promise<Scenario>
 }
 
 /** The delay that each attempt plans before the next one, in seconds, until the delivery has ended or waits. */
-async function retryToTheEnd({ clock, search, latest, tried, stage }: Scenario): Promise<number[]> {
+async function retryToTheEnd({ clock, search, latest, tried }: Scenario): Promise<number[]> {
   const delays: number[] = []
   const ticks = stage.receiver.accepted('/tick').length
   for (let attempts = 1; ; attempts++) {
@@ -77,9 +70,9 @@ async function retryToTheEnd({ clock, search, latest, tried, stage }: Scenario):
   }
 }
 
-test('a delivery is tried twelve times over three days, then kept as failed, and the next one starts', async (context) => {
-  const scenario = await startScenario(context)
-  const { stage, clock } = scenario
+test('a delivery is tried twelve times over three days, then kept as failed, and the next one starts', async () => {
+  const scenario = await startScenario()
+  const { clock } = scenario
   stage.receiver.behave('/one', answerWith(500))
   const start = clock.now
   await stage.publish([documentEvent('a', '111')])
@@ -112,9 +105,9 @@ test('a delivery is tried twelve times over three days, then kept as failed, and
   ).toEqual([{ enabled: true, failing_since: null }])
 })
 
-test('five days without success disable a subscription; once enabled, it goes on where it stopped', async (context) => {
-  const scenario = await startScenario(context)
-  const { stage, clock, subscriptionId } = scenario
+test('five days without success disable a subscription; once enabled, it goes on where it stopped', async () => {
+  const scenario = await startScenario()
+  const { clock, subscriptionId } = scenario
   const start = clock.now
   stage.receiver.behave('/one', answerWith(500))
   await stage.publish([documentEvent('a', '111')])
@@ -152,8 +145,8 @@ test('five days without success disable a subscription; once enabled, it goes on
   expect(sequencesOf(stage.receiver.requests('/one').slice(sent))).toEqual([2, 3, 4, 1])
 })
 
-test('Retry-After postpones the next attempt, and a success restarts the five days', async (context) => {
-  const { stage, clock, search, latest, tried, subscriptionId } = await startScenario(context)
+test('Retry-After postpones the next attempt, and a success restarts the five days', async () => {
+  const { clock, search, latest, tried, subscriptionId } = await startScenario()
   stage.receiver.behave('/one', answerWith(503, { 'retry-after': '7200' }))
   await stage.publish([documentEvent('a', '111')])
   await tried(1)

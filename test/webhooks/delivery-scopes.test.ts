@@ -6,9 +6,12 @@ import { expect, test } from 'vitest'
 import { Random } from '../../packages/sample/src/made-up/random.ts'
 import type { NewEvent } from '../../src/events/events.sql.ts'
 import { eventKinds } from '../../src/events/kinds.ts'
+import { forEachTest } from '../support/for-tests.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { documentEvent, setWebhookStage } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
+
+const stage = forEachTest(setWebhookStage)
 
 interface Drawn {
   path: string
@@ -28,9 +31,7 @@ const allFolders = Object.values(folders)
 const schemaIds = ['100', '200']
 
 for (const seed of [1, 2, 3]) {
-  test(`no event of another tenant, folder or kind is delivered, and none is missing (seed ${seed})`, async (context) => {
-    const stage = await setWebhookStage()
-    context.onTestFinished(() => stage.close())
+  test(`no event of another tenant, folder or kind is delivered, and none is missing (seed ${seed})`, async () => {
     const random = new Random(seed)
     const some = <Item>(items: readonly Item[], most: number): Item[] => [
       ...new Set(Array.from({ length: random.integer(1, most) }, () => random.pick(items))),

@@ -1,13 +1,17 @@
 import { expect, test } from 'vitest'
 import { createPool } from '../../src/db/pool.ts'
 import { sweepEvents } from '../../src/webhooks/retention.sql.ts'
+import { forEachTest } from '../support/for-tests.ts'
 import { createTenants } from '../support/ledgers/tenants.ts'
 import { createTestDatabase } from '../support/servers/database.ts'
 
+const database = forEachTest(() => createTestDatabase())
+const staff = forEachTest(() => createTenants(database.ownerUrl))
+const requests = forEachTest(() =>
+  createPool(database.serviceUrl, { max: 1, applicationName: 'test requests' }),
+)
+
 test('events and finished deliveries are removed after thirty days, however many; younger ones stay, and those that are sent', async () => {
-  const database = await createTestDatabase()
-  const staff = await createTenants(database.ownerUrl)
-  const requests = createPool(database.serviceUrl, { max: 1, applicationName: 'test requests' })
   await staff.thirdParty('SWEPT')
   await staff.client.query(`
     set search_path = grandlivre;
@@ -39,15 +43,9 @@ test('events and finished deliveries are removed after thirty days, however many
   expect(await kept('select id::int from grandlivre.deliveries order by 1')).toEqual([3, 4, 6])
   expect(await kept('select delivery_id::int from grandlivre.delivery_attempts order by 1')).toEqual([3, 4])
   expect(await sweepEvents(requests, Date.now())).toEqual({ events: 0, deliveries: 0 })
-  await requests.end()
-  await staff.end()
-  await database.drop()
 })
 
 test('an event that a subscription has yet to collect stays, unless the subscription is disabled or suspended, or its third party disconnected', async () => {
-  const database = await createTestDatabase()
-  const staff = await createTenants(database.ownerUrl)
-  const requests = createPool(database.serviceUrl, { max: 1, applicationName: 'test requests' })
   for (const code of ['SWEPT', 'GONE']) await staff.thirdParty(code)
   // Old events: one that no subscription receives, then the first event that each subscription has yet to
   // collect.
@@ -78,15 +76,9 @@ test('an event that a subscription has yet to collect stays, unless the subscrip
   await collect(3, 4)
   expect(await sweepEvents(requests, Date.now())).toEqual({ events: 2, deliveries: 0 })
   expect(await kept()).toEqual([])
-  await requests.end()
-  await staff.end()
-  await database.drop()
 })
 
 test('the numbers of deleted events go, however many runs they are in; deliveries that wait for a disconnected third party, too', async () => {
-  const database = await createTestDatabase()
-  const staff = await createTenants(database.ownerUrl)
-  const requests = createPool(database.serviceUrl, { max: 1, applicationName: 'test requests' })
   for (const code of ['SWEPT', 'GONE']) await staff.thirdParty(code)
   // As of a subscription that got each event in a delivery of its own; the first runs are of the other schema.
   await staff.client.query(`
@@ -114,7 +106,4 @@ test('the numbers of deleted events go, however many runs they are in; deliverie
   ])
   const { rows: waiting } = await staff.client.query('select subscription_id::int as id from deliveries')
   expect(waiting).toEqual([{ id: 1 }])
-  await requests.end()
-  await staff.end()
-  await database.drop()
 })

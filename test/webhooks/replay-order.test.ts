@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
+import { forEachTest } from '../support/for-tests.ts'
 import { documentEvent, namesOf, setWebhookStage } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
 
-test('replayed deliveries and new events take turns', async ({ onTestFinished }) => {
-  const stage = await setWebhookStage()
-  onTestFinished(() => stage.close())
+const stage = forEachTest(setWebhookStage)
+
+test('replayed deliveries and new events take turns', async () => {
   const id = await stage.subscribe('/one')
   const past = (name: string) => JSON.stringify([{ name: 'document', data: { name } }])
   await stage.sql(

@@ -13,7 +13,7 @@ import { limits } from '../../config.ts'
 import { isAway } from '../../db/outage.ts'
 import type { Log } from '../../log.ts'
 import { type NumberedEvent, packBatch, withoutErased } from '../body.ts'
-import { forgetDelivery, tellsOfErased } from '../erased-deliveries.sql.ts'
+import { forgetDelivery, showsErased } from '../erased-deliveries.sql.ts'
 import { oldestNumber, readNumbered } from '../sequence/numbered.sql.ts'
 import { lockSubscription, numberNext } from '../sequence/numbering.sql.ts'
 import { ensureSigningSecret, openSecrets } from '../signing-secrets.sql.ts'
@@ -63,7 +63,7 @@ interface ServedSubscription {
   stopped: AbortSignal
 }
 
-interface Sending {
+interface NextDelivery {
   receiver: Receiver
   delivery: Delivery
 }
@@ -103,11 +103,11 @@ async function pickNext(
   client: PoolClient,
   subscriptionId: string,
   last?: Delivery,
-): Promise<Sending | undefined> {
+): Promise<NextDelivery | undefined> {
   const next = await findNextDelivery(client, subscriptionId, sender.now())
   if (!next) return undefined
   const { receiver, due, batchWaits } = next
-  if (due && (await tellsOfErased(client, subscriptionId, due))) {
+  if (due && (await showsErased(client, subscriptionId, due))) {
     await forgetDelivery(client, { ...due, subscriptionId, state: 'pending' })
     return pickNext(sender, client, subscriptionId, last)
   }
@@ -123,8 +123,9 @@ async function pickNext(
 }
 
 /**
- * The body of a stored delivery, made again: one from before firms were told apart, or of a process of the version before,
- * may tell of another firm. All others are the same bytes. Without all of its events, which are kept as long, it is as stored.
+ * The body of a stored delivery, packed again from its events: a body from before firms were told apart, or by a process of
+ * the version before, may show events of another firm. For every other body the bytes are the same. Where not all of its
+ * events are kept, the body stays as it was stored.
  */
 async function bodyForFirm(client: PoolClient, id: string, { body, ...delivery }: Delivery): Promise<Buffer> {
   const { firstSequence, lastSequence } = delivery
@@ -162,9 +163,9 @@ async function nextEvents(
 async function recordAndPickNext(
   sender: Sender,
   served: ServedSubscription,
-  { receiver, delivery }: Sending,
+  { receiver, delivery }: NextDelivery,
   response: DeliveryResponse,
-): Promise<Sending | undefined> {
+): Promise<NextDelivery | undefined> {
   const { subscriptionId } = served
   const at = sender.now()
   const { failingSince, lastSuccessAt } = receiver

@@ -48,7 +48,7 @@ export interface Attempted {
   attempts: number
   /** The subscription's first failure since its last success, before this attempt; epoch milliseconds. */
   failingSince: number | null
-  /** When the attempt was planned that this one came ahead of, epoch milliseconds; null, or past, if there is none. */
+  /** An attempt that was woken early came ahead of this time, epoch milliseconds; null or past for any other attempt. */
   plannedAt: number | null
 }
 

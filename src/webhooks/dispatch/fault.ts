@@ -1,10 +1,10 @@
-/** Which of a few words says why a subscriber gave no response. Pure. */
+/** Why a subscriber gave no response, as one of a few words. Pure. */
 import { RefusedTarget } from '../target.ts'
 
 export const noResponseFaults = [
   /** The rules for targets forbid it: no https, or an address that is not public. */
   'address-refused',
-  /** Its name has no address, or no name server told it. */
+  /** Its name has no address, or no name server answered. */
   'dns',
   /** Nothing listens there, or no way leads there. */
   'connection-refused',
@@ -12,7 +12,7 @@ export const noResponseFaults = [
   'tls',
   /** It took too long, the connection included. */
   'time-out',
-  /** The connection ended before a response, or what came is no HTTP. */
+  /** The connection ended before a response, or what came was not HTTP. */
   'no-answer',
 ] as const
 

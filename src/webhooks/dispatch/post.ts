@@ -30,7 +30,7 @@ export function httpToSubscribers(
 
 interface DeliveryRequest extends Delivered {
   postUrl: string
-  /** Of the request that asked for it, such as a ping. */
+  /** Trace headers of the request that asked for it (a ping). */
   trace?: TraceHeaders | undefined
 }
 
@@ -44,7 +44,7 @@ export interface DeliveryResponse {
   answer: Buffer | null
   /** Why there was no response. */
   error: string | null
-  /** The same in a word. */
+  /** The same as one word. */
   fault: NoResponseFault | null
   latencyMs: number
 }

@@ -5,9 +5,7 @@ import { firstMatch, positions } from '../sequence/numbering.sql.ts'
 import { isOpen } from '../subscriptions.sql.ts'
 import type { Search } from './rounds.ts'
 
-/**
- * A subscription with something to send or, if a third party has more subscriptions than were examined, the next one.
- */
+/** A subscription with something to send, or the next of a third party that has more than were examined. */
 export interface Work {
   subscriptionId: string
   thirdPartyId: string
@@ -15,6 +13,7 @@ export interface Work {
   schemaId: string | null
   /** Whether its last delivery failed. */
   failing: boolean
+  /** False for the subscription from which the next search of its third party begins. */
   examined: boolean
 }
 

@@ -13,13 +13,13 @@ export interface EventPage {
   json: string
   events: number
   /**
-   * The last number of the subscription. Every event that was committed before the call has one. `after`, if all later
-   * events were erased: who reads until it has the last one would never end.
+   * The last number of the subscription. Every event that was committed before the call has one. If all later events were
+   * erased it is `after`: otherwise a reader that reads up to the last number would never end.
    */
   latest: number
-  /** In which the events of the page got their numbers; without events, the present one: all that was committed has its number. */
+  /** The epoch in which the events of the page got their numbers; without events, the present one. */
   epoch: number
-  /** Of events, mostly up to its end, that were erased with their folder. */
+  /** Numbers, mostly up to the end of the page, of events that were erased with their folder. */
   erased: Numbers[]
 }
 
@@ -48,16 +48,16 @@ export async function readEvents(
       const erased: Numbers[] = []
       for (let from = after; ; ) {
         const events = from < numbered ? await readNext(client, subscriptionId, from, most) : []
-        const told = toldOf(events, erased)
+        const shown = shownEvents(events, erased)
         const last = events.at(-1)?.sequence
         // A page of erased events alone would look like the end.
-        if (told.length === 0 && last !== undefined) {
+        if (shown.length === 0 && last !== undefined) {
           from = last
           continue
         }
         // A reader or the dispatcher may just have numbered more. Where only erased events are left, there is nothing to read.
         const latest = from > after && last === undefined ? after : Math.max(numbered, last ?? 0)
-        return { ...packPage(subscriptionId, told), latest, epoch: events[0]?.epoch ?? epoch, erased }
+        return { ...packPage(subscriptionId, shown), latest, epoch: events[0]?.epoch ?? epoch, erased }
       }
     })
     if (page !== 'behind') return page
@@ -66,21 +66,21 @@ export async function readEvents(
   }
 }
 
-/** They go in a header, of which proxies take some thousand bytes. */
+/** Ranges of erased numbers: they go into a header, of which proxies accept a few thousand bytes. */
 const erasedMax = 50
 
-/** Events up to one whose number would be one too many in `erased`, where they are left out. */
-function toldOf(events: NumberedEvent[], erased: Numbers[]): NumberedEvent[] {
-  const told: NumberedEvent[] = []
+/** The events that are not erased. Adds the numbers of the others to `erased`, and ends before one range too many. */
+function shownEvents(events: NumberedEvent[], erased: Numbers[]): NumberedEvent[] {
+  const shown: NumberedEvent[] = []
   for (const event of events) {
     const { sequence, isErased } = event
     const last = erased.at(-1)
-    if (!isErased) told.push(event)
+    if (!isErased) shown.push(event)
     else if (last?.last === sequence - 1) last.last = sequence
-    else if (erased.length < erasedMax || told.length === 0) erased.push({ first: sequence, last: sequence })
+    else if (erased.length < erasedMax || shown.length === 0) erased.push({ first: sequence, last: sequence })
     else break
   }
-  return told
+  return shown
 }
 
 /** The events after a number, or after the jump that follows it. @throws {AppError} ERR-EVENTS-EXPIRED */

@@ -86,13 +86,13 @@ export const payload = `e.name, e.operation, e.scope, e.data, ${isErased} as "is
 const timed = `floor(2000000 * extract(epoch from
     case when s.schema_id is null then clock_timestamp() else e.created_at end - '2026-01-01 00:00Z'))::bigint
   + given.epoch % 500000`
-/** Numbers are ahead of the time where epochs follow within a second, or a failover of a version before this one moved them. */
+/** `timed`, or further where numbers are ahead of the time: after epochs within a second, or a failover of an older version. */
 const beyondLost = `case when ${timed} > s.numbered + 1000000 then ${timed} else s.numbered + 4000000000 end`
 
 /**
  * Numbers the first `$3` matches among `$2` events of one schema from the first match on, as far as they were committed
- * in the same epoch: the schema whose match has the lowest id. A run holds no event that its kinds and folders select and its owner does not hear of: its numbers are
- * counted by kinds and folders alone, as those that were given before firms were told apart. Several schemas have no
+ * in the same epoch: the schema whose match has the lowest id. A run ends before an event that its kinds and folders select
+ * and its owner does not hear of: its numbers are counted by kinds and folders alone, as before firms were told apart. Several schemas have no
  * order of commits, so the order of their numbers must outlive a crash: that commit waits for the disk.
  * A known cost: where events of two firms take turns, each event begins a run. A column sequence_runs.firm_id would let
  * runs pass over what their firm does not hear of.

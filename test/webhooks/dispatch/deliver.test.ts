@@ -5,21 +5,21 @@ import { noTelemetry } from '../../../src/telemetry/telemetry.ts'
 import { defaultTiming } from '../../../src/timing.ts'
 import { deliver } from '../../../src/webhooks/dispatch/deliver.ts'
 import { guardedAgent } from '../../../src/webhooks/target.ts'
+import { forEachTest } from '../../support/for-tests.ts'
 import { testMasterKey } from '../../support/service.ts'
 import { documentEvent, setWebhookStage } from '../../support/stages/webhooks.ts'
+
+const stage = forEachTest(setWebhookStage)
+const database = forEachTest(() =>
+  createPool(stage.serviceUrl, { max: 1, applicationName: 'grandlivre test' }),
+)
 
 test('a receiver whose response starts at once but ends late is slow, and has succeeded', async ({
   onTestFinished,
 }) => {
-  const stage = await setWebhookStage()
   const rules = { allowInsecure: true }
   const agent = guardedAgent(rules)
-  const database = createPool(stage.serviceUrl, { max: 1, applicationName: 'grandlivre test' })
-  onTestFinished(async () => {
-    await agent.destroy()
-    await database.end()
-    await stage.close()
-  })
+  onTestFinished(() => agent.destroy())
   const subscriptionId = await stage.subscribe('/late')
   const timing = { ...defaultTiming.deliveries, slowMs: 200 }
   const lateMs = timing.slowMs + 200

@@ -1,16 +1,18 @@
 /** What receivers that hang, fail or have a backlog cost others, on a real database and real HTTP. */
-import { expect, type TestContext, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { limits } from '../../../src/config.ts'
+import { forEachTest } from '../../support/for-tests.ts'
 import {
   deliveriesOf,
   documentEvent,
   documents,
   namesOf,
   numbered,
-  stageOf,
-  type WebhookStage,
+  setWebhookStage,
 } from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
+
+const stage = forEachTest(setWebhookStage)
 
 interface Crowd {
   /** The path of each request, in order. */
@@ -24,7 +26,7 @@ interface Crowd {
 }
 
 /** Subscriptions of ONE whose receivers answer on the test's command. */
-async function crowdOf(stage: WebhookStage, count: number): Promise<Crowd> {
+async function crowdOf(count: number): Promise<Crowd> {
   const held: (() => void)[] = []
   let isOpen = false
   const crowd: Crowd = {
@@ -62,22 +64,17 @@ async function crowdOf(stage: WebhookStage, count: number): Promise<Crowd> {
  * Publishes one event for all of them, and starts a dispatcher that has sent as many requests as one third
  * party may have at once.
  */
-async function hanging(
-  context: TestContext,
-  most: number,
-  prepare?: (stage: WebhookStage) => Promise<unknown>,
-) {
-  const stage = await stageOf(context)
-  const crowd = await crowdOf(stage, limits.deliveriesAtOnceMax + 4)
-  await prepare?.(stage)
+async function hanging(most: number, prepare?: () => Promise<unknown>): Promise<Crowd> {
+  const crowd = await crowdOf(limits.deliveriesAtOnceMax + 4)
+  await prepare?.()
   await stage.publish([documentEvent('first')])
   stage.dispatch()
   await until(() => crowd.requested.length >= most)
-  return { stage, crowd }
+  return crowd
 }
 
 /** Ten events arrive, one after the other, while no request of the crowd is answered. */
-async function expectPrompt(stage: WebhookStage, path: string, crowd: Crowd): Promise<void> {
+async function expectPrompt(path: string, crowd: Crowd): Promise<void> {
   const names = numbered(10)
   for (const name of names) {
     await stage.publish(documents([name]))
@@ -89,31 +86,28 @@ async function expectPrompt(stage: WebhookStage, path: string, crowd: Crowd): Pr
 
 test('a third party whose receivers hang in all its slots does not delay another one', {
   timeout: 120_000,
-}, async (context) => {
-  const { stage, crowd } = await hanging(context, 112)
+}, async () => {
+  const crowd = await hanging(112)
   await stage.subscribeOther('/living')
-  await expectPrompt(stage, '/living', crowd)
+  await expectPrompt('/living', crowd)
   expect(crowd.requested.length).toBe(112)
   crowd.answerAll()
 })
 
 test('failing receivers that hang do not delay healthy ones of the same third party', {
   timeout: 120_000,
-}, async (context) => {
-  const { stage, crowd } = await hanging(context, 75, (stage) =>
-    stage.sql('update subscriptions set failing_since = now()'),
-  )
+}, async () => {
+  const crowd = await hanging(75, () => stage.sql('update subscriptions set failing_since = now()'))
   await stage.subscribe('/living')
-  await expectPrompt(stage, '/living', crowd)
+  await expectPrompt('/living', crowd)
   expect(crowd.requested.length).toBe(75)
   crowd.answerAll()
 })
 
 test('each of many subscriptions gets its first turn before any gets its second', {
   timeout: 120_000,
-}, async (context) => {
-  const stage = await stageOf(context)
-  const crowd = await crowdOf(stage, 160)
+}, async () => {
+  const crowd = await crowdOf(160)
   // Two deliveries per subscription.
   await stage.publish(documents(numbered(150)))
   // No subscription counts as slow, however long the test takes.
@@ -132,8 +126,7 @@ test('each of many subscriptions gets its first turn before any gets its second'
 
 test('a notified event is found without searching thousands of subscriptions of the same third party in other schemas', {
   timeout: 120_000,
-}, async (context) => {
-  const stage = await stageOf(context)
+}, async () => {
   const template = await stage.subscribe('/elsewhere')
   await stage.sql(
     `insert into schemas (schema_id, name) select 1000 + number, '' from generate_series(1, 60) as number`,

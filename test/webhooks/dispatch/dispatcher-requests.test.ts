@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { expect, test } from 'vitest'
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { NewEvent } from '../../../src/events/events.sql.ts'
+import { forEachTest } from '../../support/for-tests.ts'
 import { answerWith } from '../../support/receiver.ts'
 import {
   deliveriesOf,
@@ -11,13 +12,14 @@ import {
   documents,
   namesOf,
   numbered,
-  stageOf,
+  setWebhookStage,
   standingClock,
 } from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
 
-test('events reach a subscriber in order, at most a hundred per request', async (context) => {
-  const stage = await stageOf(context)
+const stage = forEachTest(setWebhookStage)
+
+test('events reach a subscriber in order, at most a hundred per request', async () => {
   const id = await stage.subscribe('/one')
   stage.dispatch()
   await stage.publish(documents(numbered(250)))
@@ -30,8 +32,7 @@ test('events reach a subscriber in order, at most a hundred per request', async 
   expect((await deliveriesOf(stage, id)).every(({ sent }) => sent)).toBe(true)
 })
 
-test('a request carries its content type, sender, signatures, numbers and digest, and no other headers', async (context) => {
-  const stage = await stageOf(context)
+test('a request carries its content type, sender, signatures, numbers and digest, and no other headers', async () => {
   const id = await stage.subscribe('/one?key=1')
   const before = Date.now()
   stage.dispatch()
@@ -67,8 +68,7 @@ test('a request carries its content type, sender, signatures, numbers and digest
   ])
 })
 
-test('a receiver that reserializes the JSON before verifying accepts every event, whatever its strings', async (context) => {
-  const stage = await stageOf(context)
+test('a receiver that reserializes the JSON before verifying accepts every event, whatever its strings', async () => {
   await stage.subscribe('/one', { onEvents: ['document', 'accountingFolder', 'visitedPage'] })
   stage.dispatch()
   const strings = [
@@ -94,8 +94,7 @@ test('a receiver that reserializes the JSON before verifying accepts every event
   expect(events[5]!.data.currentState).toEqual(JSON.parse(JSON.stringify(currentState)))
 })
 
-test('a refused delivery is sent again byte for byte with a new signature, before anything after it', async (context) => {
-  const stage = await stageOf(context)
+test('a refused delivery is sent again byte for byte with a new signature, before anything after it', async () => {
   const id = await stage.subscribe('/one')
   const clock = { now: Date.parse('2026-11-21T12:00:00Z') }
   let refuse = () => {}
@@ -126,8 +125,7 @@ test('a refused delivery is sent again byte for byte with a new signature, befor
   expect(stage.receiver.forged).toEqual([])
 })
 
-test('a redirect is a failure and is not followed', async (context) => {
-  const stage = await stageOf(context)
+test('a redirect is a failure and is not followed', async () => {
   const id = await stage.subscribe('/one')
   stage.receiver.behave('/one', answerWith(307, { location: `${stage.receiver.url}/elsewhere` }))
   stage.dispatch({ clock: standingClock() })
@@ -139,8 +137,7 @@ test('a redirect is a failure and is not followed', async (context) => {
   ])
 })
 
-test('four kilobytes of a response are kept, and an endless one does not hold up the subscriber', async (context) => {
-  const stage = await stageOf(context)
+test('four kilobytes of a response are kept, and an endless one does not hold up the subscriber', async () => {
   await stage.subscribe('/long')
   let flowing = 0
   stage.receiver.behave('/long', (response) => {
@@ -171,7 +168,6 @@ test('four kilobytes of a response are kept, and an endless one does not hold up
 test('the timeout covers a whole request, and other receivers do not wait meanwhile', {
   timeout: 120_000,
 }, async (context) => {
-  const stage = await stageOf(context)
   const silent = await stage.subscribe('/silent')
   const healthy = await stage.subscribe('/healthy')
   const trickle = createServer((socket) => {
@@ -208,8 +204,7 @@ test('the timeout covers a whole request, and other receivers do not wait meanwh
   }
 })
 
-test('nothing is sent to this machine or without TLS, even if such a target was registered', async (context) => {
-  const stage = await stageOf(context)
+test('nothing is sent to this machine or without TLS, even if such a target was registered', async () => {
   const { port } = new URL(stage.receiver.url)
   const reasons: [string, string][] = [
     [`http://127.0.0.1:${port}/a`, 'The address must begin with https://'],

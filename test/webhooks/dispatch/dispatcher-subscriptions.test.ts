@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { encrypt, makeToken, sha256 } from '../../../src/auth/secrets.ts'
 import { createPool } from '../../../src/db/pool.ts'
 import { sweepEvents } from '../../../src/webhooks/retention.sql.ts'
+import { forEachTest } from '../../support/for-tests.ts'
 import { answerWith } from '../../support/receiver.ts'
 import { testMasterKey } from '../../support/service.ts'
 import {
@@ -11,12 +12,14 @@ import {
   namesOf,
   numbered,
   sequencesOf,
-  stageOf,
+  setWebhookStage,
 } from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
 
-test('the newest secret signs as soon as it is rotated in', async (context) => {
-  const stage = await stageOf(context)
+const stage = forEachTest(setWebhookStage)
+const pool = forEachTest(() => createPool(stage.serviceUrl, { max: 1, applicationName: 'grandlivre test' }))
+
+test('the newest secret signs as soon as it is rotated in', async () => {
   await stage.subscribe('/one')
   stage.dispatch()
   await stage.publish(documents(['before']))
@@ -33,8 +36,7 @@ test('the newest secret signs as soon as it is rotated in', async (context) => {
   expect(stage.receiver.forged).toEqual([])
 })
 
-test('410 disables a subscription; enabled again, it goes on where it stopped, in order', async (context) => {
-  const stage = await stageOf(context)
+test('410 disables a subscription; enabled again, it goes on where it stopped, in order', async () => {
   const id = await stage.subscribe('/one')
   stage.receiver.behave('/one', answerWith(410))
   const { logged } = stage.dispatch()
@@ -53,8 +55,7 @@ test('410 disables a subscription; enabled again, it goes on where it stopped, i
   expect(sequencesOf(stage.receiver.requests('/one')).at(-1)).toBe(3)
 })
 
-test('without an address nothing is sent; with one again, deliveries go on after the last one', async (context) => {
-  const stage = await stageOf(context)
+test('without an address nothing is sent; with one again, deliveries go on after the last one', async () => {
   const id = await stage.subscribe('/one')
   stage.dispatch()
   await stage.publish(documents(['a']))
@@ -72,11 +73,8 @@ test('without an address nothing is sent; with one again, deliveries go on after
   expect(sequencesOf(stage.receiver.requests('/one'))).toEqual([1, 2, 3])
 })
 
-test('what expires while a subscription is disabled shows as a gap in its numbers', async (context) => {
-  const stage = await stageOf(context)
+test('what expires while a subscription is disabled shows as a gap in its numbers', async () => {
   const id = await stage.subscribe('/one')
-  const pool = createPool(stage.serviceUrl, { max: 1, applicationName: 'grandlivre test' })
-  context.onTestFinished(() => pool.end())
   const disable = () =>
     stage.sql(`update subscriptions set enabled = false, disabled_at = now(), disabled_reason = 'x'`)
   const expire = async () => {
@@ -109,8 +107,7 @@ test('what expires while a subscription is disabled shows as a gap in its number
   expect(dispatcher.logged.filter(({ event }) => event.endsWith('error'))).toEqual([])
 })
 
-test('a disconnected third party gets nothing, and resumes where it was when reconnected', async (context) => {
-  const stage = await stageOf(context)
+test('a disconnected third party gets nothing, and resumes where it was when reconnected', async () => {
   await stage.subscribe('/one')
   const other = await stage.subscribeOther('/other')
   await stage.sql(
@@ -127,8 +124,7 @@ test('a disconnected third party gets nothing, and resumes where it was when rec
   await until(() => stage.receiver.accepted('/one').length === 1)
 })
 
-test('a deleted subscription gets no further request, not even a pending retry', async (context) => {
-  const stage = await stageOf(context)
+test('a deleted subscription gets no further request, not even a pending retry', async () => {
   const id = await stage.subscribe('/one')
   const clock = { now: Date.now() }
   stage.receiver.behave('/one', answerWith(500))
@@ -143,8 +139,7 @@ test('a deleted subscription gets no further request, not even a pending retry',
   expect(stage.receiver.requests('/one').length).toBe(1)
 })
 
-test('replays are sent beside new events, with their original webhookIds and numbers', async (context) => {
-  const stage = await stageOf(context)
+test('replays are sent beside new events, with their original webhookIds and numbers', async () => {
   const id = await stage.subscribe('/one')
   stage.receiver.behave('/one', answerWith(500))
   stage.dispatch()
@@ -164,8 +159,7 @@ test('replays are sent beside new events, with their original webhookIds and num
   expect((await deliveriesOf(stage, id)).map(({ attempts }) => attempts)).toEqual([2, 1])
 })
 
-test('a subscription for all schemas gets the events of each, including schemas created later', async (context) => {
-  const stage = await stageOf(context)
+test('a subscription for all schemas gets the events of each, including schemas created later', async () => {
   await stage.subscribe('/all', { schemaId: null })
   stage.dispatch()
   await stage.publish(documents(['a', 'b']), '100')
@@ -178,8 +172,7 @@ test('a subscription for all schemas gets the events of each, including schemas 
   expect([of(100), of(200), of(300)]).toEqual([['a', 'b'], ['c', 'd'], ['e']])
 })
 
-test('a secret that cannot be decrypted holds up only its own third party', async (context) => {
-  const stage = await stageOf(context)
+test('a secret that cannot be decrypted holds up only its own third party', async () => {
   await stage.subscribe('/one')
   await stage.subscribeOther('/other')
   await stage.sql(

@@ -2,6 +2,7 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { limits } from '../../../src/config.ts'
+import { forEachTest } from '../../support/for-tests.ts'
 import { answerWith } from '../../support/receiver.ts'
 import {
   deliveriesOf,
@@ -9,12 +10,13 @@ import {
   documents,
   namesOf,
   numbered,
-  stageOf,
+  setWebhookStage,
 } from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
 
-test('a subscriber gets one request at a time and no event twice, however many dispatchers run', async (context) => {
-  const stage = await stageOf(context)
+const stage = forEachTest(setWebhookStage)
+
+test('a subscriber gets one request at a time and no event twice, however many dispatchers run', async () => {
   const paths = ['/a', '/b', '/c', '/d']
   for (const path of paths) {
     await stage.subscribe(path)
@@ -29,8 +31,7 @@ test('a subscriber gets one request at a time and no event twice, however many d
   }
 })
 
-test('a search reads a few rows, however many events for others lie in between', async (context) => {
-  const stage = await stageOf(context)
+test('a search reads a few rows, however many events for others lie in between', async () => {
   const folder = (id: string) => ({ folderIds: [id] })
   for (const number of [1, 2, 3])
     await stage.subscribe(`/kind${number}`, { onEvents: ['portfolio', 'connector'] })
@@ -47,8 +48,7 @@ test('a search reads a few rows, however many events for others lie in between',
   expect(busy.rows).toBeLessThanOrEqual(9)
 })
 
-test('a position with nothing to receive after it moves to the newest event', async (context) => {
-  const stage = await stageOf(context)
+test('a position with nothing to receive after it moves to the newest event', async () => {
   await stage.subscribe('/idle', { onEvents: ['portfolio'] })
   await stage.subscribe('/busy')
   await stage.publish(documents(numbered(1_500)))
@@ -60,8 +60,7 @@ test('a position with nothing to receive after it moves to the newest event', as
   await until(() => stage.receiver.accepted('/idle').length === 1)
 })
 
-test('a stopping dispatcher waits for the response to a request under way, and sends nothing more', async (context) => {
-  const stage = await stageOf(context)
+test('a stopping dispatcher waits for the response to a request under way, and sends nothing more', async () => {
   const id = await stage.subscribe('/one')
   let answer = () => {}
   stage.receiver.behave('/one', (response) => {
@@ -82,7 +81,6 @@ test('a stopping dispatcher waits for the response to a request under way, and s
 })
 
 test('a stopping dispatcher sends nothing for subscriptions that have a slot and wait for the database', async (context) => {
-  const stage = await stageOf(context)
   const paths = numbered(20).map((name) => `/${name}`)
   for (const path of paths) await stage.subscribe(path)
   const owner = new pg.Client(stage.ownerUrl)
@@ -106,8 +104,7 @@ test('a stopping dispatcher sends nothing for subscriptions that have a slot and
   for (const path of paths) await until(() => stage.receiver.accepted(path).length === 1)
 })
 
-test('a stopping dispatcher cuts off a silent receiver, whose delivery the next dispatcher sends again', async (context) => {
-  const stage = await stageOf(context)
+test('a stopping dispatcher cuts off a silent receiver, whose delivery the next dispatcher sends again', async () => {
   const id = await stage.subscribe('/one')
   stage.receiver.behave('/one', () => {})
   const first = stage.dispatch({ timing: { stopMs: 300 } })
@@ -121,8 +118,7 @@ test('a stopping dispatcher cuts off a silent receiver, whose delivery the next 
   await until(() => stage.receiver.accepted('/one').length === 1)
 })
 
-test('a response outlives the database connection, and is recorded when the database is back', async (context) => {
-  const stage = await stageOf(context)
+test('a response outlives the database connection, and is recorded when the database is back', async () => {
   const id = await stage.subscribe('/one')
   let answer = () => {}
   stage.receiver.behave('/one', (response, _, attempt) => {
@@ -149,8 +145,7 @@ test('a response outlives the database connection, and is recorded when the data
   expect(namesOf(stage.receiver.accepted('/one'))).toEqual(['a', 'b'])
 })
 
-test('a delivery that cannot be stored does not cause the previous one to be sent again', async (context) => {
-  const stage = await stageOf(context)
+test('a delivery that cannot be stored does not cause the previous one to be sent again', async () => {
   const id = await stage.subscribe('/one')
   await stage.sql(`create function refuse() returns trigger language plpgsql as
     $$ begin raise exception 'refused by the test'; end $$`)

@@ -1,22 +1,21 @@
 /** Locks of subscriptions, held by several sessions, on a real database. */
-import pg from 'pg'
 import { expect, test } from 'vitest'
 import { ListenerSession } from '../../../src/webhooks/dispatch/listener-session.ts'
-import { createTestDatabase } from '../../support/servers/database.ts'
+import { forEachTest } from '../../support/for-tests.ts'
+import { connect, createTestDatabase } from '../../support/servers/database.ts'
 import { testMasterKey } from '../../support/service.ts'
+
+const database = forEachTest(() => createTestDatabase())
+const client = forEachTest(() => connect(database.ownerUrl))
 
 const ids = Array.from({ length: 200 }, (_, number) => String(number))
 
 test('of two sessions that lock many subscriptions at once, only one holds each, until it unlocks it', async ({
   onTestFinished,
 }) => {
-  const database = await createTestDatabase()
   const open = () => ListenerSession.open(database.serviceUrl, [testMasterKey], () => {})
   const [one, two] = [await open(), await open()]
-  onTestFinished(async () => {
-    await Promise.all([one.close(), two.close()])
-    await database.drop()
-  })
+  onTestFinished(async () => void (await Promise.all([one.close(), two.close()])))
   const lockAll = (session: ListenerSession) => Promise.all(ids.map((id) => session.lock(id)))
   const [ones, twos] = await Promise.all([lockAll(one), lockAll(two)])
   expect(ids.filter((_, index) => ones[index] === twos[index])).toEqual([])
@@ -33,17 +32,10 @@ test('of two sessions that lock many subscriptions at once, only one holds each,
 test('ids of deliveries that a crash of the database may have forgotten are passed over', async ({
   onTestFinished,
 }) => {
-  const database = await createTestDatabase()
-  const client = new pg.Client({ connectionString: database.ownerUrl })
-  await client.connect()
   const next = async () =>
     Number((await client.query(`select nextval('grandlivre.delivery_ids') as id`)).rows[0].id)
   const before = await next()
   const session = await ListenerSession.open(database.serviceUrl, [testMasterKey], () => {})
-  onTestFinished(async () => {
-    await session.close()
-    await client.end()
-    await database.drop()
-  })
+  onTestFinished(() => session.close())
   expect(await next()).toBe(before + 10_001)
 })

@@ -1,33 +1,24 @@
 /** How subscriptions with something to send are found, on a real database. */
 import type { PoolClient } from 'pg'
-import { expect, type TestContext, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createPool, whileDelivering } from '../../../src/db/pool.ts'
 import type { Search } from '../../../src/webhooks/dispatch/rounds.ts'
 import { findDue, findWork, movePositions, type Work } from '../../../src/webhooks/dispatch/work.sql.ts'
-import {
-  documentEvent,
-  documents,
-  numbered,
-  stageOf,
-  type WebhookStage,
-} from '../../support/stages/webhooks.ts'
+import { forEachTest } from '../../support/for-tests.ts'
+import { documentEvent, documents, numbered, setWebhookStage } from '../../support/stages/webhooks.ts'
 
 const most = 10
 
-async function deliveringStage(context: TestContext) {
-  const stage = await stageOf(context)
-  const pool = createPool(stage.serviceUrl, { max: 1, applicationName: 'grandlivre test' })
-  context.onTestFinished(() => pool.end())
-  const run = <Result>(work: (client: PoolClient) => Promise<Result>) => whileDelivering(pool, work)
-  const search = (changed: Partial<Search> = {}) =>
-    run((client) =>
-      findWork(client, Date.now(), { schemaIds: null, rounds: new Map(), whom: 'others', ...changed }, most),
-    )
-  return { stage, run, search }
-}
+const stage = forEachTest(setWebhookStage)
+const pool = forEachTest(() => createPool(stage.serviceUrl, { max: 1, applicationName: 'grandlivre test' }))
+const run = <Result>(work: (client: PoolClient) => Promise<Result>) => whileDelivering(pool, work)
+const search = (changed: Partial<Search> = {}) =>
+  run((client) =>
+    findWork(client, Date.now(), { schemaIds: null, rounds: new Map(), whom: 'others', ...changed }, most),
+  )
 
 /** @returns ids, ascending */
-async function subscribeMany(stage: WebhookStage, count: number): Promise<string[]> {
+async function subscribeMany(count: number): Promise<string[]> {
   const ids: string[] = []
   for (let number = 0; number < count; number++) ids.push(await stage.subscribe(`/${number}`))
   return ids
@@ -36,9 +27,8 @@ async function subscribeMany(stage: WebhookStage, count: number): Promise<string
 const idsOf = (work: Work[], examined = true) =>
   work.filter((each) => each.examined === examined).map(({ subscriptionId }) => subscriptionId)
 
-test('a search examines a limited number per third party, and returns where the next one continues', async (context) => {
-  const { stage, search } = await deliveringStage(context)
-  const ids = await subscribeMany(stage, 25)
+test('a search examines a limited number per third party, and returns where the next one continues', async () => {
+  const ids = await subscribeMany(25)
   const other = await stage.subscribeOther('/other')
   await stage.publish([documentEvent('a')])
   const first = await search()
@@ -54,15 +44,13 @@ test('a search examines a limited number per third party, and returns where the 
   expect(idsOf(await search({ rounds: from('0') }))).toEqual([other])
 })
 
-test('subscriptions with nothing to send count as examined', async (context) => {
-  const { stage, search } = await deliveringStage(context)
-  const ids = await subscribeMany(stage, 15)
+test('subscriptions with nothing to send count as examined', async () => {
+  const ids = await subscribeMany(15)
   expect(idsOf(await search(), false)).toEqual([ids[10]])
   expect(idsOf(await search())).toEqual([])
 })
 
-test('a search for a schema finds the subscriptions that receive its events', async (context) => {
-  const { stage, search } = await deliveringStage(context)
+test('a search for a schema finds the subscriptions that receive its events', async () => {
   const here = await stage.subscribe('/here')
   const elsewhere = await stage.subscribe('/elsewhere', { schemaId: '200' })
   const all = await stage.subscribe('/all', { schemaId: null })
@@ -73,8 +61,7 @@ test('a search for a schema finds the subscriptions that receive its events', as
   expect(idsOf(await search({ schemaIds: null }))).toEqual([here, elsewhere, all])
 })
 
-test('a search reads only the deliveries of subscriptions it examines, however many await a retry', async (context) => {
-  const { stage, run, search } = await deliveringStage(context)
+test('a search reads only the deliveries of subscriptions it examines, however many await a retry', async () => {
   await stage.subscribe('/0')
   await stage.sql(
     `insert into subscriptions (id, schema_id, level, third_party_id, post_url, on_events, start_position)
@@ -104,8 +91,7 @@ test('a search reads only the deliveries of subscriptions it examines, however m
   expect(idsOf(await search())).toEqual([])
 })
 
-test('retries are found at the moment they become due', async (context) => {
-  const { stage, run } = await deliveringStage(context)
+test('retries are found at the moment they become due', async () => {
   const [here, all] = [await stage.subscribe('/here'), await stage.subscribe('/all', { schemaId: null })]
   await stage.sql(
     `insert into deliveries
@@ -122,8 +108,7 @@ test('retries are found at the moment they become due', async (context) => {
   expect(await due(1_000_000, 2_000_000)).toEqual([{ thirdPartyId, schemaId: null }])
 })
 
-test('positions are moved in portions', async (context) => {
-  const { stage, run } = await deliveringStage(context)
+test('positions are moved in portions', async () => {
   const ids: string[] = []
   for (let number = 0; number < 5; number++)
     ids.push(await stage.subscribe('/idle', { onEvents: ['portfolio'] }))
