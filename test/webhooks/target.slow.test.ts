@@ -34,56 +34,17 @@ const refused = {
   Teredo: ['2001::1'],
   'no address': ['', 'example.com', '1.2.3', '0x7f.1'],
 }
-const open = [
-  '8.8.8.8',
-  '1.1.1.1',
-  '9.255.255.255',
-  '11.0.0.0',
-  '100.63.255.255',
-  '100.128.0.0',
-  '172.15.255.255',
-]
-const alsoOpen = [
-  '172.32.0.0',
-  '168.63.129.15',
-  '223.255.255.255',
-  '2606:4700::1111',
-  '2a00::1',
-  '2001:200::1',
-]
+const open =
+  '8.8.8.8 1.1.1.1 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 172.15.255.255 172.32.0.0 168.63.129.15 ' +
+  '223.255.255.255 2606:4700::1111 2a00::1 2001:200::1'
 
 /** Hosts that mean a refused address without a name server. */
 const refusedUrls = [
-  ...[
-    '127.0.0.1',
-    '127.1',
-    '0x7f.1',
-    '2130706433',
-    '017700000001',
-    '0177.0.0.1',
-    '127.0.0.1.',
-    '%31%32%37.0.0.1',
-  ],
-  ...['①②⑦.0.0.1', '0', '0.0.0.0', '10.1.2.3', '192.168.0.1', '172.20.1.1', '100.64.1.1', '169.254.169.254'],
-  ...[
-    '224.0.0.1',
-    '198.18.0.1',
-    '240.0.0.1',
-    '255.255.255.255',
-    '[::]',
-    '[::1]',
-    '[::ffff:10.0.0.1]',
-    '[fe80::1]',
-  ],
-  ...[
-    '[::ffff:7f00:1]',
-    '[fd00:ec2::254]',
-    '[ff02::1]',
-    '[64:ff9b::a00:1]',
-    '[2002:7f00:1::]',
-    '[2001:db8::1]',
-  ],
-].map((host) => `https://${host}/hook`)
+  '127.0.0.1 127.1 0x7f.1 2130706433 017700000001 0177.0.0.1 127.0.0.1. %31%32%37.0.0.1 ①②⑦.0.0.1 0 0.0.0.0',
+  '10.1.2.3 192.168.0.1 172.20.1.1 100.64.1.1 169.254.169.254 224.0.0.1 198.18.0.1 240.0.0.1 255.255.255.255',
+  '[::] [::1] [::ffff:10.0.0.1] [fe80::1] [::ffff:7f00:1] [fd00:ec2::254] [ff02::1] [64:ff9b::a00:1] [2002:7f00:1::]',
+  '[2001:db8::1]',
+].flatMap((hosts) => hosts.split(' ').map((host) => `https://${host}/hook`))
 
 describe('an address', () => {
   for (const [kind, addresses] of Object.entries(refused))
@@ -92,7 +53,7 @@ describe('an address', () => {
     })
 
   test('is accepted if it is public', () => {
-    expect([...open, ...alsoOpen].filter(isRefused)).toEqual([])
+    expect(open.split(' ').filter(isRefused)).toEqual([])
   })
 })
 
@@ -191,16 +152,8 @@ describe('the host name of a target', () => {
     )
 
   test('is refused if any of its addresses is', async () => {
-    for (const host of [
-      'private.test',
-      'private6.test',
-      'mapped.test',
-      'mixed.test',
-      'mixed6.test',
-      'PRIVATE.test.',
-    ])
-      expect([host, await vet(host)]).toEqual([host, 'must not lead to a private or reserved address'])
-    for (const host of ['localhost', 'LOCALHOST.', 'anything.localhost'])
+    const named = 'private.test private6.test mapped.test mixed.test mixed6.test PRIVATE.test.'.split(' ')
+    for (const host of [...named, 'localhost', 'LOCALHOST.', 'anything.localhost'])
       expect([host, await vet(host)]).toEqual([host, 'must not lead to a private or reserved address'])
   })
 
@@ -274,16 +227,7 @@ describe('a connection', () => {
   }
 
   test('to a refused address in the URL is not opened', async () => {
-    const hosts = [
-      '127.0.0.1',
-      '0.0.0.0',
-      '[::1]',
-      '[::]',
-      '[::ffff:127.0.0.1]',
-      '0x7f.1',
-      '2130706433',
-      '127.1',
-    ]
+    const hosts = '127.0.0.1 0.0.0.0 [::1] [::] [::ffff:127.0.0.1] 0x7f.1 2130706433 127.1'.split(' ')
     for (const host of hosts)
       for (const scheme of ['http', 'https'])
         await expect(post(`${scheme}://${host}:${port}/`)).rejects.toThrow(RefusedTarget)

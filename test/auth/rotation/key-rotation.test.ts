@@ -132,7 +132,7 @@ test('a process that lacks the new key is named, and nothing is changed', async 
   const databaseUrl = `${database.ownerUrl}&application_name=ledger`
   const service = await start({ masterKey: testMasterKey, databaseUrl })
   const status = async () => (await command(keysOf(testMasterKey), 'status')).out
-  await expect.poll(status).toMatch(new RegExp(`^[^ ]+:${process.pid} `, 'm'))
+  await expect.poll(status, { timeout: 20_000 }).toMatch(new RegExp(`^[^ ]+:${process.pid} `, 'm'))
   const before = await stateOf()
   const refused = await rotate(fresh, testMasterKey)
   expect(refused.code).toBe(1)
@@ -147,7 +147,7 @@ test('a process of a version before counts as one that lacks the key', async () 
   const former = await connectAs('grandlivre dispatcher')
   expect((await rotate(fresh, testMasterKey)).error).toContain('of a former version')
   await former.end()
-  await expect.poll(async () => (await rotate(fresh, testMasterKey)).code).toBe(0)
+  await expect.poll(async () => (await rotate(fresh, testMasterKey)).code, { timeout: 20_000 }).toBe(0)
 })
 
 test('a process that lacks the key and is seen only once the rotation has begun holds up its end', async () => {
@@ -155,7 +155,9 @@ test('a process that lacks the key and is seen only once the rotation has begun 
   const others = await connectAs('grandlivre notifications')
   const rotation = rotate(fresh, testMasterKey)
   const begun = 'select from grandlivre.next_key'
-  await expect.poll(async () => (await staff.client.query(begun)).rowCount, { interval: 5 }).toBe(1)
+  await expect
+    .poll(async () => (await staff.client.query(begun)).rowCount, { interval: 5, timeout: 20_000 })
+    .toBe(1)
   // The command would have ended by then.
   await delay(500)
   const back = await connectAs('grandlivre dispatcher web-1:4711 0.2.0')
@@ -164,7 +166,7 @@ test('a process that lacks the key and is seen only once the rotation has begun 
   const { rows } = await staff.client.query('select fingerprint from grandlivre.adopted_key')
   expect(rows[0].fingerprint.toString('hex')).toMatch(new RegExp(`^${oldName}`))
   for (const client of [back, others]) await client.end()
-  await expect.poll(async () => (await rotate(fresh, testMasterKey)).code).toBe(0)
+  await expect.poll(async () => (await rotate(fresh, testMasterKey)).code, { timeout: 20_000 }).toBe(0)
 })
 
 describe('bad keys are refused, and change nothing:', () => {
@@ -258,7 +260,7 @@ test('a writer that has chosen its key holds up the last step, and what it write
           await staff.client.query(`select from pg_locks where locktype = 'advisory' and not granted
         and mode = 'ExclusiveLock' and database = (select oid from pg_database where datname = current_database())`)
         ).rowCount,
-      { interval: 5 },
+      { interval: 5, timeout: 20_000 },
     )
     .toBe(1)
   // The command gives up and tries again; others choose their key meanwhile.
@@ -280,7 +282,9 @@ test('a row that is locked meanwhile is not waited for with others locked, and n
   await staff.client.query('update grandlivre.third_party_secrets set retired_at = retired_at')
   const rotation = rotate(fresh, testMasterKey)
   await expect
-    .poll(async () => (await staff.client.query('select from grandlivre.next_key')).rowCount)
+    .poll(async () => (await staff.client.query('select from grandlivre.next_key')).rowCount, {
+      timeout: 20_000,
+    })
     .toBe(1)
   await staff.client.query('commit')
   expect((await rotation).code).toBe(0)

@@ -1,9 +1,9 @@
 /** Several dispatchers at once, their search for work, their end, and the loss of their database. */
-import pg from 'pg'
 import { expect, test } from 'vitest'
 import { limits } from '../../../src/config.ts'
 import { forEachTest } from '../../support/for-tests.ts'
 import { answerWith } from '../../support/receiver.ts'
+import { connect } from '../../support/servers/database.ts'
 import {
   deliveriesOf,
   documentEvent,
@@ -15,6 +15,7 @@ import {
 import { until } from '../../support/until.ts'
 
 const stage = forEachTest(setWebhookStage)
+const owner = forEachTest(() => connect(stage.ownerUrl))
 
 test('a subscriber gets one request at a time and no event twice, however many dispatchers run', async () => {
   const paths = ['/a', '/b', '/c', '/d']
@@ -80,12 +81,9 @@ test('a stopping dispatcher waits for the response to a request under way, and s
   expect(namesOf(stage.receiver.accepted('/one'))).toEqual(['a', 'b'])
 })
 
-test('a stopping dispatcher sends nothing for subscriptions that have a slot and wait for the database', async (context) => {
+test('a stopping dispatcher sends nothing for subscriptions that have a slot and wait for the database', async () => {
   const paths = numbered(20).map((name) => `/${name}`)
   for (const path of paths) await stage.subscribe(path)
-  const owner = new pg.Client(stage.ownerUrl)
-  await owner.connect()
-  context.onTestFinished(() => owner.end())
   await owner.query('begin; select from grandlivre.subscriptions for no key update')
   await stage.publish(documents(['a']))
   const { close } = stage.dispatch()

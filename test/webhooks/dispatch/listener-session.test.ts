@@ -7,15 +7,13 @@ import { testMasterKey } from '../../support/service.ts'
 
 const database = forEachTest(() => createTestDatabase())
 const client = forEachTest(() => connect(database.ownerUrl))
+const open = () => ListenerSession.open(database.serviceUrl, [testMasterKey], () => {})
+const one = forEachTest(open)
+const two = forEachTest(open)
 
 const ids = Array.from({ length: 200 }, (_, number) => String(number))
 
-test('of two sessions that lock many subscriptions at once, only one holds each, until it unlocks it', async ({
-  onTestFinished,
-}) => {
-  const open = () => ListenerSession.open(database.serviceUrl, [testMasterKey], () => {})
-  const [one, two] = [await open(), await open()]
-  onTestFinished(async () => void (await Promise.all([one.close(), two.close()])))
+test('of two sessions that lock many subscriptions at once, only one holds each, until it unlocks it', async () => {
   const lockAll = (session: ListenerSession) => Promise.all(ids.map((id) => session.lock(id)))
   const [ones, twos] = await Promise.all([lockAll(one), lockAll(two)])
   expect(ids.filter((_, index) => ones[index] === twos[index])).toEqual([])
@@ -29,13 +27,10 @@ test('of two sessions that lock many subscriptions at once, only one holds each,
   while (!(await one.lock('0')));
 })
 
-test('ids of deliveries that a crash of the database may have forgotten are passed over', async ({
-  onTestFinished,
-}) => {
+test('ids of deliveries that a crash of the database may have forgotten are passed over', async () => {
   const next = async () =>
     Number((await client.query(`select nextval('grandlivre.delivery_ids') as id`)).rows[0].id)
   const before = await next()
-  const session = await ListenerSession.open(database.serviceUrl, [testMasterKey], () => {})
-  onTestFinished(() => session.close())
+  await (await open()).close()
   expect(await next()).toBe(before + 10_001)
 })
