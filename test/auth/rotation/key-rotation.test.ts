@@ -14,8 +14,9 @@ import { openStore } from '../../../src/store/open-store.ts'
 import { storeSettings } from '../../../src/store/store.ts'
 import { defaultTiming } from '../../../src/timing.ts'
 import { cli } from '../../support/cli.ts'
-import { createTenants, credentials, folders, type Staff } from '../../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { forEachTest } from '../../support/for-tests.ts'
+import { createTenants, credentials, folders } from '../../support/ledgers/tenants.ts'
+import { createTestDatabase } from '../../support/servers/database.ts'
 import { request, startTestService, type TestService, testMasterKey } from '../../support/service.ts'
 
 const fresh = randomBytes(32)
@@ -24,8 +25,8 @@ const nameOf = (key: Buffer) =>
   createHmac('sha256', key).update('grandlivre master key').digest('hex').slice(0, 8)
 const [oldName, newName] = [nameOf(testMasterKey), nameOf(fresh)]
 
-let database: TestDatabase
-let staff: Staff
+const database = forEachTest(() => createTestDatabase())
+const staff = forEachTest(() => createTenants(database.ownerUrl))
 let secret: string
 let headers: Record<string, string>
 let running: TestService[]
@@ -34,8 +35,6 @@ let ends: (() => Promise<void>)[]
 beforeEach(async () => {
   running = []
   ends = []
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
   secret = await staff.thirdParty('ONE')
   headers = credentials(await staff.token('ONE', 'api', folders.first), secret)
   await (await start({ masterKey: testMasterKey })).stop()
@@ -44,8 +43,6 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const service of running) await service.stop()
   for (const end of ends.reverse()) await end()
-  await staff.end()
-  await database.drop()
 })
 
 async function start(settings: Parameters<typeof startTestService>[1]): Promise<TestService> {
