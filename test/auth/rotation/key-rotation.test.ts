@@ -19,6 +19,8 @@ import { createTenants, credentials, folders } from '../../support/ledgers/tenan
 import { createTestDatabase } from '../../support/servers/database.ts'
 import { request, startTestService, type TestService, testMasterKey } from '../../support/service.ts'
 
+/** Of what a rotation passes through within some milliseconds, on a busy machine too. */
+const patient = { interval: 5, timeout: 20_000 }
 const fresh = randomBytes(32)
 const both = { masterKey: fresh, formerMasterKey: testMasterKey }
 const nameOf = (key: Buffer) =>
@@ -87,6 +89,9 @@ async function subscribe({ url }: TestService): Promise<{ id: string; signingSec
   return (await answer.json()) as { id: string; signingSecret: string }
 }
 
+/** 1 once a rotation has begun. */
+const hasBegun = async () => (await staff.client.query('select from grandlivre.next_key')).rowCount
+
 /** Everything that the command may change. */
 async function stateOf(): Promise<unknown[]> {
   const { rows } = await staff.client.query(
@@ -129,7 +134,7 @@ test('a process that lacks the new key is named, and nothing is changed', async 
   const databaseUrl = `${database.ownerUrl}&application_name=ledger`
   const service = await start({ masterKey: testMasterKey, databaseUrl })
   const status = async () => (await command(keysOf(testMasterKey), 'status')).out
-  await expect.poll(status, { timeout: 20_000 }).toMatch(new RegExp(`^[^ ]+:${process.pid} `, 'm'))
+  await expect.poll(status, patient).toMatch(new RegExp(`^[^ ]+:${process.pid} `, 'm'))
   const before = await stateOf()
   const refused = await rotate(fresh, testMasterKey)
   expect(refused.code).toBe(1)
@@ -144,17 +149,14 @@ test('a process of a version before counts as one that lacks the key', async () 
   const former = await connectAs('grandlivre dispatcher')
   expect((await rotate(fresh, testMasterKey)).error).toContain('of a former version')
   await former.end()
-  await expect.poll(async () => (await rotate(fresh, testMasterKey)).code, { timeout: 20_000 }).toBe(0)
+  await expect.poll(async () => (await rotate(fresh, testMasterKey)).code, patient).toBe(0)
 })
 
 test('a process that lacks the key and is seen only once the rotation has begun holds up its end', async () => {
   // What is left of one that has lost the session of its dispatcher.
   const others = await connectAs('grandlivre notifications')
   const rotation = rotate(fresh, testMasterKey)
-  const begun = 'select from grandlivre.next_key'
-  await expect
-    .poll(async () => (await staff.client.query(begun)).rowCount, { interval: 5, timeout: 20_000 })
-    .toBe(1)
+  await expect.poll(hasBegun, patient).toBe(1)
   // The command would have ended by then.
   await delay(500)
   const back = await connectAs('grandlivre dispatcher web-1:4711 0.2.0')
@@ -163,7 +165,7 @@ test('a process that lacks the key and is seen only once the rotation has begun 
   const { rows } = await staff.client.query('select fingerprint from grandlivre.adopted_key')
   expect(rows[0].fingerprint.toString('hex')).toMatch(new RegExp(`^${oldName}`))
   for (const client of [back, others]) await client.end()
-  await expect.poll(async () => (await rotate(fresh, testMasterKey)).code, { timeout: 20_000 }).toBe(0)
+  await expect.poll(async () => (await rotate(fresh, testMasterKey)).code, patient).toBe(0)
 })
 
 describe('bad keys are refused, and change nothing:', () => {
@@ -250,16 +252,9 @@ test('a writer that has chosen its key holds up the last step, and what it write
   const chosen = await sealingKey(writer, [fresh, testMasterKey])
   expect(chosen).toEqual(testMasterKey)
   const rotation = rotate(fresh, testMasterKey)
-  await expect
-    .poll(
-      async () =>
-        (
-          await staff.client.query(`select from pg_locks where locktype = 'advisory' and not granted
-        and mode = 'ExclusiveLock' and database = (select oid from pg_database where datname = current_database())`)
-        ).rowCount,
-      { interval: 5, timeout: 20_000 },
-    )
-    .toBe(1)
+  const waiting = `select from pg_locks where locktype = 'advisory' and not granted
+    and mode = 'ExclusiveLock' and database = (select oid from pg_database where datname = current_database())`
+  await expect.poll(async () => (await staff.client.query(waiting)).rowCount, patient).toBe(1)
   // The command gives up and tries again; others choose their key meanwhile.
   await pool.query('select grandlivre.sealing_key()')
   await staff.client.query(
@@ -278,11 +273,7 @@ test('a row that is locked meanwhile is not waited for with others locked, and n
   await staff.client.query('begin')
   await staff.client.query('update grandlivre.third_party_secrets set retired_at = retired_at')
   const rotation = rotate(fresh, testMasterKey)
-  await expect
-    .poll(async () => (await staff.client.query('select from grandlivre.next_key')).rowCount, {
-      timeout: 20_000,
-    })
-    .toBe(1)
+  await expect.poll(hasBegun, patient).toBe(1)
   await staff.client.query('commit')
   expect((await rotation).code).toBe(0)
   expect((await sealed()).map((each) => decrypt(each, [fresh]))).toEqual([secret])
