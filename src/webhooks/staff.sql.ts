@@ -190,7 +190,7 @@ export function listDeliveries(client: Connection, { subscriptionId, state, afte
      left join grandlivre.delivery_attempts a
        on (a.schema_id, a.delivery_id, a.number) = (d.schema_id, d.id, d.attempts)
      where d.subscription_id = $1 and ($2::bigint is null or d.id < $2)
-       ${state === undefined ? '' : `and d.state = '${subscriptionState}'`}
+       ${state === undefined ? '' : `and d.state = '${state}'`}
      order by d.id desc limit $3`
   return queryRows<DeliveryRecord>(client, text, [subscriptionId, after, most])
 }
