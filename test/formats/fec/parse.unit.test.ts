@@ -1,5 +1,4 @@
 /** The FEC parser: every form of the same ledger gives the same lines, and every error states its position. */
-import { createReadStream } from 'node:fs'
 import iconv from 'iconv-lite'
 import { describe, expect, test } from 'vitest'
 import { detectEncoding } from '../../../src/formats/fec/encoding.ts'
@@ -14,7 +13,6 @@ import {
   ledger,
   refusals,
 } from '../../support/ledgers/fec-file.ts'
-import { haveRealLedgers, realLedgers } from '../../support/ledgers/real-ledgers.ts'
 
 /** Splits the file into pieces of that many bytes, so that characters, line ends and fields are cut anywhere. */
 async function* inPieces(file: Buffer, bytes: number): AsyncGenerator<Uint8Array> {
@@ -337,14 +335,3 @@ test('lines in another encoding and truncated characters damage nothing around t
   expect(read[3]).toMatchObject({ description: 'Réglé – 12 â‚', thirdPartyName: "Société Générale d'été" })
   expect(read.toSpliced(3, 1)).toEqual(whole.toSpliced(3, 1))
 })
-
-test.skipIf(!haveRealLedgers).each(realLedgers)(
-  '$file is read completely, to the cent',
-  async ({ file, lines, total, lettered }) => {
-    const { encoding } = await detectEncoding(createReadStream(file))
-    const read = (await Array.fromAsync(parseFec(createReadStream(file), encoding))).flat()
-    const sum = (side: 'debit' | 'credit') => read.reduce((sum, line) => sum + line[side], 0n)
-    expect([read.length, sum('debit'), sum('credit')]).toEqual([lines, total, total])
-    expect(read.filter((line) => line.letteringCode !== '')).toHaveLength(lettered)
-  },
-)

@@ -118,65 +118,65 @@ const field = (record: TraRecord, name: string, value: string, message: RegExp, 
   column: fieldOf(layouts[record], name).at,
   message,
 })
+/** @param at index of the line with the problem @param column from 1 */
+const plant = (lines: Buffer[], at: number, column: number, message: RegExp): Planted => ({
+  lines,
+  line: at + 1,
+  column,
+  message,
+})
+/** The second line with another character in its column 21. */
+const withCharacter = (character: string) =>
+  plant(
+    resized(1, (text) => text.slice(0, 20) + character + text.slice(21)),
+    1,
+    21,
+    /not a printable character/,
+  )
 const share = lineOf('ANALYTIC')
 const lastEntry = valid.length - 1
 const length = (at: number) => valid[at]!.length - 2
 
 const problems: Record<string, Planted> = {
-  'a line that ends with LF only': {
-    lines: resized(2, (text) => text.replace('\r\n', '\n')),
-    line: 3,
-    column: length(2) + 1,
-    message: /does not end with CR LF/,
-  },
-  'a last line without an end': {
-    lines: resized(lastEntry, (text) => text.slice(0, -2)),
-    line: lastEntry + 1,
-    column: 1408,
-    message: /does not end with CR LF/,
-  },
-  'a tab': {
-    lines: resized(1, (text) => `${text.slice(0, 20)}\t${text.slice(21)}`),
-    line: 2,
-    column: 21,
-    message: /not a printable character/,
-  },
-  'a byte that Windows-1252 leaves undefined': {
-    lines: resized(1, (text) => `${text.slice(0, 20)}\x81${text.slice(21)}`),
-    line: 2,
-    column: 21,
-    message: /not a printable character/,
-  },
-  'a carriage return inside a line': {
-    lines: resized(1, (text) => `${text.slice(0, 20)}\r${text.slice(21)}`),
-    line: 2,
-    column: 21,
-    message: /not a printable character/,
-  },
-  'a line that is too long': {
-    lines: resized(lastEntry, (text) => text.replace('\r\n', 'x\r\n')),
-    line: lastEntry + 1,
-    column: 1408,
-    message: /longer than its 1407 columns/,
-  },
-  'a line that is too short': {
-    lines: resized(lineOf('REG'), () => '***REGFRAFrance\r\n'),
-    line: lineOf('REG') + 1,
-    column: 16,
-    message: /last mandatory column, 44/,
-  },
-  'a truncated number': {
-    lines: resized(lineOf('TVA'), (text) => text.replace(/.\r\n$/, '\r\n')),
-    line: lineOf('TVA') + 1,
-    column: 58,
-    message: /right-aligned number/,
-  },
-  'an unknown record': {
-    lines: valid.toSpliced(3, 0, Buffer.from('***ZZZ\r\n')),
-    line: 4,
-    column: 4,
-    message: /not a record of TRA files/,
-  },
+  'a line that ends with LF only': plant(
+    resized(2, (text) => text.replace('\r\n', '\n')),
+    2,
+    length(2) + 1,
+    /does not end with CR LF/,
+  ),
+  'a last line without an end': plant(
+    resized(lastEntry, (text) => text.slice(0, -2)),
+    lastEntry,
+    1408,
+    /does not end with CR LF/,
+  ),
+  'a tab': withCharacter('\t'),
+  'a byte that Windows-1252 leaves undefined': withCharacter('\x81'),
+  'a carriage return inside a line': withCharacter('\r'),
+  'a line that is too long': plant(
+    resized(lastEntry, (text) => text.replace('\r\n', 'x\r\n')),
+    lastEntry,
+    1408,
+    /longer than its 1407 columns/,
+  ),
+  'a line that is too short': plant(
+    resized(lineOf('REG'), () => '***REGFRAFrance\r\n'),
+    lineOf('REG'),
+    16,
+    /last mandatory column, 44/,
+  ),
+  'a truncated number': plant(
+    resized(lineOf('TVA'), (text) => text.replace(/.\r\n$/, '\r\n')),
+    lineOf('TVA'),
+    58,
+    /right-aligned number/,
+  ),
+  'an unknown record': plant(
+    valid.toSpliced(3, 0, Buffer.from('***ZZZ\r\n')),
+    3,
+    4,
+    /not a record of TRA files/,
+  ),
   'a mandatory field that is blank': field('CGN', 'NATURE', '', /value is required/, 2),
   'an invalid day': field('EXO', 'DATEFIN', '31022024', /DDMMYYYY/),
   'an invalid number': field('ENTRY', 'TAUXDEV', '      1.00', /right-aligned number/),
@@ -230,61 +230,61 @@ const problems: Record<string, Planted> = {
   'a condition of a third party that is not defined': field('CAE', 'MODE REGLEMENT', 'VIR', /no MDR record/),
   'a journal account that is not defined': field('JAL', 'COMPTE', '512001', /no CGN record/, 2),
   'a bank account that is not defined': field('RIB', 'AUXILIAIRE', '512001', /no CAE or CGN record/),
-  'a code that is defined twice': {
-    lines: valid.toSpliced(lineOf('JAL', 1), 0, valid[lineOf('JAL')]!),
-    line: lineOf('JAL', 1) + 1,
-    column: 7,
-    message: /another JAL record/,
-  },
-  'a record out of its order': {
-    lines: valid.toSpliced(lineOf('JAL'), 0, valid[lineOf('REG')]!).toSpliced(lineOf('REG'), 1),
-    line: lineOf('JAL'),
-    column: 4,
-    message: /REG records must come before the CAE records/,
-  },
-  'a parameter after an entry': {
-    lines: [...valid, valid[lineOf('RIB')]!],
-    line: valid.length + 1,
-    column: 4,
-    message: /before the first entry/,
-  },
-  'a mandatory record that is missing': {
-    lines: valid.toSpliced(lineOf('SOU'), 1),
-    line: valid.length - 1,
-    column: 1,
-    message: /DOS must have a SOU record/,
-  },
-  'an entry that does not balance': {
-    lines: changed(lineOf('ENTRY', 1), () => entryWriter({ account: '445660', debit: 20_001n }).line()),
-    line: lineOf('ENTRY') + 1,
-    column: 152,
-    message: /debits of this entry exceed its credits by 0,01/,
-  },
-  'a last entry that does not balance': {
-    lines: valid.slice(0, -1),
-    line: lineOf('ENTRY', 3) + 1,
-    column: 152,
-    message: /exceed its credits by 1200,00/,
-  },
-  'shares that do not add up': {
-    lines: changed(share, () => shareLine(purchase, 'A1', 'SIEGE', 60_001n)),
-    line: lineOf('ENTRY') + 1,
-    column: 131,
-    message: /axis A1 add up to 1000,01/,
-  },
+  'a code that is defined twice': plant(
+    valid.toSpliced(lineOf('JAL', 1), 0, valid[lineOf('JAL')]!),
+    lineOf('JAL', 1),
+    7,
+    /another JAL record/,
+  ),
+  'a record out of its order': plant(
+    valid.toSpliced(lineOf('JAL'), 0, valid[lineOf('REG')]!).toSpliced(lineOf('REG'), 1),
+    lineOf('JAL') - 1,
+    4,
+    /REG records must come before the CAE records/,
+  ),
+  'a parameter after an entry': plant(
+    [...valid, valid[lineOf('RIB')]!],
+    valid.length,
+    4,
+    /before the first entry/,
+  ),
+  'a mandatory record that is missing': plant(
+    valid.toSpliced(lineOf('SOU'), 1),
+    valid.length - 2,
+    1,
+    /DOS must have a SOU record/,
+  ),
+  'an entry that does not balance': plant(
+    changed(lineOf('ENTRY', 1), () => entryWriter({ account: '445660', debit: 20_001n }).line()),
+    lineOf('ENTRY'),
+    152,
+    /debits of this entry exceed its credits by 0,01/,
+  ),
+  'a last entry that does not balance': plant(
+    valid.slice(0, -1),
+    lineOf('ENTRY', 3),
+    152,
+    /exceed its credits by 1200,00/,
+  ),
+  'shares that do not add up': plant(
+    changed(share, () => shareLine(purchase, 'A1', 'SIEGE', 60_001n)),
+    lineOf('ENTRY'),
+    131,
+    /axis A1 add up to 1000,01/,
+  ),
   'shares of another line': field('ANALYTIC', 'SENS', 'C', /line that it divides has "D"/),
   'a line dated differently from its entry': {
     ...field('ENTRY', 'DATECOMPTABLE', '16032024', /first line of the entry has "15032024"/, 1),
   },
-  'an entry outside the years': {
-    lines: valid.with(
+  'an entry outside the years': plant(
+    valid.with(
       lineOf('EXO'),
       Buffer.from(valid[lineOf('EXO')]!.toString('latin1').replace('0101202431122024', '0104202431122024')),
     ),
-    line: lineOf('ENTRY') + 1,
-    column: 4,
-    message: /no EXO record/,
-  },
+    lineOf('ENTRY'),
+    4,
+    /no EXO record/,
+  ),
   'a lettering in the wrong case': field('ENTRY', 'LETTRAGE', 'AAaA', /upper case/, 2),
   'a lettering without a code': field('ENTRY', 'LETTRAGE', '', /four characters/, 2),
   'a lettering code of five characters': field('ENTRY', 'LETTRAGE', 'AAAAA', /four characters/, 2),

@@ -66,6 +66,7 @@ export function fecFile(rows: readonly FecRow[], form: FecForm = {}): Buffer {
   return Buffer.concat([mark, iconv.encode(text, form.encoding ?? 'utf8')])
 }
 
+const inQuotes = (value: string) => `"${value.replaceAll('"', '""')}"`
 const isAmount = (column: string) => ['Debit', 'Credit'].includes(column)
 
 function montantAndSens(debit: string, credit: string): FecForm {
@@ -112,12 +113,10 @@ export const forms: Record<string, FecForm> = {
   },
   'three decimals that end in zero': { write: (value, column) => (isAmount(column) ? `${value}0` : value) },
   'an empty field instead of zero': {
-    write: (value, column, each) =>
-      column === 'Credit' && each['Debit'] !== '0,00'
-        ? ''
-        : column === 'Debit' && value === '0,00'
-          ? ''
-          : value,
+    write: (value, column, each) => {
+      const isEmpty = column === 'Credit' ? each['Debit'] !== '0,00' : column === 'Debit' && value === '0,00'
+      return isEmpty ? '' : value
+    },
   },
   'Montant and D or C': montantAndSens('D', 'C'),
   'Montant and +1 or -1': montantAndSens('+1', '-1'),
@@ -126,16 +125,13 @@ export const forms: Record<string, FecForm> = {
   'misspelt names': {
     nameOf: (column) => ({ EcritureLet: 'EcrtureLet', Montantdevise: 'MontantDevise' })[column] ?? column,
   },
-  'all fields in quotes': {
-    nameOf: (column) => `"${column}"`,
-    write: (value) => `"${value.replaceAll('"', '""')}"`,
-  },
+  'all fields in quotes': { nameOf: inQuotes, write: inQuotes },
   'quotes, padded, and none around empty fields': {
     ...{ separator: ';', lineEnd: '\r\r\n', trailingSeparator: true, byteOrderMark: true },
     nameOf: (column) => ` "${column}" `,
     write: (value) => (value === '' ? ' ' : ` " ${value.replaceAll('"', '""')} " `),
   },
-  'quotes in all lines but the first': { write: (value) => `"${value.replaceAll('"', '""')}"` },
+  'quotes in all lines but the first': { write: inQuotes },
   'names of other programs': {
     nameOf: (column) =>
       ({
@@ -176,6 +172,18 @@ function refusedField(index: number, column: string, value: string): Refusal {
   return { file: fecFile(changed(index, column, value)), line: index + 2, column, value }
 }
 
+/** The ledger in a form whose header is refused. */
+function refusedHeader(form: FecForm, value = ''): Refusal {
+  return { file: fecFile(ledger, form), line: 1, column: 'header', value }
+}
+
+/** A day of one line, where those of its column are written with slashes. */
+function refusedSlashedDay(value: string): Refusal {
+  const write = (day: string, column: string) =>
+    column === 'PieceDate' ? day.replace(/^(....)(..)(..)$/, '$3/$2/$1') : day
+  return { file: fecFile(changed(5, 'PieceDate', value), { write }), line: 7, column: 'PieceDate', value }
+}
+
 const lastFieldGone = fecFile(ledger)
   .toString()
   .split('\n')
@@ -201,82 +209,46 @@ export const refusals: Record<string, Refusal> = {
     column: 'line',
     value: 'HA\tAchats\t9\t20230202\t401000\tFournisseurs\tF.IT\tF. I. T.\tINV-5...',
   },
-  'a missing column': {
-    file: fecFile(ledger, { columns: columns.filter((column) => column !== 'PieceRef') }),
-    line: 1,
-    column: 'header',
-    value: '',
-  },
-  'a column without a name': {
-    file: fecFile(ledger, { columns: ['', ...columns] }),
-    line: 1,
-    column: 'header',
-    value: '',
-  },
-  'a name of 65 characters': {
-    file: fecFile(ledger, { columns: [...columns, 'N'.repeat(65)] }),
-    line: 1,
-    column: 'header',
-    value: `${'N'.repeat(60)}...`,
-  },
-  'more than 64 columns': {
-    file: fecFile(ledger, { columns: [...columns, ...Array.from({ length: 47 }, (_, at) => `C${at}`)] }),
-    line: 1,
-    column: 'header',
-    value: '',
-  },
-  'a further column twice': {
-    file: fecFile(ledger, { columns: ['PJ', ...columns, 'Pj'] }),
-    line: 1,
-    column: 'header',
-    value: 'Pj',
-  },
+  'a missing column': refusedHeader({ columns: columns.filter((column) => column !== 'PieceRef') }),
+  'a column without a name': refusedHeader({ columns: ['', ...columns] }),
+  'a name of 65 characters': refusedHeader({ columns: [...columns, 'N'.repeat(65)] }, `${'N'.repeat(60)}...`),
+  'more than 64 columns': refusedHeader({
+    columns: [...columns, ...Array.from({ length: 47 }, (_, at) => `C${at}`)],
+  }),
+  'a further column twice': refusedHeader({ columns: ['PJ', ...columns, 'Pj'] }, 'Pj'),
   'a further field of 2,001 characters': {
     file: fecFile(changed(5, 'PJ', 'x'.repeat(2001)), { columns: [...columns, 'PJ'] }),
     line: 7,
     column: 'PJ',
     value: `${'x'.repeat(60)}...`,
   },
-  'Montant beside Debit': {
-    file: fecFile(ledger, { columns: columns.map((column) => (column === 'Credit' ? 'Montant' : column)) }),
-    line: 1,
-    column: 'header',
-    value: '',
-  },
-  'a column twice': {
-    file: fecFile(ledger, { columns: [...columns, 'CompteLib'] }),
-    line: 1,
-    column: 'header',
-    value: 'CompteLib',
-  },
+  'Montant beside Debit': refusedHeader({
+    columns: columns.map((column) => (column === 'Credit' ? 'Montant' : column)),
+  }),
+  'a column twice': refusedHeader({ columns: [...columns, 'CompteLib'] }, 'CompteLib'),
   'a file that is not a table': {
     file: Buffer.from('Bonjour\n'),
     line: 1,
     column: 'header',
     value: 'Bonjour',
   },
-  'a header partly in quotes': {
-    file: fecFile(ledger, { nameOf: (column) => (column === 'PieceRef' ? `"${column}"` : column) }),
-    line: 1,
-    column: 'header',
-    value: '',
-  },
+  'a header partly in quotes': refusedHeader({
+    nameOf: (column) => (column === 'PieceRef' ? `"${column}"` : column),
+  }),
   'a line without quotes below a header in quotes': {
-    file: fecFile(ledger.slice(0, 1), { nameOf: (column) => `"${column}"` }),
+    file: fecFile(ledger.slice(0, 1), { nameOf: inQuotes }),
     line: 2,
     column: 'line',
     value: 'AN\tÀ nouveaux\t1\t20230101\t101000\tCapital\t\t\tRAN\t20230101\tRepor...',
   },
   'a field without quotes below a header in quotes': {
     file: fecFile(ledger, {
-      nameOf: (column) => `"${column}"`,
-      write: (value) => (value === '-100,00' ? value : `"${value.replaceAll('"', '""')}"`),
+      nameOf: inQuotes,
+      write: (value) => (value === '-100,00' ? value : inQuotes(value)),
     }),
-    ...{
-      line: 11,
-      column: 'line',
-      value: '"HA"\t"Achats"\t"9"\t"20230202"\t"401000"\t"Fournisseurs"\t"F.IT"\t...',
-    },
+    line: 11,
+    column: 'line',
+    value: '"HA"\t"Achats"\t"9"\t"20230202"\t"401000"\t"Fournisseurs"\t"F.IT"\t...',
   },
   'a line of more than 64 KiB': {
     file: fecFile(changed(5, 'JournalCode', `${' '.repeat(65_536)}HA`)),
@@ -294,20 +266,8 @@ export const refusals: Record<string, Refusal> = {
   'an amount whose blanks are not between thousands': refusedField(5, 'Debit', '1 0 20,00'),
   'an amount with two minuses': refusedField(5, 'Debit', '--20,00'),
   'an amount with a minus before its comma': refusedField(5, 'Debit', '20-,00'),
-  'a day that its month does not have': {
-    file: fecFile(changed(5, 'PieceDate', '31/2/2023'), {
-      write: (value, column) =>
-        column === 'PieceDate' ? value.replace(/^(....)(..)(..)$/, '$3/$2/$1') : value,
-    }),
-    ...{ line: 7, column: 'PieceDate', value: '31/2/2023' },
-  },
-  'a month before its day': {
-    file: fecFile(changed(5, 'PieceDate', '5/13/2023'), {
-      write: (value, column) =>
-        column === 'PieceDate' ? value.replace(/^(....)(..)(..)$/, '$3/$2/$1') : value,
-    }),
-    ...{ line: 7, column: 'PieceDate', value: '5/13/2023' },
-  },
+  'a day that its month does not have': refusedSlashedDay('31/2/2023'),
+  'a month before its day': refusedSlashedDay('5/13/2023'),
   'an amount too large for the ledger': refusedField(5, 'Debit', '1000000000000000,00'),
   'both debit and credit': { ...refusedField(5, 'Credit', '1,00'), column: 'Debit', value: '20,00 / 1,00' },
   'neither debit nor credit': {
