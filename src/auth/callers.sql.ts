@@ -1,8 +1,7 @@
 import type { ClientBase, Pool } from 'pg'
 import { idLiteral, utc } from '../db/literal.ts'
-import { lookUp } from '../db/look-up.ts'
 import { askInTenant } from '../db/pool.ts'
-import { queryRow, queryValue } from '../db/statement.ts'
+import { lookUp, queryRow, queryValue } from '../db/statement.ts'
 import type { Level } from './secrets.ts'
 import type { Kind } from './third-parties.sql.ts'
 

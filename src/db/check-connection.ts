@@ -7,9 +7,10 @@
  * Where a pooler may be on the way, the next transaction may run in another session, which is not checked. So the login
  * itself must be harmless there: it owns nothing, and row-level security binds it whatever role a session has.
  */
+
 import type pg from 'pg'
 import type { ClientBase } from 'pg'
-import { lookUp } from './look-up.ts'
+import { lookUp } from './statement.ts'
 
 /** The role that a connection runs as: the service role for requests, the owner for staff and migrations. */
 export type Actor = 'service' | 'owner'

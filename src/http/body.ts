@@ -5,12 +5,8 @@ import type { z } from 'zod'
 import type { Issue } from '../../packages/contract/src/error-codes.ts'
 import { limits } from '../config.ts'
 import { AppError, invalid } from '../errors.ts'
+import { bodyBytesMaxOf } from './listener.ts'
 import type { Edge } from './route.ts'
-
-/** The bytes that the body of a request to this path may have. */
-export function bodyBytesMaxOf(path: string): number {
-  return limits.largeBody.paths.includes(path) ? limits.largeBody.bytesMax : limits.bodyBytesMax
-}
 
 /** The listener refuses a Content-Length that is too large. This also counts the bytes of chunked bodies. */
 const limitOf = (maxSize: number) =>

@@ -16,7 +16,6 @@ import { AppError } from '../errors.ts'
 import { type Log, withoutSecrets } from '../log.ts'
 import type { CallerTrace, Telemetry } from '../telemetry/telemetry.ts'
 import type { ListenerTiming } from '../timing.ts'
-import { bodyBytesMaxOf } from './body.ts'
 import { errorBody, errorHeaders } from './errors.ts'
 import type { Edge } from './route.ts'
 import type { Services } from './services.ts'
@@ -73,6 +72,11 @@ export function createListener(
 /** The answer that a connection is busy with. */
 export function answerOn(socket: Duplex): ServerResponse | undefined {
   return (socket as Duplex & { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
+}
+
+/** The bytes that the body of a request to this path may have. */
+export function bodyBytesMaxOf(path: string): number {
+  return limits.largeBody.paths.includes(path) ? limits.largeBody.bytesMax : limits.bodyBytesMax
 }
 
 function refusal(incoming: IncomingMessage): AppError | undefined {

@@ -1,7 +1,6 @@
 /** How late deliveries are: for metrics and their alert, for the chart of the console, and for one subscription there. */
 import type { ClientBase } from 'pg'
-import { lookUp } from '../db/look-up.ts'
-import { queryRow, queryValue } from '../db/statement.ts'
+import { lookUp, queryRow, queryValue } from '../db/statement.ts'
 import { firstMatch, positions } from './sequence/numbering.sql.ts'
 import { isOpen } from './subscriptions.sql.ts'
 

@@ -2,9 +2,10 @@
  * The tables of the queue, which the library pg-boss creates and migrates in its own schema. The owner of the ledger
  * owns them and the service role uses them. Their rows name exports and contain nothing of a ledger.
  */
+
 import type pg from 'pg'
 import { PgBoss, type Queue } from 'pg-boss'
-import { lookUp } from '../look-up.ts'
+import { lookUp } from '../statement.ts'
 
 export const queueSchema = 'pgboss'
 

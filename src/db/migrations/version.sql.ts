@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import { lookUp } from '../look-up.ts'
+import { lookUp } from '../statement.ts'
 import { type AppliedMigration, oldestCodeFor } from './schema-files.ts'
 
 export async function readVersion(database: Pool) {

@@ -6,9 +6,10 @@
  * exercice (31 s for 100 ranges of 600,000 movements). So each look-up asks for the order that only its key has, in a
  * transaction that cannot sort unless it must (`beginLookUps`), and `offset 0` keeps conditions on other columns out.
  */
+
 import type pg from 'pg'
 import { idArrayLiteral } from '../../db/literal.ts'
-import { queryWithout } from '../../db/look-up.ts'
+import { queryWithout } from '../../db/statement.ts'
 import { type EntryRange, multirangeLiteral } from '../../ledger/changes/entry-ranges.ts'
 import {
   copyOf,

@@ -1,7 +1,8 @@
 /** What a server says of itself and of a ledger: whether exports may read there. */
+
 import type pg from 'pg'
 import { idLiteral, textLiteral } from '../../db/literal.ts'
-import { lookUp } from '../../db/look-up.ts'
+import { lookUp } from '../../db/statement.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import type { CursorRefusal } from '../../ledger/changes/cursor.sql.ts'
 

@@ -1,7 +1,8 @@
 /** Which entries the log says have changed (docs/spec/changes.md#the-log). */
+
 import type pg from 'pg'
 import { idArrayLiteral, idLiteral, textLiteral } from '../../db/literal.ts'
-import { queryWithout } from '../../db/look-up.ts'
+import { queryWithout } from '../../db/statement.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import { type EntryRange, everyEntry, readMultirange } from './entry-ranges.ts'
 
