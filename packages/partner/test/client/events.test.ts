@@ -20,10 +20,10 @@ const owner = forTests(async () => {
 })
 const proxy = forTests(() => startFaultyProxy(routes.service.url))
 untouched(() => proxy)
-/** A library for each test, and the id of a subscription with these events. */
 const ledger = forEachTest(() => libraryOf(routes.firm, proxy.url))
 beforeEach(() => owner.query('delete from events'))
 
+/** @returns the id of a new subscription, for which these events were published */
 async function subscriptionWith(names: string[]): Promise<number> {
   const id = await routes.make(routes.firm, { postUrl: null })
   if (names.length > 0) await add(names)

@@ -87,6 +87,19 @@ describe('JSON that is longer than the limit', () => {
   })
 })
 
+test('changes that do not begin with ranges leave no connection', async () => {
+  let isClosed = false
+  const ledger = await clientOf((answer) => {
+    answer.on('close', () => {
+      isClosed = true
+    })
+    answer.writeHead(200, ndjson).write(`{"no":"ranges"}\n${' '.repeat(1_000_000)}`)
+  })
+  const changes = ledger.changes('1.1.a.b', { exercice: '1' })
+  await expect(changes).rejects.toMatchObject({ code: 'UNEXPECTED-ANSWER' })
+  await until(() => isClosed)
+})
+
 describe('a transfer that brings less than 1 KB in the time', () => {
   /** One byte after the other. */
   const drip = (headers: Record<string, string>) => (answer: ServerResponse) => {
@@ -143,7 +156,7 @@ describe('the status of an export that a proxy has rewritten', () => {
   }
   const statusWith = (totals: string) =>
     JSON.stringify({ ...done, totals: 0 }).replace('"totals":0', `"totals":${totals}`)
-  const spellings: [string, string, string][] = [
+  const spellings: [string, string?, string?][] = [
     ['{"debit":12794.25,"credit":43244177.9}', '12794.25', '43244177.9'],
     ['{ "credit" : 43244177.90 ,\n "debit" : 12794.250 }', '12794.25', '43244177.9'],
     ['{"debit":100.0,"credit":1e2}', '100', '100'],
@@ -155,21 +168,18 @@ describe('the status of an export that a proxy has rewritten', () => {
       '90071992547409931234567.02',
     ],
     ['{"debit":"1.10","credit":"2"}', '1.1', '2'],
+    ...['null', '{}', '{"debit":1}', '{"debit":"x","credit":1}', '{"debit":[],"credit":{}}', '5'].map(
+      (wrong): [string] => [wrong],
+    ),
   ]
-  test.each(spellings)('totals %s', async (totals, debit, credit) => {
-    const ledger = await clientOf((answer) => void answer.writeHead(200, json).end(statusWith(totals)))
-    const { status } = await ledger.fullExport({ exportId: 'export_1' })
-    expect(status.totals).toEqual({ debit, credit })
-  })
-
-  test.each(['null', '{}', '{"debit":1}', '{"debit":"x","credit":1}', '{"debit":[],"credit":{}}', '5'])(
-    'totals %s are refused',
-    async (totals) => {
+  const refused = 'The status of export_1 is not that of a file: status.totals is no object'
+  test.each(spellings)(
+    'totals %s: debit %s, credit %s; refused if undefined',
+    async (totals, debit, credit) => {
       const ledger = await clientOf((answer) => void answer.writeHead(200, json).end(statusWith(totals)))
-      await expect(ledger.fullExport({ exportId: 'export_1' })).rejects.toMatchObject({
-        code: 'UNEXPECTED-ANSWER',
-        message: 'The status of export_1 is not that of a file: status.totals is no object',
-      })
+      const exported = ledger.fullExport({ exportId: 'export_1' })
+      if (debit) expect((await exported).status.totals).toEqual({ debit, credit })
+      else await expect(exported).rejects.toMatchObject({ code: 'UNEXPECTED-ANSWER', message: refused })
     },
   )
 })

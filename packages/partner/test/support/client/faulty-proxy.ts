@@ -6,8 +6,11 @@ import { beforeEach } from 'vitest'
 
 /** What goes wrong with one answer. */
 export type Fault =
-  /** The connection is reset after this many bytes of the body. Before, one bit may be wrong at a place. */
-  | { kind: 'cut'; afterBytes: number; at?: number }
+  /**
+   * The connection is reset after this many bytes of the body. Before, one bit may be wrong at a place, and the header
+   * ETag may be dropped.
+   */
+  | { kind: 'cut'; afterBytes: number; at?: number; isWithoutETag?: boolean }
   /** Nothing comes after this many bytes of the body, and the connection stays. */
   | { kind: 'stall'; afterBytes: number }
   /** The body ends properly after this many bytes, without trailers. */
@@ -104,7 +107,9 @@ export async function startFaultyProxy(serviceUrl: string): Promise<FaultyProxy>
 }
 
 function relay(response: IncomingMessage, answer: ServerResponse, fault: Fault | undefined): void {
-  answer.writeHead(response.statusCode ?? 502, response.headers)
+  const headers = { ...response.headers }
+  if (fault?.kind === 'cut' && fault.isWithoutETag) delete headers.etag
+  answer.writeHead(response.statusCode ?? 502, headers)
   answer.flushHeaders()
   if (fault?.kind === 'rewrite') return void rewrite(response, answer, fault.body)
   let sent = 0

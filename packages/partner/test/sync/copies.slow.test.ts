@@ -1,18 +1,19 @@
-/** What copies in each of the databases have to do with the real service: always the rows that the service gives. */
+/** Copies of two folders of a firm, from the real service: always the rows that the service gives. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { expect, test } from 'vitest'
-import { until } from '../../../../../test/support/until.ts'
-import { ledgerTables } from '../../../../contract/src/ledger-tables.ts'
-import { storedNames } from '../../../src/sync/sqlite/schema.sql.ts'
-import { followLedgers, openCopy, syncCopy, verifyCopy } from '../../../src/sync/sync.ts'
-import { accessOf, startGrandlivre } from '../cli/command-line.ts'
-import { changesPath, tamper } from './copies.ts'
-import type { CopyKind } from './rows.ts'
-import { firstFolder, secondFolder, syncStageForTests } from './sync-stage.ts'
+import { describe, expect, test } from 'vitest'
+import { folders } from '../../../../test/support/ledgers/tenants.ts'
+import { until } from '../../../../test/support/until.ts'
+import { ledgerTables } from '../../../contract/src/ledger-tables.ts'
+import { storedNames } from '../../src/sync/sqlite/schema.sql.ts'
+import { followLedgers, openCopy, syncCopy, verifyCopy } from '../../src/sync/sync.ts'
+import { accessOf, type RunningCommand, startGrandlivre } from '../support/cli/command-line.ts'
+import { changesPath, tamper } from '../support/sync/copies.ts'
+import { copyKinds } from '../support/sync/rows.ts'
+import { firstFolder, secondFolder, syncStageForTests } from '../support/sync/sync-stage.ts'
 
-export function testCopies(kind: CopyKind): void {
-  const stage = syncStageForTests()
+const stage = syncStageForTests()
 
+describe.each(copyKinds)('in %s', (kind) => {
   test('a firm is copied, then what changed; nothing changed is one request', async () => {
     const run = await stage.open(stage.newAddress(kind))
     expect(await syncCopy(run)).toMatchObject({ ledgers: 2, copied: 2, failed: [] })
@@ -192,7 +193,105 @@ export function testCopies(kind: CopyKind): void {
     await syncCopy(runs[0]!)
     await runs[0]!.expectTheLedgers()
   })
-}
+
+  test('the token of one folder leaves the others of its firm as they are', async () => {
+    const address = stage.newAddress(kind)
+    const run = await stage.open(address)
+    await syncCopy(run)
+    await stage.endRuns()
+    const one = await stage.open(address, stage.company)
+    expect(await syncCopy(one)).toMatchObject({ ledgers: 1, copied: 0 })
+    expect(one.kinds()).toEqual([])
+    expect((await one.copy.folders()).map(({ gone_at }) => gone_at)).toEqual([null, null])
+  })
+
+  test('folders shows the state of the copy of each folder', async () => {
+    const address = stage.newAddress(kind)
+    const env = accessOf(stage.proxy.url, stage.firm)
+    const states = async () => {
+      const { code, out } = await startGrandlivre(env, ['folders', '--json', '--to', address]).ended
+      expect(code).toBe(0)
+      return out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line))
+        .map(({ society, copy }) => [society, copy])
+    }
+    const run = await stage.open(address)
+    await syncCopy({ ...run, societies: [firstFolder] })
+    expect(await states()).toEqual([
+      [firstFolder, 'current'],
+      [secondFolder, 'not copied'],
+    ])
+    await syncCopy(run)
+    await stage.rename('1000009', `montré ${stage.count()}`)
+    expect(await states()).toEqual([
+      [firstFolder, 'behind'],
+      [secondFolder, 'current'],
+    ])
+    await stage.whileGone(async () => {
+      await syncCopy(run)
+      expect(await states()).toEqual([
+        [firstFolder, 'current'],
+        [secondFolder, 'gone'],
+      ])
+    })
+  })
+
+  test('a ledger whose cursor is refused is compared, and only what differs is read', async () => {
+    const run = await stage.copied(kind)
+    await run.copy.note([firstFolder], { cursor: 'not.a.cursor' })
+    await stage.rename('1003000', `comparé ${stage.count()}`)
+    expect(await syncCopy(run)).toMatchObject({ copied: 1, rows: 1000, failed: [] })
+    expect(run.events.at(-1)).toMatchObject({
+      society: firstFolder,
+      since: 'not.a.cursor',
+      rows_before: 1000,
+    })
+    await run.expectTheLedgers()
+  })
+
+  test('a folder that the access does not open is named, and the others are copied', async () => {
+    const run = await stage.open(stage.newAddress(kind))
+    const societies = [secondFolder, folders.otherTenant.folderId]
+    expect(await syncCopy({ ...run, societies })).toMatchObject({ copied: 1, failed: [societies[1]] })
+    expect(run.events).toContainEqual(
+      expect.objectContaining({ kind: 'failed', society: societies[1], code: 'ERR-FOLDER-NOT-FOUND' }),
+    )
+    expect((await run.copy.folders()).map(({ society }) => society)).toEqual([secondFolder])
+  })
+
+  test('verify brings a copy to the state of the digests, and proves nothing of a folder that is gone', async () => {
+    const run = await stage.copied(kind)
+    await stage.rename('1000009', `prouvé ${stage.count()}`)
+    expect(await verifyCopy(run)).toMatchObject({ proven: 2, differed: [], unproven: [] })
+    await stage.whileGone(async () => {
+      expect(await verifyCopy(run)).toMatchObject({ proven: 1, differed: [], unproven: [secondFolder] })
+    })
+  })
+
+  test('following copies a change as it comes, until it is stopped', async () => {
+    const address = stage.newAddress(kind)
+    const env = accessOf(stage.proxy.url, stage.firm)
+    const following = startGrandlivre(env, ['sync', '--json', '--follow', '--to', address])
+    await until(
+      () => kindsOf(following).includes('done') && stage.askedFor().at(-1) === 'GET /api/v1/mad/ledgers',
+    )
+    await stage.rename('1003000', `suivi ${stage.count()}`)
+    await until(() => kindsOf(following).at(-1) === 'copied' && kindsOf(following).length === 4)
+    const run = await stage.open(address)
+    await run.expectTheLedgers()
+    await stage.endRuns()
+    following.child.kill('SIGINT')
+    expect(await following.ended).toMatchObject({ code: 0, error: expect.stringContaining('Stopped.') })
+  })
+})
+
+const kindsOf = ({ soFar }: RunningCommand): string[] =>
+  soFar.out
+    .split('\n')
+    .filter((line) => line.endsWith('}'))
+    .map((line) => JSON.parse(line).kind)
 
 async function openAndLock(address: string): Promise<void> {
   const copy = await openCopy(address)

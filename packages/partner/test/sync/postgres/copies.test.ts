@@ -1,3 +1,0 @@
-import { testCopies } from '../../support/sync/copy-tests.ts'
-
-testCopies('PostgreSQL')
