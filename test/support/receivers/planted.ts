@@ -25,16 +25,14 @@ export function startAnswering(
 
 export interface Verifying {
   secret: string
-  /** What the receiver does with the body before it verifies it. */
-  read?: (body: string) => string
   /** How far its clock is ahead, milliseconds. */
   aheadMs?: number
 }
 
 /** Verifies as the examples do, and answers 401 with the reason. */
-export function startVerifying({ secret, read = (body) => body, aheadMs = 0 }: Verifying): Promise<Planted> {
+export function startVerifying({ secret, aheadMs = 0 }: Verifying): Promise<Planted> {
   return listening(async (received, response) => {
-    const body = read(Buffer.concat(await received.toArray()).toString('utf8'))
+    const body = Buffer.concat(await received.toArray()).toString('utf8')
     const now = Date.now() + aheadMs
     const verified = verifyWebhook({ secret, headers: received.headers, body, now })
     response.setHeader('date', new Date(now).toUTCString())

@@ -11,15 +11,14 @@ import type { Fault } from '../support/client/faulty-proxy.ts'
 
 type Environment = Record<string, string>
 
-const its = proxiedStage()
-const { at } = its
+const { its, folder, at, none } = proxiedStage()
 /** Of a token for exports alone. */
 let exportsOnly: Environment
 beforeAll(async () => {
   const { staff, company } = its.stage
   const limited = await staff.token('PARTNER', 'api', folders.first, { groups: ['exports'] })
   const secret = company['X-Third-Party-Secret']!
-  exportsOnly = { ...its.none, ...accessOf(its.proxy.url, credentials(limited, secret)) }
+  exportsOnly = { ...none, ...accessOf(its.proxy.url, credentials(limited, secret)) }
   writeFileSync(at('there.ndjson'), '')
   expect((await grandlivre(its.firm, ['sync', '--to', at('copy.sqlite')])).code).toBe(0)
 })
@@ -95,6 +94,7 @@ const cases: Record<string, Failing> = {
   'a secret in an option': wrong(['login', '--secret', 'glv_x'], /^There is no option --secret/),
   'a password in an address': wrong(['sync', '--to', 'postgres://a:b@h/c']),
   'a profile that is none': wrong(['folders', '--profile', 'a b']),
+  'an id that is none': wrong(['webhook', 'doctor', 'x']),
   'a receiver elsewhere': wrong(['listen', 'http://192.0.2.1/']),
   'no answer to login': wrong(['login', '--url', 'https://x']),
   'several folders': { ...wrong(pull('--exercice', '11')), from: () => its.firm },
@@ -189,19 +189,19 @@ const cases: Record<string, Failing> = {
     exit: local,
     code: 'LOCAL',
     words: ['folders'],
-    from: () => its.none,
+    from: () => none,
     says: /^There is no access to a ledger yet\nRun grandlivre login, or set GRANDLIVRE_URL, GRANDLIVRE_TOKEN and GRANDLIVRE_SECRET\.$/,
   },
   'half an access': {
     ...{ exit: local, code: 'LOCAL', words: ['folders'] },
-    from: () => ({ ...its.none, GRANDLIVRE_URL: its.proxy.url }),
+    from: () => ({ ...none, GRANDLIVRE_URL: its.proxy.url }),
   },
   'no such profile': { exit: local, code: 'LOCAL', words: ['profiles', 'remove', 'x'] },
   'a file that is there': {
     ...{ exit: local, code: 'LOCAL', words: ['pull', '--exercice', '11', '--out', at('there.ndjson')] },
   },
   'a folder in place of a file': {
-    ...{ exit: local, code: 'LOCAL', words: ['pull', '--exercice', '11', '--out', its.folder] },
+    ...{ exit: local, code: 'LOCAL', words: ['pull', '--exercice', '11', '--out', folder] },
     says: /^(.*) is a folder\nName a file in it: --out \1\/2025.ndjson$/,
   },
   'no folder for a file': {
@@ -211,12 +211,18 @@ const cases: Record<string, Failing> = {
   'credentials that are none': {
     ...{ exit: local, code: 'LOCAL', words: ['login', '--from', at('there.ndjson')] },
   },
-  'no kind of copy': { exit: local, code: 'COPY-REFUSED', words: ['sync', '--to', at('copy.txt')] },
+  'no kind of copy': {
+    ...{ exit: local, code: 'COPY-REFUSED', words: ['sync', '--to', at('copy.ndjson')] },
+    says: /grandlivre pull/,
+  },
   'a database that does not answer': {
     ...{ exit: unreachable, code: 'COPY-REFUSED', words: ['sync', '--to', 'postgres://127.0.0.1:1/books'] },
   },
   'an option before the command': wrong(['--quiet', 'folders']),
-  'no copy': { exit: local, code: 'COPY-REFUSED', words: ['verify', '--to', at('none.sqlite')] },
+  'no copy': {
+    ...{ exit: local, code: 'COPY-REFUSED', words: ['verify', '--to', at('none.sqlite')] },
+    says: /grandlivre sync --to .*none\.sqlite/,
+  },
 }
 
 /** @returns the object, which is the last line of standard error and the only one that is an object */

@@ -1,25 +1,20 @@
 /** `login`, `doctor` and `profiles` as their users meet them. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import {
-  type ExportStage,
-  folderReference,
-  setExportStage,
-} from '../../../../test/support/stages/export-stage.ts'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { forTests } from '../../../../test/support/for-tests.ts'
+import { folderReference, setExportStage } from '../../../../test/support/stages/export-stage.ts'
 import { accessOf, grandlivre, jsonLines, logIn, writeCredentials } from '../support/cli/command-line.ts'
 
-let stage: ExportStage
+const stage = forTests(setExportStage)
 let home: string
 let company: Record<string, string>
 let firm: Record<string, string>
-beforeAll(async () => {
-  stage = await setExportStage()
+beforeAll(() => {
   company = accessOf(stage.service.url, stage.company)
   firm = accessOf(stage.service.url, stage.firm)
 })
-afterAll(() => stage.close())
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), 'grandlivre-login-'))
   return () => rmSync(home, { recursive: true })
@@ -46,19 +41,20 @@ test('login checks what it is given before it keeps it, and doctor reads it', as
 
 test('login takes the credentials of the demo, and says that the environment wins', async () => {
   const credentials = join(home, 'credentials.json')
-  const kept = { baseUrl: stage.service.url, thirdPartySecret: company['GRANDLIVRE_SECRET'] }
-  const tokens = { companyToken: company['GRANDLIVRE_TOKEN'], firmToken: firm['GRANDLIVRE_TOKEN'] }
-  writeFileSync(credentials, JSON.stringify({ ...kept, ...tokens }))
+  writeCredentials(credentials, company, firm)
   const done = await grandlivre({ HOME: home, ...company }, ['login', '--from', credentials])
   expect(done.code).toBe(0)
   expect(done.error).toContain('of this environment win over the file')
-  expect(JSON.parse(readFileSync(file(), 'utf8')).token).toBe(tokens.companyToken)
+  expect(JSON.parse(readFileSync(file(), 'utf8')).token).toBe(company['GRANDLIVRE_TOKEN'])
   // A folder is named by those who hold the token of the firm.
   await grandlivre({ HOME: home }, ['login', '--from', credentials, '--society', '112', '--replace'])
-  expect(JSON.parse(readFileSync(file(), 'utf8'))).toMatchObject({ token: tokens.firmToken, society: '112' })
+  expect(JSON.parse(readFileSync(file(), 'utf8'))).toMatchObject({
+    token: firm['GRANDLIVRE_TOKEN'],
+    society: '112',
+  })
   await grandlivre({ HOME: home }, ['login', '--from', credentials, '--firm'])
   const whole = JSON.parse(readFileSync(file(), 'utf8'))
-  expect([whole.token, whole.society]).toEqual([tokens.firmToken, undefined])
+  expect([whole.token, whole.society]).toEqual([firm['GRANDLIVRE_TOKEN'], undefined])
   const alone = await grandlivre({ HOME: home }, ['login', '--firm'])
   expect([alone.code, alone.error]).toEqual([2, expect.stringMatching(/^--firm chooses a token of --from/)])
 })

@@ -4,8 +4,7 @@ import { Grandlivre } from '../../src/client/grandlivre.ts'
 import { grandlivre, writeCredentials } from '../support/cli/command-line.ts'
 import { proxiedStage } from '../support/cli/proxied-stage.ts'
 
-const its = proxiedStage()
-const { at } = its
+const { its, at } = proxiedStage()
 beforeAll(() => writeCredentials(at('credentials.json'), its.company))
 
 const runtimeWords =

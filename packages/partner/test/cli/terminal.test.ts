@@ -1,20 +1,20 @@
 /** What servers, folders and receivers write reaches no terminal as it is, however wide it is, and no pipe. */
 import { spawnSync } from 'node:child_process'
 import { resolve } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { runInTerminal } from '../../../../docs/terminal-run.ts'
 import { expectHarmless, hostile } from '../../../../test/support/fixtures/hostile-names.ts'
+import { forEachTest } from '../../../../test/support/for-tests.ts'
 import { environment } from '../../../../test/support/process.ts'
 import { partnerProgram } from '../../src/cli/run.ts'
-import { type BusyService, startBusyService } from '../support/cli/busy-service.ts'
+import { startBusyService } from '../support/cli/busy-service.ts'
 import { grandlivre, startGrandlivre, writeCredentials } from '../support/cli/command-line.ts'
 import { proxiedStage } from '../support/cli/proxied-stage.ts'
 
 const isScriptThere = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux')
 if (!isScriptThere) console.warn('No tests in a terminal: script of util-linux is not there')
 
-const its = proxiedStage()
-const { at } = its
+const { its, at } = proxiedStage()
 beforeAll(async () => {
   await its.stage.staff.client.query('update grandlivre.folders set name = $1, reference = $1', [hostile])
   writeCredentials(at('credentials.json'), its.company, its.firm)
@@ -150,14 +150,7 @@ test.skipIf(!isScriptThere).each([[['folders']], [['pull', ...year]]])(
 )
 
 describe('a command that has to wait, for a reason that is longer than any line,', () => {
-  let busy: BusyService
-  beforeAll(async () => {
-    busy = await startBusyService(`Busy ${hostile} ${'and busy '.repeat(40)}`, 0)
-  })
-  afterAll(() => busy.close())
-  beforeEach(() => {
-    busy.asked = 0
-  })
+  const busy = forEachTest(() => startBusyService(`Busy ${hostile} ${'and busy '.repeat(40)}`, 0))
 
   test.skipIf(!isScriptThere).each([
     [60, {}],

@@ -15,8 +15,7 @@ import { proxiedStage } from '../../support/cli/proxied-stage.ts'
 const isOpensslThere = spawnSync('openssl', ['version']).status === 0
 if (!isOpensslThere) console.warn('No test of doctor over TLS: openssl is not there')
 
-const its = proxiedStage()
-const { folder, at } = its
+const { its, folder, at } = proxiedStage()
 const to = at('copy.sqlite')
 beforeAll(async () => {
   expect((await grandlivre(its.firm, ['sync', '--to', to])).code).toBe(0)

@@ -1,6 +1,7 @@
 /** Faults of receivers, planted one by one, and what the doctor says of each. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { defaultTiming } from '../../../../../src/timing.ts'
+import { forTests } from '../../../../../test/support/for-tests.ts'
 import {
   closedPort,
   type Planted,
@@ -10,14 +11,12 @@ import {
   startSelfSigned,
   startVerifying,
 } from '../../../../../test/support/receivers/planted.ts'
-import { type NameServer, startNameServer } from '../../../../../test/support/servers/name-server.ts'
+import { startNameServer } from '../../../../../test/support/servers/name-server.ts'
 import { setReceivingStage } from '../../../../../test/support/stages/receiving-stage.ts'
 import { documentEvent } from '../../../../../test/support/stages/webhooks.ts'
 import { until } from '../../../../../test/support/until.ts'
 import type { Fault, Finding } from '../../../src/cli/doctor/diagnosis.ts'
 import { accessOf, grandlivre, jsonLines } from '../../support/cli/command-line.ts'
-
-type Side = Awaited<ReturnType<typeof startSide>>
 
 /** A service, and a partner who subscribes at it. */
 async function startSide(webhookAllowInsecure: boolean) {
@@ -41,24 +40,11 @@ async function startSide(webhookAllowInsecure: boolean) {
 }
 
 /** Allows http and this machine, as in development; and the rules of production. */
-let lenient: Side
-let strict: Side
-let names: NameServer
+const names = forTests(() => startNameServer({ 'moved.test': ['8.8.8.8'] }))
+const lenient = forTests(() => startSide(true))
+const strict = forTests(() => startSide(false))
 const planted: Planted[] = []
-
-beforeAll(async () => {
-  names = await startNameServer({ 'moved.test': ['8.8.8.8'] })
-  const sides = await Promise.all([startSide(true), startSide(false)])
-  lenient = sides[0]
-  strict = sides[1]
-})
-
-afterAll(async () => {
-  await Promise.all(planted.map((each) => each.close()))
-  await lenient?.close()
-  await strict?.close()
-  await names?.close()
-})
+afterAll(() => Promise.all(planted.map((each) => each.close())))
 
 async function plant(starting: Promise<Planted>): Promise<string> {
   const started = await starting
@@ -73,7 +59,7 @@ interface Result {
   findings: Finding[]
 }
 
-async function examine(side: Side, id: string, ...words: string[]): Promise<Result> {
+async function examine(side: typeof lenient, id: string, ...words: string[]): Promise<Result> {
   await side.forgetPing(id)
   const { code, out, error } = await grandlivre(side.env, ['webhook', 'doctor', id, '--json', ...words])
   if (out === '') throw new Error(error)
@@ -123,13 +109,7 @@ const faults: [what: string, Fault, url: () => Promise<string>, says: RegExp][] 
     'a proxy that rewrites bodies',
     'body-changed',
     () => behind({ body: indented }),
-    /a proxy before it changes/,
-  ],
-  [
-    'a receiver that parses first',
-    'body-changed',
-    () => verifying({ read: indented }),
-    /Verify the raw bytes/,
+    /Verify the raw bytes.* a proxy before it changes/s,
   ],
   [
     'a proxy that removes a header',
@@ -143,12 +123,6 @@ const faults: [what: string, Fault, url: () => Promise<string>, says: RegExp][] 
     () => verifying({ aheadMs: 7 * 60_000 }),
     /The clock of the receiver is 7 minutes ahead of that of the service/,
   ],
-  [
-    'a clock that is late',
-    'clock',
-    () => verifying({ aheadMs: -3 * 3_600_000 }),
-    /The clock of the receiver is 3 hours behind that of the service/,
-  ],
 ]
 
 function indented(body: string): string {
@@ -156,7 +130,7 @@ function indented(body: string): string {
 }
 
 /** Examines a subscription that has one fault. @param says a part of what is found, or of what to do */
-async function expectFault(side: Side, id: string, fault: Fault, says: RegExp): Promise<void> {
+async function expectFault(side: typeof lenient, id: string, fault: Fault, says: RegExp): Promise<void> {
   const { code, healthy, findings } = await examine(side, id)
   expect([code, healthy, findings.map((each) => each.fault)]).toEqual([1, false, [fault]])
   expect([findings[0]!.found, ...findings[0]!.remedies].join('\n')).toMatch(says)
@@ -228,13 +202,6 @@ test('people read the fault and what to do, and the exit code says that there is
   const { code, out, error } = await grandlivre(lenient.env, ['webhook', 'doctor', id])
   expect([code, error]).toEqual([1, `Subscription ${id} does not receive as it should: 4xx\n`])
   expect(out).toContain('\nFault: 4xx\n  The receiver answers 404.\n  - Correct the path in postUrl')
-})
-
-test('an id that is none, or not the own one, is refused', async () => {
-  expect(await grandlivre(lenient.env, ['webhook', 'doctor'])).toMatchObject({ code: 2 })
-  expect(await grandlivre(lenient.env, ['webhook', 'doctor', 'x'])).toMatchObject({ code: 2 })
-  const { code, error } = await grandlivre(lenient.env, ['webhook', 'doctor', '1'])
-  expect([code, error]).toEqual([4, expect.stringContaining('ERR-WEBHOOK-NOT-FOUND')])
 })
 
 test('the list shows ids, addresses and kinds', async () => {

@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { verifyWebhook } from 'grandlivre/webhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { forTests } from '../../../../../test/support/for-tests.ts'
 import { answerWith } from '../../../../../test/support/receiver.ts'
 import { closedPort } from '../../../../../test/support/receivers/planted.ts'
-import { type ReceivingStage, setReceivingStage } from '../../../../../test/support/stages/receiving-stage.ts'
+import { setReceivingStage } from '../../../../../test/support/stages/receiving-stage.ts'
 import { documentEvent, documents, namesOf } from '../../../../../test/support/stages/webhooks.ts'
 import { until } from '../../../../../test/support/until.ts'
 import { createTerminal } from '../../../../terminal/src/terminal.ts'
@@ -15,20 +16,16 @@ import { run } from '../../../src/cli/run.ts'
 import { accessOf, grandlivre, jsonLines, startGrandlivre } from '../../support/cli/command-line.ts'
 import { startFaultyProxy } from '../../support/client/faulty-proxy.ts'
 
-let stage: ReceivingStage
+const stage = forTests(setReceivingStage)
 let home: string
 let env: Record<string, string>
 
 beforeAll(async () => {
-  stage = await setReceivingStage()
   home = await mkdtemp(join(tmpdir(), 'grandlivre-listen-'))
   env = { ...accessOf(stage.service.url, stage.own), XDG_STATE_HOME: home }
 })
 
-afterAll(async () => {
-  await stage?.close()
-  await rm(home, { recursive: true })
-})
+afterAll(() => rm(home, { recursive: true }))
 
 /** Starts it on a terminal, and waits until its subscription is there. */
 async function listening(path: string, ...options: string[]) {
@@ -65,13 +62,8 @@ describe('an event', () => {
     const [delivered] = stage.receiver.requests('/delivered')
     const [forwarded] = stage.receiver.requests('/forwarded')
     // Signed at another time, and with another secret.
-    const own = {
-      date: '',
-      signature: '',
-      'webhook-id': '',
-      'webhook-timestamp': '',
-      'webhook-signature': '',
-    }
+    const signed = ['date', 'signature', 'webhook-id', 'webhook-timestamp', 'webhook-signature']
+    const own = Object.fromEntries(signed.map((name) => [name, '']))
     const ofBody = { 'content-digest': '', connection: '' }
     expect({ ...forwarded!.headers, ...own, ...ofBody }).toEqual({ ...delivered!.headers, ...own, ...ofBody })
     // Each subscription has its own webhookId for an event.

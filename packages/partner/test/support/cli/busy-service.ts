@@ -3,15 +3,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-export interface BusyService {
-  /** Environment of a caller. */
-  env: Record<string, string>
-  /** Requests so far; 0 lets the next one wait again. */
-  asked: number
-  close(): void
-}
-
-export async function startBusyService(message: string, waitSeconds: number): Promise<BusyService> {
+/** @returns the environment of a caller, and the number of requests so far */
+export async function startBusyService(message: string, waitSeconds: number) {
+  const busy = { asked: 0 }
   const server = createServer((_, answer) => {
     busy.asked += 1
     const headers = { 'Content-Type': 'application/json', 'Retry-After': String(waitSeconds) }
@@ -21,6 +15,5 @@ export async function startBusyService(message: string, waitSeconds: number): Pr
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const env = { GRANDLIVRE_URL: url, GRANDLIVRE_TOKEN: 'glv_api_1', GRANDLIVRE_SECRET: 'glv_secret_1' }
-  const busy: BusyService = { env, asked: 0, close: () => void server.close() }
-  return busy
+  return Object.assign(busy, { env, close: () => void server.close() })
 }
