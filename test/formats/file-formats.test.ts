@@ -14,19 +14,10 @@ import {
   streamedForms,
 } from '../../src/formats/file-formats.ts'
 
-test('the database accepts exports of the declared formats and no others', () => {
+test('the database accepts the declared formats, compressions and options, and no others', () => {
   const schema = readFileSync(join(import.meta.dirname, '../../src/db/schema.sql'), 'utf8')
   const table = /create table (?:grandlivre\.)?exports \([\s\S]*?\n\);/i.exec(schema)?.[0] ?? ''
-  const check = /check \(+format[^\n]*/i.exec(table)?.[0] ?? ''
-  expect([...check.matchAll(/'(\w+)'/g)].map((match) => match[1]).toSorted()).toEqual(
-    fileFormatNames.toSorted(),
-  )
-})
-
-test('the database accepts the declared compressions and options and no others', () => {
-  const schema = readFileSync(join(import.meta.dirname, '../../src/db/schema.sql'), 'utf8')
-  const table = /create table (?:grandlivre\.)?exports \([\s\S]*?\n\);/i.exec(schema)?.[0] ?? ''
-  const declared = { compression: compressionNames, ...formatOptions }
+  const declared = { format: fileFormatNames, compression: compressionNames, ...formatOptions }
   for (const [column, values] of Object.entries(declared)) {
     const check = new RegExp(`check \\(+${column}[^\\n]*`, 'i').exec(table)?.[0] ?? ''
     expect([...check.matchAll(/'([\w-]+)'/g)].map((match) => match[1]).toSorted()).toEqual(values.toSorted())

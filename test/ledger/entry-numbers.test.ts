@@ -1,26 +1,18 @@
 /** Validated entries are numbered by journal and exercice (docs/spec/fec.md#numbers), whatever program writes them. */
-import pg from 'pg'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { migrate } from '../../src/db/migrations/migrate.ts'
 import { createFirm, createFolder, createSchema } from '../../src/ledger/tenants.sql.ts'
+import { forEachTest } from '../support/for-tests.ts'
 import { addEntry, insertDimensions } from '../support/ledgers/ledger.ts'
-import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createTenants, folders } from '../support/ledgers/tenants.ts'
+import { connect, createTestDatabase } from '../support/servers/database.ts'
 import { makeFormerSchema } from '../support/upgrade/former-schema.ts'
 
 const folder = { schemaId: folders.first.schemaId, folderId: folders.first.folderId }
-let database: TestDatabase
-let staff: Staff
+const database = forEachTest(createTestDatabase)
+const staff = forEachTest(() => createTenants(database.ownerUrl))
 
-beforeEach(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
-  await insertDimensions(staff.client, folder, 'first')
-})
-afterEach(async () => {
-  await staff.end()
-  await database.drop()
-})
+beforeEach(() => insertDimensions(staff.client, folder, 'first'))
 
 const sql = async (text: string) => (await staff.client.query(text)).rows
 const add = (id: number, entry: object = {}) =>
@@ -158,13 +150,12 @@ test('validated entries of earlier imports stay as they are, and others follow t
 
 test('transactions that validate entries of one journal at once leave no gap and give no number twice', async () => {
   for (let id = 1; id <= 40; id++) await add(id, { validatedAt: null })
-  const other = new pg.Client({ connectionString: database.ownerUrl })
-  await other.connect()
+  const other = await connect(database.ownerUrl)
   try {
     for (let id = 1; id <= 20; id++)
       await Promise.all([
         validate(`id = ${id}`),
-        other.query(`update grandlivre.entries set validated_at = '2024-10-10' where id = ${id + 20}`),
+        other.query(`update entries set validated_at = '2024-10-10' where id = ${id + 20}`),
       ])
   } finally {
     await other.end()
@@ -175,14 +166,13 @@ test('transactions that validate entries of one journal at once leave no gap and
 
 test('entries of a database from before numbers get them, except those of a FEC, and no ledger version moves', async () => {
   const old = await createTestDatabase({ template: 'template1' })
-  const client = new pg.Client({ connectionString: old.ownerUrl })
+  await makeFormerSchema(old.ownerUrl)
+  const client = await connect(old.ownerUrl)
   try {
-    await makeFormerSchema(old.ownerUrl)
-    await client.connect()
     await createSchema(client, { id: '1', name: 'x' })
     await createFirm(client, { schemaId: '1', id: '2', name: 'x' })
     await createFolder(client, { schemaId: '1', id: '3', firmId: '2', name: 'x' })
-    await client.query(`set search_path = grandlivre;
+    await client.query(`
       insert into exercices (schema_id, folder_id, id, start_date, end_date) values (1, 3, 4, '2024-01-01', '2024-12-31');
       insert into journals (schema_id, folder_id, id, code, name, type) values (1, 3, 5, 'A', 'A', 'ACH'), (1, 3, 6, 'B', 'B', 'OD');
       insert into entries (schema_id, folder_id, id, exercice_id, journal_id, date, accounted_at, created_at, validated_at, source, currency)

@@ -8,33 +8,23 @@ import { FecError } from '../../src/formats/fec/fields.ts'
 import { importFec } from '../../src/ledger/fec/import-fec.ts'
 import { forEachTest } from '../support/for-tests.ts'
 import { setImportStage } from '../support/imports/import-stage.ts'
-import { changed, fecFile, ledger, refusals } from '../support/ledgers/fec-file.ts'
+import { changed, fecFile, ledger, refusals, refusedField } from '../support/ledgers/fec-file.ts'
 import { ledgerContent, rowCounts } from '../support/ledgers/ledger-content.ts'
 import { lockWaits } from '../support/ledgers/lock-waits.ts'
 import { until } from '../support/until.ts'
 
 const stage = forEachTest(setImportStage)
 
+const nextYear = ledger.map((row) => ({
+  ...row,
+  EcritureDate: row['EcritureDate']!.replace(/^2023/, '2024'),
+}))
+
 const later: typeof refusals = {
   ...refusals,
-  'a line before the fiscal year': {
-    file: fecFile(changed(7, 'EcritureDate', '20221231')),
-    line: 9,
-    column: 'EcritureDate',
-    value: '20221231',
-  },
-  'a line after the fiscal year': {
-    file: fecFile(changed(0, 'EcritureDate', '20240101')),
-    line: 2,
-    column: 'EcritureDate',
-    value: '20240101',
-  },
-  'an account without a digit': {
-    file: fecFile(changed(7, 'CompteNum', '--')),
-    line: 9,
-    column: 'CompteNum',
-    value: '--',
-  },
+  'a line before the fiscal year': refusedField(7, 'EcritureDate', '20221231'),
+  'a line after the fiscal year': refusedField(0, 'EcritureDate', '20240101'),
+  'an account without a digit': refusedField(7, 'CompteNum', '--'),
   'totals that differ': {
     file: fecFile(changed(7, 'Credit', '240,01')),
     line: 28,
@@ -126,10 +116,6 @@ test('importing the same file again is refused, and with replace it replaces the
 test('the next year joins the same folder, its accounts and journals; years that overlap are refused', async () => {
   const first = await stage.importRows(ledger)
   const before = await rowCounts(stage.owner)
-  const nextYear = ledger.map((row) => ({
-    ...row,
-    EcritureDate: row['EcritureDate']!.replace(/^2023/, '2024'),
-  }))
   const next = await stage.importRows(nextYear, { file: '123456789FEC20241231.txt' })
   expect(next.folderId).toBe(first.folderId)
   const both = { ...before, exercices: 2, entries: 22, movements: 54 }
@@ -244,10 +230,6 @@ test('the dates of the lines determine the fiscal year if only one fits; otherwi
 })
 
 test('a file whose company neither its name nor options identify never joins an existing folder', async () => {
-  const nextYear = ledger.map((row) => ({
-    ...row,
-    EcritureDate: row['EcritureDate']!.replace(/^2023/, '2024'),
-  }))
   const first = await stage.importRows(ledger, { file: 'ledger.txt' })
   const before = await rowCounts(stage.owner)
   const hint = `If it does, give --folder ${first.folderId}; if not, give the --siren`
@@ -305,10 +287,6 @@ test.each([
   ['one folder by its id', '--folder'],
 ])('of two concurrent imports of %s, one is refused', async (_, byId) => {
   const folderId = byId && (await stage.importRows(ledger)).folderId
-  const nextYear = ledger.map((row) => ({
-    ...row,
-    EcritureDate: row['EcritureDate']!.replace(/^2023/, '2024'),
-  }))
   const options = { file: '123456789FEC20241231.txt', ...(folderId && { folderId }) }
   const holder = await stage.owner.connect()
   await holder.query('begin; lock table grandlivre.entries in access exclusive mode')

@@ -145,7 +145,7 @@ test('lines inserted in the middle get places between their neighbours, and only
   })
 })
 
-test('a line that moved is the only one that gets a place', async () => {
+test('of the lines of a file, only one that moved is written, with a place between its new neighbours', async () => {
   const rows = numbered.toSpliced(3, 1).toSpliced(20, 0, numbered[3]!)
   const { imported, entries, movements, after } = await replaced(numbered, rows)
   expect(entries).toEqual(nothing)

@@ -1,17 +1,17 @@
 /** folders.ledger_version, which every ETag contains: it changes when the ledger does, and only then. */
-import pg from 'pg'
+import type pg from 'pg'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
-import { withStartupOptions } from '../../src/db/pool.ts'
 import { forTests } from '../support/for-tests.ts'
 import { fillTenant, folderId, insertFolder, ledgerInserts } from '../support/ledgers/small-ledger.ts'
-import { createTestDatabase } from '../support/servers/database.ts'
+import { connect, createTestDatabase } from '../support/servers/database.ts'
+import { until } from '../support/until.ts'
 
 const schemaId = '1000'
 const otherFolderId = '2'
 
 const database = forTests(createTestDatabase)
-const client = forTests(connect)
-const rival = forTests(connect)
+const client = forTests(() => connect(database.ownerUrl))
+const rival = forTests(() => connect(database.ownerUrl))
 
 beforeAll(async () => {
   await fillTenant(client, schemaId)
@@ -106,21 +106,6 @@ test('advances in every schema with entries of a third party that is renamed', a
   expect(await versions()).toEqual(before)
 })
 
-test('advances also if entries of a third party are not yet committed when it is renamed', async () => {
-  await client.query('begin')
-  const entry = ledgerInserts['entries']!(schemaId, 50, otherFolderId)
-  for (const table of ['journals', 'exercices'])
-    await client.query(ledgerInserts[table]!(schemaId, 1, otherFolderId))
-  await client.query(entry)
-  await client.query(`update entries set third_party_id = 1 where id = 50`)
-  const uncommitted = await version(otherFolderId)
-  const renamed = rival.query(`update third_parties set name = 'Autre'`)
-  await until(async () => (await waiting(rival)) === 'Lock')
-  await client.query('commit')
-  await renamed
-  expect(BigInt(await version(otherFolderId))).toBeGreaterThan(BigInt(uncommitted))
-})
-
 test('stays when a statement changes nothing, or only tables outside the ledger', async () => {
   const before = await version(folderId)
   await client.query(`update movements set debit = 5 where id = 999`)
@@ -157,13 +142,6 @@ test('two writers of one folder take turns, and each gets its own version', asyn
   expect(BigInt(await version(folderId))).toBeGreaterThan(BigInt(first))
 })
 
-test('writers of different folders do not wait for each other', async () => {
-  await client.query('begin')
-  await client.query(ledgerInserts['payments']!(schemaId, 20))
-  await rival.query(ledgerInserts['payments']!(schemaId, 20, otherFolderId))
-  await client.query('commit')
-})
-
 test('refuses changes that it cannot attribute to a folder', async () => {
   await expect(client.query('truncate movements')).rejects.toThrow('would not change ledger_version')
   await expect(
@@ -195,16 +173,4 @@ async function waiting(connection: pg.Client): Promise<string | null> {
     [processID],
   )
   return rows[0]?.wait_event_type ?? null
-}
-
-async function connect(): Promise<pg.Client> {
-  const connection = new pg.Client({
-    connectionString: withStartupOptions(database.ownerUrl, '-c search_path=grandlivre'),
-  })
-  await connection.connect()
-  return connection
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setImmediate(resolve))
 }

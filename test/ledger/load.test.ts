@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { type AccountRow, accountTable } from '../../src/formats/items/accounts/account.ts'
 import { type CompanyRow, companyTable } from '../../src/formats/items/accounts/parties.ts'
 import { type EntryRow, entryTable, type MovementRow, movementTable } from '../../src/formats/items/entry.ts'
@@ -15,10 +15,6 @@ const database = forTests(createTestDatabase)
 const client = forTests(() => connect(database.ownerUrl))
 let ids: IdSource
 let key: { schemaId: string; folderId: string }
-
-beforeAll(async () => {
-  await client.query('set search_path = grandlivre')
-})
 
 beforeEach(async () => {
   ids = new IdSource(client)
@@ -59,6 +55,11 @@ function account(changes: Partial<AccountRow> = {}): AccountRow {
     correspondanceAccountId: null,
     ...changes,
   }
+}
+
+/** How many the folder has. */
+async function accounts(): Promise<number> {
+  return (await client.query('select from accounts where folder_id = $1', [key.folderId])).rowCount!
 }
 
 async function loadOne<Row>(
@@ -253,29 +254,18 @@ test('dates, times, rates and metadata of an entry are read back unchanged', asy
 test('a batch that the database refuses leaves the connection usable and loads nothing', async () => {
   const writer = new TableWriter(client, accountTable)
   await client.query('begin')
-  for (let index = 0; index < 20_000; index++) writer.add(wrongAtLast(index))
+  const row = account({ name: 'x'.repeat(100) })
+  // Only the last of twenty thousand rows is invalid.
+  for (let index = 0; index < 20_000; index++)
+    writer.add({
+      ...row,
+      id: String(1_000_000 + index),
+      number: index === 19_999 ? 'not a number' : `6${index}`,
+    })
   await expect(writer.flush()).rejects.toThrow(/accounts_number_check/)
   await client.query('rollback')
-  const { rows } = await client.query(
-    'select count(*)::integer as count from accounts where folder_id = $1',
-    [key.folderId],
-  )
-  expect(rows[0].count).toBe(0)
+  expect(await accounts()).toBe(0)
 })
-
-/** Only the last of twenty thousand rows is invalid. */
-function wrongAtLast(index: number): AccountRow {
-  const number = index === 19_999 ? 'not a number' : `6${index}`
-  return {
-    ...key,
-    id: String(1_000_000 + index),
-    number,
-    name: 'x'.repeat(100),
-    closed: true,
-    counterpartAccountId: null,
-    correspondanceAccountId: null,
-  }
-}
 
 test('rows added while a flush runs belong to the next one', async () => {
   const writer = new TableWriter(client, accountTable)
@@ -283,12 +273,11 @@ test('rows added while a flush runs belong to the next one', async () => {
   const flushed = writer.flush()
   writer.add(account({ name: 'second' }))
   await flushed
-  const count = 'select count(*)::integer as count from accounts where folder_id = $1'
-  expect((await client.query(count, [key.folderId])).rows[0].count).toBe(1)
+  expect(await accounts()).toBe(1)
   expect(writer.pendingBytes).toBeGreaterThan(0)
   expect(writer.pendingRows).toBe(1)
   await writer.flush()
-  expect((await client.query(count, [key.folderId])).rows[0].count).toBe(2)
+  expect(await accounts()).toBe(2)
   expect([writer.pendingBytes, writer.pendingRows]).toEqual([0, 0])
 })
 

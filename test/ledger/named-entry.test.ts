@@ -1,6 +1,6 @@
 /** Finding one entry costs what that entry has, not what its folder has. */
 import { randomBytes } from 'node:crypto'
-import pg from 'pg'
+import type pg from 'pg'
 import { beforeAll, expect, test } from 'vitest'
 import { createPool, inTenant } from '../../src/db/pool.ts'
 import { readDictionaryOfEntry } from '../../src/ledger/dictionary.sql.ts'
@@ -8,7 +8,7 @@ import { type EntryName, readNamedEntry } from '../../src/ledger/named-entry.sql
 import { forTests } from '../support/for-tests.ts'
 import { addEntry, fillFolders } from '../support/ledgers/ledger.ts'
 import { createTenants, folders } from '../support/ledgers/tenants.ts'
-import { createTestDatabase } from '../support/servers/database.ts'
+import { ask, createTestDatabase } from '../support/servers/database.ts'
 
 const database = forTests(createTestDatabase)
 const staff = forTests(() => createTenants(database.ownerUrl))
@@ -19,7 +19,6 @@ const { schemaId, folderId } = folders.first
 beforeAll(async () => {
   const { first, sameFirm } = folders
   await fillFolders(staff, { first, sameFirm })
-  // 20,000 entries of two movements and 5,000 accounts; every tenth entry was sent by a partner.
   await fillFurther(staff.client)
 })
 
@@ -37,9 +36,8 @@ async function fillFurther(client: pg.Client): Promise<void> {
      analyze grandlivre.accounts, grandlivre.entries`,
   )
   // A session of its own: this one has planned the checks of foreign keys for tables that were nearly empty.
-  const other = new pg.Client({ connectionString: database.ownerUrl })
-  await other.connect()
-  await other.query(
+  await ask(
+    database.ownerUrl,
     `insert into grandlivre.movements (schema_id, folder_id, exercice_id, entry_id, id, account_id, description,
          invoice_number, debit, credit)
        select ${schemaId}, ${folderId}, 12, 100000 + n, 200000 + 2 * n + k, 1001 + (n * 7 + k) % 5000, 'Vente',
@@ -47,7 +45,6 @@ async function fillFurther(client: pg.Client): Promise<void> {
        from generate_series(1, 20000) n, generate_series(0, 1) k;
      analyze grandlivre.movements`,
   )
-  await other.end()
 }
 
 /** Rows of tables and entries of indexes that the transaction has read so far. */

@@ -159,20 +159,3 @@ test('a cursor says its version, and why it is refused', async () => {
   const longest = await one<string>(`select ledger_cursor(1, 1, 999999999999999999, 'rrrrrrrr')`)
   expect(longest.length).toBeLessThanOrEqual(64)
 })
-
-test('one event per transaction and folder, at its end, with the last cursor', async () => {
-  await client.query(`update entries set comment = 'a' where id = 1`)
-  await client.query(`update entries set comment = 'b' where id = 1`)
-  await client.query(`update folders set name = 'x' where id = ${otherFolderId}`)
-  const events = `select e.folder_id as folder, e.name, e.operation, e.data,
-      ledger_cursor(f.schema_id, f.id, f.ledger_version, s.rendering) as cursor
-    from events e join folders f on (f.schema_id, f.id) = (e.schema_id, e.folder_id), service_state s order by e.id`
-  expect((await client.query(events)).rows).toEqual([])
-  await client.query('set constraints all immediate')
-  const { rows } = await client.query(events)
-  expect(rows.map(({ folder, name, operation }) => [folder, name, operation])).toEqual([
-    [folderId, 'ledger', 'UPDATE'],
-    [otherFolderId, 'ledger', 'UPDATE'],
-  ])
-  for (const { data, cursor } of rows) expect(data).toEqual({ cursor })
-})

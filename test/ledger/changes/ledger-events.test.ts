@@ -1,11 +1,10 @@
 /** The `ledger` events that the database publishes, whatever program changes a ledger (docs/spec/changes.md#the-log). */
-import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { withStartupOptions } from '../../../src/db/pool.ts'
+import type pg from 'pg'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { publish } from '../../../src/events/publish.ts'
 import { forTests } from '../../support/for-tests.ts'
 import { fillTenant, folderId, insertFolder, ledgerInserts } from '../../support/ledgers/small-ledger.ts'
-import { createTestDatabase } from '../../support/servers/database.ts'
+import { connect, createTestDatabase } from '../../support/servers/database.ts'
 import { documentEvent } from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
 
@@ -15,19 +14,11 @@ const otherFolderId = '2'
 
 const database = forTests(createTestDatabase)
 /** Two programs that change ledgers, and one that looks on. */
-let writer: pg.Client
-let rival: pg.Client
-let observer: pg.Client
+const writer = forTests(() => connect(database.ownerUrl))
+const rival = forTests(() => connect(database.ownerUrl))
+const observer = forTests(() => connect(database.ownerUrl))
 
 beforeAll(async () => {
-  const connectionString = withStartupOptions(database.ownerUrl, '-c search_path=grandlivre')
-  const clients = [0, 1, 2].map(() => new pg.Client({ connectionString })) as [
-    pg.Client,
-    pg.Client,
-    pg.Client,
-  ]
-  for (const client of clients) await client.connect()
-  ;[writer, rival, observer] = clients
   for (const schemaId of [one, two]) {
     await fillTenant(writer, schemaId)
     await insertFolder(writer, schemaId, otherFolderId)
@@ -39,10 +30,6 @@ beforeAll(async () => {
 beforeEach(async () => {
   for (const client of [writer, rival, observer]) await client.query('rollback')
   await observer.query('truncate events')
-})
-
-afterAll(async () => {
-  for (const client of [writer, rival, observer]) await client.end()
 })
 
 let changes = 0

@@ -30,6 +30,14 @@ const imports = {
   tra: (options: Options = {}) => stage.importTra(openTra, options),
 }
 
+/** Adds folder 77 of the same firm. */
+const addEmptyFolder = (folderId: string) =>
+  stage.owner.query(
+    `insert into grandlivre.folders (schema_id, id, firm_id, name) select schema_id, 77, firm_id, 'Vide'
+     from grandlivre.folders where id = $1`,
+    [folderId],
+  )
+
 async function events(): Promise<Record<string, number>> {
   const { rows } = await stage.owner.query(
     `select name || ' ' || operation as event, count(*)::integer as count from grandlivre.events group by 1`,
@@ -62,11 +70,7 @@ describe.each(['mad', 'tra'] as const)('import %s', (kind) => {
 
   test('fills a folder without a ledger, which keeps its own data', async () => {
     const { folderId, schemaId } = await load()
-    await stage.owner.query(
-      `insert into grandlivre.folders (schema_id, id, firm_id, name) select schema_id, 77, firm_id, 'Vide'
-       from grandlivre.folders where id = $1`,
-      [folderId],
-    )
+    await addEmptyFolder(folderId)
     const filled = await load({ folderId: '77' })
     expect(filled).toMatchObject({ schemaId, folderId: '77', name: 'Vide', created: false })
     expect(await ledgerContent(stage.owner, '77')).toEqual(await ledgerContent(stage.owner, folderId))
@@ -74,11 +78,7 @@ describe.each(['mad', 'tra'] as const)('import %s', (kind) => {
 
   test('replaces the journals of a folder that has nothing else only with --replace', async () => {
     const { folderId } = await load()
-    await stage.owner.query(
-      `insert into grandlivre.folders (schema_id, id, firm_id, name) select schema_id, 77, firm_id, 'Vide'
-       from grandlivre.folders where id = $1`,
-      [folderId],
-    )
+    await addEmptyFolder(folderId)
     await stage.owner.query(
       `insert into grandlivre.journals (schema_id, folder_id, id, code, name, type)
        select schema_id, 77, 78, code, name, type from grandlivre.journals where folder_id = $1 limit 1`,

@@ -1,20 +1,18 @@
 /** A full export in JSON, imported and exported again, is the same file. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { madBytes } from '../../support/fixtures/rendered-file.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { exportedLedgers, exportLedgers, registerSenders } from '../../support/imports/exported-ledgers.ts'
-import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
+import { setImportStage } from '../../support/imports/import-stage.ts'
 import { withoutIds } from '../../support/imports/without-ids.ts'
 
+const target = forTests(setImportStage)
 let files: Map<string, Buffer>
-let target: ImportStage
 
 beforeAll(async () => {
   files = await exportLedgers(madBytes)
-  target = await setImportStage()
   await registerSenders(target.database.ownerUrl)
 })
-
-afterAll(() => target?.close())
 
 describe.each(exportedLedgers)('%s', (name) => {
   test('comes out as it went in, but for its ids, when these are made anew', async () => {

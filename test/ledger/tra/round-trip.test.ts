@@ -1,20 +1,18 @@
 /** A TRA file, imported and exported again, is the same file but for the ids of entries. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { fieldOf, layouts } from '../../../src/formats/tra/layouts.ts'
 import { traBytes } from '../../support/fixtures/rendered-file.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { exportedLedgers, exportLedgers } from '../../support/imports/exported-ledgers.ts'
-import { type ImportStage, setImportStage } from '../../support/imports/import-stage.ts'
+import { setImportStage } from '../../support/imports/import-stage.ts'
 
 const now = Date.UTC(2025, 6, 1, 12)
+const target = forTests(setImportStage)
 let files: Map<string, Buffer>
-let target: ImportStage
 
 beforeAll(async () => {
   files = await exportLedgers((service, folder) => traBytes(service, folder, { now }))
-  target = await setImportStage()
 })
-
-afterAll(() => target?.close())
 
 const { at, length } = fieldOf(layouts.ENTRY, 'REFEXTERNE')
 
@@ -30,12 +28,10 @@ function withoutIds(file: Buffer): string[] {
     )
 }
 
-describe.each(exportedLedgers)('%s', (name) => {
-  test('comes out as it went in', async () => {
-    const file = files.get(name)!
-    const imported = await target.importTra(file)
-    expect(imported.unread).toEqual(new Map())
-    const again = await traBytes(target.service, imported, { now })
-    expect(withoutIds(again)).toEqual(withoutIds(file))
-  })
+test.each(exportedLedgers)('%s comes out as it went in', async (name) => {
+  const file = files.get(name)!
+  const imported = await target.importTra(file)
+  expect(imported.unread).toEqual(new Map())
+  const again = await traBytes(target.service, imported, { now })
+  expect(withoutIds(again)).toEqual(withoutIds(file))
 })

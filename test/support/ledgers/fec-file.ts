@@ -168,7 +168,7 @@ export function changed(index: number, column: string, value: string): FecRow[] 
   return ledger.map((each, at) => (at === index ? { ...each, [column]: value } : { ...each }))
 }
 
-function refusedField(index: number, column: string, value: string): Refusal {
+export function refusedField(index: number, column: string, value: string): Refusal {
   return { file: fecFile(changed(index, column, value)), line: index + 2, column, value }
 }
 

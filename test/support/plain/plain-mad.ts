@@ -3,12 +3,7 @@
  * with the code they check. Numbers that must be exact stay the text that PostgreSQL prints.
  */
 import type pg from 'pg'
-import { readPlainMovements } from './plain-movement.ts'
-
-interface ExactJson {
-  rawJSON(text: string): unknown
-}
-const exact = (text: string): unknown => (JSON as unknown as ExactJson).rawJSON(text)
+import { exact, files, readPlainMovements } from './plain-movement.ts'
 
 const simplified = (
   id: string,
@@ -181,9 +176,7 @@ export async function readPlainEntries(
   const labels = await journalLabels(owner, folder)
   return rows.map((row) => ({
     producerId: row.id,
-    attachments: Object.fromEntries(
-      Object.entries(row.attachments ?? {}).map(([name, value]) => [name, { type: 'URL', value }]),
-    ),
+    attachments: files(row.attachments),
     date: row.date,
     dueDate: row.due_date,
     journal: { ...row.journal, type: labels.get(row.journal.producerId) },

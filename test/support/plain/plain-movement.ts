@@ -9,7 +9,7 @@ import type pg from 'pg'
 interface ExactJson {
   rawJSON(text: string): unknown
 }
-const exact = (text: string): unknown => (JSON as unknown as ExactJson).rawJSON(text)
+export const exact = (text: string): unknown => (JSON as unknown as ExactJson).rawJSON(text)
 
 const journalTypes: Record<string, string> = {
   ACH: 'Achat',
@@ -140,7 +140,7 @@ function plainMovement(row: any): PlainMovement {
   }
 }
 
-function files(addresses: Record<string, string> | null): Record<string, unknown> {
+export function files(addresses: Record<string, string> | null): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(addresses ?? {}).map(([name, value]) => [name, { type: 'URL', value }]),
   )
