@@ -3,7 +3,7 @@
  * while every ledger is read again. That run has proven rows, and verify finds none that differs. One that follows goes on
  * by itself where the service is killed.
  *
- * `npm test` kills one run and one service for each database; `npm run long -- partner-kills` 100 and 30 (SYNC_KILLS,
+ * `npm run test:slow` kills one run and one service for each database; `npm run long -- partner-kills` 100 and 30 (SYNC_KILLS,
  * SYNC_SERVICE_KILLS). SYNC_SEED chooses other moments.
  */
 import { join } from 'node:path'

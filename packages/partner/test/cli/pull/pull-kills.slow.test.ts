@@ -2,8 +2,8 @@
  * Kills pulls again and again, on a connection that is also cut, stopped and ended too early: the file is always that of
  * the service.
  *
- * By default there are three kills, one for each form of the file, after the first piece. With PULL_KILLS (`npm run
- * test:partner-kills`: 100), larger pulls are killed at any moment, and continued by pulls that are killed in turn.
+ * By default there are three kills, one for each form of the file, after the first piece. With PULL_KILLS (`npm run long
+ * -- partner-kills`: 100), larger pulls are killed at any moment, and continued by pulls that are killed in turn.
  */
 import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
