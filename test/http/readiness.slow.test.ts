@@ -4,7 +4,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../src/db/embedded/embedded.ts'
 import { migrate } from '../../src/db/migrations/migrate.ts'
 import { Readiness } from '../../src/http/readiness.ts'
@@ -85,65 +85,73 @@ async function statuses(service: TestService, ...paths: string[]): Promise<numbe
   return answers.map(({ status }) => status)
 }
 
+/** It becomes ready, and then serves requests. */
+async function expectRecovery(service: TestService): Promise<void> {
+  await until(async () => (await missing(service)) === '')
+  expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
+}
+
+/** Before the database; away if it is cut already. */
+async function proxyOf(isCut = false) {
+  const proxy = await startProxy(url)
+  onTestFinished(() => proxy.cut())
+  if (isCut) await proxy.cut()
+  return proxy
+}
+
+async function startBouncer() {
+  const bouncer = await startPgBouncer([url], { poolMode: 'session', dropsOptions: true })
+  onTestFinished(() => bouncer.stop())
+  return bouncer
+}
+
+async function start(...settings: Parameters<typeof startTestService>): Promise<TestService> {
+  const service = await startTestService(...settings)
+  onTestFinished(() => service.stop())
+  return service
+}
+
 describe('a database that is away when the process starts', () => {
   test('is reported until it is back; then requests and exports succeed', async () => {
-    const proxy = await startProxy(url)
-    await proxy.cut()
-    const service = await startTestService({ ownerUrl: proxy.url })
-    try {
-      expect(await missing(service)).toBe('the database of DATABASE_URL')
-      expect(await statuses(service, '/healthz', keyInfo, journals)).toEqual([200, 503, 503])
-      expect(service.lines.some((line) => line.includes('service.waiting'))).toBe(true)
-      await proxy.restore()
-      await until(async () => (await missing(service)) === '')
-      expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
-      const trigger = '/api/v1/mad/all?version=1.0.0&format=JSON'
-      const { body } = await request(service.url + trigger, signed)
-      const status = `/api/v1/mad/all/status?exportId=${body.id}`
-      await until(async () => (await request(service.url + status, signed)).body.status === 'DONE')
-    } finally {
-      await service.stop()
-      await proxy.cut()
-    }
+    const proxy = await proxyOf(true)
+    const service = await start({ ownerUrl: proxy.url })
+    expect(await missing(service)).toBe('the database of DATABASE_URL')
+    expect(await statuses(service, '/healthz', keyInfo, journals)).toEqual([200, 503, 503])
+    expect(service.lines.some((line) => line.includes('service.waiting'))).toBe(true)
+    await proxy.restore()
+    await expectRecovery(service)
+    const trigger = '/api/v1/mad/all?version=1.0.0&format=JSON'
+    const { body } = await request(service.url + trigger, signed)
+    const status = `/api/v1/mad/all/status?exportId=${body.id}`
+    await until(async () => (await request(service.url + status, signed)).body.status === 'DONE')
   })
 
   test('serves no request while it is back with another schema version', async () => {
-    const proxy = await startProxy(url)
-    await proxy.cut()
-    const service = await startTestService({ ownerUrl: proxy.url })
-    try {
-      await ask(url, `insert into grandlivre.migrations (version, name) values (9999, 'of newer code')`)
-      await proxy.restore()
-      // The service reports why it still waits every ten seconds, so it has found the version by then.
-      await until(() => service.lines.some((line) => line.includes('is at version 9999')))
-      expect(await statuses(service, keyInfo, journals)).toEqual([503, 503])
-      expect(await missing(service)).toBe('the database of DATABASE_URL')
-      await ask(url, 'delete from grandlivre.migrations where version = 9999')
-      await until(async () => (await missing(service)) === '')
-      expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
-    } finally {
-      await ask(url, 'delete from grandlivre.migrations where version = 9999')
-      await service.stop()
-      await proxy.cut()
-    }
+    const proxy = await proxyOf(true)
+    const service = await start({ ownerUrl: proxy.url })
+    onTestFinished(
+      async () => void (await ask(url, 'delete from grandlivre.migrations where version = 9999')),
+    )
+    await ask(url, `insert into grandlivre.migrations (version, name) values (9999, 'of newer code')`)
+    await proxy.restore()
+    // The service reports why it still waits every ten seconds, so it has found the version by then.
+    await until(() => service.lines.some((line) => line.includes('is at version 9999')))
+    expect(await statuses(service, keyInfo, journals)).toEqual([503, 503])
+    expect(await missing(service)).toBe('the database of DATABASE_URL')
+    await ask(url, 'delete from grandlivre.migrations where version = 9999')
+    await expectRecovery(service)
   })
 
   test('is also waited for if it goes away during the start', async () => {
-    const proxy = await startProxy(url)
+    const proxy = await proxyOf()
     const prepare = async () => {
       await proxy.cut()
       return () => {}
     }
-    const service = await startTestService({ ownerUrl: proxy.url }, {}, { prepare })
-    try {
-      expect(await missing(service)).toBe('the database of DATABASE_URL')
-      await proxy.restore()
-      await until(async () => (await missing(service)) === '')
-      expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
-    } finally {
-      await service.stop()
-      await proxy.cut()
-    }
+    const service = await start({ ownerUrl: proxy.url }, {}, { prepare })
+    expect(await missing(service)).toBe('the database of DATABASE_URL')
+    await proxy.restore()
+    await expectRecovery(service)
   })
 
   test('is also waited for if it has no free connection during the start', async () => {
@@ -153,17 +161,13 @@ describe('a database that is away when the process starts', () => {
       'create database of_narrow owner narrow',
     ])
       await ask(server.ownerUrl, statement)
-    const service = await startTestService({
+    const service = await start({
       ownerUrl: url.replace('books_owner', 'narrow').replace('/books', '/of_narrow'),
     })
-    try {
-      expect(await missing(service)).toBe('the database of DATABASE_URL')
-      expect(service.lines.join('')).toContain('refuses the connection: too many connections for role')
-      await ask(server.ownerUrl, 'alter role narrow connection limit -1')
-      await until(async () => (await missing(service)) === '')
-    } finally {
-      await service.stop()
-    }
+    expect(await missing(service)).toBe('the database of DATABASE_URL')
+    expect(service.lines.join('')).toContain('refuses the connection: too many connections for role')
+    await ask(server.ownerUrl, 'alter role narrow connection limit -1')
+    await until(async () => (await missing(service)) === '')
   })
 
   test('does not keep the process from stopping', async () => {
@@ -173,19 +177,13 @@ describe('a database that is away when the process starts', () => {
   })
 
   test('is reported as degraded if only exports read from it, and they read the main one', async () => {
-    const proxy = await startProxy(url)
-    await proxy.cut()
-    const service = await startTestService({ ownerUrl: url }, { exportDatabaseUrl: proxy.url })
-    try {
-      expect(await missing(service)).toBe('degraded: the database of EXPORT_DATABASE_URL')
-      expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
-      await proxy.restore()
-      await until(async () => (await missing(service)) === '')
-      expect(await statuses(service, journals)).toEqual([200])
-    } finally {
-      await service.stop()
-      await proxy.cut()
-    }
+    const proxy = await proxyOf(true)
+    const service = await start({ ownerUrl: url }, { exportDatabaseUrl: proxy.url })
+    expect(await missing(service)).toBe('degraded: the database of EXPORT_DATABASE_URL')
+    expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
+    await proxy.restore()
+    await until(async () => (await missing(service)) === '')
+    expect(await statuses(service, journals)).toEqual([200])
   })
 })
 
@@ -193,50 +191,33 @@ describe.skipIf(!isPgBouncerInstalled)('a pooler that connects as another role',
   test.each(['DATABASE_URL', 'EXPORT_DATABASE_URL'])(
     'is reported for %s, and no request reads through it',
     async (name) => {
-      const bouncer = await startPgBouncer([url], { poolMode: 'session', dropsOptions: true })
-      const proxy = await startProxy(url)
+      const bouncer = await startBouncer()
+      const proxy = await proxyOf()
       const isMain = name === 'DATABASE_URL'
-      const service = await startTestService(
+      const service = await start(
         { ownerUrl: isMain ? proxy.url : url },
         isMain ? {} : { exportDatabaseUrl: proxy.url },
       )
-      try {
-        expect(await missing(service)).toBe('')
-        proxy.redirectTo(bouncer.through(url))
-        await until(async () => (await missing(service)) !== '')
-        expect(await missing(service)).toContain(
-          `the database of ${name} (a safe connection to the database)`,
-        )
-        expect(await statuses(service, keyInfo, journals)).toEqual(isMain ? [503, 503] : [200, 200])
-        proxy.redirectTo(url)
-        await until(async () => (await missing(service)) === '')
-        expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
-      } finally {
-        await service.stop()
-        await proxy.cut()
-        await bouncer.stop()
-      }
+      expect(await missing(service)).toBe('')
+      proxy.redirectTo(bouncer.through(url))
+      await until(async () => (await missing(service)) !== '')
+      expect(await missing(service)).toContain(`the database of ${name} (a safe connection to the database)`)
+      expect(await statuses(service, keyInfo, journals)).toEqual(isMain ? [503, 503] : [200, 200])
+      proxy.redirectTo(url)
+      await expectRecovery(service)
     },
   )
 
   test('is reported at an address that was away at the start, and requests are refused', async () => {
-    const bouncer = await startPgBouncer([url], { poolMode: 'session', dropsOptions: true })
-    const proxy = await startProxy(url)
-    await proxy.cut()
-    const service = await startTestService({ ownerUrl: proxy.url })
-    try {
-      proxy.redirectTo(bouncer.through(url))
-      await proxy.restore()
-      await until(async () => (await missing(service)).includes('a safe connection to the database'))
-      expect(await statuses(service, keyInfo, journals)).toEqual([503, 503])
-      proxy.redirectTo(url)
-      await until(async () => (await missing(service)) === '')
-      expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
-    } finally {
-      await service.stop()
-      await proxy.cut()
-      await bouncer.stop()
-    }
+    const bouncer = await startBouncer()
+    const proxy = await proxyOf(true)
+    const service = await start({ ownerUrl: proxy.url })
+    proxy.redirectTo(bouncer.through(url))
+    await proxy.restore()
+    await until(async () => (await missing(service)).includes('a safe connection to the database'))
+    expect(await statuses(service, keyInfo, journals)).toEqual([503, 503])
+    proxy.redirectTo(url)
+    await expectRecovery(service)
   })
 })
 
@@ -273,8 +254,7 @@ describe('a running database server', () => {
     expect(await statuses(service, ...Array(10).fill(journals))).toEqual(Array(10).fill(503))
     expect(await missing(service)).toContain('a free connection to the database')
     await ask(server.ownerUrl, 'alter role books_owner connection limit -1')
-    await until(async () => (await missing(service)) === '')
-    expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
+    await expectRecovery(service)
   })
 
   test('without a free connection is reported until it has one, also if exports read elsewhere', async () => {
@@ -282,25 +262,21 @@ describe('a running database server', () => {
     await ask(server.ownerUrl, 'grant grandlivre_service to reader with set true')
     const ofReader = url.replace('books_owner', 'reader')
     const timing = { ...defaultTiming, missingMs: 500 }
-    const other = await startTestService({ ownerUrl: ofReader }, { exportDatabaseUrl: url }, { timing })
-    try {
-      expect(await statuses(other, journals)).toEqual([200])
-      await ask(server.ownerUrl, 'alter role reader connection limit 1')
-      // The open connections wait for a lock, so that the other requests need new ones.
-      await staff.client.query('begin; lock table grandlivre.rate_windows in access exclusive mode')
-      const answers = statuses(other, ...Array(10).fill(journals))
-      await until(() => other.lines.some((line) => line.includes('request.failed')))
-      await staff.client.query('rollback')
-      expect(await answers).toContain(503)
-      await setTimeout(timing.missingMs)
-      expect(await missing(other)).toBe('a free connection to the database')
-      const failed = other.lines.filter((line) => line.includes('request.failed'))
-      expect(failed.at(-1)).toContain('too many connections for role')
-      await ask(server.ownerUrl, 'alter role reader connection limit -1')
-      await until(async () => (await missing(other)) === '')
-    } finally {
-      await other.stop()
-    }
+    const other = await start({ ownerUrl: ofReader }, { exportDatabaseUrl: url }, { timing })
+    expect(await statuses(other, journals)).toEqual([200])
+    await ask(server.ownerUrl, 'alter role reader connection limit 1')
+    // The open connections wait for a lock, so that the other requests need new ones.
+    await staff.client.query('begin; lock table grandlivre.rate_windows in access exclusive mode')
+    const answers = statuses(other, ...Array(10).fill(journals))
+    await until(() => other.lines.some((line) => line.includes('request.failed')))
+    await staff.client.query('rollback')
+    expect(await answers).toContain(503)
+    await setTimeout(timing.missingMs)
+    expect(await missing(other)).toBe('a free connection to the database')
+    const failed = other.lines.filter((line) => line.includes('request.failed'))
+    expect(failed.at(-1)).toContain('too many connections for role')
+    await ask(server.ownerUrl, 'alter role reader connection limit -1')
+    await until(async () => (await missing(other)) === '')
   })
 
   test('on a full disk is reported once requests have failed, and recovers by itself', async ({ skip }) => {
@@ -311,8 +287,7 @@ describe('a running database server', () => {
     expect(await statuses(service, ...Array(5).fill(journals))).toEqual(Array(5).fill(503))
     expect(await missing(service)).toContain('disk space of the database')
     await rm(filler)
-    await until(async () => (await missing(service)) === '')
-    expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
+    await expectRecovery(service)
   })
 })
 

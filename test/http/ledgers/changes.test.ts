@@ -24,8 +24,8 @@ interface ErrorAnswer {
   error: { code: string; details: { issues: { parameter: string; message: string }[] } }
 }
 
-async function post(body: unknown, headers: Headers = stage.firm, query = ''): Promise<Response> {
-  return fetch(`${stage.service.url}/api/v1/mad/ledgers/changes?version=1.0.0${query}`, {
+async function post(body: unknown, headers: Headers = stage.firm, route = 'changes'): Promise<Response> {
+  return fetch(`${stage.service.url}/api/v1/mad/ledgers/${route}?version=1.0.0`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', ...headers },
     body: typeof body === 'string' ? body : JSON.stringify(body),
@@ -234,27 +234,34 @@ describe('refused', () => {
       ['ledgers'],
     ],
   ])('a body with a mistake, which is named: %j', async (body, named) => {
-    const answer = await post(body)
-    const { error } = (await answer.json()) as ErrorAnswer
-    expect([answer.status, error.code]).toEqual([400, 'ERR-VALIDATION'])
-    expect(error.details.issues.map(({ parameter }) => parameter)).toEqual(named)
-    for (const { message } of error.details.issues) expect(message).toMatch(/^(must|is) /)
+    // To the route of blocks, `since` and what comes with it are mistakes themselves.
+    const routes = /since|tables|entries/.test(JSON.stringify(body)) ? ['changes'] : ['changes', 'blocks']
+    for (const route of routes) {
+      const answer = await post(body, stage.firm, route)
+      const { error } = (await answer.json()) as ErrorAnswer
+      expect([answer.status, error.code]).toEqual([400, 'ERR-VALIDATION'])
+      expect(error.details.issues.map(({ parameter }) => parameter)).toEqual(named)
+      for (const { message } of error.details.issues) expect(message).toMatch(/^(must|is) /)
+    }
   })
 
-  test('other media types, and bodies that are too large', async () => {
-    expect((await post({}, { ...stage.firm, Accept: 'application/json' })).status).toBe(406)
-    expect((await post('{}'.padStart(8 * 1024 * 1024), stage.company)).status).toBe(200)
-    expect((await post('{}'.padStart(8 * 1024 * 1024 + 1), stage.company)).status).toBe(413)
-  })
+  test.each(['changes', 'blocks'])(
+    'other media types, and bodies that are too large, by %s',
+    async (route) => {
+      expect((await post({}, { ...stage.firm, Accept: 'application/json' }, route)).status).toBe(406)
+      expect((await post('{}'.padStart(8 * 1024 * 1024), stage.company, route)).status).toBe(200)
+      expect((await post('{}'.padStart(8 * 1024 * 1024 + 1), stage.company, route)).status).toBe(413)
+    },
+  )
 
-  test('a third answer at once for a token, whose body is not parsed', async () => {
+  test('a third answer at once for a token, of both routes together, whose body is not parsed', async () => {
     const answers = [await post({}), await post({})]
-    const third = await post('no JSON'.padStart(8 * 1024 * 1024))
-    expect([third.status, ((await third.json()) as ErrorAnswer).error.code]).toEqual([
-      429,
-      'ERR-TOO-MANY-CONCURRENT-REQUEST',
-    ])
-    expect(third.headers.get('retry-after')).toBe('1')
+    for (const route of ['changes', 'blocks']) {
+      const third = await post('no JSON'.padStart(8 * 1024 * 1024), stage.firm, route)
+      const { error } = (await third.json()) as ErrorAnswer
+      expect([third.status, error.code]).toEqual([429, 'ERR-TOO-MANY-CONCURRENT-REQUEST'])
+      expect(third.headers.get('retry-after')).toBe('1')
+    }
     expect((await post({}, stage.company)).status).toBe(200)
     for (const answer of answers) readLedgers(await answer.text())
     await until(async () => (await post({})).status === 200)

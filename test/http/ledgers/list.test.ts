@@ -91,19 +91,21 @@ describe('what it lists', () => {
     await sql('delete from grandlivre.folders where id in (99, 1000)')
   })
 
-  test('as lines, and compressed, in other representations with other ETags', async () => {
+  test('as lines, and compressed, under other ETags', async () => {
     const json = await list(stage.firm)
-    const lines = await list({ ...stage.firm, Accept: 'application/x-ndjson' })
-    expect(lines.headers['content-type']).toBe('application/x-ndjson')
-    expect(lines.text).toBe(json.json.map((ledger: object) => `${JSON.stringify(ledger)}\n`).join(''))
-    const zstd = await list({ ...stage.firm, 'Accept-Encoding': 'zstd' })
-    const gzip = await list({ ...stage.firm, 'Accept-Encoding': 'gzip' })
-    expect([zstd.text, gzip.text]).toEqual([json.text, json.text])
-    const etags = [json, lines, zstd, gzip].map(({ headers }) => headers.etag)
+    const answers = [json]
+    for (const headers of [
+      { Accept: 'application/x-ndjson' },
+      { 'Accept-Encoding': 'zstd' },
+      { 'Accept-Encoding': 'gzip' },
+    ])
+      answers.push(await list({ ...stage.firm, ...headers } as Query))
+    const lines = json.json.map((ledger: object) => `${JSON.stringify(ledger)}\n`).join('')
+    expect(answers.map(({ text }) => text)).toEqual([json.text, lines, json.text, json.text])
+    const etags = answers.map(({ headers }) => headers.etag)
     expect(new Set(etags).size).toBe(4)
-    for (const etag of etags) expect(etag).toMatch(/^"[\w.-]+"$/)
     for (const query of [{}, { wait: '30' }] as Query[]) {
-      const other = await list({ ...stage.firm, 'If-None-Match': lines.headers.etag! }, query)
+      const other = await list({ ...stage.firm, 'If-None-Match': etags[1]! }, query)
       expect([other.status, other.text]).toEqual([200, json.text])
     }
   })
@@ -127,35 +129,24 @@ describe('what it lists', () => {
 describe('a request that waits', () => {
   const folder = (id: number) =>
     `insert into grandlivre.folders (schema_id, firm_id, id, name) values (100, 110, ${id}, 'new')`
-  const outcomes: [string, string, (ids: string[]) => void][] = [
-    ['a commit', `update grandlivre.entries set comment = 'seen' where folder_id = 111`, () => {}],
-    ['a new folder', folder(113), (ids) => expect(ids).toEqual(['111', '112', '113'])],
-    [
-      'a folder that leaves',
-      'update grandlivre.folders set firm_id = 120 where id = 113',
-      (ids) => expect(ids).toEqual(['111', '112']),
-    ],
-    [
-      'a folder that comes',
-      'update grandlivre.folders set firm_id = 110 where id = 113',
-      (ids) => expect(ids).toEqual(['111', '112', '113']),
-    ],
-    [
-      'a folder that is deleted',
-      'delete from grandlivre.folders where id = 113',
-      (ids) => expect(ids).toEqual(['111', '112']),
-    ],
-    ['another name of a folder', `update grandlivre.folders set name = name || '.' where id = 112`, () => {}],
-    ['another name of the firm', `update grandlivre.firms set name = name || '.' where id = 110`, () => {}],
-  ]
+  const moveTo = (firm: number) => `update grandlivre.folders set firm_id = ${firm} where id = 113`
+  const own = ['111', '112']
+  const withOther = [...own, '113']
 
-  test.each(outcomes)('is woken by %s', async (_, change, check) => {
+  test.each([
+    ['a commit', `update grandlivre.entries set comment = 'seen' where folder_id = 111`, own],
+    ['a new folder', folder(113), withOther],
+    ['a folder that leaves', moveTo(120), own],
+    ['a folder that comes', moveTo(110), withOther],
+    ['a folder that is deleted', 'delete from grandlivre.folders where id = 113', own],
+    ['another name of a folder', `update grandlivre.folders set name = name || '.' where id = 112`, own],
+    ['another name of the firm', `update grandlivre.firms set name = name || '.' where id = 110`, own],
+  ])('is woken by %s', async (_, change, listed) => {
     const { answer, etag } = await waiting(stage.firm)
     await sql(change)
     const woken = await answer
-    expect(woken.status).toBe(200)
+    expect([woken.status, societies(woken)]).toEqual([200, listed])
     expect(woken.headers.etag).not.toBe(etag)
-    check(societies(woken))
   })
 
   test('of a company token is woken by its folder and by the name of its firm, not by its neighbours', async () => {

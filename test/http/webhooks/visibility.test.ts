@@ -1,4 +1,4 @@
-/** Which subscriptions a caller sees, and which callers see none. */
+/** The addresses of subscriptions: which a caller sees, and which callers see none. */
 import { describe, expect, test } from 'vitest'
 import { credentials, folders } from '../../support/ledgers/tenants.ts'
 import { request } from '../../support/service.ts'
@@ -134,5 +134,42 @@ describe('a caller sees its own subscriptions and no others', () => {
     for (const headers of [asCompany, company, firm])
       expect((await openTo(headers)).toSorted()).toEqual(all.toSorted())
     expect((await post(asCompany, { postUrl, onEvents: ['document'] })).status).toBe(201)
+  })
+})
+
+describe('the webhook routes', () => {
+  test('answer 405 with the methods that they allow', async () => {
+    const { firm, webhook } = routes
+    for (const [path, allowed] of [
+      ['', 'POST, GET, HEAD'],
+      ['/7', 'GET, HEAD, PATCH, PUT, DELETE'],
+      ['/7/deliveries', 'GET, HEAD'],
+      ['/7/replay', 'POST'],
+      ['/7/ping', 'POST'],
+      ['/7/rotate-secret', 'POST'],
+      ['/event/document', 'GET, HEAD'],
+      ['/event/document/111', 'GET, HEAD'],
+    ] as const) {
+      const answer = await request(webhook(path), firm, 'OPTIONS')
+      expect([path, codeOf(answer), answer.headers.get('allow')]).toEqual([
+        path,
+        [405, 'ERR-METHOD-NOT-ALLOWED'],
+        allowed,
+      ])
+    }
+    expect(codeOf(await request(webhook('/7/8'), firm))).toEqual([404, 'ERR-NOT-FOUND'])
+    expect(codeOf(await request(webhook(), {}, 'POST'))).toEqual([401, 'ERR-INVALID-AUTH-HEADER'])
+  })
+
+  test('accept ids of 1 to 16 digits', async () => {
+    const { firm, webhook, make } = routes
+    const id = String(await make(firm))
+    const answers = async (path: string) => codeOf(await request(webhook(path), firm))
+    expect(await answers(`/${id.padStart(16, '0')}`)).toEqual([200, undefined])
+    expect(await answers(`/event/document/${'111'.padStart(16, '0')}`)).toEqual([200, undefined])
+    for (const none of ['0', '9007199254740992', id.padStart(17, '0')])
+      expect(await answers(`/${none}`)).toEqual([404, 'ERR-WEBHOOK-NOT-FOUND'])
+    for (const none of ['0', '9007199254740992', '111'.padStart(17, '0')])
+      expect(await answers(`/event/document/${none}`)).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
   })
 })

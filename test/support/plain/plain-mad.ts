@@ -120,19 +120,13 @@ const queries: Record<string, string> = {
 /** Those of a MAD file, in its order. */
 export const madCollectionNames = Object.keys(queries)
 
-/** Those that have a route alone. */
-const besideMadFile: Record<string, string> = {
-  accountingFirm: `select json_build_object('producerId', o.id::text, 'name', o.name, 'siret', o.siret, 'webSite', null,
-      'logo', null, 'address', null, 'contact', json_build_object('mail', null, 'tel', null, 'fax', null)) as item
-    from grandlivre.firms o where o.schema_id = $1
-      and o.id = (select f.firm_id from grandlivre.folders f where f.schema_id = $1 and f.id = $2)`,
-  vats: `select json_build_object('producerId', v.id::text, 'customerReferenceCode', v.code,
+/** They have a route alone. */
+const vats = `select json_build_object('producerId', v.id::text, 'customerReferenceCode', v.code,
       'rate', trim_scale(v.rate / 100.0), 'account', json_build_object('deductible', null, 'collected', null),
       'type', null, 'exigibility', null,
       'additionalProducerProperties', json_build_object('typeCode', null, 'exigibilityCode', null)) as item
-    from grandlivre.vat_codes v where v.schema_id = $1 and v.folder_id = $2 order by v.id`,
-}
-export const collectionNames = [...madCollectionNames, ...Object.keys(besideMadFile)]
+    from grandlivre.vat_codes v where v.schema_id = $1 and v.folder_id = $2 order by v.id`
+export const collectionNames = [...madCollectionNames, 'accountingFirm', 'vats']
 export const isSingle = (name: string) => name === 'accountingFolder' || name === 'accountingFirm'
 
 /** @param today `YYYY-MM-DD`, in a folder whose years neither overlap nor leave gaps */
@@ -142,7 +136,7 @@ export async function readPlainCollection(
   name: string,
   today: string,
 ): Promise<unknown[]> {
-  const query = (queries[name] ?? besideMadFile[name])!
+  const query = name === 'vats' ? vats : queries[name]!
   const values = [folder.schemaId, folder.folderId, ...(query.includes('$3') ? [today] : [])]
   const { rows } = await owner.query<{ item: unknown }>(query, values)
   return rows.map(({ item }) => item)
@@ -156,7 +150,6 @@ export async function readPlainEntries(
   owner: pg.ClientBase | pg.Pool,
   folder: { schemaId: string; folderId: string },
   where = 'true',
-  order = 'e.exercice_id, e.id',
 ): Promise<{ producerId: string; movements: unknown[] }[]> {
   const movements = Object.groupBy(
     await readPlainMovements(owner, folder, where),
@@ -170,7 +163,7 @@ export async function readPlainEntries(
         from grandlivre.third_parties t where t.id = e.third_party_id) as third_party,
        e.partner_metadata, e.comment, extract(epoch from e.created_at)::bigint::text as created_at,
        e.accounted_at::text, e.validated_at::text
-     from grandlivre.entries e where e.schema_id = $1 and e.folder_id = $2 and (${where}) order by ${order}`,
+     from grandlivre.entries e where e.schema_id = $1 and e.folder_id = $2 and (${where}) order by e.exercice_id, e.id`,
     [folder.schemaId, folder.folderId],
   )
   const labels = await journalLabels(owner, folder)

@@ -1,4 +1,4 @@
-/** What generators of clients make of the document depends on: names of operations and schemas, and what a schema may be. */
+/** The document of the API: what clients and their generators find in it. */
 import { describe, expect, test } from 'vitest'
 import { routes } from '../../../src/http/app.ts'
 import { openApiDocument } from '../../../src/http/schemas/openapi.ts'
@@ -138,4 +138,118 @@ describe('a schema', () => {
     })
     expect(bad).toEqual([])
   })
+})
+
+test('puts every route into a group, and no group is empty', () => {
+  const operations = Object.values<Record<string, { tags: string[] }>>(document.paths).flatMap((methods) =>
+    Object.values(methods),
+  )
+  const used = operations.map(({ tags }) => tags.join())
+  expect(new Set(used)).toEqual(new Set(document.tags.map(({ name }: { name: string }) => name)))
+  for (const { description } of document.tags) expect(description).toMatch(/^[A-Z].*\.$/)
+})
+
+test('states which values each parameter accepts', () => {
+  type Schema = Record<string, unknown> & { items?: Schema }
+  const parameters = Object.values<Record<string, { parameters?: { name: string; schema: Schema }[] }>>(
+    document.paths,
+  ).flatMap((methods) => Object.values(methods).flatMap((route) => route.parameters ?? []))
+  expect(parameters.length).toBeGreaterThan(20)
+  const isStated = (schema: Schema): boolean =>
+    ['enum', 'const', 'pattern', 'format', 'maximum'].some((word) => schema[word]) ||
+    (schema.items !== undefined && isStated(schema.items))
+  // `draft` accepts any text; ETags are copied; unknown preferences have no effect; an invalid export id gets 404.
+  const free = ['draft', 'if-match', 'if-none-match', 'want-content-digest', 'exportId']
+  const unstated = parameters.filter(({ schema }) => !isStated(schema)).map(({ name }) => name)
+  expect(unstated.filter((name) => !free.includes(name))).toEqual([])
+})
+
+test('names, where it describes the parameters of a route, no parameter that the route lacks', () => {
+  const routes = Object.entries<Record<string, { parameters?: { name: string; description?: string }[] }>>(
+    document.paths,
+  ).flatMap(([path, methods]) =>
+    Object.values(methods).map(({ parameters = [] }) => ({
+      path,
+      names: parameters.map(({ name }) => name),
+      text: parameters.map(({ description }) => description).join('\n'),
+    })),
+  )
+  const known = new Set(routes.flatMap(({ names }) => names))
+  // A name that is also a word of the language counts in backquotes alone.
+  const isNamed = (name: string, text: string) =>
+    new RegExp(/[A-Z-]/.test(name) ? `\\b${name}\\b` : `\`${name}\``, 'i').test(text)
+  const named = routes.map(({ path, names, text }) => [
+    path,
+    [...known].filter((name) => isNamed(name, text) && !names.includes(name)),
+  ])
+  for (const { path, names } of routes) expect([path, new Set(names).size]).toEqual([path, names.length])
+  expect(named).toEqual(routes.map(({ path }) => [path, []]))
+  expect(routes.some(({ names, text }) => names.some((name) => isNamed(name, text)))).toBe(true)
+})
+
+test('says which formats of a full export take a parameter, and which require it', () => {
+  const { parameters } = document.paths['/api/v1/mad/all'].get
+  const described = (name: string) =>
+    parameters.find((parameter: { name: string }) => parameter.name === name).description
+  expect(described('idExercice')).toMatch(/; only with TRA, FEC, CSV or PARQUET; required with FEC$/)
+  expect(described('journalIds')).toMatch(/; only with TRA, CSV or PARQUET$/)
+})
+
+test('has no dangling reference', () => {
+  const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map((match) => match[1]!)
+  expect(references.length).toBeGreaterThan(0)
+  for (const reference of references) {
+    const found = reference.split('/').reduce((node, key) => node?.[key], document)
+    expect(found, reference).toBeDefined()
+  }
+})
+
+test('shows bodies that their routes take', () => {
+  const shown = routes.filter(({ body }) => body?.example !== undefined)
+  expect(shown.map(({ method }) => method)).toEqual(['post', 'post', 'post', 'patch', 'put'])
+  for (const { body } of shown) expect(body?.schema.safeParse(body.example).error).toBeUndefined()
+  const { content } = document.paths['/api/v1/webhook/{id}'].patch.requestBody
+  expect(content['application/json'].example).toEqual(
+    shown.find(({ method }) => method === 'patch')!.body!.example,
+  )
+})
+
+const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
+
+test('describes the routes of webhooks with their request bodies and the notification to subscribers', () => {
+  const { schemas } = document.components
+  const create = document.paths['/api/v1/webhook'].post
+  expect(create.requestBody.content['application/json'].schema).toEqual(reference('SubscriptionFields'))
+  expect(schemas.SubscriptionFields.required).toEqual(['postUrl', 'onEvents'])
+  const { postUrl: address, onEvents } = schemas.SubscriptionFields.properties
+  expect(address).toMatchObject({ format: 'uri', maxLength: 2048 })
+  expect(onEvents.items).toEqual(reference('EventKind'))
+  expect(schemas.EventKind.enum).toEqual(expect.arrayContaining(['connector', 'taxReturnSent']))
+  expect(create.responses['201'].headers).toHaveProperty('Location')
+  const patch = document.paths['/api/v1/webhook/{id}'].patch
+  expect(Object.keys(patch.requestBody.content)).toEqual([
+    'application/json-patch+json',
+    'application/merge-patch+json',
+    'application/json',
+  ])
+  const schemaOf = (type: string) => patch.requestBody.content[type].schema
+  expect(schemaOf('application/merge-patch+json')).toEqual(reference('SubscriptionMergePatch'))
+  const merge = schemas.SubscriptionMergePatch
+  expect([Object.keys(merge.properties), merge.required]).toEqual([
+    ['postUrl', 'onEvents', 'accountingFolderId'],
+    undefined,
+  ])
+  expect(schemaOf('application/json-patch+json')).toEqual(reference('SubscriptionPatch'))
+  expect(schemas.SubscriptionPatch.items).toEqual(reference('PatchStep'))
+  expect(schemas.PatchStep.oneOf).toHaveLength(6)
+  // Either of them.
+  const { items, properties } = schemas.SubscriptionChange
+  expect(schemaOf('application/json')).toEqual(reference('SubscriptionChange'))
+  expect({ items, properties }).toEqual({
+    items: schemas.SubscriptionPatch.items,
+    properties: merge.properties,
+  })
+  expect(patch.parameters.map(({ name }: { name: string }) => name)).toEqual(['id'])
+  const notification = document.webhooks.notification.post
+  expect(notification.requestBody.content['application/json'].schema.items).toEqual(reference('Notification'))
 })
