@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request as rawRequest } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { createListener } from '../../src/http/listener.ts'
 import { createLog } from '../../src/log.ts'
 import { noTelemetry } from '../../src/telemetry/telemetry.ts'
@@ -89,16 +89,25 @@ test.each(['a:', 'LocalHost:80', '[::FFFF:127.0.0.1]', '[0:0:0:0:0:0:0:1]:8080']
   },
 )
 
+/** A listener of the test's own, and a connection to it. */
+async function listen(
+  answer: Parameters<typeof createListener>[0],
+  timing: Partial<typeof defaultTiming.listener>,
+) {
+  const services = { log: createLog('silent'), telemetry: noTelemetry }
+  const server = createListener(answer, services, { ...defaultTiming.listener, ...timing })
+  server.listen(0, '127.0.0.1')
+  onTestFinished(() => new Promise<void>((done) => server.close(() => done())))
+  await once(server, 'listening')
+  return { server, socket: connect((server.address() as AddressInfo).port, '127.0.0.1') }
+}
+
 test.each([
   ['headers', 'POST / HTTP/1.1\r\nHost: a\r\n'],
   ['body', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nfour'],
 ])('a request that stalls in its %s is reported as late, not as malformed', async (_what, text) => {
   const read = async (incoming: Request) => new Response(await incoming.text())
-  const timing = { ...defaultTiming.listener, headersMs: 100, requestMs: 200, checkMs: 50 }
-  const server = createListener(read, { log: createLog('silent'), telemetry: noTelemetry }, timing)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  const { socket } = await listen(read, { headersMs: 100, requestMs: 200, checkMs: 50 })
   socket.write(text)
   let answer = ''
   for await (const chunk of socket) answer += chunk
@@ -107,7 +116,6 @@ test.each([
   expect(JSON.parse(body!).error.details.issues).toEqual([
     { parameter: 'request', message: 'must be sent within 0.1 seconds, and 0.2 with its body' },
   ])
-  await new Promise((done) => server.close(done))
 })
 
 test('a client that stops reading its answer is cut off', async () => {
@@ -117,33 +125,17 @@ test('a client that stops reading its answer is cut off', async () => {
       pull: (controller) => controller.enqueue(new Uint8Array(65_536)),
       cancel: () => cutOff.resolve(),
     })
-  const timing = { ...defaultTiming.listener, idleMs: 100 }
-  const server = createListener(
-    () => new Response(endless()),
-    { log: createLog('silent'), telemetry: noTelemetry },
-    timing,
-  )
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  const { socket } = await listen(() => new Response(endless()), { idleMs: 100 })
   socket.on('error', () => {})
   socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
   await cutOff.promise
   socket.destroy()
-  await new Promise((done) => server.close(done))
 })
 
 describe('a connection that has sent nothing yet', () => {
   test('is not answered, however late its first request comes', async () => {
-    const timing = { ...defaultTiming.listener, headersMs: 100, requestMs: 100, checkMs: 50 }
-    const server = createListener(
-      () => new Response('there'),
-      { log: createLog('silent'), telemetry: noTelemetry },
-      timing,
-    )
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    const timing = { headersMs: 100, requestMs: 100, checkMs: 50 }
+    const { server, socket } = await listen(() => new Response('there'), timing)
     let answer = ''
     socket.on('data', (chunk) => {
       answer += chunk
@@ -154,7 +146,6 @@ describe('a connection that has sent nothing yet', () => {
     socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
     await once(socket, 'close')
     expect([answer.split('\r\n')[0], answer.slice(-5)]).toEqual(['HTTP/1.1 200 OK', 'there'])
-    await new Promise((done) => server.close(done))
   })
 })
 

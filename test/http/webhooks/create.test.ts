@@ -134,16 +134,9 @@ describe('a subscription is created', () => {
 
   test('not for an address inside a private network, by number or by name', async () => {
     const { firm, post } = routes
-    const hosts = [
-      '127.0.0.1',
-      '0x7f.1',
-      '2130706433',
-      '[::1]',
-      '[::ffff:10.0.0.1]',
-      '[::]',
-      '169.254.169.254',
-    ]
-    for (const host of [...hosts, '100.64.0.1', '224.0.0.1', '10.1.1.1', 'localhost', 'inside.test']) {
+    const ofMachine = ['127.0.0.1', '0x7f.1', '2130706433', '[::1]', '[::ffff:10.0.0.1]', '[::]', 'localhost']
+    const others = ['169.254.169.254', '100.64.0.1', '224.0.0.1', '10.1.1.1', 'inside.test']
+    for (const host of [...ofMachine, ...others]) {
       const answer = await post(firm, { postUrl: `https://${host}/`, onEvents: ['document'] })
       expect([host, issuesOf(answer)]).toEqual([
         host,

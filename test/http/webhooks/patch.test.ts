@@ -117,15 +117,7 @@ describe('a subscription is changed', () => {
   test('by simultaneous patches without losing any', async () => {
     const { firm, patch, make, inDatabase } = routes
     const id = await make(firm)
-    const added = [
-      'connector',
-      'exercice',
-      'portfolio',
-      'visitedPage',
-      'thirdParty',
-      'adminMessage',
-      'taxReturnSent',
-    ]
+    const added = ['connector', 'exercice', 'portfolio', 'visitedPage', 'thirdParty', 'adminMessage']
     const answers = await Promise.all(
       added.map((value) => patch(firm, id, [{ op: 'add', path: '/onEvents/-', value }])),
     )

@@ -8,20 +8,8 @@ const routes = setWebhookRoutes()
 
 describe('a caller sees its own subscriptions and no others', () => {
   test('by level, folder, firm, tenant and third party', async () => {
-    const {
-      company,
-      sibling,
-      firm,
-      otherFirm,
-      otherTenant,
-      stranger,
-      staff,
-      webhook,
-      patch,
-      make,
-      idsOf,
-      thirdPartyId,
-    } = routes
+    const { company, sibling, firm, otherFirm, otherTenant, stranger } = routes
+    const { staff, webhook, patch, make, idsOf, thirdPartyId } = routes
     const callers = { company, sibling, firm, otherFirm, otherTenant, stranger }
     const created: Record<string, number> = {}
     for (const [name, headers] of Object.entries(callers)) created[name] = await make(headers)
@@ -48,17 +36,8 @@ describe('a caller sees its own subscriptions and no others', () => {
           expect([name, codeOf(answer)]).toEqual([name, [404, 'ERR-WEBHOOK-NOT-FOUND']])
       }
     }
-    for (const nothing of [
-      '1',
-      '0',
-      'event',
-      'x',
-      '-1',
-      '9'.repeat(19),
-      '9'.repeat(30),
-      '%00',
-      `${created['firm']}.0`,
-    ])
+    const ids = ['1', '0', 'event', 'x', '-1', '9'.repeat(19), '9'.repeat(30), '%00', `${created['firm']}.0`]
+    for (const nothing of ids)
       expect([nothing, codeOf(await request(webhook(`/${nothing}`), firm))]).toEqual([
         nothing,
         [404, 'ERR-WEBHOOK-NOT-FOUND'],
