@@ -1,19 +1,11 @@
-/**
- * Failovers under load, on the cluster of `ops/patroni/`: no partner may see any of these faults.
- *
- * `npm run test:slow` has one, which loses commits, on two nodes. `npm run long -- failovers` has FAILOVERS on three, of
- * each kind in turn, and adds what it saw to FAILOVER_RECORD. FAILOVER_SEED chooses other moments, FAILOVER_KIND
- * (1 to 8) the kind to begin with.
- */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Random } from '../../packages/sample/src/made-up/random.ts'
 import { type Kind, kinds } from '../support/cluster/kinds.ts'
-import { type Load, startLoad } from '../support/cluster/load.ts'
+import { startLoad } from '../support/cluster/load.ts'
 import { record } from '../support/cluster/record.ts'
+import { openFolder } from '../support/folder.ts'
+import { forTests } from '../support/for-tests.ts'
 import { missingOfCluster } from '../support/ops/patroni.ts'
 import { until } from '../support/until.ts'
 
@@ -24,17 +16,8 @@ const first = Number(process.env['FAILOVER_KIND'] ?? 1) - 1
 const nodes = process.env['FAILOVERS'] === undefined ? 2 : 3
 
 const isLeftOut = missingOfCluster.length > 0
-let load: Load
-let out: string
-beforeAll(async () => {
-  if (isLeftOut) return
-  out = await mkdtemp(join(tmpdir(), 'grandlivre-failovers-'))
-  load = await startLoad({ nodes, out, seed })
-})
-afterAll(async () => {
-  await load?.stop()
-  if (out) await rm(out, { recursive: true, force: true })
-})
+const out = forTests(() => openFolder('failovers'))
+const load = forTests(() => startLoad({ nodes, out: out.path, seed }))
 
 test.skipIf(isLeftOut)(
   `${failovers} failovers under load`,

@@ -4,17 +4,12 @@ import { Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { CopyRows } from '../../src/db/copy-rows.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { forTests } from '../support/for-tests.ts'
+import { ask, createTestDatabase } from '../support/servers/database.ts'
 
-let database: TestDatabase
-
-beforeAll(async () => {
-  database = await createTestDatabase({ template: 'template1' })
-})
-
-afterAll(() => database?.drop())
+const database = forTests(() => createTestDatabase({ template: 'template1' }))
 
 /**
  * A socket whose bytes arrive in pieces of the given sizes, in rotation from the first one, one piece per turn of the
@@ -247,22 +242,16 @@ describe('a failure never looks like the end', () => {
   })
 
   test('of the server', async () => {
-    const staff = new pg.Client({ connectionString: database.ownerUrl })
-    await staff.connect()
-    try {
-      for (const sizes of [[], [100], [65536, 1]])
-        await withClient(async (client, socket) => {
-          const { rows: who } = await client.query('select pg_backend_pid() as pid')
-          socket.sizes = sizes
-          const rows = client.query(new CopyRows(endless, 2))
-          expect(await rows.fill()).toBe(true)
-          await staff.query('select pg_terminate_backend($1)', [who[0].pid])
-          socket.sizes = []
-          await expect(read(rows)).rejects.toThrow(/terminat/)
-        })
-    } finally {
-      await staff.end()
-    }
+    for (const sizes of [[], [100], [65536, 1]])
+      await withClient(async (client, socket) => {
+        const { rows: who } = await client.query('select pg_backend_pid() as pid')
+        socket.sizes = sizes
+        const rows = client.query(new CopyRows(endless, 2))
+        expect(await rows.fill()).toBe(true)
+        await ask(database.ownerUrl, 'select pg_terminate_backend($1)', [who[0].pid])
+        socket.sizes = []
+        await expect(read(rows)).rejects.toThrow(/terminat/)
+      })
   })
 })
 

@@ -1,24 +1,11 @@
-/** Rows read by a cursor: in batches, and with an error if the query or the connection ends early. */
-import pg from 'pg'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { readByCursor } from '../../src/db/cursor.ts'
 import { isConnectionLoss } from '../../src/db/outage.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { forEachTest } from '../support/for-tests.ts'
+import { ask, connect, createTestDatabase } from '../support/servers/database.ts'
 
-let database: TestDatabase
-let client: pg.Client
-
-beforeEach(async () => {
-  database = await createTestDatabase({ template: 'template1' })
-  client = new pg.Client({ connectionString: database.ownerUrl })
-  client.on('error', () => {})
-  await client.connect()
-})
-
-afterEach(async () => {
-  await client.end()
-  await database.drop()
-})
+const database = forEachTest(() => createTestDatabase({ template: 'template1' }))
+const client = forEachTest(() => connect(database.ownerUrl))
 
 /** Callers ask for more rows than the stream fetches ahead. */
 const numbers = 'select i::int as number from generate_series(1, $1) as i'
@@ -76,9 +63,4 @@ test('a connection lost while rows are awaited rejects the read', async () => {
   expect(isConnectionLoss(await error)).toBe(true)
 })
 
-async function terminate(pid: number): Promise<void> {
-  const other = new pg.Client({ connectionString: database.ownerUrl })
-  await other.connect()
-  await other.query('select pg_terminate_backend($1, 10000)', [pid])
-  await other.end()
-}
+const terminate = (pid: number) => ask(database.ownerUrl, 'select pg_terminate_backend($1, 10000)', [pid])

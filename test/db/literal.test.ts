@@ -1,22 +1,10 @@
-/** SQL literals keep their values: the real database returns them unchanged. */
-import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { idLiteral, textLiteral } from '../../src/db/literal.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { forTests } from '../support/for-tests.ts'
+import { connect, createTestDatabase } from '../support/servers/database.ts'
 
-let database: TestDatabase
-let client: pg.Client
-
-beforeAll(async () => {
-  database = await createTestDatabase({ template: 'template1' })
-  client = new pg.Client({ connectionString: database.ownerUrl })
-  await client.connect()
-})
-
-afterAll(async () => {
-  await client?.end()
-  await database?.drop()
-})
+const database = forTests(() => createTestDatabase({ template: 'template1' }))
+const client = forTests(() => connect(database.ownerUrl))
 
 const hostile = [
   '',

@@ -1,27 +1,14 @@
-import pg from 'pg'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { Notifications, type Watch } from '../../src/db/notifications.ts'
 import { createLog } from '../../src/log.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { forEachTest } from '../support/for-tests.ts'
+import { connect, createTestDatabase } from '../support/servers/database.ts'
 
 const long = 60_000
 
-let database: TestDatabase
-let staff: pg.Client
-let notifications: Notifications
-
-beforeEach(async () => {
-  database = await createTestDatabase()
-  staff = new pg.Client({ connectionString: database.ownerUrl })
-  await staff.connect()
-  notifications = open(10)
-})
-
-afterEach(async () => {
-  await notifications.close()
-  await staff.end()
-  await database.drop()
-})
+const database = forEachTest(createTestDatabase)
+const staff = forEachTest(() => connect(database.ownerUrl))
+const notifications = forEachTest(() => open(10))
 
 function open(most: number): Notifications {
   return new Notifications(database.serviceUrl, createLog('silent'), 50, most)

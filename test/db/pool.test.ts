@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { isConnectionLoss } from '../../src/db/outage.ts'
 import {
   askInTenant,
@@ -17,20 +17,11 @@ import {
 } from '../../src/db/pool.ts'
 import { AppError } from '../../src/errors.ts'
 import { openSnapshot } from '../../src/exports/read/snapshot.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { forEachTest } from '../support/for-tests.ts'
+import { ask, createTestDatabase } from '../support/servers/database.ts'
 
-let database: TestDatabase
-let pool: pg.Pool
-
-beforeEach(async () => {
-  database = await createTestDatabase()
-  pool = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'test' })
-})
-
-afterEach(async () => {
-  await pool.end()
-  await database.drop()
-})
+const database = forEachTest(createTestDatabase)
+const pool = forEachTest(() => createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'test' }))
 
 test('options are added to those of the address, and our name replaces its own, in an encoding that psql reads, too', async () => {
   const url = withStartupOptions(
@@ -236,9 +227,4 @@ async function backendOf(client: pg.PoolClient): Promise<number> {
 }
 
 /** Returns once the backend of the connection is gone. */
-async function terminate(pid: number): Promise<void> {
-  const client = new pg.Client({ connectionString: database.ownerUrl })
-  await client.connect()
-  await client.query('select pg_terminate_backend($1, 10000)', [pid])
-  await client.end()
-}
+const terminate = (pid: number) => ask(database.ownerUrl, 'select pg_terminate_backend($1, 10000)', [pid])

@@ -5,24 +5,21 @@ import { join, resolve } from 'node:path'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { checkVersion, latestMigration, migrate } from '../../src/db/migrations/migrate.ts'
+import { forEachTest } from '../support/for-tests.ts'
 import { readSchemaText, withComments } from '../support/plain/schema-text.ts'
-import { ask as askIn, createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { ask as askIn, connect, createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
 import { makeFormerSchema } from '../support/upgrade/former-schema.ts'
 
 const shipped = resolve(import.meta.dirname, '../../src/db')
 const released = resolve(import.meta.dirname, '../support/upgrade/schema-0.2.0')
 
-let database: TestDatabase
+const database = forEachTest(() => createTestDatabase({ template: 'template1' }))
 /** For a copy of the SQL files. */
 let folder: string
 beforeEach(async () => {
-  database = await createTestDatabase({ template: 'template1' })
   folder = `${await mkdtemp(join(tmpdir(), 'grandlivre-migrations-'))}/`
 })
-afterEach(async () => {
-  await rm(folder, { recursive: true })
-  await database.drop()
-})
+afterEach(() => rm(folder, { recursive: true }))
 
 test('a database of 0.2.0 gets all migrations, and then is what schema.sql makes of a new one (otherwise: npm run schema)', async () => {
   await makeFormerSchema(database.ownerUrl)
@@ -82,14 +79,12 @@ test('the log of changes is set up while exports read the ledger', async () => {
   await migrate(database.ownerUrl)
   const migration = await readFile(join(shipped, 'migrations/0009_ledger_changes.sql'), 'utf8')
   const [setUp] = migration.match(/^do \$\$.*?^end \$\$;/ms)!
-  const clients = [0, 1].map(() => new pg.Client({ connectionString: database.ownerUrl }))
-  await Promise.all(clients.map((client) => client.connect()))
+  const reader = await connect(database.ownerUrl)
   try {
-    const [reader, owner] = clients as [pg.Client, pg.Client]
-    await reader.query('begin; select from grandlivre.entries, grandlivre.movements, grandlivre.accounts')
-    await owner.query(`set search_path = grandlivre; set lock_timeout = '10s'; ${setUp}`)
+    await reader.query('begin; select from entries, movements, accounts')
+    await ask(`set lock_timeout = '10s'; ${setUp}`)
   } finally {
-    await Promise.all(clients.map((client) => client.end()))
+    await reader.end()
   }
 })
 
@@ -229,8 +224,7 @@ const ask = (sql: string) => askIn(database.ownerUrl, sql)
 
 /** The rows of all tables and the values of all sequences, except those that are random, a time, or name a server. */
 async function rowsOf({ ownerUrl }: TestDatabase): Promise<Record<string, unknown>> {
-  const client = new pg.Client({ connectionString: ownerUrl, options: '-c search_path=grandlivre' })
-  await client.connect()
+  const client = await connect(ownerUrl)
   const { rows: tables } = await client.query<{ name: string }>(
     `select tablename as name from pg_tables where schemaname = 'grandlivre' order by 1`,
   )

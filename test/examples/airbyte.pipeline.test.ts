@@ -1,9 +1,9 @@
 /** The manifest for Airbyte, read by Airbyte's own program. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { download, movementsUrl } from '../support/download.ts'
+import { openFolder } from '../support/folder.ts'
 import { forTests } from '../support/for-tests.ts'
 import { firmAccess, runProgram } from '../support/guides/run-program.ts'
 import { isInstalled, packagesOf } from '../support/guides/tools.ts'
@@ -13,18 +13,10 @@ import { setExportStage } from '../support/stages/export-stage.ts'
 
 describe.skipIf(!isInstalled.airbyte)('examples/airbyte/manifest.yaml', () => {
   const stage = forTests(setExportStage)
-  let folder: string
-
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'grandlivre-airbyte-'))
-  })
-
-  afterAll(async () => {
-    if (folder) await rm(folder, { recursive: true })
-  })
+  const folder = forTests(() => openFolder('airbyte'))
 
   async function save(name: string, value: unknown): Promise<string> {
-    const path = join(folder, name)
+    const path = join(folder.path, name)
     await writeFile(path, JSON.stringify(value))
     return path
   }
@@ -50,7 +42,7 @@ describe.skipIf(!isInstalled.airbyte)('examples/airbyte/manifest.yaml', () => {
         ...['--catalog', await save(`catalog${society}.json`, { streams: catalog })],
       ],
       firmAccess(stage),
-      { env: { PYTHONPATH: packages, HOME: folder } },
+      { env: { PYTHONPATH: packages, HOME: folder.path } },
     )
     const messages = out.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
     expect({ code, failed: messages.filter(({ trace }) => trace?.error) }).toEqual({ code: 0, failed: [] })

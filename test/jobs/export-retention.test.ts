@@ -1,23 +1,18 @@
 /** How exports and their files expire, and how orphans are removed. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createPool } from '../../src/db/pool.ts'
 import { sweepExports } from '../../src/jobs/retention/retention.ts'
 import { openStore } from '../../src/store/open-store.ts'
 import { defaultTiming } from '../../src/timing.ts'
+import { forTests } from '../support/for-tests.ts'
 import { statusUrl } from '../support/full-export.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { request } from '../support/service.ts'
-import { setTwoServices, type TwoServices } from '../support/stages/two-services.ts'
+import { setTwoServices } from '../support/stages/two-services.ts'
 
 const { first } = folders
 
-let stage: TwoServices
-
-beforeAll(async () => {
-  stage = await setTwoServices()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setTwoServices)
 
 describe('retention', () => {
   /** The store of the services. Its links, signed with another key, are not used. */

@@ -1,11 +1,12 @@
 /** The statements that change an export's state, checked against the table of transitions. */
 import type { PoolClient } from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createPool, inTenant } from '../../src/db/pool.ts'
 import { type JobState, jobStates } from '../../src/jobs/job.ts'
 import * as jobs from '../../src/jobs/jobs.sql.ts'
-import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { forTests } from '../support/for-tests.ts'
+import { createTenants, folders } from '../support/ledgers/tenants.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
 
 const { first } = folders
 
@@ -37,18 +38,8 @@ const file = {
   notes: undefined,
 }
 
-let database: TestDatabase
-let staff: Staff
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
-})
-
-afterAll(async () => {
-  await staff?.end()
-  await database?.drop()
-})
+const database = forTests(createTestDatabase)
+const staff = forTests(() => createTenants(database.ownerUrl))
 
 test('each statement changes the states that its event can happen in, and none leaves a final state', async () => {
   const id = `export_${'e'.repeat(32)}`

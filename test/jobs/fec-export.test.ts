@@ -2,17 +2,17 @@
 import { Buffer } from 'node:buffer'
 import { zstdDecompressSync } from 'node:zlib'
 import iconv from 'iconv-lite'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
+import { forTests } from '../support/for-tests.ts'
 import { ended, trigger } from '../support/full-export.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { plainFecFile } from '../support/plain/plain-fec-file.ts'
-import { setTwoServices, type TwoServices } from '../support/stages/two-services.ts'
+import { setTwoServices } from '../support/stages/two-services.ts'
 
 const { first, sameFirm } = folders
-let stage: TwoServices
+const stage = forTests(setTwoServices)
 
 beforeAll(async () => {
-  stage = await setTwoServices()
   await stage.sql(
     'update grandlivre.exercices set filed_columns = $1, scattered = true where folder_id = $2 and id = 12',
     [['PJ'], first.folderId],
@@ -22,7 +22,6 @@ beforeAll(async () => {
     [first.folderId],
   )
 })
-afterAll(() => stage?.close())
 
 const exported = async (query: Record<string, string>, headers = stage.company) => {
   const { status, body } = await trigger(stage.url, headers, { format: 'FEC', idExercice: '12', ...query })

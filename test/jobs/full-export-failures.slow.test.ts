@@ -6,22 +6,16 @@ import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, type TestContext } from 'vitest'
 import { ended, type Progress, statusUrl, trigger, triggerAmongMany } from '../support/full-export.ts'
 import { request } from '../support/service.ts'
-import { failingStageOf } from '../support/stages/failing-stage.ts'
+import { concurrently, exportAt, failingStageOf } from '../support/stages/failing-stage.ts'
 import { until } from '../support/until.ts'
 
-/** Generous: several tests run side by side, each with processes of its own. */
-const timeout = 300_000
+const test = concurrently(failingStageOf)
 
-test.concurrent('an export fails when its process is killed in the last attempt', {
-  timeout,
-}, async (context) => {
-  const stage = await failingStageOf(context)
-  const { service, gate } = await stage.startGatedProcess()
-  const id = await stage.begin(service)
-  await stage.readUpTo(0.3, gate, service, id)
+test('an export fails when its process is killed in the last attempt', async (stage) => {
+  const { service, id } = await exportAt(stage, 0.3, stage.startGatedProcess())
   await stage.sql('update pgboss.job set retry_count = retry_limit')
   await service.kill()
   await stage.noticeSilence([id])
@@ -36,13 +30,8 @@ test.concurrent('an export fails when its process is killed in the last attempt'
   await until(async () => (await stage.stored()).length === 0)
 })
 
-test.concurrent('the file of a killed process is removed even if its export was cancelled meanwhile', {
-  timeout,
-}, async (context) => {
-  const scene = await failingStageOf(context)
-  const { service, gate } = await scene.startGatedProcess()
-  const id = await scene.begin(service)
-  await scene.readUpTo(0.3, gate, service, id)
+test('the file of a killed process is removed even if its export was cancelled meanwhile', async (scene) => {
+  const { service, id } = await exportAt(scene, 0.3, scene.startGatedProcess())
   await service.kill()
   expect(await scene.stored()).toHaveLength(1)
   await scene.sql(
@@ -55,13 +44,8 @@ test.concurrent('the file of a killed process is removed even if its export was 
   expect(successor.logged('export.started', id)).toBe(false)
 })
 
-test.concurrent('a frozen process that lost its export cannot finish it', {
-  timeout,
-}, async (context) => {
-  const stage = await failingStageOf(context)
-  const { service, gate } = await stage.startGatedProcess()
-  const id = await stage.begin(service)
-  await stage.readUpTo(0.5, gate, service, id)
+test('a frozen process that lost its export cannot finish it', async (stage) => {
+  const { service, gate, id } = await exportAt(stage, 0.5, stage.startGatedProcess())
   service.child.kill('SIGSTOP')
   await stage.noticeSilence([id])
   const successor = await stage.start()
@@ -80,13 +64,8 @@ test.concurrent('a frozen process that lost its export cannot finish it', {
   await stage.expectRow(id, 'done', 2)
 })
 
-test.concurrent('an export stops when its attempt is no longer the latest, and leaves no file', {
-  timeout,
-}, async (context) => {
-  const stage = await failingStageOf(context)
-  const { service, gate } = await stage.startGated()
-  const id = await stage.begin(service)
-  await stage.readUpTo(0.5, gate, service, id)
+test('an export stops when its attempt is no longer the latest, and leaves no file', async (stage) => {
+  const { service, gate, id } = await exportAt(stage, 0.5, stage.startGated())
   await stage.sql('update grandlivre.exports set attempt = attempt + 1 where id = $1', [id])
   // It learns this from its next renewal, while it waits for the database.
   await until(() => service.logged('export.lost', id))
@@ -96,13 +75,8 @@ test.concurrent('an export stops when its attempt is no longer the latest, and l
   expect(service.logged('export.done', id)).toBe(false)
 })
 
-test.concurrent('an export that another process claims while its file is completed loses the file', {
-  timeout,
-}, async (context) => {
-  const stage = await failingStageOf(context)
-  const { service, gate } = await stage.startGated()
-  const id = await stage.begin(service)
-  await stage.readUpTo(0.5, gate, service, id)
+test('an export that another process claims while its file is completed loses the file', async (stage) => {
+  const { service, gate, id } = await exportAt(stage, 0.5, stage.startGated())
   // The locked row cannot be renewed: the process learns of its loss only after the last byte.
   await stage.sql('begin')
   await stage.sql('select from grandlivre.exports where id = $1 for update', [id])
@@ -115,10 +89,7 @@ test.concurrent('an export that another process claims while its file is complet
   await stage.expectRow(id, 'running', 2)
 })
 
-test.concurrent('SIGTERM requeues an export without using up an attempt', {
-  timeout,
-}, async (context) => {
-  const stage = await failingStageOf(context)
+test('SIGTERM requeues an export without using up an attempt', async (stage) => {
   const seen: Progress[] = []
   let id: string | undefined
   // Four times, although there are only three attempts.
@@ -140,13 +111,8 @@ test.concurrent('SIGTERM requeues an export without using up an attempt', {
   expect(await stage.stored()).toHaveLength(1)
 })
 
-test.concurrent('an export survives the loss of all database connections', {
-  timeout,
-}, async (context) => {
-  const stage = await failingStageOf(context)
-  const { service, gate } = await stage.startGated()
-  const id = await stage.begin(service)
-  const seen = [await stage.readUpTo(0.5, gate, service, id)]
+test('an export survives the loss of all database connections', async (stage) => {
+  const { service, gate, id, seen } = await exportAt(stage, 0.5, stage.startGated())
   await stage.terminateConnections()
   gate.open()
   await stage.expectRightFile(service, id, seen)
@@ -155,10 +121,7 @@ test.concurrent('an export survives the loss of all database connections', {
   expect(await stage.stored()).toHaveLength(1)
 })
 
-test.concurrent('an export whose sessions are cut each time fails in the end, though the database is there', {
-  timeout,
-}, async (context) => {
-  const stage = await failingStageOf(context)
+test('an export whose sessions are cut each time fails in the end, though the database is there', async (stage, context) => {
   const service = await stage.start()
   const cutting = setInterval(() => {
     const sessions = `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
@@ -173,8 +136,7 @@ test.concurrent('an export whose sessions are cut each time fails in the end, th
   expect((await row()).attempt).toBeGreaterThan(30)
 })
 
-test.concurrent('an export fails when the store fails three times', { timeout }, async (context) => {
-  const stage = await failingStageOf(context)
+test('an export fails when the store fails three times', async (stage, context) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-nowhere-'))
   context.onTestFinished(() => rm(dataDir, { recursive: true }))
   // A file where the folder of files should be.
@@ -190,9 +152,8 @@ test.concurrent('an export fails when the store fails three times', { timeout },
   await stage.expectRow(id, 'failed', 3)
 })
 
-test.concurrent('an export fails at once when the disk is full, and leaves nothing on it', {
-  timeout,
-}, async (context) => {
+/** The data folder of a service is on a disk of 4 MB. */
+async function onSmallDisk(context: TestContext) {
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-small-disk-'))
   context.onTestFinished(() => rm(dataDir, { recursive: true }))
   try {
@@ -201,20 +162,23 @@ test.concurrent('an export fails at once when the disk is full, and leaves nothi
     context.skip('only root can mount a small disk')
   }
   context.onTestFinished(() => void execFileSync('umount', ['-l', dataDir]))
-  const stage = await failingStageOf(context)
-  const service = await stage.start({ DATA_DIR: dataDir })
-  const id = await stage.begin(service)
-  const { status, reason } = await ended(service.url, stage.headers, id)
-  expect([status, reason]).toEqual(['FAILED', expect.stringContaining('free space')])
-  await stage.expectRow(id, 'failed', 1)
-  const used = execFileSync('find', [dataDir, '-type', 'f'], { encoding: 'utf8' })
-  expect(used).toBe('')
-})
+  return { stage: await failingStageOf(context), dataDir }
+}
 
-test.concurrent('100 identical triggers at once, by two tokens across two processes, make one export and one file', {
-  timeout,
-}, async (context) => {
-  const stage = await failingStageOf(context)
+concurrently(onSmallDisk)(
+  'an export fails at once when the disk is full, and leaves nothing on it',
+  async ({ stage, dataDir }) => {
+    const service = await stage.start({ DATA_DIR: dataDir })
+    const id = await stage.begin(service)
+    const { status, reason } = await ended(service.url, stage.headers, id)
+    expect([status, reason]).toEqual(['FAILED', expect.stringContaining('free space')])
+    await stage.expectRow(id, 'failed', 1)
+    const used = execFileSync('find', [dataDir, '-type', 'f'], { encoding: 'utf8' })
+    expect(used).toBe('')
+  },
+)
+
+test('100 identical triggers at once, by two tokens across two processes, make one export and one file', async (stage) => {
   const settings = { RATE_LIMIT_CONCURRENT: '100' }
   const services = [await stage.start(settings), await stage.startProcess(settings)]
   // A lock stops them all where they would insert the export, and releases them at the same instant.
@@ -251,10 +215,7 @@ test.concurrent('100 identical triggers at once, by two tokens across two proces
   expect(await stage.stored()).toHaveLength(1)
 })
 
-test.concurrent('two processes share the exports, and one continues when the other is killed', {
-  timeout,
-}, async (context) => {
-  const stage = await failingStageOf(context)
+test('two processes share the exports, and one continues when the other is killed', async (stage) => {
   const [one, other] = [await stage.startGatedProcess(), await stage.startGated()]
   const begun = [await stage.begin(one.service), await stage.begin(other.service)]
   const ofProcess = ({ service }: typeof other) => begun.filter((id) => service.logged('export.started', id))

@@ -1,19 +1,14 @@
 /** What the trigger and the status of a full export refuse, and with which answer. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { forTests } from '../support/for-tests.ts'
 import { statusUrl, trigger } from '../support/full-export.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { type Answer, request } from '../support/service.ts'
-import { setTwoServices, type TwoServices } from '../support/stages/two-services.ts'
+import { setTwoServices } from '../support/stages/two-services.ts'
 
 const { sameFirm, otherFirm } = folders
 
-let stage: TwoServices
-
-beforeAll(async () => {
-  stage = await setTwoServices()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setTwoServices)
 
 async function expectInvalid(answer: Promise<Answer>, parameters: string[]): Promise<void> {
   const { status, body } = await answer

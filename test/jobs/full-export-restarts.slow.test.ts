@@ -1,56 +1,55 @@
-import { expect, type TestContext, test } from 'vitest'
+import { expect, type TestContext } from 'vitest'
 import { type Progress, statusUrl } from '../support/full-export.ts'
 import type { ServiceProcess } from '../support/process.ts'
 import type { Gate } from '../support/servers/gate.ts'
 import { startOwnDatabase } from '../support/servers/own-database.ts'
 import { request } from '../support/service.ts'
-import { type FailingStage, failingStageOf } from '../support/stages/failing-stage.ts'
+import { concurrently, exportAt, type FailingStage, failingStageOf } from '../support/stages/failing-stage.ts'
 import { until } from '../support/until.ts'
 
-/** Several tests run side by side, and wait for fifteen seconds of silence and the pause before the next attempt. */
-const timeout = 300_000
+const withRealTiming = (context: TestContext) => failingStageOf(context, { isReal: true })
 
-test.concurrent('another process finishes the exports of processes killed at 10, 50 and 90 %', {
-  timeout,
-}, async (context) => {
-  const stage = await failingStageOf(context, { isReal: true })
-  const victims: { service: ServiceProcess; gate: Gate; part: number; id: string; seen: Progress[] }[] = []
-  for (const part of [0.1, 0.5, 0.9]) {
-    const { service, gate } = await stage.startGatedProcess()
-    const id = await stage.begin(service)
-    expect(service.logged('export.started', id)).toBe(true)
-    victims.push({ service, gate, part, id, seen: [] })
-  }
-  // Only once all are busy: a process with a free slot would claim what a killed one leaves.
-  await Promise.all(
-    victims.map(async ({ service, gate, part, id, seen }) => {
-      const reached = await stage.readUpTo(part, gate, service, id)
-      expect(reached.rows).toBeLessThan(reached.rowsTotal!)
-      seen.push(reached)
-      await service.kill()
-    }),
-  )
-  expect((await stage.stored()).length).toBe(3)
-  // The gate stops the successor long before the rows that they reached. It renews twice before it may continue.
-  const { service: successor, gate } = await stage.startGated({ EXPORT_THREADS: '3' })
-  await until(() => victims.every(({ id }) => successor.logged('export.started', id)))
-  for (let i = 0; i < 2; i++) {
-    await stage.sql('update grandlivre.exports set renewed_at = null')
-    await until(
-      async () => (await stage.sql('select from grandlivre.exports where renewed_at is null')).length === 0,
+concurrently(withRealTiming)(
+  'another process finishes the exports of processes killed at 10, 50 and 90 %',
+  async (stage) => {
+    const victims: { service: ServiceProcess; gate: Gate; part: number; id: string; seen: Progress[] }[] = []
+    for (const part of [0.1, 0.5, 0.9]) {
+      const { service, gate } = await stage.startGatedProcess()
+      const id = await stage.begin(service)
+      expect(service.logged('export.started', id)).toBe(true)
+      victims.push({ service, gate, part, id, seen: [] })
+    }
+    // Only once all are busy: a process with a free slot would claim what a killed one leaves.
+    await Promise.all(
+      victims.map(async ({ service, gate, part, id, seen }) => {
+        const reached = await stage.readUpTo(part, gate, service, id)
+        expect(reached.rows).toBeLessThan(reached.rowsTotal!)
+        seen.push(reached)
+        await service.kill()
+      }),
     )
-    for (const { id, seen } of victims) seen.push((await stage.progress(successor, id))!)
-  }
-  gate.open()
-  await Promise.all(
-    victims.map(async ({ id, seen }) => {
-      await stage.expectRightFile(successor, id, seen)
-      await stage.expectRow(id, 'done', 2)
-    }),
-  )
-})
+    expect((await stage.stored()).length).toBe(3)
+    // The gate stops the successor long before the rows that they reached. It renews twice before it may continue.
+    const { service: successor, gate } = await stage.startGated({ EXPORT_THREADS: '3' })
+    await until(() => victims.every(({ id }) => successor.logged('export.started', id)))
+    for (let i = 0; i < 2; i++) {
+      await stage.sql('update grandlivre.exports set renewed_at = null')
+      await until(
+        async () => (await stage.sql('select from grandlivre.exports where renewed_at is null')).length === 0,
+      )
+      for (const { id, seen } of victims) seen.push((await stage.progress(successor, id))!)
+    }
+    gate.open()
+    await Promise.all(
+      victims.map(async ({ id, seen }) => {
+        await stage.expectRightFile(successor, id, seen)
+        await stage.expectRow(id, 'done', 2)
+      }),
+    )
+  },
+)
 
-async function restartableStageOf(context: TestContext) {
+async function withOwnDatabase(context: TestContext) {
   const database = await startOwnDatabase()
   return { stage: await failingStageOf(context, { database, isReal: true }), database }
 }
@@ -63,11 +62,10 @@ async function expectStillExports(stage: FailingStage, service: ServiceProcess):
   await stage.expectRow(id, 'done', 1)
 }
 
-test.concurrent('an export survives a restart of the database', { timeout }, async (context) => {
-  const { stage, database } = await restartableStageOf(context)
-  const { service, gate } = await stage.startGatedProcess()
-  const id = await stage.begin(service)
-  const seen = [await stage.readUpTo(0.5, gate, service, id)]
+const test = concurrently(withOwnDatabase)
+
+test('an export survives a restart of the database', async ({ stage, database }) => {
+  const { service, gate, id, seen } = await exportAt(stage, 0.5, stage.startGatedProcess())
   await database.stop()
   await database.start()
   gate.open()
@@ -77,11 +75,8 @@ test.concurrent('an export survives a restart of the database', { timeout }, asy
   expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
 })
 
-test.concurrent('an export survives a database that is away for a while', { timeout }, async (context) => {
-  const { stage, database } = await restartableStageOf(context)
-  const { service, gate } = await stage.startGatedProcess()
-  const id = await stage.begin(service)
-  const seen = [await stage.readUpTo(0.5, gate, service, id)]
+test('an export survives a database that is away for a while', async ({ stage, database }) => {
+  const { service, gate, id, seen } = await exportAt(stage, 0.5, stage.startGatedProcess())
   await database.stop()
   gate.open()
   // Everything that uses the database has noticed that it is away: the export, the queue, callers.
@@ -96,13 +91,11 @@ test.concurrent('an export survives a database that is away for a while', { time
   expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
 })
 
-test.concurrent('an export whose file was complete but not recorded at a restart is made again', {
-  timeout,
-}, async (context) => {
-  const { stage, database } = await restartableStageOf(context)
-  const { service, gate } = await stage.startGated()
-  const id = await stage.begin(service)
-  const seen = [await stage.readUpTo(0.5, gate, service, id)]
+test('an export whose file was complete but not recorded at a restart is made again', async ({
+  stage,
+  database,
+}) => {
+  const { service, gate, id, seen } = await exportAt(stage, 0.5, stage.startGated())
   // The locked row cannot be updated.
   await stage.sql('begin')
   await stage.sql('select from grandlivre.exports where id = $1 for update', [id])

@@ -1,23 +1,18 @@
 /** The full export over HTTP: trigger, poll, download, and sharing one export for an hour. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { cli } from '../support/cli.ts'
+import { forTests } from '../support/for-tests.ts'
 import { downloadFile, ended, statusUrl, trigger } from '../support/full-export.ts'
 import { addEntry } from '../support/ledgers/ledger.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { request } from '../support/service.ts'
 import { folderReference } from '../support/stages/export-stage.ts'
-import { setTwoServices, type TwoServices } from '../support/stages/two-services.ts'
+import { setTwoServices } from '../support/stages/two-services.ts'
 import { until } from '../support/until.ts'
 
 const { first, sameFirm, otherTenant } = folders
 
-let stage: TwoServices
-
-beforeAll(async () => {
-  stage = await setTwoServices()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(setTwoServices)
 
 describe('an export', () => {
   test('goes from INIT to DONE, with a file that matches its status and the folder', async () => {

@@ -1,36 +1,25 @@
 /** Which files of attempts that died are removed, and which are kept. */
-import { afterAll, beforeAll, expect, type TestContext, test } from 'vitest'
+import { expect, type TestContext, test } from 'vitest'
 import { createPool } from '../../src/db/pool.ts'
 import { clearEarlier, clearEnded } from '../../src/jobs/retention/leftovers.ts'
 import { StoreError } from '../../src/store/store.ts'
+import { forTests } from '../support/for-tests.ts'
 import { ended } from '../support/full-export.ts'
-import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createTenants, folders } from '../support/ledgers/tenants.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
 import { startS3Proxy } from '../support/servers/s3-proxy.ts'
 import { describeOnS3 } from '../support/servers/s3-servers.ts'
 import { failingStageOf } from '../support/stages/failing-stage.ts'
-import { type FolderStage, openFolderStage, openS3Stage } from '../support/stages/store-stage.ts'
+import { openFolderStage, openS3Stage } from '../support/stages/store-stage.ts'
 import { put } from '../support/store-contract.ts'
 import { until } from '../support/until.ts'
 
 const { schemaId, folderId } = folders.first
 const id = (digit: string) => `export_${digit.repeat(32)}`
 
-let database: TestDatabase
-let staff: Staff
-let stage: FolderStage
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
-  stage = await openFolderStage()
-})
-
-afterAll(async () => {
-  await stage?.close()
-  await staff?.end()
-  await database?.drop()
-})
+const database = forTests(createTestDatabase)
+const staff = forTests(() => createTenants(database.ownerUrl))
+const stage = forTests(openFolderStage)
 
 const fileOf = (exportId: string, name: string) => `exports/${schemaId}/${exportId}/${name}`
 /** A file of each kind, in turn. */

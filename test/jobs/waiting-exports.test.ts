@@ -1,5 +1,5 @@
 /** Exports that wait for a slot in the threads: the order in which they get one, and clients that leave. */
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { defaultExportsPerThread, limits } from '../../src/config.ts'
 import { asAddress } from '../../src/db/address.ts'
 import { type ExportReader, startExport } from '../../src/exports/run/start.ts'
@@ -9,10 +9,11 @@ import type { StoreSettings } from '../../src/store/store.ts'
 import { noTelemetry } from '../../src/telemetry/telemetry.ts'
 import { createThreads, type Threads } from '../../src/threads/pool.ts'
 import { defaultTiming } from '../../src/timing.ts'
+import { forTests } from '../support/for-tests.ts'
 import { addLargeExercice, largeExercice } from '../support/ledgers/large-exercice.ts'
 import { insertDimensions } from '../support/ledgers/ledger.ts'
-import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createTenants, folders } from '../support/ledgers/tenants.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
 import { until } from '../support/until.ts'
 
 const { schemaId, folderId } = folders.first
@@ -33,22 +34,15 @@ const task = {
 /** Nothing is stored. */
 const store: StoreSettings = { kind: 'filesystem', folder: '', publicUrl: '', signingKeys: [] }
 
-let database: TestDatabase
-let staff: Staff
+const database = forTests(createTestDatabase)
+const staff = forTests(() => createTenants(database.ownerUrl))
 let threads: Threads
 let running: ExportReader[]
 let started: ExportReader[]
 
 beforeAll(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
   await insertDimensions(staff.client, { schemaId, folderId }, 'waiting')
   await addLargeExercice(staff.client, 10_000)
-})
-
-afterAll(async () => {
-  await staff?.end()
-  await database?.drop()
 })
 
 /** Compressed, the whole body fits into the window: such an export ends although nothing reads it. */

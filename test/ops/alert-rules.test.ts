@@ -1,9 +1,9 @@
 /** The alert rules on made-up series: each alert fires for its fault and for no other, and none on a healthy process. */
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { openFolder } from '../support/folder.ts'
 import { isPrometheusInstalled, opsFile, shortened } from '../support/ops/prometheus.ts'
 
 /** Values each minute, in promtool's notation: `1+2x3` is 1, 3, 5, 7. */
@@ -128,14 +128,6 @@ const promtoolTest = {
   ],
 }
 
-let folder: string
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'grandlivre-alerts-'))
-})
-
-afterAll(() => rm(folder, { recursive: true, force: true }))
-
 test.runIf(isPrometheusInstalled)('promtool accepts the rules and the example', () => {
   const checked = execFileSync('promtool', ['check', 'config', opsFile('prometheus.yml')], {
     encoding: 'utf8',
@@ -144,7 +136,8 @@ test.runIf(isPrometheusInstalled)('promtool accepts the rules and the example', 
 })
 
 test.runIf(isPrometheusInstalled)('each alert fires for its fault alone', async () => {
-  const path = join(folder, 'tests.json')
+  await using folder = await openFolder('alerts')
+  const path = join(folder.path, 'tests.json')
   const rules = { rule_files: [opsFile('alerts.yml')], evaluation_interval: '1m', tests: [promtoolTest] }
   await writeFile(path, JSON.stringify(rules))
   expect(execFileSync('promtool', ['test', 'rules', path], { encoding: 'utf8' })).toContain('SUCCESS')

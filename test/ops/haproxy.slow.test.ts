@@ -1,23 +1,19 @@
 /** `ops/haproxy/haproxy.cfg` in front of two services: what partners get is what the service sends. */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { connect } from 'node:http2'
 import { Agent, get } from 'node:https'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { download } from '../support/download.ts'
-import { seededYear } from '../support/ledgers/seeded-year.ts'
-import { createTenants, credentials } from '../support/ledgers/tenants.ts'
+import { forTests } from '../support/for-tests.ts'
 import { type Haproxy, isHaproxyInstalled, startHaproxy } from '../support/ops/haproxy.ts'
 import { type ServiceProcess, startProcess } from '../support/process.ts'
-import { copyLedger, type TestDatabase } from '../support/servers/database.ts'
+import { setSeededStage } from '../support/stages/seeded-stage.ts'
 import { until } from '../support/until.ts'
 
-let database: TestDatabase
-let dataDir: string
+// Thirty megabytes: more than the buffers on the way hold.
+const stage = forTests(() => setSeededStage(36_000))
 const services: ServiceProcess[] = []
 let haproxy: Haproxy
 let agent: Agent
@@ -25,22 +21,10 @@ let signed: Record<string, string>
 let path: string
 
 beforeAll(async () => {
-  if (!isHaproxyInstalled) return
-  // Thirty megabytes: more than the buffers on the way hold.
-  const ledger = await copyLedger(seededYear(36_000))
-  database = ledger.database
-  const staff = await createTenants(database.ownerUrl)
-  const secret = await staff.thirdParty('ONE')
-  signed = {
-    ...credentials(await staff.token('ONE', 'api', ledger.facts), secret),
-    Accept: 'application/x-ndjson',
-  }
-  await staff.end()
-  path = `/api/v1/mad/movements?version=1.0.0&idExercice=${ledger.facts.exercices[1]!.id}`
-  dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-haproxy-'))
+  path = stage.path
+  signed = { ...stage.signed, Accept: 'application/x-ndjson' }
   const settings = {
-    DATABASE_URL: database.ownerUrl,
-    DATA_DIR: dataDir,
+    DATABASE_URL: stage.database.ownerUrl,
     DRAIN_SECONDS: '600',
     LOG_LEVEL: 'debug',
   }
@@ -56,8 +40,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await haproxy?.close()
   for (const service of services) await service.kill()
-  await database?.drop()
-  if (dataDir) await rm(dataDir, { recursive: true })
 })
 
 async function ask(target: string, headers: Record<string, string> = signed): Promise<IncomingMessage> {

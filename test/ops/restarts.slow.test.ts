@@ -7,19 +7,16 @@
  */
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import { get } from 'node:https'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { seededYear } from '../support/ledgers/seeded-year.ts'
-import { createTenants, credentials } from '../support/ledgers/tenants.ts'
+import { forTests } from '../support/for-tests.ts'
 import { type Haproxy, isHaproxyInstalled, startHaproxy } from '../support/ops/haproxy.ts'
 import { type ServiceProcess, startProcess } from '../support/process.ts'
-import { copyLedger, type TestDatabase } from '../support/servers/database.ts'
 import { freePort } from '../support/servers/pgbouncer.ts'
+import { setSeededStage } from '../support/stages/seeded-stage.ts'
 import { until } from '../support/until.ts'
 
 const isLong = process.env['RESTARTS'] !== undefined
@@ -29,8 +26,7 @@ const path = process.env['RESTART_RECORD']
 const streamMs = isLong ? 18_000 : 10_000
 const movements = isLong ? 240_000 : 60_000
 
-let database: TestDatabase
-let dataDir: string
+const stage = forTests(() => setSeededStage(movements))
 let haproxy: Haproxy
 let signed: Record<string, string>
 let ledger: string
@@ -40,15 +36,8 @@ const services: ServiceProcess[] = []
 const logs: string[] = []
 
 beforeAll(async () => {
-  if (!isHaproxyInstalled) return
-  const { database: own, facts } = await copyLedger(seededYear(movements))
-  database = own
-  const staff = await createTenants(database.ownerUrl)
-  const secret = await staff.thirdParty('ONE')
-  signed = { ...credentials(await staff.token('ONE', 'api', facts), secret), Accept: 'application/x-ndjson' }
-  await staff.end()
-  ledger = `/api/v1/mad/movements?version=1.0.0&idExercice=${facts.exercices[1]!.id}`
-  dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-restarts-'))
+  ledger = stage.path
+  signed = { ...stage.signed, Accept: 'application/x-ndjson' }
   ports.push(await freePort(), await freePort())
   for (const index of [0, 1]) services[index] = await start(index)
   haproxy = await startHaproxy([services[0]!.url, services[1]!.url])
@@ -57,14 +46,11 @@ beforeAll(async () => {
 afterAll(async () => {
   await haproxy?.close()
   for (const service of services) await service.kill()
-  await database?.drop()
-  if (dataDir) await rm(dataDir, { recursive: true })
 })
 
 function start(index: number): Promise<ServiceProcess> {
   return startProcess({
-    DATABASE_URL: database.ownerUrl,
-    DATA_DIR: dataDir,
+    DATABASE_URL: stage.database.ownerUrl,
     PORT: String(ports[index]),
     RATE_LIMIT_CONCURRENT: '100',
     DRAIN_SECONDS: isLong ? '10' : '4',

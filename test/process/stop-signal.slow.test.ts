@@ -1,60 +1,37 @@
 /** What ends a program from outside lets it end properly, and its embedded database with it. */
-import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { access, chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { access, readFile } from 'node:fs/promises'
 import { get, type IncomingMessage } from 'node:http'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { startEmbeddedDatabase } from '../../src/db/embedded/embedded.ts'
-import { environment, runNode, startProcess } from '../support/process.ts'
+import { environment, type RunningProgram, runNode, startProcess } from '../support/process.ts'
 import { ask } from '../support/servers/database.ts'
 import { copyCluster } from '../support/servers/own-database.ts'
+import { setEmbeddedStage } from '../support/stages/embedded-stage.ts'
 import { documentEvent, stageOf } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
 
-let folder: string
-let dataDir: string
-let child: ChildProcess
-let output: { out: string; error: string }
+const stage = setEmbeddedStage()
+beforeEach(() => copyCluster(stage.dataDir))
 
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'grandlivre-test-'))
-  await chmod(folder, 0o755)
-  dataDir = join(folder, 'data')
-  await copyCluster(dataDir)
-})
-
-afterEach(async () => {
-  child.kill('SIGKILL')
-  const left = await postmasterPid()
-  if (left !== undefined) process.kill(left, 'SIGKILL')
-  await rm(folder, { recursive: true, force: true })
-  expect(left, 'no server is left running').toBeUndefined()
-})
-
-function run(...words: string[]): Promise<[number | null, string | null]> {
-  const env = { ...environment, DATA_DIR: dataDir, PORT: '0' }
-  const running = runNode(words, env)
-  child = running.child
-  output = running.output
-  return running.ended
+function run(...words: string[]): RunningProgram {
+  const running = runNode(words, { ...environment, DATA_DIR: stage.dataDir, PORT: '0' })
+  stage.children.push(running.child)
+  return running
 }
 
 /**
  * As a Ctrl-C under npm, which comes from the terminal and from npm. Two kinds, because two of a kind may reach a busy
  * process as one; which it hears first is not said.
  */
-function signalTwice(): void {
-  child.kill('SIGINT')
-  child.kill('SIGTERM')
-}
+const twice = ['SIGINT', 'SIGTERM'] as const
 
 test('a service that hears a Ctrl-C twice lets running answers end, and stops the database', async () => {
-  const ended = run('src/main.ts')
+  const { child, output, ended } = run('src/main.ts')
   await until(() => output.out.includes('service.listening') || child.exitCode !== null)
   const response = await stalledExport()
-  signalTwice()
+  for (const signal of twice) child.kill(signal)
   await until(() => output.out.includes('service.stopping') || child.exitCode !== null)
   let text = ''
   for await (const chunk of response.setEncoding('utf8')) text += chunk
@@ -66,41 +43,70 @@ test('a service that hears a Ctrl-C twice lets running answers end, and stops th
   expect(lines.map((line) => typeof JSON.parse(line).event)).toEqual(lines.map(() => 'string'))
 })
 
-test('a command that hears a Ctrl-C twice undoes what was not finished, and stops the database', async () => {
-  const ended = run('src/cli.ts', 'seed', '--movements', '5000000')
-  await until(() => /\d movements/.test(output.error) || child.exitCode !== null)
-  signalTwice()
-  expect([130, 143]).toContain((await ended)[0])
-  expect(output.error).toContain('Interrupted: what was not finished is undone\n')
-  const database = await startEmbeddedDatabase({ dataDir, durable: false })
-  try {
+/** A command that has begun to load, and would outlast every test here. */
+async function runSeed(): Promise<RunningProgram> {
+  const command = run('src/cli.ts', 'seed', '--movements', '5000000')
+  await until(() => /\d movements/.test(command.output.error) || command.child.exitCode !== null)
+  return command
+}
+
+test.each([
+  { signals: ['SIGINT'], codes: [130] },
+  { signals: ['SIGTERM'], codes: [143] },
+  { signals: twice, codes: [130, 143] },
+] as const)(
+  'a command that gets $signals undoes what was not finished, stops the database, and names the signal by its exit code',
+  async ({ signals, codes }) => {
+    const { child, output, ended } = await runSeed()
+    for (const signal of signals) child.kill(signal)
+    expect(codes).toContain((await ended)[0])
+    expect(output.error).toContain('Interrupted: what was not finished is undone\n')
+    await expect(access(join(stage.dataDir, 'postgres/postmaster.pid'))).rejects.toThrow('ENOENT')
+    const database = await startEmbeddedDatabase({ dataDir: stage.dataDir, durable: false })
     expect(await ask(database.ownerUrl, 'select from grandlivre.folders')).toEqual([])
-  } finally {
     await database.stop()
-  }
+  },
+)
+
+test('on a server that others use, an interrupted command ends its transaction and leaves the server running', async () => {
+  const { child, ended } = await runSeed()
+  const database = await startEmbeddedDatabase({ dataDir: stage.dataDir })
+  child.kill('SIGINT')
+  await ended
+  const seeding = `select from pg_stat_activity where application_name = 'grandlivre seed'`
+  await until(async () => (await ask(database.ownerUrl, seeding)).length === 0)
+  expect(await ask(database.ownerUrl, 'select from grandlivre.folders')).toEqual([])
+  await database.stop()
+})
+
+test('a command that loses its database says in one line what to do', async () => {
+  const { output, ended } = await runSeed()
+  process.kill((await stage.postmasterPid())!, 'SIGINT')
+  expect(await ended).toEqual([1, null])
+  expect(output.error).toMatch(
+    /^The database could not go on \(.+\): what was not finished is undone\. Try again; if it was about to end, look first whether it was done$/m,
+  )
+  // No process waits for a server that was stopped from outside.
+  await until(async () => (await stage.postmasterPid()) === undefined)
 })
 
 test('a service that gets SIGTERM while it starts stops its database as well', async () => {
-  const ended = run('src/main.ts')
-  await until(async () => (await postmasterPid()) !== undefined || child.exitCode !== null)
+  const { child, ended } = run('src/main.ts')
+  await until(async () => (await stage.postmasterPid()) !== undefined || child.exitCode !== null)
   child.kill('SIGTERM')
   expect(await ended).toEqual([0, null])
-  await expect(access(join(dataDir, 'postgres/postmaster.pid'))).rejects.toThrow('ENOENT')
+  await expect(access(join(stage.dataDir, 'postgres/postmaster.pid'))).rejects.toThrow('ENOENT')
 })
 
 test('a service that gets SIGTERM takes no request while it waits for a subscriber', async (context) => {
-  const stage = await stageOf(context)
-  stage.receiver.behave('/silent', () => {})
-  await stage.subscribe('/silent')
-  const service = await startProcess({
-    DATABASE_URL: stage.ownerUrl,
-    DATA_DIR: dataDir,
-    WEBHOOK_ALLOW_INSECURE: 'true',
-  })
-  child = service.child
-  await stage.publish([documentEvent('a')])
-  await until(() => stage.receiver.requests('/silent').length > 0)
-  child.kill('SIGTERM')
+  const { receiver, subscribe, publish, ownerUrl } = await stageOf(context)
+  receiver.behave('/silent', () => {})
+  await subscribe('/silent')
+  const service = await startProcess({ DATABASE_URL: ownerUrl, WEBHOOK_ALLOW_INSECURE: 'true' })
+  stage.children.push(service.child)
+  await publish([documentEvent('a')])
+  await until(() => receiver.requests('/silent').length > 0)
+  service.child.kill('SIGTERM')
   await until(() => service.logged('service.stopping'))
   await expect(fetch(`${service.url}/healthz`)).rejects.toThrow('fetch failed')
   expect(await service.ended).toEqual([0, null])
@@ -109,15 +115,10 @@ test('a service that gets SIGTERM takes no request while it waits for a subscrib
 /** Its client has read nothing of it yet, and it is more than the buffers on the way hold. */
 async function stalledExport(): Promise<IncomingMessage> {
   const { baseUrl, companyToken, thirdPartySecret, exercices } = JSON.parse(
-    await readFile(join(dataDir, 'credentials.json'), 'utf8'),
+    await readFile(join(stage.dataDir, 'credentials.json'), 'utf8'),
   )
   const headers = { Authorization: `Bearer ${companyToken}`, 'X-Third-Party-Secret': thirdPartySecret }
   const url = `${baseUrl}/api/v1/mad/movements?version=1.0.0&idExercice=${exercices.at(-1).id}`
   const [response] = await once(get(url, { headers, agent: false }), 'response')
   return response
-}
-
-async function postmasterPid(): Promise<number | undefined> {
-  const text = await readFile(join(dataDir, 'postgres/postmaster.pid'), 'utf8').catch(() => undefined)
-  return text ? Number(text.split('\n')[0]) : undefined
 }

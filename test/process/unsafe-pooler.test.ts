@@ -1,40 +1,22 @@
-/** Two addresses: which pairs of DATABASE_URL and DIRECT_DATABASE_URL a service refuses, and what each connection is for. */
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../src/db/embedded/embedded.ts'
+import { describe, expect, test } from 'vitest'
 import { migrate } from '../../src/db/migrations/migrate.ts'
 import { cli } from '../support/cli.ts'
+import { forTests } from '../support/for-tests.ts'
 import { ensurePooledLogin, pooledLogin, withLogin } from '../support/pooled/pooled-run.ts'
 import { ask } from '../support/servers/database.ts'
-import { copyCluster } from '../support/servers/own-database.ts'
-import { isPgBouncerInstalled, type PgBouncer, startPgBouncer } from '../support/servers/pgbouncer.ts'
+import { startOwnDatabase } from '../support/servers/own-database.ts'
+import { isPgBouncerInstalled, startPgBouncer } from '../support/servers/pgbouncer.ts'
 import { request, startTestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-let folder: string
-let server: EmbeddedDatabase
-let bouncer: PgBouncer
-let sessions: PgBouncer
-
-beforeAll(async () => {
-  if (!isPgBouncerInstalled) return
-  folder = await mkdtemp(join(tmpdir(), 'grandlivre-pooled-'))
-  await chmod(folder, 0o755)
-  await copyCluster(join(folder, 'data'))
-  server = await startEmbeddedDatabase({ dataDir: join(folder, 'data'), durable: false })
+const server = forTests(startOwnDatabase)
+const logins = () => [withLogin(server.ownerUrl), server.ownerUrl]
+const asTransactions = { poolMode: 'transaction', dropsOptions: false } as const
+const bouncer = forTests(async () => {
   await ensurePooledLogin(server.ownerUrl)
-  const logins = [withLogin(server.ownerUrl), server.ownerUrl]
-  bouncer = await startPgBouncer(logins, { poolMode: 'transaction', dropsOptions: false })
-  sessions = await startPgBouncer(logins, { poolMode: 'session', dropsOptions: true })
+  return startPgBouncer(logins(), asTransactions)
 })
-
-afterAll(async () => {
-  await Promise.all([bouncer?.stop(), sessions?.stop()])
-  await server?.stop()
-  if (folder) await rm(folder, { recursive: true, force: true })
-})
+const sessions = forTests(() => startPgBouncer(logins(), { poolMode: 'session', dropsOptions: true }))
 
 /** The error message of a start; undefined if it succeeds. */
 async function complaintOf(databaseUrl: string, directDatabaseUrl: string): Promise<string | undefined> {
@@ -70,10 +52,7 @@ describe.skipIf(!isPgBouncerInstalled)(title, () => {
   /** The complaint of a start after a change to the login. The pooler is new, as it remembers the date style of its first session. */
   async function complaintAfter(change: string): Promise<string | undefined> {
     await ask(server.ownerUrl, `alter role ${pooledLogin.name} ${change}`)
-    const own = await startPgBouncer([withLogin(server.ownerUrl)], {
-      poolMode: 'transaction',
-      dropsOptions: false,
-    })
+    const own = await startPgBouncer([withLogin(server.ownerUrl)], asTransactions)
     try {
       return await complaintOf(own.through(withLogin(server.ownerUrl)), server.ownerUrl)
     } finally {
@@ -81,13 +60,6 @@ describe.skipIf(!isPgBouncerInstalled)(title, () => {
       for (const setting of [`role = 'grandlivre_service'`, 'search_path = grandlivre', 'datestyle = ISO'])
         await ask(server.ownerUrl, `alter role ${pooledLogin.name} set ${setting}`)
     }
-  }
-
-  async function endSessions(): Promise<void> {
-    await ask(
-      server.ownerUrl,
-      `select count(pg_terminate_backend(pid, 5000)) from pg_stat_activity where usename = '${pooledLogin.name}'`,
-    )
   }
 
   test('a pooler beside the server starts, and commands need the server alone', async () => {
@@ -160,18 +132,14 @@ describe.skipIf(!isPgBouncerInstalled)(title, () => {
       ['DATABASE_URL', nowhere, server.ownerUrl],
       ['DIRECT_DATABASE_URL', through(), nowhere],
     ] as const) {
-      const { url, stop } = await startTestService({ ownerUrl: databaseUrl }, { directDatabaseUrl })
-      const { status, body } = await request(`${url}/readyz`)
+      await using service = await startTestService({ ownerUrl: databaseUrl }, { directDatabaseUrl })
+      const { status, body } = await request(`${service.url}/readyz`)
       expect([status, body.error.message]).toEqual([503, expect.stringContaining(`the database of ${name}`)])
-      await stop()
     }
   })
 
   test('a pooler that restarts costs nothing lasting', async () => {
-    const own = await startPgBouncer([withLogin(server.ownerUrl)], {
-      poolMode: 'transaction',
-      dropsOptions: false,
-    })
+    const own = await startPgBouncer([withLogin(server.ownerUrl)], asTransactions)
     const address = own.through(withLogin(server.ownerUrl))
     const { url, stop } = await startTestService(
       { ownerUrl: address },
@@ -182,16 +150,17 @@ describe.skipIf(!isPgBouncerInstalled)(title, () => {
       expect(await ready()).toBe(200)
       await own.stop()
       expect(await ready()).toBe(503)
-      const again = await startPgBouncer([withLogin(server.ownerUrl)], {
-        poolMode: 'transaction',
-        dropsOptions: false,
-        port: Number(new URL(address).port),
-      })
+      const port = Number(new URL(address).port)
+      const again = await startPgBouncer([withLogin(server.ownerUrl)], { ...asTransactions, port })
       await until(async () => (await ready()) === 200)
       await stop()
       await again.stop()
     } finally {
-      await endSessions()
+      await ask(
+        server.ownerUrl,
+        'select count(pg_terminate_backend(pid, 5000)) from pg_stat_activity where usename = $1',
+        [pooledLogin.name],
+      )
     }
   })
 })

@@ -1,36 +1,27 @@
-/** A start that is safe or refused: poolers, roles, search paths, and the lock of the migrations. */
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { asServiceRole } from '../../src/db/database.ts'
-import { type EmbeddedDatabase, startEmbeddedDatabase } from '../../src/db/embedded/embedded.ts'
 import { migrate } from '../../src/db/migrations/migrate.ts'
 import { createPool } from '../../src/db/pool.ts'
 import { cli } from '../support/cli.ts'
+import { forTests } from '../support/for-tests.ts'
 import { withoutPooler } from '../support/pooled/pooled-run.ts'
 import { startProcess } from '../support/process.ts'
 import { ask } from '../support/servers/database.ts'
-import { copyCluster } from '../support/servers/own-database.ts'
-import { isPgBouncerInstalled, type PgBouncer, startPgBouncer } from '../support/servers/pgbouncer.ts'
+import { startOwnDatabase } from '../support/servers/own-database.ts'
+import { isPgBouncerInstalled, startPgBouncer } from '../support/servers/pgbouncer.ts'
 import { startTestService } from '../support/service.ts'
 
 // Its tests are about the address itself.
 withoutPooler()
 
 /** A server with a login of each kind, each with a database of its own. */
-let folder: string
-let server: EmbeddedDatabase
+const server = forTests(startOwnDatabase)
 
 const logins = ['grandlivre', 'books_owner', 'bypasser'] as const
 type Login = (typeof logins)[number]
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'grandlivre-unsafe-'))
-  await chmod(folder, 0o755)
-  await copyCluster(join(folder, 'data'))
-  server = await startEmbeddedDatabase({ dataDir: join(folder, 'data'), durable: false })
   for (const statement of [
     `create role books_owner login createrole password 'secret'`,
     `create role bypasser login bypassrls createrole password 'secret'`,
@@ -38,11 +29,6 @@ beforeAll(async () => {
     ...logins.map((login) => `create database of_${login} owner ${login}`),
   ])
     await ask(server.ownerUrl, statement)
-})
-
-afterAll(async () => {
-  await server?.stop()
-  await rm(folder, { recursive: true, force: true })
 })
 
 function urlOf(login: Login): string {
@@ -101,11 +87,7 @@ describe.skipIf(!isPgBouncerInstalled).each([
   { poolMode: 'transaction', dropsOptions: true },
   { poolMode: 'session', dropsOptions: false },
 ] as const)(`${title} in $poolMode mode that drops our settings: $dropsOptions`, (options) => {
-  let bouncer: PgBouncer
-  beforeAll(async () => {
-    bouncer = await startPgBouncer(logins.map(urlOf), options)
-  })
-  afterAll(() => bouncer?.stop())
+  const bouncer = forTests(() => startPgBouncer(logins.map(urlOf), options))
 
   test.each(logins)('is refused for the login %s, and leaves no lock', async (login) => {
     // Migrated, as the database of a service that has run before.
@@ -156,16 +138,13 @@ test.skipIf(!isPgBouncerInstalled)(
   'the process ends with the reasons, even if only exports go through a pooler',
   async () => {
     const bouncer = await startPgBouncer(logins.map(urlOf), { poolMode: 'session', dropsOptions: true })
-    const DATA_DIR = join(folder, 'service')
     const direct = urlOf('books_owner')
     const pooled = bouncer.through(direct)
     try {
-      await expect(startProcess({ DATA_DIR, DATABASE_URL: pooled })).rejects.toThrow(
+      await expect(startProcess({ DATABASE_URL: pooled })).rejects.toThrow(
         'The connection to DATABASE_URL is not safe to use:\n  - There is a pooler in front of PostgreSQL',
       )
-      await expect(
-        startProcess({ DATA_DIR, DATABASE_URL: direct, EXPORT_DATABASE_URL: pooled }),
-      ).rejects.toThrow(
+      await expect(startProcess({ DATABASE_URL: direct, EXPORT_DATABASE_URL: pooled })).rejects.toThrow(
         'The connection to EXPORT_DATABASE_URL is not safe to use:\n  - There is a pooler in front of',
       )
       const { code, error } = await cli(pooled, 'migrate')

@@ -1,27 +1,15 @@
-/** What a process shows of the epoch of its database: to probes, in metrics, and once in the log. */
-import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
-import { request, startTestService, type TestService } from '../support/service.ts'
+import { expect, test } from 'vitest'
+import { forTests } from '../support/for-tests.ts'
+import { connect, createTestDatabase } from '../support/servers/database.ts'
+import { request, startTestService } from '../support/service.ts'
 import { metricsOf, sumOf } from '../support/telemetry/scrape.ts'
 import { until } from '../support/until.ts'
 
-let database: TestDatabase
-let service: TestService
-let owner: pg.Client
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  service = await startTestService(database, { metrics: { host: '127.0.0.1', port: 0, allowedHosts: [] } })
-  owner = new pg.Client({ connectionString: database.ownerUrl })
-  await owner.connect()
-  await owner.query('set search_path = grandlivre')
-})
-afterAll(async () => {
-  await owner?.end()
-  await service?.stop()
-  await database?.drop()
-})
+const database = forTests(createTestDatabase)
+const service = forTests(() =>
+  startTestService(database, { metrics: { host: '127.0.0.1', port: 0, allowedHosts: [] } }),
+)
+const owner = forTests(() => connect(database.ownerUrl))
 
 const probed = async () => (await request(`${service.url}/readyz`)).body.epoch
 const secondsSince = (moment: string) => (Date.now() - Date.parse(moment)) / 1_000
@@ -65,8 +53,7 @@ test('an epoch that the failover of an earlier version begins has its time, too'
 })
 
 test('the role of the service reads it, and cannot set it', async () => {
-  const client = new pg.Client({ connectionString: database.serviceUrl })
-  await client.connect()
+  const client = await connect(database.serviceUrl)
   await client.query('set role grandlivre_service')
   for (const name of ['epoch', 'epoch_began']) {
     expect((await client.query(`select last_value from grandlivre.${name}`)).rows).toHaveLength(1)

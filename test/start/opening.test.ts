@@ -1,38 +1,34 @@
 /** What probes and other requests are told while a process opens its database. */
 import { createServer } from 'node:http'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { migrate } from '../../src/db/migrations/migrate.ts'
 import { listen } from '../../src/listen.ts'
 import { startCli } from '../support/cli.ts'
-import { ask, createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { forEachTest } from '../support/for-tests.ts'
+import { ask, connect, createTestDatabase } from '../support/servers/database.ts'
 import { startProxy } from '../support/servers/proxy.ts'
 import { request, startTestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-let database: TestDatabase
+const database = forEachTest(createTestDatabase)
 /** Holds up the migration that lets the database know its key. */
 let holder: pg.Client
 /** Where the services will listen. */
 let urls: string[]
 
 beforeEach(async () => {
-  database = await createTestDatabase()
   await ask(
     database.ownerUrl,
     `drop function grandlivre.master_key_standing(), grandlivre.adopt_master_key(bytea), grandlivre.sealing_key();
      drop table grandlivre.adopted_key, grandlivre.next_key;
      delete from grandlivre.migrations where name in ('0013_master_key.expand.sql', '0022_rotate_key.expand.sql')`,
   )
-  holder = new pg.Client({ connectionString: database.ownerUrl })
-  await holder.connect()
+  holder = await connect(database.ownerUrl)
   await holder.query('begin; update grandlivre.folders set name = name where false')
   urls = []
 })
-afterEach(async () => {
-  await holder.end()
-  await database.drop()
-})
+afterEach(() => holder.end())
 
 /** Settings with a port that is free. */
 async function onFreePort(): Promise<{ port: number }> {

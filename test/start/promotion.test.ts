@@ -3,19 +3,16 @@
  * 503 with Retry-After, and nothing that the database refused counts against a delivery or a full export.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { routes } from '../../src/http/app.ts'
+import { forTests } from '../support/for-tests.ts'
 import { ended, trigger } from '../support/full-export.ts'
-import { type LossyFailover, setLossyFailover } from '../support/replication/lossy-failover.ts'
+import { setLossyFailover } from '../support/replication/lossy-failover.ts'
 import { request } from '../support/service.ts'
 import { numbered } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
 
-let stage: LossyFailover
-beforeAll(async () => {
-  stage = await setLossyFailover()
-})
-afterAll(() => stage?.close())
+const stage = forTests(setLossyFailover)
 
 interface Answered {
   route: string

@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { forTests } from '../support/for-tests.ts'
 import { describeOnS3 } from '../support/servers/s3-servers.ts'
-import { type FolderStage, openFolderStage, openS3Stage } from '../support/stages/store-stage.ts'
+import { openFolderStage, openS3Stage } from '../support/stages/store-stage.ts'
 import { describeStore } from '../support/store-contract.ts'
 
 describeStore('a folder', () => openFolderStage())
 
 describeOnS3((server) => describeStore('a bucket', async () => openS3Stage(server())))
 
-let stage: FolderStage
-
-beforeAll(async () => {
-  stage = await openFolderStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(openFolderStage)
 
 test('a folder shared by many writers is created again each time the last of them removes it', async () => {
   const { store, leftovers } = stage

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import type { Timing } from '../../src/timing.ts'
+import { openFolder } from './folder.ts'
 import { throughPooler } from './pooled/pooled-run.ts'
 import { testMasterKey } from './service.ts'
 import { until } from './until.ts'
@@ -70,7 +71,7 @@ export function logged(lines: string[], event: string, exportId = ''): boolean {
 }
 
 /**
- * @param settings its environment, at least DATABASE_URL and DATA_DIR
+ * @param settings its environment, at least DATABASE_URL; without DATA_DIR it has a folder of its own
  * @param timing what differs from the default
  * @param root the checkout to start it from
  * @param program that starts it there
@@ -86,9 +87,11 @@ export async function startProcess(
     directDatabaseUrl: settings['DIRECT_DATABASE_URL'],
     exportDatabaseUrl: settings['EXPORT_DATABASE_URL'],
   })
-  const env = { ...environment, ...serviceSettings, ...settings, ...pooled?.environment }
+  const folder = await openFolder('process')
+  const own = { DATA_DIR: folder.path, ...serviceSettings }
+  const env = { ...environment, ...own, ...settings, ...pooled?.environment }
   const { child, output, ended } = runNode([program, JSON.stringify(timing)], env, root)
-  void ended.then(() => pooled?.end())
+  void ended.then(() => Promise.all([pooled?.end(), folder.drop()]))
   const lines = () => output.out.split('\n')
   await until(() => lines().some((line) => line.includes('service.listening')) || child.exitCode !== null)
   const listening = lines().find((line) => line.includes('service.listening'))

@@ -28,24 +28,7 @@ export interface Received {
 /** Answers the request; `attempt` counts from 1. By default with 204. */
 export type Behaviour = (response: ServerResponse, received: Received, attempt: number) => void
 
-export interface Receiver {
-  /** `http://127.0.0.1:<port>`; a path follows. */
-  url: string
-  /** Requests whose signature is wrong, by the documented check. */
-  forged: Received[]
-  /** Events that a path received, in order, without those of requests that it refused. */
-  accepted(path: string): ReceivedEvent[]
-  /** Every request to a path. */
-  requests(path: string): Received[]
-  behave(path: string, behaviour: Behaviour): void
-  /** The most concurrent requests to a path. */
-  atOnce(path: string): number
-  /** Connections to it so far, over TLS too, which it does not understand. */
-  connections(): number
-  /** From now on, deliveries must be signed with this secret. */
-  expectSecret(secret: string): void
-  close(): Promise<void>
-}
+export type Receiver = Awaited<ReturnType<typeof startReceiver>>
 
 export const answerWith =
   (status: number, headers: Record<string, string> = {}): Behaviour =>
@@ -53,7 +36,7 @@ export const answerWith =
     void response.writeHead(status, headers).end()
 
 /** @param secrets of the partners, one of which must have signed each delivery */
-export async function startReceiver(...secrets: string[]): Promise<Receiver> {
+export async function startReceiver(...secrets: string[]) {
   const paths = new Map<
     string,
     { requests: Received[]; accepted: ReceivedEvent[]; running: number; most: number }
@@ -99,16 +82,23 @@ export async function startReceiver(...secrets: string[]): Promise<Receiver> {
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
+    /** `http://127.0.0.1:<port>`; a path follows. */
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** Requests whose signature is wrong, by the documented check. */
     forged,
-    accepted: (path) => of(path).accepted,
-    requests: (path) => of(path).requests,
-    behave: (path, behaviour) => behaviours.set(path, behaviour),
-    atOnce: (path) => of(path).most,
+    /** Events that a path received, in order, without those of requests that it refused. */
+    accepted: (path: string) => of(path).accepted,
+    /** Every request to a path. */
+    requests: (path: string) => of(path).requests,
+    behave: (path: string, behaviour: Behaviour) => void behaviours.set(path, behaviour),
+    /** The most concurrent requests to a path. */
+    atOnce: (path: string) => of(path).most,
+    /** Connections to it so far, over TLS too, which it does not understand. */
     connections: () => connections,
-    expectSecret: (secret) => void secrets.splice(0, secrets.length, secret),
+    /** From now on, deliveries must be signed with this secret. */
+    expectSecret: (secret: string) => void secrets.splice(0, secrets.length, secret),
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve())
         server.closeAllConnections()
       }),

@@ -19,6 +19,7 @@ export interface TestService {
   lines: string[]
   /** @param drainMs how long it answers requests first */
   stop(drainMs?: number): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 /**
@@ -76,18 +77,14 @@ export async function startTestService(
     await pooled?.end()
     throw error
   })
-  return {
-    url: service.url,
-    consoleUrl: service.consoleUrl,
-    metricsUrl: service.metricsUrl,
-    lines,
-    stop: async (drainMs) => {
-      await pooled?.check()
-      await service.close(drainMs)
-      await pooled?.end()
-      await rm(dataDir, { recursive: true })
-    },
+  const stop = async (drainMs?: number) => {
+    await pooled?.check()
+    await service.close(drainMs)
+    await pooled?.end()
+    await rm(dataDir, { recursive: true })
   }
+  const { url, consoleUrl, metricsUrl } = service
+  return { url, consoleUrl, metricsUrl, lines, stop, [Symbol.asyncDispose]: stop }
 }
 
 export interface Answer {

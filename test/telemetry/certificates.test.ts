@@ -1,18 +1,13 @@
 /** Certificates of real TLS servers on the loopback address. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { endpointsOf, watchCertificates } from '../../src/telemetry/certificates.ts'
-import { startTlsServer, type TlsServer } from '../support/ops/certificate.ts'
+import { forTests } from '../support/for-tests.ts'
+import { startTlsServer } from '../support/ops/certificate.ts'
 import { until } from '../support/until.ts'
 
 const days = (count: number): Date => new Date(Date.now() + count * 86_400_000)
 
-let server: TlsServer
-
-beforeAll(async () => {
-  server = await startTlsServer(days(20))
-})
-
-afterAll(() => server?.close())
+const server = forTests(() => startTlsServer(days(20)))
 
 /** Whole days until the certificate expires; undefined before it has been read. */
 function daysLeft(observe: ReturnType<typeof watchCertificates>): number | undefined {

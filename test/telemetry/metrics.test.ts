@@ -5,9 +5,10 @@ import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type MetricName, metrics, prometheusName } from '../../src/telemetry/metrics.ts'
 import { download, movementsUrl } from '../support/download.ts'
+import { forTests } from '../support/for-tests.ts'
 import { ended, trigger } from '../support/full-export.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { answerWith } from '../support/receiver.ts'
@@ -15,27 +16,15 @@ import { createTestDatabase } from '../support/servers/database.ts'
 import { startProxy } from '../support/servers/proxy.ts'
 import { startTestService } from '../support/service.ts'
 import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
-import { type ReceivingStage, setReceivingStage } from '../support/stages/receiving-stage.ts'
+import { setReceivingStage } from '../support/stages/receiving-stage.ts'
 import { documentEvent } from '../support/stages/webhooks.ts'
 import { metricsOf, type Samples, sumOf } from '../support/telemetry/scrape.ts'
 import { until } from '../support/until.ts'
 
 const metricsOnAnyPort = { metrics: { host: '127.0.0.1', port: 0, allowedHosts: ['Metrics.internal'] } }
 
-let stage: ExportStage
-let webhooks: ReceivingStage
-
-beforeAll(async () => {
-  ;[stage, webhooks] = await Promise.all([
-    setExportStage(metricsOnAnyPort),
-    setReceivingStage(metricsOnAnyPort),
-  ])
-})
-
-afterAll(async () => {
-  await stage?.close()
-  await webhooks?.close()
-})
+const stage = forTests(() => setExportStage(metricsOnAnyPort))
+const webhooks = forTests(() => setReceivingStage(metricsOnAnyPort))
 
 const scrape = () => metricsOf(stage.service)
 

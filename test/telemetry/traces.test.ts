@@ -1,12 +1,13 @@
 /** Traces and metrics that reach a collector, from the whole service. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { defaultTiming } from '../../src/timing.ts'
 import { download, movementsUrl } from '../support/download.ts'
+import { forTests } from '../support/for-tests.ts'
 import { ended, trigger } from '../support/full-export.ts'
 import { startTestService } from '../support/service.ts'
-import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
-import { type ReceivingStage, setReceivingStage } from '../support/stages/receiving-stage.ts'
-import { type Collector, startCollector } from '../support/telemetry/collector.ts'
+import { setExportStage } from '../support/stages/export-stage.ts'
+import { setReceivingStage } from '../support/stages/receiving-stage.ts'
+import { startCollector } from '../support/telemetry/collector.ts'
 import { until } from '../support/until.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
@@ -16,24 +17,9 @@ const quick = {
   telemetry: { exportMs: 200, spanBatchMs: 50, sendMs: 1_000, flushMs: 3_000 },
 }
 
-let collector: Collector
-let stage: ExportStage
-let webhooks: ReceivingStage
-
-beforeAll(async () => {
-  collector = await startCollector()
-  const settings = { otlpEndpoint: collector.url }
-  ;[stage, webhooks] = await Promise.all([
-    setExportStage(settings, quick),
-    setReceivingStage(settings, quick),
-  ])
-})
-
-afterAll(async () => {
-  await stage?.close()
-  await webhooks?.close()
-  await collector?.close()
-})
+const collector = forTests(startCollector)
+const stage = forTests(() => setExportStage({ otlpEndpoint: collector.url }, quick))
+const webhooks = forTests(() => setReceivingStage({ otlpEndpoint: collector.url }, quick))
 
 const spansOf = (id: string) => collector.spans.filter((span) => span.traceId === id)
 const named = (id: string, name: string) => spansOf(id).find((span) => span.name === name)

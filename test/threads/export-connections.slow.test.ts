@@ -1,6 +1,6 @@
 /** Connections of exports, over real waits: ten seconds until idle ones close, five for one that is not free. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { defaultExportsPerThread } from '../../src/config.ts'
 import { asAddress } from '../../src/db/address.ts'
 import { createPool } from '../../src/db/pool.ts'
@@ -9,22 +9,13 @@ import { startExport } from '../../src/exports/run/start.ts'
 import { noTelemetry } from '../../src/telemetry/telemetry.ts'
 import { createThreads } from '../../src/threads/pool.ts'
 import { defaultTiming } from '../../src/timing.ts'
-import { createTenants, folders, type Staff } from '../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { forTests } from '../support/for-tests.ts'
+import { createTenants, folders } from '../support/ledgers/tenants.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
 import { until } from '../support/until.ts'
 
-let database: TestDatabase
-let staff: Staff
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
-})
-
-afterAll(async () => {
-  await staff?.end()
-  await database?.drop()
-})
+const database = forTests(createTestDatabase)
+const staff = forTests(() => createTenants(database.ownerUrl))
 
 test('a thread opens two connections at its start, and keeps two after a burst of exports', async () => {
   const { schemaId, folderId } = folders.first

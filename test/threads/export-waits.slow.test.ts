@@ -3,34 +3,27 @@
  * connections. Then a request is refused, and a full export returns to the queue.
  */
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
+import { forTests } from '../support/for-tests.ts'
 import { downloadFile, ended, trigger } from '../support/full-export.ts'
 import { fillLedger } from '../support/ledgers/ledger.ts'
 import { createTenants, credentials, folders } from '../support/ledgers/tenants.ts'
 import { ensurePooledLogin, withLogin } from '../support/pooled/pooled-run.ts'
-import { createTestDatabase } from '../support/servers/database.ts'
+import { ask, connect, createTestDatabase } from '../support/servers/database.ts'
 import { isPgBouncerInstalled, startPgBouncer } from '../support/servers/pgbouncer.ts'
 import { request, startTestService } from '../support/service.ts'
-import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
+import { setExportStage } from '../support/stages/export-stage.ts'
 import { until } from '../support/until.ts'
 
-let stage: ExportStage
-
-beforeAll(async () => {
-  stage = await setExportStage({ exportThreads: 1, exportsPerThread: 1 })
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(() => setExportStage({ exportThreads: 1, exportsPerThread: 1 }))
 
 test.concurrent('an export that finds no free thread is refused with Retry-After, and the next one is not', async () => {
   const { service, company } = stage
-  const blocker = new pg.Client({ connectionString: stage.database.ownerUrl })
-  blocker.on('error', () => {})
-  await blocker.connect()
+  const blocker = await connect(stage.database.ownerUrl)
   const ask = (what: string) => request(`${service.url}/api/v1/mad/${what}?version=1.0.0`, company)
   try {
-    await blocker.query('begin; lock table grandlivre.banks in access exclusive mode')
+    await blocker.query('begin; lock table banks in access exclusive mode')
     const running = ask('banks').catch((error: Error) => ({ status: error.message }))
     await until(async () => {
       const { rows } = await stage.staff.client.query(
@@ -72,9 +65,7 @@ test.skipIf(!isPgBouncerInstalled)(
     const pooledUrl = bouncer.through(login)
     const service = await startTestService({ ownerUrl: pooledUrl }, { directDatabaseUrl: ownerUrl })
     const taken = [1, 2].map(() => new pg.Client({ connectionString: pooledUrl }))
-    const owner = new pg.Client({ connectionString: ownerUrl })
     try {
-      await owner.connect()
       for (const client of taken) {
         await client.connect()
         await client.query('begin')
@@ -91,13 +82,14 @@ test.skipIf(!isPgBouncerInstalled)(
       const job = await ended(service.url, headers, body.id)
       expect(job.status).toBe('DONE')
       expect((await downloadFile(job.url!)).sha256).toBe(job.sha256)
-      const { rows } = await owner.query(
+      const jobs = await ask(
+        ownerUrl,
         `select distinct retry_count, retry_limit from pgboss.job where data ->> 'exportId' = $1`,
         [body.id],
       )
-      expect(rows).toEqual([{ retry_count: 0, retry_limit: 2 }])
+      expect(jobs).toEqual([{ retry_count: 0, retry_limit: 2 }])
     } finally {
-      await Promise.all([owner, ...taken].map((client) => client.end()))
+      await Promise.all(taken.map((client) => client.end()))
       await service.stop()
       await bouncer.stop()
       await database.drop()
@@ -110,8 +102,8 @@ async function filledDatabase() {
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)
   const secret = await staff.thirdParty('PARTNER')
-  const { rows } = await staff.client.query('select id from grandlivre.third_parties')
-  await fillLedger(staff.client, { ...folders.first, label: 'one', thirdPartyId: rows[0].id })
+  const thirdPartyId = await staff.thirdPartyId('PARTNER')
+  await fillLedger(staff.client, { ...folders.first, label: 'one', thirdPartyId })
   const headers = credentials(await staff.token('PARTNER', 'api', folders.first), secret)
   await staff.end()
   return { database, headers }

@@ -1,24 +1,21 @@
 /** More exports than the threads can take: streamed exports are refused, and full exports wait. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { defaultExportsPerThread, limits } from '../../src/config.ts'
 import { defaultTiming } from '../../src/timing.ts'
+import { forTests } from '../support/for-tests.ts'
 import { downloadFile, ended, trigger } from '../support/full-export.ts'
 import { request } from '../support/service.ts'
-import { type ExportStage, setExportStage } from '../support/stages/export-stage.ts'
+import { setExportStage } from '../support/stages/export-stage.ts'
 import { until } from '../support/until.ts'
 
 /** The shortest that the queue allows. */
 const pollSeconds = 0.5
 
-let stage: ExportStage
-
-beforeAll(async () => {
+const stage = forTests(() => {
   const rateLimit = { requests: 1_000_000, windowMs: 10_000, concurrent: 200 }
   const exports = { ...defaultTiming.exports, pollSeconds }
-  stage = await setExportStage({ exportThreads: 1, rateLimit }, { ...defaultTiming, exports })
+  return setExportStage({ exportThreads: 1, rateLimit }, { ...defaultTiming, exports })
 })
-
-afterAll(() => stage?.close())
 
 test('a full export that finds no free thread waits for one, and uses up no attempt', async () => {
   const { service, company } = stage

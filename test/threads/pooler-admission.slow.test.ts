@@ -1,19 +1,11 @@
-/**
- * Exports of several processes through a pooler with fewer sessions than they want. Each needs two at once, so halves
- * of exports could hold all sessions and wait for each other.
- *
- * `npm run long -- admission` has 10 processes, 1,000 folders, 64 exports at once and 40 sessions.
- */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { forTests } from '../support/for-tests.ts'
 import { fillLedger } from '../support/ledgers/ledger.ts'
-import { createTenants, credentials, folders, type Staff } from '../support/ledgers/tenants.ts'
+import { createTenants, credentials, folders } from '../support/ledgers/tenants.ts'
 import { ensurePooledLogin, withLogin } from '../support/pooled/pooled-run.ts'
 import { type ServiceProcess, startProcess } from '../support/process.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
-import { isPgBouncerInstalled, type PgBouncer, startPgBouncer } from '../support/servers/pgbouncer.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
+import { isPgBouncerInstalled, startPgBouncer } from '../support/servers/pgbouncer.ts'
 
 const sizeOf = (name: string, fallback: number): number => Number(process.env[name] ?? fallback)
 const processes = sizeOf('PROCESSES', 2)
@@ -21,22 +13,22 @@ const manyFolders = sizeOf('FOLDERS', 48)
 const atOnce = sizeOf('AT_ONCE', 16)
 const sessions = sizeOf('SESSIONS', 5)
 
-let database: TestDatabase
-let staff: Staff
-let bouncer: PgBouncer
+const database = forTests(createTestDatabase)
+const staff = forTests(() => createTenants(database.ownerUrl))
+const bouncer = forTests(async () => {
+  await ensurePooledLogin(database.ownerUrl)
+  const logins = [withLogin(database.ownerUrl)]
+  return startPgBouncer(logins, { poolMode: 'transaction', dropsOptions: false, sessions })
+})
 let services: ServiceProcess[]
-let dataDir: string
 let firm: Record<string, string>
 let folderIds: string[]
 
 beforeAll(async () => {
-  if (!isPgBouncerInstalled) return
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
   const secret = await staff.thirdParty('PARTNER')
-  const { rows } = await staff.client.query('select id from grandlivre.third_parties')
   const { schemaId, folderId } = folders.first
-  await fillLedger(staff.client, { schemaId, folderId, label: 'one', thirdPartyId: rows[0].id })
+  const thirdPartyId = await staff.thirdPartyId('PARTNER')
+  await fillLedger(staff.client, { schemaId, folderId, label: 'one', thirdPartyId })
   firm = credentials(await staff.token('PARTNER', 'firm', folders.first), secret)
   const made = await staff.client.query<{ id: string }>(
     `insert into grandlivre.folders (schema_id, firm_id, id, name)
@@ -44,14 +36,9 @@ beforeAll(async () => {
     [schemaId, folders.first.firmId, manyFolders],
   )
   folderIds = [folderId, ...made.rows.map(({ id }) => id)]
-  await ensurePooledLogin(database.ownerUrl)
-  const asLogin = withLogin(database.ownerUrl)
-  bouncer = await startPgBouncer([asLogin], { poolMode: 'transaction', dropsOptions: false, sessions })
-  dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-admission-'))
   const settings = {
-    DATABASE_URL: bouncer.through(asLogin),
+    DATABASE_URL: bouncer.through(withLogin(database.ownerUrl)),
     DIRECT_DATABASE_URL: database.ownerUrl,
-    DATA_DIR: dataDir,
     RATE_LIMIT_CONCURRENT: '1000',
   }
   services = await Promise.all(Array.from({ length: processes }, () => startProcess(settings)))
@@ -59,10 +46,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await Promise.all(services?.map((service) => service.kill()) ?? [])
-  await bouncer?.stop()
-  await staff?.end()
-  await database?.drop()
-  if (dataDir) await rm(dataDir, { recursive: true, force: true })
 })
 
 const title = isPgBouncerInstalled ? '' : ' (needs PgBouncer: apt-get install pgbouncer)'

@@ -1,19 +1,9 @@
-/** Where ids go on after a lost state. */
-import type { Pool } from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createOwnerPool } from '../../../src/db/pool.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { expect, test } from 'vitest'
+import { forTests } from '../../support/for-tests.ts'
+import { connect, createTestDatabase } from '../../support/servers/database.ts'
 
-let database: TestDatabase
-let owner: Pool
-beforeAll(async () => {
-  database = await createTestDatabase()
-  owner = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'grandlivre test' })
-})
-afterAll(async () => {
-  await owner?.end()
-  await database?.drop()
-})
+const database = forTests(createTestDatabase)
+const owner = forTests(() => connect(database.ownerUrl))
 
 async function beyondLost(last: string, at: string): Promise<bigint> {
   const { rows } = await owner.query('select beyond_lost($1, $2) as beyond', [last, at])

@@ -1,12 +1,9 @@
-/**
- * A failover that lost commits, without any command: nothing that partners, subscribers or receivers saw of them means
- * something else afterwards. `npm run long -- etags` asks with 1,000 ETags (FAILOVER_STATES=100); `npm test` with 40.
- */
-import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { cli } from '../../support/cli.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { ended, trigger } from '../../support/full-export.ts'
-import { type LossyFailover, setLossyFailover } from '../../support/replication/lossy-failover.ts'
+import { setLossyFailover } from '../../support/replication/lossy-failover.ts'
+import { ask } from '../../support/servers/database.ts'
 import { request } from '../../support/service.ts'
 import { namesOf, numbered, sequencesOf } from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
@@ -27,7 +24,7 @@ interface Held {
   cursor: string
 }
 
-let stage: LossyFailover
+const stage = forTests(setLossyFailover)
 let held: Held[]
 /** What every sequence of the former server had given out when it was lost. */
 let lost: { name: string; last: string }[]
@@ -40,7 +37,6 @@ let anchor: { number: number; hash: string }
 let subscriptions: { posted: number; pulled: number }
 
 beforeAll(async () => {
-  stage = await setLossyFailover()
   const subscribe = async (postUrl: string | null): Promise<number> => {
     const body = JSON.stringify({ postUrl, onEvents: ['document'] })
     const headers = { ...stage.company, 'Content-Type': 'application/json' }
@@ -57,7 +53,6 @@ beforeAll(async () => {
   await stage.standby.catchUp()
   await stage.standby.cutStream()
 })
-afterAll(() => stage?.close())
 
 const get = (path: string, headers: Record<string, string> = {}) =>
   request(`${stage.service.url}/api/v1/mad${path}`, { ...stage.company, ...headers })
@@ -117,17 +112,12 @@ test('the former server commits what is lost, and partners, subscribers and read
 })
 
 test('a standby that is not promoted yet is refused, and nothing is changed', async () => {
-  const stateOfStandby = async () => {
-    const client = new pg.Client({ connectionString: stage.standby.ownerUrl })
-    await client.connect()
-    const { rows } = await client.query(
-      `select (select last_value from grandlivre.epoch) as epoch, (select array_agg(last_value order by sequencename) from pg_sequences where schemaname = 'grandlivre')
-         as last, (select count from grandlivre.audit_head) as acts
-       from grandlivre.service_state`,
+  const stateOfStandby = () =>
+    ask(
+      stage.standby.ownerUrl,
+      `select (select last_value from epoch) as epoch, (select count from audit_head) as acts,
+         (select array_agg(last_value order by sequencename) from pg_sequences where schemaname = 'grandlivre') as last`,
     )
-    await client.end()
-    return rows
-  }
   const before = await stateOfStandby()
   expect(await cli(stage.standby.ownerUrl, 'failover', '--yes')).toEqual({
     code: 1,

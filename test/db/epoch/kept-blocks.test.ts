@@ -1,19 +1,16 @@
-/**
- * Digests that are kept of a ledger, through a failover that loses commits: those that survived with their folder are good
- * at once, and those of a lost state are kept neither before the new epoch begins nor after.
- */
-import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createPool } from '../../../src/db/pool.ts'
 import { type KeptDigests, keepBlocks } from '../../../src/exports/blocks/kept-blocks.sql.ts'
 import { wholeFolder } from '../../../src/exports/selection.ts'
 import { plainLedgerBlocks } from '../../support/changes/ledger-digests.ts'
 import { readLedgers } from '../../support/changes/ledger-stream.ts'
 import { download, movementsUrl } from '../../support/download.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { addLargeExercice, largeExercice } from '../../support/ledgers/large-exercice.ts'
 import { plainBlocks } from '../../support/ledgers/plain-blocks.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
-import { type LossyFailover, setLossyFailover } from '../../support/replication/lossy-failover.ts'
+import { setLossyFailover } from '../../support/replication/lossy-failover.ts'
+import { connect } from '../../support/servers/database.ts'
 import { request } from '../../support/service.ts'
 import { until } from '../../support/until.ts'
 
@@ -26,14 +23,12 @@ const ofYear = { ...wholeFolder(folders.first, 'Europe/Paris'), draft: false, ex
 const ofLedger = wholeFolder(folders.first, 'Europe/Paris')
 const tables = ['movement_blocks', 'ledger_blocks'] as const
 
-let stage: LossyFailover
+const stage = forTests(setLossyFailover)
 /** What a process has read of the state that was lost, and what names it. */
 let lost: { cursor: string; ofYear: KeptDigests; ofLedger: KeptDigests; folder: string }
 
 beforeAll(async () => {
-  stage = await setLossyFailover()
-  const client = new pg.Client({ connectionString: stage.primary.ownerUrl })
-  await client.connect()
+  const client = await connect(stage.primary.ownerUrl)
   await addLargeExercice(client, 12_000)
   await client.end()
   await blocksOfYear()
@@ -57,7 +52,6 @@ beforeAll(async () => {
   await stage.promote()
   await until(async () => (await request(`${stage.service.url}/readyz`)).status === 200)
 })
-afterAll(() => stage?.close())
 
 const change = (text: string) =>
   stage.sql(

@@ -1,15 +1,14 @@
 /** Compressed files of full exports over HTTP, read with nothing of the service. */
 import { createHash } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { forTests } from '../../support/for-tests.ts'
 import { ended, type JobAnswer, statusUrl, trigger } from '../../support/full-export.ts'
 import { describeOnS3 } from '../../support/servers/s3-servers.ts'
 import { request } from '../../support/service.ts'
 import { type ExportStage, setExportStage } from '../../support/stages/export-stage.ts'
 import { openS3Stage } from '../../support/stages/store-stage.ts'
+import { setTwoServices } from '../../support/stages/two-services.ts'
 
 const decompress = { gzip: gunzipSync, zstd: zstdDecompressSync }
 const media = { gzip: 'application/gzip', zstd: 'application/zstd' }
@@ -46,10 +45,10 @@ function comparable(format: 'JSON' | 'TRA', content: Buffer): Buffer {
   )
 }
 
-function describeExports(stage: () => ExportStage): void {
+function describeExports(stage: ExportStage): void {
   test.each(cases)('in %s with %s has the content of an uncompressed one', async (format, compression) => {
-    const plain = await exported(stage(), { format })
-    const job = await exported(stage(), { format, compression })
+    const plain = await exported(stage, { format })
+    const job = await exported(stage, { format, compression })
     expect(job.id).not.toBe(plain.id)
     const { response, bytes } = await downloaded(job)
     expect([response.status, response.headers.get('content-encoding')]).toEqual([200, null])
@@ -70,23 +69,9 @@ function describeExports(stage: () => ExportStage): void {
 }
 
 describe('an export to a folder', () => {
-  let stage: ExportStage
-  let folder: string
+  const stage = forTests(setTwoServices)
 
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'grandlivre-compressed-'))
-    stage = await setExportStage({ store: { kind: 'filesystem', folder } })
-  })
-
-  afterAll(async () => {
-    await stage?.close()
-    if (folder) await rm(folder, { recursive: true, force: true })
-  })
-
-  const sql = async (text: string, values: unknown[] = []) =>
-    (await stage.staff.client.query(text, values)).rows
-
-  describeExports(() => stage)
+  describeExports(stage)
 
   test('is one for each compression, in any letter case', async () => {
     const ids = await Promise.all(
@@ -117,14 +102,14 @@ describe('an export to a folder', () => {
   test('shows the notes of its format, if it has any', async () => {
     const job = await exported(stage, { format: 'TRA', compression: 'zstd' })
     expect(job).not.toHaveProperty('notes')
-    await sql(`update grandlivre.exports set notes = '{"drafts":2}' where id = $1`, [job.id])
+    await stage.sql(`update grandlivre.exports set notes = '{"drafts":2}' where id = $1`, [job.id])
     const { body } = await request(statusUrl(stage.service.url, job.id), stage.company)
     expect(body.notes).toEqual({ drafts: 2 })
   })
 
   test('by a version that knew no compression is shown as the uncompressed file that it is', async () => {
     const job = await exported(stage, { format: 'TRA' })
-    await sql(
+    await stage.sql(
       `update grandlivre.exports set compression = 'zstd', file_bytes = null, file_sha256 = null where id = $1`,
       [job.id],
     )
@@ -139,15 +124,6 @@ describe('an export to a folder', () => {
 
 describeOnS3((server) => {
   describe('an export to S3', () => {
-    let stage: ExportStage
-
-    beforeAll(async () => {
-      const { settings } = openS3Stage(server())
-      stage = await setExportStage({ store: settings as never })
-    })
-
-    afterAll(() => stage?.close())
-
-    describeExports(() => stage)
+    describeExports(forTests(() => setExportStage({ store: openS3Stage(server()).settings as never })))
   })
 })

@@ -1,19 +1,14 @@
 /** What a compressed file does with its object in the store, in success and in failure. */
 import { randomFillSync } from 'node:crypto'
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { CompressedWriter } from '../../../src/jobs/compressed-writer.ts'
 import { StoreError } from '../../../src/store/store.ts'
-import { type FolderStage, openFolderStage } from '../../support/stages/store-stage.ts'
+import { forTests } from '../../support/for-tests.ts'
+import { openFolderStage } from '../../support/stages/store-stage.ts'
 import { download, exists, writePieces } from '../../support/store-contract.ts'
 
-let stage: FolderStage
-
-beforeAll(async () => {
-  stage = await openFolderStage()
-})
-
-afterAll(() => stage?.close())
+const stage = forTests(openFolderStage)
 
 /** Half of it noise, so that there are many compressed pieces. */
 const content = Buffer.concat([randomFillSync(Buffer.alloc(3_000_000)), Buffer.alloc(3_000_000, 'ledger')])

@@ -2,7 +2,7 @@
  * Full exports to real S3 servers, while the process is killed or the store refuses parts. Long outages are in
  * store-outage.slow.test.ts.
  */
-import { expect, test } from 'vitest'
+import { expect, type TestContext } from 'vitest'
 import { ended, type Progress, trigger } from '../../support/full-export.ts'
 import type { ServiceProcess } from '../../support/process.ts'
 import { s3StageOf } from '../../support/s3-files.ts'
@@ -10,9 +10,8 @@ import type { Gate } from '../../support/servers/gate.ts'
 import type { SeenRequest } from '../../support/servers/s3-proxy.ts'
 import { describeOnS3, type S3Server } from '../../support/servers/s3-servers.ts'
 import type { FailingStage } from '../../support/stages/failing-stage.ts'
+import { concurrently, exportAt } from '../../support/stages/failing-stage.ts'
 import { until } from '../../support/until.ts'
-
-const timeout = 300_000
 
 /** Whether the request uploads that part of the file of that attempt at that export. */
 const sends = (request: SeenRequest, part: number, attempt: number, id = ''): boolean =>
@@ -40,10 +39,9 @@ describeOnS3(
 )
 
 function describeProcess(server: () => S3Server): void {
-  test.concurrent('another process finishes the exports of processes killed at 10, 50 and 90 %', {
-    timeout,
-  }, async (context) => {
-    const stage = await s3StageOf(server(), context)
+  const test = concurrently((context: TestContext) => s3StageOf(server(), context))
+
+  test('another process finishes the exports of processes killed at 10, 50 and 90 %', async (stage) => {
     const victims: { service: ServiceProcess; gate: Gate; part: number; id: string; seen: Progress[] }[] = []
     for (const part of [0.1, 0.5, 0.9]) {
       const { service, gate } = await stage.startGatedProcess()
@@ -65,13 +63,8 @@ function describeProcess(server: () => S3Server): void {
     expect(await stage.sweepLater()).toMatchObject({ orphans: 0, unfinished: 0 })
   })
 
-  test.concurrent('another process finishes an export whose process is killed with the file complete', {
-    timeout,
-  }, async (context) => {
-    const stage = await s3StageOf(server(), context)
-    const { service, gate } = await stage.startGatedProcess()
-    const id = await stage.begin(service)
-    const seen = [await stage.readUpTo(0.5, gate, service, id)]
+  test('another process finishes an export whose process is killed with the file complete', async (stage) => {
+    const { service, gate, id, seen } = await exportAt(stage, 0.5, stage.startGatedProcess())
     // The locked row cannot be updated.
     await stage.sql('begin')
     await stage.sql('select from grandlivre.exports where id = $1 for update', [id])
@@ -89,10 +82,9 @@ function describeProcess(server: () => S3Server): void {
 }
 
 function describeRefusal(server: () => S3Server): void {
-  test.concurrent('an export ends its transactions before the store joins the parts of its file', {
-    timeout,
-  }, async (context) => {
-    const stage = await s3StageOf(server(), context)
+  const test = concurrently((context: TestContext) => s3StageOf(server(), context))
+
+  test('an export ends its transactions before the store joins the parts of its file', async (stage) => {
     const service = await stage.start()
     stage.proxy.inflict(({ joins }) => (joins ? 'silent' : undefined))
     await stage.begin(service)
@@ -104,10 +96,7 @@ function describeRefusal(server: () => S3Server): void {
     expect(open).toEqual([])
   })
 
-  test.concurrent('an export needs only one attempt if each part is refused once', {
-    timeout,
-  }, async (context) => {
-    const stage = await s3StageOf(server(), context)
+  test('an export needs only one attempt if each part is refused once', async (stage) => {
     const refused = new Set<number>()
     stage.proxy.inflict(({ part }) => {
       if (part === undefined || refused.has(part)) return undefined
@@ -122,10 +111,7 @@ function describeRefusal(server: () => S3Server): void {
     expect(await stage.stored()).toHaveLength(1)
   })
 
-  test.concurrent('an export succeeds in its second attempt if a part is refused throughout the first', {
-    timeout,
-  }, async (context) => {
-    const stage = await s3StageOf(server(), context)
+  test('an export succeeds in its second attempt if a part is refused throughout the first', async (stage) => {
     stage.proxy.inflict((request) => (sends(request, 2, 1) ? 503 : undefined))
     const service = await stage.start()
     const id = await stage.begin(service)
@@ -136,10 +122,7 @@ function describeRefusal(server: () => S3Server): void {
     expect(await stage.stored()).toHaveLength(1)
   })
 
-  test.concurrent('an export fails if a part is refused throughout the last attempt', {
-    timeout,
-  }, async (context) => {
-    const stage = await s3StageOf(server(), context)
+  test('an export fails if a part is refused throughout the last attempt', async (stage) => {
     // The only thread is busy until the entry of the next export is prepared.
     const { service, gate } = await stage.startGated()
     const first = await stage.begin(service)
@@ -156,10 +139,7 @@ function describeRefusal(server: () => S3Server): void {
     expect(await stage.stored()).toHaveLength(1)
   })
 
-  test.concurrent('an export fails at once if the store denies access for a part', {
-    timeout,
-  }, async (context) => {
-    const stage = await s3StageOf(server(), context)
+  test('an export fails at once if the store denies access for a part', async (stage) => {
     stage.proxy.inflict(({ part }) => (part === 2 ? { status: 403, code: 'AccessDenied' } : undefined))
     const service = await stage.start()
     const id = await stage.begin(service)

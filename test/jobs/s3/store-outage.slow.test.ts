@@ -3,23 +3,21 @@
  * between tries are made for that, and nothing shorter would cross all of them. The stop of a process has its real
  * bound of five seconds.
  */
-import { expect, test } from 'vitest'
+import { expect, type TestContext } from 'vitest'
 import type { Progress } from '../../support/full-export.ts'
 import { s3StageOf } from '../../support/s3-files.ts'
 import { describeOnS3, type S3Server } from '../../support/servers/s3-servers.ts'
+import { concurrently, exportAt } from '../../support/stages/failing-stage.ts'
 import { until } from '../../support/until.ts'
-
-const timeout = 300_000
 
 describeOnS3(describeOutage, { concurrent: true })
 
 const outageMs = 30_000
 
 function describeOutage(server: () => S3Server): void {
-  test.concurrent('an export survives a store that refuses connections for 30 s from its start', {
-    timeout,
-  }, async (context) => {
-    const stage = await s3StageOf(server(), context, { isReal: true })
+  const test = concurrently((context: TestContext) => s3StageOf(server(), context, { isReal: true }))
+
+  test('an export survives a store that refuses connections for 30 s from its start', async (stage) => {
     const service = await stage.start()
     stage.proxy.down()
     const id = await stage.begin(service)
@@ -35,13 +33,8 @@ function describeOutage(server: () => S3Server): void {
     expect(await stage.stored()).toHaveLength(1)
   })
 
-  test.concurrent('an export survives a store that stops answering for 30 s mid-export', {
-    timeout,
-  }, async (context) => {
-    const stage = await s3StageOf(server(), context, { isReal: true })
-    const { service, gate } = await stage.startGated()
-    const id = await stage.begin(service)
-    const seen = [await stage.readUpTo(0.5, gate, service, id)]
+  test('an export survives a store that stops answering for 30 s mid-export', async (stage) => {
+    const { service, gate, id, seen } = await exportAt(stage, 0.5, stage.startGated())
     stage.proxy.inflict(() => 'silent')
     const before = stage.proxy.seen.length
     gate.open()
@@ -52,13 +45,8 @@ function describeOutage(server: () => S3Server): void {
     expect(await stage.stored()).toHaveLength(1)
   })
 
-  test.concurrent('a process stops although its store is silent, and its export is requeued', {
-    timeout,
-  }, async (context) => {
-    const stage = await s3StageOf(server(), context, { isReal: true })
-    const { service, gate } = await stage.startGatedProcess()
-    const id = await stage.begin(service)
-    await stage.readUpTo(0.5, gate, service, id)
+  test('a process stops although its store is silent, and its export is requeued', async (stage) => {
+    const { service, id } = await exportAt(stage, 0.5, stage.startGatedProcess())
     // The stopped export cannot remove what it stored, and would try for more than a minute.
     stage.proxy.inflict(() => 'silent')
     service.child.kill('SIGTERM')

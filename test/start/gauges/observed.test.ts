@@ -1,30 +1,19 @@
-/** Gauges of what the process needs, on a real database and needs of the test. */
-import type { Pool } from 'pg'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { type Config, readConfig } from '../../../src/config.ts'
 import { createPool } from '../../../src/db/pool.ts'
 import { AppError } from '../../../src/errors.ts'
 import { type Need, Readiness } from '../../../src/http/readiness.ts'
 import { observe } from '../../../src/start/gauges/observed.ts'
 import type { Observation } from '../../../src/telemetry/telemetry.ts'
-import { createTestDatabase, type TestDatabase } from '../../support/servers/database.ts'
+import { forTests } from '../../support/for-tests.ts'
+import { createTestDatabase } from '../../support/servers/database.ts'
 import { until } from '../../support/until.ts'
 
-let database: TestDatabase
-let pool: Pool
-
-beforeAll(async () => {
-  database = await createTestDatabase()
-  pool = createPool(database.serviceUrl, { max: 1, applicationName: 'grandlivre test' })
-})
+const database = forTests(createTestDatabase)
+const pool = forTests(() => createPool(database.serviceUrl, { max: 1, applicationName: 'grandlivre test' }))
 
 afterEach(() => {
   vi.useRealTimers()
-})
-
-afterAll(async () => {
-  await pool?.end()
-  await database?.drop()
 })
 
 type Gauges = Record<string, () => Observation[] | Promise<Observation[]>>

@@ -18,31 +18,7 @@ interface Node {
   isSynchronous: boolean
 }
 
-export interface Cluster {
-  /** The address for writing, as the owner of the database. */
-  ownerUrl: string
-  /** The same through PgBouncer, and the address of a standby: as the login `web`, which the caller makes. */
-  poolerUrl: string
-  replicasUrl: string
-  /** Those that answer. */
-  nodes(): Promise<Node[]>
-  leader(): Promise<string>
-  /** Waits until every node is in its place; one that cannot be rewound is made anew. */
-  settle(): Promise<void>
-  setSynchronous(isSynchronous: boolean): Promise<void>
-  switchover(): Promise<void>
-  /** Ends Patroni, PostgreSQL and all its processes at once, as if the machine were gone. */
-  killMachine(node: string): Promise<void>
-  killPostgres(node: string): Promise<void>
-  startNode(node: string): void
-  /** Stops Patroni and PostgreSQL in the middle of what they do, until the answer is called. */
-  freeze(node: string): Promise<() => void>
-  /** Keeps the log of this node from its standbys, while it goes on. */
-  holdLog(node: string): Promise<void>
-  /** Between Patroni of this node and etcd: refuses connections, or swallows what is sent. */
-  cutEtcd(node: string, how: 'refused' | 'silent'): Promise<() => Promise<void>>
-  stop(): Promise<void>
-}
+export type Cluster = Awaited<ReturnType<typeof startCluster>>
 
 /** A standby that does not stream after so long cannot be rewound. */
 const reinitializeMs = 45_000
@@ -50,7 +26,7 @@ const reinitializeMs = 45_000
 /** See `ops/patroni/try`. */
 const portsOfCluster = 24
 
-export async function startCluster(count: number): Promise<Cluster> {
+export async function startCluster(count: number) {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-cluster-'))
   const port = await freePorts()
   const names = Array.from({ length: count }, (_, index) => `node${index + 1}`)
@@ -135,13 +111,17 @@ export async function startCluster(count: number): Promise<Cluster> {
     spawn(join(folder, 'start-node'), [`${numberOf(node)}`], { stdio: 'ignore', detached: true })
   }
   return {
+    /** The address for writing, as the owner of the database. */
     ownerUrl: addressOf(2),
+    /** Through PgBouncer, and of a standby: as the login `web`, which the caller makes. */
     replicasUrl: addressOf(3, 'web'),
     poolerUrl: addressOf(4, 'web'),
+    /** Those that answer. */
     nodes,
     leader,
+    /** Waits until every node is in its place; one that cannot be rewound is made anew. */
     settle,
-    setSynchronous: async (wanted) => {
+    setSynchronous: async (wanted: boolean) => {
       await asked('/config', 'PATCH', { synchronous_mode: wanted })
       isSynchronous = wanted
       await settle()
@@ -149,18 +129,21 @@ export async function startCluster(count: number): Promise<Cluster> {
       await until(async () => ((await standbyNames(addressOf(2))) !== '') === wanted)
     },
     switchover: async () => asked('/switchover', 'POST', { leader: await leader() }),
-    killMachine: async (node) => {
+    /** Ends Patroni, PostgreSQL and all its processes at once, as if the machine were gone. */
+    killMachine: async (node: string) => {
       const postgres = await postgresOf(node)
       signal([await pidOf(`${node}.pid`), ...postgres], 'SIGKILL')
     },
-    killPostgres: async (node) => signal([await pidOf(`${node}/postmaster.pid`)], 'SIGKILL'),
+    killPostgres: async (node: string) => signal([await pidOf(`${node}/postmaster.pid`)], 'SIGKILL'),
     startNode,
-    freeze: async (node) => {
+    /** Stops Patroni and PostgreSQL in the middle of what they do, until the answer is called. */
+    freeze: async (node: string) => {
       const all = [await pidOf(`${node}.pid`), ...(await postgresOf(node))]
       signal(all, 'SIGSTOP')
       return () => signal(all, 'SIGCONT')
     },
-    holdLog: async (node) => {
+    /** Keeps the log of this node from its standbys, while it goes on. */
+    holdLog: async (node: string) => {
       const postgres = await postgresOf(node)
       const senders = await Promise.all(
         postgres.map(async (pid) => (await titleOf(pid)).includes('walsender')),
@@ -170,7 +153,8 @@ export async function startCluster(count: number): Promise<Cluster> {
         'SIGSTOP',
       )
     },
-    cutEtcd: async (node, how) => {
+    /** Between Patroni of this node and etcd: refuses connections, or swallows what is sent. */
+    cutEtcd: async (node: string, how: 'refused' | 'silent') => {
       const connection = connections.get(node)!
       if (how === 'silent') {
         connection.freeze()

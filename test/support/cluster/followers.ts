@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import { applyDelta, readDelta } from '../changes/apply-delta.ts'
-import { type Loop, repeat } from './findings.ts'
+import { repeat } from './findings.ts'
 import { type Caller, expected, read } from './read.ts'
 
 export interface Year {
@@ -30,14 +30,8 @@ function seen({ findings }: Caller, { exerciceId }: Year, cursor: string, text: 
   findings.name('cursors that name two contents', `exercice ${exerciceId}, cursor ${cursor}`, text)
 }
 
-export interface Follower {
-  loop: Loop
-  /** Brings the copy up to date and compares it with the database. Only while nothing changes. */
-  check(owner: Pool): Promise<void>
-}
-
 /** @param wait seconds that a request is held while nothing changes */
-export function startFollower(caller: Caller, year: Year, wait: number): Follower {
+export function startFollower(caller: Caller, year: Year, wait: number) {
   let copy: { cursor: string; text: string } | undefined
   const step = async (seconds: number): Promise<void> => {
     if (!copy) {
@@ -60,7 +54,8 @@ export function startFollower(caller: Caller, year: Year, wait: number): Followe
     caller.findings.add('copies that are wrong', `exercice ${year.exerciceId}: ${error.message}`)
   return {
     loop: repeat(50, () => step(wait), broken),
-    check: async (owner) => {
+    /** Brings the copy up to date and compares it with the database. Only while nothing changes. */
+    check: async (owner: Pool) => {
       let present = await patiently(() => whole(caller, year))
       // A cursor that is refused is given up in the first of these.
       for (let turn = 0; turn < 4 && copy?.cursor !== present.cursor; turn += 1) {
@@ -113,18 +108,12 @@ function totalsOfLines(text: string): string {
   return `${count} movements, ${debit} ${credit}`
 }
 
-export interface Prober {
-  loop: Loop
-  /** No ETag of another content is honoured. Only while nothing changes. */
-  check(): Promise<void>
-}
-
 /** ETags that a request can name. */
 const etagsOfRequest = 40
 /** The last ones are asked for again. */
 const etagsKept = 400
 
-export function startProber(caller: Caller, year: Year): Prober {
+export function startProber(caller: Caller, year: Year) {
   const { findings } = caller
   /** Contents by ETag. */
   const known = new Map<string, string>()
@@ -144,6 +133,7 @@ export function startProber(caller: Caller, year: Year): Prober {
   }
   return {
     loop: repeat(150, probe, (error) => findings.add('stale 304', error.message)),
+    /** No ETag of another content is honoured. Only while nothing changes. */
     check: async () => {
       const present = await patiently(() => whole(caller, year))
       remember(present)

@@ -5,33 +5,20 @@ import { createOwnerPool } from '../../../src/db/pool.ts'
 import { cli } from '../cli.ts'
 import { credentials } from '../ledgers/tenants.ts'
 import { type ServiceProcess, startProcess } from '../process.ts'
-import { type Cluster, startCluster } from './cluster.ts'
+import { startCluster } from './cluster.ts'
 import { Findings, type Loop } from './findings.ts'
-import { type Follower, startFollower, startProber, type Year } from './followers.ts'
+import { startFollower, startProber, type Year } from './followers.ts'
 import { startExports, startPulls, syncOf } from './programs.ts'
 import type { Caller } from './read.ts'
 import { startSubscribers } from './subscribers.ts'
-import { startWriters, type Writers } from './writers.ts'
+import { startWriters } from './writers.ts'
 
-export interface Load {
-  cluster: Cluster
-  findings: Findings
-  writers: Writers
-  /** The follower that sleeps during the failover. */
-  sleeper: Follower
-  /** All of it. */
-  go(): Promise<void>
-  /** Nothing changes until `go`. */
-  rest(): Promise<void>
-  /** While it rests. */
-  check(): Promise<void>
-  stop(): Promise<void>
-}
+export type Load = Awaited<ReturnType<typeof startLoad>>
 
 const folderCount = 5
 const movementsEach = 600
 
-export async function startLoad(parts: { nodes: number; out: string; seed: number }): Promise<Load> {
+export async function startLoad(parts: { nodes: number; out: string; seed: number }) {
   const { nodes, out, seed } = parts
   const findings = new Findings()
   const cluster = await startCluster(nodes)
@@ -83,14 +70,18 @@ export async function startLoad(parts: { nodes: number; out: string; seed: numbe
       cluster,
       findings,
       writers,
+      /** The follower that sleeps during the failover. */
       sleeper,
+      /** All of it. */
       go: async () => {
         if (isAtWork) return
         isAtWork = true
         sync.start()
         for (const loop of loops) loop.resume()
       },
+      /** Nothing changes until `go`. */
       rest,
+      /** While it rests. */
       check: async () => {
         for (const follower of [...followers, sleeper]) await follower.check(owner)
         await prober.check()

@@ -7,23 +7,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServer } from 'node:tls'
 
-export interface TlsServer {
-  /** `https://localhost:<port>` */
-  url: string
-  /** Presents a certificate of its own that is valid until then, to connections from now on. */
-  present(until: Date): Promise<void>
-  close(): Promise<void>
-}
+export type TlsServer = Awaited<ReturnType<typeof startTlsServer>>
 
 /** It answers nothing: clients see its certificate when they connect. */
-export async function startTlsServer(until: Date): Promise<TlsServer> {
+export async function startTlsServer(until: Date) {
   const server = createServer(await selfSigned(until), (socket) => void socket.on('error', () => {}))
   server.on('tlsClientError', () => {})
   await once(server.listen(0, '127.0.0.1'), 'listening')
   return {
     url: `https://localhost:${(server.address() as AddressInfo).port}`,
-    present: async (day) => server.setSecureContext(await selfSigned(day)),
-    close: () => new Promise((done) => void server.close(() => done())),
+    /** Presents a certificate of its own that is valid until then, to connections from now on. */
+    present: async (day: Date) => server.setSecureContext(await selfSigned(day)),
+    close: () => new Promise<void>((done) => void server.close(() => done())),
   }
 }
 

@@ -23,16 +23,10 @@ export const isHaproxyInstalled = (() => {
   }
 })()
 
-export interface Haproxy {
-  /** `https://localhost:<port>` */
-  url: string
-  /** What a client trusts. */
-  ca: string
-  close(): Promise<void>
-}
+export type Haproxy = Awaited<ReturnType<typeof startHaproxy>>
 
 /** @param urls of two services */
-export async function startHaproxy(urls: readonly [string, string]): Promise<Haproxy> {
+export async function startHaproxy(urls: readonly [string, string]) {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-haproxy-'))
   const { key, cert } = await selfSigned(new Date(Date.now() + 30 * 86_400_000))
   const certificate = join(folder, 'certificate.pem')
@@ -55,6 +49,7 @@ export async function startHaproxy(urls: readonly [string, string]): Promise<Hap
     await close()
     throw new Error(`HAProxy did not start: ${printed}`)
   }
+  // A client trusts `ca`.
   return { url: `https://localhost:${port}`, ca: cert, close }
 }
 

@@ -6,7 +6,7 @@ import type { SeededFolder } from '../../../packages/sample/src/seed.ts'
 import { inTransaction } from '../../../src/db/pool.ts'
 import { publish } from '../../../src/events/publish.ts'
 
-export interface LoadParts {
+interface LoadParts {
   /** Of the service. */
   url: string
   /** Of a company token of the folder. */
@@ -19,16 +19,12 @@ export interface LoadParts {
 /** How often each kind of work ended well, and how often not. */
 export type LoadCounts = Record<string, { done: number; failed: number }>
 
-export interface Load {
-  counts: LoadCounts
-  /** Ends what runs. */
-  stop(): Promise<void>
-}
+export type Load = ReturnType<typeof startLoad>
 
 /** A hanging request is given up, as clients do. */
 const requestMs = 60_000
 
-export function startLoad(parts: LoadParts): Load {
+export function startLoad(parts: LoadParts) {
   const stopped = new AbortController()
   const counts: LoadCounts = {}
   const works = worksOf(parts, stopped.signal)
@@ -48,6 +44,7 @@ export function startLoad(parts: LoadParts): Load {
   })
   return {
     counts,
+    /** Ends what runs. */
     stop: async () => {
       stopped.abort()
       await Promise.all(running)

@@ -2,7 +2,7 @@
  * The service as a larger operator runs it: through PgBouncer, with a replica for exports, files on an S3 server, behind
  * TLS, with a subscriber, read by Prometheus. Between the service and each of them stands what a test may break.
  */
-import { type ChildProcess, execFileSync, fork } from 'node:child_process'
+import { execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -15,16 +15,16 @@ import type { Timing } from '../../../src/timing.ts'
 import { disableSubscription, enableSubscription } from '../../../src/webhooks/subscriptions.sql.ts'
 import { createTenants, credentials } from '../ledgers/tenants.ts'
 import { environment, serviceSettings } from '../process.ts'
-import { type Receiver, startReceiver } from '../receiver.ts'
-import { type Replication, startReplication } from '../replication/standby.ts'
+import { startReceiver } from '../receiver.ts'
+import { startReplication } from '../replication/standby.ts'
 import { freePort, type PgBouncer, startPgBouncer } from '../servers/pgbouncer.ts'
 import { startProxy, type Proxy as Way } from '../servers/proxy.ts'
-import { type S3Proxy, startS3Proxy } from '../servers/s3-proxy.ts'
+import { startS3Proxy } from '../servers/s3-proxy.ts'
 import { startS3Server } from '../servers/s3-servers.ts'
 import { until } from '../until.ts'
-import { startTlsServer, type TlsServer } from './certificate.ts'
-import { type Load, startLoad } from './load.ts'
-import { type Prometheus, type PrometheusOptions, startPrometheus } from './prometheus.ts'
+import { startTlsServer } from './certificate.ts'
+import { startLoad } from './load.ts'
+import { type PrometheusOptions, startPrometheus } from './prometheus.ts'
 
 /** Debian's package faketime. */
 const clockLibrary = '/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1'
@@ -33,25 +33,7 @@ export const isClockChangeable = existsSync(clockLibrary)
 /** Of the disk of the primary. */
 const diskBytes = '1500m'
 
-export interface OperatedStage {
-  replication: Replication
-  pooler: { restart(): Promise<void> }
-  store: S3Proxy
-  receiver: Receiver
-  tls: TlsServer
-  prometheus: Prometheus
-  load: Load
-  service: { url: string; child: ChildProcess; lines: string[] }
-  /** Triggers a full export. @returns its id */
-  triggerExport(): Promise<string>
-  /** Sends pending deliveries at once, as staff may. */
-  sendAgain(): Promise<void>
-  /** Moves the clock of the service's process by seconds. */
-  moveClock(seconds: number): Promise<void>
-  /** The disk of the primary, a small one in memory. */
-  disk: string
-  close(): Promise<void>
-}
+export type OperatedStage = Awaited<ReturnType<typeof startOperatedStage>>
 
 export interface OperatedOptions {
   movements: number
@@ -63,7 +45,7 @@ export interface OperatedOptions {
 /** The only path that receives events. */
 export const receiverPath = '/events'
 
-export async function startOperatedStage(options: OperatedOptions): Promise<OperatedStage> {
+export async function startOperatedStage(options: OperatedOptions) {
   await using stack = new AsyncDisposableStack()
   const disk = await mountDisk(stack)
   const replication = await startReplication(disk)
@@ -79,6 +61,7 @@ export async function startOperatedStage(options: OperatedOptions): Promise<Oper
   const tls = await startTlsServer(inDays(100))
   stack.defer(() => tls.close())
   const clockFile = join(await temporaryFolder('grandlivre-clock-', stack), 'clock')
+  /** Moves the clock of the service's process by seconds. */
   const moveClock = (seconds: number) => writeFile(clockFile, `${seconds < 0 ? '' : '+'}${seconds}s`)
   await moveClock(0)
   const metricsPort = await freePort()
@@ -109,11 +92,13 @@ export async function startOperatedStage(options: OperatedOptions): Promise<Oper
   const running = stack.move()
   return {
     ...{ replication, pooler: pooled, store, receiver, tls, prometheus, load, service, moveClock, disk },
+    /** Triggers a full export. @returns its id */
     triggerExport: async () => {
       await owner.query('update grandlivre.exports set latest = false where latest')
       const response = await fetch(`${service.url}/api/v1/mad/all?version=1.0.0&format=JSON`, { headers })
       return ((await response.json()) as { id: string }).id
     },
+    /** Sends pending deliveries at once, as staff may. */
     sendAgain: () =>
       inTransaction(owner, async (client) => {
         await disableSubscription(client, subscriptionId, 'by a test', Date.now())
@@ -190,7 +175,7 @@ async function startService(
   settings: Record<string, string>,
   timing: Partial<Timing>,
   stack: AsyncDisposableStack,
-): Promise<OperatedStage['service']> {
+) {
   const child = fork(join(import.meta.dirname, 'faulty-main.ts'), [JSON.stringify(timing)], {
     cwd: join(import.meta.dirname, '../../..'),
     env: { ...environment, ...serviceSettings, ...settings },

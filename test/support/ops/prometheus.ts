@@ -36,17 +36,7 @@ export interface PrometheusOptions {
   scrapeSeconds: number
 }
 
-export interface Prometheus {
-  /** Names of the alerts that fire now. */
-  firing(): Promise<string[]>
-  /** Those too whose wait runs. */
-  active(): Promise<string[]>
-  /** Names of the alerts that were in that state at any time since then, epoch milliseconds. */
-  since(then: number, state: 'firing' | 'pending'): Promise<string[]>
-  /** The value of an expression that has one; undefined if it has none. */
-  value(expression: string): Promise<number | undefined>
-  stop(): Promise<void>
-}
+export type Prometheus = Awaited<ReturnType<typeof startPrometheus>>
 
 const unitSeconds: Record<string, number> = { s: 1, m: 60, h: 3600 }
 
@@ -71,7 +61,7 @@ export function shortened(rules: string, factor: number): string {
     )
 }
 
-export async function startPrometheus(options: PrometheusOptions): Promise<Prometheus> {
+export async function startPrometheus(options: PrometheusOptions) {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-prometheus-'))
   await writeFile(
     join(folder, 'alerts.yml'),
@@ -117,13 +107,17 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
     )
   })
   return {
+    /** Names of the alerts that fire now. */
     firing: () => namesIn('ALERTS{alertstate="firing"}'),
+    /** Those too whose wait runs. */
     active: () => namesIn('ALERTS'),
-    since: (then, state) => {
+    /** Names of the alerts that were in that state at any time since then, epoch milliseconds. */
+    since: (then: number, state: 'firing' | 'pending') => {
       const seconds = Math.max(1, Math.ceil((Date.now() - then) / 1_000))
       return namesIn(`max_over_time(ALERTS{alertstate="${state}"}[${seconds}s])`)
     },
-    value: async (expression) => {
+    /** The value of an expression; undefined if it has none. */
+    value: async (expression: string) => {
       const [first] = await ask(expression)
       return first && Number(first.value[1])
     },

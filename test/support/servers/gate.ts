@@ -5,17 +5,9 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
  * as far as the test lets it. So timing does not decide which of two streams that are read concurrently gets
  * ahead.
  */
-export interface Gate {
-  /** The address of the database through the gate. */
-  url: string
-  /** Lets this many more bytes pass on each connection, present and future. */
-  allow(bytes: number): void
-  /** Lets everything pass from now on. */
-  open(): void
-  close(): Promise<void>
-}
+export type Gate = Awaited<ReturnType<typeof startGate>>
 
-export async function startGate(databaseUrl: string): Promise<Gate> {
+export async function startGate(databaseUrl: string) {
   const target = new URL(databaseUrl)
   const sockets = new Set<Socket>()
   const passages = new Set<() => void>()
@@ -61,11 +53,14 @@ export async function startGate(databaseUrl: string): Promise<Gate> {
     for (const pass of passages) pass()
   }
   return {
+    /** The address of the database through the gate. */
     url: url.href,
+    /** Lets this many more bytes pass on each connection, present and future. */
     allow,
+    /** Lets everything pass from now on. */
     open: () => allow(Number.MAX_SAFE_INTEGER),
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve())
         for (const socket of sockets) socket.destroy()
       }),

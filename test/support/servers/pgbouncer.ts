@@ -26,11 +26,7 @@ export interface PgBouncerOptions {
   serverPort?: number
 }
 
-export interface PgBouncer {
-  /** The address of the database through the pooler. */
-  through(databaseUrl: string): string
-  stop(): Promise<void>
-}
+export type PgBouncer = Awaited<ReturnType<typeof startPgBouncer>>
 
 export const isPgBouncerInstalled = ((): boolean => {
   try {
@@ -47,7 +43,7 @@ export function warnIfPoolerIsMissing(): void {
 }
 
 /** @param databaseUrls a URL for each login that may connect */
-export async function startPgBouncer(databaseUrls: string[], options: PgBouncerOptions): Promise<PgBouncer> {
+export async function startPgBouncer(databaseUrls: string[], options: PgBouncerOptions) {
   const { poolMode, dropsOptions, sessions = 60, clients = 2_000, waitSeconds = 120 } = options
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-pgbouncer-'))
   await chmod(folder, 0o755)
@@ -89,6 +85,7 @@ ignore_startup_parameters = extra_float_digits${dropsOptions ? ',options' : ''}
   }
   await untilListening(child, port)
   return {
+    /** The address of the database through the pooler. */
     through,
     stop: async () => {
       child.kill('SIGINT')

@@ -1,22 +1,10 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 
-export interface Proxy {
-  /** The address of the database through the proxy. */
-  url: string
-  /** Cuts every connection and refuses new ones, like a server that went down. */
-  cut(): Promise<void>
-  /** Accepts connections again, on the same port. */
-  restore(): Promise<void>
-  /** Keeps every connection, new ones too, and forwards no byte, like a server that hangs. */
-  freeze(): void
-  thaw(): void
-  /** Cuts every connection and forwards new ones to another server, like a DNS name that has changed. */
-  redirectTo(databaseUrl: string): void
-}
+export type Proxy = Awaited<ReturnType<typeof startProxy>>
 
 /** A proxy between a service and its database, so that the database can go away for this service only. */
-export async function startProxy(databaseUrl: string): Promise<Proxy> {
+export async function startProxy(databaseUrl: string) {
   let target = new URL(databaseUrl)
   const sockets = new Set<Socket>()
   let frozen = false
@@ -46,12 +34,15 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
   url.hostname = '127.0.0.1'
   url.port = String(port)
   return {
+    /** The address of the database through the proxy. */
     url: url.href,
+    /** Cuts every connection and refuses new ones, like a server that went down. */
     cut: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve())
         for (const socket of sockets) socket.destroy()
       }),
+    /** Accepts connections again, on the same port. */
     restore: async () => {
       // A connection of another test may have the port meanwhile.
       for (let isTaken = true; isTaken; )
@@ -64,6 +55,7 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
           },
         )
     },
+    /** Keeps every connection, new ones too, and forwards no byte, like a server that hangs. */
     freeze: () => {
       frozen = true
       for (const socket of sockets) socket.pause()
@@ -72,7 +64,8 @@ export async function startProxy(databaseUrl: string): Promise<Proxy> {
       frozen = false
       for (const socket of sockets) socket.resume()
     },
-    redirectTo: (otherUrl) => {
+    /** Cuts every connection and forwards new ones to another server, like a DNS name that has changed. */
+    redirectTo: (otherUrl: string) => {
       target = new URL(otherUrl)
       for (const socket of sockets) socket.destroy()
     },

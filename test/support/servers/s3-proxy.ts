@@ -34,19 +34,9 @@ export interface SeenRequest {
   lists: boolean
 }
 
-export interface S3Proxy {
-  endpoint: string
-  /** Requests so far. */
-  seen: SeenRequest[]
-  /** @param fault decides for each request */
-  inflict(fault: (request: SeenRequest) => Fault): void
-  /** Like a server that went away, until up() is called. */
-  down(): void
-  up(): void
-  close(): Promise<void>
-}
+export type S3Proxy = Awaited<ReturnType<typeof startS3Proxy>>
 
-export async function startS3Proxy(serverEndpoint: string): Promise<S3Proxy> {
+export async function startS3Proxy(serverEndpoint: string) {
   const target = new URL(serverEndpoint)
   let decide: (request: SeenRequest) => Fault = () => undefined
   let isDown = false
@@ -66,10 +56,13 @@ export async function startS3Proxy(serverEndpoint: string): Promise<S3Proxy> {
   await once(server.listen(0, '127.0.0.1'), 'listening')
   return {
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** Requests so far. */
     seen,
-    inflict: (fault) => {
+    /** @param fault decides for each request */
+    inflict: (fault: typeof decide) => {
       decide = fault
     },
+    /** Like a server that went away, until `up` is called. */
     down: () => {
       isDown = true
       for (const socket of sockets) socket.resetAndDestroy()

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import pg from 'pg'
-import { expect, type TestContext } from 'vitest'
+import { expect, type TestContext, test } from 'vitest'
 import { readConfig } from '../../../src/config.ts'
 import { createPool } from '../../../src/db/pool.ts'
 import type { JobState } from '../../../src/jobs/job.ts'
@@ -69,6 +69,23 @@ export async function failingStageOf(
   const stage = await setFailingStage(options)
   onTestFinished(() => stage.close())
   return stage
+}
+
+/** Tests of a file that run beside each other. Each has a stage and processes of its own, and time for a busy machine. */
+export const concurrently =
+  <Stage>(open: (context: TestContext) => Promise<Stage>) =>
+  (name: string, run: (stage: Stage, context: TestContext) => Promise<void>): void =>
+    test.concurrent(name, { timeout: 300_000 }, async (context) => run(await open(context), context))
+
+/** An export of a stage that has read up to this share of it, and waits at its gate. */
+export async function exportAt<Service extends RunningService>(
+  stage: FailingStage,
+  part: number,
+  started: Promise<Gated<Service>>,
+) {
+  const { service, gate } = await started
+  const id = await stage.begin(service)
+  return { service, gate, id, seen: [await stage.readUpTo(part, gate, service, id)] }
 }
 
 /** A time at which all leftovers in a store are old enough. */

@@ -7,18 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { until } from '../until.ts'
 
-export interface Balancer {
-  url: string
-  /** Waits until it is ready, and sends it requests from now on. */
-  add(url: string): Promise<void>
-  /** Sends it no more requests, and waits for the answers that run. */
-  takeOut(url: string): Promise<void>
-  /** Requests that found no ready process, or whose connection to it broke. */
-  failures: string[]
-  /** Answers by the process that gave them. */
-  answered: Map<string, number>
-  close(): Promise<void>
-}
+export type Balancer = Awaited<ReturnType<typeof startBalancer>>
 
 interface Target {
   isReady: boolean
@@ -27,7 +16,7 @@ interface Target {
 
 const everyMs = 100
 
-export async function startBalancer(): Promise<Balancer> {
+export async function startBalancer() {
   const targets = new Map<string, Target>()
   const failures: string[] = []
   const answered = new Map<string, number>()
@@ -74,13 +63,17 @@ export async function startBalancer(): Promise<Balancer> {
   })()
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** Requests that found no ready process, or whose connection to it broke. */
     failures,
+    /** Answers by the process that gave them. */
     answered,
-    add: async (url) => {
+    /** Waits until it is ready, and sends it requests from now on. */
+    add: async (url: string) => {
       await until(() => isReady(url))
       targets.set(url, { isReady: true, running: 0 })
     },
-    takeOut: async (url) => {
+    /** Sends it no more requests, and waits for the answers that run. */
+    takeOut: async (url: string) => {
       const target = targets.get(url)!
       targets.delete(url)
       await until(() => target.running === 0)
