@@ -6,16 +6,17 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openDatabaseOfService } from '../../src/db/database.ts'
 import { DatabaseAway } from '../../src/db/outage.ts'
-import { createTenants, credentials, folders, type Staff } from '../support/ledgers/tenants.ts'
+import { forTests } from '../support/for-tests.ts'
+import { createTenants, credentials, folders } from '../support/ledgers/tenants.ts'
 import { ensurePooledLogin, withLogin } from '../support/pooled/pooled-run.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
 import {
   freePort,
   isPgBouncerInstalled,
   type PgBouncerOptions,
   startPgBouncer,
 } from '../support/servers/pgbouncer.ts'
-import { type Answer, request, startTestService, type TestService } from '../support/service.ts'
+import { type Answer, request, startTestService } from '../support/service.ts'
 import { keyInfo } from '../support/stages/caller-stage.ts'
 import { until } from '../support/until.ts'
 
@@ -76,31 +77,24 @@ const refusals: Refusal[] = [
   },
 ]
 
-let database: TestDatabase
-let staff: Staff
+const database = forTests(createTestDatabase)
+const staff = forTests(() => createTenants(database.ownerUrl))
 let headers: Record<string, string>
 let port: number
-let service: TestService
 let stopPooler: () => Promise<void>
 
 beforeAll(async () => {
-  if (!isPgBouncerInstalled) return
-  database = await createTestDatabase()
-  staff = await createTenants(database.ownerUrl)
   const secret = await staff.thirdParty('ONE')
   headers = credentials(await staff.token('ONE', 'api', folders.first), secret)
   await ensurePooledLogin(database.ownerUrl)
   port = await freePort()
   await startPooler()
-  service = await startTestService({ ownerUrl: pooledUrl() }, { directDatabaseUrl: database.ownerUrl })
 })
+afterAll(() => stopPooler?.())
 
-afterAll(async () => {
-  await service?.stop()
-  await stopPooler?.()
-  await staff?.end()
-  await database?.drop()
-})
+const service = forTests(() =>
+  startTestService({ ownerUrl: pooledUrl() }, { directDatabaseUrl: database.ownerUrl }),
+)
 
 const pooledUrl = (): string => Object.assign(new URL(withLogin(database.ownerUrl)), { port }).href
 

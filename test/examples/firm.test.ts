@@ -3,13 +3,13 @@ import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, test } from 'vitest'
 import { readLedgers } from '../support/changes/ledger-stream.ts'
+import { openFolder } from '../support/folder.ts'
 import { forTests } from '../support/for-tests.ts'
 import { firmAccess, runProgram } from '../support/guides/run-program.ts'
 import { isInstalled } from '../support/guides/tools.ts'
@@ -17,7 +17,7 @@ import { folders } from '../support/ledgers/tenants.ts'
 import { setExportStage } from '../support/stages/export-stage.ts'
 
 const stage = forTests(setExportStage)
-let folder: string
+const folder = forTests(() => openFolder('firm'))
 /** The whole answer of the service. */
 let honest: string
 
@@ -25,14 +25,9 @@ beforeAll(async () => {
   await stage.staff.client.query(
     `update grandlivre.movements set description = E'tab\\t line\\n back\\\\slash \\\\N é' where id % 7 = 0`,
   )
-  folder = await mkdtemp(join(tmpdir(), 'grandlivre-firm-'))
   const url = `${stage.service.url}/api/v1/mad/ledgers/changes?version=1.0.0`
   const headers = { ...stage.firm, 'Content-Type': 'application/json' }
   honest = await (await fetch(url, { method: 'POST', headers, body: '{}' })).text()
-})
-
-afterAll(async () => {
-  if (folder) await rm(folder, { recursive: true })
 })
 
 /** What COPY's text format says. */
@@ -152,7 +147,7 @@ describe.each([
   let program: [string, ...string[]] = ['python3', source]
   beforeAll(() => {
     if (!source.endsWith('.go') || !isThere) return
-    program = [join(folder, 'firm')]
+    program = [join(folder.path, 'firm')]
     const { status, stderr } = spawnSync('go', ['build', '-o', program[0], source], { encoding: 'utf8' })
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
   })
@@ -160,7 +155,7 @@ describe.each([
   const run = (file: string, access = firmAccess(stage)) => runProgram([...program, file], access)
 
   test.skipIf(!isThere)('writes what was sent', async () => {
-    const file = join(folder, 'firm.json')
+    const file = join(folder.path, 'firm.json')
     expect(await run(file)).toEqual({ code: 0, out: expect.stringMatching(/^2 folders/), error: '' })
     const copy = JSON.parse(await readFile(file, 'utf8'))
     expect(copy).toEqual(expectedCopy())
@@ -174,7 +169,7 @@ describe.each([
     const refused = '{"refused":"112","code":"ERR-INTERNAL","message":"a row is too long"}'
     for (const begun of [0, 1, 2, 3, 4]) {
       const kept = lines.slice(0, second + begun)
-      const file = join(folder, `${begun}.json`)
+      const file = join(folder.path, `${begun}.json`)
       await serve([...kept, refused, '{"whole":1,"refusals":1}', ''].join('\n'), async (baseUrl) => {
         const { code, error } = await run(file, { ...firmAccess(stage), baseUrl })
         expect({ code, error }).toEqual({ code: 1, error: expect.stringContaining('a row is too long') })
@@ -184,7 +179,7 @@ describe.each([
   })
 
   async function expectNothingWritten(answer: string, error: RegExp): Promise<void> {
-    const file = join(folder, 'lie.json')
+    const file = join(folder.path, 'lie.json')
     await writeFile(file, 'the copy before')
     await serve(answer, async (baseUrl) => {
       const ended = await run(file, { ...firmAccess(stage), baseUrl })

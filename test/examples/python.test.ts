@@ -5,9 +5,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { startFaultyProxy } from '../../packages/partner/test/support/client/faulty-proxy.ts'
 import { download, movementsUrl } from '../support/download.ts'
+import { openFolder } from '../support/folder.ts'
 import { forTests } from '../support/for-tests.ts'
 import { firmAccess, runProgram } from '../support/guides/run-program.ts'
 import { isInstalled, packagesOf } from '../support/guides/tools.ts'
@@ -34,20 +35,11 @@ async function expectYear(
 
 describe.skipIf(!isInstalled.python)('examples/python/ledger.py', () => {
   const stage = forTests(() => setSampleStage(6_000))
-  let folder: string
-  let file: string
-
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'grandlivre-python-'))
-    file = join(folder, stage.credentials.societyId, `${stage.idExercice}.ndjson`)
-  })
-
-  afterAll(async () => {
-    if (folder) await rm(folder, { recursive: true })
-  })
+  const folder = forTests(() => openFolder('python'))
+  const fileOf = () => join(folder.path, stage.credentials.societyId, `${stage.idExercice}.ndjson`)
 
   const run = (env: Record<string, string> = {}) =>
-    runProgram(['python3', 'examples/python/ledger.py', folder], stage.credentials, {
+    runProgram(['python3', 'examples/python/ledger.py', folder.path], stage.credentials, {
       env: { PYTHONPATH: packagesOf('python'), ...env },
     })
 
@@ -58,10 +50,10 @@ describe.skipIf(!isInstalled.python)('examples/python/ledger.py', () => {
       out: expect.stringMatching(/^(\S+ndjson: \d+ movements, equal.*\n){2}$/),
       error: '',
     })
-    for (const { id } of exercices) await expectYear(stage, stage.company, join(folder, societyId), id)
+    for (const { id } of exercices) await expectYear(stage, stage.company, join(folder.path, societyId), id)
     const names = exercices.flatMap(({ id }) => [`${id}.ndjson`, `${id}.ndjson.cursor`])
-    expect(await readdir(join(folder, societyId))).toEqual(expect.arrayContaining(names))
-    expect(await readdir(join(folder, societyId))).toHaveLength(4)
+    expect(await readdir(join(folder.path, societyId))).toEqual(expect.arrayContaining(names))
+    expect(await readdir(join(folder.path, societyId))).toHaveLength(4)
   }
 
   test('pulls each year, then what has changed, and repairs a damaged copy', async () => {
@@ -70,14 +62,14 @@ describe.skipIf(!isInstalled.python)('examples/python/ledger.py', () => {
     await stage.change(`delete from entries where id = (select max(id) from entries
       where exercice_id = ${stage.idExercice} and validated_at is not null)`)
     await expectCopyAfterRun()
-    const copy = await readFile(file, 'utf8')
-    await writeFile(file, copy.replace('"description":"', '"description":"é').replace(/\n.*\n$/, '\n'))
+    const copy = await readFile(fileOf(), 'utf8')
+    await writeFile(fileOf(), copy.replace('"description":"', '"description":"é').replace(/\n.*\n$/, '\n'))
     await expectCopyAfterRun()
     expect(await run({ GRANDLIVRE_SOCIETY: '1' })).toMatchObject({
       code: 1,
       error: expect.stringContaining('ERR-FORBIDDEN-ACCESS'),
     })
-    expect(await readFile(file, 'utf8')).toBe(copy)
+    expect(await readFile(fileOf(), 'utf8')).toBe(copy)
   })
 
   test('follows no redirect, since its secret would go with it', async () => {
@@ -89,7 +81,7 @@ describe.skipIf(!isInstalled.python)('examples/python/ledger.py', () => {
     await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
     const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     try {
-      const words = ['python3', 'examples/python/ledger.py', folder] as [string, ...string[]]
+      const words = ['python3', 'examples/python/ledger.py', folder.path] as [string, ...string[]]
       const env = { PYTHONPATH: packagesOf('python') }
       const { code, error } = await runProgram(words, { ...stage.credentials, baseUrl }, { env })
       expect({ code, error }).toEqual({ code: 1, error: expect.stringMatching(/was answered with 302\n$/) })
@@ -101,7 +93,7 @@ describe.skipIf(!isInstalled.python)('examples/python/ledger.py', () => {
 
   test('reads only what differs if its cursor is refused, as after a failover', async () => {
     const proxy = await startFaultyProxy(stage.url)
-    const words: [string, ...string[]] = ['python3', 'examples/python/ledger.py', folder]
+    const words: [string, ...string[]] = ['python3', 'examples/python/ledger.py', folder.path]
     const access = { ...stage.credentials, baseUrl: proxy.url }
     /** @returns the parameters of its requests for movements, besides those that each has */
     const recover = async () => {

@@ -1,13 +1,14 @@
 /** Every command of the page on backups, run as it stands there. The restored service gives the same bytes. */
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { isDeepStrictEqual, promisify } from 'node:util'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { databaseUser, findPrograms, runProgram } from '../../src/db/embedded/programs.ts'
+import { openFolder } from '../support/folder.ts'
+import { forTests } from '../support/for-tests.ts'
 import { ended, trigger } from '../support/full-export.ts'
 import { stepsOf } from '../support/guides/blocks.ts'
 import { arePostgresToolsInstalled, postgresTools } from '../support/guides/postgres-tools.ts'
@@ -15,7 +16,7 @@ import { type Shell, startShell } from '../support/guides/shell.ts'
 import { exercices, fillLedger } from '../support/ledgers/ledger.ts'
 import { createTenants, credentials, folders } from '../support/ledgers/tenants.ts'
 import { environment } from '../support/process.ts'
-import { type OwnDatabase, startOwnDatabase } from '../support/servers/own-database.ts'
+import { startOwnDatabase } from '../support/servers/own-database.ts'
 import { freePort } from '../support/servers/pgbouncer.ts'
 import { withDatabase } from '../support/servers/server.ts'
 import { startTestService, testMasterKey } from '../support/service.ts'
@@ -24,8 +25,9 @@ import { until } from '../support/until.ts'
 const root = resolve(import.meta.dirname, '../..')
 const page = await readFile(join(root, 'docs/operators/restore.md'), 'utf8')
 
-let source: OwnDatabase
-let target: OwnDatabase
+const source = forTests(startOwnDatabase)
+const target = forTests(startOwnDatabase)
+const opened = forTests(() => openFolder('restore'))
 let folder: string
 let shell: Shell
 let signed: Record<string, string>
@@ -33,12 +35,7 @@ let signed: Record<string, string>
 let original: Exported[]
 
 beforeAll(async () => {
-  if (!arePostgresToolsInstalled) return
-  source = await startOwnDatabase()
-  target = await startOwnDatabase()
-  folder = await mkdtemp(join(tmpdir(), 'grandlivre-restore-'))
-  // PostgreSQL's user enters the base backup.
-  await chmod(folder, 0o755)
+  folder = opened.path
   await mkdir(join(folder, 'bin'))
   const npm = `#!/bin/sh\nshift 3\ncd ${root} && exec ${process.execPath} src/cli.ts "$@"\n`
   await writeFile(join(folder, 'bin/npm'), npm, { mode: 0o755 })
@@ -50,12 +47,7 @@ beforeAll(async () => {
   })
   await fill()
 })
-afterAll(async () => {
-  await shell?.close()
-  await source?.drop()
-  await target?.drop()
-  if (folder) await rm(folder, { recursive: true, force: true })
-})
+afterAll(() => shell?.close())
 
 async function fill(): Promise<void> {
   const staff = await createTenants(source.ownerUrl)

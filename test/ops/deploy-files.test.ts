@@ -1,13 +1,13 @@
 /** `ops/systemd/` and `ops/kubernetes/`, and the page that says how to use them. */
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, readdirSync, readFileSync } from 'node:fs'
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, symlink, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { readConfig } from '../../src/config.ts'
 import { defaultTiming } from '../../src/timing.ts'
+import { openFolder } from '../support/folder.ts'
 import { createTenants, credentials, folders } from '../support/ledgers/tenants.ts'
 import { environment } from '../support/process.ts'
 import { createTestDatabase } from '../support/servers/database.ts'
@@ -50,9 +50,9 @@ const secrets = {
   S3_SECRET_KEY: 'secret',
 }
 
-test.skipIf(!hasSystemd)('systemd takes every unit, and finds services well confined', async (context) => {
-  const folder = await mkdtemp(join(tmpdir(), 'grandlivre-units-'))
-  context.onTestFinished(() => rm(folder, { recursive: true }))
+test.skipIf(!hasSystemd)('systemd takes every unit, and finds services well confined', async () => {
+  await using files = await openFolder('units')
+  const folder = files.path
   // It looks whether programs are where units say.
   for (const name of unitFiles)
     await writeFile(join(folder, name), unit(name).replaceAll('/opt/grandlivre', root))
@@ -79,8 +79,8 @@ test('a unit has the time that a process needs to leave, and starts it as npm do
 test('the note of an anchor grows by the present one, and not once the audit is wrong', async (context) => {
   const database = await createTestDatabase()
   context.onTestFinished(() => database.drop())
-  const folder = await mkdtemp(join(tmpdir(), 'grandlivre-anchors-'))
-  context.onTestFinished(() => rm(folder, { recursive: true }))
+  await using files = await openFolder('anchors')
+  const folder = files.path
   const staff = await createTenants(database.ownerUrl)
   const secret = await staff.thirdParty('ONE')
   const signed = credentials(await staff.token('ONE', 'api', folders.first), secret)
@@ -168,8 +168,8 @@ test('the page names files that exist, and its commands are those of the shell',
   const blocks = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, commands]) => commands!)
   for (const commands of blocks) expect(run('sh', ['-nc', commands]), commands).toEqual({ code: 0, out: '' })
   // The certificate to try with is one that HAProxy takes with its file.
-  const folder = await mkdtemp(join(tmpdir(), 'grandlivre-deploy-'))
-  context.onTestFinished(() => rm(folder, { recursive: true }))
+  await using files = await openFolder('deploy')
+  const folder = files.path
   await symlink(join(root, 'ops'), join(folder, 'ops'))
   const made = run('sh', ['-ec', blocks.find((commands) => commands.startsWith('openssl'))!], { cwd: folder })
   if (run('openssl', ['version']) === undefined) context.skip('openssl is not there')

@@ -5,17 +5,18 @@
  *
  * `npm run long -- upgrades` has UPGRADE_MOVEMENTS in the large folder, and writes what it saw to UPGRADE_RECORD.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { accessOf, startGrandlivre } from '../../packages/partner/test/support/cli/command-line.ts'
 import { cli } from '../support/cli.ts'
+import { openFolder } from '../support/folder.ts'
+import { forEachTest } from '../support/for-tests.ts'
 import { withoutPooler } from '../support/pooled/pooled-run.ts'
 import { type ServiceProcess, startProcess } from '../support/process.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
-import { type Balancer, startBalancer } from '../support/upgrade/balancer.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
+import { startBalancer } from '../support/upgrade/balancer.ts'
 import { checkOutFormerCode, formerCommits, isFormerCodeKnown } from '../support/upgrade/former-code.ts'
 import { seedReleasedFirm, turnMaintenanceOn } from '../support/upgrade/released-firm.ts'
 import { startUpgradeLoad, type UpgradeLoad } from '../support/upgrade/upgrade-load.ts'
@@ -30,30 +31,20 @@ const path = process.env['UPGRADE_RECORD']
 /** Of load before and after. */
 const quietMs = isLong ? 20_000 : 5_000
 
-let database: TestDatabase
-let former: string
-let dataDir: string
-let balancer: Balancer
+const database = forEachTest(() => createTestDatabase({ template: 'template1' }))
+const former = forEachTest(() => checkOutFormerCode(formerCommits.released))
+const files = forEachTest(() => openFolder('released'))
+const balancer = forEachTest(startBalancer)
 const processes: ServiceProcess[] = []
 
-beforeEach(async () => {
-  if (!isFormerCodeKnown) return
-  former = await checkOutFormerCode(formerCommits.released)
-  dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-release-'))
-  database = await createTestDatabase({ template: 'template1' })
-  balancer = await startBalancer()
-})
 afterEach(async () => {
   for (const each of processes.splice(0)) await each.kill()
-  await balancer?.close()
-  await database?.drop()
-  for (const folder of [former, dataDir]) if (folder) await rm(folder, { recursive: true, force: true })
 })
 
 async function start(...code: [root: string, program: string] | []): Promise<ServiceProcess> {
   const settings = {
     DATABASE_URL: database.ownerUrl,
-    DATA_DIR: dataDir,
+    DATA_DIR: files.path,
     PUBLIC_URL: balancer.url,
     WEBHOOK_ALLOW_INSECURE: 'true',
   }
@@ -99,9 +90,9 @@ async function record(load: UpgradeLoad, seconds: Record<string, number>, first:
 test.skipIf(!isFormerCodeKnown)(
   'an upgrade from 0.2.0 gives 503 for a while, and no wrong answer, copy or event',
   async () => {
-    const old = [await start(former, 'src/main.ts'), await start(former, 'src/main.ts')]
+    const old = [await start(former.path, 'src/main.ts'), await start(former.path, 'src/main.ts')]
     for (const { url } of old) await balancer.add(url)
-    const firm = await seedReleasedFirm(former, database.ownerUrl, { movements, smalls })
+    const firm = await seedReleasedFirm(former.path, database.ownerUrl, { movements, smalls })
     const load = await startUpgradeLoad(balancer.url, database.ownerUrl, firm)
     await delay(quietMs)
 
@@ -110,7 +101,7 @@ test.skipIf(!isFormerCodeKnown)(
     const moment = (name: string) => {
       seconds[name] = Math.round((performance.now() - began) / 100) / 10
     }
-    await turnMaintenanceOn(former, database.ownerUrl)
+    await turnMaintenanceOn(former.path, database.ownerUrl)
     for (const each of old) await stop(each)
     moment('no process of 0.2.0 is left')
     const fresh = await start()
@@ -130,7 +121,7 @@ test.skipIf(!isFormerCodeKnown)(
     expect(load.findings['token information']!.notes).toMatchObject({
       '503 ERR-API-UNDER-MAINTENANCE': expect.any(Number),
     })
-    const copy = join(dataDir, 'firm.sqlite')
+    const copy = join(files.path, 'firm.sqlite')
     const access = accessOf(balancer.url, firm.signed)
     for (const command of ['sync', 'verify']) {
       const { code, error } = await startGrandlivre(access, [command, '--to', copy]).ended

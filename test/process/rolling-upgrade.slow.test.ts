@@ -1,54 +1,39 @@
-/**
- * Processes of the former version and of this one on one database, behind a balancer, while partners read and subscribers
- * wait: no request fails and no event is lost. So the former code works on the schema of this version.
- */
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { makeToken, sha256 } from '../../src/auth/secrets.ts'
 import { createOwnerPool, inTransaction } from '../../src/db/pool.ts'
 import { publish } from '../../src/events/publish.ts'
+import { openFolder } from '../support/folder.ts'
+import { forTests } from '../support/for-tests.ts'
 import { ended, trigger } from '../support/full-export.ts'
 import { fillLedger } from '../support/ledgers/ledger.ts'
 import { createTenants, credentials, folders } from '../support/ledgers/tenants.ts'
 import { withoutPooler } from '../support/pooled/pooled-run.ts'
 import { type ServiceProcess, startProcess } from '../support/process.ts'
 import { type Receiver, startReceiver } from '../support/receiver.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { createTestDatabase } from '../support/servers/database.ts'
 import { request } from '../support/service.ts'
 import { documentEvent, namesOf } from '../support/stages/webhooks.ts'
 import { until } from '../support/until.ts'
-import { type Balancer, startBalancer } from '../support/upgrade/balancer.ts'
+import { startBalancer } from '../support/upgrade/balancer.ts'
 import { checkOutFormerCode, formerCommits, isFormerCodeKnown } from '../support/upgrade/former-code.ts'
 
 // The former version refuses one.
 withoutPooler()
 
-let database: TestDatabase
-let former: string
-let dataDir: string
-let balancer: Balancer
+const database = forTests(() => createTestDatabase({ template: 'template1' }))
+const former = forTests(() => checkOutFormerCode(formerCommits.rolling))
+const files = forTests(() => openFolder('rolling'))
+const balancer = forTests(startBalancer)
 let receiver: Receiver
 const processes: ServiceProcess[] = []
 
-beforeAll(async () => {
-  if (!isFormerCodeKnown) return
-  former = await checkOutFormerCode(formerCommits.rolling)
-  dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-rolling-'))
-  database = await createTestDatabase({ template: 'template1' })
-  balancer = await startBalancer()
-})
 afterAll(async () => {
-  for (const each of processes) await each.kill()
-  await balancer?.close()
+  for (const each of processes.splice(0)) await each.kill()
   await receiver?.close()
-  await database?.drop()
-  for (const folder of [former, dataDir]) if (folder) await rm(folder, { recursive: true, force: true })
 })
 
 async function start(root?: string): Promise<ServiceProcess> {
-  const settings = { DATABASE_URL: database.ownerUrl, DATA_DIR: dataDir, WEBHOOK_ALLOW_INSECURE: 'true' }
+  const settings = { DATABASE_URL: database.ownerUrl, DATA_DIR: files.path, WEBHOOK_ALLOW_INSECURE: 'true' }
   const started = await startProcess(settings, {}, root)
   processes.push(started)
   await balancer.add(started.url)
@@ -77,7 +62,7 @@ async function repeat(act: () => Promise<string | undefined>, over: AbortSignal)
 test.skipIf(!isFormerCodeKnown)(
   'an upgrade, process by process, fails no request and loses no event',
   async () => {
-    const old = [await start(former), await start(former)] as const
+    const old = [await start(former.path), await start(former.path)] as const
     const staff = await createTenants(database.ownerUrl)
     // For what the code of today prepares here; the migration replaces it.
     await staff.client.query(
@@ -135,7 +120,7 @@ test.skipIf(!isFormerCodeKnown)(
     const fresh = await start()
     // A former process restarts on the schema of this version.
     await stop(old[0])
-    const restarted = await start(former)
+    const restarted = await start(former.path)
     const second = await start()
     await stop(restarted)
     await stop(old[1])

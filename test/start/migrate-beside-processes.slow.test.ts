@@ -1,32 +1,27 @@
-/** Migrations of a database that processes of the former version use: requests and imports go on. */
-import { rm } from 'node:fs/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { latestMigration, migrate } from '../../src/db/migrations/migrate.ts'
+import { forEachTest } from '../support/for-tests.ts'
 import { createTenants } from '../support/ledgers/tenants.ts'
-import { createTestDatabase, type TestDatabase } from '../support/servers/database.ts'
+import { connect, createTestDatabase } from '../support/servers/database.ts'
 import { until } from '../support/until.ts'
 import { checkOutFormerCode, formerCommits, isFormerCodeKnown } from '../support/upgrade/former-code.ts'
 import { makeFormerSchema } from '../support/upgrade/former-schema.ts'
 
-let database: TestDatabase
+const database = forEachTest(() => createTestDatabase({ template: 'template1' }))
 const clients: pg.Client[] = []
 
 beforeEach(async () => {
-  if (!isFormerCodeKnown) return
   const former = await checkOutFormerCode(formerCommits.rolling)
-  database = await createTestDatabase({ template: 'template1' })
-  await makeFormerSchema(database.ownerUrl, `${former}/src/db/migrations`)
-  await rm(former, { recursive: true })
+  await makeFormerSchema(database.ownerUrl, `${former.path}/src/db/migrations`)
+  await former.drop()
 })
 afterEach(async () => {
   for (const client of clients.splice(0)) await client.end()
-  await database?.drop()
 })
 
-async function connect(url: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url, options: '-c search_path=grandlivre' })
-  await client.connect()
+async function opened(url: string): Promise<pg.Client> {
+  const client = await connect(url)
   clients.push(client)
   return client
 }
@@ -43,10 +38,10 @@ test.skipIf(!isFormerCodeKnown).each([
      insert into grandlivre.accounts (schema_id, folder_id, id, number, name) values (100, 111, 4, '401000', 'Suppliers')`,
   )
   await staff.end()
-  const other = await connect(database.ownerUrl)
+  const other = await opened(database.ownerUrl)
   await other.query(`delete from events; begin; ${statements}`)
 
-  const requests = await connect(database.serviceUrl)
+  const requests = await opened(database.serviceUrl)
   // A wait that ends with the other transaction alone would exceed it.
   await requests.query(`set lock_timeout = '8s'`)
   let over = false

@@ -101,21 +101,17 @@ test('a process that migrates, and one that waits for it, answer probes, and 503
   }
 })
 
-test('so does a process whose database came back while it waited', async () => {
+test('so does a process whose database came back while it waited', async (context) => {
   const proxy = await startProxy(database.ownerUrl)
+  context.onTestFinished(() => proxy.cut())
   await proxy.cut()
-  const service = await startTestService({ ownerUrl: proxy.url })
-  try {
-    expect(await readiness(service.url)).toEqual([503, 'Not ready: the database of DATABASE_URL'])
-    await proxy.restore()
-    await isAt(service.url, /^Not ready: migrating, step 1 of \d+, \d+ s$/)
-    expect((await request(`${service.url}/api/v1/key/info`)).status).toBe(503)
-    await holder.query('rollback')
-    await until(async () => (await readiness(service.url))[0] === 200)
-  } finally {
-    await service.stop()
-    await proxy.cut()
-  }
+  await using service = await startTestService({ ownerUrl: proxy.url })
+  expect(await readiness(service.url)).toEqual([503, 'Not ready: the database of DATABASE_URL'])
+  await proxy.restore()
+  await isAt(service.url, /^Not ready: migrating, step 1 of \d+, \d+ s$/)
+  expect((await request(`${service.url}/api/v1/key/info`)).status).toBe(503)
+  await holder.query('rollback')
+  await until(async () => (await readiness(service.url))[0] === 200)
 })
 
 test('a staff command that waits for a process that migrates says so', async () => {

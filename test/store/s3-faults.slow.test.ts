@@ -2,11 +2,12 @@
  * Failures between the service and an S3 server: in the end the object is complete, or nothing of it is left.
  */
 import { hash, randomBytes } from 'node:crypto'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
 import { openStore } from '../../src/store/open-store.ts'
 import { createClient, type S3Settings } from '../../src/store/s3-requests.ts'
 import { StoreError } from '../../src/store/store.ts'
+import { forEachTest } from '../support/for-tests.ts'
 import { type Fault, type S3Proxy, type SeenRequest, startS3Proxy } from '../support/servers/s3-proxy.ts'
 import { describeOnS3, type S3Server } from '../support/servers/s3-servers.ts'
 import { openS3Stage, quickRetries, type StoreStage } from '../support/stages/store-stage.ts'
@@ -19,19 +20,11 @@ const onePart = content.subarray(0, 1_000)
 const later = () => new Date(Date.now() + 3_600_000)
 
 describeOnS3((server) => {
-  let proxy: S3Proxy
-  let stage: StoreStage
-
+  const proxy = forEachTest(() => startS3Proxy(server().endpoint))
+  const stage = forEachTest(() => openS3Stage(server(), proxy.endpoint))
   beforeEach(async () => {
-    proxy = await startS3Proxy(server().endpoint)
-    stage = openS3Stage(server(), proxy.endpoint)
     await stage.store.check()
     proxy.seen.length = 0
-  })
-
-  afterEach(async () => {
-    await stage.close()
-    await proxy.close()
   })
 
   const scene: Scene = () => ({ server: server(), proxy, stage })

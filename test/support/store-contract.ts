@@ -1,8 +1,9 @@
 /** The contract of every store; each kind runs this suite. */
 import { randomBytes } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
 import { type ObjectStore, StoreError } from '../../src/store/store.ts'
+import { forTests } from './for-tests.ts'
 import type { StoreStage } from './stages/store-stage.ts'
 import { until } from './until.ts'
 
@@ -53,29 +54,21 @@ const keysOf = async (store: ObjectStore, before: Date) =>
 /** @param open an empty store */
 export function describeStore(name: string, open: () => Promise<StoreStage>): void {
   describe(name, () => {
-    let stage: StoreStage
-    let store: ObjectStore
-
-    beforeAll(async () => {
-      stage = await open()
-      store = stage.store
-    })
-
-    afterAll(() => stage?.close())
+    const stage = forTests(open)
 
     test('checks out, whether it was used before or not', async () => {
-      await store.check()
-      await store.check()
+      await stage.store.check()
+      await stage.store.check()
     })
 
-    describeWriting(() => stage)
-    describeFailing(() => stage)
-    describeLinks(() => stage)
-    describeHousekeeping(() => stage)
+    describeWriting(stage)
+    describeFailing(stage)
+    describeLinks(stage)
+    describeHousekeeping(stage)
   })
 }
 
-function describeWriting(stage: () => StoreStage): void {
+function describeWriting(stage: StoreStage): void {
   test.for([
     ['nothing', 0],
     ['one byte', 1],
@@ -84,7 +77,7 @@ function describeWriting(stage: () => StoreStage): void {
     ['several parts', 3 * part + 12_345],
     ['more parts than are sent concurrently', 5 * part],
   ] as const)('returns what was written: %s', async ([, bytes]) => {
-    const { store } = stage()
+    const { store } = stage
     const content = randomBytes(bytes)
     const key = freshKey()
     await put(store, key, content)
@@ -93,7 +86,7 @@ function describeWriting(stage: () => StoreStage): void {
   })
 
   test('accepts single pieces larger than a part', async () => {
-    const { store } = stage()
+    const { store } = stage
     const content = randomBytes(2 * part + 7)
     const key = freshKey()
     const writer = await store.create(key, 'application/json')
@@ -104,7 +97,7 @@ function describeWriting(stage: () => StoreStage): void {
   })
 
   test('keeps objects apart that are written concurrently', async () => {
-    const { store } = stage()
+    const { store } = stage
     const written = Array.from({ length: 4 }, () => ({ key: freshKey(), content: randomBytes(part + 1_000) }))
     await Promise.all(written.map(({ key, content }) => put(store, key, content)))
     for (const { key, content } of written) {
@@ -114,7 +107,7 @@ function describeWriting(stage: () => StoreStage): void {
   })
 
   test('shows an object only once it is complete', async () => {
-    const { store } = stage()
+    const { store } = stage
     const key = freshKey()
     const writer = await store.create(key, 'application/json')
     await writer.write(randomBytes(part + 1))
@@ -127,7 +120,7 @@ function describeWriting(stage: () => StoreStage): void {
   })
 
   test('creates and removes objects of one folder concurrently, and leaves nothing of the folder', async () => {
-    const { store, leftovers } = stage()
+    const { store, leftovers } = stage
     const writing = Array.from({ length: 4 }, async (_, writer) => {
       for (let round = 0; round < 10; round++) {
         const key = `4000/place/${writer}-${round}.json`
@@ -142,7 +135,7 @@ function describeWriting(stage: () => StoreStage): void {
   })
 
   test('refuses keys that lead outside', async () => {
-    const { store } = stage()
+    const { store } = stage
     for (const key of [
       '',
       '..',
@@ -163,9 +156,9 @@ function describeWriting(stage: () => StoreStage): void {
   })
 }
 
-function describeFailing(stage: () => StoreStage): void {
+function describeFailing(stage: StoreStage): void {
   test('refuses to complete with a different number of bytes, and leaves nothing', async () => {
-    const { store, leftovers } = stage()
+    const { store, leftovers } = stage
     for (const wrong of [-1, 1, part]) {
       const key = freshKey()
       const writer = await store.create(key, 'application/json')
@@ -181,7 +174,7 @@ function describeFailing(stage: () => StoreStage): void {
   })
 
   test('leaves nothing of an aborted object, however much was written', async () => {
-    const { store, leftovers } = stage()
+    const { store, leftovers } = stage
     for (const bytes of [0, 10, part, 4 * part + 1]) {
       const key = freshKey()
       const writer = await store.create(key, 'application/json')
@@ -196,7 +189,7 @@ function describeFailing(stage: () => StoreStage): void {
   })
 
   test('has left nothing as soon as any of several aborts returns', async () => {
-    const { store, leftovers } = stage()
+    const { store, leftovers } = stage
     for (let i = 0; i < 20; i++) {
       const writer = await store.create(freshKey(), 'application/json')
       await writer.write(randomBytes(10))
@@ -208,7 +201,7 @@ function describeFailing(stage: () => StoreStage): void {
   })
 
   test('fails a write that is under way when it is aborted', async () => {
-    const { store, leftovers } = stage()
+    const { store, leftovers } = stage
     const writer = await store.create(freshKey(), 'application/json')
     const writing = writePieces(writer, randomBytes(6 * part)).then(
       () => 'written',
@@ -220,7 +213,7 @@ function describeFailing(stage: () => StoreStage): void {
   })
 
   test('keeps a completed object, whatever its writer is asked to do afterwards', async () => {
-    const { store } = stage()
+    const { store } = stage
     const key = freshKey()
     const writer = await store.create(key, 'application/json')
     await writer.write(randomBytes(10))
@@ -232,7 +225,7 @@ function describeFailing(stage: () => StoreStage): void {
   })
 }
 
-function describeLinks(stage: () => StoreStage): void {
+function describeLinks(stage: StoreStage): void {
   let link: string
   const content = randomBytes(1_000)
 
@@ -243,7 +236,7 @@ function describeLinks(stage: () => StoreStage): void {
   }
 
   test('names the downloaded file, accents and quotes included', async () => {
-    const { store } = stage()
+    const { store } = stage
     const key = freshKey()
     await put(store, key, content)
     link = await store.signedUrl(key, `Éts "L'Œuf" & Fils_JSON.json`, 600)
@@ -271,12 +264,12 @@ function describeLinks(stage: () => StoreStage): void {
     expect(response.headers.get('content-disposition')).toContain(`filename*=UTF-8''%C3%89ts`)
     expect(Buffer.from(await response.arrayBuffer()).equals(content.subarray(0, 1))).toBe(true)
     expect((await fetch(link, { method: 'HEAD' })).status).toBe(
-      stage().settings.kind === 'filesystem' ? 200 : 403,
+      stage.settings.kind === 'filesystem' ? 200 : 403,
     )
   })
 
   test('accepts exactly the signed address', async () => {
-    const { store } = stage()
+    const { store } = stage
     const other = freshKey()
     await put(store, other, content)
     const tampered = [
@@ -292,7 +285,7 @@ function describeLinks(stage: () => StoreStage): void {
   })
 
   test('lets its addresses expire', async () => {
-    const { store } = stage()
+    const { store } = stage
     const key = freshKey()
     await put(store, key, content)
     // That it works at first is checked by other tests; this one may be too slow to see it.
@@ -302,16 +295,16 @@ function describeLinks(stage: () => StoreStage): void {
   })
 }
 
-function describeHousekeeping(stage: () => StoreStage): void {
+function describeHousekeeping(stage: StoreStage): void {
   test('removes what exists, and ignores what does not', async () => {
-    const { store } = stage()
+    const { store } = stage
     for (const key of await keysOf(store, later())) await store.remove(key)
     await store.remove('1000/never.json')
-    expect(await stage().leftovers()).toEqual([])
+    expect(await stage.leftovers()).toEqual([])
   })
 
   test('lists objects completed before a given time', async () => {
-    const { store } = stage()
+    const { store } = stage
     const all = ['2000/a.json', '2000/b/c.json', '3000/d.json']
     for (const key of all) await put(store, key, randomBytes(10))
     expect(await keysOf(store, later())).toEqual(all)
@@ -322,7 +315,7 @@ function describeHousekeeping(stage: () => StoreStage): void {
   })
 
   test('clears the chosen objects of a folder, complete or not, and touches nothing else', async () => {
-    const { store, leftovers } = stage()
+    const { store, leftovers } = stage
     const stay = ['5000/a/2-done.json', '5000/ab/1-done.json', '5000/1-done.json']
     for (const key of [...stay, '5000/a/1-done.json', '5000/a/b/1-done.json'])
       await put(store, key, randomBytes(10))
@@ -357,7 +350,7 @@ function describeHousekeeping(stage: () => StoreStage): void {
   })
 
   test('clears a missing folder, and one with everything in it', async () => {
-    const { store, leftovers } = stage()
+    const { store, leftovers } = stage
     await store.clear('6000/never', () => true)
     await put(store, '6000/a/done.json', randomBytes(10))
     const writers = await Promise.all(['x', 'y'].map((name) => store.create(`6000/a/${name}`, 'text/plain')))
@@ -369,7 +362,7 @@ function describeHousekeeping(stage: () => StoreStage): void {
   })
 
   test('sweeps uploads begun before a given time and never finished', async () => {
-    const { store, leftovers } = stage()
+    const { store, leftovers } = stage
     const done = freshKey()
     await put(store, done, randomBytes(10))
     const writers = await Promise.all([1, 2, 3].map(() => store.create(freshKey(), 'application/json')))

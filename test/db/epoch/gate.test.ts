@@ -29,16 +29,17 @@ import { storeDelivery } from '../../../src/webhooks/dispatch/deliveries.sql.ts'
 import { passDeliveryIds } from '../../../src/webhooks/dispatch/work.sql.ts'
 import { lockSubscription } from '../../../src/webhooks/sequence/numbering.sql.ts'
 import { allowPing, insertSubscription } from '../../../src/webhooks/subscriptions.sql.ts'
+import { forTests } from '../../support/for-tests.ts'
 import { folders } from '../../support/ledgers/tenants.ts'
 import { fillPrimary } from '../../support/replication/fill-primary.ts'
-import { type Replication, startReplication } from '../../support/replication/standby.ts'
+import { startReplication } from '../../support/replication/standby.ts'
 import { documentEvent } from '../../support/stages/webhooks.ts'
 import { until } from '../../support/until.ts'
 
 const { schemaId, firmId, folderId } = folders.first
 const place = 'where schema_id = 100 and folder_id = 111'
 
-let replication: Replication
+const replication = forTests(() => startReplication())
 let owner: Pool
 let service: Pool
 let subscriptionId: string
@@ -63,7 +64,6 @@ async function stateOf(database: Pool): Promise<State> {
 const poolOf = (url: string) => createOwnerPool(url, { max: 9, applicationName: 'grandlivre test' })
 
 beforeAll(async () => {
-  replication = await startReplication()
   const { primary, standby } = replication
   const { staff, thirdPartyId } = await fillPrimary(primary.ownerUrl)
   await staff.client.query('set search_path = grandlivre')
@@ -86,7 +86,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await owner?.end()
   await service?.end()
-  await replication?.drop()
 })
 
 function connectPools(): void {

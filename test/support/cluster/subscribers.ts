@@ -1,15 +1,8 @@
 /** Two subscriptions of the firm: one with a receiver that records, one that is read by number. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Receiver, startReceiver } from '../receiver.ts'
-import { type Loop, repeat } from './findings.ts'
+import { repeat } from './findings.ts'
 import { type Caller, expected, read } from './read.ts'
-
-export interface Subscribers {
-  loop: Loop
-  /** Everything that was delivered or can be read has its own number. */
-  check(): Promise<void>
-  close(): Promise<void>
-}
 
 interface Numbered {
   sequence: string
@@ -18,7 +11,7 @@ interface Numbered {
 
 const onEvents = ['document', 'accountingLineEntry', 'ledger', 'cloudDocument']
 
-export async function startSubscribers(caller: Caller, secret: string): Promise<Subscribers> {
+export async function startSubscribers(caller: Caller, secret: string) {
   const receiver = await startReceiver(secret)
   const [posted, polled] = [
     await subscribe(caller, `${receiver.url}/hook`),
@@ -62,6 +55,7 @@ export async function startSubscribers(caller: Caller, secret: string): Promise<
   }
   return {
     loop: repeat(300, async () => void (await readOn(polled)), noteOf(caller)),
+    /** Everything that was delivered or can be read has its own number. */
     check: async () => {
       for (const subscription of [posted, polled]) {
         // From the beginning: a number that was used again need not be the last one.

@@ -14,19 +14,10 @@ export interface ReceivedSpan {
   attributes: Record<string, string>
 }
 
-export interface Collector {
-  url: string
-  spans: ReceivedSpan[]
-  /** Names and units of the metrics. */
-  metrics: Map<string, string>
-  requests: { path: string; headers: IncomingHttpHeaders }[]
-  close(): Promise<void>
-}
-
-export async function startCollector(): Promise<Collector> {
+export async function startCollector() {
   const spans: ReceivedSpan[] = []
   const metrics = new Map<string, string>()
-  const requests: Collector['requests'] = []
+  const requests: { path: string; headers: IncomingHttpHeaders }[] = []
   const server = createServer(async (request, response) => {
     const body = Buffer.concat(await request.toArray())
     requests.push({ path: request.url!, headers: request.headers })
@@ -41,6 +32,7 @@ export async function startCollector(): Promise<Collector> {
   return {
     url: `http://127.0.0.1:${port}`,
     spans,
+    /** Names and units of the metrics. */
     metrics,
     requests,
     close: async () => {

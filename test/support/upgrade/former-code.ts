@@ -1,8 +1,8 @@
 /** Code of earlier versions, from the history of the project. Its packages are those of today, of which it needs the same. */
 import { execFileSync } from 'node:child_process'
-import { mkdtemp, symlink } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { symlink } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { openFolder } from '../folder.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
 export const formerCommits = {
@@ -27,11 +27,11 @@ export function warnIfFormerCodeIsMissing(): void {
   if (!isFormerCodeKnown) console.warn('No test of an upgrade: earlier versions are not in the git history')
 }
 
-/** @returns a folder of its own with that code, for which the caller is responsible */
-export async function checkOutFormerCode(commit: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'grandlivre-former-code-'))
+/** @returns a folder of its own with that code, which the caller drops */
+export async function checkOutFormerCode(commit: string) {
+  const folder = await openFolder('former-code')
   const archive = execFileSync('git', ['archive', '--format=tar', commit], { cwd: root, maxBuffer: 1e9 })
-  execFileSync('tar', ['-x', '-C', folder], { input: archive })
-  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
+  execFileSync('tar', ['-x', '-C', folder.path], { input: archive })
+  await symlink(join(root, 'node_modules'), join(folder.path, 'node_modules'))
   return folder
 }
