@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openFolder } from '../support/folder.ts'
+import { openFolder } from '../support/fixtures/temporary-folder.ts'
 import { isPrometheusInstalled, opsFile, shortened } from '../support/ops/prometheus.ts'
 
 /** Values each minute, in promtool's notation: `1+2x3` is 1, 3, 5, 7. */

@@ -7,9 +7,9 @@ import { Agent, get } from 'node:https'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { download } from '../support/download.ts'
 import { forTests } from '../support/for-tests.ts'
+import { setSeededStage } from '../support/ledgers/seeded-year.ts'
 import { type Haproxy, isHaproxyInstalled, startHaproxy } from '../support/ops/haproxy.ts'
 import { type ServiceProcess, startProcess } from '../support/process.ts'
-import { setSeededStage } from '../support/stages/seeded-stage.ts'
 import { until } from '../support/until.ts'
 
 // Thirty megabytes: more than the buffers on the way hold.

@@ -13,10 +13,10 @@ import { get } from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { forTests } from '../support/for-tests.ts'
+import { setSeededStage } from '../support/ledgers/seeded-year.ts'
 import { type Haproxy, isHaproxyInstalled, startHaproxy } from '../support/ops/haproxy.ts'
 import { type ServiceProcess, startProcess } from '../support/process.ts'
 import { freePort } from '../support/servers/pgbouncer.ts'
-import { setSeededStage } from '../support/stages/seeded-stage.ts'
 import { until } from '../support/until.ts'
 
 const isLong = process.env['RESTARTS'] !== undefined

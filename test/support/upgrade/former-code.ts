@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { symlink } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { openFolder } from '../folder.ts'
+import { openFolder } from '../fixtures/temporary-folder.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
 export const formerCommits = {
