@@ -9,7 +9,7 @@ import { verifyWebhook } from '../../packages/partner/src/client/webhooks.ts'
 import { forTests } from '../support/for-tests.ts'
 import { isInstalled } from '../support/guides/tools.ts'
 import { folders } from '../support/ledgers/tenants.ts'
-import { setPythonStage } from './session.ts'
+import { rewritten, setPythonStage } from './session.ts'
 
 const { first, sameFirm } = folders
 
@@ -51,11 +51,10 @@ result = [export["sha256"], export["fileSha256"]]`)
     )
 
     test('go on where a download broke off', async () => {
-      python.spoil('mad/all', () => ({
-        kind: 'rewrite',
-        // Files come from the service itself, so that their addresses lead past the proxy.
-        body: (whole) => Buffer.from(String(whole).replaceAll(python.stage.service.url, python.proxy.url)),
-      }))
+      // Files come from the service itself, so that their addresses lead past the proxy.
+      python.spoil('mad/all', () =>
+        rewritten((whole) => whole.replaceAll(python.stage.service.url, python.proxy.url)),
+      )
       const spoilStatus = python.proxy.fault
       let downloads = 0
       python.proxy.fault = (path, headers) => {
@@ -106,23 +105,16 @@ finally:
     })
 
     test.each(['null', '5', '[]', '{"id":"1"}'])('of a status that is %s are no file', async (body) => {
-      python.spoil('mad/all', () => ({
-        kind: 'rewrite',
-        body: (whole) => Buffer.from(body.padEnd(whole.length)),
-      }))
+      python.spoil('mad/all', () => rewritten((whole) => body.padEnd(whole.length)))
       expect((await exportTo('odd.csv', 'format="CSV"')).error?.code).toBe('UNEXPECTED-ANSWER')
     })
 
     test('come by HTTP alone', async () => {
-      python.spoil('mad/all', () => ({
-        kind: 'rewrite',
-        body: (whole) =>
-          Buffer.from(
-            String(whole)
-              .replace(/"url":"[^"]*"/, '"url":"file:///etc/hostname"')
-              .padEnd(whole.length),
-          ),
-      }))
+      python.spoil('mad/all', () =>
+        rewritten((whole) =>
+          whole.replace(/"url":"[^"]*"/, '"url":"file:///etc/hostname"').padEnd(whole.length),
+        ),
+      )
       expect((await exportTo('local.csv', 'format="CSV"')).error).toMatchObject({
         code: 'UNEXPECTED-ANSWER',
         message: 'file:///etc/hostname is no address of HTTP',
@@ -130,11 +122,9 @@ finally:
     })
 
     test('are not believed where the status states another hash', async () => {
-      python.spoil('mad/all', () => ({
-        kind: 'rewrite',
-        body: (whole) =>
-          Buffer.from(String(whole).replace(/"sha256":"[^"]*"/, `"sha256":"${'a'.repeat(64)}"`)),
-      }))
+      python.spoil('mad/all', () =>
+        rewritten((whole) => whole.replace(/"sha256":"[^"]*"/, `"sha256":"${'a'.repeat(64)}"`)),
+      )
       expect((await exportTo('lie.csv', 'format="CSV", compression="gzip"')).error?.code).toBe('FILE-DIFFERS')
       expect((await readdir(folder)).filter((name) => name.startsWith('lie'))).toEqual([])
     })

@@ -93,3 +93,9 @@ export async function setPythonStage(): Promise<PythonStage> {
     },
   }
 }
+
+/** The answer with another text. */
+export const rewritten = (text: (whole: string) => string): Fault => ({
+  kind: 'rewrite',
+  body: (whole) => Buffer.from(text(String(whole))),
+})

@@ -104,31 +104,22 @@ describe('lettering codes', () => {
   })
 })
 
-test.each([
-  ['101000', false, 'DIV'],
-  ['164000', false, 'DIV'],
-  ['218300', false, 'IMO'],
-  ['370000', false, 'DIV'],
-  ['401000', true, 'COF'],
-  ['411000', true, 'COC'],
-  ['421000', true, 'COS'],
-  ['404000', false, 'TIC'],
-  ['416000', false, 'TID'],
-  ['455000', true, 'COD'],
-  ['445660', false, 'DIV'],
-  ['428000', false, 'DIV'],
-  ['467000', false, 'DIV'],
-  ['471000', false, 'DIV'],
-  ['512000', false, 'BQE'],
-  ['530000', false, 'CAI'],
-  ['580000', false, 'DIV'],
-  ['607000', false, 'CHA'],
-  ['707000', false, 'PRO'],
-  ['890000', false, 'EXT'],
-  ['901000', false, 'EXT'],
-  ['ABC', false, 'DIV'],
-])('the account %s, collective: %s, is %s', (number, isCollective, nature) => {
-  expect(accountNature(number, isCollective)).toBe(nature)
+test.each<[nature: string, isCollective: boolean, ...numbers: string[]]>([
+  ['DIV', false, '101000', '164000', '370000', '445660', '428000', '467000', '471000', '580000', 'ABC'],
+  ['IMO', false, '218300'],
+  ['COF', true, '401000'],
+  ['COC', true, '411000'],
+  ['COS', true, '421000'],
+  ['COD', true, '455000'],
+  ['TIC', false, '404000'],
+  ['TID', false, '416000'],
+  ['BQE', false, '512000'],
+  ['CAI', false, '530000'],
+  ['CHA', false, '607000'],
+  ['PRO', false, '707000'],
+  ['EXT', false, '890000', '901000'],
+])('accounts of nature %s, collective: %s, are %s', (nature, isCollective, ...numbers) => {
+  expect(numbers.map((number) => accountNature(number, isCollective))).toEqual(numbers.map(() => nature))
 })
 
 test.each([

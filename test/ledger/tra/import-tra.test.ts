@@ -21,6 +21,24 @@ const bytesOf = (lines: readonly Buffer[]) => Buffer.concat(lines)
 
 const stage = forEachTest(setImportStage)
 
+/** @param sql about the folder $1 */
+const rowsOf = async (folderId: string, sql: string) => (await stage.owner.query(sql, [folderId])).rows
+
+const general = (number: string, nature: string) =>
+  new LineWriter(layouts.CGN)
+    .key('CODE', number)
+    .text('LIBELLE', 'N')
+    .text('NATURE', nature)
+    .text('COLLECTIF', 'X')
+    .line()
+const party = (code: string, nature: string, collective: string) =>
+  new LineWriter(layouts.CAE)
+    .key('CODE', code)
+    .text('LIBELLE', code)
+    .text('NATURE', nature)
+    .key('COLLECTIF', collective)
+    .line()
+
 test.each<[string, (bytes: Buffer) => Uint8Array]>([
   ['gzip', gzipSync],
   ['zstd', zstdCompressSync],
@@ -38,7 +56,8 @@ test('rows have what the file says', async () => {
     drafts: 0,
     wrongSums: 0,
   })
-  const { rows } = await stage.owner.query(
+  const rows = await rowsOf(
+    folderId,
     `select e.source, e.created_at::text as created, e.validated_at::text as validated, a.number, c.siren, c.ape_code,
        (c.address).city, c.contacts, p.code as payment, m.debit, m.lettering_state as state, m.lettering_code as code
      from grandlivre.movements m
@@ -47,7 +66,6 @@ test('rows have what the file says', async () => {
      join grandlivre.companies c on (c.folder_id, c.account_id) = (a.folder_id, a.id)
      left join grandlivre.payments p on (p.folder_id, p.id) = (m.folder_id, m.payment_id)
      where m.folder_id = $1 and m.debit > 0`,
-    [folderId],
   )
   expect(rows).toEqual([
     {
@@ -86,9 +104,9 @@ test('blanks before a text belong to it, and so does a hard blank after it', asy
     .text('LIBELLE', '  deux blancs\u00a0')
     .line()
   const { folderId } = await stage.importTra(bytesOf([...small(), line]))
-  const { rows } = await stage.owner.query(
+  const rows = await rowsOf(
+    folderId,
     'select description from grandlivre.movements where folder_id = $1 order by id desc limit 1',
-    [folderId],
   )
   expect(rows).toEqual([{ description: '  deux blancs\u00a0' }])
 })
@@ -112,30 +130,11 @@ test('codes may be aligned otherwise than in their definitions', async () => {
 })
 
 test('accounts that cannot get the number of the file are named', async () => {
-  const cgn = new LineWriter(layouts.CGN)
-    .key('CODE', '51-2.9')
-    .text('LIBELLE', 'B')
-    .text('NATURE', 'BQE')
-    .line()
-  const { renumberedAccounts } = await stage.importTra(withBefore('CAE', cgn))
+  const { renumberedAccounts } = await stage.importTra(withBefore('CAE', general('51-2.9', 'BQE')))
   expect(renumberedAccounts).toEqual([{ filed: '51-2.9', number: '5129' }])
 })
 
 test('the banks of third parties are their IBANs, and what else is said of these is counted', async () => {
-  const general = (number: string, nature: string) =>
-    new LineWriter(layouts.CGN)
-      .key('CODE', number)
-      .text('LIBELLE', 'N')
-      .text('NATURE', nature)
-      .text('COLLECTIF', 'X')
-      .line()
-  const party = (code: string, nature: string, collective: string) =>
-    new LineWriter(layouts.CAE)
-      .key('CODE', code)
-      .text('LIBELLE', code)
-      .text('NATURE', nature)
-      .key('COLLECTIF', collective)
-      .line()
   const bank = (account: string, iban: string, bic: string) =>
     new LineWriter(layouts.RIB)
       .key('AUXILIAIRE', account)
@@ -151,12 +150,12 @@ test('the banks of third parties are their IBANs, and what else is said of these
     .toSpliced(recordAt('JAL'), 0, party('DIVERS', 'DIV', '467000'))
     .toSpliced(recordAt('CAE'), 0, general('421000', 'COS'), general('467000', 'COD'))
   const { folderId, unread } = await stage.importTra(bytesOf(lines))
-  const { rows } = await stage.owner.query(
+  const rows = await rowsOf(
+    folderId,
     `select a.number, coalesce(c.ibans, e.ibans) as ibans from grandlivre.accounts a
      left join grandlivre.companies c on (c.folder_id, c.account_id) = (a.folder_id, a.id)
      left join grandlivre.employees e on (e.folder_id, e.account_id) = (a.folder_id, a.id)
      where a.folder_id = $1 and coalesce(c.ibans, e.ibans) <> '{}' order by a.number`,
-    [folderId],
   )
   expect(rows).toEqual([
     { number: '401MARTIN', ibans: ['FR1'] },
@@ -178,7 +177,7 @@ test('banks of a file without a bank journal are left out, and counted', async (
     bytesOf([...parameters, ...smallEntries().slice(0, 5)]),
   )
   expect(banksLeftOut).toBe(1)
-  const { rows } = await stage.owner.query('select from grandlivre.banks where folder_id = $1', [folderId])
+  const rows = await rowsOf(folderId, 'select from grandlivre.banks where folder_id = $1')
   expect(rows).toEqual([])
 })
 
@@ -194,9 +193,9 @@ test('a journal of NATURE OD is reversed with AEXTOURNER, and that of any other 
   const { folderId, unread } = await stage.importTra(
     withBefore('JAL', journal('EX', 'OD'), journal('VX', 'VTE')),
   )
-  const { rows } = await stage.owner.query(
+  const rows = await rowsOf(
+    folderId,
     `select code, type from grandlivre.journals where folder_id = $1 and code like '_X' order by code`,
-    [folderId],
   )
   expect(rows).toEqual([
     { code: 'EX', type: 'A_EXT' },
@@ -217,9 +216,7 @@ test('correspondences that are no accounts, and further establishments, are coun
   expect((await stage.importTra(withBefore('CRR', ofSection))).unread).toEqual(new Map([['CRR.TYPE', 1]]))
   const { folderId, unread } = await stage.importTra(withBefore('MDP', second))
   expect(unread).toEqual(new Map([['ETB.CODE', 1]]))
-  const { rows } = await stage.owner.query('select (address).number from grandlivre.folders where id = $1', [
-    folderId,
-  ])
+  const rows = await rowsOf(folderId, 'select (address).number from grandlivre.folders where id = $1')
   expect(rows).toEqual([{ number: '12' }])
 })
 
@@ -238,9 +235,9 @@ test('a rate may end in zeros, and codes of letterings may be aligned otherwise'
     .amount('MONTANT2', 0n)
     .line()
   const { folderId } = await stage.importTra(bytesOf([...lines, foreign]))
-  const { rows } = await stage.owner.query(
+  const rows = await rowsOf(
+    folderId,
     'select rate from grandlivre.entries where folder_id = $1 and rate is not null',
-    [folderId],
   )
   expect(rows).toEqual([{ rate: '0.923400' }])
   const other = await stage.importTra(bytesOf(aligned))
@@ -254,10 +251,10 @@ test('a rate may end in zeros, and codes of letterings may be aligned otherwise'
 
 test('a third party keeps its collective account and its own number, as filed', async () => {
   const { folderId } = await stage.importTra(bytesOf(small()))
-  const { rows } = await stage.owner.query(
+  const rows = await rowsOf(
+    folderId,
     `select filed_number, filed_name, auxiliary_number, auxiliary_name from grandlivre.accounts
      where folder_id = $1 and number = '401DUPONT'`,
-    [folderId],
   )
   expect(rows).toEqual([
     {
@@ -277,9 +274,9 @@ test('drafts, entries without a day of validation, and sums that do not add up a
   ]
   const { folderId, ...imported } = await stage.importTra(bytesOf([...small(), ...extra]))
   expect(imported).toMatchObject({ entries: 4, drafts: 1, blankValidDates: 1, wrongSums: 2 })
-  const { rows } = await stage.owner.query(
+  const rows = await rowsOf(
+    folderId,
     'select validated_at::text as day from grandlivre.entries where folder_id = $1 order by id',
-    [folderId],
   )
   expect(rows.map(({ day }) => day)).toEqual(['2024-03-31', '2024-03-31', null, '2024-03-15'])
 })
@@ -299,29 +296,18 @@ test('fields that exports leave blank are not read, and counted where a file fil
 })
 
 test('a third party below another root is on its collective account, and counted', async () => {
-  const cae = new LineWriter(layouts.CAE)
-    .key('CODE', 'DIVERS1')
-    .text('LIBELLE', 'Divers')
-    .text('NATURE', 'DIV')
-    .key('COLLECTIF', '467000')
-    .line()
-  const cgn = new LineWriter(layouts.CGN)
-    .key('CODE', '467000')
-    .text('LIBELLE', 'Autres')
-    .text('NATURE', 'COD')
-    .text('COLLECTIF', 'X')
-    .line()
-  const party: SmallEntryLine = { account: '467000', thirdParty: 'DIVERS1', debit: 5n, number: '3' }
-  const entry = [party, { account: '512000', credit: 5n, number: '3' }].map((line) =>
-    entryWriter(line).line(),
-  )
-  const file = bytesOf([withBefore('CAE', cgn, cae), ...entry])
+  const line: SmallEntryLine = { account: '467000', thirdParty: 'DIVERS1', debit: 5n, number: '3' }
+  const entry = [line, { account: '512000', credit: 5n, number: '3' }].map((each) => entryWriter(each).line())
+  const file = bytesOf([
+    withBefore('CAE', general('467000', 'COD'), party('DIVERS1', 'DIV', '467000')),
+    ...entry,
+  ])
   const { folderId, thirdPartyLines } = await stage.importTra(file)
   expect(thirdPartyLines).toBe(1)
-  const { rows } = await stage.owner.query(
+  const rows = await rowsOf(
+    folderId,
     `select a.number from grandlivre.movements m join grandlivre.accounts a on (a.folder_id, a.id) = (m.folder_id, m.account_id)
      where m.folder_id = $1 and m.debit = 5`,
-    [folderId],
   )
   expect(rows).toEqual([{ number: '467000' }])
 })
