@@ -191,7 +191,7 @@ test('a journal of NATURE OD is reversed with AEXTOURNER, and that of any other 
       .text('AEXTOURNER', 'X')
       .line()
   const { folderId, unread } = await stage.importTra(
-    withBefore('JAL', journal('EX', 'OD'), journal('VX', 'VTE')),
+    withBefore('JAL', journal('EX', 'OD'), journal('VX', 'VTE'), journal('WX', 'ACH')),
   )
   const rows = await rowsOf(
     folderId,
@@ -200,8 +200,9 @@ test('a journal of NATURE OD is reversed with AEXTOURNER, and that of any other 
   expect(rows).toEqual([
     { code: 'EX', type: 'A_EXT' },
     { code: 'VX', type: 'VTE' },
+    { code: 'WX', type: 'ACH' },
   ])
-  expect(unread).toEqual(new Map([['JAL.AEXTOURNER', 1]]))
+  expect(unread).toEqual(new Map([['JAL.AEXTOURNER', 2]]))
 })
 
 test('correspondences that are no accounts, and further establishments, are counted', async () => {
