@@ -132,6 +132,7 @@ function replaced(replacement: (Replacement & Partial<FecImported['replacement']
 /** How the ledger departs from the file, the most important first. */
 function departures(imported: FecImported): string[] {
   const { period, encodingExample: example, entriesWithoutValidDate: undated, filedColumns } = imported
+  const { unbalancedEntries: unbalanced, movedOpeningLines: moved } = imported
   const { renumberedAccounts: accounts, mixedCurrencyEntries: mixed, unknownPaymentLines } = imported
   const [their, them] = undated === 1 ? ['its', 'it'] : ['their', 'them']
   const taken = `taken as validated on ${their} own date; --drafts keeps ${them} apart`
@@ -149,11 +150,9 @@ function departures(imported: FecImported): string[] {
             `${example.otherEncoding} would be "${example.otherText}"; --encoding decides otherwise`,
         ]
       : []),
-    ...totals({
-      'Entries that do not balance on their own, as in the file': imported.unbalancedEntries,
-      [`Opening lines from before ${period.start}, dated on that day`]: imported.movedOpeningLines,
-    }),
     ...shown({
+      [`Entries that do not balance on their own, as in the file: ${unbalanced}`]: unbalanced,
+      [`Opening lines from before ${period.start}, dated on that day: ${moved}`]: moved,
       [`${counted(undated, 'entry', 'entries')} without a validation date: ${outcome}`]: undated,
       [`Lines whose auxiliary stays with the movement, ${only}: ${ofRoots}`]: auxiliaries.length,
       [`${many} could not get the number of the file: ${renumbered(accounts)}`]: accounts.length,
