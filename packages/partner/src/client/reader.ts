@@ -11,7 +11,7 @@ import { type Request, type Requests, sendFor } from './requests.ts'
 
 /**
  * What a reader gives out over all its connections.
- * @throws {GrandlivreError} CONNECTION-LOST once attempts in a row were in vain; errors of the library as they are
+ * @throws {GrandlivreError} CONNECTION-LOST once attempts in a row were in vain; every other error as it is
  */
 export async function* throughLosses<Part>(
   requests: Requests,
@@ -22,8 +22,8 @@ export async function* throughLosses<Part>(
     reached(): number
     /** The message of CONNECTION-LOST: `The changes stopped coming: aborted`. */
     lost(cause: Error): string
-    /** Whether a later reader can go on with what came: then a connection that cannot be made is CONNECTION-LOST, too. */
-    isResumable?(): boolean
+    /** Whether CONNECTION-FAILED of a request is CONNECTION-LOST to the caller, since a later reader goes on with what came. */
+    isResumable?(error: GrandlivreError): boolean
   },
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Part, void, undefined> {
@@ -36,9 +36,11 @@ export async function* throughLosses<Part>(
       signal?.throwIfAborted()
       const error = thrown as Error
       if (error instanceof GrandlivreError)
-        throw error.code === 'CONNECTION-FAILED' && reader.isResumable?.() ? lost(error) : error
+        throw error.code === 'CONNECTION-FAILED' && reader.isResumable?.(error) ? lost(error) : error
+      // The disk or a callback of the caller, for example.
+      if (!isLost(error)) throw error
       attempt = reader.reached() > before ? 1 : attempt + 1
-      if (!isLost(error) || attempt >= requests.attemptsMax) throw lost(error)
+      if (attempt >= requests.attemptsMax) throw lost(error)
       await requests.pause(error.message, attempt, signal)
     }
   }
@@ -51,9 +53,6 @@ export class LedgerChanged extends GrandlivreError {
   }
 }
 
-/** Where the runtime, or a proxy on the way, shows no trailers, later streams of movements read blocks first. */
-export const withoutTrailers = new WeakSet<Requests>()
-
 interface LinesOptions {
   /** @returns what of whole lines is given out */
   take(lines: Uint8Array, rows: number): Uint8Array | undefined
@@ -63,6 +62,8 @@ interface LinesOptions {
   isHashed?: boolean
   /** How much is gathered before lines come out. */
   gatherBytes?: number
+  /** Called where a trailer is missing, before the others are compared. */
+  onMissingTrailer?(): void
 }
 
 /**
@@ -71,9 +72,8 @@ interface LinesOptions {
  * @throws {unknown} NOT-PROVEN if the trailers are of another body; a loss if the body ends within a line
  */
 export async function* linesOf(
-  requests: Requests,
   answer: Answer,
-  { take, headLines = 0, isHashed = true, gatherBytes = 0 }: LinesOptions,
+  { take, headLines = 0, isHashed = true, gatherBytes = 0, onMissingTrailer }: LinesOptions,
 ): AsyncGenerator<Uint8Array, boolean, undefined> {
   const lines = new WholeLines({ gatherBytes })
   const hash = isHashed ? createHash('sha256') : undefined
@@ -100,8 +100,7 @@ export async function* linesOf(
   given = give(lines.flush())
   if (given) yield given
   const { 'x-row-count': rowsSent, 'x-content-sha256': sha256Sent } = answer.trailers()
-  // Before they are compared: where one is missing, the next stream has to be proven by blocks.
-  if (hash && (rowsSent === undefined || sha256Sent === undefined)) withoutTrailers.add(requests)
+  if (hash && (rowsSent === undefined || sha256Sent === undefined)) onMissingTrailer?.()
   const isProven = agreesWithTrailers(answer, rows, hash)
   if (lines.restBytes > 0) throw cut('The body ended in the middle of a line')
   return isProven

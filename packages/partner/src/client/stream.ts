@@ -7,14 +7,7 @@ import { clientError } from './errors.ts'
 import type { Answer, Encoding } from './http/answer.ts'
 import { cut } from './http/connection.ts'
 import { idOf, itemsOf, lastLineOf } from './lines.ts'
-import {
-  changedIfRefused,
-  LedgerChanged,
-  linesOf,
-  proveEnd,
-  throughLosses,
-  withoutTrailers,
-} from './reader.ts'
+import { changedIfRefused, LedgerChanged, linesOf, proveEnd, throughLosses } from './reader.ts'
 import { type QueryValue, type Requests, sendFor } from './requests.ts'
 import type { Streamed } from './selection.ts'
 
@@ -104,6 +97,9 @@ const gatherBytes = 256 * 1024
 /** How often blocks and stream may be of different states of the ledger before the stream gives up. */
 const pairingsMax = 5
 
+/** Where the runtime, or a proxy on the way, shows no trailers, later streams of movements read blocks first. */
+const withoutTrailers = new WeakSet<Requests>()
+
 const changedBetween = () => new LedgerChanged('The ledger changed between two parts of the transfer')
 
 export class LedgerTransfer<Item> implements LedgerStream<Item> {
@@ -180,9 +176,10 @@ export class LedgerTransfer<Item> implements LedgerStream<Item> {
       countBytes()
       return lines
     }
+    const onMissingTrailer = () => void withoutTrailers.add(this.#requests)
     progress.connections += 1
     try {
-      const isCounted = yield* linesOf(this.#requests, answer, { take, isHashed, gatherBytes })
+      const isCounted = yield* linesOf(answer, { take, isHashed, gatherBytes, onMissingTrailer })
       progress.provedBy = await this.#prove(isCounted, rows)
     } finally {
       countBytes()

@@ -56,18 +56,26 @@ export async function receive(
   const refused: string[] = []
   /** Ledgers that are still to come, in this order. */
   const left = new Map(requests.map((request) => [request.society, request]))
+  /** The society whose ledger has begun to come, also while its transaction is being opened. */
+  let current: string | undefined
   let underWay: LedgerUnderWay | undefined
+  const closed = (society: string) => {
+    current = undefined
+    underWay = undefined
+    left.delete(society)
+  }
   const giveUp = async (society: string, code: string, message: string) => {
     await copy.rollback()
     const isUpdate = left.get(society)?.since !== undefined
-    underWay = undefined
-    left.delete(society)
+    closed(society)
     if (isUpdate && cursorRefused.includes(code)) refused.push(society)
     else await fail(run, listed.get(society)!, summary, code, message)
   }
   const take = async (part: LedgerPart) => {
-    if (part.kind === 'ledger') underWay = await begin(copy, part, underWay, outside.get(part.society) ?? [])
-    else if (part.kind === 'table') {
+    if (part.kind === 'ledger') {
+      current = part.society
+      underWay = await begin(copy, part, underWay, outside.get(part.society) ?? [])
+    } else if (part.kind === 'table') {
       if (part.table !== 'movements') underWay!.tables += 1
       await copy.table(part.table)
     } else if (part.kind === 'rows') {
@@ -78,17 +86,15 @@ export async function receive(
     } else if (part.kind === 'end') {
       const { society } = part
       const copied = await commit(copy, part, underWay!, listed.get(society)!, kept.get(society))
-      underWay = undefined
-      left.delete(society)
+      closed(society)
       summary.copied += 1
       summary.rows += copied.rows_after
       run.onEvent?.(copied)
     } else if (part.kind === 'refused') await giveUp(part.society, part.code, part.message)
     else if (part.kind === 'postponed') {
       await copy.rollback()
-      underWay = undefined
       const request = left.get(part.society)!
-      left.delete(part.society)
+      closed(part.society)
       left.set(part.society, request)
     }
   }
@@ -99,14 +105,14 @@ export async function receive(
     } catch (error) {
       await copy.rollback()
       const { code, message } = error as GrandlivreError
-      const society = underWay?.begun.society ?? [...left.keys()][0]
+      const society = current ?? [...left.keys()][0]
       if (signal?.aborted || society === undefined) throw error
       // What came wrong belongs to this ledger alone.
       if (code === 'NOT-PROVEN') await giveUp(society, code, message)
       else {
         // A failed ledger comes last in the next run, so that the others come before.
         const isOfLedger = code === 'CONNECTION-LOST' || !(error instanceof GrandlivreError)
-        if (isOfLedger && underWay) await giveUp(society, code, message).catch(() => {})
+        if (isOfLedger && current !== undefined) await giveUp(society, code, message).catch(() => {})
         throw error
       }
     }

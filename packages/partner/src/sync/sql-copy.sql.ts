@@ -114,8 +114,9 @@ export abstract class SqlCopy {
   }
 }
 
-const stored = (value: Diary[keyof Diary] | undefined): string | null | undefined =>
-  typeof value === 'object' && value !== null ? JSON.stringify(value) : value
+/** Digests become JSON. Dates, which PostgreSQL gave out, go back as they are. */
+const stored = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null && !(value instanceof Date) ? JSON.stringify(value) : value
 
 /** Where somebody has changed the digests, their tables are read again, and nothing else. */
 function digestsIn(noted: unknown): Diary['table_digests'] {

@@ -265,6 +265,17 @@ test.each(meanwhile)('changes end with LEDGER-CHANGED if %s', async (_, happen) 
   expect(await errorOf(joined(changes.lines()))).toMatchObject({ code: 'LEDGER-CHANGED' })
 })
 
+test('changes that lost their trailers leave later movements to be proven by theirs', async () => {
+  const { ledger, cursor } = await afterManyChanges()
+  stage.proxy.fault = (path) => (path.includes('since') ? { kind: 'noTrailers' } : undefined)
+  await joined((await ledger.changes(cursor, { exercice })).lines())
+  stage.proxy.asked = []
+  const stream = ledger.movements({ exercice })
+  await joined(stream.chunks())
+  expect(stream.progress.provedBy).toBe('trailers')
+  expect(stage.proxy.asked.map(({ path }) => path.replace(/\?.*/, ''))).toEqual(['/api/v1/mad/movements'])
+})
+
 test('changes that are not read are let go', async () => {
   const { ledger, cursor } = await afterManyChanges()
   stage.proxy.fault = (path) => (path.includes('since') ? { kind: 'stall', afterBytes: 10_000 } : undefined)

@@ -287,6 +287,34 @@ describe.each(copyKinds)('in %s', (kind) => {
   })
 })
 
+test('a ledger whose rows others hold fast in PostgreSQL is noted as failed, and comes last in the next run', async () => {
+  const address = stage.newAddress('PostgreSQL')
+  const run = await stage.open(address)
+  await syncCopy({ ...run, societies: [firstFolder] })
+  await tamper(
+    address,
+    `create table notes (society_id bigint, entry_id bigint, movement_id bigint,
+       foreign key (society_id, entry_id, movement_id) references movements);
+     insert into notes select society_id, entry_id, movement_id from movements where entry_id = 1000000`,
+  )
+  await stage.rename('1000005', `retenu ${stage.count()}`)
+  const foreignKeyViolation = '23503'
+  const failsAtFirst = async () => {
+    run.events.length = 0
+    await expect(syncCopy(run)).rejects.toMatchObject({ code: foreignKeyViolation })
+    expect(run.events.at(-1)).toMatchObject({ kind: 'failed', society: firstFolder })
+  }
+  await failsAtFirst()
+  const [folder] = await run.copy.folders()
+  expect(folder).toMatchObject({
+    society: firstFolder,
+    failed_at: expect.any(String),
+    failure: expect.stringMatching(/^23503: /),
+  })
+  await failsAtFirst()
+  await run.expectTheLedgers([secondFolder])
+})
+
 const kindsOf = ({ soFar }: RunningCommand): string[] =>
   soFar.out
     .split('\n')

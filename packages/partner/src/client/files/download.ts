@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises'
 import * as zlib from 'node:zlib'
 import { clientError, GrandlivreError } from '../errors.ts'
 import type { Answer } from '../http/answer.ts'
-import { cut } from '../http/connection.ts'
+import { cut, isLost } from '../http/connection.ts'
 import { throughLosses } from '../reader.ts'
 import { failureOf, type Requests } from '../requests.ts'
 import { digestOf, openPartialDownload, type PartialDownload } from './part-file.ts'
@@ -169,7 +169,9 @@ function transferOf(
       const { message } = cause instanceof GrandlivreError ? cause : failureOf({ url }, cause)
       return `${message}; ${part.bytes} of ${size} bytes are kept: the same download goes on there`
     }
-    const reader = { connection, reached: () => part.bytes, lost, isResumable: () => true }
+    // Repeating does not mend a wrong certificate, so its error keeps its remedy.
+    const isResumable = ({ cause }: GrandlivreError) => isLost(cause)
+    const reader = { connection, reached: () => part.bytes, lost, isResumable }
     if (part.bytes < size)
       for await (const progress of throughLosses(requests, reader, signal)) onProgress?.(progress)
   }

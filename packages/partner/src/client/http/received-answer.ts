@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import zlib from 'node:zlib'
 import { clientError } from '../errors.ts'
 import { type Answer, bestEncoding } from './answer.ts'
-import { cut, timedOut } from './connection.ts'
+import { cut, isLost, timedOut } from './connection.ts'
 
 /** Size of the pieces in which a body is decompressed: fewer and larger ones cost less. */
 const pieceBytes = 256 * 1024
@@ -95,7 +95,9 @@ async function* received(
     if (!response.complete) throw cut('The connection was closed before the end of the body')
   } catch (error) {
     if (signal?.aborted) throw signal.reason
-    throw slow ?? error
+    const { message } = error as Error
+    // Whatever ends a body early, an alert of TLS for example, is a loss.
+    throw slow ?? (isLost(error) ? error : cut(message, error))
   } finally {
     if (!response.complete) response.destroy()
   }

@@ -169,11 +169,16 @@ class SqliteCopy extends SqlCopy implements Copy {
     openLock: (firm: string) => DatabaseSync,
     { locked, signal }: OpenOptions,
   ) {
-    const kept = database.prepare('select service from grandlivre_copy').get()
-    super(path, kept?.['service'], locked, 'select cast(value as integer) as id from json_each($1)')
+    super(path, undefined, locked, 'select cast(value as integer) as id from json_each($1)')
     this.#database = database
     this.#signal = signal
     this.#openLock = openLock
+  }
+
+  /** Read each time: another run may have adopted a service since this one opened the file. */
+  override get service(): string | undefined {
+    const kept = this.#database.prepare('select service from grandlivre_copy').get()
+    return (kept?.['service'] as string | null) ?? undefined
   }
 
   protected async query(sql: string, values: readonly unknown[] = []) {

@@ -55,6 +55,13 @@ const read = async (copy: Copy, society: string, table: LedgerTableName) =>
 
 const bytesOf = (lines: string[]) => Buffer.from(lines.join('')).toString('latin1')
 
+test('a copy that was opened before another one adopted a service knows that service', async () => {
+  const file = newFile()
+  const [earlier, other] = [await openSqlite(file), await openSqlite(file)]
+  await other.adopt('https://ledger.example')
+  expect(earlier.service).toBe('https://ledger.example')
+})
+
 test('every field of every table comes back byte for byte', async () => {
   const copy = await openSqlite(newFile())
   const lines = Object.fromEntries(
