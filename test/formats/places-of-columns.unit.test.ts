@@ -33,7 +33,7 @@ const placesOfMovements: [place: string, names: readonly string[], instead: Inst
     { ...keys, lettering_code: 'shown_lettering_code' },
   ],
   [
-    'MadMovement in src/formats/items/movement.ts',
+    'MadMovement in src/formats/items/entry.ts',
     membersOf(MadMovement.shape),
     {
       ...ofEntry,

@@ -68,6 +68,7 @@ export async function streamExport(
     ? await readerOf(known, state, task.encoding, digest)
     : startExport(services.threads, { task, schemaId, seen }, digest)
   return answerFrom(c, services, task, reader, {
+    isListed: known === undefined,
     headers: (head) => {
       noteFacts(c, { cursor: head.cursor })
       // The thread's snapshot may be newer than the state checked above.
@@ -123,6 +124,7 @@ async function readerOf(
 
 /**
  * Answers with what a thread sends, and tells staff, telemetry, the log and the audit of it.
+ * @param answer.isListed false if staff need not see nor cut it: nothing is read for it
  * @param answer.headers of an answer with this head; throws if there is none
  * @param answer.delivered called with the bytes that the network has when more are asked for
  * @param answer.ended called when everything is sent but the trailers
@@ -133,12 +135,13 @@ export async function answerFrom(
   task: ExportTask | LedgersTask,
   reader: AnswerReader,
   answer: {
+    isListed: boolean
     headers: (head: ExportHead) => Record<string, string>
     delivered?: (bytes: number) => void
     ended?: (summary: ExportSummary, head: ExportHead) => void
   },
 ): Promise<Response> {
-  const observer = observeStream(c, services, task)
+  const observer = observeStream(c, services, task, answer.isListed)
   // However the client disconnects: while its selection was checked, or while the database searches for the first row.
   whenOver(c.env.outgoing, () => reader.cancel())
   try {
@@ -180,13 +183,14 @@ function observeStream(
   c: Context<Edge>,
   { telemetry, readiness, streams }: Services,
   task: ExportTask | LedgersTask,
+  isListed: boolean,
 ) {
   const { outgoing } = c.env
   const { what, form, encoding } = task
   const { schemaId, thirdPartyId } = identified(c)
   const [requestId, folderId, since] = [c.get('requestId'), c.get('folderId'), Date.now()]
   const facts = { what, form, encoding, schemaId, folderId, thirdPartyId, requestId, since }
-  const listed = streams.begin(facts, outgoing)
+  const listed = isListed ? streams.begin(facts, outgoing) : undefined
   const kind = 'since' in task && task.since !== undefined ? 'changes' : what
   const ended = { kind, format: form, startedAt: since, trace: c.get('telemetry').trace, requestId }
   let isOver = false
@@ -200,10 +204,10 @@ function observeStream(
   whenOver(outgoing, () => over('left'))
   return {
     /** Sent so far. */
-    bytes: () => listed.bytes,
-    chunk: (bytes: number) => streams.sent(listed, bytes),
+    bytes: () => listed?.bytes ?? 0,
+    chunk: (bytes: number) => listed && streams.sent(listed, bytes),
     end(summary: ExportSummary) {
-      listed.rows = summary.rows
+      if (listed) listed.rows = summary.rows
       c.set('sent', { rows: summary.rows, bytes: summary.bytes })
       over('done', summary)
     },

@@ -29,18 +29,15 @@ function lineOf(record: TraRecord, nth = 0): number {
 
 /** The valid file with a field of the nth line of a record overwritten. */
 function planted(record: TraRecord, field: string, value: string, nth = 0): Buffer[] {
+  return changed(lineOf(record, nth), (line) => withField(line, record, field, value))
+}
+
+function withField(line: Buffer, record: TraRecord, field: string, value: string): Buffer {
   const { at, length } = fieldOf(layouts[record], field)
-  return changed(lineOf(record, nth), (line) => {
-    const wide = Buffer.from(
-      line
-        .toString('latin1')
-        .slice(0, -2)
-        .padEnd(at - 1 + length),
-      'latin1',
-    )
-    wide.write(value.padEnd(length), at - 1, 'latin1')
-    return Buffer.concat([wide, Buffer.from('\r\n')])
-  })
+  const text = line.toString('latin1').slice(0, -2)
+  const wide = Buffer.from(text.padEnd(at - 1 + length), 'latin1')
+  wide.write(value.padEnd(length), at - 1, 'latin1')
+  return Buffer.concat([wide, Buffer.from('\r\n')])
 }
 
 const changed = (at: number, change: (line: Buffer) => Buffer) => valid.with(at, change(valid[at]!))
@@ -388,4 +385,16 @@ test('an error in every line is counted, but reported only for the first ones', 
   const summary: TraSummary = await check([...smallParameters(), ...Array<Buffer>(1000).fill(bad)])
   expect(summary.problemCount).toBe(1000)
   expect(summary.problems).toHaveLength(100)
+})
+
+test('the problems reported are the first of the file, though a line has several', async () => {
+  const at = lineOf('CAE') + 1
+  const wrong = Array.from({ length: 100 }, (_, i) => {
+    const named = withField(valid[lineOf('CAE')]!, 'CAE', 'CODE', `FNEW${i}`)
+    return withField(withField(named, 'CAE', 'COLLECTIF', '499999'), 'CAE', 'MODE REGLEMENT', 'XX')
+  })
+  const { problems, problemCount } = await check(valid.toSpliced(at, 0, ...wrong))
+  expect(problemCount).toBe(200)
+  const lines = Array.from({ length: 50 }, (_, i) => at + 1 + i)
+  expect(problems.map(({ line }) => line)).toEqual(lines.flatMap((line) => [line, line]))
 })

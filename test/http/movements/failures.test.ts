@@ -16,8 +16,8 @@ import { setExportStage } from '../../support/stages/export-stage.ts'
 import { until } from '../../support/until.ts'
 
 const stage = forTests(() => setExportStage({ exportThreads: 2 }))
-const observer = forTests(() => connect(stage.database.ownerUrl))
 /** Not the connection that holds locks: within a transaction, pg_stat_activity does not change. */
+const observer = forTests(() => connect(stage.database.ownerUrl))
 
 beforeAll(async () => {
   await addLargeExercice(stage.staff.client, 30_000)

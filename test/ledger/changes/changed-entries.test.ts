@@ -1,3 +1,4 @@
+/** Which entries the log says have changed, each kind of change against an independent look at the tables. */
 import { beforeAll, expect, test } from 'vitest'
 import { readChangedEntries, type WatchedEntries } from '../../../src/ledger/changes/changed-entries.sql.ts'
 import {

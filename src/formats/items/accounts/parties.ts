@@ -170,11 +170,10 @@ export const companyRow = (
   miscellaneous: company.miscellaneous,
 })
 
+const unknownCompany = { ...column.blank(companyTable), ...noParty, vat: null }
+
 /** A collective account has none, and neither has one of a file that names none: it has the name of the account. */
-export const companyNamed = (name: string): CompanyView => ({
-  ...{ name, ...column.blank(companyTable), ...noParty },
-  vat: null,
-})
+export const companyNamed = (name: string): CompanyView => ({ name, ...unknownCompany })
 
 export const employeeTable = column.table('employees', {
   accountId: column.referenceTo('accounts'),

@@ -36,7 +36,7 @@ const order = Object.keys(layouts) as TraRecord[]
 
 export class TraCheck {
   readonly problems = new TraProblems()
-  readonly parameters = new TraParameters(this.problems)
+  readonly parameters: TraParameters
   lines = 0
   readonly #entries: EntryCheck
   readonly #records = new Map<TraRecord, number>()
@@ -44,8 +44,12 @@ export class TraCheck {
   readonly #seen = new Set<TraRecord>()
   #furthest = 0
 
-  /** @param sums receives entries and shares that do not add up; by default they are problems like the others */
+  /**
+   * @param sums of an import: receives entries and shares that do not add up. Otherwise they are problems like the others,
+   * and few parameter lines are kept
+   */
   constructor(sums?: TraProblems) {
+    this.parameters = new TraParameters(this.problems, sums !== undefined)
     this.#entries = new EntryCheck(this.problems, sums ?? this.problems, this.parameters)
   }
 

@@ -6,32 +6,54 @@ import type { TraLine, TraProblems } from './parse.ts'
 /** Records whose CODE others cite. */
 const defining = ['ETB', 'MDP', 'MDR', 'DEV', 'REG', 'TVA', 'SAT', 'CRR', 'CGN', 'CAE', 'JAL']
 
+/** Records whose lines every check reads. */
+const readByChecks = new Set(['HEADER', 'PS1', 'EXO', 'JAL'])
+
 export class TraParameters {
   readonly #problems: TraProblems
+  readonly #isImport: boolean
   readonly #lines = new Map<string, TraLine[]>()
   /**
    * COLLECTIF by record and code; empty if the record has no such field. It is decoded once: each entry line looks up two,
    * which was 2 % of the check.
    */
   readonly #definitions = new Map<string, Map<string, string>>(defining.map((record) => [record, new Map()]))
+  /** Citations that precede the definition, in the order of the file. */
+  readonly #open: { line: TraLine; field: string; definedBy: readonly string[] }[] = []
 
-  constructor(problems: TraProblems) {
+  /** @param isImport keeps the lines of all records: 100,000 CAE take 160 MB */
+  constructor(problems: TraProblems, isImport: boolean) {
     this.#problems = problems
+    this.#isImport = isImport
   }
 
   /** @param line not bare */
   add(line: TraLine): void {
     const { record } = line.layout
-    const lines = this.#lines.get(record) ?? []
-    this.#lines.set(record, lines)
-    const kept = line.kept()
-    lines.push(kept)
+    this.#define(line)
+    if (this.#isImport || readByChecks.has(record)) {
+      const lines = this.#lines.get(record) ?? []
+      this.#lines.set(record, lines)
+      lines.push(line.kept())
+    }
+    for (const [field, definedBy] of Object.entries(rulesOf(record).cites ?? {}))
+      if (line.code(field) !== '' && !this.#isCitationDefined(line, field, definedBy))
+        this.#open.push({ line: line.kept(), field, definedBy })
+  }
+
+  #define(line: TraLine): void {
+    const { record, fieldsByName } = line.layout
     const definitions = this.#definitions.get(record)
     if (definitions === undefined) return
-    const code = codeIn(kept, 'CODE')
+    const code = codeIn(line, 'CODE')
     if (definitions.has(code))
       line.refuse(this.#problems, 'CODE', `another ${record} record defines it already`)
-    definitions.set(code, kept.layout.fieldsByName.has('COLLECTIF') ? kept.code('COLLECTIF') : '')
+    definitions.set(code, fieldsByName.has('COLLECTIF') ? line.code('COLLECTIF') : '')
+  }
+
+  /** One definition is enough: a bank's account may be a CAE or a CGN. */
+  #isCitationDefined(line: TraLine, field: string, definedBy: readonly string[]): boolean {
+    return definedBy.some((record) => this.isDefined(record, codeIn(line, field)))
   }
 
   lines(record: TraRecord): readonly TraLine[] {
@@ -48,16 +70,11 @@ export class TraParameters {
     return this.#definitions.get(record)!.get(code)
   }
 
-  /**
-   * Call after the last line: adds a problem for each citation without a definition. One definition is enough: a bank's
-   * account may be a CAE or a CGN.
-   */
+  /** Call after the last line: adds a problem for each citation without a definition. */
   checkCitations(): void {
-    for (const [record, lines] of this.#lines)
-      for (const [field, definedBy] of Object.entries(rulesOf(record).cites ?? {}))
-        for (const line of lines)
-          if (line.code(field) !== '' && !definedBy.some((by) => this.isDefined(by, codeIn(line, field))))
-            line.refuse(this.#problems, field, `no ${definedBy.join(' or ')} record of the file defines it`)
+    for (const { line, field, definedBy } of this.#open)
+      if (!this.#isCitationDefined(line, field, definedBy))
+        line.refuse(this.#problems, field, `no ${definedBy.join(' or ')} record of the file defines it`)
   }
 }
 

@@ -99,7 +99,7 @@ async function answerLedgers(call: TokenCall<unknown>, route: Route, many: ManyL
     return next()
   })
   const headers = () => ({ ...caching, ...contentHeaders(task) })
-  return answerFrom(c, services, task, reader, { headers, delivered: audit.delivered })
+  return answerFrom(c, services, task, reader, { isListed: true, headers, delivered: audit.delivered })
 }
 
 /** One row for each ledger. It counts as sent once the network has all of it; of others it is not known what arrived. */
