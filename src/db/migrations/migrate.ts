@@ -122,6 +122,8 @@ export async function migrate(ownerUrl: string, options: MigrateOptions = {}): P
         await record(client, missing, versions)
         await check(client)
       })
+    // At each start: a backup may be restored without privileges, and a process of 0.3.0 may end before it grants.
+    await client.query('grant select on grandlivre.migrations to grandlivre_service')
     await step('the tables of the queue', () => installQueue(client))
     return versions
   })

@@ -257,10 +257,10 @@ export class Dispatcher {
         stopped: this.#cutOff.signal,
       })
     } catch (error) {
-      // What was cut off is repeated later.
-      if (this.#cutOff.signal.aborted) return
-      if (error instanceof AppError) this.#report(error)
-      else {
+      const isCutOff = this.#cutOff.signal.aborted
+      // What was cut off is repeated later, by any process.
+      if (error instanceof AppError && !isCutOff) this.#report(error)
+      else if (!isCutOff) {
         this.#options.log('subscription.error', { subscriptionId, error })
         // A bug that recurs at once, such as an unreadable secret, must not keep the process busy.
         await delay(reportMs, undefined, { signal: this.#closing.signal }).catch(() => {})

@@ -105,7 +105,7 @@ export class Rounds {
     }
   }
 
-  /** Time of the next search: milliseconds, infinite if noNews is new. @param busy as for `searches` */
+  /** Time of the next search: milliseconds, infinite if nothing is new. @param busy as for `searches` */
   dueAt(busy: Set<string>): number {
     if (!isNoNews(this.#news)) return Number.NEGATIVE_INFINITY
     const due = [...this.#own].filter(([id]) => !busy.has(id)).map(([, { notBefore }]) => notBefore)
