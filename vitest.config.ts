@@ -2,11 +2,11 @@
  * The name of a file decides which of five projects runs it:
  *
  * - `*.unit.test.ts`: needs only its own process, no server. `npm run test:unit` runs these alone.
- * - `*.slow.test.ts`: waits for real seconds, kills or stops processes and servers, or costs more than ten seconds of
+ * - `*.slow.test.ts`: waits for real seconds, kills or stops processes and servers, or costs more than five seconds of
  *   processor time for what few changes touch; only `npm run test:slow` runs these.
  * - `*.pipeline.test.ts`: runs data pipelines, generators or linters with hundreds of packages; only `npm run long --
  *   pipelines` and `generators` run these.
- * - `*.alone.test.ts`: measures its own process, which no other file may have used.
+ * - `*.alone.test.ts`: measures its own process, which no other file may have used. They run with the slow ones.
  * - any other `*.test.ts`: uses the servers of the run. It has its own database on the PostgreSQL of the run,
  *   free ports, and folders below the temporary folder, so that it can run beside all others.
  */
@@ -21,8 +21,6 @@ process.env['NODE_COMPILE_CACHE'] ??= resolve('.cache/compile')
 /** Those that take longest, longest first: they start before all others, which fill their waits. */
 const longest = [
   'test/ledger/mad/replace.test.ts',
-  'test/auth/rotation/key-rotation.test.ts',
-  'test/exports/sources/late-replica.test.ts',
   'packages/partner/test/cli/pull/pull.test.ts',
   'test/http/ledgers/blocks.test.ts',
   'test/http/changes/since.test.ts',

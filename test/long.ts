@@ -36,7 +36,7 @@ export const longRuns = {
   etags: {
     about: '100 commits lost in a failover: none of 1,000 ETags from before is answered with 304',
     env: { FAILOVER_STATES: '100' },
-    node: vitest('test/db/epoch/failover.test.ts'),
+    node: vitest('test/db/epoch/failover.slow.test.ts'),
     minutes: 10,
   },
   failovers: {

@@ -1,5 +1,5 @@
 /**
- * Which selections the routes of a year or a period refuse, reporting all errors at once. document-agreement.test.ts has the
+ * Which selections the routes of a year or a period refuse, reporting all errors at once. document-agreement.slow.test.ts has the
  * values of single parameters, folder-routes.test.ts what all routes refuse.
  */
 import { describe, expect, test } from 'vitest'
