@@ -1,9 +1,9 @@
-/** Builds the body of a delivery. Built once, stored, and sent unchanged on every attempt. */
+/** Builds the body of a delivery. It is built once, stored, and sent unchanged on every attempt. */
 import { strict as assert } from 'node:assert'
 import { createHash } from 'node:crypto'
 import { limits } from '../config.ts'
 
-/** Name space of the notification ids. Generated once; must never change. */
+/** UUID name space of the ids of notifications. Generated once; must never change. */
 const webhookIds = Buffer.from('e7f3a4c26b8d4d0f9a51c0d27f6be318', 'hex')
 
 /** A row of `events`. */
@@ -21,24 +21,24 @@ interface StoredEvent {
 /** An event with its number in a subscription. */
 export interface NumberedEvent extends StoredEvent {
   schemaId: string
-  /** In which it got its number. */
+  /** The epoch in which it got its number. */
   epoch: number
   sequence: number
-  /** It keeps its number, and is not sent (`isErased` in sequence/numbering.sql.ts). */
+  /** Whether it was erased: it keeps its number and is not sent (`isErased` in sequence/numbering.sql.ts). */
   isErased?: boolean
 }
 
-/** The events that are sent. Erased ones leave a gap in the numbers. */
+/** Returns the events that are sent: those that were not erased. Erased events leave a gap in the numbers. */
 export function withoutErased(events: NumberedEvent[]): NumberedEvent[] {
   return events.filter(({ isErased }) => !isErased)
 }
 
-/** Events sent in one request: of one schema, with consecutive numbers. */
+/** The events of one request: all of one schema, with consecutive numbers. */
 export type Batch = ReturnType<typeof packBatch>
 
 /**
- * Packs as many of these events, in order, as fit into one request: those of the first one's schema, up to a gap in the
- * numbers.
+ * Packs as many of these events, in order, as fit into one request. Stops at the first event of another schema and at
+ * the first gap in the numbers.
  * @param events at least one
  */
 export function packBatch(subscriptionId: string, events: NumberedEvent[]) {
@@ -58,7 +58,7 @@ export function packBatch(subscriptionId: string, events: NumberedEvent[]) {
   return {
     body: Buffer.from(`[${items.join(',')}]`),
     schemaId: first.schemaId,
-    /** Of all its numbers: they jump where it changes. */
+    /** The epoch of all its numbers: numbers jump where the epoch changes. */
     epoch: first.epoch,
     /** Decimal digits. */
     firstEvent: first.id,
@@ -69,7 +69,7 @@ export function packBatch(subscriptionId: string, events: NumberedEvent[]) {
   }
 }
 
-/** An event as this subscription gets it (docs/spec/webhooks.md#notification), as JSON. */
+/** Returns an event as JSON, as this subscription gets it (docs/spec/webhooks.md#notification). */
 export function notificationOf(subscriptionId: string, event: StoredEvent): string {
   const { id, name, operation, scope, data, createdAt } = event
   return stableJson({ name, operation, scope, data, webhookId: webhookId(subscriptionId, id), createdAt })

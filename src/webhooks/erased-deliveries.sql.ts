@@ -1,4 +1,4 @@
-/** Stored deliveries with an event that was erased with its folder. Such a body is never sent again. */
+/** Stored deliveries with an event that was erased with its folder. The body of such a delivery is never sent again. */
 import type { ClientBase } from 'pg'
 import { queryCount, queryRows } from '../db/statement.ts'
 import { replayNumbers } from './replay.ts'
@@ -10,14 +10,14 @@ export interface StoredDelivery {
   subscriptionId: string
   state: 'pending' | 'delivered' | 'failed'
   isReplay: boolean
-  /** Null if it is from before events had numbers. */
+  /** First number of its events; null if it is from before events had numbers. */
   firstSequence: number | null
   lastSequence: number | null
 }
 
 /**
- * Whether the stored body of a delivery shows an event that has been erased since. False for a delivery from before events
- * had numbers: retention has deleted all of them.
+ * Whether the stored body of a delivery shows an event that has been erased since. False for a delivery from before
+ * events had numbers: retention has deleted all of those.
  */
 export async function showsErased(
   client: ClientBase,
@@ -31,8 +31,8 @@ export async function showsErased(
 }
 
 /**
- * Deletes a pending or failed delivery. The numbers of a pending one go out again without erased events: as the next batch,
- * or as replays. Those of a failed one can be replayed by number. To be called with the subscription locked.
+ * Deletes a pending or failed delivery. If it was pending, its numbers are sent again without the erased events, as the
+ * next batch or as replays. If it had failed, its numbers can be replayed. Call it with the subscription locked.
  */
 export async function forgetDelivery(client: ClientBase, delivery: StoredDelivery): Promise<void> {
   const { schemaId, id, subscriptionId, state, isReplay, firstSequence, lastSequence } = delivery
@@ -49,10 +49,11 @@ export async function forgetDelivery(client: ClientBase, delivery: StoredDeliver
 }
 
 /**
- * Among the next deliveries of a schema, those that show events of a folder: found exactly, by the runs of their numbers and
- * the filters that applied to them, after a cheaper test of the events between their first and last.
+ * Returns which of the next deliveries of a schema show events of a folder. A cheap test of the events between the
+ * first and the last of a delivery comes first. Then an exact one uses the runs of its numbers and the filters that
+ * applied to them.
  * @param kinds of the folder's events
- * @returns `last`: the last delivery looked at; undefined after the last
+ * @returns `last`: the last delivery that was examined; undefined if there are no more
  */
 export async function deliveriesOfFolder(
   client: ClientBase,
@@ -92,7 +93,7 @@ export async function deliveriesOfFolder(
   return { last: rows[0]?.last, touched: rows.filter(({ isTouched }) => isTouched) }
 }
 
-/** Deletes what receivers answered to a delivery. @returns how many attempts had an answer */
+/** Deletes the stored responses to a delivery. @returns the number of attempts that had a response */
 export function forgetAnswers(client: ClientBase, { schemaId, id }: StoredDelivery): Promise<number> {
   const text = `update grandlivre.delivery_attempts set answer = null
      where schema_id = $1 and delivery_id = $2 and answer is not null`

@@ -1,21 +1,28 @@
-/** How late deliveries are: for metrics and their alert, for the chart of the console, and for one subscription there. */
+/**
+ * How late deliveries are: for metrics and their alert, for the console's chart, and for the console's page of a
+ * subscription.
+ */
 import type { ClientBase } from 'pg'
 import { lookUp, queryRow, queryValue } from '../db/statement.ts'
 import { firstMatch, positions } from './sequence/numbering.sql.ts'
 import { isOpen } from './subscriptions.sql.ts'
 
-/** How long the statement may take; then its connection is given up: a silent server ends no statement. */
+/**
+ * How long the statement may take. Then its connection is given up, because a server that hangs never ends a statement.
+ */
 const answerMs = 2_000
-/** How many subscriptions are searched for events, and how many schemas of all of them together. */
+/** How many subscriptions are searched for events, and how many schemas in all of them together. */
 const searchedMax = 200
 
 /**
- * CTEs up to `waiting`: what waits for subscriptions that receive, each with its subscription and the seconds that it waits.
+ * CTEs up to `waiting`: the deliveries and events that wait for subscriptions that receive, each with its subscription
+ * and the seconds for which it has waited.
  *
- * A subscription has one pending delivery besides its replays. Without one, its next event is searched, as dispatchers
- * do: otherwise nothing would be late while no dispatcher works. For events that have numbers already, because a reader
- * asked for them, the time is that of the first or last event of their first run, found in the index: a run has at most
- * 1,000 numbers. The search is bounded to the subscriptions that received something last, which miss it first.
+ * A subscription has at most one pending delivery besides its replays. If it has none, its next event is searched for,
+ * as dispatchers do: otherwise nothing would be late while no dispatcher works. Events may have numbers already,
+ * because a reader asked for them. Then the time is that of the first or last event of their first run, which the index
+ * finds: a run has at most 1,000 numbers. Only the subscriptions that received something most recently are searched:
+ * they miss it first.
  *
  * The time begins with the last success of the subscription if that is later: a receiver that works through old events
  * is not late.
@@ -59,21 +66,21 @@ const lateDeliveries = (condition: string) => `receiving as materialized (
   )`
 
 interface DeliveryHealth {
-  /** Subscriptions; failing ones are enabled, too, and counted once. */
+  /** Number of subscriptions by state. Failing ones are enabled, too, but are not counted as enabled. */
   enabled: number
   failing: number
   disabled: number
   suspended: number
   /**
-   * How long the oldest delivery waits to a subscription that receives; 0 if there is none. An event that no dispatcher
-   * has collected counts, too.
+   * How long the oldest delivery to a subscription that receives has waited; 0 if there is none. Includes events that
+   * no dispatcher has collected.
    */
   oldestSeconds: number
-  /** The same of subscriptions whose receiver fails. */
+  /** The same for subscriptions whose receiver fails. */
   oldestFailingSeconds: number
 }
 
-/** Inside `whileDelivering`, or as the owner. */
+/** Runs inside `whileDelivering`, or as the owner. */
 export async function readDeliveryHealth(client: ClientBase): Promise<DeliveryHealth> {
   const health = await queryRow<DeliveryHealth>(
     client,

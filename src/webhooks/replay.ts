@@ -1,4 +1,7 @@
-/** Replays: deliveries with the numbers and ids that their events have had before, so subscribers can drop repeats. */
+/**
+ * Replays: new deliveries of events with the numbers and ids that they had before, so that subscribers can drop
+ * repeats.
+ */
 import type { ClientBase } from 'pg'
 import { limits } from '../config.ts'
 import { AppError, invalid } from '../errors.ts'
@@ -18,7 +21,7 @@ import { lockOwnSubscription, type Owner, type Subscription } from './subscripti
 const pageEvents = 1_000
 
 /**
- * A replay that an owner asks for (docs/spec/webhooks.md#replays), in a transaction of its tenant.
+ * Starts a replay for an owner (docs/spec/webhooks.md#replays), in a transaction of its tenant.
  * @param asked the failed deliveries, or the events with these numbers
  * @returns how many deliveries will be sent
  * @throws {AppError} ERR-WEBHOOK-NOT-FOUND, ERR-WEBHOOK-PULL-ONLY, ERR-WEBHOOK-DISABLED, ERR-TOO-MANY-REQUEST,
@@ -49,7 +52,7 @@ export async function replayOwn(
   return deliveries
 }
 
-/** To be called with the subscription locked. @returns how many deliveries will be sent again */
+/** Call it with the subscription locked. @returns how many deliveries will be sent again */
 export async function replayFailedDeliveries(client: ClientBase, subscriptionId: string) {
   let deliveries = 0
   for (let after: string | null = '0'; after !== null; ) {
@@ -61,9 +64,9 @@ export async function replayFailedDeliveries(client: ClientBase, subscriptionId:
 }
 
 /**
- * Replays what happened in a time span, as far as it is kept and was delivered or skipped before. (The rest is yet to be
- * delivered.) To be called with the subscription locked.
- * @returns how many events
+ * Replays the events of a time span that are still kept and were delivered or skipped before; the others are yet to be
+ * delivered. Call it with the subscription locked.
+ * @returns how many events are replayed
  */
 export async function replaySpan(client: ClientBase, { id, collected }: Subscription, span: Span) {
   let events = 0
@@ -74,15 +77,13 @@ export async function replaySpan(client: ClientBase, { id, collected }: Subscrip
   return events
 }
 
-/** @param to a number that is to be replayed. @throws {AppError} ERR-VALIDATION if it was not sent yet */
+/** @param to the last number to replay. @throws {AppError} ERR-VALIDATION if it was not sent yet */
 export function checkSent(to: number, { collected }: Subscription): void {
   if (collected === 0) throw invalid('to', 'is the number of no event that was sent: nothing was sent yet')
   if (to > collected) throw invalid('to', `must be at most ${collected}, the last number that was sent`)
 }
 
-/**
- * Replays the events with these numbers, as far as they are kept. To be called with the subscription locked.
- */
+/** Replays those of the events with these numbers that are still kept. Call it with the subscription locked. */
 export async function replayNumbers(client: ClientBase, subscriptionId: string, { first, last }: Numbers) {
   const replayed = { deliveries: 0, events: 0 }
   for (let after = first - 1; after < last; after += pageEvents) {

@@ -1,9 +1,10 @@
 /**
- * Deletes expired events with their numbers, and ended deliveries. By then every delivery of an event has ended, and its
- * subscriber has had weeks to read it or have it replayed: retries take three days, and a subscription without a success
- * for five days is disabled. Events that are still to be delivered stay, except for subscriptions that are disabled or
- * only read, or whose third party is disconnected: those get their number first, and show a gap. All statements run
- * within `whileDelivering`. Times are epoch milliseconds.
+ * Deletes expired events with their numbers, and ended deliveries. When an event expires, each of its deliveries has
+ * ended, and its subscriber has had weeks to read it or have it replayed: retries take three days, and a subscription
+ * without a success for five days is disabled. Events that are still to be delivered are kept. The exceptions are
+ * subscriptions that are disabled or only read, or whose third party is disconnected: their events first get numbers,
+ * so that readers see a gap, and are then deleted. All statements run within `whileDelivering`. Times are epoch
+ * milliseconds.
  */
 import type { ClientBase, Pool, PoolClient } from 'pg'
 import { limits } from '../config.ts'
@@ -13,7 +14,7 @@ import { inParts } from '../db/sweeping.ts'
 import { firstMatch, numberInParts, positions } from './sequence/numbering.sql.ts'
 import { isOpen } from './subscriptions.sql.ts'
 
-/** Rows per transaction: some tenths of a second, during which nothing waits for their locks. */
+/** Rows per transaction. It takes some tenths of a second, so others wait no longer for its locks. */
 const rowsAtOnce = 10_000
 const dayMs = 24 * 3_600_000
 
@@ -25,11 +26,11 @@ export async function sweepEvents(
 ): Promise<{ events: number; deliveries: number }> {
   const before = now - limits.eventRetentionDays * dayMs
   const swept = { events: 0, deliveries: 0 }
-  // A part may be small although more is left.
+  // A part may delete few rows although more are left, so it is repeated until it deletes none.
   const all = (remove: (client: PoolClient) => Promise<number>) =>
     inParts(stopped, async () => (await whileDelivering(database, remove)) || undefined)
   for (const schemaId of await whileDelivering(database, listSchemas)) {
-    // Their next delivery or reader then sees by the numbers how much is gone.
+    // They get their numbers first: so their next delivery or reader sees how many events are gone.
     for (const id of await whileDelivering(database, (client) => findUnnumbered(client, schemaId, before))) {
       stopped?.throwIfAborted()
       await numberInParts((run) => whileDelivering(database, run), id)
@@ -47,12 +48,12 @@ async function listSchemas(client: ClientBase): Promise<string[]> {
   return rows.map(({ id }) => id)
 }
 
-/** Of subscription `s` and its third party `t`: whether its events are delivered, so that they wait for it. */
+/** Whether events are delivered to subscription `s` of third party `t`, and are therefore kept until then. */
 const isDelivering = `s.enabled and s.post_url is not null and t.disconnected_at is null and ${isOpen}`
 
 /**
- * Subscriptions to which nothing is delivered, with events of a schema from before that time that have no number yet:
- * they get it before they are deleted.
+ * Finds subscriptions to which nothing is delivered and that have events of a schema, from before that time, without a
+ * number. Such events get their numbers before they are deleted.
  */
 async function findUnnumbered(client: ClientBase, schemaId: string, before: number): Promise<string[]> {
   const text = `select s.id
@@ -67,9 +68,9 @@ async function findUnnumbered(client: ClientBase, schemaId: string, before: numb
 }
 
 /**
- * Deletes the oldest events of a schema, at most `most`, that happened before that time: always those before the first
- * that stays, since numbers are counted from the end of a run. Events without a number stay, and those that are still to
- * be delivered, whatever their age: the service may just have been down.
+ * Deletes at most `most` of the oldest events of a schema that happened before that time. It deletes only events before
+ * the first one that stays, because numbers are counted from the end of a run. Events without a number stay. So do
+ * events that are still to be delivered, whatever their age: the service may just have been down.
  * @returns how many were deleted
  */
 function deleteEvents(client: ClientBase, schemaId: string, before: number, most: number) {
@@ -97,8 +98,8 @@ function deleteEvents(client: ClientBase, schemaId: string, before: number, most
 }
 
 /**
- * Deletes runs of numbers whose events are all gone, at most `most`, and at most 1,000 of each subscription.
- * @returns how many
+ * Deletes runs of numbers whose events are all gone: at most `most`, and at most 1,000 of each subscription.
+ * @returns how many were deleted
  */
 function deleteRuns(client: ClientBase, schemaId: string, most: number) {
   const text = `with oldest as materialized (
@@ -118,7 +119,7 @@ function deleteRuns(client: ClientBase, schemaId: string, most: number) {
   return queryCount(client, text, [schemaId, most])
 }
 
-/** Deletes what subscriptions selected before a change, where no number of that time is left. */
+/** Deletes the record of what subscriptions selected before a change, if no number from before that change is left. */
 async function deleteFormerFilters(client: ClientBase, schemaId: string): Promise<void> {
   const text = `delete from former_filters f using subscriptions s
      where f.schema_id = $1 and s.id = f.subscription_id and f.last_sequence < coalesce(
@@ -127,8 +128,9 @@ async function deleteFormerFilters(client: ClientBase, schemaId: string): Promis
 }
 
 /**
- * Deletes deliveries that ended before that time, with their attempts, at most `most`; also those from before that time
- * that wait while nothing is delivered to their subscription. @returns how many
+ * Deletes at most `most` deliveries that ended before that time, with their attempts. Also deletes deliveries from
+ * before that time that still wait, if nothing is delivered to their subscription.
+ * @returns how many were deleted
  */
 function deleteDeliveries(client: ClientBase, schemaId: string, before: number, most: number) {
   const text = `delete from deliveries d

@@ -31,11 +31,11 @@ import {
 import { decide, retryAfterMs } from './delivery.ts'
 import { type DeliveryResponse, type HttpToSubscribers, post } from './post.ts'
 
-/** While all goes well, the time of the last success is recorded this often. */
+/** How often the time of the last success is recorded while all deliveries succeed. */
 const successEveryMs = 60_000
 
 export interface Sender extends HttpToSubscribers {
-  /** Decrypts the secrets that sign. */
+  /** Decrypt the secrets that sign deliveries. */
   masterKeys: MasterKeys
   log: Log
   /** Epoch milliseconds. */
@@ -44,14 +44,14 @@ export interface Sender extends HttpToSubscribers {
   random: () => number
 }
 
-/** One subscription, as long as this process delivers to it. */
+/** One subscription, for as long as this process delivers to it. */
 interface ServedSubscription {
   subscriptionId: string
   /** Runs one transaction of the dispatcher (`whileDelivering`). */
   transact: <Result>(run: (client: PoolClient) => Promise<Result>) => Promise<Result>
   /**
-   * Whether the next delivery, including the first, may begin: this process still holds the subscription, and others do
-   * not wait for a second delivery.
+   * Whether the next delivery may begin. False if this process no longer holds the subscription; after the first
+   * delivery, also if others wait for its slot.
    */
   mayContinue: () => boolean
   /**
@@ -94,8 +94,8 @@ export async function deliver(sender: Sender, served: ServedSubscription): Promi
 }
 
 /**
- * Returns the next delivery, stored; undefined if there is nothing to send or the subscription must not receive. After
- * a replay, new events come first, so that a long replay delays them by one request at a time.
+ * Returns the next delivery, which it has stored. Returns undefined if there is nothing to send or the subscription
+ * must not receive. After a replay, new events come first, so that a long replay delays them by one request at a time.
  * @param last the delivery sent before
  */
 async function pickNext(
@@ -123,9 +123,9 @@ async function pickNext(
 }
 
 /**
- * The body of a stored delivery, packed again from its events: a body from before firms were told apart, or by a process of
- * the version before, may show events of another firm. For every other body the bytes are the same. Where not all of its
- * events are kept, the body stays as it was stored.
+ * Packs the body of a stored delivery again from its events. A body that was stored before firms were told apart, or by
+ * a process of the previous version, may show events of another firm. For every other body the bytes stay the same. If
+ * some of its events are no longer kept, the stored body is sent.
  */
 async function bodyForFirm(client: PoolClient, id: string, { body, ...delivery }: Delivery): Promise<Buffer> {
   const { firstSequence, lastSequence } = delivery
@@ -136,7 +136,7 @@ async function bodyForFirm(client: PoolClient, id: string, { body, ...delivery }
   return batch?.lastSequence === lastSequence ? batch.body : body
 }
 
-/** Events that have numbers come before those that get theirs now. */
+/** Returns the next events to deliver: first those that have numbers already, then those that get their numbers now. */
 async function nextEvents(
   client: PoolClient,
   subscriptionId: string,
@@ -146,7 +146,8 @@ async function nextEvents(
     const next = await readNumbered(client, subscriptionId, after, limits.deliveryEventsMax)
     const sent = withoutErased(next)
     if (sent.length > 0) return sent
-    // Only a gap longer than one delivery has none: what was not delivered in 30 days is gone, or another epoch began.
+    // Nothing is found only in a gap longer than one delivery: retention deleted the events after 30 days, or another
+    // epoch began.
     after = next.at(-1)?.sequence ?? (await oldestNumber(client, subscriptionId, after)) - 1
   }
   if (collected < numbered) await passOverExpired(client, subscriptionId)
@@ -154,7 +155,7 @@ async function nextEvents(
     const next = await numberNext(client, subscriptionId, limits.deliveryEventsMax)
     const sent = withoutErased(next)
     if (sent.length > 0 || next.length === 0) return sent
-    // All were erased.
+    // All these events were erased.
     await passOverExpired(client, subscriptionId)
   }
 }
@@ -188,7 +189,8 @@ async function recordAndPickNext(
       return mayContinue() ? pickNext(sender, client, subscriptionId, delivery) : undefined
     })
   const next = await recordAnd(served.mayContinue).catch(async (error) => {
-    // A bug in picking the next delivery must not cause this one, which arrived, to be sent again and again.
+    // A bug in picking the next delivery must not lose the record of this one: it arrived, and would be sent again and
+    // again.
     if (!isAway(error)) await recordAnd(() => false)
     throw error
   })
@@ -204,8 +206,8 @@ async function recordAndPickNext(
 }
 
 /**
- * A known response must be recorded, or the delivery is sent twice. So an unreachable database is retried for as long
- * as the process runs.
+ * Retries while the database is unreachable, for as long as the process runs: a known response must be recorded, or the
+ * delivery is sent twice.
  */
 async function retryWhileAway<Result>(
   { transact, stopped }: ServedSubscription,

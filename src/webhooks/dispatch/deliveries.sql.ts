@@ -1,9 +1,9 @@
 /**
- * Statements that deliver to one subscription, each inside `whileDelivering`.
+ * Statements that deliver to one subscription. Each runs inside `whileDelivering`.
  *
- * Work on a subscription first locks its row (`lockSubscription`, `recordAttempt`), so that a change by its owner, its
- * deletion and another process come before or after, never in between. What a process learned before that is fenced: an
- * attempt is recorded only if it is the next one.
+ * Work on a subscription first locks its row (`lockSubscription`, `recordAttempt`). So a change by its owner, its
+ * deletion, and the work of another process come before or after, never in between. What a process read before it had
+ * the lock may be outdated, so an attempt is recorded only if it is the next one.
  */
 import type { ClientBase } from 'pg'
 import { queryCount, queryRows, queryValue } from '../../db/statement.ts'
@@ -12,17 +12,17 @@ import { type SealedSecrets, sealedSigningSecrets } from '../signing-secrets.sql
 import { isOpen } from '../subscriptions.sql.ts'
 import type { Decision } from './delivery.ts'
 
-/** A subscription, as read just before sending. */
+/** A subscription, read just before sending. */
 export interface Receiver extends SealedSecrets {
   level: 'api' | 'firm' | 'staff'
   postUrl: string
   /** Epoch milliseconds; null if the last delivery succeeded. */
   failingSince: number | null
-  /** Epoch milliseconds, as last recorded. */
+  /** Epoch milliseconds; the recorded time may be older than the true one. */
   lastSuccessAt: number | null
-  /** Until then, reading wakes nothing (`wakeSubscription`): epoch milliseconds. */
+  /** Epoch milliseconds. Until then, reading does not wake a waiting delivery (`wakeSubscription`). */
   plannedAt: number | null
-  /** The last number that was given, and the last one that is in a delivery. */
+  /** The last number that was given, and the last number that is in a delivery. */
   numbered: number
   collected: number
 }
@@ -31,14 +31,14 @@ export interface Receiver extends SealedSecrets {
 export interface Delivery {
   schemaId: string
   id: string
-  /** Attempts so far. */
+  /** Number of attempts so far. */
   attempts: number
   attemptsBeforeReplay: number
   isReplay: boolean
-  /** Numbers of its events; null if it is from before events had numbers. */
+  /** First and last number of its events; null if it is from before events had numbers. */
   firstSequence: number | null
   lastSequence: number | null
-  /** Of its numbers; null without any, and if retention has forgotten them. */
+  /** Epoch of its numbers; null if it has no numbers or retention has deleted their record. */
   epoch: number | null
   body: Buffer
 }
@@ -53,9 +53,9 @@ interface Attempt {
 }
 
 /**
- * Records an attempt and its result, for the delivery and its subscription. A delivery that staff ended meanwhile is
- * updated only if it arrived.
- * @returns false if this is no longer the next attempt of the delivery; nothing was written
+ * Records an attempt and its result, for the delivery and its subscription. If staff ended the delivery meanwhile, it
+ * is updated only if it arrived.
+ * @returns false if this is no longer the next attempt of the delivery; then nothing was written
  */
 export async function recordAttempt(
   client: ClientBase,
@@ -96,7 +96,7 @@ export async function recordSuccess(client: ClientBase, subscriptionId: string, 
   })
 }
 
-/** @param requestedAt when the receiver asked for the next attempt; reading does not wake it before */
+/** @param requestedAt when the receiver asked for the next attempt; until then, reading does not wake the delivery */
 export async function recordFailure(
   client: ClientBase,
   subscriptionId: string,
@@ -115,9 +115,9 @@ export async function recordFailure(
 type ReceiverRow = Receiver & Omit<Delivery, 'id'> & { id: string | null; isDue: boolean }
 
 /**
- * What to send to a subscription. `due`: the delivery to send now, batches before replays. `batchWaits`: whether a batch is
- * pending; until it ends, no further batch is created. Undefined if the subscription is disabled, suspended or has no
- * address, or its third party is disconnected. To be called after `lockSubscription`.
+ * Returns what to send to a subscription. `due` is the delivery to send now: a batch comes before replays. `batchWaits`
+ * says whether a batch is pending; until it ends, no further batch is created. Returns undefined if the subscription is
+ * disabled, suspended or has no address, or if its third party is disconnected. Call it after `lockSubscription`.
  */
 export async function findNextDelivery(client: ClientBase, subscriptionId: string, now: number) {
   const rows = await queryRows<ReceiverRow>(client, {
@@ -156,8 +156,9 @@ export async function findNextDelivery(client: ClientBase, subscriptionId: strin
 }
 
 /**
- * Stores a delivery with the bytes to send. The next batch begins after the last number of this one; a replay moves
- * nothing, and is announced to dispatchers. @param now epoch milliseconds
+ * Stores a delivery with the bytes to send. The next batch begins after the last number of this one. A replay does not
+ * move that position, and dispatchers are notified of it.
+ * @param now epoch milliseconds
  */
 export async function storeDelivery(
   client: ClientBase,
@@ -191,7 +192,9 @@ export async function storeDelivery(
   }
 }
 
-/** Passes over numbers whose events are all gone: otherwise every search would find the subscription again. */
+/**
+ * Moves the position past numbers whose events are all gone: otherwise every search would find the subscription again.
+ */
 export async function passOverExpired(client: ClientBase, subscriptionId: string): Promise<void> {
   await client.query('update subscriptions set collected = numbered where id = $1', [subscriptionId])
 }

@@ -18,7 +18,7 @@ const minute = 60 * second
 const hour = 60 * minute
 const day = 24 * hour
 
-/** Delays before the second and later attempts, milliseconds: eleven of them, about three days. */
+/** Delays before the second and later attempts, in milliseconds: eleven delays, about three days in all. */
 export const retryDelaysMs = [
   5 * second,
   30 * second,
@@ -33,37 +33,36 @@ export const retryDelaysMs = [
   24 * hour,
 ] as const
 
-/**
- * Upper bound for Retry-After: an overloaded receiver may ask for more time than the table gives, but no more than a
- * day.
- */
+/** Upper bound for Retry-After. An overloaded receiver may ask for a longer delay than the table gives, up to a day. */
 const retryAfterMsMax = day
 
 export interface Attempted {
-  /** Null: no response arrived in time. */
+  /** HTTP status; null if no response arrived in time. */
   status: number | null
-  /** The header, as received. */
+  /** The header Retry-After, as received. */
   retryAfter: string | null
   /** Attempts of this delivery since it was created or last replayed, including this one. */
   attempts: number
-  /** The subscription's first failure since its last success, before this attempt; epoch milliseconds. */
+  /** Epoch milliseconds: the subscription's first failure since its last success, not counting this attempt. */
   failingSince: number | null
-  /** An attempt that was woken early came ahead of this time, epoch milliseconds; null or past for any other attempt. */
+  /**
+   * Epoch milliseconds: the time for which an attempt was planned, if it was woken early; null or past for any other
+   * attempt.
+   */
   plannedAt: number | null
 }
 
 export type Decision =
   | { state: 'delivered' }
   /**
-   * `nextAttemptAt`: epoch milliseconds. `disable`: why the subscription receives nothing more until it is enabled; null
-   * if it stays enabled.
+   * `nextAttemptAt`: epoch milliseconds. `disable`: the reason to disable the subscription; null if it stays enabled.
    */
   | { state: 'pending'; nextAttemptAt: number; disable: string | null }
   | { state: 'failed' }
 
 /**
  * @param now time of the response, epoch milliseconds
- * @param random 0 to 1, excluding 1: spreads the retries of subscriptions that failed together
+ * @param random at least 0 and less than 1: spreads the retries of subscriptions that failed together
  */
 export function decide(attempted: Attempted, now: number, random: number): Decision {
   const { status, retryAfter, attempts } = attempted
@@ -75,7 +74,7 @@ export function decide(attempted: Attempted, now: number, random: number): Decis
   const delay = retryDelaysMs[attempts - 1]
   if (delay === undefined) return { state: 'failed' }
   const requestedMs = Math.min(retryAfterMs(retryAfter, now), retryAfterMsMax)
-  // An attempt planned after the five days comes at their end instead, as the last one.
+  // If the next attempt would come after the five days, it comes at their end instead, as the last one.
   const plannedAt = attempted.plannedAt ?? 0
   const next = plannedAt > now ? plannedAt : now + delay * (1 + limits.deliveryJitter * random)
   const planned = Math.min(next, giveUpAt)
@@ -87,11 +86,11 @@ export function isSuccess(status: number | null): boolean {
   return status !== null && status >= 200 && status <= 299
 }
 
-/** Parses seconds or a date. Returns 0 for anything else, and for a past date. */
+/** Parses a number of seconds or a date. Returns 0 for anything else, and for a date in the past. */
 export function retryAfterMs(header: string | null, now: number): number {
   if (header === null) return 0
   if (/^\s*\d{1,9}\s*$/.test(header)) return Number(header) * second
-  // Only the date format of HTTP: Date.parse accepts almost anything.
+  // Accepts only the date format of HTTP: Date.parse accepts almost anything.
   const at = /^\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(header) ? Date.parse(header) : Number.NaN
   return at > now ? at - now : 0
 }

@@ -32,22 +32,22 @@ import { findDue, findWork, movePositions, nextRetryAt } from './work.sql.ts'
 interface DispatcherOptions extends Sender {
   /** Connects as the service role, to PostgreSQL itself. */
   database: Pool
-  /** The same database, the same way. */
+  /** URL of the same database, also of PostgreSQL itself. */
   directUrl: string
 }
 
 /** A subscription that this process is delivering to. */
 interface Served {
-  /** Whether it must be searched again: it may have more to send. */
+  /** Whether to search this subscription again when its delivery ends: it may have more to send. */
   mustSearchAgain: boolean
   ended: Promise<void>
 }
 
 /** Interval between reports of the same error, and pause after a bug. */
 const reportMs = 10_000
-/** How often positions with nothing new after them are moved to the newest event. */
+/** How often the position of a subscription is moved to the newest event if no event before that is for it. */
 const moveMs = 60_000
-/** Keys of the dispatcher's own transactions in FairTurns; third parties' keys are numbers. */
+/** Keys of the dispatcher's own transactions in FairTurns. The keys of third parties are numbers. */
 const ownTurns = { poll: 'poll', move: 'move' } as const
 
 export class Dispatcher {
@@ -55,8 +55,9 @@ export class Dispatcher {
   readonly #closing = new AbortController()
   readonly #cutOff = new AbortController()
   /**
-   * Two rounds: notified schemas at once; all schemas every two seconds. When both shared one round, an event waited until
-   * every subscription of its third party was examined: 2.2 seconds, at the median, with 4,000 subscriptions.
+   * Two rounds: one searches schemas with a notification, at once; the other searches all schemas, every two seconds.
+   * When both shared one round, an event waited until every subscription of its third party was examined: 2.2 seconds
+   * at the median, with 4,000 subscriptions.
    */
   readonly #rounds: { notified: Rounds; polled: Rounds }
   readonly #slots = new Slots(limits.deliveriesAtOnceMax)
@@ -88,8 +89,8 @@ export class Dispatcher {
   }
 
   /**
-   * Starts no more requests, and gives those in flight `stopMs` (timing.ts) to finish. The next process repeats
-   * those cut off.
+   * Starts no more requests, and gives those in flight `stopMs` (timing.ts) to finish. Requests that are then cut off
+   * are repeated by the next process.
    */
   async close(): Promise<void> {
     this.#closing.abort()
@@ -120,7 +121,7 @@ export class Dispatcher {
     }
   }
 
-  /** How long to sleep unless woken. */
+  /** Milliseconds to sleep unless woken. */
   #sleepMs(): number {
     const at = performance.now()
     const pollMs = this.#polledAllAt + this.#options.timing.pollMs - at
@@ -137,7 +138,7 @@ export class Dispatcher {
     if (isLate || isRetry || this.#nextSearchAt() <= started)
       await this.#transact(ownTurns.poll, async (client) => {
         if (isLate || isRetry) await this.#findRetries(client)
-        // Computed once: what the first rounds find must not stop the second ones.
+        // Computed once for both rounds: what the first finds must not stop the second.
         const busy = this.#busy()
         for (const rounds of [this.#rounds.notified, this.#rounds.polled])
           for (const search of rounds.searches(started, busy)) await this.#search(client, rounds, search)
@@ -153,7 +154,7 @@ export class Dispatcher {
       this.#rounds.notified.notify(schemaId)
       this.#wake.resolve()
     }
-    // Notifications from before the session were missed.
+    // Notifications from before this session were missed, so everything is searched again.
     this.#rounds.notified.restart()
     const { directUrl, masterKeys } = this.#options
     const session = await ListenerSession.open(directUrl, masterKeys, notify)
@@ -193,12 +194,12 @@ export class Dispatcher {
     return Math.min(this.#rounds.notified.dueAt(busy), this.#rounds.polled.dueAt(busy))
   }
 
-  /** Third parties that have enough subscriptions waiting for slots. */
+  /** Third parties that already have enough subscriptions waiting for slots. */
   #busy(): Set<string> {
     return this.#slots.withWaiting(limits.searchWaitingMax)
   }
 
-  /** Runs beside the polls, in parts between which others get their turn. */
+  /** Runs beside the polls, in parts, so that other transactions get their turn in between. */
   async #movePositions(): Promise<void> {
     let from: string | undefined = '0'
     while (from !== undefined && !this.#closing.signal.aborted) {
@@ -216,7 +217,7 @@ export class Dispatcher {
   /** Delivers to as many subscriptions as there are slots. */
   #fill(): void {
     const session = this.#session
-    // The next session finds the waiting subscriptions again.
+    // If there is no session, the next one finds the waiting subscriptions again.
     if (!session || this.#closing.signal.aborted) return
     for (let next = this.#slots.assign(); next; next = this.#slots.assign()) this.#serve(session, next)
   }
@@ -258,7 +259,7 @@ export class Dispatcher {
       })
     } catch (error) {
       const isCutOff = this.#cutOff.signal.aborted
-      // What was cut off is repeated later, by any process.
+      // A delivery that was cut off is repeated later, by any process.
       if (error instanceof AppError && !isCutOff) this.#report(error)
       else if (!isCutOff) {
         this.#options.log('subscription.error', { subscriptionId, error })

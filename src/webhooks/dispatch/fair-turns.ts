@@ -5,7 +5,7 @@
  */
 export class FairTurns {
   readonly #atOnce: number
-  /** Waiting work by key, ordered by each key's last turn, or by its arrival. */
+  /** Waiting work by key. The order is that of each key's last turn; a new key comes last. */
   readonly #waiting = new Map<string, (() => void)[]>()
   readonly #running = new Map<string, number>()
   #runningInAll = 0

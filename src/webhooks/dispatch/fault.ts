@@ -2,23 +2,23 @@
 import { RefusedTarget } from '../target.ts'
 
 export const noResponseFaults = [
-  /** The rules for targets forbid it: no https, or an address that is not public. */
+  /** The rules for targets forbid the address: it is not https, or not public. */
   'address-refused',
-  /** Its name has no address, or no name server answered. */
+  /** The host name has no address, or no name server answered. */
   'dns',
-  /** Nothing listens there, or no way leads there. */
+  /** Nothing listens at the address, or no route leads there. */
   'connection-refused',
   /** TLS failed: the certificate, the name in it, or the handshake. */
   'tls',
-  /** It took too long, the connection included. */
+  /** The attempt took too long, connecting included. */
   'time-out',
-  /** The connection ended before a response, or what came was not HTTP. */
+  /** The connection ended before a response, or the response was not HTTP. */
   'no-answer',
 ] as const
 
 export type NoResponseFault = (typeof noResponseFaults)[number]
 
-/** The whole attempt took too long. */
+/** The error of an attempt that took too long as a whole. */
 export class TooLate extends Error {}
 
 const refusedCodes = new Set([
@@ -30,21 +30,21 @@ const refusedCodes = new Set([
   'EADDRNOTAVAIL',
 ])
 const lateCodes = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'])
-/** Of OpenSSL and Node: a certificate that does not hold, a handshake that failed. */
+/** Error codes of OpenSSL and Node for an invalid certificate or a failed handshake. */
 const tlsCodes =
   /^(?:ERR_SSL_|ERR_TLS_|CERT_|CRL_|ERROR_IN_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_|HOSTNAME_|EPROTO$)/
 
-/** @param error that the request rejected with; several in one if several addresses were tried */
+/** @param error the request's rejection; it combines several errors if several addresses were tried */
 export function faultOf(error: unknown): NoResponseFault {
   if (error instanceof RefusedTarget) return 'address-refused'
   if (error instanceof TooLate) return 'time-out'
-  // The first address that was tried speaks for all.
+  // The error of the first address that was tried decides.
   if (error instanceof AggregateError && error.errors.length > 0) return faultOf(error.errors[0])
   const { code = '', syscall = '', message = '' } = error as Partial<NodeJS.ErrnoException>
   if (/^(?:query|getaddrinfo)/.test(syscall)) return 'dns'
   if (refusedCodes.has(code)) return 'connection-refused'
   if (lateCodes.has(code)) return 'time-out'
-  // A connection reset in the handshake has the code of any reset.
+  // A reset during the handshake has the same code as any other reset, so the message decides.
   if (tlsCodes.test(code) || message.includes('secure TLS connection')) return 'tls'
   return 'no-answer'
 }

@@ -1,7 +1,8 @@
 /**
- * The long-lived connection of a dispatcher. It listens for notifications of new events, and holds an advisory lock for
- * each subscription that the process is delivering to, and for each master key that it has. A killed process loses the connection and with it the locks, at
- * once and without leases or clocks. Like the connection of the request slots, it must lead to PostgreSQL itself.
+ * The long-lived connection of a dispatcher. It listens for notifications of new events. It holds an advisory lock for
+ * each subscription that the process is delivering to, and for each master key that the process has. A killed process
+ * loses the connection at once, so leases and clocks are not needed. Like the connection of the request slots, it must
+ * lead to PostgreSQL itself.
  */
 import { hostname } from 'node:os'
 import type pg from 'pg'
@@ -19,7 +20,7 @@ export class ListenerSession {
   /** Resolves when the connection, and with it every lock, is lost. */
   readonly lost = this.#lost.promise
   #isLost = false
-  /** Pending lock and unlock requests by the key of a subscription, with their callbacks. */
+  /** Pending lock and unlock requests, each with its callback, by the key of the subscription. */
   #toLock = new Map<string, (isOurs: boolean) => void>()
   #toUnlock = new Map<string, () => void>()
   #isWorking = false
@@ -29,9 +30,9 @@ export class ListenerSession {
   }
 
   /**
-   * @param masterKeys those of this process, which rotate-key has to know
+   * @param masterKeys the keys of this process, which rotate-key has to know
    * @param onEvents called with the id of a schema that has new events
-   * @throws {Error} if the database is away
+   * @throws {Error} if the database is unreachable
    */
   static async open(
     url: string,
@@ -89,8 +90,8 @@ export class ListenerSession {
   }
 
   /**
-   * A connection runs one statement at a time. All requests that arrive during one statement share the next: a hundred
-   * subscriptions that end at the same moment delay another by one statement.
+   * A connection runs one statement at a time. All requests that arrive during one statement share the next. So a
+   * hundred subscriptions that end at the same moment delay any other by one statement.
    */
   async #work(): Promise<void> {
     this.#isWorking = true
@@ -105,7 +106,7 @@ export class ListenerSession {
         if (unlocking.size > 0) await unlock(this.#client, [...unlocking.keys()])
         if (locking.size > 0) locked = new Set(await tryLocks(this.#client, [...locking.keys()]))
       } catch {
-        // A silent connection may hang rather than be dead. Once ended, it holds no lock.
+        // A silent connection may be hanging rather than dead. Once it has ended, it holds no lock.
         await this.close()
       }
       for (const done of unlocking.values()) done()
@@ -116,8 +117,8 @@ export class ListenerSession {
 }
 
 /**
- * Host and process, for rotate-key and status, which may not see the address of another login. PostgreSQL cuts names of
- * sessions at 63 bytes. The end of the host's own name tells replicas of a set apart.
+ * Returns host and process, for rotate-key and status, which may not see the address of another login's session.
+ * PostgreSQL cuts session names at 63 bytes, so the end of the host name is kept: it tells the replicas of a set apart.
  */
 function processName(): string {
   const host = hostname()

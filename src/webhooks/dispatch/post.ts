@@ -10,7 +10,7 @@ import { guardedAgent, type TargetRules, vetUrl } from '../target.ts'
 import { isSuccess } from './delivery.ts'
 import { faultOf, type NoResponseFault, TooLate } from './fault.ts'
 
-/** What all requests of a process to subscribers share. The caller destroys the agent. */
+/** What all of a process's requests to subscribers share. The caller destroys the agent. */
 export interface HttpToSubscribers {
   /** Connects to vetted addresses only. */
   agent: Agent
@@ -30,30 +30,30 @@ export function httpToSubscribers(
 
 interface DeliveryRequest extends Delivered {
   postUrl: string
-  /** Trace headers of the request that asked for it (a ping). */
+  /** Trace headers of the request that asked for this attempt (a ping). */
   trace?: TraceHeaders | undefined
 }
 
 export interface DeliveryResponse {
-  /** Null: no response within `timeoutMs` (timing.ts). */
+  /** HTTP status; null if no response arrived within `timeoutMs` (timing.ts). */
   status: number | null
   retryAfter: string | null
-  /** The header `date`: what the receiver's clock shows. Null if there is none. */
+  /** The header `date`, which shows the receiver's clock; null if there is none. */
   date: string | null
-  /** The first bytes of the response, at most `limits.deliveryAnswerBytes`; null if there was none. */
+  /** The first bytes of the response, at most `limits.deliveryAnswerBytes`; null if there was no response. */
   answer: Buffer | null
-  /** Why there was no response. */
+  /** Why there was no response, as a text; null if there was one. */
   error: string | null
-  /** The same as one word. */
+  /** Why there was no response, as one word; null if there was one. */
   fault: NoResponseFault | null
   latencyMs: number
 }
 
 /**
- * Sends the request. The result is decided as soon as the status arrives: the rest is kept only for people to read, so it may
- * break off. Redirects count as any other status outside 2xx and are not followed.
+ * Sends the request. The status decides the result as soon as it arrives. The rest of the response is kept only for
+ * people to read, so it may break off. A redirect counts as any other status outside 2xx and is not followed.
  * @param stopped aborts the attempt when the process ends
- * @throws if it was stopped: then the result is unknown
+ * @throws if the attempt was aborted: then its result is unknown
  */
 export async function post(
   http: HttpToSubscribers,
@@ -88,7 +88,7 @@ async function send(
   const started = performance.now()
   const noResponse = { status: null, retryAfter: null, date: null, answer: null }
   const latency = () => Math.round(performance.now() - started)
-  // The rules may have become stricter since the address was registered.
+  // Checked again: the rules may have become stricter since the address was registered.
   const refused = vetUrl(request.postUrl, rules)
   if (refused !== undefined) {
     const error = `The address ${refused}`
@@ -132,13 +132,16 @@ function requestOf({ postUrl, trace, ...delivered }: DeliveryRequest): Dispatche
     method: 'POST',
     headers: { ...deliveryHeaders(delivered, packageJson.version), ...trace },
     body: delivered.body,
-    // Undici measures both between two bytes; our time-out covers the whole request, from connection to end.
+    // Undici measures both of these time-outs between two bytes; ours covers the whole request, from connection to end.
     headersTimeout: 0,
     bodyTimeout: 0,
   }
 }
 
-/** A response read to its end leaves its connection to the next delivery; a longer one is cut off. */
+/**
+ * Reads the beginning of a response. If it is read to its end, the next delivery can use its connection; a longer one
+ * is cut off.
+ */
 async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0
@@ -149,12 +152,12 @@ async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<Buffe
       if (bytes > limits.deliveryAnswerBytesMax) break
     }
   } catch {
-    // It broke off or timed out, after its status had arrived.
+    // The response broke off or timed out after its status had arrived.
   }
   return Buffer.concat(chunks).subarray(0, limits.deliveryAnswerBytes)
 }
 
-/** Describes the error for staff and the owner, with the system's own words. */
+/** Describes the error for staff and the owner, in the system's own words. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const errors = error instanceof AggregateError ? error.errors : [error]

@@ -2,10 +2,10 @@
  * Decides which third parties' subscriptions to search next for something to send (pure).
  *
  * A search examines a limited number of subscriptions of each third party. Most third parties have fewer, and all of
- * theirs are searched whenever something is new. A larger one goes through rounds of its own: one part per search, with
- * a pause between parts, from the first subscription to the last; news that arrives meanwhile starts another round. So
- * searching thousands of subscriptions of one third party delays no other. A third party with enough subscriptions
- * waiting for slots is not searched until it has fewer.
+ * their subscriptions are searched whenever something is new. A third party with more goes through rounds of its own,
+ * from its first subscription to its last: one part per search, with a pause between parts. News that arrives during a
+ * round starts another one. So searching thousands of subscriptions of one third party does not delay others. A third
+ * party with enough subscriptions waiting for slots is not searched until fewer wait.
  */
 
 /** Schemas with new events; null: possibly every schema. */
@@ -17,17 +17,17 @@ interface Round {
   news: News
   /** The first subscription not examined yet. */
   from: string
-  /** News for the next round. */
+  /** News that arrived during this round, for the next one. */
   later: News
-  /** Milliseconds. */
+  /** Milliseconds: the next part is not searched before. */
   notBefore: number
 }
 
 export interface Search {
   schemaIds: News
-  /** Third parties on rounds of their own, with the first subscription to examine. */
+  /** Third parties on rounds of their own: for each id, the first subscription to examine. */
   rounds: Map<string, string>
-  /** Whether to search those third parties (`own`) or all others. */
+  /** Whether to search the third parties on rounds of their own (`own`) or all others. */
   whom: 'own' | 'others'
 }
 
@@ -48,7 +48,7 @@ export class Rounds {
     for (const round of this.#own.values()) round.later = merged(round.later, news)
   }
 
-  /** The same for one third party. */
+  /** As `notify`, for one third party only. */
   notifyOne(thirdPartyId: string, schemaId: string | null): void {
     const news = schemaId === null ? null : [schemaId]
     const round = this.#own.get(thirdPartyId)
@@ -84,7 +84,7 @@ export class Rounds {
     return found
   }
 
-  /** @param cutOff third parties with more to examine, with the next subscription */
+  /** @param cutOff third parties that have more to examine: for each id, the next subscription */
   searched(search: Search, cutOff: Map<string, string>, now: number): void {
     const notBefore = now + this.#pauseMs
     if (search.whom === 'others') {
@@ -105,7 +105,7 @@ export class Rounds {
     }
   }
 
-  /** Time of the next search: milliseconds, infinite if nothing is new. @param busy as for `searches` */
+  /** Time of the next search in milliseconds; infinite if nothing is new. @param busy as for `searches` */
   dueAt(busy: Set<string>): number {
     if (!isNoNews(this.#news)) return Number.NEGATIVE_INFINITY
     const due = [...this.#own].filter(([id]) => !busy.has(id)).map(([, { notBefore }]) => notBefore)
@@ -113,8 +113,8 @@ export class Rounds {
   }
 
   /**
-   * Starts a round for a third party, with the news that all others are searched for: from now on it is not one of
-   * them.
+   * Starts a round for a third party that was searched with all the others until now. The round begins with the news of
+   * the others.
    */
   #begin(thirdPartyId: string, more: News): void {
     const news = merged(this.#news, more)

@@ -2,12 +2,13 @@
  * Decides which subscriptions a process delivers to at once. Slots are shared by third party first, by subscription
  * second (pure).
  *
- * An eighth of the slots is reserved for third parties that hold none. Of the others, a third party gets one only while
- * it holds fewer than are free, and for a slow subscription only while its slow ones hold fewer than half of that. So
- * one third party that takes all it can holds half of them, two hold a third each, and some stay free for the next one;
- * a third party whose own receivers are dead keeps room for its live ones. (This is a dynamic threshold, as Choudhury
- * and Hahne share the memory of a switch among its ports. Alone it leaves nothing when eight third parties arrive one
- * after the other and each takes half of what is left, as when a host with all their receivers goes down.)
+ * An eighth of the slots is reserved for third parties that hold none. A third party gets another slot only while it
+ * holds fewer than are free. For a slow subscription, it gets one only while its slow subscriptions hold fewer than
+ * half of those that are free. So a single third party that takes all it can holds half of the slots, two hold a third
+ * each, and some stay free for the next one. A third party whose own receivers are partly dead keeps room for its live
+ * ones. (This is a dynamic threshold, as Choudhury and Hahne share the memory of a switch among its ports. On its own
+ * it leaves no slot free when eight third parties arrive one after the other and each takes half of what is left, for
+ * example when a host with all their receivers goes down.)
  *
  * A freed slot goes to the third party that holds the fewest. Its subscriptions take turns: after a delivery, a
  * subscription yields its slot to others of its own third party, and to other third parties only if no slot is free.
@@ -22,17 +23,17 @@ export interface Candidate {
   thirdPartyId: string
   /** Null: all schemas. */
   schemaId: string | null
-  /** Its receiver fails or is slow. */
+  /** Whether its receiver fails or is slow. */
   isSlow: boolean
 }
 
 interface QueuedSubscription {
   candidate: Candidate
-  /** Rises with each that begins to wait. */
+  /** Rises with each subscription that begins to wait. */
   arrival: number
 }
 
-/** By their ids, in order of arrival. */
+/** Waiting subscriptions by id, in order of arrival. */
 type Queue = Map<string, QueuedSubscription>
 
 /** The slots that one third party holds, and its waiting subscriptions. */
@@ -54,7 +55,7 @@ export class Slots {
     this.#reserved = count * newcomersShare
   }
 
-  /** Queues a subscription for a slot; no effect if it waits already. It must hold none. */
+  /** Queues a subscription that holds no slot for one. No effect if it waits already. */
   wait(candidate: Candidate): void {
     const { subscriptionId, thirdPartyId, isSlow } = candidate
     const none = { held: 0, slowHeld: 0, swift: new Map(), slow: new Map() }
@@ -65,7 +66,7 @@ export class Slots {
     share[isSlow ? 'slow' : 'swift'].set(subscriptionId, { candidate, arrival: this.#arrivals })
   }
 
-  /** Assigns a slot to the next subscription. @returns undefined if none may have one */
+  /** Assigns a slot to the next subscription. @returns undefined if no waiting subscription may have one */
   assign(): Candidate | undefined {
     let best: { share: Share; next: QueuedSubscription } | undefined
     for (const share of this.#shares.values()) {
@@ -94,8 +95,9 @@ export class Slots {
   }
 
   /**
-   * Whether a subscription must yield its slot after a delivery: to another one of its own third party, except a slow
-   * one that could not have the slot; and, if no slot is free, to a third party that holds none.
+   * Whether a subscription must yield its slot after a delivery. It yields to another one of its own third party,
+   * unless that is slow and could not have the slot. If no slot is free, it also yields to a third party that holds
+   * none.
    */
   mustYield({ thirdPartyId, isSlow }: Candidate): boolean {
     const share = this.#shares.get(thirdPartyId)!
@@ -103,13 +105,16 @@ export class Slots {
     return this.#free === 0 && [...this.#shares.values()].some(({ held }) => held === 0)
   }
 
-  /** Third parties with at least this many swift subscriptions waiting. */
+  /** Third parties with at least this many waiting subscriptions that are not slow. */
   withWaiting(least: number): Set<string> {
     const found = [...this.#shares].filter(([, { swift }]) => swift.size >= least)
     return new Set(found.map(([thirdPartyId]) => thirdPartyId))
   }
 
-  /** The third party's subscription that gets the next slot: the longest waiting of those that may. */
+  /**
+   * The subscription of this third party that gets the next slot: of those that may have one, the one that waits
+   * longest.
+   */
   #nextOf(share: Share): QueuedSubscription | undefined {
     if (share.held >= (share.held === 0 ? this.#free : this.#free - this.#reserved)) return undefined
     const [swift] = share.swift.values()

@@ -5,7 +5,10 @@ import { firstMatch, positions } from '../sequence/numbering.sql.ts'
 import { isOpen } from '../subscriptions.sql.ts'
 import type { Search } from './rounds.ts'
 
-/** A subscription with something to send, or the next of a third party that has more than were examined. */
+/**
+ * A subscription that has something to send; or, if its third party has more than were examined, the next one to
+ * examine.
+ */
 export interface Work {
   subscriptionId: string
   thirdPartyId: string
@@ -13,7 +16,7 @@ export interface Work {
   schemaId: string | null
   /** Whether its last delivery failed. */
   failing: boolean
-  /** False for the subscription from which the next search of its third party begins. */
+  /** False if it was not examined: the next search of its third party begins with it. */
   examined: boolean
 }
 
@@ -62,10 +65,11 @@ const whoseSubscriptions = {
 } satisfies Record<Search['whom'], string>
 
 /**
- * Moves subscriptions that are far behind with nothing to receive to the newest event; otherwise every search would
- * pass over the same events again. Disabled ones too: their events are read, or collected when they are enabled.
+ * Moves subscriptions that are far behind and have nothing to receive to the newest event; otherwise every search would
+ * read the same events again. Also moves disabled subscriptions: their events are read by number, or collected when
+ * they are enabled.
  * @param from the first subscription
- * @returns the first of the remaining ones; undefined if none is left
+ * @returns the first of the remaining subscriptions; undefined if none is left
  */
 export async function movePositions(client: ClientBase, from: string, most: number) {
   const text = `with part as materialized (
@@ -91,8 +95,8 @@ export async function movePositions(client: ClientBase, from: string, most: numb
 }
 
 /**
- * Third parties and schemas of retries that became due between two times: epoch milliseconds. (A new delivery is due
- * when it is stored, and is sent at once without this search.)
+ * Third parties and schemas of the retries that became due between these two times (epoch milliseconds). A new delivery
+ * is due when it is stored, and is sent at once without this search.
  */
 export function findDue(client: ClientBase, after: number, until: number) {
   return queryRows<{ thirdPartyId: string; schemaId: string | null }>(client, {
@@ -105,7 +109,7 @@ export function findDue(client: ClientBase, after: number, until: number) {
   })
 }
 
-/** Time of the next retry that is not due yet: epoch milliseconds, undefined if there is none. */
+/** Time of the next retry that is not due yet, in epoch milliseconds; undefined if there is none. */
 export async function nextRetryAt(client: ClientBase, now: number): Promise<number | undefined> {
   const at = await queryValue<number | null>(client, {
     name: 'next-retry',
@@ -117,8 +121,8 @@ export async function nextRetryAt(client: ClientBase, now: number): Promise<numb
 }
 
 /**
- * Makes sure that no id of a delivery is given again after a crash of the database: deliveries do not wait for the disk, so
- * a crash may take their sequence back by what the last half second drew.
+ * Makes sure that the id of a delivery is never given twice, even after a crash of the database. Deliveries do not wait
+ * for the disk, so a crash may set their sequence back to where it was half a second earlier.
  */
 export async function passDeliveryIds(client: ClientBase): Promise<void> {
   await client.query(`select count(*) from draw_several('delivery_ids', 10000)`)

@@ -1,6 +1,6 @@
 /**
- * What owners see of their deliveries, and what replays count and renew. Inside a transaction of their tenant, for a
- * subscription that is theirs.
+ * What owners see of their deliveries, and the deliveries that replays count and renew. Each statement runs inside a
+ * transaction of the tenant, for a subscription of the caller.
  */
 import type { ClientBase } from 'pg'
 import { queryRow, queryRows, queryValue } from '../../db/statement.ts'
@@ -9,26 +9,26 @@ import type { DeliveryState } from '../dispatch/delivery.ts'
 /** Times are epoch milliseconds. */
 export interface OwnDelivery {
   schemaId: string
-  /** Decimal digits: the header `webhook-id`. */
+  /** Decimal digits; sent as the header `webhook-id`. */
   id: string
-  /** `1042-1061`; null if its events have no numbers. */
+  /** First and last number, as `1042-1061`; null if its events have no numbers. */
   sequence: string | null
   events: number
   state: DeliveryState
   isReplay: boolean
   createdAt: number
-  /** Null if it has ended. */
+  /** Null if the delivery has ended. */
   nextAttemptAt: number | null
-  /** Null while it is pending. */
+  /** Null while the delivery is pending. */
   finishedAt: number | null
 }
 
 const ms = (column: string) => `round(extract(epoch from ${column}) * 1000)::float8`
 
 /**
- * The deliveries after that id, oldest first.
+ * Lists deliveries with an id above `asked.after`, oldest first.
  * @param asked.after decimal digits, within bigint
- * @param asked.newest the last ones where there are more than `most`, otherwise the first
+ * @param asked.newest whether to return the last of them if there are more than `most`, instead of the first
  */
 export async function listOwnDeliveries(
   client: ClientBase,
@@ -36,7 +36,7 @@ export async function listOwnDeliveries(
   asked: { state: DeliveryState | undefined; after: string; most: number; newest: boolean },
 ) {
   const { state, after, most, newest } = asked
-  // The state is part of the text, so that the partial index of those that are pending or failed is used.
+  // The state is part of the text, so that the partial index of pending or failed deliveries is used.
   const text = `select d.schema_id as "schemaId", d.id, d.first_sequence || '-' || d.last_sequence as sequence, d.events, d.state,
        d.is_replay as "isReplay", ${ms('d.created_at')} as "createdAt", ${ms('d.next_attempt_at')} as "nextAttemptAt",
        ${ms('d.finished_at')} as "finishedAt"
@@ -49,18 +49,18 @@ export async function listOwnDeliveries(
 
 export interface OwnAttempt {
   deliveryId: string
-  /** From 1. */
+  /** Counted from 1. */
   number: number
   /** Epoch milliseconds. */
   at: number
   status: number | null
   latencyMs: number
-  /** The first bytes of the response; null if there was none. */
+  /** The first bytes of the response; null if there was no response. */
   answer: Buffer | null
   error: string | null
 }
 
-/** The newest attempts of each of these deliveries, in order. @param most of one delivery */
+/** The newest attempts of each of these deliveries, in order. @param most attempts per delivery */
 export function listOwnAttempts(
   client: ClientBase,
   deliveries: readonly OwnDelivery[],
@@ -82,20 +82,20 @@ export function listOwnAttempts(
   ])
 }
 
-/** Replays that wait to be sent. */
+/** Counts the replays that wait to be sent. */
 export function countPendingReplays(client: ClientBase, subscriptionId: string) {
   const text = `select count(*)::int from deliveries where subscription_id = $1 and state = 'pending' and is_replay`
   return queryValue<number>(client, text, [subscriptionId])
 }
 
-/** Failed deliveries of one statement: there may be a million, and a statement of the console has ten seconds. */
+/** Failed deliveries per statement: there may be a million, and a statement of the console may take ten seconds. */
 const renewedMax = 10_000
 
 /**
- * Makes the first of its failed deliveries pending again, with their stored bodies, and notifies dispatchers; the retry
- * table starts over.
+ * Makes the first of a subscription's failed deliveries pending again, with their stored bodies, and notifies
+ * dispatchers. Their retry table starts over.
  * @param after the id of a delivery
- * @returns how many; `last`: the next are after this one, null after the last
+ * @returns their number; `last`: the last of them, after which the next call begins; null if none is left
  */
 export async function renewFailed(client: ClientBase, subscriptionId: string, after: string) {
   const text = `with first as (

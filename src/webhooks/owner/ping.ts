@@ -1,7 +1,7 @@
 /**
  * Sends one event at once, so that its owner sees whether a receiver is reachable and verifies signatures
- * (docs/spec/webhooks.md#ping). It is no delivery: it has no number and is not repeated. One that arrives wakes the
- * subscription. It goes through the same checks of its target as every delivery.
+ * (docs/spec/webhooks.md#ping). A ping is not a delivery: it has no number and is not repeated. If it arrives, it wakes
+ * the subscription. Its target passes the same checks as that of every delivery.
  */
 import type { ClientBase, Pool } from 'pg'
 import type { MasterKeys } from '../../auth/secrets.ts'
@@ -27,14 +27,14 @@ interface PingServices {
   database: Pool
   deliveries: HttpToSubscribers
   masterKeys: MasterKeys
-  /** Of the request that asks for it. */
+  /** Trace headers of the request that asks for the ping. */
   trace?: TraceHeaders | undefined
 }
 
 export type Pinged = Awaited<ReturnType<typeof sendPing>>
 
 /**
- * No connection of the database is held while the receiver answers.
+ * Sends a ping. Holds no database connection while the receiver answers.
  * @throws {AppError} ERR-WEBHOOK-NOT-FOUND, ERR-WEBHOOK-PULL-ONLY, ERR-TOO-MANY-REQUEST
  */
 export async function ping(services: PingServices, owner: Owner, subscriptionId: string): Promise<Pinged> {
@@ -47,7 +47,7 @@ export async function ping(services: PingServices, owner: Owner, subscriptionId:
 }
 
 /**
- * The first half of a ping, in the transaction that has locked the subscription.
+ * The first half of a ping. Runs in the transaction that has locked the subscription.
  * @throws {AppError} ERR-WEBHOOK-PULL-ONLY, ERR-TOO-MANY-REQUEST
  */
 export async function preparePing(
@@ -61,7 +61,7 @@ export async function preparePing(
   throw new AppError('ERR-TOO-MANY-REQUEST', { message, headers: { 'Retry-After': '1' } })
 }
 
-/** The second half, after that transaction. @throws {AppError} ERR-WEBHOOK-NOT-FOUND */
+/** The second half of a ping. Runs after that transaction. @throws {AppError} ERR-WEBHOOK-NOT-FOUND */
 export async function sendPing(
   { database, deliveries, masterKeys, trace }: PingServices,
   subscriptionId: string,
@@ -74,13 +74,13 @@ export async function sendPing(
     await ensureSigningSecret(client, subscriptionId, secrets, masterKeys)
     return secrets
   })
-  /** When it was sent, epoch milliseconds. */
+  /** When the ping was sent, epoch milliseconds. */
   const at = Date.now()
   const event = { id: `ping ${deliveryId}`, name: 'ping', operation: 'VOID', scope, data: {}, createdAt: at }
   const body = Buffer.from(`[${notificationOf(subscriptionId, event)}]`)
   const unnumbered = { id: deliveryId, body, sequence: undefined, epoch: undefined }
   const request = { postUrl, ...unnumbered, date: at, trace, ...openSecrets(sealed, masterKeys) }
-  // Its time-out is shorter than the time that a stopping process gives to running requests.
+  // The time-out of a ping is shorter than the time that a stopping process gives to running requests.
   const response = await post(deliveries, request, new AbortController().signal)
   if (isSuccess(response.status))
     await whileDelivering(database, (client) => wakeSubscription(client, subscriptionId, 'change'))
