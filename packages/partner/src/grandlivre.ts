@@ -4,7 +4,7 @@ import { createTerminal } from '../../terminal/src/terminal.ts'
 import { exitCodes, localFailure } from './cli/exit-codes.ts'
 import { run, tell } from './cli/run.ts'
 
-/** npm and a terminal send the same Ctrl-C twice, milliseconds apart; a person needs longer. */
+/** npm and the terminal both pass on the same Ctrl-C, milliseconds apart. A second one from a person comes later. */
 const signalEchoMs = 500
 
 const stop = new AbortController()
@@ -17,7 +17,8 @@ function interrupt(): void {
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, interrupt)
 
 const { env, stdin: input, stdout: out, stderr: err } = process
-// A closed output (`| head`) must not end the command with a stack. A result that did not fit on a disk is a failure.
+// If the reader of the output has gone (`| head`), the command must not end with a stack trace. A result that did not
+// fit on a disk is a failure.
 err.on('error', () => {})
 let lost: NodeJS.ErrnoException | undefined
 out.on('error', (error: NodeJS.ErrnoException) => {
@@ -25,7 +26,7 @@ out.on('error', (error: NodeJS.ErrnoException) => {
 })
 
 const terminal = createTerminal({ input, out, err, interrupt })
-// Nor must a closed terminal, while the command ends what it began.
+// A terminal that closes must not stop the command while it cleans up.
 input.on('error', () => {})
 const words = process.argv.slice(2)
 process.on('exit', () => {
@@ -34,8 +35,8 @@ process.on('exit', () => {
   process.exitCode = exitCodes.local
 })
 const exitCode = await run(words, { env, terminal, signal: stop.signal })
-// What an interrupted command still waits for must not keep the process.
+// After an interruption the process ends at once, even if something is still being awaited.
 if (stop.signal.aborted) process.exit(exitCode)
 process.exitCode = exitCode
-// Nor what is still open of a pipe that answers came from.
+// An open pipe for answers must not keep the process running, either.
 input.pause()

@@ -1,6 +1,7 @@
 /**
- * `grandlivre completion`: a script for the shell, made of the declarations of the commands. One function completes for
- * both: zsh runs it by its bashcompinit. `grandlivre version`: what to name in a report of a fault.
+ * `grandlivre completion` writes a script for the shell, made from the declarations of the commands. One function
+ * serves both bash and zsh, which runs it through its bashcompinit. `grandlivre version` prints what a bug report
+ * should name.
  */
 import { command, helpOption, type Options, type Program } from '../../../terminal/src/command.ts'
 import { interfaceVersion } from '../client/api/calls.ts'
@@ -23,7 +24,7 @@ export const versionCommand = command({
   },
 })
 
-/** @param program whose words are completed; a function, because the program lists this command */
+/** @param program returns the commands whose words are completed; a function, because this command is one of them */
 export const completion = (program: () => Program<CommandCall>) =>
   command({
     name: 'completion',
@@ -46,7 +47,7 @@ const zshStart = [
   'autoload -Uz bashcompinit && bashcompinit',
 ]
 
-/** Values that are paths, by their names in help. */
+/** The value names in help that stand for paths. */
 const pathNames = ['file', 'copy']
 
 function completionLines({ call, commands, options: common }: Program<CommandCall>): string[] {
@@ -75,8 +76,8 @@ function completionLines({ call, commands, options: common }: Program<CommandCal
 }
 
 /**
- * `typed`: the words before the one that is completed, with a blank around each. `--wire=g` is three words for bash, and one
- * for zsh, which keeps its `start`.
+ * The beginning of the shell function. `typed` holds the words before the one to complete, each between two blanks.
+ * bash splits `--wire=g` into three words. zsh keeps it as one, so `start` keeps its part up to the equals sign.
  */
 const completionStart = (call: string) => [
   `_${call}() {`,
@@ -89,7 +90,7 @@ const completionStart = (call: string) => [
   `  case "\${typed/# help / }" in`,
 ]
 
-/** A list of `/` stands for files. */
+/** The end of the shell function. If `list` is `/`, paths of files are offered. */
 const completionEnd = (call: string) => [
   '  esac',
   '  COMPREPLY=()',
@@ -105,7 +106,7 @@ const completionEnd = (call: string) => [
 
 const line = (pattern: string, words: readonly string[]) => `  ${pattern}) list='${words.join(' ')}' ;;`
 
-/** The words that may follow the first ones of commands. */
+/** The words that may follow `start`, the first words of a command. */
 function nextWords(commands: Program<CommandCall>['commands'], start = ''): string[] {
   const before = start === '' ? 0 : start.split(' ').length
   const names = commands.filter(({ name }) => start === '' || name.startsWith(`${start} `))

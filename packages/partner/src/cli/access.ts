@@ -1,8 +1,8 @@
 /**
- * How a partner reaches its ledger: address, token and secret, from the environment or from the file that `grandlivre
- * login` writes.
+ * Finds how a partner reaches its ledger: the address, token and secret, either from the environment or from the file
+ * that `grandlivre login` writes.
  *
- * The two are never mixed, so that no token of the file goes to an address of the environment.
+ * The two sources are never mixed, so that a token of the file never goes to an address of the environment.
  */
 
 import { readFileSync, statSync } from 'node:fs'
@@ -19,19 +19,22 @@ export interface Access {
   baseUrl: string
   token: string
   secret: string
-  /** The folder, for a firm token. */
+  /** Id of the folder; needed with a firm token. */
   society?: string | undefined
 }
 
-/** An access, and where it comes from: `environment`, or the path of the login file. */
+/** An access and its source: `environment`, or the path of the login file. */
 export interface FoundAccess extends Access {
   from: string
 }
 
-/** The profile without `--profile`. The login file has its access outside `profiles`, where older versions read it. */
+/**
+ * The profile that is used without `--profile`. Its access lies outside `profiles` in the login file, where older
+ * versions read it.
+ */
 export const defaultProfile = 'default'
 
-/** Letters, digits, - and _, so that a profile needs no quotes in a shell. */
+/** Letters, digits, - and _ only, so that a profile needs no quotes in a shell. */
 const profilePattern = /^[A-Za-z0-9_-]{1,64}$/
 
 export const profileKind: Kind<string> = {
@@ -45,9 +48,9 @@ const variables = ['GRANDLIVRE_URL', 'GRANDLIVRE_TOKEN', 'GRANDLIVRE_SECRET'] as
 const filePermissions = 0o600
 const folderPermissions = 0o700
 const lockPollMs = 20
-/** An older lock is that of a killed process: a change takes milliseconds. */
+/** A lock older than this was left by a killed process: a change takes milliseconds. */
 const lockLeftMs = 5_000
-/** Bits with which the group and others may read and write. */
+/** Permission bits that let the group or others read or write. */
 const permissionsOfOthers = 0o066
 
 const wayIn = 'Run grandlivre login, or set GRANDLIVRE_URL, GRANDLIVRE_TOKEN and GRANDLIVRE_SECRET.'
@@ -60,15 +63,16 @@ export function loginFile(env: Environment): string {
   )
 }
 
-/** @returns the variables of the environment that win over the login file */
+/** @returns the names of the variables in the environment that take precedence over the login file */
 export function variablesSet(env: Environment): string[] {
   return variables.filter((name) => env[name])
 }
 
 /**
- * @param society wins over the society of environment and file
- * @param profile of the login file. It wins over the environment, and so does its folder, even if it has none
- * @throws {Failure} if there is no whole access, or others can read the login file
+ * @param society takes precedence over the society of the environment and the file
+ * @param profile of the login file. If given, it takes precedence over the environment; then the society is also the
+ *   profile's, or none
+ * @throws {Failure} if the access is missing or incomplete, or if others can read the login file
  */
 export function findAccess(env: Environment, society?: string, profile?: string): FoundAccess {
   const set = profile === undefined ? variablesSet(env) : []
@@ -104,16 +108,16 @@ function noProfile(path: string, profiles: Map<string, Access>, profile: string)
 }
 
 /**
- * @returns the accesses of the login file by profile; none if there is no file
- * @throws {Failure} if others can read it, or a profile is not whole
+ * @returns the accesses of the login file by profile; empty if there is no file
+ * @throws {Failure} if others can read the file, or if a profile is incomplete
  */
 export function readProfiles(path: string): Map<string, Access> {
   let text: string
   try {
     const { mode } = statSync(path)
-    // First, so that a folder in place of the file is named as such: it has other permissions.
+    // The file is read first: a folder in its place would otherwise be reported for its permissions.
     text = readFileSync(path, 'utf8')
-    // Windows has no such permissions.
+    // Windows has no permissions of this kind.
     if (process.platform !== 'win32' && (mode & permissionsOfOthers) !== 0)
       throw localFailure(
         `Other users can read or write ${path}, which holds secrets`,
@@ -153,14 +157,17 @@ function profilesIn(text: string, path: string): Map<string, Access> {
   )
 }
 
-/** Replaces a profile of the login file, whole or not at all. Only the user can read the file. @returns its path */
+/**
+ * Writes a profile into the login file, which is replaced as a whole or left as it is. Only the user can read it.
+ * @returns its path
+ */
 export function writeAccess(env: Environment, access: Access, profile = defaultProfile): Promise<string> {
   const { baseUrl, token, secret, society } = access
   return changeProfiles(env, (profiles) => profiles.set(profile, { baseUrl, token, secret, society }))
 }
 
 /**
- * Removes a profile, and the login file with its last one.
+ * Removes a profile. Removing the last one also removes the login file.
  * @returns its path
  * @throws {Failure} if there is no such profile
  */
@@ -170,7 +177,9 @@ export function removeAccess(env: Environment, profile: string): Promise<string>
   })
 }
 
-/** One process changes the file at a time, so that none loses what another writes. @returns the path of the file */
+/**
+ * Changes the login file under a lock, so that no process loses what another one writes. @returns the path of the file
+ */
 async function changeProfiles(
   env: Environment,
   change: (profiles: Map<string, Access>, path: string) => void,
@@ -192,7 +201,7 @@ async function changeProfiles(
   return path
 }
 
-/** Removes a lock that a killed process left. @returns false if another process has the lock */
+/** Takes the lock, and first removes one that a killed process left. @returns false if another process has the lock */
 async function takeLock(lock: string): Promise<boolean> {
   try {
     await writeFile(lock, '', { flag: 'wx' })
@@ -218,7 +227,10 @@ async function writeProfiles(path: string, profiles: Map<string, Access>): Promi
   }
 }
 
-/** Names an invalid setting as the user gave it: as an option, a variable or in a file. @param from as of FoundAccess */
+/**
+ * Names an invalid setting as the user gave it: as an option, as a variable or in a file. @param from the source of the
+ * access, as in FoundAccess
+ */
 export function inGivenWords(error: unknown, from?: string): unknown {
   if (!(error instanceof GrandlivreError) || error.code !== 'INVALID-OPTION') return error
   const [name = ''] = error.message.split(' ')
@@ -232,7 +244,7 @@ export function inGivenWords(error: unknown, from?: string): unknown {
   return new GrandlivreError(error.code, error.message.replace(name, given), { cause: error })
 }
 
-/** Compression takes longer than it saves where nothing crosses a network. */
+/** Whether the service runs on this machine, where compression takes longer than it saves. */
 export function isOnThisMachine(baseUrl: string): boolean {
   const { hostname } = new URL(baseUrl)
   return hostname === 'localhost' || hostname === '[::1]' || hostname.startsWith('127.')

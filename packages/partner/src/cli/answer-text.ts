@@ -1,13 +1,13 @@
-/** Answers of receivers: whether they accept, and in sentences. */
+/** Judges the answers of receivers, and puts them into sentences. */
 import { excerptOf } from '../../../terminal/src/printable.ts'
 
-/** The beginning of an answer, after a colon; empty if it is. */
+/** A colon and the beginning of an answer; empty if the answer is. */
 export function quoted(answer: string | null): string {
   const text = excerptOf(answer ?? '')
   return text === '' ? '' : `: ${text}`
 }
 
-/** @param status null: there was no response */
+/** @param status null if there was no response */
 export function isAccepted(status: number | null): boolean {
   return status !== null && status >= 200 && status <= 299
 }

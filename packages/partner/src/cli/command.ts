@@ -1,4 +1,4 @@
-/** What a command of the partner's command line works with. */
+/** What every command of the partner's command line is given to work with. */
 import { secondsText } from '../../../terminal/src/amounts.ts'
 import type { Given } from '../../../terminal/src/command.ts'
 import type { Terminal } from '../../../terminal/src/terminal.ts'
@@ -6,7 +6,7 @@ import { Grandlivre } from '../client/grandlivre.ts'
 import type { RequestsOptions, Wait } from '../client/requests.ts'
 import { type Access, findAccess, inGivenWords, profileKind } from './access.ts'
 
-/** Options of every command. */
+/** Options that every command has. */
 export const commonOptions = {
   profile: { value: 'name', is: profileKind, help: 'the access that login --profile kept under this name' },
   society: { value: 'id', help: 'the folder, where the token is one of a firm' },
@@ -14,24 +14,24 @@ export const commonOptions = {
   quiet: { help: 'print results and errors alone, and not what happens meanwhile' },
 } as const
 
-/** The process of a command, as far as the command line uses it. */
+/** The parts of the process that the command line uses. */
 export interface CommandProcess {
   env: NodeJS.ProcessEnv
   terminal: Terminal
-  /** Aborts on Ctrl-C and SIGTERM. A command that then throws ends with exit code 130. */
+  /** Aborts on Ctrl-C and SIGTERM. If the command then throws, the exit code is 130. */
   signal: AbortSignal
 }
 
 export type CommandCall = ReturnType<typeof commandCall>
 
-/** @param tell prints an error that does not end the command, as one that does */
+/** @param tell prints an error that does not end the command in the same form as one that does */
 export function commandCall(
   given: Record<string, unknown>,
   { env, terminal: all, signal }: CommandProcess,
   tell: (error: unknown) => void,
 ) {
   const { json, quiet, ...chosen } = given as Given<unknown, typeof commonOptions>
-  // Commands that take several find their accesses themselves: here the first stands for all.
+  // Commands that take several profiles or folders find their accesses themselves; here the first stands for all.
   const [profile] = [chosen.profile].flat()
   const [society] = [chosen.society].flat()
   const terminal = { ...all, ...(quiet ? { note: () => {}, progress: () => {} } : {}) }
@@ -39,7 +39,7 @@ export function commandCall(
     terminal.progress(`Waiting ${secondsText(ms)}: ${reason}`)
     setTimeout(terminal.endProgress, ms).unref()
   }
-  /** The library, with an access that a command has found itself. */
+  /** The library, for commands that find their access themselves. */
   const library = (access: Access & Pick<RequestsOptions, 'attemptsMax'> & { from?: string }) => {
     try {
       return new Grandlivre({ ...access, onWait })
@@ -48,13 +48,13 @@ export function commandCall(
     }
   }
   /**
-   * @param name of a profile, for commands that take several
+   * @param name of a profile; given by commands that take several profiles
    * @throws {Failure} if there is no access
    */
   const access = (name = profile) => findAccess(env, society, name)
   /**
-   * The library, with the caller's access. Its `requests` reach the routes that it has no method for.
-   * @param folder for commands that have found it themselves
+   * The library with the caller's access. Routes that have no method of their own are reached through its `requests`.
+   * @param folder given by commands that find the folder themselves
    * @throws {Failure} if there is no access
    */
   const ledger = (folder = access().society) => library({ ...access(), society: folder })
@@ -64,7 +64,7 @@ export function commandCall(
     profile,
     /** The folder that `--society` names. */
     society,
-    /** Whether results are wanted as one JSON object a line. */
+    /** Whether each result is printed as a JSON object on its own line. */
     json: json === true,
     /** Environment of the process. */
     env,

@@ -1,7 +1,7 @@
 /**
- * How a command ends: the one table of exit codes, which scripts branch on, and an error as both people and programs
- * read it. 0, 1, 2, 3 and 130 mean what they always have; 4 to 7 tell apart failures that were 1, by who can do
- * something about them: the operators (4), time (5), a fresh start (6), the user of this machine (7).
+ * How a command ends: the table of exit codes, which scripts branch on, and the forms of an error for people and for
+ * programs. Codes 0, 1, 2, 3 and 130 keep their original meanings. Codes 4 to 7 were once part of 1; they tell failures
+ * apart by what mends them: the operators (4), waiting (5), a fresh start (6), the user of this machine (7).
  */
 import { Failure, UsageError } from '../../../terminal/src/command-errors.ts'
 import { GrandlivreError } from '../client/errors.ts'
@@ -34,7 +34,9 @@ export const exitCodes = Object.fromEntries(entries.map(([ending, [code]]) => [e
 >
 export const exitCodeTable = entries.map(([, [code, means]]) => [String(code), means] as const)
 
-/** Codes of the library, and statuses of the service, whose other codes in 400 to 499 are refusals. */
+/**
+ * Codes of the library and statuses of the service for each way to end. Other statuses from 400 to 499 are refusals.
+ */
 const causes: Partial<Record<Ending, readonly (string | number)[]>> = {
   usage: ['INVALID-OPTION'],
   refused: ['FILE-REFUSED'],
@@ -52,15 +54,16 @@ const causes: Partial<Record<Ending, readonly (string | number)[]>> = {
   local: ['FILE-NOT-WRITTEN', 'COPY-LOCKED', 'COPY-REFUSED'],
 }
 
-/** The profile that an error is about, where a command takes several. */
+/** The profile that an error is about, for commands that take several profiles. */
 export interface OfProfile {
   profile?: string
 }
 
 /**
  * An error as an object.
- * @returns `code` of the service, the library or the system; `FAILED`, `USAGE` ... of the command, by its exit code.
- *   Null: not known. `remedy`: what to do, in lines */
+ * @returns `code`: from the service, the library or the system, or a word for the exit code such as `FAILED` or
+ *   `USAGE`; `remedy`: the lines that say what to do. A member that is not known is null.
+ */
 export function objectOf(error: unknown) {
   const { code, remedy = [], requestId } = error as Partial<GrandlivreError & NodeJS.ErrnoException>
   const { profile, message = String(error) } = error as Partial<Error & OfProfile>
@@ -73,12 +76,12 @@ export function objectOf(error: unknown) {
   }
 }
 
-/** Lines below the message: what to do, and the id by which the operators find the request. */
+/** The lines below the message: what to do, and the id by which the operators find the request. */
 export function linesBelow({ remedy, requestId }: Pick<ErrorObject, 'remedy' | 'requestId'>): string[] {
   return [...remedy, ...(requestId === null ? [] : [`Request id: ${requestId}`])]
 }
 
-/** As --json shows it: the remedy as one text, or null. */
+/** The object that --json prints: the remedy as one text, or null if there is none. */
 export const shownOf = <Object extends Pick<ErrorObject, 'remedy'>>({ remedy, ...object }: Object) => ({
   ...object,
   remedy: remedy.join('\n') || null,
@@ -95,7 +98,7 @@ export const localFailure = (
   options?: ErrorOptions,
 ) => new Failure(message, remedy, { ...options, exitCode: exitCodes.local })
 
-/** A refusal without an error of the service: its answers show that the token does not open what was asked for. */
+/** A refusal that is no error of the service: its answers show that the token does not open what was asked for. */
 export const refusedFailure = (message: string, remedy: readonly string[] = []) =>
   new Failure(message, remedy, { exitCode: exitCodes.refused })
 
@@ -112,7 +115,7 @@ function endingOf(error: unknown): Ending {
     const by = (cause: string | number) => entries.find(([ending]) => causes[ending]?.includes(cause))?.[0]
     return by(code) ?? by(status) ?? (status >= 400 && status <= 499 ? 'refused' : 'failed')
   }
-  // Errors of the system, of SQLite and of PostgreSQL.
+  // Errors of the system, of SQLite and of PostgreSQL have these members.
   const isLocal = ['syscall', 'errcode', 'severity'].some((name) => name in Object(error))
   return isLocal ? 'local' : 'failed'
 }

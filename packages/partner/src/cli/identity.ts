@@ -1,4 +1,4 @@
-/** What an access opens, as the service says: its token, and the folder that a command is about. */
+/** Asks the service what an access opens: the facts of its token, and the folder that a command works on. */
 import { UsageError } from '../../../terminal/src/command-errors.ts'
 import type { Society, TokenInformation } from '../client/api/routes.ts'
 import { numberOf } from '../client/requests.ts'
@@ -7,12 +7,12 @@ import { refusedFailure } from './exit-codes.ts'
 
 type NamedFolder = Pick<Society, 'id' | 'name' | 'reference'>
 
-/** Folders shown before a list is cut. */
+/** Most folders that an error lists. */
 const shownMax = 20
 
 /**
- * @returns the id of the folder: the one that is chosen, or the only one that the token opens
- * @throws {UsageError} that lists the folders, if one has to be chosen
+ * @returns the id of the chosen folder, or of the only folder that the token opens
+ * @throws {UsageError} that lists the folders, if the user has to choose one
  */
 export async function folderOf({ access, ledger, signal }: CommandCall): Promise<string> {
   const { society: chosen } = access()
@@ -27,7 +27,7 @@ export async function folderOf({ access, ledger, signal }: CommandCall): Promise
   ])
 }
 
-/** Older services give the target alone. */
+/** Services of older versions send only the target. */
 type OpenedByToken = Extract<TokenInformation, { target: unknown }>
 type KeyInfo = Pick<OpenedByToken, 'target'> & Partial<OpenedByToken>
 
@@ -38,7 +38,7 @@ export async function identify(
   { library, signal }: Pick<CommandCall, 'library' | 'signal'>,
   { society: chosen, ...access }: Parameters<CommandCall['library']>[0],
 ) {
-  // A request that names a folder is refused if the token does not open it.
+  // The service refuses a request that names a folder which the token does not open.
   const ledger = library(access)
   const { requests } = ledger
   const { answer, value } = await requests.json({ path: '/key/info', query: { mode: 'extended' }, signal })
@@ -55,27 +55,33 @@ export async function identify(
   return {
     baseUrl: requests.baseUrl,
     level: target.type === 'api' ? 'company' : 'firm',
-    /** Id of the firm of a firm token, of the folder of a company token. */
+    /** Id of the firm for a firm token, of the folder for a company token. */
     target: String(target.societyId),
-    /** The folder that requests are about. Null for a firm token as long as none is chosen. */
+    /** The folder that requests are about; null for a firm token until a folder is chosen. */
     society,
-    /** All that the token opens. */
+    /** All folders that the token opens. */
     societies: societies.map(({ id, name, reference }) => ({ id, name, reference })),
-    /** Groups of routes, and the end of the token, ISO 8601: null if it has none; undefined from an older service. */
+    /**
+     * Groups of routes that the token opens, and when it expires, in ISO 8601: null if never; undefined from an older
+     * service.
+     */
     groups,
     expiresAt,
-    /** Requests of the token in one window; `resetAt` is its end, ISO 8601. */
+    /** How many requests the token may send in a window. `resetAt` is the end of the window, in ISO 8601. */
     rate: {
       total: numberOf(answer, 'x-rate-limit-total'),
       remaining: numberOf(answer, 'x-rate-limit-remaining'),
       resetAt: new Date(numberOf(answer, 'x-rate-limit-reset')).toISOString(),
     },
-    /** How far the clock of this machine is ahead of the service's, give or take a second; null: it did not say. */
+    /**
+     * Milliseconds by which this machine's clock is ahead of the service's, to within a second; null if the service
+     * sent no date.
+     */
     clockAheadMs: Number.isNaN(clockAheadMs) ? null : clockAheadMs,
   }
 }
 
-/** In words: what `login` and `doctor` show. */
+/** The facts in words, as `login` and `doctor` show them. */
 export function factsOf({ level, target, groups, expiresAt, society, societies, rate }: Identity) {
   const end = expiresAt === undefined ? [] : [expiresAt === null ? 'without end' : `ends ${expiresAt}`]
   const opened = groups ? [[groups].flat().join(', ')] : []

@@ -1,4 +1,6 @@
-/** `grandlivre login`: checks an access and keeps it in the login file. `profiles` lists what it kept, and removes one. */
+/**
+ * `grandlivre login` checks an access and keeps it in the login file. `profiles` lists or removes the kept accesses.
+ */
 import { readFile } from 'node:fs/promises'
 import { command, type Given } from '../../../terminal/src/command.ts'
 import { UsageError } from '../../../terminal/src/command-errors.ts'
@@ -54,7 +56,7 @@ async function runLogin(call: CommandCall, given: Login): Promise<void> {
   const access = await accessFrom(call, given)
   const kept = readProfiles(loginFile(env)).get(profile)
   const isSameService = kept?.baseUrl === access.baseUrl
-  // The demo writes new credentials each time that its data is made again.
+  // The demo writes new credentials whenever its data is made again, so replacing the old ones loses nothing.
   const isOfDemo = isSameService && given.from !== undefined && isOnThisMachine(access.baseUrl)
   const isLost = kept && !isOfDemo && !(isSameService && kept.token === access.token)
   if (isLost && !given.replace)
@@ -103,7 +105,7 @@ async function accessFrom(
   }
 }
 
-/** Reads the credentials that the demo writes. For a society they give the token of the firm. */
+/** Reads the credentials that the demo writes. With a society they hold the token of its firm. */
 async function readCredentials(path: string, society?: string, isOfFirm = society !== undefined) {
   const text = await readFile(path, 'utf8').catch((cause: Error) => {
     throw localFailure(`--from: ${path} cannot be read: ${cause.message}`, undefined, { cause })
@@ -112,7 +114,7 @@ async function readCredentials(path: string, society?: string, isOfFirm = societ
   try {
     credentials = JSON.parse(text)
   } catch {
-    // Refused below, with the name of the file.
+    // A text that is not JSON is refused below, with the name of the file.
   }
   if (typeof credentials !== 'object' || credentials === null)
     throw localFailure(`--from: ${path} is not a JSON object`)

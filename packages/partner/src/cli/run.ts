@@ -68,8 +68,8 @@ export async function run(words: string[], commandProcess: CommandProcess): Prom
 }
 
 /**
- * On standard error: the message, what to do, and the id by which the operators find the request; with --json, also where
- * the command line could not be read, one object as the last line.
+ * Prints an error on standard error: the message, what to do, and the id by which the operators find the request. With
+ * --json, the last line is one object, even if the command line could not be read.
  */
 export function tell(terminal: Terminal, error: unknown, words: string[], call?: CommandCall): void {
   const { remedy: own, ...facts } = objectOf(error)
@@ -82,7 +82,7 @@ export function tell(terminal: Terminal, error: unknown, words: string[], call?:
   terminal.warn(words.includes('--json') ? printableJson(shownOf(whole)) : [first, ...linesBelow(whole)])
 }
 
-/** Names the address in use below errors that a wrong address explains. */
+/** Names the address in use if the error may come from a wrong address. */
 function addressIf(error: unknown, call: CommandCall | undefined): string[] {
   const code = error instanceof GrandlivreError ? error.code : ''
   if (call === undefined || !['CONNECTION-FAILED', 'UNEXPECTED-ANSWER'].includes(code)) return []
@@ -90,7 +90,7 @@ function addressIf(error: unknown, call: CommandCall | undefined): string[] {
     const { baseUrl, from } = call.access((error as OfProfile).profile)
     return [`Address: ${baseUrl}, from ${from === 'environment' ? 'the environment' : from}`]
   } catch {
-    // A login that failed has kept no access.
+    // After a failed login there may be no access whose address could be named.
     return []
   }
 }

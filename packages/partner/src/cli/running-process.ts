@@ -1,7 +1,7 @@
-/** Whether a process with this number runs on this machine, whoever it belongs to. */
+/** Whether a process with this number runs on this machine. It may belong to any user. */
 export function isRunning(pid: number): boolean {
   try {
-    // Signal 0 only asks.
+    // Signal 0 only asks whether the process exists.
     process.kill(pid, 0)
     return true
   } catch (error) {

@@ -7,10 +7,10 @@ import type { LedgerTableName, WholeTableName } from '../../../contract/src/ledg
 import type { EntryRange } from '../client/changes.ts'
 import { clientError } from '../client/errors.ts'
 
-/** Grows when the tables change so that a copy has to be rebuilt. Kept in `grandlivre_copy`. */
+/** Version of the tables, kept in `grandlivre_copy`. It grows with each change for which a copy has to be rebuilt. */
 export const layoutVersion = 3
 
-/** Tables of layout 1 that this layout does not have. */
+/** Tables that copies of layout 1 have and copies of this layout do not. */
 export const formerTables: readonly string[] = [
   ...['entries', 'movement_rows', 'entry_lines', 'sync_state'],
   ...['exercices', 'journals', 'accounts', 'entries', 'movement_rows', 'entry_lines'].map(
@@ -18,100 +18,109 @@ export const formerTables: readonly string[] = [
   ),
 ]
 
-/** The SHA-256 of the rows of each table that is given whole, hexadecimal. */
+/** For each table that comes as a whole: the SHA-256 of its rows, hexadecimal. */
 export type TableDigests = Partial<Record<WholeTableName, string>>
 
 /**
- * What a copy notes of a folder beside its rows: the copy's own diary, which nothing proves. They are further columns of
- * `folders` by the same names: ids bigint, times with a zone, `table_digests` JSON, all others texts.
+ * What a copy notes about a folder besides its rows. These notes are the copy's own, so no digest of the service proves
+ * them. The table `folders` keeps them in further columns of the same names: ids are bigint, times have a zone,
+ * `table_digests` is JSON, and all others are texts.
  */
 export interface Diary {
   firm_id: string
   firm_name: string
-  /** The state of the ledger that the rows show; null as long as the ledger has not come whole. */
+  /** The state of the ledger that the rows show; null until the ledger has come whole. */
   cursor: string | null
-  /** Whether accounts came with the personal data of employees, by the token of that run. */
+  /** Whether the accounts came with the personal data of employees, which depends on the token of that run. */
   employees: 'shown' | 'hidden' | null
-  /** The digests that the service gave with this cursor. */
+  /** The digests of tables that the service gave with this cursor. */
   table_digests: TableDigests
-  /** ISO 8601, UTC. When the copy was last known to be the ledger. */
+  /** When the copy was last known to equal the ledger: ISO 8601, UTC. */
   synced_at: string | null
   /** When rows or tables last changed. */
   changed_at: string | null
-  /** When it was first missing among the folders of its firm; null while it is there. */
+  /** When the folder was first missing from the list of its firm; null while the list has it. */
   gone_at: string | null
-  /** The last time that it was refused or broke off, and why: code and message. Null since it came whole. */
+  /** When the ledger last failed to come, and why: code and message. Both are null once it has come whole again. */
   failed_at: string | null
   failure: string | null
 }
 
 export type CopiedFolder = Diary & { society: string }
 
-/** A row of `changes`: what one transaction did to a ledger, for people who ask what changed. */
+/** A row of `changes`: what one transaction changed in the copy of a ledger, for people who want to know. */
 export interface LedgerChange {
   at: string
   cursor: string
-  /** The entries that were dropped and came again. */
+  /** The entries whose movements were dropped and read again. */
   entries: readonly EntryRange[]
-  /** Movements of these entries before and after. */
+  /** Number of movements of these entries, before and after. */
   rows_before: number
   rows_after: number
 }
 
 export interface Copy {
-  /** For messages; without a password. */
+  /** The name of the copy in messages, without a password. */
   readonly name: string
-  /** The address of the service that it is a copy of; undefined before the first {@link adopt}. */
+  /** The address of the service whose ledgers are copied; undefined before the first {@link adopt}. */
   readonly service: string | undefined
   adopt(service: string): Promise<void>
   /**
-   * Keeps other processes from writing the folders of these firms until {@link close}, or until this one ends, however
-   * it ends. A firm that is in {@link OpenOptions.locked} stays with the copy that has it.
+   * Locks the folders of these firms against other processes, until {@link close} or until this process ends in any
+   * way. A firm in {@link OpenOptions.locked} stays with the copy that locked it.
    * @throws {GrandlivreError} COPY-LOCKED
    */
   lock(firms: readonly string[]): Promise<void>
-  /** Ascending by id. */
+  /** All folders, in ascending order of their ids. */
   folders(): Promise<CopiedFolder[]>
-  /** Sets these members of the diary of folders, those that it does not have yet among them. A transaction of its own. */
+  /**
+   * Sets these members of the diary of these folders, in a transaction of its own. A folder that is not in the copy yet
+   * is added.
+   */
   note(societies: readonly string[], values: Partial<Diary>): Promise<void>
 
-  /** Begins the transaction of one ledger, to which all calls belong until {@link commit} or {@link rollback}. */
+  /** Begins the transaction of one ledger. All calls until {@link commit} or {@link rollback} belong to it. */
   begin(society: string): Promise<void>
-  /** Removes the ledger's movements of these entries. @returns how many */
+  /** Removes the movements of these entries of the ledger. @returns how many */
   dropEntries(ranges: readonly EntryRange[]): Promise<number>
-  /** Removes the ledger's rows of this table, unless it is `movements`. Rows that follow are of it. */
+  /**
+   * Begins a table: the next rows belong to it. Removes the ledger's former rows of the table, except those of
+   * `movements`.
+   */
   table(name: LedgerTableName): Promise<void>
-  /** @param lines whole lines of the table, which are read before the promise resolves */
+  /** @param lines whole lines of the table. The caller may reuse their bytes once the promise has resolved */
   rows(lines: Uint8Array): Promise<void>
-  /** @param change null where nothing came. The rows, the diary and the change are there together. */
+  /** Commits the rows, the diary and the change together. @param change null if nothing came */
   commit(diary: Partial<Diary>, change: LedgerChange | null): Promise<void>
-  /** Also where there is no transaction. */
+  /** Undoes the transaction. Does nothing if none is open. */
   rollback(): Promise<void>
 
   /**
-   * The ledger's rows of a table as the lines that they came as, made of what the columns hold now: whole lines, in
-   * the order of their ids, of one state.
+   * The ledger's rows of a table as the lines in which they came, made from what the columns hold now. Lines are whole,
+   * in the order of their ids, and all of one state.
    */
   lines(society: string, table: LedgerTableName): AsyncIterable<Uint8Array> | Iterable<Uint8Array>
-  /** Ids of folders with rows in any table, but none in `folders`. */
+  /** Ids of folders that have rows in some table but none in `folders`. */
   strays(): Promise<string[]>
-  /** Removes all rows of a folder, with its changes. */
+  /** Removes all rows of a folder, also its rows of `changes`. */
   remove(society: string): Promise<void>
   close(): Promise<void>
 }
 
 export interface OpenOptions {
-  /** Refuses a copy that is not there instead of making it. */
+  /** Refuses a copy that does not exist, instead of making it. */
   isThere?: boolean | undefined
-  /** Rebuilds a copy of another layout, instead of refusing it. */
+  /** Rebuilds a copy that has another layout, instead of refusing it. */
   again?: boolean | undefined
-  /** Firms that other copies of the same target have locked, for those who open several: they share this set. */
+  /**
+   * The firms that copies of the same target have locked. Whoever opens several copies passes one set to all of them.
+   */
   locked?: Set<string> | undefined
-  /** Ends a wait for what another process writes. */
+  /** Ends the wait for another process that is writing. */
   signal?: AbortSignal | undefined
 }
 
-/** What the openers of both databases refuse. */
+/** The error with which both databases refuse to open a copy. */
 export const refused = (message: string, remedy: string, cause?: unknown) =>
   clientError('COPY-REFUSED', message, { remedy, cause })
 

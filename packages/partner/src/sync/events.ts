@@ -1,4 +1,4 @@
-/** What a run works with, and what it tells while it runs. */
+/** What a run works with, and the events that it reports. */
 import type { WholeTableName } from '../../../contract/src/ledger-tables.ts'
 import type { EntryRange } from '../client/changes.ts'
 import type { Grandlivre } from '../client/grandlivre.ts'
@@ -8,21 +8,21 @@ import type { Copy, LedgerChange } from './copy.ts'
 export interface Run {
   copy: Copy
   ledger: Grandlivre
-  /** Ids of the folders to copy. Default: all that the token opens. */
+  /** Ids of the folders to copy. Default: all folders that the token opens. */
   societies?: readonly string[] | undefined
-  /** How the bodies of streams travel. */
+  /** Compression of the bodies of streams. */
   encoding?: Encoding | undefined
   signal?: AbortSignal | undefined
   onEvent?: ((event: SyncEvent) => void) | undefined
 }
 
 export interface Summary {
-  /** Ledgers that were asked for. */
+  /** Number of ledgers that were to be brought up to date. */
   ledgers: number
-  /** Ledgers that came, and their movements. */
+  /** Number of ledgers that came, and of their movements. */
   copied: number
   rows: number
-  /** Ids of folders that were refused. They keep the rows and the cursor that they have. */
+  /** Ids of folders that were refused. They keep their former rows and cursor. */
   failed: string[]
 }
 
@@ -31,17 +31,17 @@ export interface CopiedLedger extends LedgerChange {
   kind: 'copied'
   society: string
   name: string
-  /** The cursor before; null if it came in full. */
+  /** The cursor that the copy had before; null if the ledger came in full. */
   since: string | null
-  /** Milliseconds from its first line to its commit. */
+  /** Milliseconds from the ledger's first line to its commit. */
   ms: number
 }
 
-/** A folder whose rows differ from its ledger at the same state. */
+/** A folder whose rows in the copy differ from its ledger, although both show the same state. */
 export interface Difference {
   kind: 'differs'
   society: string
-  /** Blocks of entries that differ, and gaps between blocks in which the copy has rows. */
+  /** Blocks of entries that differ, and ranges between blocks in which only the copy has rows. */
   entries: EntryRange[]
   tables: WholeTableName[]
 }
@@ -53,9 +53,9 @@ export type SyncEvent =
   | { kind: 'gone' | 'back'; society: string }
   | { kind: 'failed'; society: string; code: string; message: string }
   | Difference
-  /** Rows of a folder that the copy does not know. */
+  /** The copy has rows of a folder that it does not list. */
   | { kind: 'stray'; society: string }
   | { kind: 'unproven'; society: string; reason: string }
-  /** All its rows are equal. */
+  /** All rows of the folder equal those of its ledger. */
   | { kind: 'compared'; society: string; rows: number }
   | { kind: 'waiting'; reason: string; ms: number }

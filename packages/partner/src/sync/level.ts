@@ -17,14 +17,14 @@ import type { Run, Summary } from './events.ts'
 import { employeesOf, fail, noFailure, now, receive } from './receive.ts'
 
 export interface Comparison {
-  /** Movements of the copy. */
+  /** Number of movements in the copy. */
   rows: number
-  /** Ranges of blocks that differ. */
+  /** Ranges of entries whose blocks differ. */
   blocks: EntryRange[]
-  /** Ranges outside of all blocks, in which the copy has rows. */
+  /** Ranges of entries that belong to no block of the ledger, although the copy has rows there. */
   outside: EntryRange[]
   tables: WholeTableName[]
-  /** Digests of the tables that are equal. */
+  /** Digests of the tables that equal the ledger's. */
   equal: TableDigests
 }
 
@@ -54,7 +54,7 @@ async function digestOf(copy: Copy, society: string, table: LedgerTableName): Pr
 
 const [minus, zero, nine] = [45, 48, 57]
 
-/** The number at the beginning of a line. */
+/** The number with which a line begins. */
 function idAt(line: Buffer, start: number): number {
   let id = 0
   let at = line[start] === minus ? start + 1 : start
@@ -62,7 +62,7 @@ function idAt(line: Buffer, start: number): number {
   return line[start] === minus ? -id : id
 }
 
-/** Ranges of entries that one request may name. */
+/** Most ranges of entries that one request may name. */
 const rangesMax = 1_000
 
 export interface DifferingLedger {
@@ -71,8 +71,8 @@ export interface DifferingLedger {
 }
 
 /**
- * Reads what differs. Rows outside of all blocks are dropped: the ledger has none there.
- * @returns ledgers whose cursor was refused: they are to be compared again
+ * Reads what differs. Rows outside of all blocks are dropped, because the ledger has none there.
+ * @returns ledgers whose cursor was refused; they have to be compared again
  */
 export async function mend(
   run: Run,
@@ -89,7 +89,10 @@ export async function mend(
   return requests.length === 0 ? [] : receive(run, requests, listed, summary, outside)
 }
 
-/** @param societies ledgers that have come whole before @returns those whose cursor is refused again */
+/**
+ * Brings ledgers up to date whose cursors were refused. @param societies ledgers that came whole before @returns those
+ * whose cursor was refused again
+ */
 export async function comeBack(
   run: Run,
   societies: readonly string[],

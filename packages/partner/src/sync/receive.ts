@@ -1,4 +1,4 @@
-/** Writes the parts of a stream into a copy: each ledger in a transaction, from its first part to its end. */
+/** Writes the parts of a stream into a copy, each ledger in one transaction from its first part to its last. */
 import type { EntryRange } from '../client/changes.ts'
 import { GrandlivreError } from '../client/errors.ts'
 import { commonOf, unionOf } from '../client/ledgers/entry-ranges.ts'
@@ -14,34 +14,35 @@ import type { CopiedLedger, Run, Summary } from './events.ts'
 
 export const now = () => new Date().toISOString()
 
-/** Codes with which the service refuses a cursor: one of another epoch, for example. */
+/** Codes with which the service refuses a cursor, for example because it belongs to another epoch. */
 const cursorRefused = ['ERR-VALIDATION', 'ERR-CURSOR-EXPIRED']
 
-/** Whether the accounts of a ledger show employees, as the diary notes it. */
+/** Whether the accounts of a ledger show employees, in the words of the diary. */
 export const employeesOf = ({ employees }: Ledger) => (employees ? 'shown' : 'hidden')
 
 const firmOf = ({ firm }: Ledger) => ({ firm_id: firm.id, firm_name: firm.name })
 
-/** What the diary says of a ledger that came whole. */
+/** The members of the diary that say that a ledger came whole. */
 export const noFailure = { failed_at: null, failure: null }
 
-/** Longest message of a failure that the diary keeps. */
+/** Most characters of a failure's message that the diary keeps. */
 const failureLengthMax = 1_000
 
-/** A ledger whose transaction is open. */
+/** The ledger of the open transaction. */
 interface LedgerUnderWay {
   begun: LedgerBegin
   ranges: EntryRange[]
   startedAt: number
-  /** Movements of these ranges before and now. */
+  /** Number of movements in the ranges of this ledger, before and now. */
   rowsBefore: number
   rowsAfter: number
-  /** Tables that came whole. */
+  /** Number of tables that came whole. */
   tables: number
 }
 
 /**
- * @param outside ranges of each ledger to be dropped besides those that come
+ * Writes what comes for the requested ledgers.
+ * @param outside for each ledger, ranges to drop in addition to those that come
  * @returns ledgers whose cursor was refused
  */
 export async function receive(
@@ -54,9 +55,9 @@ export async function receive(
   const { copy, ledger, encoding, signal } = run
   const kept = new Map((await copy.folders()).map((folder) => [folder.society, folder]))
   const refused: string[] = []
-  /** Ledgers that are still to come, in this order. */
+  /** Ledgers that have not come yet, in the order in which they come. */
   const left = new Map(requests.map((request) => [request.society, request]))
-  /** The society whose ledger has begun to come, also while its transaction is being opened. */
+  /** The society whose ledger is coming. It is already set while its transaction is being opened. */
   let current: string | undefined
   let underWay: LedgerUnderWay | undefined
   const closed = (society: string) => {
@@ -107,10 +108,10 @@ export async function receive(
       const { code, message } = error as GrandlivreError
       const society = current ?? [...left.keys()][0]
       if (signal?.aborted || society === undefined) throw error
-      // What came wrong belongs to this ledger alone.
+      // Wrong data concerns only this ledger; the others go on.
       if (code === 'NOT-PROVEN') await giveUp(society, code, message)
       else {
-        // A failed ledger comes last in the next run, so that the others come before.
+        // A failed ledger comes last in the next run, so that it does not hold up the others.
         const isOfLedger = code === 'CONNECTION-LOST' || !(error instanceof GrandlivreError)
         if (isOfLedger && current !== undefined) await giveUp(society, code, message).catch(() => {})
         throw error
@@ -127,7 +128,7 @@ async function begin(
 ): Promise<LedgerUnderWay> {
   if (part.resumed && underWay) {
     const { ranges, rowsAfter, rowsBefore } = underWay
-    // Rows that came before the break and come again, then those of entries that have changed since.
+    // First drops the rows that came before the break and come again, then those of entries that have changed since.
     const again = await copy.dropEntries(commonOf(ranges, part.ranges))
     const others = await copy.dropEntries(part.ranges)
     return {
@@ -161,7 +162,7 @@ async function commit(
   const since = begun.since === null ? null : (kept?.cursor ?? null)
   const employees = employeesOf(listed)
   const at = now()
-  // Verify mends rows of the same state, which is no change of the ledger.
+  // If verify repairs rows at the same state, the ledger itself has not changed.
   const isSame = since === cursor && kept?.employees === employees
   const isChanged = !isSame && (entries.length > 0 || tables > 0)
   await copy.commit(
@@ -177,7 +178,7 @@ async function commit(
   return { kind: 'copied', at, society, name, since, cursor, entries, rows_before, rows_after, ms }
 }
 
-/** Notes that a ledger did not come. It keeps the rows and the cursor that it has. */
+/** Notes that a ledger did not come. Its former rows and cursor stay in the copy. */
 export async function fail(
   { copy, onEvent }: Run,
   ledger: Ledger,

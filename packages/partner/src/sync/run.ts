@@ -1,4 +1,6 @@
-/** Brings a copy to the present state of the ledgers that a token opens: the list, then one stream for what differs. */
+/**
+ * Brings a copy up to date with the ledgers that a token opens: reads the list, then one stream of all that differs.
+ */
 import { wholeTables } from '../../../contract/src/ledger-tables.ts'
 import { clientError } from '../client/errors.ts'
 import type { Ledger, WantedLedger } from '../client/ledgers/ledger-parts.ts'
@@ -7,13 +9,17 @@ import type { Run, Summary } from './events.ts'
 import { comeBack } from './level.ts'
 import { employeesOf, now, receive } from './receive.ts'
 
-/** Ledgers are read in full after this many refusals of cursors that had just come: another epoch may begin meanwhile. */
+/**
+ * How often fresh cursors may be refused, because another epoch has begun meanwhile, before ledgers are read in full.
+ */
 const waysBackMax = 3
 
-/** Runs of this process for folders of one firm take turns: each goes on from the state that the one before has left. */
+/**
+ * Runs of this process for folders of one firm take turns, so that each starts from the state that the last one left.
+ */
 const turns = new Map<string, Promise<unknown>>()
 
-/** @returns what this list has led to */
+/** Brings the listed ledgers up to date. @returns the results */
 export function bringUpToDate(run: Run, listed: readonly Ledger[], again = false): Promise<Summary> {
   const firms = listed.map(({ firm }) => `${run.copy.name} ${firm.id}`)
   const before = Promise.all(new Set(firms.map((firm) => turns.get(firm))))
@@ -27,7 +33,7 @@ async function bring(run: Run, listed: readonly Ledger[], again: boolean): Promi
   const { copy } = run
   const wanted = listed.filter(({ society }) => isChosen(run, society))
   checkService(copy, run.ledger)
-  // No other process writes folders of these firms.
+  // From here on no other process writes folders of these firms.
   await copy.lock([...new Set(listed.map(({ firm }) => firm.id))])
   if (copy.service === undefined) await copy.adopt(run.ledger.requests.baseUrl)
   const kept = new Map((await copy.folders()).map((folder) => [folder.society, folder]))
@@ -43,7 +49,7 @@ async function bring(run: Run, listed: readonly Ledger[], again: boolean): Promi
     { synced_at: now() },
   )
   run.onEvent?.({ kind: 'listed', ledgers: wanted.length, differing: differing.length })
-  // Chosen folders that the token does not open, whether the copy has them or not.
+  // Chosen folders that the token does not open, whether or not the copy has them.
   const missing = (run.societies ?? []).filter((id) => !listed.some(({ society }) => society === id))
   const summary: Summary = { ledgers: wanted.length + missing.length, copied: 0, rows: 0, failed: [] }
   for (const society of missing) {
@@ -62,13 +68,13 @@ async function bring(run: Run, listed: readonly Ledger[], again: boolean): Promi
   return summary
 }
 
-/** Whether a copy has the state that is listed. */
+/** Whether the copy of a folder shows the state in the list. */
 export const isCurrent = (folder: CopiedFolder | undefined, ledger: Ledger): boolean =>
   folder?.cursor === ledger.cursor && folder.employees === employeesOf(ledger)
 
 export const isChosen = ({ societies }: Run, society: string): boolean => societies?.includes(society) ?? true
 
-/** @throws {GrandlivreError} COPY-REFUSED: the copy is of another service */
+/** @throws {GrandlivreError} COPY-REFUSED if the copy belongs to another service */
 export function checkService(
   { name, service }: Pick<Copy, 'name' | 'service'>,
   { requests: { baseUrl } }: Run['ledger'],
@@ -79,7 +85,10 @@ export function checkService(
   throw clientError('COPY-REFUSED', message, { remedy })
 }
 
-/** Notes folders that are gone. A company token sees one folder: only a firm's token shows that others are missing. */
+/**
+ * Notes the folders that are gone. Only a firm's token can show that folders are missing: a company token sees a single
+ * one.
+ */
 async function noteGone(run: Run, listed: readonly Ledger[], kept: Map<string, CopiedFolder>): Promise<void> {
   const { copy, ledger, signal } = run
   const there = new Set(listed.map(({ society }) => society))
@@ -95,7 +104,7 @@ async function noteGone(run: Run, listed: readonly Ledger[], kept: Map<string, C
   if (target.type !== 'firm') return
   const firm = String(target.societyId)
   await copy.lock([firm])
-  // The run of another firm may have taken a folder meanwhile.
+  // Read again, because the run of another firm may have taken over a folder meanwhile.
   const gone = (await copy.folders()).filter((folder) => folder.firm_id === firm && isMissing(folder))
   await copy.note(
     gone.map(({ society }) => society),
@@ -104,7 +113,7 @@ async function noteGone(run: Run, listed: readonly Ledger[], kept: Map<string, C
   for (const { society } of gone) run.onEvent?.({ kind: 'gone', society })
 }
 
-/** Notes folders that came back, moved to this firm, or whose firm has another name. */
+/** Notes folders that came back or moved to this firm, and those whose firm has a new name. */
 async function noteThere(run: Run, listed: Ledger[], kept: Map<string, CopiedFolder>): Promise<void> {
   const firms = new Map(listed.map(({ firm }) => [firm.id, firm.name]))
   for (const [firm_id, firm_name] of firms) {
@@ -126,7 +135,7 @@ async function noteThere(run: Run, listed: Ledger[], kept: Map<string, CopiedFol
 
 function requestFor(society: string, folder: CopiedFolder | undefined): WantedLedger {
   if (folder?.cursor == null) return { society }
-  // A digest that somebody has broken is left out: its table is read again, and the request is not refused.
+  // A damaged digest is left out: the service would refuse it, and without it sends the table again.
   const digests = Object.entries(folder.table_digests).filter(
     ([name, digest]) => (wholeTables as string[]).includes(name) && /^[0-9a-f]{64}$/.test(String(digest)),
   )

@@ -1,4 +1,4 @@
-/** What copies in SQLite and in PostgreSQL do by the same statements. */
+/** The parts of a copy that use the same statements in SQLite and PostgreSQL. */
 import { type CopiedFolder, type Diary, type LedgerChange, refused } from './copy.ts'
 import { diaryNames, tableNames } from './tables.ts'
 
@@ -6,7 +6,10 @@ type Row = Record<string, unknown>
 
 const filledTables = [...tableNames, 'changes']
 
-/** The folders in a table. The query goes from one to the next by the key, and not through all rows. */
+/**
+ * Finds the folders that have rows in a table. The query jumps from folder to folder by the key and does not read all
+ * rows.
+ */
 const foldersIn = (table: string): string => `
   select id from (
     with recursive present(id) as (
@@ -21,7 +24,7 @@ export abstract class SqlCopy {
   readonly #idsOf: string
   #service: string | undefined
 
-  /** @param idsOf a list of ids as JSON: its rows, as a statement with the column `id` */
+  /** @param idsOf a query that turns its parameter, a list of ids as JSON, into rows with the column `id` */
   constructor(name: string, service: unknown, locked: Set<string> | undefined, idsOf: string) {
     this.name = name
     this.#service = (service as string | null) ?? undefined
@@ -29,9 +32,9 @@ export abstract class SqlCopy {
     this.#idsOf = idsOf
   }
 
-  /** @param values of the parameters $1, $2 and so on */
+  /** Runs a query. @param values of the parameters $1, $2 and so on */
   protected abstract query(sql: string, values?: readonly unknown[]): Promise<Row[]>
-  /** Runs it in a transaction of its own. Without values there may be several statements. */
+  /** Runs a change in a transaction of its own. Without values it may consist of several statements. */
   protected abstract write(sql: string, values?: readonly unknown[]): Promise<Row[]>
   /** @throws {GrandlivreError} COPY-LOCKED */
   protected abstract lockFirm(firm: string): Promise<void>
@@ -74,7 +77,7 @@ export abstract class SqlCopy {
     if (societies.length > 0) await this.write(...this.noting(societies, diary))
   }
 
-  /** The statement that writes the diary of folders, with its values. */
+  /** The statement that writes the diaries of folders, and its values. */
   protected noting(societies: readonly string[], diary: Partial<Diary>): [sql: string, values: unknown[]] {
     const names = diaryNames.filter((name) => diary[name] !== undefined)
     const set = names.map((name) => `${name} = excluded.${name}`)
@@ -114,11 +117,11 @@ export abstract class SqlCopy {
   }
 }
 
-/** Digests become JSON. Dates, which PostgreSQL gave out, go back as they are. */
+/** A value as it is written. Digests become JSON. Dates, which come from PostgreSQL, go back unchanged. */
 const stored = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && !(value instanceof Date) ? JSON.stringify(value) : value
 
-/** Where somebody has changed the digests, their tables are read again, and nothing else. */
+/** The digests in the diary. If somebody has damaged them, the only effect is that their tables are read again. */
 function digestsIn(noted: unknown): Diary['table_digests'] {
   if (typeof noted !== 'string') return noted ?? {}
   try {

@@ -1,10 +1,10 @@
-/** The tables of a copy, as far as SQLite and PostgreSQL agree. */
+/** What the tables of a copy have in common in SQLite and PostgreSQL. */
 import { type LedgerColumn, type LedgerTableName, ledgerTables } from '../../../contract/src/ledger-tables.ts'
 import type { Diary } from './copy.ts'
 
 export const tableNames = Object.keys(ledgerTables) as LedgerTableName[]
 
-/** Columns of `folders` that are the copy's own. */
+/** Columns of `folders` that the copy adds for its own notes. */
 export const diaryColumns: Readonly<Record<keyof Diary, readonly [type: string, description: string]>> = {
   firm_id: ['bigint', 'Id of its firm'],
   firm_name: ['text', 'Name of its firm'],
@@ -22,12 +22,12 @@ export const diaryNames = Object.keys(diaryColumns) as (keyof Diary)[]
 
 interface DerivedColumn {
   name: string
-  /** Member of the company in `details`. */
+  /** The part of `details` that the column shows for a company. */
   member: 'name' | 'SIREN'
   description: string
 }
 
-/** Further columns, which the database computes from columns that came. */
+/** Additional columns that the database computes from the columns that came. */
 export const derivedColumns: Partial<Record<LedgerTableName, readonly DerivedColumn[]>> = {
   accounts: [
     {
@@ -39,12 +39,12 @@ export const derivedColumns: Partial<Record<LedgerTableName, readonly DerivedCol
   ],
 }
 
-/** The columns that a table has besides `society_id`. */
+/** All columns of a table except `society_id`. */
 export function ownColumns(table: LedgerTableName): readonly LedgerColumn[] {
   const { columns } = ledgerTables[table]
   return table === 'folders' ? columns.slice(1) : columns
 }
 
-/** The columns by which the rows of a ledger are ordered. */
+/** The columns that order the rows of a ledger. */
 export const keyOf = (table: LedgerTableName): string =>
   table === 'movements' ? 'entry_id, movement_id' : ledgerTables[table].columns[0]!.name

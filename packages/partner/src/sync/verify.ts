@@ -1,29 +1,31 @@
-/** Proves the rows of a copy by digests of the service, and reads again what differs. */
+/** Proves the rows of a copy with digests of the service, and reads again the rows that differ. */
 import type { Ledger } from '../client/ledgers/ledger-parts.ts'
 import type { Run } from './events.ts'
 import { compare, type DifferingLedger, isEqual, mend } from './level.ts'
 import { bringUpToDate, isChosen } from './run.ts'
 
-/** Times that a ledger is compared which changes meanwhile, or still differs. */
+/** How often a ledger is compared while it keeps changing or still differs. */
 const comparisonsMax = 3
 
 export interface Verified {
-  /** Ledgers that are equal now, and their movements. */
+  /** Number of ledgers that are now proven equal, and of their movements. */
   proven: number
   rows: number
-  /** Ids of folders that differed, or had rows without being in the copy. */
+  /** Ids of folders that differed, or that had rows without being listed in the copy. */
   differed: string[]
-  /** Folders of which nothing is known now: gone, refused, changing all the time, or still different. */
+  /** Ids of folders that could not be proven: gone, refused, changing all the time, or still different. */
   unproven: string[]
-  /** Folders of the copy that the access does not open, and that are not noted as gone: nothing was asked about them. */
+  /**
+   * Ids of folders of the copy that the access does not open and that are not noted as gone. They were not compared.
+   */
   uncovered: string[]
 }
 
-/** @param repair otherwise it only tells what differs */
+/** @param repair false: only reports what differs */
 export async function verifyCopy(run: Run, { repair = true }: { repair?: boolean } = {}): Promise<Verified> {
   const { copy, ledger, signal } = run
   const verified: Verified = { proven: 0, rows: 0, differed: [], unproven: [], uncovered: [] }
-  // Before the run: for the run, a folder whose row somebody has deleted is a new one.
+  // Found before the run, which would take a folder whose row somebody has deleted for a new one.
   const strays = await copy.strays()
   for (const society of strays) {
     verified.differed.push(society)

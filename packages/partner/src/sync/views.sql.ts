@@ -1,35 +1,35 @@
 /**
- * The views of a copy in SQL, for people who ask it questions: docs/guides/sql.md#views. Pure. What depends on today
- * (names of exercices, ages of open items) is only here, so no table changes at midnight. Folders that are gone are in no
- * view. A filter by firm, folder, exercice or account reaches the tables through every view.
+ * The views of a copy in SQL, for people who query it: docs/guides/sql.md#views. Pure. Whatever depends on today's date
+ * (names of exercices, ages of open items) is only in views, so tables need no update at midnight. Views leave out
+ * folders that are gone. A filter by firm, folder, exercice or account reaches the tables through every view.
  */
 
-/** What SQLite and PostgreSQL say differently. */
+/** The expressions that differ between SQLite and PostgreSQL. */
 export interface Dialect {
-  /** A stored amount, in the unit in which amounts are summed exactly. */
+  /** A stored amount as an expression in the unit in which amounts are summed exactly. */
   amount(column: string): string
-  /** An exact sum of such amounts as columns of this name to show. */
+  /** Columns that show an exact sum of such amounts under this name. */
   shown(sum: string, name: string): string
   today: string
-  /** Whole days from the day to today. */
+  /** Whole days from this day to today. */
   daysSince(day: string): string
-  /** Year and month of a day: `2026-01`. */
+  /** Year and month of a day, such as `2026-01`. */
   month(day: string): string
-  /** The shares of a movement `m`, as `s`. */
+  /** A source of rows `s`: the shares of a movement `m`. */
   shares: string
   share(member: 'axis_code' | 'section_code' | 'rate'): string
   /** The amount of a share, in the unit of {@link amount}. */
   shareAmount: string
 }
 
-/** SQLite keeps whole cents in columns that end so; the plain names are for reading. */
+/** SQLite keeps whole cents in columns whose names end in `_cents`. The columns without that ending are for reading. */
 export const sqliteDialect: Dialect = {
   amount: (column) => `${column}_cents`,
   shown: (sum, name) => `${sum} as ${name}_cents, ${sum} / 100.0 as ${name}`,
   today: "date('now', 'localtime')",
   daysSince: (day) => `cast(julianday(date('now', 'localtime')) - julianday(${day}) as integer)`,
   month: (day) => `substr(${day}, 1, 7)`,
-  // JSON that somebody has broken must not end a query.
+  // Damaged JSON must not make a query fail.
   shares: 'json_each(case when json_valid(m.analytics) then m.analytics end) s',
   share: (member) => `json_extract(s.value, '$.${member}')`,
   shareAmount: `cast(round(json_extract(s.value, '$.amount') * 100) as integer)`,
@@ -52,7 +52,7 @@ export interface View {
   select: string
 }
 
-/** All views. Each comes after those that it reads. */
+/** All views, in an order in which each comes after the views that it reads. */
 export function viewsOf(dialect: Dialect): View[] {
   return [
     ...[namedExercices(dialect), generalLedger(dialect), accountBalances(dialect), firmBalances(dialect)],
@@ -63,16 +63,21 @@ export function viewsOf(dialect: Dialect): View[] {
   ]
 }
 
-/** The day on which a movement falls due. Without a due date it is the entry's own day. */
+/** The day on which a movement falls due: its due date, or the day of the entry if it has none. */
 export const dueDay = 'coalesce(due_date, entry_date)'
-/** Movements of customers and suppliers that are not completely lettered: the index of due items holds these. */
+/**
+ * Movements of customers and suppliers that are not completely lettered. The index of due items has the same condition.
+ */
 export const isOpenItem = `lettering_state <> 'complete' and (account_number like '401%' or account_number like '411%')`
 
 const ofMovements = 'from movements m join folders f on f.society_id = m.society_id and f.gone_at is null'
-/** Movements that count, as in the balance of the service: validated, and of no journal outside of the books. */
+/** Movements that the balance of the service counts: they are validated and in no journal outside of the books. */
 const inBooks = `not m.draft and (m.journal_type is null or m.journal_type <> 'OD_EXC')`
 
-/** Names as docs/spec/resources.md#exercice gives them: from the year of today, or else the latest that has started. */
+/**
+ * Exercices with the names of docs/spec/resources.md#exercice: counted from the year of today, or, if there is none,
+ * from the latest that has started.
+ */
 function namedExercices({ today }: Dialect): View {
   const latest = (condition: string) =>
     `max(case when ${condition} then x.place end) over (partition by x.society_id)`
@@ -127,7 +132,7 @@ function accountBalances({ amount, shown }: Dialect): View {
   }
 }
 
-/** What a firm compares its folders by. */
+/** Balances of each folder of a firm, by which to compare the folders. */
 function firmBalances({ amount, shown }: Dialect): View {
   const balance = amount('b.balance')
   const balanceOf = (root: string, sign: '' | '-' = '') =>
@@ -162,7 +167,7 @@ function journalTotals({ amount, shown, month }: Dialect): View {
   }
 }
 
-/** Several VAT codes may share an account: then it has a code, or a rate, only where they agree. */
+/** Several VAT codes may share an account. A code or a rate is shown for an account only if all its codes agree. */
 function vatByMonth({ amount, shown, month }: Dialect): View {
   const [debit, credit] = [amount('m.debit'), amount('m.credit')]
   const agreed = (column: string) =>
@@ -200,7 +205,7 @@ function openItems({ amount, shown, daysSince }: Dialect): View {
   }
 }
 
-/** What is still open of each customer or supplier of an exercice, by how long it is overdue. */
+/** What each customer or supplier still owes or is owed in an exercice, by how long it is overdue. */
 function aged(name: string, who: string, root: string, column: string, sign: 1 | -1, dialect: Dialect): View {
   const [debit, credit] = [dialect.amount('o.debit'), dialect.amount('o.credit')]
   const open = sign === 1 ? `${debit} - ${credit}` : `${credit} - ${debit}`
@@ -224,7 +229,7 @@ function aged(name: string, who: string, root: string, column: string, sign: 1 |
   }
 }
 
-/** A share has no sign of its own: it is of a debit or of a credit, as its movement. */
+/** A share has no sign of its own: it is a debit or a credit like its movement. */
 function analyticShares({ amount, shown, shares, share, shareAmount }: Dialect): View {
   const isDebit = `${amount('m.debit')} <> 0`
   const [debit, credit] = [
@@ -243,7 +248,7 @@ function analyticShares({ amount, shown, shares, share, shareAmount }: Dialect):
   }
 }
 
-/** By the first two characters of the account: 60 are purchases, 70 sales. */
+/** Totals by the first two characters of the account: 60 for purchases, 70 for sales. */
 function sectionTotals({ amount, shown }: Dialect): View {
   const [debit, credit] = [amount('s.debit'), amount('s.credit')]
   const root = 'substr(s.account_number, 1, 2)'
@@ -270,7 +275,7 @@ function unbalancedEntries({ amount, shown }: Dialect): View {
   }
 }
 
-/** Exact sums, as columns by their names. */
+/** Exact sums as columns, by name. */
 function sums(summed: Record<string, string>, shown: Dialect['shown']): string {
   return Object.entries(summed)
     .map(([name, expression]) => shown(`sum(${expression})`, name))

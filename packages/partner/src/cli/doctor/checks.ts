@@ -1,4 +1,6 @@
-/** `grandlivre doctor`: everything that a command needs, from the address to the lock of a copy. */
+/**
+ * `grandlivre doctor` checks everything that a command needs, from the address of the service to the lock of a copy.
+ */
 import { access as checkAccess, constants, statfs } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { sizeText } from '../../../../terminal/src/amounts.ts'
@@ -53,7 +55,10 @@ The exit code is that of the first fault. What depends on it is not checked.`,
 
 type Check = ReturnType<typeof objectOf> & { check: string; ok: boolean }
 
-/** @returns checks, each of which returns what is in order, throws a fault, or returns undefined after an earlier fault */
+/**
+ * @returns the checks. Each returns what is in order, throws a fault, or returns undefined if an earlier fault prevents
+ *   it
+ */
 function finders(
   call: CommandCall,
   to: string | undefined,
@@ -67,7 +72,7 @@ function finders(
     },
     service: async () => {
       if (!access) return undefined
-      // One attempt: a busy service is a finding, and is not waited for.
+      // Only one attempt: a busy service is reported, not waited for.
       identity = await identify(call, { ...access, attemptsMax: 1 }).catch((error) => {
         if (exitCodeOf(error) !== exitCodes.refused) throw error
         refusal = error
@@ -104,7 +109,7 @@ function clockText({ clockAheadMs }: Identity): string {
   )
 }
 
-/** Room for a year of a large folder. */
+/** Enough space for a year of a large folder. */
 const leastFreeBytes = 100_000_000
 
 async function diskText(folder: string): Promise<string> {

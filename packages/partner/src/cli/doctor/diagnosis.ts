@@ -1,15 +1,15 @@
-/** Which fault a receiver of webhooks has, from what the service saw of it. Pure. */
+/** Finds the fault of a receiver of webhooks from what the service reports about it. Pure: no input or output. */
 import { isIP } from 'node:net'
 import type { WebhookDelivery, WebhookPing } from '../../client/api/routes.ts'
 import type { WebhookRefusal } from '../../client/webhooks.ts'
 import { isAccepted, quoted } from '../answer-text.ts'
 
-/** What the service tells of a receiver (docs/spec/webhooks.md). Times are epoch milliseconds. */
+/** What the service reports about a receiver (docs/spec/webhooks.md). Times are epoch milliseconds. */
 export interface ReceiverReport {
   /** The address of the receiver. */
   postUrl: string
   ping: WebhookPing
-  /** The newest ones, in order. */
+  /** The newest deliveries, in order. */
   deliveries: WebhookDelivery[]
   /** The clock of this machine when the ping was answered. */
   now: number
@@ -21,9 +21,9 @@ export type Fault = FaultWithoutResponse | FaultOfVerifier | '4xx' | '5xx' | 're
 
 export interface Finding {
   fault: Fault
-  /** What is wrong, a sentence. */
+  /** What is wrong, in one sentence. */
   found: string
-  /** What to do, sentences; the likeliest first. */
+  /** What to do, in sentences, the likeliest first. */
   remedies: string[]
 }
 
@@ -33,14 +33,14 @@ const finding = (fault: Fault, found: string, ...remedies: string[]): Finding =>
 
 const answerSoon = 'Answer 204 as soon as the events are stored, and work on them afterwards.'
 
-/** From here on a 2xx counts as slow: half of the ten seconds after which a delivery is lost. */
+/** A 2xx that took at least this long counts as slow: half of the ten seconds after which a delivery is lost. */
 export const slowFromMs = 5_000
-/** Older time-outs say nothing about the present. */
+/** Time-outs older than this say nothing about the present. */
 const recentMs = 24 * 3_600_000
-/** Receivers refuse what was sent more than five minutes from their clock. */
+/** Receivers refuse a delivery whose time differs from their clock by more than five minutes. */
 const clockToleranceMs = 5 * 60_000
 
-/** What each refusal of the verifier (client/webhooks.ts) is a sign of. */
+/** The fault that each refusal of the verifier (client/webhooks.ts) points to. */
 const faultOfRefusal: Record<WebhookRefusal, FaultOfVerifier> = {
   'signature-missing': 'headers-missing',
   'date-missing': 'headers-missing',
@@ -52,7 +52,7 @@ const faultOfRefusal: Record<WebhookRefusal, FaultOfVerifier> = {
   'date-in-future': 'clock',
 }
 
-/** @returns faults, in the order in which to mend them; none if the receiver is healthy */
+/** @returns the faults in the order in which to mend them; empty if the receiver is healthy */
 export function diagnose(report: ReceiverReport): Finding[] {
   const found = faultOfPing(report) ?? refusedDelivery(report) ?? slowness(report)
   return [found, disabledFinding(report.ping, found !== undefined)].filter((each) => each !== undefined)
@@ -65,7 +65,7 @@ function faultOfPing(report: ReceiverReport): Finding | undefined {
 }
 
 function withoutResponse({ postUrl, ping }: ReceiverReport): Finding {
-  // It may be a word that a later version of the service has.
+  // A later version of the service may send a word that this version does not know.
   const { fault, error } = ping
   const known = fault !== null && Object.hasOwn(findingsWithoutResponse, fault) ? fault : 'no-answer'
   return finding(known, ...findingsWithoutResponse[known](new URL(postUrl), error ?? 'no reason is given'))
@@ -103,7 +103,7 @@ const findingsWithoutResponse: Record<FaultWithoutResponse, FindingWithoutRespon
   ],
 }
 
-/** A response outside 2xx. */
+/** The fault behind a response outside 2xx. */
 function refusal({ ping, now }: ReceiverReport): Finding {
   const status = ping.status!
   const found = `The receiver answers ${status}${quoted(ping.answer)}`
@@ -147,10 +147,10 @@ const remediesOfRefusal: Record<Exclude<FaultOfVerifier, 'clock'>, string[]> = {
   ],
 }
 
-/** The reason that the verifier names, if the answer is its body. */
+/** The reason for which the verifier refused, if the receiver sent that reason as its answer. */
 function reasonIn(answer: string | null): WebhookRefusal | undefined {
   if (answer === null) return undefined
-  // Thrown by the verifier where it is given a parsed body; some frameworks show errors in their answers.
+  // The verifier throws this if it is given a parsed body. Some frameworks send the texts of errors as answers.
   if (answer.includes('verifyWebhook needs the raw body')) return 'body-changed'
   try {
     const reason: unknown = JSON.parse(answer)?.reason
@@ -161,7 +161,10 @@ function reasonIn(answer: string | null): WebhookRefusal | undefined {
   }
 }
 
-/** A delivery that waits because the receiver refused it, though it accepts the ping. In a disabled subscription all wait. */
+/**
+ * Finds a delivery that waits because the receiver refused it although it accepts the ping. A disabled subscription is
+ * skipped: all its deliveries wait.
+ */
 function refusedDelivery({ ping, deliveries }: ReceiverReport): Finding | undefined {
   if (ping.disabled !== null) return undefined
   const waiting = deliveries.find(({ state }) => state === 'pending')
@@ -212,7 +215,7 @@ function disabledFinding({ disabled }: WebhookPing, isFaulty: boolean): Finding 
   )
 }
 
-/** How far the receiver's clock is ahead of the service's, milliseconds; undefined if it is unknown. */
+/** Milliseconds by which the receiver's clock is ahead of the service's; undefined if the receiver sent no date. */
 export function skewOf({ receiverDate, at, milliseconds }: WebhookPing): number | undefined {
   return receiverDate === null ? undefined : receiverDate - (at + milliseconds)
 }
@@ -221,7 +224,7 @@ function timeText(at: number): string {
   return new Date(at).toISOString().replace(/\.\d+Z$/, 'Z')
 }
 
-/** Known texts of TLS errors, and what mends them. */
+/** Known texts of TLS errors, each with what mends it. */
 const tlsRemedies: readonly [pattern: RegExp, remedy: string][] = [
   [
     /altname|does not match/i,
@@ -244,12 +247,12 @@ const tlsRemedies: readonly [pattern: RegExp, remedy: string][] = [
   ],
 ]
 
-/** @param host with its port, if the address has one */
+/** @param host with the port, if the address has one */
 export function remediesOfTls(error: string, host: string): string[] {
   const known = tlsRemedies.filter(([pattern]) => pattern.test(error)).map(([, remedy]) => remedy)
   const { hostname, port } = new URL(`https://${host}`)
   const connect = `-connect ${hostname}:${port || 443}`
-  // A server name (SNI) is never an address.
+  // A server name (SNI) must not be an IP address.
   const serverName = isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? ` -servername ${hostname}` : ''
   return [...known, `openssl s_client ${connect}${serverName} shows the certificate and its chain.`]
 }
@@ -282,10 +285,10 @@ function clientErrorRemedies(status: number): string[] {
   return remediesByStatus[status] ?? [unexplained, 'Read the log of the receiver at that time.']
 }
 
-/** Differences below this are no fault. */
+/** Differences between clocks below this are no fault. */
 const noticedSkewMs = 60_000
 
-/** Says which of three clocks is wrong: the receiver's, the service's or that of this machine. */
+/** Says which of three clocks is wrong: that of the receiver, of the service or of this machine. */
 function remediesOfClock({ receiverDate, at, milliseconds }: WebhookPing, now: number): string[] {
   const answeredAt = at + milliseconds
   const own = differenceText(now - answeredAt)
@@ -303,7 +306,7 @@ function remediesOfClock({ receiverDate, at, milliseconds }: WebhookPing, now: n
   return remedies
 }
 
-/** `7 minutes ahead of`; undefined below a minute. */
+/** The difference in words, such as `7 minutes ahead of`; undefined below a minute. */
 export function differenceText(ms: number): string | undefined {
   if (Math.abs(ms) < noticedSkewMs) return undefined
   const minutes = Math.round(Math.abs(ms) / 60_000)

@@ -1,4 +1,6 @@
-/** `grandlivre webhook list`: the caller's subscriptions. `webhook doctor`: pings a receiver and names its fault. */
+/**
+ * `grandlivre webhook list` shows the caller's subscriptions. `webhook doctor` pings a receiver and names its fault.
+ */
 import { command, type Kind } from '../../../../terminal/src/command.ts'
 import { Failure } from '../../../../terminal/src/command-errors.ts'
 import { table } from '../../../../terminal/src/table.ts'
@@ -63,7 +65,7 @@ Exit codes: 0 healthy, 1 a fault.`,
         `GET /api/v1/webhook/${id}/events. A PATCH of /postUrl gives it an address.`,
       ])
     }
-    // The service takes one ping a second, and the library waits for its turn.
+    // The service accepts one ping a second. The library waits until it may send the next.
     const ping = await ledger.post('/webhook/{id}/ping', { path, signal })
     const now = Date.now()
     const query = { newest: 'true', limit: 20 } as const

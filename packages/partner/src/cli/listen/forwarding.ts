@@ -1,7 +1,7 @@
 /**
- * Reads the events of a subscription as they happen, and sends them on in order. As with real deliveries there is one
- * request at a time, and later events wait until this one is accepted; but the pauses between attempts are those of a
- * developer who is mending the receiver.
+ * Reads the events of a subscription as they happen and forwards them in order. As with real deliveries there is one
+ * request at a time, and later events wait until it is accepted. The pauses between attempts are shorter, because a
+ * developer is mending the receiver meanwhile.
  */
 import { randomInt } from 'node:crypto'
 import { lookup } from 'node:dns'
@@ -22,9 +22,9 @@ import { version } from '../../version.ts'
 import { isAccepted, quoted } from '../answer-text.ts'
 import type { CommandCall } from '../command.ts'
 
-/** Before the second and later attempts; the last one repeats. */
+/** Pauses before the second and later attempts. The last one repeats. */
 const pausesMs = [1_000, 2_000, 5_000, 10_000, 15_000]
-/** A receiver that asks for more time waits no longer than this. */
+/** Longest pause, even if the receiver asks for more. */
 const pauseMsMax = 60_000
 
 export function forwarding(
@@ -36,7 +36,7 @@ export function forwarding(
 ) {
   const { target, secret } = receiver
   const signingSecrets = [subscription.signingSecret]
-  /** Cuts the pause before the next attempt; undefined while there is none. */
+  /** Ends the current pause between attempts; undefined if there is none. */
   let hurry: (() => void) | undefined
   let last: Batch | undefined
   let turn: Promise<void> = Promise.resolve()
@@ -46,7 +46,10 @@ export function forwarding(
     return turn
   }
 
-  /** @returns milliseconds until the next attempt; null if the receiver accepted, or if it is not repeated */
+  /**
+   * @returns milliseconds until the next attempt; null if there is none, because the receiver accepted or this was a
+   *   replay
+   */
   const attempt = async (batch: Batch, id: string, number: number, isReplay: boolean) => {
     const { body, sequence, epoch, events } = batch
     const delivered = { id, body, date: Date.now(), secret, signingSecrets, sequence, epoch }
@@ -81,7 +84,7 @@ export function forwarding(
   }
 
   return {
-    /** Forwards until that many events are accepted, or for ever. @throws the reason of the signal */
+    /** Forwards events until `countMax` are accepted, or for ever. @throws the reason of the signal */
     async run(countMax = Number.POSITIVE_INFINITY): Promise<void> {
       let left = countMax
       const limit = Math.min(deliveryEventsMax, countMax)
@@ -95,12 +98,12 @@ export function forwarding(
       }
       signal.throwIfAborted()
     },
-    /** Tries again at once what waits for its next attempt; otherwise sends the last delivery again. */
+    /** Retries at once a delivery that waits for its next attempt; if none waits, sends the last delivery again. */
     again() {
       if (hurry) return hurry()
       const batch = last
       if (!batch) return terminal.note('There is no delivery yet to send again.')
-      // As a replay of the service: another id of the delivery, with the same events and numbers.
+      // As when the service replays: the delivery gets a new id, and its events and numbers stay the same.
       inTurn(async () => void (await attempt(batch, deliveryId(), 1, true))).catch(() => {})
     },
   }
@@ -111,7 +114,10 @@ function pauseAfter({ retryAfterMs }: LocalAnswer, attempt: number): number {
   return Math.min(Math.max(planned, retryAfterMs), pauseMsMax)
 }
 
-/** Decimal digits that no other delivery of this machine has: receivers may drop what they know by its id. */
+/**
+ * Decimal digits that are unique among the deliveries of this machine: receivers may drop a delivery whose id they
+ * know.
+ */
 function deliveryId(): string {
   return `${Date.now()}${String(randomInt(1000)).padStart(3, '0')}`
 }
@@ -129,7 +135,7 @@ function refusalText({ status, error, answer }: LocalAnswer, pauseMs: number | n
   return pauseMs === null ? `${what}.` : `${what}. Trying again in ${pauseMs / 1000} s.`
 }
 
-/** `12:00:01  cloudDocument CREATE export_...  #3  204 in 8 ms` */
+/** The line that is printed for an event, such as `12:00:01  cloudDocument CREATE export_...  #3  204 in 8 ms`. */
 function eventLine(
   { event, sequence }: NumberedEvent,
   { status, milliseconds }: LocalAnswer,
@@ -141,21 +147,21 @@ function eventLine(
   return `${time}  ${name} ${operation} ${id}  #${sequence}  ${status} in ${milliseconds} ms${isReplay ? ', again' : ''}`
 }
 
-/** A delivery as the service makes it. */
+/** One delivery, with the same content that the service would post. */
 interface Batch {
-  /** At least one, with consecutive numbers. */
+  /** At least one event, with consecutive numbers. */
   events: NumberedEvent[]
-  /** The bytes that the service would send: it writes what JSON.stringify gives. */
+  /** The bytes that the service would send, which are those of JSON.stringify. */
   body: Uint8Array
-  /** `1042-1061` */
+  /** The numbers of its events, such as `1042-1061`. */
   sequence: string
-  /** In which its events got their numbers. */
+  /** The epoch in which its events were numbered. */
   epoch: number | undefined
 }
 
 /**
- * Packs up to 100 events, and up to 90 KiB unless one alone is larger.
- * @param page its events have consecutive numbers
+ * Packs events into deliveries of up to 100 events and 90 KiB. A single larger event gets its own delivery.
+ * @param page a page whose events have consecutive numbers
  */
 export function* batchesOf({ events, epoch }: Pick<EventPage, 'events' | 'epoch'>): Generator<Batch> {
   let packed: NumberedEvent[] = []
@@ -188,14 +194,14 @@ function batchOf(events: NumberedEvent[], texts: string[], epoch: number | undef
 
 type LocalAnswer = Awaited<ReturnType<typeof postLocally>>
 
-/** The time-out of deliveries (docs/spec/webhooks.md#retries). */
+/** After this long a delivery is lost, as at the service (docs/spec/webhooks.md#retries). */
 const timeoutMs = 10_000
 const answerBytesMax = 1024
 
 /**
  * Posts one delivery. Redirects are not followed, as with every delivery.
- * @returns `status`, null if there was no response, and `error`, which says why; the beginning of the `answer`; how long
- *   Retry-After asks to wait, 0 without it
+ * @returns `status`, null if there was no response, and `error`, which says why; the beginning of the `answer`; and how
+ *   long Retry-After asks to wait, 0 without that header
  * @throws the reason of the signal
  */
 async function postLocally(target: URL, delivered: Delivered, signal: AbortSignal) {
@@ -217,19 +223,21 @@ async function postLocally(target: URL, delivered: Delivered, signal: AbortSigna
 async function send(target: URL, delivered: Delivered, signal: AbortSignal): Promise<http.IncomingMessage> {
   const { request } = target.protocol === 'https:' ? https : http
   const headers = { ...deliveryHeaders(delivered, version), 'content-length': delivered.body.length }
-  // A connection of its own: a receiver that restarts has closed the former ones.
+  // Each delivery opens its own connection: a receiver that has restarted has closed the earlier ones.
   const sent = request(target, { method: 'POST', headers, agent: false, signal, lookup: lookupLocally })
   const late = new Error(`no response within ${timeoutMs / 1000} seconds`)
   const timer = setTimeout(() => sent.destroy(late), timeoutMs)
   sent.on('close', () => clearTimeout(timer))
-  // Also after the response, where the reader of its body gets the error.
+  // Errors may also come after the response. The reader of its body then gets them.
   sent.on('error', () => {})
   sent.end(delivered.body)
   const [response] = await once(sent, 'response')
   return response
 }
 
-/** Names below localhost are this machine by RFC 6761. A name server that knows them would lead the events elsewhere. */
+/**
+ * By RFC 6761 names below localhost are this machine. A name server could lead the events elsewhere, so none is asked.
+ */
 const lookupLocally: LookupFunction = (hostname, options, done) =>
   lookup(hostname.endsWith('.localhost') ? 'localhost' : hostname, options, done)
 
@@ -243,7 +251,7 @@ async function beginningOf(response: http.IncomingMessage): Promise<string> {
       if (bytes >= answerBytesMax) break
     }
   } catch {
-    // The body broke off or timed out. The status had come, and decides.
+    // The body broke off or timed out. The status had already come, and it alone decides.
   }
   return new TextDecoder().decode(Buffer.concat(chunks).subarray(0, answerBytesMax))
 }

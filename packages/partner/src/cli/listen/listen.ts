@@ -1,4 +1,4 @@
-/** `grandlivre listen`: real events at a receiver on this machine, without an address that the internet can reach. */
+/** `grandlivre listen` sends real events to a receiver on this machine, which needs no public address. */
 import { isIP } from 'node:net'
 import { command, numberKind } from '../../../../terminal/src/command.ts'
 import { UsageError } from '../../../../terminal/src/command-errors.ts'
@@ -65,7 +65,10 @@ Keys: r sends the last delivery again, or tries at once what failed; q ends.`,
   },
 })
 
-/** @returns no words without the option. An empty option does not mean all: a variable of a script may be unset. */
+/**
+ * @returns an empty list without the option. An empty option is an error and does not mean all: a script may have left
+ *   a variable unset.
+ */
 function readWords(option: string, list: string | undefined): string[] {
   const words = (list ?? '').split(',').flatMap((word) => word.trim() || [])
   if (list !== undefined && words.length === 0)
@@ -89,7 +92,7 @@ async function readKeys(keys: AsyncIterable<string>, actions: Record<string, () 
 }
 
 /**
- * Events of a ledger stay on this machine, unless the user wants otherwise: a wrong address would give them away.
+ * Keeps the events of a ledger on this machine unless the user allows otherwise: a wrong address would give them away.
  * @throws {UsageError} that says what to change
  */
 export function readTarget(text: string, allowRemote: boolean): URL {
@@ -111,6 +114,6 @@ export function readTarget(text: string, allowRemote: boolean): URL {
 function isLoopback(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '')
   if (isIP(host) === 4) return host.startsWith('127.')
-  // The URL parser has written every form of the address in its shortest way.
+  // The URL parser has already shortened every spelling of the address.
   return host === '::1' || host === 'localhost' || host.endsWith('.localhost')
 }

@@ -1,9 +1,10 @@
 /**
- * The subscription of one `listen`. It is pull-only: nothing is posted to the internet, and no address has to be public.
+ * The subscription of one `listen`. It is pull-only: the service posts nothing, so no address has to be public.
  *
- * It is deleted at the end. A killed process leaves it behind, so each running `listen` keeps a note with its id, address
- * and process beside the others of this user. The next one deletes those whose process has ended, and no other: nothing
- * else tells a subscription that was left behind from one that a colleague or a program is reading.
+ * It is deleted at the end, but a killed process leaves it behind. So each running `listen` keeps a note with its
+ * subscription's id, its address and its process number, in a folder that all notes of this user share. The next
+ * `listen` deletes the subscriptions whose process has ended, and no others: without a note, a subscription that was
+ * left behind looks like one that a colleague or a program is reading.
  */
 import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -15,7 +16,10 @@ import type { Access } from '../access.ts'
 import { isRunning } from '../running-process.ts'
 
 export type Subscription = WebhookSubscriptionWithSecret & {
-  /** Whether the next `listen` would find it. Not where the folder of the notes cannot be written. */
+  /**
+   * Whether a note was written, by which the next `listen` finds the subscription. False if the folder of notes cannot
+   * be written.
+   */
   isNoted: boolean
 }
 
@@ -24,15 +28,18 @@ type Kind = WebhookSubscriptionWithSecret['onEvents'][number]
 interface Note {
   id: number
   baseUrl: string
-  /** Digest of the token, which alone sees the subscription for certain. */
+  /** Digest of the token. Only the token that made a subscription is certain to see it. */
   token: string
   host: string
   pid: number
-  /** Epoch milliseconds. */
+  /** When the note was written, in epoch milliseconds. */
   at: number
 }
 
-/** The deletion at the end may take this long. After that the note stays, and the next `listen` deletes. */
+/**
+ * Most time for the deletion at the end. If it takes longer, the note stays and the next `listen` deletes the
+ * subscription.
+ */
 const removeMs = 10_000
 
 /** @param env environment of the process */
@@ -68,15 +75,15 @@ export function subscriptionsOf(
 
   return {
     /**
-     * @param kinds empty: all kinds
-     * @param folders empty: all that the token opens
+     * @param kinds of events; empty: all
+     * @param folders by id; empty: all that the token opens
      */
     async subscribe(kinds: string[], folders: string[], signal: AbortSignal): Promise<Subscription> {
-      // The service's refusal of an unknown kind lists those that exist.
+      // Kinds are sent unchecked: the service refuses an unknown one and lists those that exist.
       const onEvents = (kinds.length > 0 ? kinds : await kindsOf(ledger, signal)) as Kind[]
       const body = { postUrl: null, onEvents, accountingFolderId: folders }
       signal.throwIfAborted()
-      // Not interrupted: a subscription whose id never arrived could not be deleted.
+      // Not interruptible: a subscription whose id never arrived could not be deleted.
       const created = await ledger.post('/webhook', { body })
       return { ...created, isNoted: await writeNote(created.id) }
     },
@@ -85,7 +92,8 @@ export function subscriptionsOf(
     unsubscribe: (id: number): Promise<void> => remove(id, AbortSignal.timeout(removeMs)),
 
     /**
-     * Deletes what processes that were killed have left behind: of this machine, user, service and token.
+     * Deletes the subscriptions that killed processes of this machine and user left behind at this service with this
+     * token.
      * @returns how many
      */
     async removeLeftBehind(signal: AbortSignal): Promise<number> {
@@ -102,7 +110,7 @@ export function subscriptionsOf(
   }
 }
 
-/** All kinds of events that the service has. */
+/** All kinds of events that the service knows. */
 async function kindsOf(ledger: Grandlivre, signal: AbortSignal): Promise<string[]> {
   const { components } = (await ledger.get('/openapi.json', { signal })) as {
     components: { schemas: { EventKind: { enum: string[] } } }
@@ -110,7 +118,7 @@ async function kindsOf(ledger: Grandlivre, signal: AbortSignal): Promise<string[
   return components.schemas.EventKind.enum
 }
 
-/** @returns undefined for another file, and for a note that is just being written */
+/** @returns undefined for a file that is no note, and for a note that is still being written */
 async function readNote(path: string): Promise<Note | undefined> {
   try {
     const note: Note = JSON.parse(await readFile(path, 'utf8'))
@@ -121,8 +129,9 @@ async function readNote(path: string): Promise<Note | undefined> {
 }
 
 /**
- * A process with this number may be another one since the machine was started again. In a container each `listen` has the
- * same number, so a note with our own is of an earlier one: this one has written none yet.
+ * Whether the process that wrote a note still runs. After a restart of the machine its number may belong to another
+ * process. In a container each `listen` has the same number, so a note with our own number is from an earlier `listen`:
+ * this one has written none yet.
  */
 function isListening({ pid, at }: Note): boolean {
   return pid !== process.pid && at >= Date.now() - uptime() * 1000 && isRunning(pid)

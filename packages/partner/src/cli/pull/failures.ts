@@ -1,4 +1,4 @@
-/** What stops a pull, in the words of its user, and how to go on. */
+/** Explains what stopped a pull, in the words of its user, and how to go on. */
 import { tmpdir } from 'node:os'
 import { Failure } from '../../../../terminal/src/command-errors.ts'
 import { GrandlivreError } from '../../client/errors.ts'
@@ -9,7 +9,10 @@ import { isOutput } from './to-output.ts'
 const diskFull = ['ENOSPC', 'EDQUOT', 'EFBIG']
 const notAllowed = ['EACCES', 'EPERM', 'EROFS']
 
-/** @param out a file, or - @returns the error to throw: of the disk and of an interruption a Failure, any other as it is */
+/**
+ * @param out a file, or - for standard output @returns the error to throw: a Failure for errors of the disk and for
+ *   interruptions; other errors unchanged
+ */
 export function explained(error: unknown, out: string, signal: AbortSignal): unknown {
   const part = isOutput(out) ? undefined : partOf(out)
   if (signal.aborted) return new Failure('Interrupted', part ? `The same command goes on with ${part}.` : [])
@@ -30,13 +33,13 @@ export function explained(error: unknown, out: string, signal: AbortSignal): unk
   )
 }
 
-/** Options whose parameters have other names. */
+/** The options whose parameters have other names, by parameter. */
 const optionOf: Record<string, string> = {
   ...{ startDate: 'from', endDate: 'to', dateFilter: 'date-filter', classAccount: 'class-account' },
   ...{ idExercice: 'exercice', journalIds: 'journals', 'society-id': 'society' },
 }
 
-/** A refusal of parameters names the options that gave them. */
+/** Where the service refuses parameters, names the options that gave them. */
 function inOptions(error: unknown): unknown {
   if (!(error instanceof GrandlivreError) || error.issues.length === 0) return error
   const { code, status, requestId, details } = error
@@ -51,7 +54,7 @@ function inOptions(error: unknown): unknown {
   return new GrandlivreError(code, reasons.join('; '), more)
 }
 
-/** The library wraps errors of files. */
+/** Finds the error of the system, which the library may have wrapped in its own. */
 function systemErrorIn(error: unknown): NodeJS.ErrnoException | undefined {
   const errors = [error, (error as Error).cause] as (NodeJS.ErrnoException | undefined)[]
   return errors.find((one) => [...diskFull, ...notAllowed].includes(one?.code ?? ''))

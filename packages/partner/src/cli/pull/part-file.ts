@@ -1,9 +1,9 @@
 /**
- * The unfinished file of a pull, `<out>.part`, and beside it what a later run needs to go on: `<out>.part.json`.
+ * The unfinished file of a pull, `<out>.part`, and its state, `<out>.part.json`, from which a later run goes on.
  *
- * After each piece the file can be cut there, and continued. The state is written then, and replaced whole, so that a
- * kill at any moment leaves a file that is at least as long as its state says. What is longer is cut off. The finished
- * file appears by a rename.
+ * The file can be cut and continued after each piece. The state is written after each piece and replaced as a whole, so
+ * after a kill at any moment the file is at least as long as its state says. Bytes beyond that are cut off. A rename
+ * makes the finished file appear.
  */
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open, readFile, rm, stat } from 'node:fs/promises'
@@ -14,7 +14,7 @@ import { createPart, namePart, partOf, replaceState, stateFileOf } from '../../c
 import { localFailure } from '../exit-codes.ts'
 import { isRunning } from '../running-process.ts'
 
-/** What a file consists of. Two pulls with the same source make the same file. */
+/** What the content of a file depends on: two pulls with the same source make the same file. */
 export interface PullSource {
   baseUrl: string
   /** Id of the folder. */
@@ -23,23 +23,23 @@ export interface PullSource {
   selection: Readonly<Record<string, unknown>>
 }
 
-/** How far the file is, and of which state of the ledger. */
+/** How much of the file is written, and which state of the ledger it shows. */
 interface Checkpoint {
-  /** Of the first answer; empty before it. */
+  /** The ETag of the first answer; empty before it. */
   etag: string
   cursor: string
   /** `producerId` of the last movement; null before the first. */
   after: string | null
   rows: number
-  /** Before compression. */
+  /** Bytes of the content before compression. */
   contentBytes: number
   fileBytes: number
 }
 
 interface State extends PullSource, Checkpoint {
-  /** For people who open the file. */
+  /** A note for people who open the file. */
   about: string
-  /** The process that writes. No other one may. */
+  /** The process that writes the file. No other process may write it. */
   pid: number
 }
 
@@ -51,8 +51,8 @@ export type PartFile = Awaited<ReturnType<typeof openPart>>
 
 /**
  * Opens the unfinished file, cut to its last whole piece, or begins a new one.
- * @param force discards the unfinished file of another source
- * @throws {Failure} if there is another's unfinished file
+ * @param force discards an unfinished file of another source
+ * @throws {Failure} if there is an unfinished file of another source
  */
 export async function openPart(
   out: string,
@@ -62,14 +62,14 @@ export async function openPart(
 ) {
   const path = partOf(out)
   const size = (await ifThere(stat(path)))?.size
-  // A kill just after the rename leaves the state alone.
+  // A kill just after the rename leaves the state behind without the file.
   const left = size === undefined ? undefined : await stateToContinue(out, source, force)
   if (left === undefined && size !== undefined && !force)
     throw localFailure(
       `${path} exists, and is not an unfinished pull`,
       'Move it away, choose another --out, or give --force to replace it.',
     )
-  // A crash of the machine may have kept the state and lost the end of the file.
+  // A crash of the machine may have kept the state but lost the end of the file.
   const goesOn = left !== undefined && left.etag !== '' && left.fileBytes <= size!
   let checkpoint: Checkpoint = goesOn ? left : beginning
   const record = (reached: Checkpoint) => {
@@ -85,21 +85,21 @@ export async function openPart(
     /** How far the file is. */
     reached: () => checkpoint,
 
-    /** Writes the content from there on. */
+    /** Writes content after what the file already has. */
     write: () => createPieceWriter(file, compression, checkpoint, record),
 
-    /** Empties the file. */
+    /** Empties the file, so that the pull begins again. */
     async restart(): Promise<void> {
       await record(beginning)
       await file.truncate(0)
     },
 
-    /** Removes the files of a pull that has written nothing, because the service refused it, for example. */
+    /** Removes the files of a pull that has written nothing, for example because the service refused it. */
     async removeEmpty(): Promise<void> {
       if (checkpoint.etag === '') for (const each of [path, stateFileOf(out)]) await rm(each, { force: true })
     },
 
-    /** Gives the whole file its name, once it is on the disk. @returns its bytes */
+    /** Writes the whole file to the disk, then gives it its final name. @returns its length in bytes */
     async finish(): Promise<number> {
       await file.sync()
       const { size, ino } = await file.stat()
@@ -117,7 +117,7 @@ export async function openPart(
   }
 }
 
-/** @returns undefined if this pull begins again */
+/** @returns undefined if the pull has to begin again */
 async function stateToContinue(out: string, source: PullSource, force: boolean): Promise<State | undefined> {
   const found = await readState(out).catch((error: Error) => {
     if (!force) throw error
@@ -128,7 +128,7 @@ async function stateToContinue(out: string, source: PullSource, force: boolean):
       `Another pull, process ${found.pid}, writes ${partOf(out)}`,
       `Wait for its end. If process ${found.pid} is something else, delete ${stateFileOf(out)} and ${partOf(out)}.`,
     )
-  // Killed before its first piece: there is nothing to lose.
+  // The other pull was killed before its first piece, so nothing is lost.
   if (sourceText(found) === sourceText(source) || found.etag === '') return found
   if (force) return undefined
   throw localFailure(
@@ -167,16 +167,16 @@ function ifThere<Found>(reading: Promise<Found>): Promise<Found | undefined> {
   })
 }
 
-/** Content bytes of a piece, at least. A kill loses no more, and larger pieces compress no better. */
+/** Least content bytes of a piece. A kill would lose more of larger pieces, which compress no better. */
 const pieceBytes = 1024 * 1024
-/** Pieces that are compressed or written at once. Each takes its bytes twice. */
+/** Most pieces that are compressed or written at the same time. Each needs twice its size in memory. */
 const piecesAtOnceMax = 4
 
-/** The last row of a piece, and the state of the ledger in which it is. */
+/** The last row of a piece, and the state of the ledger that the row belongs to. */
 type RowMark = Omit<Checkpoint, 'contentBytes' | 'fileBytes'>
 
 /**
- * Writes chunks in pieces of some MB, each compressed as a whole, several at once, and written in order.
+ * Gathers chunks into pieces of some MB. Several pieces are compressed at the same time, and written in order.
  * @param record called after each piece that was written
  */
 function createPieceWriter(
@@ -211,16 +211,16 @@ function createPieceWriter(
       ? compression.pack(Buffer.concat(chunks)).then((piece) => [piece])
       : Promise.resolve(chunks)
     written = write(written, packed, mark, contentBytes)
-    // Those who await a later piece, or the end, get the error.
+    // Whoever awaits a later piece, or the end, gets the error.
     written.catch(() => {})
     running.push(written)
   }
 
   return {
-    /** Bytes taken so far, before compression. */
+    /** Content bytes taken so far, before compression. */
     contentBytes: () => contentBytes,
 
-    /** @param mark names the last row of the chunk; called if a piece ends with it */
+    /** @param mark returns the last row of the chunk; called only if a piece ends with the chunk */
     async add(chunk: Uint8Array, mark: () => RowMark): Promise<void> {
       waiting.push(chunk)
       waitingBytes += chunk.length
@@ -232,12 +232,12 @@ function createPieceWriter(
 
     /** Writes the rest. */
     async end(mark: RowMark): Promise<void> {
-      // A compressed file without any piece could not be decompressed.
+      // Even an empty file gets a piece: a compressed file without any could not be decompressed.
       if (waitingBytes > 0 || contentBytes === 0) endPiece(mark)
       await written
     },
 
-    /** Waits for the pieces that are on their way, whether or not they arrive. */
+    /** Waits until the pieces that are being written have been written or have failed. It does not throw. */
     arrived: (): Promise<void> => written.catch(() => {}),
   }
 }
@@ -248,20 +248,20 @@ async function writeAll(file: FileHandle, chunks: Uint8Array[], position: number
   if (bytes === 0) return 0
   let { bytesWritten: done } = await file.writev(chunks, position)
   if (done === bytes) return bytes
-  // A full disk takes a part of the bytes, and fails at the next write.
+  // On a full disk a write takes only part of the bytes, and the next write fails.
   const all = Buffer.concat(chunks)
   while (done < bytes) done += (await file.write(all, done, bytes - done, position + done)).bytesWritten
   return bytes
 }
 
-/** How a file is compressed, which its name says: `.gz`, `.zst`, or neither. */
+/** How a file is compressed. The end of its name says so: `.gz`, `.zst`, or none of them. */
 export interface Compression {
-  /** One piece of the file: a gzip member or a zstd frame. Pieces one after the other are a valid file. */
+  /** Makes one piece of the file: a gzip member or a zstd frame. Pieces one after the other form a valid file. */
   pack(content: Uint8Array): Promise<Uint8Array>
   unpack(): Transform
 }
 
-/** Larger buffers than those of Node save a quarter of the time. */
+/** Buffers larger than Node's defaults save a quarter of the time. */
 const readBytes = 1024 * 1024
 const chunkSize = 256 * 1024
 
@@ -270,7 +270,7 @@ export function compressionNamed(path: string): 'gzip' | 'zstd' | undefined {
   return path.endsWith('.zst') ? 'zstd' : undefined
 }
 
-/** @throws {Failure} if the name ends in .zst, and this Node has no zstd */
+/** @throws {Failure} if the name ends in .zst and this Node cannot read zstd */
 export function compressionOf(path: string): Compression | undefined {
   const name = compressionNamed(path)
   if (name === undefined) return undefined
@@ -295,6 +295,6 @@ export function compressionOf(path: string): Compression | undefined {
 export function contentOf(path: string, compression: Compression | undefined): AsyncIterable<Uint8Array> {
   const file = createReadStream(path, { highWaterMark: readBytes })
   if (compression === undefined) return file
-  // An error of the file destroys the decompression, whose reader then gets it.
+  // An error of the file destroys the decompression, so its reader gets the error.
   return pipeline(file, compression.unpack(), new PassThrough(), () => {})
 }

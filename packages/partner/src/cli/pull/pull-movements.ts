@@ -1,9 +1,10 @@
 /**
- * Pulls movements into a file that is whole or absent. After a kill the next run continues, after the last piece that
- * it wrote.
+ * Pulls movements into a file that is whole or absent. After a kill the next run continues after the last piece that
+ * was written.
  *
- * The proof: over one connection the library compares the trailers with what it gave out. Otherwise, of a file that
- * several connections or runs wrote, the file is read again and compared with the ledger's blocks at its cursor.
+ * The file is proven in one of two ways. If one connection brought all of it, the library compares the trailers with
+ * what it gave out. If several connections or runs wrote it, the file is read again and compared with the ledger's
+ * blocks at its cursor.
  */
 import { createHash } from 'node:crypto'
 import { countText, rateText, sizeText } from '../../../../terminal/src/amounts.ts'
@@ -23,7 +24,7 @@ import {
   type PullSource,
 } from './part-file.ts'
 
-/** What is pulled, and where to. */
+/** What to pull, and into which file. */
 export interface MovementPull {
   out: string
   selection: MovementSelection
@@ -44,12 +45,12 @@ interface RunningPull extends MovementPull {
   compression: Compression | undefined
 }
 
-/** Times that a pull begins before it gives up, because its file could not be proven. */
+/** How often a pull starts over because its file could not be proven, before it gives up. */
 const beginningsMax = 5
 
 /**
- * @throws {Failure} if the file cannot be written, or not be proven
- * @throws {GrandlivreError} for what the service or the network did
+ * @throws {Failure} if the file cannot be written or proven
+ * @throws {GrandlivreError} for errors of the service and the network
  */
 export async function pullMovements(pull: MovementPull) {
   const { out, source, force, terminal, signal } = pull
@@ -66,7 +67,7 @@ export async function pullMovements(pull: MovementPull) {
         const fileBytes = await part.finish()
         return { rows, bytes, fileBytes, sha256, cursor, provedBy, wireBytes, connections }
       } catch (error) {
-        // A later run could not prove these bytes, either.
+        // A later run could not prove these bytes either, so they are not kept.
         if (!(error instanceof GrandlivreError && error.code === 'NOT-PROVEN')) throw error
         terminal.note(`${error.message}: beginning again`)
         await part.restart()
@@ -77,7 +78,7 @@ export async function pullMovements(pull: MovementPull) {
       'The lines above say why. If the ledger changed each time, pull when it changes less.',
     )
   } catch (error) {
-    // An interrupted pull keeps its part, however short that is.
+    // An interrupted pull keeps its unfinished file, however short.
     if (!signal.aborted) await part.removeEmpty()
     throw error
   } finally {
@@ -86,9 +87,9 @@ export async function pullMovements(pull: MovementPull) {
 }
 
 /**
- * Writes what is missing of the file.
- * @returns `bytes` of the content, `wireBytes` of the network in this run, and `sha256` of the content, if the trailers of
- *   one answer prove all that was written
+ * Writes what the file still lacks.
+ * @returns `bytes` of the content; `wireBytes` that the network carried in this run; and `sha256` of the content, only
+ *   if the trailers of a single answer prove the whole file
  */
 async function receive(pull: RunningPull) {
   const { part, selection, encoding, ledger, terminal, signal } = pull
@@ -136,9 +137,9 @@ async function receive(pull: RunningPull) {
 }
 
 /**
- * Reads the file again, and compares it with the blocks of the ledger (docs/spec/changes.md#blocks).
+ * Reads the file again and compares it with the blocks of the ledger (docs/spec/changes.md#blocks).
  * @returns SHA-256 of the content, hexadecimal
- * @throws {GrandlivreError} NOT-PROVEN if a line is not the ledger's, missing, or one too many
+ * @throws {GrandlivreError} NOT-PROVEN if a line differs from the ledger, is missing, or is one too many
  */
 async function prove(
   { part, compression, selection, ledger, terminal, signal }: RunningPull,
@@ -162,7 +163,7 @@ async function prove(
     }
   } catch (cause) {
     if (signal.aborted || cause instanceof GrandlivreError) throw cause
-    // Damaged compressed bytes.
+    // The compressed bytes are damaged.
     throw clientError('NOT-PROVEN', (cause as Error).message, { cause })
   }
   if (lines.restBytes > 0 || !check.isComplete)

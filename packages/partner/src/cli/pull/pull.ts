@@ -1,4 +1,4 @@
-/** `grandlivre pull`: movements of a year or period, or a full export, into a file. */
+/** `grandlivre pull` writes the movements of a year or period, or a full export, into a file. */
 import { readFile, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { countText, rateText, secondsText, sizeText } from '../../../../terminal/src/amounts.ts'
@@ -18,10 +18,10 @@ import { type Exercice, findExercice, selectionOptions, wantedMovements } from '
 import { besideOutput, isOutput, writeFile, writeMovements } from './to-output.ts'
 
 const valuesOf = queryValues['/mad/all']
-/** Formats as people write them. */
+/** The formats in the lower case in which people write them. */
 export const formats = valuesOf.format.map((name) => name.toLowerCase() as Lowercase<typeof name>)
 
-/** Options that only --all takes. */
+/** Options that only apply with --all. */
 const exportOptions = {
   format: { value: 'format', choices: formats, help: 'of a full export; fec with --exercice' },
   journals: { value: 'ids', several: true, help: 'with --all: only these journals' },
@@ -103,7 +103,7 @@ async function runPull(caller: CommandCall, given: Pull): Promise<void> {
   terminal.print([out, summary, ...lines])
 }
 
-/** @throws {UsageError} unless the options make a full export */
+/** @throws {UsageError} unless the options describe a full export */
 function exportPull(given: Pull) {
   const { format, exercice, from: startDate, to: endDate, journals, encoding, columns } = given
   if (format === undefined) throw new UsageError(`--all needs --format: ${formats.join(', ')}`)
@@ -163,7 +163,7 @@ function exportPull(given: Pull) {
   }
 }
 
-/** @throws {UsageError} unless the options name one selection of movements */
+/** @throws {UsageError} unless the options describe one selection of movements */
 function movementPull(given: Pull) {
   const foreign = Object.keys(exportOptions).find((name) => name in given)
   if (foreign !== undefined) throw new UsageError(`--${foreign} is of a full export: add --all`)
@@ -197,10 +197,10 @@ function movementPull(given: Pull) {
   }
 }
 
-/** The file, as results name it. */
+/** The file as results name it: its full path, or - for standard output. */
 const shownPath = (out: string) => (isOutput(out) ? out : resolve(out))
 
-/** @throws {Failure} if no file can be made there */
+/** @throws {Failure} if the file cannot be made there */
 async function checkOut({ out, all, force }: Pull): Promise<void> {
   if (isOutput(out)) return
   if (!all) compressionOf(out)

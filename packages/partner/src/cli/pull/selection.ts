@@ -1,4 +1,4 @@
-/** Which movements a pull is about: the options of the command, and the exercice that a year means. */
+/** Which movements a pull reads, from the options of the command; and which exercice a year means. */
 import type { Given } from '../../../../terminal/src/command.ts'
 import { UsageError } from '../../../../terminal/src/command-errors.ts'
 import type { Exercice as LedgerExercice } from '../../client/api/items.ts'
@@ -34,8 +34,8 @@ export type Exercice = Pick<LedgerExercice, 'producerId' | 'name' | 'period'>
 
 /**
  * Reads the options before the ledger is asked.
- * @returns the selection, once the exercice is known if the options name one
- * @throws {UsageError} unless the options name one selection
+ * @returns a function that gives the selection, and first asks the ledger for the exercice if the options name one
+ * @throws {UsageError} unless the options describe one selection
  */
 export function wantedMovements(
   given: Given<unknown, typeof selectionOptions>,
@@ -64,8 +64,8 @@ export function wantedMovements(
 }
 
 /**
- * @throws {UsageError} that lists the exercices that the word may mean
- * @throws {Failure} that lists all, if it means none
+ * @throws {UsageError} if the word may mean several exercices, which it lists
+ * @throws {Failure} if the word means none; it lists all exercices
  */
 export async function findExercice(word: string, ledger: Grandlivre, signal: AbortSignal): Promise<Exercice> {
   const exercices = await ledger.get('/mad/exercices', { signal })
@@ -80,7 +80,10 @@ export async function findExercice(word: string, ledger: Grandlivre, signal: Abo
   throw refusedFailure(`The folder has no exercice ${word}`, ['It has:', ...exercices.map(exerciceLine)])
 }
 
-/** An id before all else, so that a program that gives one always gets it; then a name, then a year. */
+/**
+ * The exercices that the word may mean. Ids come first, so that a program that gives an id always gets that exercice;
+ * then names, then years.
+ */
 export function matching(word: string, exercices: Exercice[]): Exercice[] {
   const named = exercices.filter(({ producerId }) => producerId === word)
   if (named.length > 0) return named

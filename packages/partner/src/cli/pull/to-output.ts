@@ -1,6 +1,6 @@
 /**
- * `--out -`: bytes on standard output, and all else on standard error. What was written cannot be taken back, so the exit
- * code says whether it is proven, and no later run goes on with it.
+ * `--out -` writes the content to standard output, and everything else to standard error. Written bytes cannot be taken
+ * back: the exit code says whether they are proven, and a later run starts from the beginning.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -29,7 +29,7 @@ export function besideOutput(terminal: Terminal): Terminal {
 const unproven =
   'Discard what came: it is not proven, and nothing goes on with it. Run the command again, or name a file.'
 
-/** Compares all lines with the blocks of the ledger while they pass, also where a connection breaks in between. */
+/** Compares all lines with the blocks of the ledger as they pass, even if the connection breaks in between. */
 export async function writeMovements(pull: MovementPull): Promise<PulledMovements> {
   const { selection, encoding, ledger, terminal, signal } = pull
   const stream = ledger.movements(selection, { signal, encoding, proof: 'blocks' })
@@ -51,7 +51,9 @@ export async function writeMovements(pull: MovementPull): Promise<PulledMovement
   return { rows, bytes, fileBytes: bytes, sha256, cursor, provedBy: 'blocks', wireBytes, connections }
 }
 
-/** Downloads and proves a file in the folder for temporary files before its first byte is written. */
+/**
+ * Downloads a file into the temporary folder and proves it there, before its first byte is written to standard output.
+ */
 export async function writeFile<Result>(
   { terminal, signal }: Pick<MovementPull, 'terminal' | 'signal'>,
   download: (file: string) => Promise<Result>,

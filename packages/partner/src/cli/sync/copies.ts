@@ -1,4 +1,4 @@
-/** Which ledgers `sync` and `verify` are about, where their copy is, and what a run prints. */
+/** Finds the ledgers and the copy that `sync` and `verify` work on, and prints the results of a run. */
 import { countText, secondsText } from '../../../../terminal/src/amounts.ts'
 import type { Given } from '../../../../terminal/src/command.ts'
 import { Failure, UsageError } from '../../../../terminal/src/command-errors.ts'
@@ -25,11 +25,11 @@ type CopyGiven = Given<unknown, typeof copyOptions>
 
 /**
  * Opens the copy that `--to` names.
- * @throws {UsageError} for a password, which other users of this machine could see
+ * @throws {UsageError} if it contains a password, which other users of this machine could see
  */
 export function openAt(to: string, options: OpenOptions): Promise<Copy> {
   const address = URL.canParse(to) ? new URL(to) : undefined
-  // Also host=... password=..., which is no address.
+  // A connection string such as host=... password=... is no URL, but may contain a password, too.
   if (address?.password || address?.searchParams.has('password') || /password\s*=/i.test(to))
     throw new UsageError('--to holds a password, which other users of this machine can see', [
       'Leave it out, and set PGPASSWORD, or write it to ~/.pgpass, which only you can read.',
@@ -37,12 +37,13 @@ export function openAt(to: string, options: OpenOptions): Promise<Copy> {
   return openCopy(to, options)
 }
 
-/** A run, and its profile where there are several. */
+/** A run with the name of its profile, if there are several. */
 export type ProfileRun = Run & OfProfile
 
 /**
- * Opens the copy once for each access, because each firm has transactions of its own, and closes all at the end.
- * @throws {UsageError} for options that do not go together
+ * Opens one connection to the copy for each access, because the firms have separate transactions, and closes all at the
+ * end.
+ * @throws {UsageError} for options that cannot be combined
  */
 export async function withCopies(
   call: CommandCall,
@@ -80,7 +81,7 @@ export async function withCopies(
   }
 }
 
-/** An error of the work names the profile. */
+/** Adds the name of the profile to an error of its work. */
 export async function named<Result>({ profile }: ProfileRun, work: Promise<Result>): Promise<Result> {
   return work.catch((error: Error) => {
     throw profile === undefined ? error : Object.assign(error, { profile })
@@ -88,8 +89,9 @@ export async function named<Result>({ profile }: ProfileRun, work: Promise<Resul
 }
 
 /**
- * Runs one access after the other. The failure of one does not stop the rest.
- * @returns the results of those that succeeded, and the first error, with which the command ends. Later errors are printed
+ * Does the work of one access after the other. If one fails, the rest still run.
+ * @returns the results of those that succeeded, and the first error, with which the command ends. Later errors are
+ *   printed
  */
 export async function eachRun<Result>(
   { tell, signal }: CommandCall,
@@ -109,7 +111,7 @@ export async function eachRun<Result>(
   return { results, error: errors[0] }
 }
 
-/** Ends a run: its totals for --json, or a line about them. */
+/** Prints the end of a run: its totals as an object with --json, otherwise a line about them. */
 export function printTotal(
   { terminal, json }: CommandCall,
   runs: readonly Run[],
@@ -122,10 +124,10 @@ export function printTotal(
   else terminal.print(`${name}: ${text}; ${secondsText(performance.now() - started)}`)
 }
 
-/** Ranges named before the rest is counted. */
+/** Ranges of entries that are listed by name. The others are only counted. */
 const shownMax = 5
 
-/** @param isFollowing prints each ledger that was copied as a result of its own */
+/** @param isFollowing prints a result for each ledger as soon as it is copied */
 function reportOf({ terminal, json }: CommandCall, isFollowing: boolean) {
   const total = { differing: 0, done: 0, rows: 0 }
   const progress = (event: SyncEvent) => {

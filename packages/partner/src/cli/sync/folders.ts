@@ -1,4 +1,4 @@
-/** `grandlivre folders`: the folders that the access opens, with the state of their copies. */
+/** `grandlivre folders` lists the folders that the access opens, and the state of their copies. */
 import { command } from '../../../../terminal/src/command.ts'
 import { table } from '../../../../terminal/src/table.ts'
 import type { Grandlivre } from '../../client/grandlivre.ts'
@@ -60,7 +60,10 @@ function rowOf(ledger: Ledger, copied: Map<string, CopiedFolder> | undefined) {
   return { ...row, copy: had?.failure ? `${state}: ${had.failure}` : state }
 }
 
-/** Folders that have left these firms. A token of one folder cannot tell for the others. */
+/**
+ * Folders of the copy that are no longer in these firms. A token of a single folder cannot tell whether others are
+ * gone.
+ */
 function goneOf(ledgers: readonly Ledger[], copied = new Map<string, CopiedFolder>()) {
   const listed = new Set(ledgers.map(({ society }) => society))
   const firms = new Set(ledgers.map(({ firm }) => firm.id))

@@ -1,4 +1,7 @@
-/** `grandlivre sync` keeps copies of all ledgers of a firm in one database. `verify` proves its rows, and mends what differs. */
+/**
+ * `grandlivre sync` keeps copies of all ledgers of a firm in one database. `verify` proves the rows of a copy, and
+ * repairs those that differ.
+ */
 import { countText } from '../../../../terminal/src/amounts.ts'
 import { command } from '../../../../terminal/src/command.ts'
 import { Failure } from '../../../../terminal/src/command-errors.ts'
@@ -64,7 +67,7 @@ async function copyAll(
   const copied = sumOf(results.map((done) => done.copied))
   const rows = sumOf(results.map((done) => done.rows))
   const failed = results.flatMap((done) => done.failed)
-  // Level before this run: copied by an earlier one, or unchanged since.
+  // Ledgers that were up to date before this run: an earlier run copied them, and they have not changed since.
   const before = ledgers - copied - failed.length
   const total = { ledgers, copied, rows, before, failed }
   const text = `${countText(copied)} of ${countText(ledgers)} ledgers copied, ${countText(rows)} movements`
@@ -82,7 +85,7 @@ async function copyAll(
 
 const sumOf = (counts: number[]) => counts.reduce((sum, count) => sum + count, 0)
 
-/** Follows all of them until the first one fails. */
+/** Follows all profiles until the first one fails. */
 async function followAll(runs: ProfileRun[]): Promise<void> {
   const stop = new AbortController()
   const ends = runs.map(async (run) => {

@@ -14,12 +14,12 @@ const errorResponse = 0x45 // E
 const frameHeadBytes = 5 // a code, and a length of four bytes that counts itself
 
 const copyDoneFrame = Buffer.of(copyDone, 0, 0, 0, 4)
-/** Its reason is an empty text. */
+/** Ends a COPY without success. The reason in the frame is an empty text. */
 const copyFailFrame = Buffer.of(0x66, 0, 0, 0, 5, 0)
 
-/** What pg calls while a statement runs. */
+/** The methods that pg calls while a statement runs. */
 abstract class Statement {
-  /** Resolves with the number of rows once the connection is ready for the next statement. */
+  /** Resolves with the number of rows when the connection is ready for the next statement. */
   readonly ended: Promise<number>
   protected connection!: Connection
   readonly #text: string
@@ -33,7 +33,7 @@ abstract class Statement {
       this.#resolve = resolve
       this.#reject = reject
     })
-    // A rejection before anybody waits must not end the process.
+    // If the promise rejects before anybody waits for it, the process must not end.
     this.ended.catch(() => {})
   }
 
@@ -73,30 +73,30 @@ export class CopyIn extends Statement {
     return copy
   }
 
-  /** Resolves when the bytes may be used for something else. The database may refuse them later. */
+  /** Resolves when the caller may reuse the bytes. The database may still refuse them later. */
   async write(lines: Uint8Array): Promise<void> {
     const head = Buffer.allocUnsafe(frameHeadBytes)
     head[0] = copyData
     head.writeInt32BE(lines.length + 4, 1)
     const { socket } = this
-    // One call of the system for both, and no copy.
+    // Corked, so that both parts go out in one system call and without a copy.
     socket.cork()
     socket.write(head)
     const isSent = new Promise<void>((resolve, reject) => {
       socket.write(lines, (error) => (error ? reject(error) : resolve()))
     })
     socket.uncork()
-    // A database that has refused a line says so at once, and then reads on without looking.
+    // A database that refuses a line reports it at once, and then reads the rest without looking at it.
     await Promise.all([isSent, Promise.race([isSent, this.ended])])
   }
 
-  /** @returns how many rows the database took */
+  /** Completes the COPY. @returns how many rows the database took */
   async end(): Promise<number> {
     this.socket.write(copyDoneFrame)
     return this.ended
   }
 
-  /** Ends it so that the database takes none of the rows. */
+  /** Ends the COPY so that the database keeps none of the rows. */
   async fail(): Promise<void> {
     this.socket.write(copyFailFrame)
     await this.ended.catch(() => {})
@@ -107,17 +107,17 @@ export class CopyIn extends Statement {
   }
 }
 
-/** Rows are gathered in buffers of this size. Each longer row gets one of its own. */
+/** Size of the buffers in which rows are gathered. A longer row gets a buffer of its own. */
 const bufferBytes = 256 * 1024
-/** Buffers that may wait for their reader. With more the socket pauses. */
+/** Most buffers that may wait for their reader. Beyond that the socket pauses. */
 const waitingMax = 4
 
-/** Reads the lines of a statement `COPY ... TO STDOUT`. The database sends each row in a frame of its own. */
+/** Reads the lines that `COPY ... TO STDOUT` sends. The database sends each row in a frame of its own. */
 export class CopyOut extends Statement {
   #pgReader!: (chunk: Buffer) => void
   readonly #head = Buffer.alloc(frameHeadBytes)
   #headFilled = 0
-  /** Bytes of the frame that are still to come. */
+  /** Bytes of the current frame that are still to come. */
   #left = 0
   #isRow = false
   #buffer = Buffer.allocUnsafeSlow(bufferBytes)
@@ -127,7 +127,7 @@ export class CopyOut extends Statement {
   #isLeft = false
   #wake = (): void => {}
 
-  /** Whole lines, many at a time. Rejects if the database or the connection fails. */
+  /** Chunks of many whole lines. Rejects if the database or the connection fails. */
   static async *lines(client: Client, text: string): AsyncGenerator<Buffer, void, undefined> {
     const copy = new CopyOut(text)
     client.query(copy as never)
@@ -151,7 +151,7 @@ export class CopyOut extends Statement {
       await copy.ended
       if (copy.#filled > 0) yield copy.#buffer.subarray(0, copy.#filled)
     } finally {
-      // A reader that leaves early: the connection is of use again once the rest has gone by.
+      // The reader left early. The connection can be used again once the rest of the rows has passed.
       copy.#isLeft = true
       copy.socket.resume()
       await copy.ended.catch(() => {})
@@ -167,7 +167,7 @@ export class CopyOut extends Statement {
     this.socket.on('data', this.#receive)
   }
 
-  /** Keeps rows, and gives every other message to pg. With the last row pg has its socket back. */
+  /** Keeps rows and passes every other message to pg. After the last row pg gets its socket back. */
   #receive = (chunk: Buffer): void => {
     let at = 0
     while (at < chunk.length) {

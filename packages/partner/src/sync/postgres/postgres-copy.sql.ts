@@ -1,4 +1,4 @@
-/** A copy in a schema of a PostgreSQL database. Rows go in and out by COPY, as bytes. Needs the package `pg`. */
+/** A copy in a schema of a PostgreSQL database. Rows go in and out through COPY, as bytes. Needs the package `pg`. */
 import type { LedgerTableName } from '../../../../contract/src/ledger-tables.ts'
 import type { EntryRange } from '../../client/changes.ts'
 import { clientError } from '../../client/errors.ts'
@@ -21,12 +21,12 @@ type Client = import('pg').Client
 
 const schemaDefault = 'grandlivre_ledger'
 const dependentObjectsStillExist = '2BP01'
-/** Names are put into statements, so only plain ones are taken. */
+/** Names of schemas become part of statements, so only names that need no quotes are accepted. */
 const schemaPattern = /^[a-z_][a-z0-9_]{0,62}$/
 
 /**
- * @param to `postgres://user:password@host/database`, with `?schema=` for another schema than grandlivre_ledger
- * @throws {GrandlivreError} COPY-REFUSED: it cannot be opened, is of something else, or of another layout
+ * @param to `postgres://user:password@host/database`. `?schema=` names a schema other than grandlivre_ledger
+ * @throws {GrandlivreError} COPY-REFUSED if it cannot be opened, holds something else, or has another layout
  */
 export async function openPostgres(to: string, options: OpenOptions = {}): Promise<Copy> {
   const { connectionString, schema } = placeOf(to)
@@ -34,7 +34,7 @@ export async function openPostgres(to: string, options: OpenOptions = {}): Promi
   const name = `schema ${schema} of ${host}${pathname}`
   const { Client } = await loadPg()
   const client = new Client({ connectionString, application_name: 'grandlivre sync' })
-  // A lost connection also fails the statement that waits for it.
+  // Nothing to do here: a lost connection also fails the statement that waits for it.
   client.on('error', () => {})
   await client.connect().catch((cause: Error) => {
     throw refused(
@@ -44,10 +44,10 @@ export async function openPostgres(to: string, options: OpenOptions = {}): Promi
     )
   })
   try {
-    // What the bytes of rows depend on, whatever the role or the database has set.
+    // The bytes of rows depend on these settings, so they are set here, whatever the role or the database prefers.
     await client.query(`set datestyle to 'ISO, YMD'; set timezone to 'UTC'; set client_encoding to 'UTF8';
       set search_path to "${schema}"`)
-    // Ends the session of a killed process in the middle of a statement, too, where the system can.
+    // If this process is killed, its session ends even in the middle of a statement, on systems that can check for it.
     await client.query(`set client_connection_check_interval to '500ms'`).catch(() => {})
     const service = await prepare(client, schema, name, options)
     return new PostgresCopy(client, { name, schema, service }, options.locked)
@@ -81,7 +81,7 @@ async function loadPg(): Promise<typeof import('pg')> {
   }
 }
 
-/** @returns the address of the service that it is a copy of */
+/** Creates or checks the tables. @returns the address of the service whose ledgers are copied */
 async function prepare(
   client: Client,
   schema: string,
@@ -90,7 +90,7 @@ async function prepare(
 ): Promise<string | undefined> {
   await client.query('begin')
   try {
-    // Two commands that begin at once make one copy.
+    // With this lock, two commands that begin at the same time make a single copy.
     await client.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`grandlivre copy ${schema}`])
     const layout = await layoutOf(client, schema, name)
     if (layout !== layoutVersion) {
@@ -116,7 +116,10 @@ function dependentsNamed(error: Error & { code?: string; detail?: string }): nev
   throw refused(message, 'Drop these, rebuild the copy, and create them again.', error)
 }
 
-/** Layout 1 named none: it is known by tables that no other program has. @returns undefined where there is nothing yet */
+/**
+ * The layout of the copy. Layout 1 did not store its number, but has tables that no other program has. @returns
+ * undefined if there is no copy yet
+ */
 async function layoutOf(client: Client, schema: string, name: string): Promise<number | undefined> {
   const { rows } = await client.query(
     `select to_regclass(quote_ident($1) || '.grandlivre_copy') is not null as "isCopy",
@@ -134,20 +137,26 @@ async function layoutOf(client: Client, schema: string, name: string): Promise<n
 }
 
 const lineFeed = 10
-/** A session ends a moment after its process, at most the half second after which it looks. */
+/**
+ * How long to wait for a lock. After its process ends, a session may live on until its next check, half a second at
+ * most.
+ */
 const lockWait = '3s'
 const lockNotAvailable = '55P03'
-/** New rows after which, once the copy has also doubled, the statistics of the planner are out of date. */
+/** Number of new rows from which the planner's statistics are renewed, provided that the copy has also doubled. */
 const analyzeFrom = 50_000
 
-/** The ledger whose transaction is open. */
+/** The ledger of the open transaction. */
 interface OpenLedger {
   society: string
-  /** What was noted before. The row of the folder, which holds it, may be replaced. */
+  /**
+   * The diary before this transaction. It is remembered here, because the row of the folder that holds it may be
+   * replaced.
+   */
   diary: Partial<Diary>
   table?: LedgerTableName
   copy?: CopyIn | undefined
-  /** Lines given to `copy`. */
+  /** Number of lines given to `copy`. */
   lines: number
 }
 
@@ -172,12 +181,12 @@ class PostgresCopy extends SqlCopy implements Copy {
     return (await this.#client.query(sql, values as unknown[])).rows
   }
 
-  /** One message is one transaction. */
+  /** A single message already is a transaction. */
   protected write = this.query
 
-  /** The lock is the session's: it goes with the process, once the database has found that it is gone. */
+  /** The session holds the lock. When the process ends, the lock goes as soon as the database notices. */
   protected async lockFirm(firm: string): Promise<void> {
-    // No parameters, and so one message and one transaction, which the lock outlasts.
+    // The statement has no parameters, so it is one message and one transaction. The lock outlasts it.
     const key = `grandlivre copy ${this.#schema} firm ${BigInt(firm)}`
     await this.query(
       `set local lock_timeout to '${lockWait}'; select pg_advisory_lock(hashtextextended('${key}', 0))`,
@@ -240,7 +249,7 @@ class PostgresCopy extends SqlCopy implements Copy {
     const open = this.#open
     this.#open = undefined
     await open?.copy?.fail()
-    // Where the connection is lost, the database does it by itself.
+    // If the connection is lost, the database rolls back by itself.
     if (open) await this.query('rollback').catch(() => {})
   }
 
@@ -259,7 +268,10 @@ class PostgresCopy extends SqlCopy implements Copy {
     return this.#open
   }
 
-  /** Rows are counted: a line \. would end COPY early, and the lines behind it would be lost without an error. */
+  /**
+   * Ends the COPY and compares the counts of rows: a line \. would end COPY early, and the lines after it would be lost
+   * without an error.
+   */
   async #endTable(): Promise<void> {
     const open = this.#opened()
     const { copy, lines } = open

@@ -1,19 +1,20 @@
 /**
- * The tables of a copy in PostgreSQL. Columns have the types in which COPY writes them, so it takes rows as they come and
- * gives them back byte for byte; `json`, and not `jsonb`, keeps its bytes. There are no foreign keys: rows are what the
- * ledger says, the row of a folder is replaced in its transaction, and a repair has to get past what others wrote.
+ * The tables of a copy in PostgreSQL. Columns have the types in which COPY writes them, so rows go in as they come and
+ * come out byte for byte; `json` keeps its bytes, `jsonb` would not. There are no foreign keys: rows show what the
+ * ledger says, the transaction of a ledger replaces the row of its folder, and a repair must work whatever others
+ * wrote.
  */
 import { type LedgerTableName, ledgerTables } from '../../../../contract/src/ledger-tables.ts'
 import { formerTables, layoutVersion } from '../copy.ts'
 import { derivedColumns, diaryColumns, keyOf, tableNames } from '../tables.ts'
 import { dueDay, isOpenItem, postgresDialect, viewsOf } from '../views.sql.ts'
 
-/** The setting with the folder of rows, which COPY brings without their folder. */
+/** The setting that holds the id of the folder, because the rows that COPY brings do not contain it. */
 export const societySetting = 'grandlivre.society'
 
 const ofDiary = " (the copy's own note, which nothing proves)"
 
-/** The columns of a table's rows as they come, by which COPY names them. */
+/** The columns of the rows that come, as COPY lists them. */
 export const columnsOf = (table: LedgerTableName): string =>
   ledgerTables[table].columns.map(({ name }) => name).join(', ')
 
@@ -45,7 +46,10 @@ function commentsOn(table: LedgerTableName): string[] {
   ]
 }
 
-/** For what accountants ask: an account by day, due items, a journal by month. Each begins with the folder. */
+/**
+ * Indexes for the questions of accountants: an account by day, due items, a journal by month. Each begins with the
+ * folder.
+ */
 const indexes = `
   create index movements_of_account on movements (society_id, account_id, entry_date);
   create index movements_of_journal on movements (society_id, journal_id, entry_date);
@@ -75,7 +79,7 @@ const layout = `
 
 const views = viewsOf(postgresDialect)
 
-/** Creates everything in the schema that `search_path` names. */
+/** SQL that creates everything in the schema that `search_path` names. */
 export function createCopy(): string {
   const made = views.flatMap(({ name, description, select }) => [
     `create view ${name} as ${select};`,
@@ -90,7 +94,7 @@ export function createCopy(): string {
   ].join('\n')
 }
 
-/** Drops the tables and views of a copy, but nothing that others made upon them. `movements` was once a view. */
+/** Drops the tables and views of a copy, but not objects that others built on them. `movements` was once a view. */
 export const dropCopy = `
   drop view if exists ${views.map(({ name }) => name).join(', ')};
   do $$ begin

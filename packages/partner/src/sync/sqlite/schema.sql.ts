@@ -1,7 +1,7 @@
 /**
- * The tables of a copy in SQLite, and how it keeps the columns of a ledger: what a field of a row becomes, and the
- * expression that makes the field again. The two are exact in both directions: a value that another program has put there
- * never renders as the field that came.
+ * The tables of a copy in SQLite: how each field of a row is stored, and the expression that makes the field again.
+ * Both directions are exact: a value that another program has put in place of the stored one never renders as the field
+ * that came.
  */
 import type { DatabaseSync } from 'node:sqlite'
 import {
@@ -18,18 +18,18 @@ import { sqliteDialect, viewsOf } from '../views.sql.ts'
 export type SqlValue = string | number | bigint | null
 
 interface Stored {
-  /** After the name of the column: amounts are whole cents, and say so. */
+  /** What is appended to the column's name: amounts are whole cents, and their columns say so. */
   suffix?: string
   type: 'integer' | 'text'
-  /** A column by the plain name, computed when it is read, from the stored one. */
+  /** A column by the plain name, computed from the stored column when it is read. */
   shown?: (stored: string) => string
-  /** @param field unescaped */
+  /** The value to store for an unescaped field. */
   value(field: string): SqlValue
-  /** The text of a stored column that is not null, as an expression. Default: the column. */
+  /** An expression for the text of a stored column that is not null. Default: the column itself. */
   field?(stored: string): string
 }
 
-/** The most characters of a decimal number that is always exact as a double. */
+/** A decimal number with at most this many characters is always exact as a double. */
 const exactLength = 15
 
 const integer: Stored = {
@@ -39,7 +39,7 @@ const integer: Stored = {
 
 const text: Stored = { type: 'text', value: (field) => field }
 
-/** A number with some decimals, kept as a whole number. */
+/** A number with a fixed number of decimals, stored as a whole number. */
 function decimal(suffix: string, decimals: number): Stored {
   const unit = 10 ** decimals
   return {
@@ -64,14 +64,14 @@ const boolean: Stored = {
   field: (stored) => `case ${stored} when 1 then 't' when 0 then 'f' else ${stored} end`,
 }
 
-/** SQLite's functions of dates read a zone as Z, but not as +00. */
+/** A time. SQLite's date functions understand the zone Z, but not +00. */
 const time: Stored = {
   type: 'text',
   value: (field) => {
     if (!field.endsWith('+00')) throw clientError('NOT-PROVEN', `"${field.slice(0, 40)}" is no time in UTC`)
     return `${field.slice(0, -3)}Z`
   },
-  // Another number of Z than one is no time that came.
+  // A stored time with any other number of Zs than one is not a time that came.
   field: (stored) =>
     `case octet_length(${stored}) - octet_length(rtrim(${stored}, 'Z'))
       when 1 then concat(rtrim(${stored}, 'Z'), '+00') else '?' end`,
@@ -93,7 +93,9 @@ const storedName = (column: LedgerColumn): string => `${column.name}${storedOf(c
 
 export const storedNames = (table: LedgerTableName): string[] => ownColumns(table).map(storedName)
 
-/** The columns that do not keep the text of a field: their places, and what makes the value of the text. */
+/**
+ * The columns whose stored value is not the text of the field: their places, and how to make the value from the text.
+ */
 export const conversionsOf = (
   table: LedgerTableName,
 ): [column: number, value: (field: string) => SqlValue][] =>
@@ -101,7 +103,7 @@ export const conversionsOf = (
     storedOf(column) === text ? [] : [[place, storedOf(column).value]],
   )
 
-/** Definitions of the columns of a table: the stored ones, then those that are computed from them. */
+/** Definitions of the columns of a table: first the stored columns, then those computed from them. */
 function definitions(table: LedgerTableName): string[] {
   const columns = ownColumns(table)
   const shown = columns.flatMap((column) => {
@@ -115,13 +117,13 @@ const diary = Object.entries(diaryColumns).map(
   ([name, [type]]) => `${name} ${type === 'bigint' ? 'integer' : 'text'}`,
 )
 
-/** Without a row id of their own the movements of an entry lie together. */
+/** Apart from `folders`, tables have no row ids of their own, so the movements of an entry lie next to each other. */
 function createTable(table: LedgerTableName): string {
   if (table === 'folders') {
     const columns = ['society_id integer primary key', ...definitions(table), ...diary]
     return `create table folders (${columns.join(', ')}) strict;`
   }
-  // JSON that somebody has broken must not end a query.
+  // Damaged JSON must not make a query fail.
   const computed = (derivedColumns[table] ?? []).map(
     ({ name, member }) =>
       `${name} text as (case when json_valid(details) then details ->> '$.company.${member}' end)`,
@@ -144,14 +146,14 @@ export const createTables = `
   create table grandlivre_copy (layout integer not null, service text) strict;
   ${views.map(({ name, select }) => `create view ${name} as ${select};`).join('\n')}`
 
-/** Made at the end of the first ledger: sorting its rows takes less time than finding each its place. */
+/** Created when the first ledger has come: sorting all rows once takes less time than inserting each at its place. */
 export const createIndexes = `
   create index if not exists movements_by_account on movements (society_id, account_id, entry_date);
   create index if not exists movements_due on movements (society_id, account_number, due_date)
     where lettering_state <> 'complete';
   create index if not exists movements_by_journal on movements (society_id, journal_id, entry_date);`
 
-/** The line that a row came as, with its line feed, as an expression. */
+/** An expression for the line in which a row came, with its line feed. */
 function lineOf(table: LedgerTableName): string {
   const { columns } = ledgerTables[table]
   const line = (escaped: readonly LedgerColumn[]) => {
@@ -167,8 +169,9 @@ function lineOf(table: LedgerTableName): string {
   }
   const texts = columns.filter((column) => storedOf(column).type === 'text')
   const isJson = ({ type }: LedgerColumn) => type === 'json'
-  // Escaping every text takes three times as long as all the rest, and few rows need it. JSON writes a backslash for all
-  // that COPY writes with one, and for quotes. A text that is JSON has quotes, so it is escaped in any case.
+  // Escaping every text takes three times as long as everything else, and few rows need it. So a row is tested first:
+  // JSON writes a backslash for every character that COPY escapes, and for quotes. Columns of JSON always have quotes,
+  // so they are always escaped.
   const plain = texts.filter((column) => !isJson(column)).map(storedName)
   return `case when instr(json_quote(concat(${plain.join(', ')})), '\\') = 0
     then ${line(texts.filter(isJson))} else ${line(texts)} end`
@@ -177,23 +180,23 @@ function lineOf(table: LedgerTableName): string {
 const escapedField = (field: string): string =>
   [...escapes].reduce((sql, [letter, character]) => `replace(${sql}, '${character}', '\\${letter}')`, field)
 
-/** Rows that one statement joins: their text is in memory twice. */
+/** Rows that one statement joins. While it runs, their text is in memory twice. */
 const rowsAtOnce = 1_000
 const [least, most] = [-9223372036854775808n, 9223372036854775807n]
 
 /**
- * Reads the rows of a ledger as the lines that they came as.
- * @returns chunks of whole lines; rows of one key are in one chunk
+ * Reads the rows of a ledger as the lines in which they came.
+ * @returns chunks of whole lines; rows with the same key are in the same chunk
  */
 export function lineReader(database: DatabaseSync, table: LedgerTableName) {
   const key = ledgerTables[table].columns[0]!.name
   const rows = `from ${table} where society_id = ?`
-  /** The key of the last row of the next chunk. */
+  /** Finds the key of the last row of the next chunk. */
   const findBound = database.prepare(
     `select ${key} as bound ${rows} and ${key} >= ? order by ${key} limit 1 offset ?`,
   )
   findBound.setReadBigInts(true)
-  // As bytes: a text of invalid UTF-8 must not become another text.
+  // Read as bytes, so that invalid UTF-8 does not turn into another text.
   const joinLines = database.prepare(
     `select cast(group_concat(line, '') as blob) as lines from (
        select ${lineOf(table)} as line ${rows} and ${key} between ? and ? order by ${keyOf(table)})`,

@@ -1,4 +1,4 @@
-/** Copies of ledgers in one SQLite file, by the SQLite that Node brings. */
+/** Copies of ledgers in a SQLite file, with the SQLite that is built into Node. */
 import { accessSync, constants, existsSync, realpathSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
@@ -29,18 +29,18 @@ import {
   storedNames,
 } from './schema.sql.ts'
 
-/** Marks a file as ours: the letters GLVR. */
+/** Marks a file as a copy of ledgers: the letters GLVR. */
 const applicationId = 0x474c5652
-/** With pages of 16 KiB the indexes of 600,000 movements take a fifth less processor than with 4 KiB. */
+/** Size of a page. At 16 KiB the indexes of 600,000 movements take a fifth less processor time than at 4 KiB. */
 const pageBytes = 16 * 1024
 const cacheKiB = 8 * 1024
 const notADatabase = 26
-/** How long to wait for another process that makes the tables. */
+/** Longest wait for another process that is creating the tables. */
 const makingMs = 5_000
 
 /**
- * @param path of the file; another process reads it while it is written
- * @throws {GrandlivreError} COPY-REFUSED: it cannot be opened, is of something else, or of another layout
+ * @param path of the file. Other processes can read it while it is written
+ * @throws {GrandlivreError} COPY-REFUSED if it cannot be opened, holds something else, or has another layout
  */
 export async function openSqlite(
   path: string,
@@ -58,15 +58,15 @@ export async function openSqlite(
   }
   try {
     prepare(database, path, again === true)
-    // A ledger that waits for another must not hold up this process.
+    // SQLite must not wait: a ledger that waits for another one would hold up the whole process.
     database.exec('pragma busy_timeout = 0')
-    // Whatever links lead to it, a file has one lock for each firm.
+    // The real path, so that a file has one lock for each firm whatever links lead to it.
     const real = realpathSync(file)
     const openLock = (firm: string) => {
       const lockFile = `${real}.${BigInt(firm)}.lock`
       const lock = new DatabaseSync(lockFile)
       try {
-        // SQLite opens what this user may only read, and its lock keeps nobody out.
+        // SQLite would also open a file that this user may only read, but such a lock keeps nobody out.
         accessSync(lockFile, constants.W_OK)
       } catch (cause) {
         lock.close()
@@ -107,7 +107,10 @@ function prepare(database: DatabaseSync, path: string, again: boolean): void {
     insert into grandlivre_copy (layout) values (${layoutVersion}); commit`)
 }
 
-/** Of a former layout nothing is kept: rows of another shape would be mistaken for proven ones. Others' tables stay. */
+/**
+ * Drops the tables of another layout: their rows, which have another shape, would be mistaken for proven ones. Tables
+ * that others made stay.
+ */
 function dropCopy(database: DatabaseSync): void {
   const found = database.prepare("select type, name from sqlite_schema where type in ('view', 'table')").all()
   for (const { type, name } of found)
@@ -128,7 +131,7 @@ function notOpened(path: string, cause: unknown): Error {
   return refused(`${path} cannot be opened: ${(cause as Error).message}`, remedy, cause)
 }
 
-/** Node says of its SQLite that it may change; a user of the command can do nothing about it. */
+/** Loads SQLite without Node's warning that it may change, about which a user of the command can do nothing. */
 async function loadSqlite(): Promise<typeof import('node:sqlite')> {
   const { emitWarning } = process
   process.emitWarning = () => {}
@@ -145,7 +148,7 @@ async function loadSqlite(): Promise<typeof import('node:sqlite')> {
   }
 }
 
-/** How long a ledger waits for one of another firm that another process writes. */
+/** Longest wait of a ledger while another process writes a ledger of another firm. */
 const patienceMs = 600_000
 const againMs = 20
 const lineFeed = 10
@@ -158,7 +161,7 @@ class SqliteCopy extends SqlCopy implements Copy {
   readonly #openLock: (firm: string) => DatabaseSync
   readonly #inserts: Partial<Record<LedgerTableName, StatementSync>> = {}
   readonly #readers: Partial<Record<LedgerTableName, ReturnType<typeof lineReader>>> = {}
-  /** Whether a transaction is open. Node before 22.16 does not tell. */
+  /** Whether a transaction is open. Node before 22.16 does not say. */
   #isOpen = false
   #society = 0n
   #table: LedgerTableName = 'movements'
@@ -175,7 +178,7 @@ class SqliteCopy extends SqlCopy implements Copy {
     this.#openLock = openLock
   }
 
-  /** Read each time: another run may have adopted a service since this one opened the file. */
+  /** Read each time, because another run may have adopted a service since this one opened the file. */
   override get service(): string | undefined {
     const kept = this.#database.prepare('select service from grandlivre_copy').get()
     return (kept?.['service'] as string | null) ?? undefined
@@ -200,7 +203,10 @@ class SqliteCopy extends SqlCopy implements Copy {
     }
   }
 
-  /** A transaction of a database of its own: the system ends it with the process, under whatever name that ran. */
+  /**
+   * The lock is an open transaction on a separate database. The system ends it with the process, however the process
+   * ends.
+   */
   protected async lockFirm(firm: string): Promise<void> {
     const lock = this.#openLock(firm)
     try {
@@ -283,7 +289,7 @@ class SqliteCopy extends SqlCopy implements Copy {
     try {
       this.#database.exec('rollback')
     } catch {
-      // A full disk has ended the transaction by itself.
+      // After a full disk SQLite has already ended the transaction.
     }
   }
 
@@ -297,7 +303,7 @@ class SqliteCopy extends SqlCopy implements Copy {
     try {
       this.#database.exec('pragma analysis_limit = 1000; pragma optimize')
     } catch {
-      // Statistics for queries; the next run makes them.
+      // The statistics only speed up queries. The next run makes them.
     }
     this.#database.close()
     for (const lock of this.#locks) lock.close()
