@@ -1,8 +1,8 @@
 /**
  * Checks that a new connection is safe before it is used. Its role, search path and date style come from start-up
- * options, which a pooler may silently drop, or from the settings of its login, which somebody may forget: requests
- * would then run as the owner, past row-level security. One statement checks each new connection (3 ms of the 10 to 15
- * that opening one takes); an unsafe one is closed.
+ * options, which a pooler may silently drop, or from the settings of its login, which somebody may forget. Requests
+ * would then run as the owner, and row-level security would not limit them. One statement checks each new connection (3
+ * ms of the 10 to 15 that opening a connection takes); an unsafe connection is closed.
  *
  * Where a pooler may be on the way, the next transaction may run in another session, which is not checked. So the login
  * itself must be harmless there: it owns nothing, and row-level security binds it whatever role a session has.
@@ -29,7 +29,7 @@ export class UnsafeConnection extends Error {
   /** One text per cause: the problem and the remedy. */
   readonly causes: readonly string[]
 
-  /** @param name setting with the address: `DATABASE_URL` */
+  /** @param name setting that contains the address: `DATABASE_URL` */
   constructor(causes: readonly string[], name = 'the database') {
     super(
       `The connection to ${name} is not safe to use:\n${causes.map((cause) => `  - ${cause}`).join('\n')}`,
@@ -62,8 +62,8 @@ export async function connectSafely(client: pg.Client, expected: Expected): Prom
 }
 
 /**
- * A pooler that refuses start-up options, as PgBouncer does unless configured to ignore them, admits no connection that
- * could be checked. Its refusal is evidence enough.
+ * Turns a pooler's refusal of start-up options into an `UnsafeConnection`. PgBouncer refuses them unless configured to
+ * ignore them. No connection can then be opened to be checked; the refusal is evidence enough.
  */
 export function asUnsafeConnection(error: unknown): unknown {
   const isRefusal = error instanceof Error && /unsupported startup parameter/.test(error.message)
@@ -77,9 +77,12 @@ interface ConnectionFacts {
   role: string
   searchPath: string
   dateStyle: string
-  /** Tables with rows of tenants on which row-level security does not bind the role. */
+  /** Tables that have rows of tenants but whose row-level security does not bind the role. */
   unbound: string[]
-  /** Whether row-level security does not bind the login, with any of its roles: it owns tables, is a superuser or BYPASSRLS. */
+  /**
+   * Whether the login, with any of its roles, escapes row-level security: it owns tables, is a superuser or has
+   * BYPASSRLS.
+   */
   isLoginUnbound: boolean
 }
 
@@ -120,7 +123,10 @@ const withoutPooler =
   'Set DIRECT_DATABASE_URL to the address of PostgreSQL itself: advisory locks, LISTEN and settings belong to a session, ' +
   'and a pooler shares sessions'
 
-/** Keys of PostgreSQL contain the id of the process that serves the connection; a pooler issues its own. */
+/**
+ * The cause if the connection leads through a pooler: keys of PostgreSQL contain the id of the process that serves the
+ * connection, while a pooler issues its own.
+ */
 function poolerCause(keyNames: number | null, processId: number): string[] {
   if (keyNames === processId) return []
   return [
@@ -163,7 +169,10 @@ function settingCauses({ searchPath, dateStyle }: ConnectionFacts): string[] {
   return causes
 }
 
-/** Through a pooler no start-up option is sent, so the settings of the login have to bring role, search path and date style. */
+/**
+ * No start-up option is sent through a pooler, so the settings of the login have to bring role, search path and date
+ * style.
+ */
 function causesThroughPooler(facts: ConnectionFacts): string[] {
   const { login, role, searchPath, dateStyle, unbound, isLoginUnbound } = facts
   if (isLoginUnbound)
@@ -187,7 +196,7 @@ function causesThroughPooler(facts: ConnectionFacts): string[] {
   return causes
 }
 
-/** The statements that give a login what its sessions need behind a pooler. */
+/** The statements that give a login the settings that its sessions need behind a pooler. */
 function loginSettings(login: string): string {
   const name = /^[a-z_][a-z0-9_]*$/.test(login) ? login : `"${login.replaceAll('"', '""')}"`
   return [

@@ -2,9 +2,9 @@
  * Reads rows of `COPY (...) TO STDOUT` as byte ranges, without decoding them.
  *
  * It scans the bytes of the socket once: CopyData frames (one per row) mark the rows, tabs the fields. The result is a
- * batch: `bytes`, and `fields` with the offset of every field of every row. A reader copies all that arrives into one
- * buffer. Sockets that read into a buffer of ours (`onread`) saved 1 % of the processor time of movements: too little
- * for a second way beside that of TLS.
+ * batch: `bytes`, and `fields` with the offset of every field of every row. A reader copies all bytes that arrive into
+ * one buffer. Letting sockets read directly into a buffer of ours (`onread`) saved 1 % of the processor time of
+ * movements: too little to keep a second way of reading beside the one that TLS needs.
  *
  * pg-copy-streams gives the same bytes with five calls and a slice per row, without field positions: 600,000 movements
  * took 1.9 times as long, even before searching for tabs. Like pg-copy-streams, this takes the place of pg's data
@@ -17,7 +17,7 @@ import { setImmediate } from 'node:timers/promises'
 import type pg from 'pg'
 import { Rows } from '../formats/text-bytes.ts'
 
-/** The most that one read of a socket brings. It is paused while its reader has less room than that. */
+/** The most bytes that one read of a socket brings. The socket is paused while its reader has less room than that. */
 const readBytesMax = 64 * 1024
 
 /** Room for a few reads. Longer rows get a larger buffer, for as long as the export lasts. */
@@ -44,25 +44,27 @@ interface Arrays {
  * garbage collection: new ones for every export of 2,000 movements caused a third of all full collections.
  */
 const keptArrays: Arrays[] = []
-/** Two for each concurrent export of a thread. */
+/** Two arrays for each concurrent export of a thread. */
 const keptArraysMax = 16
-/** 256 KB. Longer arrays, for rows of few bytes, are not kept. */
+/** Length of the longest array of fields that is kept (256 KB). Rows of few bytes need longer ones. */
 const keptFieldsLengthMax = 65_536
 
 type SocketReader = (chunk: Buffer) => void
 
-/** The batch is valid until the next `fill()`. */
+/** Rows of COPY statements, batch by batch. A batch is valid until the next `fill()`. */
 export class CopyRows extends Rows implements pg.Submittable {
   readonly stride: number
   /** Rows in the batch: row r begins at `r * stride` in `fields`. */
   count = 0
 
   readonly #texts: readonly string[]
-  /** Statements with rows still to come. */
+  /** Statements whose rows have not all arrived yet. */
   #statements: number
   #connection: pg.Connection | undefined
   #pgReader: SocketReader | undefined
-  /** Bytes are read into it one after the other; those from `#unread` to `#filled` are in no batch yet. */
+  /**
+   * Arriving bytes are appended to this buffer; the bytes from `#unread` to `#filled` are not yet part of any batch.
+   */
   #buffer: Uint8Array<ArrayBuffer>
   #unread = 0
   #filled = 0
@@ -88,13 +90,15 @@ export class CopyRows extends Rows implements pg.Submittable {
     this.#buffer = buffer
   }
 
-  /** Goes on to the next row of the batch; false after its last. */
+  /** Moves to the next row of the batch; false after the last row. */
   next(): boolean {
     this.base += this.stride
     return this.base < this.count * this.stride
   }
 
-  /** Reads the next batch, up to its first row; false at the end. Rejects if the database or the connection fails. */
+  /**
+   * Reads the next batch and moves to its first row; false at the end. Rejects if the database or the connection fails.
+   */
   async fill(): Promise<boolean> {
     this.base = 0
     this.count = 0
@@ -120,13 +124,13 @@ export class CopyRows extends Rows implements pg.Submittable {
     assert(this.#texts.length === 1, 'the end of a statement must not be scanned twice')
     if (this.#ended) return false
     this.#unread = this.start(0) - frameHeadBytes
-    // Takes all bytes that have arrived, because the kept rows are copied and scanned each time: in pieces of 64 KB,
-    // 120,000 of them (11 MB) took 1.2 s more of processor.
+    // Waits so that it takes all bytes that have arrived: the kept rows are copied and scanned each time. In pieces of
+    // 64 KB, 120,000 kept rows (11 MB) took 1.2 s more of processor time.
     await setImmediate()
     return this.fill()
   }
 
-  /** Ends the last batch: its arrays may now belong to another export. */
+  /** Ends the last batch: its arrays may belong to another export from now on. */
   #end(): false {
     const { length } = this.fields
     const isUsual = this.#buffer.length === bufferBytes + bytesAfter && length <= keptFieldsLengthMax
@@ -143,12 +147,13 @@ export class CopyRows extends Rows implements pg.Submittable {
     this.#filled -= this.#unread
     this.#unread = 0
     if (this.#roomAfter(this.#filled) < readBytesMax) {
-      // What has arrived is read first. Only a row that is longer than the buffer, or rows that are kept, need more.
+      // Bytes that have arrived are read first. The buffer grows only for a row that is longer than it, or for rows
+      // that are kept.
       if (this.#arrived) return
       this.#enlarge(readBytesMax)
     }
     const socket = this.#connection?.stream
-    // Not each time: it takes a turn of the queue of `nextTick`.
+    // Only if it was paused: each `resume()` takes a turn of the queue of `nextTick`.
     if (socket?.isPaused()) socket.resume()
   }
 
@@ -156,7 +161,7 @@ export class CopyRows extends Rows implements pg.Submittable {
     return this.#buffer.length - bytesAfter - at
   }
 
-  /** Continues in a larger buffer. The batch stays valid in the former one. */
+  /** Continues in a larger buffer. The current batch stays valid in the former buffer. */
   #enlarge(room: number): void {
     const larger = new Uint8Array(2 * this.#buffer.length + room)
     larger.set(this.#buffer.subarray(0, this.#filled))
@@ -170,7 +175,7 @@ export class CopyRows extends Rows implements pg.Submittable {
     this.#unread += this.#locate()
   }
 
-  /** Finds rows and fields; returns where in the batch the first incomplete frame begins. */
+  /** Finds rows and fields. Returns the offset in the batch at which the first incomplete frame begins. */
   #locate(): number {
     const { bytes, view, stride } = this
     let fields = this.fields
@@ -178,7 +183,7 @@ export class CopyRows extends Rows implements pg.Submittable {
     let at = 0
     while (at + frameHeadBytes <= bytes.length) {
       const code = bytes[at]
-      // Not the end: the message may still be incomplete, and pg reports it once it is whole.
+      // Not an end of the rows yet: the error message may still be incomplete, and pg reports it once it is whole.
       if (code === errorResponse) return this.#giveBackFrom(at)
       const end = at + 1 + view.getInt32(at + 1)
       if (code === copyDone && --this.#statements === 0) {
@@ -206,12 +211,12 @@ export class CopyRows extends Rows implements pg.Submittable {
     return at
   }
 
-  /** After the last row pg reads its socket again, beginning with the bytes not used here. */
+  /** After the last row, lets pg read its socket again, beginning with the bytes that were not used here. */
   #giveBackFrom(at: number): number {
     const socket = this.#connection?.stream as Socket
     socket.removeListener('data', this.#receive)
     socket.on('data', this.#pgReader!)
-    // A copy: pg keeps what it cannot read yet, and the buffer may soon belong to another export.
+    // pg gets a copy: it keeps what it cannot read yet, and the buffer may soon belong to another export.
     if (at < this.bytes.length) this.#pgReader!(Buffer.from(this.bytes.subarray(at)))
     socket.resume()
     return this.bytes.length

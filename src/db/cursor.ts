@@ -2,9 +2,9 @@ import type pg from 'pg'
 import QueryStream from 'pg-query-stream'
 
 /**
- * Reads the rows of a query with a cursor, batch by batch: memory does not grow with the result. The connection accepts
- * no other query until all rows are read. A reader may leave early; its connection must then be discarded.
- * @param batchRows rows of each batch but the last
+ * Reads the rows of a query with a cursor, batch by batch, so memory does not grow with the result. The connection
+ * accepts no other query until all rows are read. A reader may leave early; its connection must then be discarded.
+ * @param batchRows rows of each batch; the last may have fewer
  */
 export async function* readByCursor<Row>(
   client: pg.ClientBase,

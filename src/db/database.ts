@@ -13,8 +13,9 @@
  * with set true`. The service checks at its start that the version fits. Commands that write (import, seed, partner,
  * token) then also need the owner's address.
  *
- * With DIRECT_DATABASE_URL, all of that is said of its login, and DATABASE_URL may lead through a pooler: requests and
- * exports alone go there, as a login of their own whose settings make its sessions safe (check-connection.ts).
+ * If DIRECT_DATABASE_URL is set, both ways apply to its login, and DATABASE_URL may lead through a pooler. Only
+ * requests and exports use the pooler. They need a login of their own, whose settings make its sessions safe
+ * (check-connection.ts).
  */
 
 import { randomInt } from 'node:crypto'
@@ -42,13 +43,13 @@ export interface Database extends DatabaseUrls {
   close(): Promise<void>
 }
 
-/** What the owner of the process has to say when a database is opened. */
+/** How to open a database, as the process that opens it decides. */
 export type Opening = Pick<MigrateOptions, 'check' | 'onStep' | 'migrates'>
 
 type Settings = Pick<Config, 'dataDir' | 'databaseUrl'> & Partial<Pick<Config, 'directDatabaseUrl'>>
 
 /**
- * For staff, who need neither the pooler nor its login.
+ * Opens the database for staff, who need neither the pooler nor its login.
  * @throws {DatabaseAway} if the server cannot be reached
  * @throws {Error} if the database does not start, does not fit the code or is not safe to use, with the remedy
  */
@@ -67,8 +68,8 @@ export async function openDatabase(config: Settings, opening: Opening = {}): Pro
 }
 
 /**
- * For the service: checks the address of requests, too.
- * @throws {Error} as `openDatabase`
+ * Opens the database for the service: also checks the address that requests use.
+ * @throws {Error} like `openDatabase`
  */
 export async function openDatabaseOfService(config: Settings, opening: Opening = {}): Promise<Database> {
   const urls = urlsOfServer(config)
@@ -76,7 +77,7 @@ export async function openDatabaseOfService(config: Settings, opening: Opening =
   return openServer(urls, settingOf(config), () => checkPooledAddress(urls), opening)
 }
 
-/** Undefined for the embedded database. */
+/** The addresses of the operator's server; undefined for the embedded database. */
 export function urlsOfServer({
   databaseUrl,
   directDatabaseUrl,
@@ -88,7 +89,7 @@ export function urlsOfServer({
   return { ownerUrl, service: isPooled ? { url: databaseUrl, isPooled } : asAddress(directUrl), directUrl }
 }
 
-/** Where exports read. The login of a second server is as that of the first. */
+/** Where exports read. A second server needs the same kind of login as the first. */
 export function exportAddress(
   { exportDatabaseUrl }: Pick<Config, 'exportDatabaseUrl'>,
   service: Address,
@@ -99,19 +100,19 @@ export function exportAddress(
     : asAddress(asServiceRole(exportDatabaseUrl))
 }
 
-/** Row-level security binds the role, not the login. */
+/** The address, to connect as the service role: row-level security binds the role, not the login. */
 export function asServiceRole(url: string): string {
   return withStartupOptions(url, `-c role=${serviceRole}`)
 }
 
-/** The setting with the address of the server itself. */
+/** Name of the setting that has the address of the server itself. */
 function settingOf({ directDatabaseUrl }: Omit<Settings, 'dataDir'>): string {
   return directDatabaseUrl === undefined ? 'DATABASE_URL' : 'DIRECT_DATABASE_URL'
 }
 
 /**
- * Accepts a server that cannot be reached, and a replica that does not have the role yet: their connections are checked
- * when they are opened.
+ * Checks the address of EXPORT_DATABASE_URL. Accepts a server that cannot be reached, and a replica that does not have
+ * the role yet: their connections are checked when they are opened.
  * @throws {Error} if the server is not safe to use or refuses the login, with the remedy
  */
 export async function checkExportAddress(address: Address): Promise<void> {
@@ -123,9 +124,9 @@ export async function checkExportAddress(address: Address): Promise<void> {
 }
 
 /**
- * Connects once and checks the connection as for requests.
- * @param name setting with the address
- * @throws {DatabaseAway}
+ * Connects once and checks the connection like one for requests.
+ * @param name setting that contains the address
+ * @throws {DatabaseAway} if the server cannot be reached
  * @throws {Error} if the server is not safe to use or refuses the login, with the remedy
  */
 async function checkServiceAddress(address: Address, name: string): Promise<void> {
@@ -133,9 +134,9 @@ async function checkServiceAddress(address: Address, name: string): Promise<void
 }
 
 /**
- * Checks the address of requests, and that it leads to the database of DIRECT_DATABASE_URL. Identifiers of a server
- * would not tell: a standby that was promoted has those of the server that it left. So a random lock is taken on the
- * one, and sought through the other. It ends with its connection.
+ * Checks the address of requests, and that it leads to the database of DIRECT_DATABASE_URL. Comparing identifiers of
+ * the servers is not enough: a promoted standby has the same ones as the server that it left. So a random lock is taken
+ * through one address and looked for through the other. The lock ends with its connection.
  */
 async function checkPooledAddress({ service, directUrl }: DatabaseUrls): Promise<void> {
   const direct = await connectTo(asAddress(directUrl), 'DIRECT_DATABASE_URL', 'service')
@@ -190,16 +191,16 @@ async function openServer(
     if (!isChecked || applied.length > 0) await checkDirect()
     if (!isChecked) await checkRequests()
   } catch (error) {
-    // The server may go away, or run out of connections, between any two of these.
+    // The server may go away, or run out of connections, between any two of these steps.
     throw isConnectionLoss(error) ? new DatabaseAway(setting, error) : error
   }
   return { ...urls, close: async () => {} }
 }
 
-/** SQLSTATEs if the role of a connection does not exist, or its login may not take it. */
+/** SQLSTATEs of a connection whose role does not exist, or whose login may not take the role. */
 const roleRefused = ['22023', '42501']
 
-/** Migrations create the role and grant it. */
+/** False if the role is only missing so far: migrations create it and grant it. Rethrows any other error. */
 function unlessRoleIsYetToCome(error: Error): false {
   const { code } = (error.cause ?? {}) as { code?: string }
   if (!roleRefused.includes(code ?? '')) throw error
@@ -219,7 +220,7 @@ async function connectTo(address: Address, name: string, actor: Actor): Promise<
   }
 }
 
-/** @throws {Error} if nothing can be changed there */
+/** @throws {Error} if the server accepts no changes */
 async function refuseStandby(client: pg.Client, setting: string): Promise<void> {
   const { rows } = await client.query<{ isStandby: boolean }>('select pg_is_in_recovery() as "isStandby"')
   if (!rows[0]?.isStandby) return
@@ -241,8 +242,9 @@ async function mayMigrateHere(client: pg.Client): Promise<boolean> {
 }
 
 /**
- * Since PostgreSQL 16 the login that created a role may grant it, but must grant it to itself before acting as it.
- * @throws {Error} if this login may do neither
+ * Makes sure that this login may act as the service role. Since PostgreSQL 16 the login that created a role may grant
+ * it, but must grant it to itself before acting as it.
+ * @throws {Error} if this login may neither act as the role nor grant it to itself
  */
 async function ensureMembership(client: pg.Client, setting: string): Promise<void> {
   const { rows } = await client.query<{ found: boolean; may_act: boolean; may_grant: boolean }>(

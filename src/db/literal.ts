@@ -10,13 +10,13 @@ export function textLiteral(text: string): string {
   return text.includes('\\') ? `E${quoted.replaceAll('\\', '\\\\')}` : quoted
 }
 
-/** @throws if it is not an id: ids are checked at the edge, before they reach SQL */
+/** A literal of an id. @throws if it is not an id: ids are checked at the edge, before they reach SQL */
 export function idLiteral(id: string): string {
   if (!isId(id)) throw new Error(`an id consists of at most 16 digits, unlike ${JSON.stringify(id)}`)
   return id
 }
 
-/** Of ids, as an array of bigint. */
+/** A literal of several ids, as an array of bigint. */
 export function idArrayLiteral(ids: readonly string[]): string {
   return `'{${ids.map(idLiteral).join(',')}}'::bigint[]`
 }
@@ -28,8 +28,8 @@ export function utc(column: string): string {
 
 /**
  * Ids (docs/spec/interface.md#values): 1 to 16 decimal digits, below 2^53 because JSON clients store numbers as
- * doubles. The domain `id` of the database rejects larger ones; a parameter may still have any 16 digits, and then
- * matches no row.
+ * doubles. The domain `id` of the database rejects larger ones. A parameter of a statement may still have any 16
+ * digits; a number from 2^53 on matches no row.
  */
 export const idPattern = /^\d{1,16}$/
 

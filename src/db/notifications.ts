@@ -1,11 +1,11 @@
 /**
- * Lets requests wait for what PostgreSQL notifies of: new events of a schema, a changed ledger of a folder,
- * a change in the list of a firm's folders.
+ * Lets requests wait for what PostgreSQL notifies of: new events of a schema, a changed ledger of a folder, a change in
+ * the list of a firm's folders.
  *
- * A request watches first, then compares what its caller knows with the database, and then waits: nothing that commits
- * in between can pass unnoticed. A waiting request is an entry in a map and a timer; it holds no database connection.
- * All of a process share one connection that listens, opened for the first of them. When it is lost, notifications may
- * be lost with it, so once it is back every waiting request compares again.
+ * A request first begins to watch, then compares what its caller knows with the database, and then waits. So it notices
+ * every change that commits in between. A waiting request is an entry in a map and a timer; it holds no database
+ * connection. All requests of a process share one listening connection, which opens for the first of them. When that
+ * connection is lost, notifications may be lost with it, so every waiting request compares again once it is back.
  *
  * The connection must lead to PostgreSQL itself: a pooler shares sessions between clients.
  */
@@ -17,7 +17,7 @@ import { connectSafely } from './check-connection.ts'
 import { unavailable } from './outage.ts'
 import { singleConnection } from './pool.ts'
 
-/** The payloads are ids: of a schema, of a folder, of a firm. */
+/** Each payload is an id: of a schema, of a folder, of a firm, in this order. */
 const channels = ['grandlivre_events', 'grandlivre_ledgers', 'grandlivre_firms'] as const
 export type Channel = (typeof channels)[number]
 
@@ -26,13 +26,13 @@ export class Notifications {
   readonly #log: Log
   readonly #retryMs: number
   readonly #most: number
-  /** By channel and payload. */
+  /** The watches of each channel and payload. */
   readonly #watches = new Map<string, Set<Watch>>()
   #waiting = 0
   #client: pg.Client | undefined
   /** Resolves when the connection listens; undefined while there is no connection. */
   #listening: Promise<void> | undefined
-  /** Notifications may have been lost with a connection. */
+  /** Whether notifications may have been lost with a connection. */
   #missed = false
   #retry: NodeJS.Timeout | undefined
   #stopping = false
@@ -49,8 +49,8 @@ export class Notifications {
   }
 
   /**
-   * Hears every notification from now on, until the watch is disposed of.
-   * @param id as in the payload of that channel
+   * Watches for notifications. The watch hears every one from now on, until it is disposed of.
+   * @param id the id that is the payload of notifications on that channel
    * @throws {AppError} ERR-UNAVAILABLE if the database cannot be reached
    */
   async watch(channel: Channel, id: string): Promise<Watch> {
@@ -77,7 +77,7 @@ export class Notifications {
     return watch
   }
 
-  /** Ends every wait, and later ones at once. A process that stops does this first. */
+  /** Ends every wait, and every later one at once. A stopping process calls this first. */
   stopWaiting(): void {
     this.#stopping = true
     clearTimeout(this.#retry)
@@ -129,7 +129,7 @@ export class Notifications {
     this.#client = undefined
     this.#listening = undefined
     this.#missed = true
-    // It may hang rather than be dead.
+    // The connection may hang rather than be dead.
     client.end().catch(() => {})
     if (this.#stopping) return
     this.#log('notifications.lost', { error })
@@ -139,7 +139,8 @@ export class Notifications {
   #listenLater(): void {
     clearTimeout(this.#retry)
     this.#retry = setTimeout(() => {
-      // Each failure ends in #lose, which tries again. The next request to watch opens it otherwise.
+      // Each failure ends in #lose, which tries again. If no request watches, the next one to watch opens the
+      // connection.
       if (this.#watches.size > 0) this.#listen().catch(() => {})
     }, this.#retryMs)
     this.#retry.unref()
@@ -160,7 +161,9 @@ export class Watch implements Disposable {
   #isLeft = false
   #wake = () => {}
 
-  /** @param admit called at most once, before the first wait. @param leave called once */
+  /**
+   * @param admit called at most once, before the first wait. @param leave called once, when the watch is disposed of
+   */
   constructor(admit: () => void, leave: (isAdmitted: boolean) => void) {
     this.#admit = admit
     this.#leave = leave
@@ -172,7 +175,7 @@ export class Watch implements Disposable {
   }
 
   /**
-   * The request counts as waiting from now on, whatever it waits for.
+   * Counts the request as waiting from now on, whatever it waits for.
    * @throws {AppError} ERR-UNAVAILABLE if too many requests wait
    */
   admit(): void {
@@ -182,8 +185,8 @@ export class Watch implements Disposable {
   }
 
   /**
-   * Waits for a notification. One that came since the watch began or since the last wait counts.
-   * @param ms at most
+   * Waits for a notification. One that came since the watch began, or since the last wait, also counts.
+   * @param ms longest wait
    * @returns false if the time is over, the process stops or the watch was disposed of
    * @throws {AppError} ERR-UNAVAILABLE if too many requests wait
    */
@@ -202,9 +205,9 @@ export class Watch implements Disposable {
   }
 
   /**
-   * Waits for what requests share.
-   * @param ms at most
-   * @returns undefined if the time is over or the wait ends first
+   * Waits for a result that several requests share.
+   * @param ms longest wait
+   * @returns the result; undefined if the time is over or the wait ends first
    * @throws {AppError} ERR-UNAVAILABLE if too many requests wait
    */
   async meanwhile<Result>(shared: Promise<Result>, ms: number): Promise<Result | undefined> {

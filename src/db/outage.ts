@@ -4,11 +4,11 @@ import { type DatabaseErrorClass, databaseErrorClasses } from '../telemetry/metr
 import { asUnsafeConnection, UnsafeConnection } from './check-connection.ts'
 
 /**
- * The server cannot be reached or accepts no connections at the moment. This is not an error of configuration, and may
+ * The server cannot be reached or accepts no connections at the moment. This is not an error of configuration: it may
  * pass.
  */
 export class DatabaseAway extends Error {
-  /** The setting with its address. */
+  /** The setting that contains the server's address. */
   readonly setting: string
 
   constructor(setting: string, cause: unknown) {
@@ -17,7 +17,7 @@ export class DatabaseAway extends Error {
   }
 }
 
-/** @param name setting with the address */
+/** Why the server refused. @param name setting that contains the server's address */
 export function refusalOf(name: string, error: unknown): string {
   // If a name has several addresses, Node reports the reason for each, without a message of its own.
   const reasons = error instanceof AggregateError ? error.errors : [error]
@@ -26,10 +26,10 @@ export function refusalOf(name: string, error: unknown): string {
 }
 
 /**
- * Whether the server refuses every change for now: SQLSTATE 25006, and 55000 for what a standby cannot do, which none of our
- * statements meets otherwise. It is a standby that is about to be promoted, or a server whose administrator has set
- * default_transaction_read_only. The code alone decides, because messages are in the language of the server. So a statement
- * of ours that writes in the read-only snapshot of an export would be retried, too.
+ * Whether the server refuses every change for now: it is a standby that is about to be promoted, or its administrator
+ * has set default_transaction_read_only. PostgreSQL reports SQLSTATE 25006, or 55000 for what a standby cannot do; our
+ * statements cause 55000 in no other case. Only the code decides, because messages are in the language of the server. A
+ * statement of ours that writes in the read-only snapshot of an export would therefore be retried, too.
  */
 function isReadOnly(error: Error): boolean {
   return ['25006', '55000'].includes(codeOf(error))
@@ -50,7 +50,7 @@ export function isConnectionLoss(error: unknown): boolean {
   )
 }
 
-/** Whether the database is away or was promoted, as statements and transactions (`inTenant`) report it. */
+/** Whether the database is away or was promoted. Takes errors of single statements and of transactions (`inTenant`). */
 export function isAway(error: unknown): boolean {
   return isConnectionLoss(error) || (error instanceof AppError && error.code === 'ERR-UNAVAILABLE')
 }
@@ -66,7 +66,7 @@ export function mayPass(error: Error): boolean | undefined {
 
 /** The class by which operators count an error of the database; undefined for any other error. */
 export function errorClassOf(error: unknown): DatabaseErrorClass | undefined {
-  // One that became an AppError was counted where it came from.
+  // An error that became an AppError was counted where it came from.
   if (!(error instanceof Error) || error instanceof AppError) return undefined
   const code = codeOf(error)
   const isState = /^[0-9A-Z]{5}$/.test(code) && /\d/.test(code)
@@ -75,8 +75,9 @@ export function errorClassOf(error: unknown): DatabaseErrorClass | undefined {
 }
 
 /**
- * What poolers report, in the words of PgBouncer, and what operators do about it. It gives all of it SQLSTATE 08P01, like
- * a lost connection. The first that matches counts: a pooler that may not log in quotes the server.
+ * What a pooler reports, in the words of PgBouncer, and what operators do about it. PgBouncer gives all of these
+ * SQLSTATE 08P01, the same as for a lost connection. The first pattern that matches counts: a pooler whose login the
+ * server refuses quotes the server.
  */
 const poolerReports = [
   {
@@ -126,7 +127,10 @@ export function isPoolerRefusal(error: unknown): boolean {
   return poolerReportOf(error)?.isLasting === true
 }
 
-/** Messages of pg itself. A pooler that has no session, or does not reach the server, is silent at first. */
+/**
+ * Messages of pg itself. They may come from a pooler that has no free session or cannot reach the server: it sends
+ * nothing at first.
+ */
 const silence = /^(Query read timeout|Connection terminated due to connection timeout|timeout expired)$/
 const silentRemedy =
   'The database did not answer in time: check that the server runs and answers. If there is a pooler, check that it reaches ' +
@@ -136,7 +140,10 @@ const readOnlyRemedy =
   'The server takes no changes: it is a standby, which is to be promoted, or default_transaction_read_only is on. Otherwise ' +
   'the address does not lead to the primary.'
 
-/** The same error, for the log, with what operators do about it where it may be a pooler's, or the server is read-only. */
+/**
+ * The same error for the log. If it may come from a pooler, or the server is read-only, it says what operators do about
+ * it.
+ */
 function withRemedy(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof AppError) return error
   const isSilent = silence.test(error.message)
@@ -146,7 +153,7 @@ function withRemedy(error: unknown): unknown {
   return Object.assign(explained, isSilent ? {} : { code: codeOf(error) })
 }
 
-/** What is missing, as /readyz names it. */
+/** How /readyz names the database if it is missing. */
 export const theDatabase = 'the database'
 export const aWritableDatabase = 'a writable database'
 export const aFreeConnection = 'a free connection to the database'
@@ -165,11 +172,15 @@ export function missingOf(error: unknown): string | undefined {
   const isFull = code === '53300' || poolerReportOf(error)?.isFull || /^timeout exceeded/.test(error.message)
   if (isFull) return aFreeConnection
   if (code.startsWith('53')) return 'resources of the database'
-  // Our statements never cause the latter: a pooler passes on that the server no longer accepts its login or database.
+  // Our statements never cause class 28 or 3D: a pooler passes on that the server no longer accepts its login or
+  // database.
   return isConnectionLoss(error) || /^(28|3D)/.test(code) ? theDatabase : undefined
 }
 
-/** Whether the database, and not what reads it, is the cause: its connection is lost or refused, or it reports an error. */
+/**
+ * Whether the error comes from the database and not from the code that reads it: the connection is lost or refused, or
+ * the database reports an error.
+ */
 export function isDatabaseFailure(error: unknown): boolean {
   return missingOf(error) !== undefined || (error instanceof Error && /^[0-9A-Z]{5}$/.test(codeOf(error)))
 }

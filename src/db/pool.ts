@@ -12,30 +12,32 @@ import { type Actor, checkConnection } from './check-connection.ts'
 import { idLiteral } from './literal.ts'
 import { errorClassOf, unavailable, unavailableIfMissing } from './outage.ts'
 
-/** A rollback is immediate in PostgreSQL, whatever it undoes. */
+/** A rollback takes no longer than this: it is immediate in PostgreSQL, whatever it undoes. */
 const rollbackMs = 1_000
 
 /**
- * Keepalive for every lasting connection. Otherwise, if a load balancer or firewall drops idle connections, queries
- * hang for hours; without the delay, Linux sends the first probe after two.
+ * Keepalive for every lasting connection. Without it, if a load balancer or firewall drops idle connections, queries
+ * hang for hours. Without the delay, Linux sends the first probe only after two hours.
  */
 export const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 30_000 } as const
 
 /**
- * Responses and files contain days as PostgreSQL prints them, and its administrator may have set another style.
+ * Start-up options of every connection. Responses and files contain days as PostgreSQL prints them, and its
+ * administrator may have set another date style.
  *
  * A session keeps its locks, and counts for max_connections, until the server notices that its client is gone. If the
- * machine of the client or the network failed, nothing says so, and PostgreSQL would notice after two hours; with these
- * settings after a minute, unless it is sending: then the kernel gives up after some fifteen (`net.ipv4.tcp_retries2`).
+ * client's machine or the network failed, nothing tells the server, and PostgreSQL would notice after two hours. With
+ * these settings it notices after a minute, unless it is sending: then the kernel gives up after some fifteen minutes
+ * (`net.ipv4.tcp_retries2`).
  */
 export const ourSettings =
   '-c search_path=grandlivre -c datestyle=ISO ' +
   '-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3'
 
 /**
- * The client of every pool. It listens for `error` as long as it lives: a connection that is lost emits it, whether a
- * query runs or not, and without a listener the process would end. The next query reports the loss to its caller. The
- * pool itself listens to idle connections only.
+ * The client of every pool. It listens for `error` as long as it lives, because a lost connection emits that event
+ * whether a query runs or not; without a listener the process would end. The next query reports the loss to its caller.
+ * The pool itself listens to idle connections only.
  */
 class PooledClient extends pg.Client {
   readonly #telemetry: ThreadedTelemetry | undefined
@@ -70,8 +72,8 @@ function operationOf(statement: string | { text?: string }): DatabaseOperation {
 }
 
 /**
- * The client of an address that may lead through a pooler. Its statements have no names: the session that prepared one
- * may serve another client next, and this client another session.
+ * The client of an address that may lead through a pooler. Its statements have no names: a named statement belongs to
+ * one session, and each transaction may run in another session.
  */
 class SharedSessionClient extends PooledClient {
   // biome-ignore lint/suspicious/noExplicitAny: the overloads of pg, passed on
@@ -85,28 +87,30 @@ class SharedSessionClient extends PooledClient {
 export interface PoolOptions {
   /** Maximum of connections. Further callers wait up to `limits.databaseConnectMs`. */
   max: number
-  /** Idle connections that stay open; others close after ten seconds. Absent: none. */
+  /** Idle connections that stay open; others close after ten seconds. If absent, all of them close. */
   kept?: number
-  /** How long a caller waits for a connection. Absent: `limits.databaseConnectMs`. */
+  /** How long a caller waits for a connection; by default `limits.databaseConnectMs`. */
   connectMs?: number
   /** Shown in pg_stat_activity, so that operators see which process holds a connection, and in metrics. */
   applicationName: string
   /**
-   * How long a new connection may wait for its first answer: a pooler gives it a session when it has one. Absent:
-   * `limits.databaseConnectMs`.
+   * How long a new connection may wait for its first answer; by default `limits.databaseConnectMs`. A pooler answers
+   * only once it has a session for the connection.
    */
   firstAnswerMs?: number
-  /** How long each statement may take, so that a server that is silent holds no caller. Absent: any time. */
+  /**
+   * How long each statement may take, so that a silent server does not hold its caller. If absent, there is no limit.
+   */
   answerMs?: number
   telemetry?: ThreadedTelemetry
 }
 
-/** Pools with telemetry. */
+/** The pools that have telemetry, each with its name there. */
 const observed = new WeakMap<pg.Pool, { name: string; telemetry: ThreadedTelemetry }>()
 
 /** Counts an error of a connection or statement; any other error is not counted. */
 export function countError(pool: pg.Pool, error: unknown): void {
-  // No connection was free, or none was opened in time. None was lost.
+  // The caller got no connection in time: none was free, or none could be opened. That is not a lost connection.
   const isLate = error instanceof Error && /^timeout ex|due to connection timeout$/.test(error.message)
   if (isLate) countTimeout(pool)
   const errorClass = isLate ? undefined : errorClassOf(error)
@@ -122,14 +126,16 @@ export function countTimeout(pool: pg.Pool): void {
 }
 
 /**
- * For requests and all other work of the service: every connection runs as the service role, or is closed. Connections
- * open on first use, so a wrong address fails at the first query, not here.
+ * A pool for requests and all other work of the service. Every connection runs as the service role; one that does not
+ * is closed. Connections open on first use, so a wrong address fails at the first query, not here.
  */
 export function createPool(address: Address | string, options: PoolOptions): pg.Pool {
   return createPoolFor('service', address, options)
 }
 
-/** For staff and imports: runs as the owner of the tables, whom row-level security does not bind. */
+/**
+ * A pool for staff and imports. Its connections run as the owner of the tables, whom row-level security does not bind.
+ */
 export function createOwnerPool(url: string, options: PoolOptions): pg.Pool {
   return createPoolFor('owner', url, options)
 }
@@ -144,7 +150,8 @@ function createPoolFor(actor: Actor, address: Address | string, options: PoolOpt
     ...(telemetry && { telemetry }),
     ...(connectMs !== undefined && { connectionTimeoutMillis: connectMs }),
   })
-  // The pool removes a connection that fails while idle, and emits this. Without a listener Node would end the process.
+  // If a connection fails while it is idle, the pool removes it and emits this event. Without a listener Node would end
+  // the process.
   pool.on('error', (error) => countError(pool, error))
   if (!telemetry) return pool
   observed.set(pool, { name, telemetry })
@@ -152,7 +159,7 @@ function createPoolFor(actor: Actor, address: Address | string, options: PoolOpt
   return pool
 }
 
-/** Options of a pool whose connections are checked before use. Also for a pool that a library creates. */
+/** Options of a pool whose connections are checked before use. A pool that a library creates takes them, too. */
 export function pooledConnections(
   to: Address | string,
   actor: Actor,
@@ -174,7 +181,7 @@ export function pooledConnections(
   } satisfies pg.PoolConfig
 }
 
-/** One connection outside any pool, to be opened by `connectSafely`. A statement fails if the server is silent. */
+/** One connection outside any pool, to be opened by `connectSafely`. Its statements fail if the server is silent. */
 export function singleConnection(to: Address | string, applicationName: string): pg.Client {
   return new pg.Client({
     connectionString: withOurSettings(asAddress(to), applicationName),
@@ -185,8 +192,9 @@ export function singleConnection(to: Address | string, applicationName: string):
 }
 
 /**
- * The address with our name instead of its own, by which `rotate-key` and `status` know our sessions. Where it may lead
- * through a pooler, which refuses start-up options, its login brings the settings.
+ * The address with our application name instead of its own: `rotate-key` and `status` recognize our sessions by it.
+ * Adds our settings, unless the address may lead through a pooler: that refuses start-up options, and the login brings
+ * the settings.
  */
 export function withOurSettings({ url, isPooled }: Address, applicationName: string): string {
   const named = withParameters(url, (parameters) => parameters.set('application_name', applicationName))
@@ -201,8 +209,9 @@ export function withStartupOptions(url: string, options: string): string {
 }
 
 /**
- * What we set must be part of the address: in pg the parameters of an address replace separate ones, so `-c role=...` and
- * `-c search_path=...` would not both apply. Spaces become %20, not +, which psql does not decode.
+ * Changes the parameters of an address. What we set must be part of the address: in pg the parameters of an address
+ * replace separate ones, so `-c role=...` and `-c search_path=...` would not both apply. Spaces become %20, not +,
+ * which psql does not decode.
  */
 function withParameters(url: string, change: (parameters: URLSearchParams) => void): string {
   const [address, query] = url.split('?', 2)
@@ -232,9 +241,9 @@ export async function inTenant<T>(
 }
 
 /**
- * One statement on the rows of one tenant, in one round trip: PostgreSQL runs the statements of one message in one
+ * One statement on the rows of one tenant, in one round trip. PostgreSQL runs all statements of one message in one
  * transaction, so neither `begin` nor `commit` is sent.
- * @param text has no parameters: values in it come from db/literal.ts
+ * @param text the statement, without parameters: values in it come from db/literal.ts
  * @throws {AppError} ERR-UNAVAILABLE like `inTenant`
  */
 export async function askInTenant<Row extends pg.QueryResultRow>(
@@ -245,7 +254,7 @@ export async function askInTenant<Row extends pg.QueryResultRow>(
   try {
     const statements = `${setTenant(schemaId)}; ${text}`
     const results = await onConnection(pool, (client) => client.query(statements))
-    // The types of pg declare only messages of one statement.
+    // The types of pg declare only messages with a single statement.
     return (results as unknown as pg.QueryResult<Row>[])[1]!.rows
   } catch (error) {
     countError(pool, error)
@@ -262,10 +271,10 @@ export function inTransaction<T>(pool: pg.Pool, run: (client: pg.PoolClient) => 
 }
 
 /**
- * One transaction that sees and writes what webhooks need of all tenants (the policies `delivering` in schema.sql): for the
- * dispatcher, the retention of events, and the secrets of a ping, whose owner a transaction of its tenant has checked. Its
- * commits do not wait for the disk. A crash of the server loses a few tenths of a second of them; that work is then
- * repeated, which deliveries allow.
+ * One transaction that sees and writes the rows of all tenants that webhooks need (the policies `delivering` in
+ * schema.sql). The dispatcher and the retention of events use it, and so do pings, for their secrets, once a
+ * transaction of the tenant has checked who owns the subscription. Its commits do not wait for the disk: a crash of the
+ * server loses a few tenths of a second of them. That work is then repeated, which deliveries allow.
  *
  * In two consecutive runs of `npm run bench -- webhooks` on a busy machine, one subscriber got 11,700 events a second
  * instead of 7,600, and the p99 of fifty subscribers was 278 ms instead of 458.
@@ -278,7 +287,7 @@ export function whileDelivering<T>(pool: pg.Pool, run: (client: pg.PoolClient) =
 
 /**
  * A connection of the pool. Return it with `release()`, or with `release(error)` if its state is unknown.
- * @throws {AppError} ERR-UNAVAILABLE if none is free in time
+ * @throws {AppError} ERR-UNAVAILABLE if no connection is free in time
  */
 export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   try {
@@ -290,8 +299,9 @@ export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
 }
 
 /**
- * Runs on one connection of the pool, which is closed if that fails, because its state is then unknown.
- * @throws {AppError} ERR-UNAVAILABLE if none is free in time
+ * Runs a function on one connection of the pool. If the function fails, the connection is closed, because its state is
+ * unknown.
+ * @throws {AppError} ERR-UNAVAILABLE if no connection is free in time
  */
 export async function onConnection<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await connect(pool)
@@ -329,8 +339,8 @@ async function transaction<T>(
 }
 
 /**
- * Returns the error if the connection must be discarded, which also ends its transaction: it is lost, or a COPY or
- * cursor was left unfinished and a rollback would wait forever.
+ * Rolls back the transaction. If that fails, returns the error, and the connection must be discarded, which also ends
+ * its transaction: the connection is lost, or a COPY or cursor was left unfinished and a rollback would wait forever.
  */
 export async function rollBack(client: pg.PoolClient): Promise<Error | undefined> {
   try {

@@ -1,13 +1,13 @@
 /**
- * Runs one statement, in the caller's transaction or on any connection of a pool, and returns what callers need of it;
- * statements with a limit or a plan of their own, and those that lock by keys.
+ * Runs one statement, in the caller's transaction or on any connection of a pool, and returns the part of its result
+ * that callers need. Also has statements that limit their time or their plan, and statements that lock by keys.
  */
 import type { ClientBase, Pool, QueryConfig, QueryResult, QueryResultRow } from 'pg'
 import { limits } from '../config.ts'
 
 export type Connection = ClientBase | Pool
 
-/** Its text, or its text with a name, by which PostgreSQL keeps its plan. */
+/** The text of a statement. With a name, PostgreSQL keeps its plan. */
 type Statement = string | QueryConfig
 
 export async function queryRows<Row extends QueryResultRow>(
@@ -19,7 +19,7 @@ export async function queryRows<Row extends QueryResultRow>(
   return rows
 }
 
-/** The first row; undefined without any. */
+/** The first row; undefined if there are no rows. */
 export async function queryRow<Row extends QueryResultRow>(
   connection: Connection,
   statement: Statement,
@@ -29,7 +29,7 @@ export async function queryRow<Row extends QueryResultRow>(
   return row
 }
 
-/** The first column of the first row. Where there may be no row, `Value` includes undefined. */
+/** The first column of the first row. If there may be no row, `Value` includes undefined. */
 export async function queryValue<Value>(
   connection: Connection,
   statement: Statement,
@@ -39,7 +39,7 @@ export async function queryValue<Value>(
   return (row && Object.values(row)[0]) as Value
 }
 
-/** How many rows it returned or changed. */
+/** How many rows the statement returned or changed. */
 export async function queryCount(connection: Connection, statement: Statement, values?: unknown[]) {
   const { rowCount } = await connection.query(statement, values)
   return rowCount ?? 0
@@ -48,7 +48,7 @@ export async function queryCount(connection: Connection, statement: Statement, v
 /**
  * A look-up that every request or probe waits for. If the database keeps the connection but does not respond, as after
  * a network failure, the query fails after `limits.databaseConnectMs` and the connection is discarded.
- * @param query.waitMs replaces that limit
+ * @param query.waitMs replaces `limits.databaseConnectMs`
  */
 export function lookUp({
   waitMs = limits.databaseConnectMs,
@@ -64,9 +64,10 @@ export function lookUp({
 }
 
 /**
- * One statement in the caller's transaction, planned without some kinds of steps. What a limit ends early is best read
- * without any: `seqscan` may first read the rows of all other folders, `bitmapscan` first collects all rows that match.
- * @param text has no parameters: values in it come from literal.ts
+ * One statement in the caller's transaction, planned without some kinds of steps. A statement whose `limit` ends it
+ * early is best planned without two of them: `seqscan` may first read the rows of all other folders, and `bitmapscan`
+ * first collects all rows that match.
+ * @param text the statement, without parameters: values in it come from literal.ts
  */
 export async function queryWithout<Row extends QueryResultRow>(
   client: ClientBase,
@@ -80,18 +81,18 @@ export async function queryWithout<Row extends QueryResultRow>(
     ...settings.map((name) => `reset ${name}`),
   ]
   const results = await client.query(statements.join('; '))
-  // The types of pg declare only messages of one statement.
+  // The types of pg declare only messages with a single statement.
   return (results as unknown as QueryResult<Row>[])[steps.length]!.rows
 }
 
 /**
- * Advisory locks belong to a session, until it unlocks them or ends; their keys are texts that are unique in the database.
- * Locks those of these keys that no other session holds, in order, and returns them. PostgreSQL would grant the session's
- * own locks again, so `keys` must not include them. The lock is the only condition: keys are tried in order, and
- * the last success that is asked for ends the statement.
+ * Takes advisory locks: those of `keys` that no other session holds, in order. Returns the keys that it locked. The
+ * locks belong to the session until it unlocks them or ends. Keys are texts that are unique in the database. `keys`
+ * must not include a lock that the session already holds, because PostgreSQL would grant it again. The lock is the only
+ * condition of the statement, so keys are tried in order, and the statement ends once it has locked `most` of them.
  *
  * Both statements are named, so that PostgreSQL keeps their plans: 0.05 ms of the database instead of 0.11.
- * @param most absent: as many as are free
+ * @param most how many keys to lock at most; if absent, all that are free
  */
 export async function tryLocks(client: ClientBase, keys: string[], most?: number): Promise<string[]> {
   const rows = await queryRows<{ key: string }>(client, {

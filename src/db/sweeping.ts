@@ -1,6 +1,7 @@
 /**
- * Runs a sweep for expired things at the start and then periodically: one of each kind at a time in all processes, and
- * one at a time in a process. Its lock belongs to a session, so it is taken on the server itself, not through a pooler.
+ * Runs the sweeps that remove expired things: once at the start, then periodically. Only one process at a time runs a
+ * sweep of a given kind, and a process runs one sweep at a time. The lock of a sweep belongs to a session, so it is
+ * taken on the server itself, not through a pooler.
  */
 import { addAbortListener } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -14,15 +15,18 @@ import { tryLocks, unlock } from './statement.ts'
 type SweptEvent = Exclude<Extract<keyof LogEvents, `retention.${string}`>, 'retention.error'>
 
 interface Sweep<Event extends SweptEvent> {
-  /** Key of the lock that one process at a time holds. */
+  /** Key of the lock: only the process that holds it runs this sweep. */
   name: string
   logged: Event
-  /** If it fails or is stopped, the next one finds the rest. @returns how much it removed */
+  /**
+   * Removes what has expired. If it fails or is stopped, the next run removes the rest. @returns how much it removed
+   */
   run(stopped: AbortSignal): Promise<LogEvents[Event]>
 }
 
 /**
- * Returns what starts a sweep of this process. They take turns: each holds a connection for its lock as long as it runs.
+ * Returns a function that starts a sweep. The sweeps of this process take turns, because each holds a connection for
+ * its lock while it runs.
  * @param direct connects to PostgreSQL itself
  */
 export function sweepsInTurn(direct: Pool, log: Log) {
@@ -32,7 +36,7 @@ export function sweepsInTurn(direct: Pool, log: Log) {
     turn = ended.catch(() => {})
     return ended
   }
-  /** Sweeps at once and then every hour, until closed. Leaves out what another process sweeps at that moment. */
+  /** Sweeps at once and then every hour, until closed. Skips a run if another process is running the same sweep. */
   return <Event extends SweptEvent>({ name, logged, run }: Sweep<Event>): { close(): Promise<void> } => {
     const closing = new AbortController()
     const { signal } = closing
@@ -59,7 +63,9 @@ export function sweepsInTurn(direct: Pool, log: Log) {
   }
 }
 
-/** Repeats a part of a sweep until it finds nothing more: undefined. @returns the sum of what the parts removed */
+/**
+ * Repeats one part of a sweep until it returns undefined: nothing is left. @returns the sum of what the parts removed
+ */
 export async function inParts(
   stopped: AbortSignal | undefined,
   part: () => Promise<number | undefined>,
@@ -73,7 +79,7 @@ export async function inParts(
   }
 }
 
-/** If the sweep fails, the end of the connection releases its lock. */
+/** Sweeps while holding the lock. If the sweep fails, its connection ends, which releases the lock. */
 async function sweepAlone(
   direct: Pool,
   name: string,
@@ -91,8 +97,8 @@ async function sweepAlone(
 }
 
 /**
- * A store that does not respond delays a step for minutes. A stop of the service does not wait for it: exports in
- * progress must be requeued first.
+ * Waits for a sweep unless the service stops. A store that does not respond delays a step for minutes, and a stopping
+ * service must first requeue the exports in progress.
  */
 async function unlessStopped(stopped: AbortSignal, running: Promise<void>): Promise<void> {
   const { promise, reject } = Promise.withResolvers<never>()

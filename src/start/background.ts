@@ -16,8 +16,9 @@ import { Dispatcher } from '../webhooks/dispatch/dispatcher.ts'
 import { sweepEvents } from '../webhooks/retention.sql.ts'
 
 /**
- * @param of.direct connects to PostgreSQL itself: for deliveries, and the locks of sweeps
- * @param of.directUrl its address
+ * Starts the background work.
+ * @param of.direct pool that connects to PostgreSQL itself: for deliveries, and the locks of sweeps
+ * @param of.directUrl address of PostgreSQL itself
  * @throws {Error} if the database is unreachable or does not fit; nothing is left running
  */
 export async function startBackground(

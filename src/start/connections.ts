@@ -13,7 +13,7 @@ import type { Log } from '../log.ts'
 import type { ThreadedTelemetry } from '../telemetry/telemetry.ts'
 import type { Timing } from '../timing.ts'
 
-/** Pools and queues, which connect on first use. @param stack closes them in reverse */
+/** Creates pools and queues, which connect on first use. @param stack closes them in reverse order */
 export function openConnections(
   stack: AsyncDisposableStack,
   { service, directUrl }: DatabaseUrls,
@@ -26,7 +26,7 @@ export function openConnections(
     telemetry,
   })
   stack.defer(() => database.end())
-  // To the server itself: for deliveries, and the locks of sweeps.
+  // Leads to the server itself: for deliveries, and the locks of sweeps.
   const direct = createPool(directUrl, {
     max: limits.directConnectionsMax,
     applicationName: 'grandlivre direct',

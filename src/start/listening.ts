@@ -1,4 +1,4 @@
-/** The port of the service: bound before anything else, and the last thing that a process gives up when it stops. */
+/** The port of the service. A process binds it before anything else, and gives it up last when it stops. */
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -14,7 +14,7 @@ import type { openingSteps } from './open-database.ts'
 
 type App = ReturnType<typeof createApp>
 
-/** Binds the port. Until `answerWith`, probes learn the step of the start, and all other requests get 503. */
+/** Binds the port. Until `answerWith` is called, probes learn the step of the start, and all other requests get 503. */
 export async function listenFirst(
   stack: AsyncDisposableStack,
   config: Config,
@@ -52,19 +52,22 @@ export async function listenFirst(
     answerWith: (ready: App) => {
       app = ready
     },
-    /** Streams that are being sent as answers. */
+    /** The streams of ledgers that are being sent. */
     streams,
     /** Sets how long `stop` still answers requests. */
     drainFor: (ms: number) => {
       drainMs = ms
     },
     stop,
-    /** Whether all responses ended by themselves. */
+    /** Whether all responses ended by themselves, without being cut off. */
     drained: () => drained,
   }
 }
 
-/** Answers requests for `drainMs` more, and then those that run until `stopMs` later. The rest is cut off. */
+/**
+ * Stops the server. It accepts requests for `drainMs` more. Requests that still run then have another `stopMs`, after
+ * which they are cut off.
+ */
 async function leave(
   server: Server,
   running: () => ServerResponse[],

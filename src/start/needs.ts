@@ -55,8 +55,8 @@ export async function needsOf(
 }
 
 /**
- * A standby is not ready before it is promoted. A database that is newer by expanding migrations is ready, too: a release
- * is being rolled out.
+ * Checks the version of the database. A standby is not ready before it is promoted. A database that is newer by
+ * expanding migrations only is ready: a release is being rolled out.
  */
 async function checkVersion(database: Pool, ours: number): Promise<void> {
   const { version, oldestCode, isReadOnly } = await readVersion(database)
@@ -72,14 +72,14 @@ async function checkVersion(database: Pool, ours: number): Promise<void> {
   })
 }
 
-/** Checks the connection even if it was checked when it opened: its role may have changed since. */
+/** Checks a connection of the pool, even if it was checked when it opened: its role may have changed since. */
 export function checkPool(pool: Pool, isPooled: boolean): Promise<void> {
   return onConnection(pool, (client) => checkConnection(client, { actor: 'service', isPooled }))
 }
 
 /**
- * Opens the two connections and the snapshot that every export begins with. Waits for them no longer than the other
- * checks wait, so that a probe is answered while a pooler has no session left.
+ * Opens the two connections and the snapshot that every export begins with. Waits for them no longer than other checks
+ * wait, so that a probe is answered even while a pooler has no session left.
  */
 export async function beginExport(address: Address): Promise<void> {
   const pool = createPool(address, { max: 2, applicationName: 'grandlivre readiness' })

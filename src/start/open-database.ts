@@ -1,8 +1,8 @@
 /**
  * Opens the database when the service starts, before anything else. An unsafe or unsuitable database ends the start.
  *
- * An unreachable server does not: the service polls it every second and starts the rest once the server accepts
- * connections, is safe and fits. Until then it accepts no requests.
+ * An unreachable server does not end the start. The service polls it every second, and starts the rest once the server
+ * accepts connections, is safe and fits. Until then it accepts no requests.
  */
 import { addAbortListener } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -33,13 +33,13 @@ export function openingSteps(log: Log) {
       if (file !== undefined) log('migration.ended', { doing, file, ms })
     }
   }
-  /** Such as `migrating, step 3 of 7, 12 s`; undefined between two steps. */
+  /** What the start is doing, such as `migrating, step 3 of 7, 12 s`; undefined between two steps. */
   const doing = (): string | undefined =>
     current && `${current.doing}, ${Math.floor((performance.now() - current.began) / 1_000)} s`
   return { onStep, doing }
 }
 
-/** @throws {Error} as `openDatabaseOfService` does, except for an unreachable server: then `away` says why */
+/** @throws {Error} as `openDatabaseOfService` does. If the server is unreachable, it throws nothing: `away` says why */
 export async function openUnlessAway(
   config: Config,
   opening: Opening,
@@ -73,7 +73,7 @@ interface StartWhenOpen {
 /** Interval between log lines that say why the service is waiting. */
 const reportMs = 10_000
 
-/** @throws {Error} from `start`, if the database is not one to wait for */
+/** @throws {Error} from `start`, if waiting for the database would not help */
 export async function startWhenOpen(options: StartWhenOpen): Promise<Closable> {
   const { config, readiness, log, start } = options
   let away: unknown = options.away
@@ -81,7 +81,8 @@ export async function startWhenOpen(options: StartWhenOpen): Promise<Closable> {
     try {
       return await start()
     } catch (error) {
-      // A server may become unreachable after it was opened. The embedded one is ours, so its loss is an error.
+      // A server may become unreachable after it was opened, which is worth waiting for. The embedded server is ours,
+      // so its loss is an error.
       if (config.databaseUrl === undefined || !isAway(error)) throw error
       away = error
     }
@@ -118,7 +119,10 @@ async function tryUntilOpen(options: StartWhenOpen, stopped: AbortSignal): Promi
   return undefined
 }
 
-/** Resolves to false if the process stops first: a migration may wait half a minute for another process. */
+/**
+ * Whether the database opens. Resolves to false if the process stops first: a migration may wait half a minute for
+ * another process.
+ */
 async function opens({ config, opening }: StartWhenOpen, stopped: AbortSignal): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   using _heard = addAbortListener(stopped, () => resolve(false))

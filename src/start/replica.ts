@@ -16,7 +16,7 @@ import type { Threads } from '../threads/pool.ts'
 import type { ReplicaTiming } from '../timing.ts'
 import { checkPool } from './needs.ts'
 
-/** Why exports do not read the replica, as /readyz says it. */
+/** Why exports do not read the replica, in the words of /readyz. */
 const findings: Record<FallbackReason, string> = {
   behind: 'behind the main database',
   away: 'it cannot be read',
@@ -26,7 +26,10 @@ const findings: Record<FallbackReason, string> = {
 
 const marksMax = 100
 
-/** @param main connects as the service role, as all do */
+/**
+ * Watches the replica. @param main pool of the main database; connects as the service role, like every pool of the
+ * service
+ */
 export function watchReplica(
   main: Pool,
   address: Address,
@@ -43,7 +46,7 @@ export function watchReplica(
     const value = await readLag()
     return value === undefined ? [] : [{ value }]
   })
-  /** Why threads have left the replica, by their ids. */
+  /** Why each thread has left the replica, by the thread's id. */
   const reasons = new Map<number, NonNullable<ReplicaNews['left']>>()
   threads.exports.on('message', ({ replica: { threadId, left } }: ThreadNews) => {
     if (left) {
@@ -54,7 +57,7 @@ export function watchReplica(
       log('replica.regained', { threadId })
     }
   })
-  /** Fails while exports read the main database instead. */
+  /** Throws while exports read the main database instead of the replica. */
   const check = async () => {
     await checkPool(pool, address.isPooled)
     const seconds = await readLag()
@@ -71,20 +74,23 @@ export function watchReplica(
 }
 
 /**
- * Reads how many seconds old the state is that the replica shows; 0 if the main database has none that is newer.
- * Undefined if it is not a replica of the main database. An old last commit does not make it late: the main database may
- * rest.
+ * Reads how far the replica lags: the age in seconds of the state that it shows, or 0 if the main database has no newer
+ * state. Undefined if it is not a replica of the main database. An old last commit alone is no lag: the main database
+ * may simply have nothing to write.
  */
 function lagOf(replica: Pool, main: Pool): () => Promise<number | undefined> {
-  /** Positions in the log of the main database, ascending, and by `performance.now()` when each was the last one. */
+  /**
+   * Positions in the log of the main database, ascending, each with the `performance.now()` at which it was the last
+   * one.
+   */
   const marks: { position: string; at: number }[] = []
-  /** When the main database had the state that the replica has reached. */
+  /** When the main database was in the state that the replica now shows. */
   let shownAt: number | undefined
   return async () => {
     const { server, written } = await readWritten(main)
     const now = performance.now()
     shownAt ??= now
-    // The replica may not have reached these.
+    // The replica may not have reached these marks yet.
     marks.push({ position: written, at: now })
     const positions = marks.map(({ position }) => position)
     const replay = await readReplay(replica, positions)

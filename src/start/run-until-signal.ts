@@ -12,11 +12,11 @@ import type { Timing } from '../timing.ts'
 
 interface Terminal {
   write(text: string): unknown
-  /** The current folder. */
+  /** The current folder of the process. */
   folder: string
 }
 
-/** Creates what is missing of a folder to try the service with, on the embedded database. */
+/** Fills a folder with sample data, to try the service on the embedded database. Creates only what is missing. */
 type MakeDemoFolder = (
   database: Database,
   masterKeys: MasterKeys,
@@ -24,8 +24,9 @@ type MakeDemoFolder = (
 ) => Promise<Omit<Credentials, 'baseUrl'>>
 
 /**
- * Runs the service and then ends the process. Exit code 0 once it has stopped; 1 if it could not start or stop in time.
- * @param terminal where somebody reads what to do next. Logs still go to standard output
+ * Runs the service and then ends the process. The exit code is 0 if it has stopped, and 1 if it could not start or
+ * could not stop in time.
+ * @param terminal where somebody reads what to do next; logs still go to standard output
  */
 export function runUntilSignal(timing: Timing, makeDemoFolder: MakeDemoFolder, terminal?: Terminal): void {
   run(timing, makeDemoFolder, terminal).catch((error: Error) => {
@@ -39,21 +40,23 @@ async function run(timing: Timing, makeDemoFolder: MakeDemoFolder, terminal?: Te
   let credentials: Credentials | undefined
   const log = createLog(config.logLevel)
   for (const mistyped of config.mistyped) log('setting.unknown', mistyped)
-  // Installed before the start: a process killed while starting would leave its embedded database running.
+  // Installed before the start: a signal during the start would otherwise kill the process and leave its embedded
+  // database running.
   const stop = stopSignal()
   const longestMs = (config.drainSeconds + config.stopSeconds) * 1000 + timing.closeMs
   stop.addEventListener('abort', () => setTimeout(giveUp, longestMs).unref())
   const service = await startService(config, {
     log,
     timing,
-    // The operator's own server gets no demo folder.
+    // An operator's own server gets no demo folder.
     ...(config.databaseUrl === undefined ? { prepare: prepareDemo } : {}),
   })
   if (credentials) terminal?.write(welcome(credentials, credentialsPath(config.dataDir), terminal.folder))
   const wasReady = !stop.aborted
   if (wasReady) await once(stop, 'abort')
   log('service.stopping', { signal: stop.reason })
-  // Ctrl-C comes from somebody who waits; a balancer sends nothing to a process that was never ready.
+  // Without either, a drain serves nobody: Ctrl-C comes from somebody who waits, and a balancer sends no requests to a
+  // process that was never ready.
   const drains = wasReady && stop.reason === 'SIGTERM'
   log('service.stopped', { drained: await service.close(drains ? config.drainSeconds * 1000 : 0) })
   // A silent store may still hold the process open, although nothing waits for its answer any more.
@@ -74,8 +77,8 @@ async function run(timing: Timing, makeDemoFolder: MakeDemoFolder, terminal?: Te
 }
 
 /**
- * What `npm start` shows on a terminal once the service runs: where it is, and what to paste next.
- * @param credentialsFile its path; shown from `folder` if it is in there
+ * What `npm start` shows on a terminal once the service runs: its address, and what to paste next.
+ * @param credentialsFile path of the file; shown relative to `folder` if it lies inside
  */
 function welcome(credentials: Credentials, credentialsFile: string, folder: string): string {
   const { baseUrl, exercices } = credentials

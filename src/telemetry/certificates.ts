@@ -1,7 +1,7 @@
 /**
- * When the certificates of the operator's own addresses expire: of PUBLIC_URL and of the S3 server. A proxy or
- * the server presents them, so the process connects like a client: once an hour and only if metrics are read, or for the
- * command `status`.
+ * When the certificates of the operator's own addresses expire: of PUBLIC_URL and of the S3 server. A proxy or the S3
+ * server presents them, so the process reads them by connecting like a client: for the command `status`, and once an
+ * hour if metrics are read.
  */
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
@@ -9,7 +9,7 @@ import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
 import type { Observation } from './telemetry.ts'
 
-/** Limit for connecting, TLS included. */
+/** Time limit for connecting, including TLS. */
 const connectMs = 10_000
 
 /** `store_public` is where partners download, if that is another address than the service's own. */
@@ -34,18 +34,18 @@ export function endpointsOf({ publicUrl, store }: Pick<Config, 'publicUrl' | 'st
 }
 
 /**
- * Returns what reads the seconds until each expires. That is done in the background, so that a silent address delays
- * nothing.
- * @param everyMs how often they are read again
+ * Returns a function that reads the seconds until each certificate expires. Certificates are read in the background, so
+ * that a silent address delays nothing.
+ * @param everyMs how often certificates are read again
  */
 export function watchCertificates(
   endpoints: readonly Endpoint[],
   everyMs: number,
   log: Log,
 ): () => Observation[] {
-  /** Epoch milliseconds at which each expires, as last read. */
+  /** Epoch milliseconds at which each certificate expires, as last read. */
   const expiries = new Map<EndpointName, number>()
-  /** Those that could not be read last time: each is logged once. */
+  /** Endpoints whose certificate could not be read last time. Each is logged once. */
   const unread = new Set<EndpointName>()
   let readAt = Number.NEGATIVE_INFINITY
   const read = async ({ endpoint, url }: Endpoint) => {
@@ -70,7 +70,8 @@ export function watchCertificates(
 }
 
 /**
- * Accepts any certificate: one that has expired is what is looked for, and nothing is sent.
+ * Reads when the certificate of an address expires. Accepts any certificate: an expired one must be readable, too, and
+ * nothing is sent over the connection.
  * @returns epoch milliseconds
  */
 export function readExpiry(url: string): Promise<number> {
@@ -80,7 +81,7 @@ export function readExpiry(url: string): Promise<number> {
   const socket = connect({
     host,
     port: Number(port) || 443,
-    // The extension (SNI) takes names, not addresses.
+    // The extension (SNI) takes names only, not addresses.
     ...(isIP(host) ? {} : { servername: host }),
     rejectUnauthorized: false,
   })

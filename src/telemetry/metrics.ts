@@ -1,7 +1,7 @@
 /**
- * Every metric of the service. Names and units are those of OpenTelemetry's conventions where these have one, otherwise
- * ours under `grandlivre.`; `prometheusName` says what Prometheus calls them. The table of
- * docs/operators/metrics.md is checked against this one, and so are the rules of alerts and the dashboard.
+ * Every metric of the service. Where OpenTelemetry's conventions have a name and unit, we use them; otherwise the name
+ * is ours, under `grandlivre.`. `prometheusName` returns the name in Prometheus. A test compares this table with the
+ * one of docs/operators/metrics.md, and with the alert rules and the dashboard.
  */
 
 export interface Metric {
@@ -11,7 +11,10 @@ export interface Metric {
   description: string
   /** Labels, by their OpenTelemetry names. */
   labels: readonly string[]
-  /** The values of a label that are few. A counter starts with 0 of each: a series that begins at 1 has no increase to alert on. */
+  /**
+   * Labels with few values, and those values. A counter starts with 0 for each of them, because an alert sees no
+   * increase in a series that begins at 1.
+   */
   values?: Readonly<Record<string, readonly string[]>>
   /** Upper bounds of a histogram. */
   buckets?: readonly number[]
@@ -20,33 +23,36 @@ export interface Metric {
 /** Classes of SQLSTATE: connection, rollback, resources, operator. `other` is every other class. */
 export const databaseErrorClasses = ['08', '40', '53', '57', 'other'] as const
 
-/** Why an export read the main database: the replica was late, gone, no replica any more, or cancelled the query. */
+/**
+ * Why an export read the main database: the replica was late, was gone, was no longer a replica, or cancelled the
+ * query.
+ */
 const fallbackReasons = ['behind', 'away', 'promoted', 'conflict'] as const
 
 export const databaseOperations = ['select', 'insert', 'update', 'delete', 'begin', 'commit', 'copy'] as const
 
 /**
- * Parts of an export, in their order. Only a full export has `queue`, until a process claims it. `render` and `send`, or
- * `render` and `store`, take turns by chunk.
+ * Parts of an export, in order. Only a full export has `queue`, the time until a process claims it. `render` and
+ * `send`, or `render` and `store`, alternate chunk by chunk.
  */
 const exportStages = ['queue', 'wait', 'snapshot', 'first_row', 'render', 'send', 'store'] as const
 
 /**
- * `interrupted`: a full export that is tried again. `broken`: failed after its first byte. `left`: the client went
- * before its end.
+ * `interrupted`: a full export that is tried again. `broken`: the export failed after its first byte. `left`: the
+ * client disconnected before the end.
  */
 const exportOutcomes = ['done', 'failed', 'cancelled', 'interrupted', 'broken', 'left'] as const
 
-/** `refused`: the response was no success. `blocked`: our rules for targets forbid the address. */
+/** `refused`: the response had no success status. `blocked`: our rules for targets forbid the address. */
 const deliveryOutcomes = ['delivered', 'refused', 'unreachable', 'timeout', 'tls', 'blocked'] as const
 
 const storeOperations = ['create', 'write', 'complete', 'remove', 'list', 'check'] as const
 
-/** Bounds that OpenTelemetry's conventions name for requests. */
+/** Bounds for requests, as OpenTelemetry's conventions name them. */
 const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
-/** Bounds that its conventions name for statements. */
+/** Bounds for statements, as OpenTelemetry's conventions name them. */
 const statementSeconds = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10]
-/** A stage of a small export takes a millisecond, rendering the largest ones minutes. */
+/** Bounds for stages: a stage of a small export takes a millisecond, rendering the largest exports takes minutes. */
 const stageSeconds = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600]
 
 const exportLabels = ['grandlivre.export.kind', 'grandlivre.export.format'] as const
@@ -249,22 +255,24 @@ type NamesOf<Kind extends Metric['kind']> = {
   [Name in MetricName]: (typeof metrics)[Name]['kind'] extends Kind ? Name : never
 }[MetricName]
 
-/** Counted by export threads too, in memory that they share with the main thread. */
+/** Counters that export threads also count, in memory that they share with the main thread. */
 export const sharedCounters = [
   'db.client.connection.timeouts',
   'grandlivre.database.errors',
   'grandlivre.replica.fallbacks',
 ] as const
 export type SharedCounterName = (typeof sharedCounters)[number]
-/** The machine counts the time of processors. */
+/** Counters that the service adds to. Processor time is missing, because the machine counts it. */
 export type CounterName = Exclude<NamesOf<'counter'>, 'process.cpu.time'>
 export type HistogramName = NamesOf<'histogram'>
-/** Its values are read when metrics are collected. */
+/** Gauges, whose values are read when metrics are collected. */
 export type GaugeName = NamesOf<'gauge'>
 
 type Values<Name extends MetricName> = (typeof metrics)[Name] extends { values: infer All } ? All : unknown
 
-/** The labels of a metric. Those without listed values may be left out; an undefined one would be shown as empty. */
+/**
+ * The labels of a metric. A label without listed values may be left out; an undefined value would be shown as empty.
+ */
 export type LabelsOf<Name extends MetricName> = {
   [Label in keyof Values<Name>]: Values<Name>[Label] extends readonly (infer Value)[] ? Value : never
 } & {
@@ -280,7 +288,10 @@ export type DeliveryOutcome = LabelsOf<'grandlivre.delivery.attempts'>['outcome'
 
 const unitWords: Record<string, string> = { s: '_seconds', By: '_bytes' }
 
-/** `http.server.request.duration` in seconds is `http_server_request_duration_seconds`; a counter ends in `_total`. */
+/**
+ * The name in Prometheus: `http.server.request.duration` in seconds is `http_server_request_duration_seconds`; the name
+ * of a counter ends in `_total`.
+ */
 export function prometheusName(name: MetricName): string {
   const { kind, unit }: Metric = metrics[name]
   const plain = name.replaceAll('.', '_')

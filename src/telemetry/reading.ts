@@ -1,6 +1,6 @@
 /**
- * A value that takes a while to read, such as a statement on the database: read at most every few seconds, once at a
- * time, and never waited for long. Nobody may wait for metrics of a database that is away.
+ * A value that takes a while to read, such as the result of a statement. It is read at most every few seconds and by
+ * one reader at a time, and callers wait for it only briefly: metrics must not wait for a database that is away.
  */
 
 /** How long a reading is used again, so that several scrapers cost one statement. */
@@ -10,7 +10,7 @@ const defaultWaitMs = 1_500
 
 export type Reading<Value> = ReturnType<typeof createReading<Value>>
 
-/** @param now milliseconds, monotonic */
+/** @param now clock, in monotonic milliseconds */
 export function createReading<Value>(
   read: () => Promise<Value> | Value,
   now: () => number = () => performance.now(),
@@ -27,7 +27,7 @@ export function createReading<Value>(
       return undefined
     }
   }
-  /** Undefined if it failed or takes too long. */
+  /** The latest reading; undefined if reading fails or takes too long. */
   const latest = async (): Promise<Value | undefined> => {
     if (last && now() - last.at < keptMs) return last.value
     running ??= readOnce().finally(() => {

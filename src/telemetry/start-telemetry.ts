@@ -1,4 +1,4 @@
-/** Starts metrics and traces, if the operator asked for them. Otherwise nothing of OpenTelemetry is loaded. */
+/** Starts metrics and traces if the operator asked for them. Otherwise no part of OpenTelemetry is loaded. */
 import packageJson from '../../package.json' with { type: 'json' }
 import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'

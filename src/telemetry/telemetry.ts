@@ -1,10 +1,10 @@
 /**
- * What the service reports to its operators, by the names of the metrics (`metrics.ts`). Rooms get a `Telemetry` as
- * an argument and know nothing of OpenTelemetry, which `start-telemetry.ts` loads only if METRICS_PORT or
+ * What the service reports to its operators, by the names of the metrics (`metrics.ts`). Rooms get a `Telemetry` as an
+ * argument and know nothing of OpenTelemetry, which `start-telemetry.ts` loads only if METRICS_PORT or
  * OTEL_EXPORTER_OTLP_ENDPOINT is set.
  *
- * No argument may hold what grows with the data, such as an id: each value of a label is a time series of its own. The
- * exception is `requestId`, which only spans have.
+ * No argument may hold a value whose number grows with the data, such as an id: each value of a label is a time series
+ * of its own. The exception is `requestId`, which only spans have.
  */
 import type {
   CounterName,
@@ -23,13 +23,13 @@ export interface TraceHeaders {
   tracestate?: string | undefined
 }
 
-/** Such headers as a caller sent them. */
+/** Trace headers as a caller sent them. */
 export interface CallerTrace {
   traceparent?: string | undefined
   tracestate?: string | undefined
 }
 
-/** The counts of a pool of connections, as `pg.Pool` has them. */
+/** The counts of a connection pool, under the names that `pg.Pool` gives them. */
 export interface PoolCounts {
   totalCount: number
   idleCount: number
@@ -37,43 +37,43 @@ export interface PoolCounts {
   options: { max: number }
 }
 
-/** What the main thread and export threads (`thread-telemetry.ts`) count. */
+/** What both the main thread and export threads (`thread-telemetry.ts`) report. */
 export interface ThreadedTelemetry {
   count<Name extends SharedCounterName>(name: Name, labels: LabelsOf<Name>): void
-  /** Export threads record nothing: stages of exports show what they do. */
+  /** Records a duration. Export threads record none: the stages of an export show what they do. */
   record<Name extends HistogramName>(name: Name, seconds: number, labels: LabelsOf<Name>): void
   /** Shows the counts of a pool from now on. @param name as in pg_stat_activity, such as `grandlivre export` */
   watchPool(name: string, pool: PoolCounts): void
 }
 
-/** Seconds of each stage that an export had. */
+/** Seconds of each stage that an export went through. */
 export type StageSeconds = Partial<Record<ExportStage, number>>
 
 /** What an export thread measures of one export; part of the message that ends it. */
 export interface ExportFacts {
   stages: StageSeconds
-  /** Requests to the store, by a full export. */
+  /** Requests to the store; only a full export has them. */
   store?: StoreRequest[]
 }
 
 export interface EndedExport {
-  /** `movements`, `entries`, `changes` ...; `folder` for a full export. */
+  /** What is exported: `movements`, `entries`, `changes` ...; `folder` for a full export. */
   kind: string
-  /** Of the stream or file: `json`, `ndjson`, `tra`, `csv`, `parquet`, `fec`. */
+  /** Format of the stream or file: `json`, `ndjson`, `tra`, `csv`, `parquet`, `fec`. */
   format: string
   outcome: ExportOutcome
   rows: number
-  /** Before compression. */
+  /** Bytes before compression. */
   bytes: number
-  /** When it began, epoch milliseconds. */
+  /** When the export began, in epoch milliseconds. */
   startedAt: number
   facts: ExportFacts | undefined
-  /** Of the request that caused it. */
+  /** Trace of the request that caused the export. */
   trace: TraceHeaders | undefined
   requestId: string | undefined
 }
 
-/** A `write` is of 8 MiB, the size of a part of an upload. */
+/** A request to the store. A `write` sends 8 MiB, the size of a part of an upload. */
 export type StoreRequest = LabelsOf<'grandlivre.store.request.duration'> & { seconds: number }
 
 export function countStoreRequest(
@@ -87,7 +87,7 @@ export function countStoreRequest(
 export interface AnsweredRequest {
   /** The template of the route: `/api/v1/webhook/{id}`. Undefined if no route matched. */
   route: string | undefined
-  /** Undefined if the client left before there was an answer. */
+  /** Undefined if the client disconnected before there was a response. */
   status: number | undefined
   /** Code of the error, or `cut_off`. */
   errorType: string | undefined
@@ -95,15 +95,15 @@ export interface AnsweredRequest {
 }
 
 export interface RequestTelemetry {
-  /** For work on behalf of this request. Undefined without traces. */
+  /** Headers for work on behalf of this request. Undefined without traces. */
   readonly trace: TraceHeaders | undefined
   ended(answer: AnsweredRequest): void
 }
 
 export interface DeliveryTelemetry {
-  /** Sent with the delivery. Undefined without traces. */
+  /** Headers to send with the delivery. Undefined without traces. */
   readonly trace: TraceHeaders | undefined
-  /** @param status of the response, if there was one */
+  /** @param status of the response; null if there was no response */
   ended(outcome: DeliveryOutcome, status: number | null): void
 }
 
@@ -111,7 +111,7 @@ export type ThreadKind = 'export' | 'hash'
 
 export interface ThreadCounts {
   threadIds: number[]
-  /** Tasks that threads have begun; a thread may run several. Undefined: the threads count them themselves. */
+  /** Tasks that threads have begun; one thread may run several. Undefined if the threads count them themselves. */
   running: number | undefined
   /** Tasks that wait for a thread. */
   waiting: number
@@ -124,21 +124,21 @@ export interface Observation {
 }
 
 export interface Telemetry extends ThreadedTelemetry {
-  /** @param by 1 unless given */
+  /** @param by how much to add; 1 by default */
   count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, by?: number): void
-  /** @param caller its headers; malformed ones are ignored */
+  /** @param caller trace headers of the caller; malformed headers are ignored */
   requestBegan(method: string, caller: CallerTrace): RequestTelemetry
   exportEnded(ended: EndedExport): void
-  /** An attempt at a delivery begins. @param parent the request that asked for it, such as a ping */
+  /** Reports that an attempt at a delivery begins. @param parent the request that asked for it, such as a ping */
   deliveryBegan(parent?: TraceHeaders): DeliveryTelemetry
-  /** Shows the counts of some threads from now on. */
+  /** Shows the counts of a kind of threads from now on. */
   watchThreads(kind: ThreadKind, counts: () => ThreadCounts): void
   /**
-   * Reads a gauge when metrics are collected. A reading is kept for some seconds; a slow or failed one makes the gauge
-   * absent. Of several readers of one gauge, all values are shown.
+   * Reads a gauge when metrics are collected. A reading is kept for some seconds; a slow or failed reading makes the
+   * gauge absent. If a gauge has several readers, the values of all of them are shown.
    */
   observe(gauge: GaugeName, read: () => Observation[] | Promise<Observation[]>): void
-  /** Memory in which export threads count (`ThreadTelemetry`). Undefined: they count nothing. */
+  /** Memory in which export threads count (`ThreadTelemetry`). If undefined, they count nothing. */
   readonly threadMemory: SharedArrayBuffer | undefined
 }
 
@@ -146,14 +146,14 @@ export interface StartedTelemetry {
   telemetry: Telemetry
   /** `http://127.0.0.1:9464/metrics`; undefined if METRICS_PORT is not set. */
   metricsUrl: string | undefined
-  /** Sends what is left, within `flushMs` (timing.ts). */
+  /** Sends what has not been sent yet, within `flushMs` (timing.ts). */
   close(): Promise<void>
 }
 
 const noRequest: RequestTelemetry = { trace: undefined, ended: () => {} }
 const noDelivery: DeliveryTelemetry = { trace: undefined, ended: () => {} }
 
-/** Records nothing: for services whose operators asked for no metrics and traces. */
+/** Records nothing. For services whose operators asked for neither metrics nor traces. */
 export const noTelemetry: Telemetry = {
   count: () => {},
   record: () => {},
@@ -172,12 +172,12 @@ export function monotonicSeconds(): number {
   return seconds + nanoseconds / 1e9
 }
 
-/** Measures the stages of an export, whose time begins in the main thread. */
+/** Measures the stages of an export. The first stage begins in the main thread. */
 export class StageTimes {
   readonly seconds: StageSeconds = {}
-  /** Where the last stage that is over ended. */
+  /** When the previous stage ended. */
   #at: number
-  /** Seconds of stages that took turns with the current one. */
+  /** Seconds of other stages that alternate with the current one. */
   #beside = 0
 
   /** @param begunAt `monotonicSeconds` of the thread that asked for the export */
@@ -185,7 +185,9 @@ export class StageTimes {
     this.#at = begunAt
   }
 
-  /** The time since the end of the stage before belongs to this one, except what `during` measured in it. */
+  /**
+   * Ends a stage: it gets the time since the previous stage ended, except the time that `during` measured meanwhile.
+   */
   end(stage: ExportStage): void {
     const now = monotonicSeconds()
     this.#add(stage, Math.max(0, now - this.#at - this.#beside))
@@ -193,7 +195,7 @@ export class StageTimes {
     this.#beside = 0
   }
 
-  /** Waits, and counts the wait for another stage than the current one. */
+  /** Waits, and adds the time of the wait to `stage`, not to the current stage. */
   async during<Result>(stage: ExportStage, wait: Promise<Result>): Promise<Result> {
     const began = monotonicSeconds()
     try {

@@ -1,29 +1,29 @@
 /**
- * What export threads count, in memory that they share with the main thread: an event costs an addition, and no message.
- * The main thread reads it when metrics are collected.
+ * Counts of export threads, in memory that they share with the main thread: counting an event costs an addition and no
+ * message. The main thread reads the memory when metrics are collected.
  *
- * Events have one counter for all threads. Each pool of a thread has a slot with its counts, written once a second; the
- * main thread frees the slots of threads that have died.
+ * Each kind of event has one counter for all threads. Each pool of a thread has a slot with its counts, written once a
+ * second; the main thread frees the slots of threads that have died.
  */
 import { Buffer } from 'node:buffer'
 import { type LabelsOf, type Metric, metrics, type SharedCounterName, sharedCounters } from './metrics.ts'
 import type { Observation, PoolCounts, ThreadedTelemetry } from './telemetry.ts'
 
-/** At least two for each of 64 threads. */
+/** Number of slots for pools: at least two for each of 64 threads. */
 const slots = 256
-/** Characters of the name of a pool that are kept. */
+/** Bytes of a pool's name that are kept; the rest is cut off. */
 const nameBytes = 32
-/** How old the counts of a pool may be. */
+/** How often a thread writes the counts of its pools: they are never older than this. */
 const writeEveryMs = 1_000
 
-/** The shared counters by the values of their label. The slots count `db.client.connection.timeouts`. */
+/** The shared counters: one for each value of a label. The slots count `db.client.connection.timeouts`. */
 const shared = sharedCounters.flatMap((name) =>
   Object.entries((metrics[name] as Metric).values ?? {}).flatMap(([label, values]) =>
     values.map((value) => ({ name, label, value })),
   ),
 )
 
-/** Words of the shared memory: counters of all threads first, then the slots. */
+/** Layout of the shared memory, in words: first the counters of all threads, then the slots. */
 const slotsFrom = shared.length
 const slotWords = {
   threadId: 0,
@@ -41,14 +41,14 @@ export function shareThreadMemory(): SharedArrayBuffer {
   return new SharedArrayBuffer((slotsFrom + slots * slotLength) * Int32Array.BYTES_PER_ELEMENT)
 }
 
-/** In an export thread. */
+/** The side of an export thread: writes the shared memory. */
 export class ThreadTelemetry implements ThreadedTelemetry {
   readonly #words: Int32Array
   readonly #threadId: number
   readonly #slotsByName = new Map<string, number>()
   readonly #timers: NodeJS.Timeout[] = []
 
-  /** @param threadId of this thread, not 0 */
+  /** @param threadId id of this thread, not 0 */
   constructor(memory: SharedArrayBuffer, threadId: number) {
     this.#words = new Int32Array(memory)
     this.#threadId = threadId
@@ -67,7 +67,7 @@ export class ThreadTelemetry implements ThreadedTelemetry {
     this.#timers.push(setInterval(write, writeEveryMs).unref())
   }
 
-  /** @param by 1 unless given */
+  /** @param by how much to add; 1 by default */
   count<Name extends SharedCounterName>(name: Name, labels: LabelsOf<Name>, by = 1): void {
     const values = Object.values(labels)
     const at =
@@ -95,7 +95,7 @@ export class ThreadTelemetry implements ThreadedTelemetry {
     }
   }
 
-  /** Undefined if none is left: the pool is not counted. */
+  /** Claims a slot for a pool. Undefined if no slot is free: the pool is then not counted. */
   #claimSlot(name: string): number | undefined {
     for (let slot = slotsFrom; slot < this.#words.length; slot += slotLength) {
       if (Atomics.compareExchange(this.#words, slot + slotWords.threadId, 0, this.#threadId) !== 0) continue
@@ -107,10 +107,10 @@ export class ThreadTelemetry implements ThreadedTelemetry {
   }
 }
 
-/** In the main thread. */
+/** The side of the main thread: reads the shared memory. */
 export function readThreadMemory(memory: SharedArrayBuffer) {
   const words = new Int32Array(memory)
-  /** Callers that got no connection, of threads that have died, by pool. */
+  /** For each pool: how many callers of threads that have died got no connection. */
   const formerTimeouts = new Map<string, number>()
   const counts = (name: SharedCounterName): Observation[] =>
     shared.flatMap((counter, at) =>
@@ -118,14 +118,14 @@ export function readThreadMemory(memory: SharedArrayBuffer) {
         ? [{ value: Atomics.load(words, at), labels: { [counter.label]: counter.value } }]
         : [],
     )
-  /** How many of these threads have a task. */
+  /** How many of these threads are running a task. */
   const busy = (threadIds: readonly number[]): number => {
     const withTasks = new Set<number>()
     for (let slot = slotsFrom; slot < words.length; slot += slotLength)
       if (words[slot + slotWords.tasks]! > 0) withTasks.add(words[slot + slotWords.threadId]!)
     return threadIds.filter((threadId) => withTasks.has(threadId)).length
   }
-  /** The pools of living threads. Frees the slots of others. */
+  /** The pools of living threads. Frees the slots of dead threads. */
   const pools = (living: ReadonlySet<number>) => {
     const found: (PoolCounts & { name: string; timeouts: number })[] = []
     for (let slot = slotsFrom; slot < words.length; slot += slotLength) {

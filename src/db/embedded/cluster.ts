@@ -61,8 +61,8 @@ async function folderOfCluster(dataDir: string): Promise<string> {
 }
 
 /**
- * A system may empty its temporary folders. If a note says that there was a database and it is missing, it is lost; it
- * must not silently be replaced by an empty one.
+ * Refuses to replace a lost database. A system may empty its temporary folders: if a note says that there was a
+ * database and it is missing, it must not silently be replaced by an empty one.
  */
 async function refuseToReplace(note: string, path: string): Promise<void> {
   if (!(await exists(note))) return
@@ -110,8 +110,8 @@ async function initialise(folder: string, path: string, programs: Programs, pass
       `--username=${ownerName}`,
       `--pwfile=${passwordFile}`,
       '--auth=scram-sha-256',
-      // More of them make it harder to guess a password from its hash; ours are 24 random bytes. The default of 4,096 is
-      // 1.5 of the 10 ms of processor time of a new connection.
+      // More iterations make it harder to guess a password from its hash, but our passwords are 24 random bytes. The
+      // default of 4,096 takes 1.5 of the 10 ms of processor time of a new connection.
       '--set=scram_iterations=1',
       '--encoding=UTF8',
       // Locales of the C library differ between machines, and an index sorted by one is corrupt under another.

@@ -1,16 +1,16 @@
 /**
  * A real PostgreSQL 18 in the data folder, for use without a server of your own. The processes of a data folder
- * (service, command line) share one server: the first starts it, the last stops it. With a single owner, the service or
- * the command that found no server, a stopping service would cut off a long import, and a finished seed would stop the
- * database of a service started meanwhile. It would save 40 of some 500 lines: the rest is about starting, recovering and
- * finding a server.
+ * (service, command line) share one server: the first starts it, the last stops it. The server could instead belong to
+ * one process, the service or the command that found no server. That would save 40 of some 500 lines, since the rest
+ * starts, recovers and finds a server. But a stopping service would then cut off a long import, and a finished seed
+ * would stop the database of a service that started meanwhile.
  *
  * Each process holds one connection with a shared advisory lock while it uses the server. To leave, it releases the
- * shared lock and tries to get the exclusive one. It succeeds only if no other process uses the server, and then stops
- * the server while it holds the lock: a process that arrives at that moment waits for the lock, loses its connection
- * and starts over. If two processes leave at once, the later attempt succeeds. A killed process loses its connection
- * and with it the lock, so locks are never stale; the next process uses the running server. If two processes start the
- * server at once, PostgreSQL's lock file decides.
+ * shared lock and tries to get the exclusive one. This succeeds only if no other process uses the server. The process
+ * then stops the server while it still holds the lock: another process that arrives at that moment waits for the lock,
+ * loses its connection and starts over. If two processes leave at once, the later attempt succeeds. A killed process
+ * loses its connection and with it the lock, so locks are never stale; the next process uses the running server. If two
+ * processes start the server at once, PostgreSQL's lock file decides.
  */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, readlinkSync, unlinkSync } from 'node:fs'
@@ -25,9 +25,9 @@ import { type Cluster, openCluster, ownerName } from './cluster.ts'
 import { findPrograms, type Programs, runProgram } from './programs.ts'
 
 export interface EmbeddedDatabase {
-  /** Address as the superuser. */
+  /** Address for connections as the superuser. */
   ownerUrl: string
-  /** Address as grandlivre_service, which owns nothing. */
+  /** Address for connections as grandlivre_service, which owns nothing. */
   serviceUrl: string
   /** Leaves the server and stops it if no other process uses it. End this process's connections first. */
   stop(): Promise<void>
@@ -38,7 +38,8 @@ const settings = {
   listen_addresses: '127.0.0.1',
   // A socket file would need a short path in a folder of the right user; loopback with a password needs neither.
   unix_socket_directories: '',
-  // Eight threads of eight exports with two connections each, the service's own, and staff.
+  // Enough for eight threads with eight exports each and two connections per export, the service's own connections, and
+  // staff.
   max_connections: '200',
   // Enough for the indexes of a few million movements. The files themselves stay in the system's cache.
   shared_buffers: '256MB',
@@ -49,13 +50,13 @@ const settings = {
   maintenance_work_mem: '128MB',
   // Exports read in index order; if a plan sorts after all, 16 MB keep small folders off the disk.
   work_mem: '16MB',
-  // Compiling a query takes longer than any query except those of exports, which gain nothing from it.
+  // Compiling a query takes longer than running it, except for exports, which gain nothing from it.
   jit: 'off',
   timezone: 'UTC',
   log_timezone: 'UTC',
   log_checkpoints: 'off',
-  // The log file is never rotated, and the service gets errors of statements anyway; in the log they would leave
-  // personal data.
+  // The log file is never rotated. The service gets errors of statements anyway; in the log they would leave personal
+  // data.
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
 } as const
@@ -69,7 +70,7 @@ const prepareLock = 7_301_101
 /** Recovery after a crash replays up to `max_wal_size` of log: at 50 MB/s, 80 seconds. */
 const startTimeoutMs = 180_000
 const startFailuresMax = 5
-/** After a kill of the server, a busy process of it ends only once it has its next result. */
+/** How long to wait for the processes of a killed server: a busy one ends only once it has its next result. */
 const orphansMs = 20_000
 const pollMs = 100
 
@@ -78,7 +79,7 @@ const pollMs = 100
  * @param options.dataDir absolute path
  * @param options.durable false is faster, but a crash of the machine loses the data: for tests. Only the process that
  *   starts the server sets it
- * @param options.onStep called when processes of a killed server are waited for
+ * @param options.onStep called when the start waits for processes of a killed server
  * @throws {Error} if it does not start, with the end of its log or the remedy
  */
 export async function startEmbeddedDatabase(options: {
@@ -128,7 +129,7 @@ async function joinServer(
     try {
       await startServer(cluster, programs, durable)
     } catch (error) {
-      // Lines from before are of an earlier try.
+      // Earlier lines of the log are of an earlier try.
       if ((await readLog(cluster)).includes('pre-existing shared memory block', length)) {
         orphans ??= {
           since: Date.now(),
@@ -167,7 +168,7 @@ async function reachServer(cluster: Cluster, onAbsence: () => Promise<boolean>):
   }
 }
 
-/** A connection that holds the lock; undefined if the server is gone or stopping. */
+/** A connection that holds the shared lock; undefined if the server is gone or stopping. */
 async function hold(cluster: Cluster, found: LockFile): Promise<pg.Client | undefined> {
   const holder = new pg.Client({
     host: '127.0.0.1',
@@ -250,8 +251,8 @@ async function prepare(holder: pg.Client, cluster: Cluster): Promise<void> {
 
 /**
  * Takes the lock again when its connection is lost: PostgreSQL ends every connection if one of its processes is killed.
- * An operator or another process may restart a server that is gone, and it must then not be stopped while this process
- * uses it.
+ * If the server is gone, an operator or another process may restart it; with the lock, nobody stops the new server
+ * while this process uses it.
  * @returns function that returns the connection with the lock; undefined if the server is gone
  */
 function stayHolding(first: pg.Client, cluster: Cluster): () => Promise<pg.Client | undefined> {
@@ -305,14 +306,17 @@ function readLockFile(cluster: Cluster): LockFile | undefined {
   }
 }
 
-/** Whether a process is the server of this cluster, and not another one that got the id of a killed server. */
+/**
+ * Whether the process with this id is the server of this cluster, and not another process that got the id of a killed
+ * server.
+ */
 function isPostmaster(pid: number, cluster: Cluster): boolean {
   if (process.platform !== 'linux') {
     const { stdout } = spawnSync('/bin/ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' })
     return stdout.includes(cluster.path)
   }
   try {
-    // Empty for a killed process that its parent has not yet reaped.
+    // The file is empty if the process was killed and its parent has not yet reaped it.
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(cluster.path)
   } catch (error) {
     if (['ENOENT', 'ESRCH'].includes((error as NodeJS.ErrnoException).code ?? '')) return false
@@ -321,9 +325,9 @@ function isPostmaster(pid: number, cluster: Cluster): boolean {
 }
 
 /**
- * PostgreSQL replaces the lock file of a dead server, unless another process of the same user has its id, which is
- * common in restarted containers. The file is read and removed synchronously: a server that another process starts
- * takes longer than that to write its own.
+ * Removes the lock file of a dead server. PostgreSQL replaces such a file itself, unless another process of the same
+ * user has the dead server's id, which is common in restarted containers. The file is read and removed synchronously: a
+ * server that another process starts takes longer than that to write its own.
  */
 function removeStaleLockFile(cluster: Cluster): void {
   const found = readLockFile(cluster)
@@ -332,7 +336,7 @@ function removeStaleLockFile(cluster: Cluster): void {
     unlinkSync(join(cluster.path, 'postmaster.pid'))
 }
 
-/** The port of the last start if it is free, so that processes with the address find the server again. */
+/** The port of the last start if it is free, so that processes that know the address find the server again. */
 async function choosePort(cluster: Cluster): Promise<number> {
   const options = await readFile(join(cluster.path, 'postmaster.opts'), 'utf8').catch(() => '')
   const former = Number(/"port=(\d+)"/.exec(options)?.[1] ?? 0)
@@ -363,13 +367,13 @@ function logFileOf(cluster: Cluster): string {
   return join(cluster.path, 'server.log')
 }
 
-/** Empty if there is no log. */
+/** The bytes of the log; empty if there is no log. */
 function readLog(cluster: Cluster): Promise<Buffer> {
   return readFile(logFileOf(cluster)).catch(() => Buffer.alloc(0))
 }
 
 function orphansError(cluster: Cluster, cause: unknown): Error {
-  // They work in the data folder. Elsewhere than on Linux the operator has to look for them.
+  // Processes of the server work in the data folder. On systems other than Linux the operator has to look for them.
   const ids =
     process.platform === 'linux' ? readdirSync('/proc').filter((id) => worksIn(id, cluster.path)) : []
   return new Error(
@@ -383,7 +387,7 @@ function worksIn(processId: string, folder: string): boolean {
   try {
     return readlinkSync(`/proc/${processId}/cwd`) === folder
   } catch {
-    // No process, one that has just ended, or one of another user.
+    // There is no such process, it has just ended, or it belongs to another user.
     return false
   }
 }

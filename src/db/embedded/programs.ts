@@ -19,7 +19,7 @@ const nobody = { uid: 65534, gid: 65534 }
 
 const isRoot = process.getuid?.() === 0
 
-/** Owner of the database's files if it is not the user of this process. */
+/** Owner of the database's files; undefined if it is the user of this process. */
 export const databaseUser: { uid: number; gid: number } | undefined = isRoot ? nobody : undefined
 
 /**
@@ -84,8 +84,8 @@ async function importPrograms(): Promise<Programs> {
 }
 
 /**
- * Whether the database's user may enter a folder or run a program. A process tries it, because access lists, mount
- * options and all folders above count besides the mode.
+ * Whether the database's user may enter a folder or run a program. A process of that user tries it, because the mode
+ * alone does not decide: access lists, mount options and all folders above count, too.
  */
 export function canReach(path: string): boolean {
   if (databaseUser === undefined) return true
@@ -115,13 +115,13 @@ export async function substituteFolder(path: string, label: string): Promise<str
   return folder
 }
 
-/** Lets others read, enter and run whatever the owner may: a strict umask closes new files to them. */
+/** Lets others read, enter and run whatever the owner may. Needed because a strict umask closes new files to them. */
 async function letOthersIn(path: string): Promise<void> {
   const { mode } = await lstat(path)
   await chmod(path, mode | ((mode & 0o500) >> 3) | ((mode & 0o500) >> 6))
 }
 
-/** Links among the libraries stay links: as copies they would take 100 MB instead of 60. */
+/** Copies the programs. Links among the libraries stay links: as copies they would take 100 MB instead of 60. */
 async function copyPrograms(source: string): Promise<string> {
   const { version } = JSON.parse(await readFile(join(source, '../package.json'), 'utf8')) as {
     version: string

@@ -1,6 +1,6 @@
 /**
- * Gauges of what the process needs of others. They are read when metrics are collected, and only then: a process whose
- * metrics nobody reads connects to nothing for them.
+ * Gauges of what the process needs from others. They are read only when metrics are collected: a process whose metrics
+ * nobody reads opens no connection for them.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
@@ -12,10 +12,13 @@ import { endpointsOf, watchCertificates } from '../../telemetry/certificates.ts'
 import type { Observation, Telemetry } from '../../telemetry/telemetry.ts'
 import { readClock } from './standing.sql.ts'
 
-/** How long a collection waits for a check of the needs. Then it shows the result of the check before. */
+/** How long a collection waits for a check of the needs. After that, it shows the result of the previous check. */
 const checkWaitMs = 1_000
 
-/** The offset of a clock is known up to half a round trip. After a longer one it is not shown. */
+/**
+ * The offset of a clock is only known to within half a round trip. After a round trip longer than this, it is not
+ * shown.
+ */
 const roundTripMsMax = 500
 
 /** @param services.database connects as the service role */
@@ -46,7 +49,10 @@ export function observe(
   telemetry.observe('grandlivre.audit.stalled', () => [{ value: audit.stalledSeconds }])
 }
 
-/** With a pooler, DATABASE_URL says whether that answers, and DIRECT_DATABASE_URL whether the database does. */
+/**
+ * Gauge of each need. With a pooler, the need named DATABASE_URL says whether the pooler answers, and
+ * DIRECT_DATABASE_URL whether the database does.
+ */
 function readyGauge(needs: readonly NeedState[], isPooled: boolean): Observation[] {
   return needs
     .filter(({ label }) => !(isPooled && label === 'database'))
@@ -57,8 +63,8 @@ function readyGauge(needs: readonly NeedState[], isPooled: boolean): Observation
 }
 
 /**
- * A check of a silent server takes ten seconds, longer than anyone waits for metrics. Until it has ended, the result
- * of the one before is shown.
+ * Returns the result of the latest check. A check of a silent server takes ten seconds, longer than anyone waits for
+ * metrics. Until it has ended, the result of the previous check is shown.
  */
 function latestOf<Result>(check: () => Promise<Result[]>): () => Promise<Result[]> {
   let latest: Result[] = []
@@ -76,7 +82,9 @@ function latestOf<Result>(check: () => Promise<Result[]>): () => Promise<Result[
   }
 }
 
-/** Seconds by which the clock of this process is ahead of that of the database; nothing if that answers slowly. */
+/**
+ * Seconds by which the clock of this process is ahead of the database's clock; no value if the database answers slowly.
+ */
 function clockOffset(database: Pool): Promise<Observation[]> {
   return onConnection(database, async (client) => {
     const before = Date.now()

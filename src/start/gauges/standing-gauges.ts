@@ -1,4 +1,4 @@
-/** The gauges that need a statement: how far queue and deliveries are behind, and when a token ends. */
+/** The gauges that need a statement: how far the queue and deliveries are behind, and when the next token ends. */
 import type { ClientBase, Pool } from 'pg'
 import { readNextEnd } from '../../auth/tokens.sql.ts'
 import { readQueueStanding } from '../../db/migrations/queue-schema.ts'
@@ -40,7 +40,7 @@ export function observeStanding(telemetry: Pick<Telemetry, 'observe'>, database:
   return { queue, deliveries }
 }
 
-/** Bounds a statement, because it uses a connection of requests. */
+/** Limits the time of a statement, because it uses a connection of requests. */
 function bounded<Value>(read: (client: ClientBase) => Promise<Value>) {
   return async (client: ClientBase): Promise<Value> => {
     await boundStatements(client)

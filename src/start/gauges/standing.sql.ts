@@ -1,4 +1,4 @@
-/** The clock of the database, and the bounds of statements for metrics. */
+/** The clock of the database, and the time limits of statements for metrics. */
 import type { ClientBase, QueryConfig } from 'pg'
 
 /** The database ends a statement after this time: a scrape that nobody waits for any more must not load it. */
@@ -6,7 +6,7 @@ const statementMs = 1_000
 /** The connection is given up after this time, because a silent server ends no statement. */
 const answerMs = 2_000
 
-/** Bounds the rest of a transaction. */
+/** Limits the time of every statement in the rest of a transaction. */
 export async function boundStatements(client: ClientBase): Promise<void> {
   await client.query({
     text: `set local statement_timeout = ${statementMs}`,

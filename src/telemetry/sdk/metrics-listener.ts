@@ -1,4 +1,4 @@
-/** GET /metrics, on a port of its own: nothing of partners reaches it, and nothing else is served there. */
+/** GET /metrics, on a port of its own: no request of a partner reaches it, and it serves nothing else. */
 import { createServer, type ServerResponse } from 'node:http'
 import { PrometheusSerializer } from '@opentelemetry/exporter-prometheus'
 import { type MetricData, MetricReader } from '@opentelemetry/sdk-metrics'
@@ -7,6 +7,7 @@ import { isOurHost, listen } from '../../listen.ts'
 import { type MetricName, metrics, prometheusName } from '../metrics.ts'
 
 /**
+ * Serves metrics to scrapers.
  * @param text resolves to the metrics
  * @throws {Error} if the port cannot be used, with the remedy
  */
@@ -49,8 +50,8 @@ function end(outgoing: ServerResponse, status: number, text: string): void {
 }
 
 /**
- * Metrics as text for Prometheus. The serializer of OpenTelemetry leaves units out of names, so each metric gets the
- * name that the specification gives it for Prometheus first.
+ * Metrics as text for Prometheus. OpenTelemetry's serializer leaves units out of names. So each metric is first renamed
+ * to the name that the specification gives it for Prometheus.
  */
 export class PrometheusReader extends MetricReader {
   readonly #serializer = new PrometheusSerializer(undefined, false, undefined, false, true)
@@ -72,7 +73,8 @@ export class PrometheusReader extends MetricReader {
 function named(metric: MetricData): MetricData {
   const { name } = metric.descriptor
   if (!(name in metrics)) return metric
-  // The unit is part of the name; a line of its own is no comment that Prometheus knows.
+  // The unit is part of the name. The serializer's line for the unit is left out: Prometheus does not know that kind of
+  // comment.
   return {
     ...metric,
     descriptor: { ...metric.descriptor, name: prometheusName(name as MetricName), unit: '' },

@@ -1,7 +1,7 @@
 /**
- * Gauges, and counters that are kept elsewhere, as they are when metrics are collected. The observable instruments of
- * OpenTelemetry's SDK go on showing what was observed once: a database that is away would keep its last queue forever,
- * and a pool that is closed its connections.
+ * Gauges, and counters that are kept elsewhere, as they are when metrics are collected. This replaces the observable
+ * instruments of OpenTelemetry's SDK, which go on showing what was observed once: the last queue of a database that is
+ * away would be shown forever, and so would the connections of a closed pool.
  */
 import { ValueType } from '@opentelemetry/api'
 import { hrTime, type InstrumentationScope } from '@opentelemetry/core'
@@ -17,7 +17,10 @@ import type { Observation } from '../telemetry.ts'
 
 type Read = () => Observation[] | Promise<Observation[]>
 
-/** Shows what `read` returns, which costs nothing to read. Of several readers of one metric, all values are shown. */
+/**
+ * Shows what `read` returns; `read` must be cheap. If a metric has several readers, the values of all of them are
+ * shown.
+ */
 export type Observe = (name: MetricName, read: Read) => void
 
 export function createObservations(

@@ -1,10 +1,9 @@
 /**
- * Metrics and traces to a collector, by OTLP over HTTP with protobuf. A collector that is away or slow delays nothing: the
- * queue of spans is bounded, and further spans are dropped. The first failure is logged, and the next one only after the
- * collector has accepted something again.
+ * Sends metrics and traces to a collector, by OTLP over HTTP with protobuf. A collector that is away or slow delays
+ * nothing: the queue of spans is bounded, and further spans are dropped. The first failure is logged, and the next one
+ * only after the collector has accepted something again.
  *
- * The exporters read OTEL_EXPORTER_OTLP_HEADERS, _COMPRESSION and _CERTIFICATE from the environment
- * themselves.
+ * The exporters themselves read OTEL_EXPORTER_OTLP_HEADERS, _COMPRESSION and _CERTIFICATE from the environment.
  */
 import { type ExportResult, ExportResultCode } from '@opentelemetry/core'
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-proto'
@@ -21,10 +20,10 @@ import {
 } from '@opentelemetry/sdk-trace'
 import type { TelemetryTiming } from '../../timing.ts'
 
-/** Spans that wait, some 500 bytes each. */
+/** Most spans that wait to be sent, at some 500 bytes each. */
 const maxQueueSize = 4_096
 
-/** Called with each failure after a success, or after the start. */
+/** Called with the first failure after the start, and with the first one after each success. */
 type OnFailure = (error: unknown) => void
 
 export function metricsReader(
@@ -42,7 +41,10 @@ export function metricsReader(
   })
 }
 
-/** @param share of the traces that begin here, 0 to 1; one that a caller began is recorded if the caller records it */
+/**
+ * @param share which share of the traces that begin here is recorded, 0 to 1. A trace that a caller began is recorded
+ *   if the caller records it
+ */
 export function tracerProvider(
   endpoint: string,
   resource: Resource,
@@ -69,7 +71,7 @@ export function tracerProvider(
   })
 }
 
-/** @param exporter of metrics or of spans, whose batches it sends */
+/** @param exporter sends batches of metrics or of spans */
 function reporting<Batch, Kind extends { export(batch: Batch, done: (result: ExportResult) => void): void }>(
   exporter: Kind,
   failed: OnFailure,

@@ -27,7 +27,7 @@ const write = {
   },
 }
 
-/** The trace that the headers continue; none if they are absent or malformed. */
+/** The trace that the headers continue; no trace if they are absent or malformed. */
 function continued(headers: CallerTrace | undefined): Context {
   return headers?.traceparent === undefined ? ROOT_CONTEXT : propagator.extract(ROOT_CONTEXT, headers, read)
 }
@@ -41,7 +41,7 @@ function headersOf(span: Span): TraceHeaders {
 export type Spans = ReturnType<typeof createSpans>
 
 export function createSpans(tracer: Tracer) {
-  /** The stages after the first row take turns by chunk, so they are one span with the seconds of each. */
+  /** The stages after the first row alternate chunk by chunk, so they share one span that has the seconds of each. */
   const addStages = (parent: Context, stages: StageSeconds, startedAt: number, endedAt: number) => {
     let at = startedAt
     const add = (name: string, until: number, attributes: Attributes = {}) => {
@@ -73,7 +73,7 @@ export function createSpans(tracer: Tracer) {
       }
       return { trace: headersOf(span), end }
     },
-    /** Made when the export has ended: its thread measures durations. */
+    /** Creates the spans of an export after it has ended: its thread measures durations only. */
     export: (ended: EndedExport): void => {
       const { kind, format, outcome, rows, bytes, startedAt, facts, trace: parent, requestId } = ended
       const options = { kind: parent ? SpanKind.INTERNAL : SpanKind.CONSUMER, startTime: startedAt }
