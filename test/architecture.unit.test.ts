@@ -158,7 +158,7 @@ test('every file is used', () => {
   expect(files.map(({ path }) => path).filter((path) => !used.has(path))).toEqual([])
 })
 
-test('what exports and formats export is imported somewhere', () => {
+test('every name that exports and formats export is imported somewhere', () => {
   const imported = new Set<string>()
   for (const folder of ['src', 'packages', 'test', 'bench', 'docs'])
     for (const { path, text } of filesIn(join(root, folder)).filter(
@@ -194,7 +194,7 @@ test('formats know neither the database nor the network', () => {
   ).toEqual([])
 })
 
-test('items are what all formats read: a format imports them and itself, but no other format; items import no format', () => {
+test('every format may import items and itself, but no other format; items import no format', () => {
   const folders = readdirSync(join(root, 'src/formats'), { withFileTypes: true }).filter((entry) =>
     entry.isDirectory(),
   )
@@ -218,14 +218,14 @@ test('auth knows neither Hono nor node:http', () => {
   ).toEqual([])
 })
 
-test('the verifier that subscribers copy needs nothing but Node', () => {
+test('the verifier that subscribers copy needs only Node', () => {
   const foreign = /from '(?!node:)[^']*'/g
   const verifier = files.filter(({ path }) => path.endsWith('client/webhooks.ts'))
   expect(verifier).toHaveLength(1)
   expect(offenders(({ text }) => text.match(foreign) ?? [], verifier)).toEqual([])
 })
 
-test('the package of partners needs nothing but Node, itself and the neutral rooms', () => {
+test('the package for partners needs only Node, itself and the neutral rooms', () => {
   const own = files.filter(({ path }) => isOfPartner(path) || isNeutral(path))
   // pg is optional: only a database as the target of a copy needs it, so it is imported when one is named.
   const installed = /(?:from|^import) '(?!node:|\.)[^']*'|import\('(?!node:|\.|pg')[^']*'\)/gm
@@ -235,7 +235,7 @@ test('the package of partners needs nothing but Node, itself and the neutral roo
   expect(offenders(foreign, own)).toEqual([])
 })
 
-test('the service imports nothing of the packages but the neutral rooms; its entry points add the made-up ledger', () => {
+test('the service imports only the neutral rooms of the packages; its entry points also import the made-up ledger', () => {
   const service = files.filter(({ path }) => !path.startsWith('packages/'))
   const uses = (file: SourceFile) =>
     importsOf(file).filter(
@@ -247,7 +247,7 @@ test('the service imports nothing of the packages but the neutral rooms; its ent
   expect(offenders(uses, service)).toEqual([])
 })
 
-test("the partners' package has the version of the service, and its licence", () => {
+test('the package for partners has the version and the licence of the service', () => {
   const textOf = (path: string) => readFileSync(join(root, path), 'utf8')
   const versionOf = (path: string) => JSON.parse(textOf(path)).version
   expect(versionOf('packages/partner/package.json')).toBe(versionOf('package.json'))
@@ -269,7 +269,7 @@ test('only entry points use the environment, the terminal and the exit code of t
   expect(offenders((file) => (roomOf(file.path) === 'entry' ? [] : elsewhere(file)))).toEqual([])
 })
 
-test('command lines write to the terminal in one room, which makes texts of others safe', () => {
+test('command lines write to the terminal in one room, which removes control characters from texts of others', () => {
   const writes = /\b(?:out|err|output|input)\.write\(/g
   const elsewhere = ({ path, text }: SourceFile) =>
     /^(?:commands\/|packages\/partner\/src\/.*\/|packages\/sample\/src\/)/.test(path)
@@ -278,7 +278,7 @@ test('command lines write to the terminal in one room, which makes texts of othe
   expect(offenders(elsewhere)).toEqual([])
 })
 
-test('examples stand for programs of partners: they import nothing from src', () => {
+test('examples import nothing from src, as the programs of partners could not', () => {
   const examples = filesIn(join(root, 'examples'))
   expect(examples.map(({ path }) => path)).toContain('receiver-node.ts')
   expect(offenders(({ text }) => text.match(/'\.\.\/[^']*'/g) ?? [], examples)).toEqual([])
@@ -291,7 +291,7 @@ test('only config.ts reads the environment', () => {
   expect(programs).toEqual([])
 })
 
-test('SQL is only in .sql.ts files, in the database room, and in files for one statement', () => {
+test('SQL is only in .sql.ts files, in the database room, and in files that hold a single statement', () => {
   const statement =
     /[`'](?:select|insert into|update \w+ set|delete from|copy|with \w+ as|begin|set local|create|alter)\s[^`']*/g
   const elsewhere = offenders(({ path, text }) =>

@@ -22,14 +22,14 @@ function mistakesOf(env: NodeJS.ProcessEnv): string[] {
   }
 }
 
-test('the time zone is a name, not an offset, whose sign PostgreSQL reads the other way round', () => {
+test('the time zone must be a name: PostgreSQL reads the sign of an offset the other way round', () => {
   for (const zone of ['Europe/Paris', 'UTC', 'Etc/GMT-2', 'EST5EDT', 'America/Port-au-Prince'])
     expect(readConfig({ TIME_ZONE: zone }).timeZone).toBe(zone)
   for (const zone of ['+02:00', '-0530', '+02', 'Europe/Nowhere'])
     expect(mistakesOf({ TIME_ZONE: zone })).toEqual([expect.stringContaining('TIME_ZONE')])
 })
 
-test('a variable that is nearly a setting is named, whatever else the environment holds', () => {
+test('a variable with a misspelt name of a setting is reported, whatever else the environment holds', () => {
   const env = {
     RATE_LIMIT_REQUEST: '5',
     DATABASE_ULR: 'postgres://a@b/c',
@@ -52,7 +52,7 @@ test('a variable that is nearly a setting is named, whatever else the environmen
   ])
 })
 
-test('a process without a database of its own has nobody to drain for', () => {
+test('a process on the embedded database does not wait to drain', () => {
   const own = { DATABASE_URL: 'postgres://a@b/c', MASTER_KEY: masterKey }
   expect([readConfig({}).drainSeconds, readConfig(own).drainSeconds]).toEqual([0, 10])
   expect(readConfig({ ...own, DRAIN_SECONDS: '0', STOP_SECONDS: '3600' })).toMatchObject({
@@ -61,7 +61,7 @@ test('a process without a database of its own has nobody to drain for', () => {
   })
 })
 
-test('traces follow the caller, and the share that begins here is a setting', () => {
+test('traces follow the decision of the caller; a setting is the share of those that begin here', () => {
   const share = (sampler: string, argument?: string) =>
     readConfig({ OTEL_TRACES_SAMPLER: sampler, OTEL_TRACES_SAMPLER_ARG: argument }).tracesShare
   expect(readConfig({}).tracesShare).toBe(1)
@@ -76,7 +76,7 @@ test('traces follow the caller, and the share that begins here is a setting', ()
     ).toEqual([`OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1, not "${argument}"`])
 })
 
-test('metrics are read under an address, or under names that are set', () => {
+test('requests for metrics may use an IP address, or a host name that the settings allow', () => {
   const allowed = (names?: string) =>
     readConfig({ METRICS_PORT: '9464', METRICS_ALLOWED_HOSTS: names }).metrics!.allowedHosts
   expect([undefined, '', ' grandlivre , Metrics.internal,'].map(allowed)).toEqual([
@@ -142,7 +142,7 @@ describe('the store of files', () => {
     expect(named({ DATABASE_URL: 'postgres://db/x' })).toEqual(['MASTER_KEY'])
   })
 
-  test('does not fall back to the disk if S3 is only partly set', () => {
+  test('is not silently the disk if S3 is only partly set', () => {
     expect(mistakesOf({ S3_BUCKET: 'exports', S3_SECRET_KEY: 'x' })).toEqual([
       'S3_ENDPOINT is required with S3_BUCKET, S3_SECRET_KEY (such as https://s3.example.com)',
     ])
@@ -172,7 +172,7 @@ describe('the key that signs links', () => {
     )
   })
 
-  test('comes with the public address, by default the one where the service listens', () => {
+  test('is combined with the public address, which defaults to where the service listens', () => {
     expect(settingsOf(masterKey)).toMatchObject({ publicUrl: 'http://127.0.0.1:8080' })
     const env = { PUBLIC_URL: 'https://ledger.example.com/' }
     expect(settingsOf(masterKey, env)).toMatchObject({ publicUrl: 'https://ledger.example.com' })

@@ -96,12 +96,12 @@ test('the specification lists exactly the routes', () => {
   expect(routesIn('docs/spec/webhooks.md').toSorted()).toEqual(ofWebhooks)
 })
 
-test('the page of versions lists what is deprecated', () => {
+test('the page on versions lists everything that is deprecated', () => {
   const deprecated = routes.filter((route) => route.deprecated).map(({ path }) => path)
   expect(firstQuoted('docs/versions.md', 'Deprecated now')).toEqual(deprecated)
 })
 
-test('questions quote messages of the code, and each answer leads somewhere', () => {
+test('the page of questions quotes messages that the code has, and each answer links to an existing place', () => {
   const page = read('docs/questions.md')
   const headings = [...page.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading!)
   const rows = headings.flatMap((heading) => rowsOf('docs/questions.md', heading))
@@ -252,7 +252,7 @@ test('the specification has a section for the items of each route', () => {
   expect(itemNames.size).toBeGreaterThan(12)
 })
 
-test.each(resources)('the specification names the fields of $name, and no others', ({ name, schema }) => {
+test.each(resources)('the specification names exactly the fields of $name', ({ name, schema }) => {
   const section = sectionOf('docs/spec/resources.md', name)
   expect(ownFields(schema).filter((field) => !wordsIn(section).includes(field))).toEqual([])
   // What several resources share has its own section, such as Address.
@@ -365,7 +365,7 @@ test.each([
     /by (five) days without/,
     limits.subscriptionFailingMsMax === 5 * day ? 'five' : '',
   ],
-])('%s: the number in %s is that of the code', (page, pattern, number) => {
+])('on the page %s, the number in %s equals that in the code', (page, pattern, number) => {
   const [, found] = pattern.exec(read(page).replaceAll('\n', ' ')) ?? []
   expect(found).toBe(String(number))
 })

@@ -41,7 +41,7 @@ const idsOf = async (prefix: string) =>
     .reverse()
 const verified = async () => (await cli(database.ownerUrl, 'audit', 'verify')).out
 
-test('rows wait while the database is away; what no longer fits is counted in a row of its own', async () => {
+test('rows wait while the database is away; those that no longer fit are counted in a row of their own', async () => {
   const proxy = await startProxy(database.serviceUrl)
   const pool = createPool(proxy.url, { max: 1, applicationName: 'grandlivre test' })
   const logged: (keyof LogEvents)[] = []
@@ -82,7 +82,7 @@ test('a process that ends while the database is away logs how many rows it loses
   expect(logged).toEqual(['audit.waiting', { rows: 3 }])
 })
 
-test('rows that the database refuses for their content are counted, and do not hold up others', async () => {
+test('rows whose content the database refuses are counted, and do not hold up others', async () => {
   const trail = new AuditTrail(service, () => {})
   trail.record({ ...request('content-0'), details: null as unknown as string })
   trail.record(request('content-beside'))
@@ -95,7 +95,7 @@ test('rows that the database refuses for their content are counted, and do not h
   expect(JSON.parse(lost!.details)).toMatchObject({ rows: 2 })
 })
 
-test('while the database refuses every row, the count of lost ones is kept, and closing ends', async () => {
+test('while the database refuses every row, lost rows are still counted, and closing the trail ends', async () => {
   const logged: unknown[] = []
   const trail = new AuditTrail(
     service,
@@ -112,7 +112,7 @@ test('while the database refuses every row, the count of lost ones is kept, and 
   expect(logged).toEqual(['audit.waiting', { rows: 3 }])
 })
 
-test('a batch that is sent again is appended once', async () => {
+test('a batch that is sent twice is appended once', async () => {
   const rows = [{ at: new Date(), act: 'GET /', details: '{}', request_id: 'twice-0', outcome: 'sent' }]
   const batch = { sender: randomUUID(), number: 1, rows }
   await Promise.all([appendRequests(service, batch), appendRequests(service, batch)])
@@ -121,7 +121,7 @@ test('a batch that is sent again is appended once', async () => {
   expect(await idsOf('twice-')).toHaveLength(2)
 })
 
-test('a killed process loses nothing that was appended, and leaves a whole chain', {
+test('a killed process loses no appended row, and the chain stays whole', {
   timeout: 60_000,
 }, async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-audit-'))
@@ -143,7 +143,7 @@ test('a killed process loses nothing that was appended, and leaves a whole chain
   expect(await verified()).toMatch(/^The audit is whole/)
 })
 
-test('an act of staff that fails leaves no row, and one that is done has its login', async () => {
+test('an act of staff that fails leaves no row; one that succeeds leaves a row with its login', async () => {
   const acted = inTransaction(owner, async (client) => {
     await recordStaffAct(client, { staff: 'someone', act: 'token issue', details: { partner: 'UNDONE' } })
     throw new Error('after all not')
@@ -164,7 +164,7 @@ test('an act of staff that fails leaves no row, and one that is done has its log
   expect((await listAudit(owner, { most: 1 }))[0]!.number).toBe(newest!.number)
 })
 
-test('staff list rows by folder, partner and time, and compare with an anchor', async () => {
+test('staff list rows by folder, partner and time, and check them against an anchor', async () => {
   const line = /^\d+ +20\S+Z +KILLED, token \d+ +GET \/api\/v1\/key\/info +111 +sent/m
   const list = (...words: string[]) => cli(database.ownerUrl, 'audit', 'list', ...words)
   expect((await list('--folder', '111')).out).toMatch(line)
@@ -185,7 +185,7 @@ test('staff list rows by folder, partner and time, and compare with an anchor', 
   expect(await against('12')).toMatchObject({ code: 1, error: expect.stringContaining('--anchor takes') })
 })
 
-test('retention deletes rows in order, signs what is left, and never deletes rows of the last month', async () => {
+test('retention deletes rows in order, signs the first row that is left, and keeps the last month', async () => {
   const own = await createTestDatabase()
   const [pool, staffPool] = [
     createPool(own.serviceUrl, { max: 1, applicationName: 'grandlivre test' }),

@@ -54,7 +54,7 @@ beforeAll(async () => {
 })
 afterAll(() => client.release(true))
 
-test('the first row of each of three epochs says so, whoever appends it', async () => {
+test('the first row of each of three epochs is marked as such, whoever appends it', async () => {
   await append([row('2020-01-01T00:00:00Z'), row()])
   await takePlace()
   // The service appends first, then staff, then nobody does until the next one.
@@ -103,7 +103,7 @@ test('the first row of each of three epochs says so, whoever appends it', async 
     )
 })
 
-test('staff read it in words', async () => {
+test('staff read the start of an epoch in words', async () => {
   const { out } = await cli(database.ownerUrl, 'audit', 'list')
   expect(out).toMatch(
     new RegExp(
@@ -113,7 +113,7 @@ test('staff read it in words', async () => {
   expect(out).toContain(`epoch ${epochs[1]} follows ${epochs[0]}; rows after 2 may be lost`)
 })
 
-test('an anchor of a lost row is answered with the failover, one before it and one after it are compared', async () => {
+test('an anchor of a row lost in a failover is answered with that failover; earlier and later anchors are compared', async () => {
   for (const [index, end] of ends.entries()) {
     expect(await verify('--anchor', `${end.count}:${end.hash}`)).toMatchObject({ code: 0, error: '' })
     const { number, at } = begun[index]!
@@ -203,14 +203,14 @@ async function problemAfter(text: string): Promise<string | undefined> {
   }
 }
 
-test.each(forgeries)('found, though all hashes fit: %s', async (_, falsify, problem) => {
+test.each(forgeries)('this change is found although all hashes fit: %s', async (_, falsify, problem) => {
   expect(await problemAfter(rehash)).toBeUndefined()
   // The last one, whose former epoch has a row, too.
   const text = falsify(begun[2]!.number, ends[2]!.count)
   expect(await problemAfter(`${text}; ${rehash}`)).toMatch(problem)
 })
 
-test('rows cut off before it, with a row that fits: only the anchor tells, and staff compare the time', async () => {
+test('when rows before an epoch are cut off and replaced by one that fits, only the anchor reveals it, and staff compare the time', async () => {
   const { number } = begun[2]!
   const { count, hash } = ends[2]!
   await client.query('begin; set local session_replication_role = replica')
@@ -223,7 +223,7 @@ test('rows cut off before it, with a row that fits: only the anchor tells, and s
   expect(verified.lostIn).toMatchObject({ number, last: begun[1]!.number, at: begun[2]!.at })
 })
 
-test('a head that names another epoch is found', async () => {
+test('a head of the chain that names another epoch is found', async () => {
   expect(await problemAfter('update audit_head set epoch = epoch + 1')).toMatch(/The head names epoch/)
 })
 
@@ -233,7 +233,7 @@ test('the role of the service cannot begin an epoch in the audit', async () => {
   expect(await head()).toEqual(before)
 })
 
-test('retention deletes rows before a jump and after it', async () => {
+test('retention deletes rows both before and after the start of an epoch', async () => {
   expect(await sweepAudit({ database: service, months: 12, signingKey: async () => testMasterKey })).toBe(1)
   expect((await verify('--anchor', `${ends[1]!.count}:${ends[1]!.hash}`)).code).toBe(0)
   await client.query(`set session_replication_role = replica;

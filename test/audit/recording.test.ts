@@ -39,7 +39,7 @@ const as = (requestId: string, headers: Record<string, string> = {}) => ({
 const movements = (query: Record<string, string> = {}) =>
   movementsUrl(stage.url, { idExercice: '11', ...query })
 
-test('an export leaves who asked, for what, and the evidence of what was sent', async () => {
+test('an export records who asked, for what, and the evidence of what was sent', async () => {
   const answer = await download(movements({ draft: 'true' }), as('exported'))
   const row = await rowOf('exported')
   expect(row).toMatchObject({
@@ -60,7 +60,7 @@ test('an export leaves who asked, for what, and the evidence of what was sent', 
   expect(Math.abs(Number(row.at) * 1000 - Date.now())).toBeLessThan(60_000)
 })
 
-test('HEAD, 304 and refusals leave their outcome; what they did not send, they do not have', async () => {
+test('HEAD requests, 304 answers and refusals record their outcome, but no evidence of data, as they sent none', async () => {
   const answer = await download(movements(), as('first'))
   const etag = String(answer.headers.etag)
   await download(movements(), as('again', { 'if-none-match': etag }))
@@ -92,13 +92,13 @@ test('HEAD, 304 and refusals leave their outcome; what they did not send, they d
   })
 })
 
-test('a transfer that the client cuts off is cut, whatever was counted', async () => {
+test('a transfer that the client cuts off is recorded as cut, however many bytes were counted', async () => {
   const message = await open(movementsUrl(stage.url, { idExercice: largeExercice }), as('cut'))
   message.destroy()
   expect(await rowOf('cut')).toMatchObject({ outcome: 'cut', rows: null, sha256: null, folderId })
 })
 
-test('a full export leaves who received its address, and a row for each download', async () => {
+test('a full export records who received its address, and each download', async () => {
   const job = await stage.exported(as('triggered'))
   const response = await fetch(job.url!, { headers: { 'x-request-id': 'downloaded' } })
   const bytes = Buffer.from(await response.arrayBuffer())
@@ -128,7 +128,7 @@ test('a full export leaves who received its address, and a row for each download
   expect(JSON.parse(part.details)).toEqual({ exportId: job.id, attempt: 1, from: 10, to: 20 })
 })
 
-test('an invoice number is not kept', async () => {
+test('an invoice number is not recorded', async () => {
   const url = new URL('/api/v1/mad/entry?version=1.0.0&id=INVOICE-2023', stage.url)
   await download(url.href, as('invoice'))
   const { details, code } = await rowOf('invoice')
@@ -140,7 +140,7 @@ test('an invoice number is not kept', async () => {
   expect(refused.details).not.toContain('INVOICE')
 })
 
-test('callers that are not known leave no row, nor do requests beyond the rate limit', async () => {
+test('requests of unknown callers and requests beyond the rate limit leave no row', async () => {
   const strict = await startTestService(stage.database, {
     rateLimit: { requests: 1, windowMs: 60_000, concurrent: 10 },
   })
@@ -172,7 +172,7 @@ test('two processes append to one chain, each row once', async () => {
   expect(code).toBe(0)
 })
 
-test('no role of requests reads or writes the audit itself', async () => {
+test('the roles that serve requests can neither read nor write the audit', async () => {
   const { client } = stage.staff
   await client.query('begin; set local role grandlivre_service; set local grandlivre.schema_id = 100')
   for (const statement of [

@@ -96,7 +96,7 @@ describe('a caller is refused with a distinct code', () => {
   })
 
   // Which would open all routes to it. The secret is known, so the refusal names the token.
-  test('with a token that has groups, by a process of the former version', async () => {
+  test('with a token that has groups, by a process of the previous version', async () => {
     const asked = async (groups: TokenGroup[] | null) => {
       const { token } = await staff.token('ONE', 'api', folders.first, { groups })
       const hashes = [sha256(secret), sha256(token)]
@@ -144,7 +144,7 @@ describe('the folder of a request', () => {
   const of = async (token: IssuedToken, headers: Record<string, string> = {}, query = '') =>
     failure(await get(movements + query, { ...credentials(token, secret), ...headers }), movements + query)
 
-  test('is that of the company token, named or not', async () => {
+  test('is the folder of a company token, whether the request names it or not', async () => {
     expect(await of(company)).toEqual(reached)
     expect(await of(company, { 'society-id': '111' })).toEqual(reached)
     expect(await of(company, {}, '&accountingFolderId=111')).toEqual(reached)
@@ -152,7 +152,7 @@ describe('the folder of a request', () => {
     expect(await of(company, {}, '&accountingFolderId=211')).toEqual([403, 'ERR-FORBIDDEN-ACCESS'])
   })
 
-  test('must be named by a firm token, and belong to its firm', async () => {
+  test('must be named in requests with a firm token, and belong to its firm', async () => {
     expect(await of(firm)).toEqual([400, 'ERR-SOCIETY-ID-REQUIRED'])
     expect(await of(firm, { 'society-id': '111' })).toEqual(reached)
     expect(await of(firm, { 'society-id': '112' })).toEqual(reached)
@@ -162,7 +162,7 @@ describe('the folder of a request', () => {
     expect(await of(company, {}, '&accountingFolderId=')).toEqual(reached)
   })
 
-  test('is not found, whether another firm or tenant has it or none', async () => {
+  test('is answered as not found, whether it belongs to another firm or tenant or does not exist', async () => {
     for (const id of ['121', '211', '999', '0', '9999999999999999', '11100000000000000', 'abc'])
       expect(await of(firm, { 'society-id': id })).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
     expect(await of(firm, {}, '&accountingFolderId=211')).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
@@ -170,7 +170,7 @@ describe('the folder of a request', () => {
     expect(await of(foreign, { 'society-id': '211' })).toEqual(reached)
   })
 
-  test('must not have two different names, which is reported with all other issues', async () => {
+  test('must not be named twice differently; this is reported with all other problems', async () => {
     for (const token of [company, firm]) {
       const headers = { ...credentials(token, secret), 'society-id': '111' }
       const { status, body } = await get(`${movements}&accountingFolderId=112&foo=1`, headers)
@@ -183,7 +183,7 @@ describe('the folder of a request', () => {
     }
   })
 
-  test('is checked even on a route that needs none', async () => {
+  test('is checked even on a route that needs no folder', async () => {
     const info = (token: IssuedToken, id: string) =>
       get(keyInfo, { ...credentials(token, secret), 'society-id': id })
     expect((await info(firm, '111')).status).toBe(200)
@@ -199,7 +199,7 @@ describe('key/info', () => {
     { path: '/api/v1/mad/movements', method: 'get' },
   ]
 
-  test('lists exactly the routes that require a token of its level, but for PATCH, which its format lacks', async () => {
+  test('lists exactly the routes that need a token of its level, without PATCH, which its format cannot express', async () => {
     const { paths } = (await get('/api/v1/openapi.json')).body
     const protectedRoutes: { path: string; method: string }[] = []
     for (const path of Object.keys(paths))
@@ -267,7 +267,7 @@ describe('activation', () => {
     expect((await activated(token))?.getUTCFullYear()).toBeLessThan(2021)
   })
 
-  test('is postponed while events of the schema are being written, and delays no request', async () => {
+  test('waits while events of the schema are being written, without delaying any request', async () => {
     const token = await staff.token('ONE', 'api', folders.first)
     const neighbour = await staff.token('ONE', 'api', folders.otherTenant)
     await staff.client.query('begin; select grandlivre.lock_events(100)')

@@ -112,7 +112,7 @@ const remedy = /Set MASTER_KEY to the former key|Put the former file back, or se
 describe.each(['old', 'known', 'restored'] satisfies Kind[])('a database that is %s', (kind) => {
   beforeEach(() => databases[kind]())
 
-  test('refuses a start and staff commands with another key, and is as before', async () => {
+  test('refuses services and staff commands that have another key, and stays unchanged', async () => {
     const before = await contentOf()
     const other = randomBytes(32)
     const complaints = [
@@ -128,7 +128,7 @@ describe.each(['old', 'known', 'restored'] satisfies Kind[])('a database that is
     expect(await contentOf()).toEqual(before)
   })
 
-  test('refuses a start without its key file, and makes none', async () => {
+  test('refuses to start without its key file, and creates none', async () => {
     const before = await contentOf()
     const complaint = await start(undefined)
     expect(complaint).toContain(`${join(dataDir, 'master.key')} is missing`)
@@ -136,7 +136,7 @@ describe.each(['old', 'known', 'restored'] satisfies Kind[])('a database that is
     expect(await contentOf()).toEqual(before)
   })
 
-  test.each(['', '\n', 'abc'])('refuses a key file that holds %j, and leaves it', async (content) => {
+  test.each(['', '\n', 'abc'])('refuses a key file that holds %j, and keeps it', async (content) => {
     await writeFile(join(dataDir, 'master.key'), content)
     const before = await contentOf()
     expect(await start(undefined)).toContain('must hold 64 hexadecimal digits. Restore it')
@@ -144,7 +144,7 @@ describe.each(['old', 'known', 'restored'] satisfies Kind[])('a database that is
     expect(await readFile(join(dataDir, 'master.key'), 'utf8')).toBe(content)
   })
 
-  test('takes its own key, in the setting or in the file', async () => {
+  test('accepts its own key, from the setting or from the file', async () => {
     expect(await command(testMasterKey)).toBe('')
     await writeFile(join(dataDir, 'master.key'), testMasterKey.toString('hex'))
     expect(await start(undefined)).toBeUndefined()
@@ -154,7 +154,7 @@ describe.each(['old', 'known', 'restored'] satisfies Kind[])('a database that is
 describe('a new database', () => {
   beforeEach(() => databases.new())
 
-  test('gets a key file, which its later starts need', async () => {
+  test('gets a key file, which later starts require', async () => {
     expect(await start(undefined)).toBeUndefined()
     const made = await readFile(join(dataDir, 'master.key'), 'utf8')
     expect(made).toMatch(/^[0-9a-f]{64}\n$/)
@@ -166,7 +166,7 @@ describe('a new database', () => {
     expect(await readdir(dataDir)).not.toContain('master.key')
   })
 
-  test('gets one key file from processes that start at once, readable only by its owner', async () => {
+  test('gets a single key file, readable only by its owner, from processes that start at once', async () => {
     await (await openDatabase({ dataDir, databaseUrl: database.ownerUrl })).close()
     const pool = new pg.Pool({ connectionString: database.ownerUrl, max: 10 })
     const settings = { masterKey: undefined, dataDir: join(dataDir, 'made', 'by', 'need') }
@@ -189,7 +189,7 @@ describe('a new database', () => {
     ])
   })
 
-  test('is not even migrated with an empty key file', async () => {
+  test('is not migrated while the key file is empty', async () => {
     await writeFile(join(dataDir, 'master.key'), '')
     expect(await start(undefined)).toContain('must hold 64 hexadecimal digits')
     expect(await ask(database.ownerUrl, `select to_regnamespace('grandlivre') as schema`)).toEqual([
@@ -197,7 +197,7 @@ describe('a new database', () => {
     ])
   })
 
-  test('takes the key of its service, whatever key a command had that stored no secret', async () => {
+  test('takes the key of its service, even if a command with another key came first but stored no secret', async () => {
     expect(await command(randomBytes(32), 'migrate')).toBe('')
     expect(await command(testMasterKey, 'partner', 'create', '--code', 'ONE', '--name', 'One')).toBe('')
     expect(await command(randomBytes(32), 'migrate')).toMatch(remedy)
@@ -205,7 +205,7 @@ describe('a new database', () => {
     expect(await start(testMasterKey)).toBeUndefined()
   })
 
-  test('adopts one of two keys that come at once, and refuses the other', async () => {
+  test('adopts one of two keys that arrive at once, and refuses the other', async () => {
     const opened = await Promise.allSettled(
       [randomBytes(32), randomBytes(32)].map(async (masterKey) => {
         const check = await keyCheck({ masterKey, dataDir })
@@ -230,7 +230,7 @@ describe('a new database', () => {
   })
 })
 
-test('a database from before refuses another key before it is migrated', async () => {
+test('a database of an earlier version refuses another key before it is migrated', async () => {
   await makeOld()
   const steps: string[] = []
   const onStep = (doing: string) => {
@@ -244,7 +244,7 @@ test('a database from before refuses another key before it is migrated', async (
   expect(steps).toEqual([])
 })
 
-test('a database from before adopts the key of its newest secret, not that of an older one', async () => {
+test('a database of an earlier version adopts the key of its newest secret, not of an older one', async () => {
   await makeOld()
   const former = randomBytes(32)
   await ask(
@@ -257,7 +257,7 @@ test('a database from before adopts the key of its newest secret, not that of an
   expect(await command(testMasterKey)).toBe('')
 })
 
-test('a process is not ready once its database has adopted another key', async () => {
+test('a process becomes not ready once its database has adopted another key', async () => {
   await databases.new()
   const service = await startTestService(database)
   try {
@@ -273,7 +273,7 @@ test('a process is not ready once its database has adopted another key', async (
   }
 })
 
-test('a database whose key is lost takes a new one once its secrets are gone', async () => {
+test('a database whose key is lost accepts a new key once its secrets are deleted', async () => {
   await makeKnown()
   const page = await readFile(new URL('../../docs/operators.md', import.meta.url), 'utf8')
   const [statements] = page.match(/^begin;\n[^`]*commit;$/m)!

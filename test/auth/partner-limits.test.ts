@@ -30,7 +30,7 @@ afterAll(async () => {
 
 const limit = (...words: string[]) => cli(stage.database.ownerUrl, 'partner', 'limits', ...words)
 
-test('count for all tokens of the partner, at once in every process, until they are taken back', async () => {
+test('the limits of a partner count for all its tokens, at once in every process, until they are removed', async () => {
   const secret = await stage.staff.thirdParty('NARROW')
   const tokens = [
     credentials(await stage.staff.token('NARROW', 'firm', folders.first), secret),
@@ -64,7 +64,7 @@ test('count for all tokens of the partner, at once in every process, until they 
   for (const url of urls) expect((await ask(url, tokens[1]!))[1]).toBe('100000')
 })
 
-test('the requests of the partner that run at once are counted apart from those of others', async () => {
+test('simultaneous requests are counted separately for each partner', async () => {
   const { folderId } = folders.first
   const slots = new RequestSlots(stage.database.serviceUrl, 10, createLog('silent'))
   const path = '/api/v1/mad/movements'
@@ -90,7 +90,7 @@ test('the requests of the partner that run at once are counted apart from those 
   }
 })
 
-test('limits that are not given stay; the audit has what they are after each change', async () => {
+test('a change leaves the limits that it does not name; the audit records all limits after each change', async () => {
   await stage.staff.thirdParty('KEPT')
   await limit('KEPT', '--requests', '50', '--concurrent', '4')
   await limit('KEPT', '--window-ms', '60000')
@@ -116,7 +116,7 @@ test.each([
   [['PARTNER', '--requests', '0'], '--requests takes a number from 1 to 1000000'],
   [['PARTNER', '--window-ms', '99'], '--window-ms takes a number from 100 to 3600000'],
   [['PARTNER', '--concurrent', 'x'], '--concurrent takes a number from 1 to 1000'],
-])('refused: %j', async (words, message) => {
+])('limits that are refused: %j', async (words, message) => {
   const { code, error } = await limit(...words)
   expect(code).not.toBe(0)
   expect(error).toContain(message)

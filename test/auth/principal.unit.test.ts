@@ -54,7 +54,7 @@ describe('the headers', () => {
     expect(codeOf(() => readCredentials(authorization, secret))).toBe(code)
   })
 
-  test('the token is what follows Bearer', () => {
+  test('the token is the text after Bearer', () => {
     expect(readCredentials('Bearer glv_api_x', 's')).toEqual(credentials)
   })
 })
@@ -62,7 +62,7 @@ describe('the headers', () => {
 describe('the order of the checks', () => {
   const everythingWrong = { ...facts, disconnectedReason: 'unpaid', underMaintenance: true }
 
-  test('an unknown secret comes before the token', () => {
+  test('an unknown secret is reported before an unknown token', () => {
     expect(codeOf(() => knownCaller(credentials, undefined))).toBe('ERR-INVALID-SECRET')
   })
 
@@ -70,19 +70,19 @@ describe('the order of the checks', () => {
     ['glv_api_x', 'ERR-API-TOKEN-NOT-FOUND'],
     ['glv_firm_x', 'ERR-FIRM-TOKEN-NOT-FOUND'],
     ['anything', 'ERR-API-TOKEN-NOT-FOUND'],
-  ])('an unknown token %s comes before the disconnection: %s', (token, code) => {
+  ])('an unknown token %s is reported before a disconnection: %s', (token, code) => {
     const caller = { ...everythingWrong, tokenId: null }
     expect(codeOf(() => knownCaller({ token }, caller))).toBe(code)
   })
 
-  test('a disconnection, with its reason, comes before the level', () => {
+  test('a disconnection, with its reason, is reported before a wrong level', () => {
     expect(() => authorize(everythingWrong, { levels: ['firm'], groups: [] })).toThrow('unpaid')
     expect(codeOf(() => authorize(everythingWrong, { levels: ['firm'], groups: [] }))).toBe(
       'ERR-THIRD-PARTY-DISCONNECTED',
     )
   })
 
-  test('the level comes before maintenance', () => {
+  test('a wrong level is reported before maintenance', () => {
     expect(
       codeOf(() => authorize({ ...facts, underMaintenance: true }, { levels: ['firm'], groups: [] })),
     ).toBe('ERR-FORBIDDEN-ROUTE')
@@ -91,7 +91,7 @@ describe('the order of the checks', () => {
     ).toBe('ERR-API-UNDER-MAINTENANCE')
   })
 
-  test('groups come after the level and before maintenance; null is all', () => {
+  test('missing groups are reported after the level and before maintenance; null means all groups', () => {
     const withGroups = (groups: TokenGroup[] | null) => ({
       ...facts,
       underMaintenance: true,
@@ -106,7 +106,7 @@ describe('the order of the checks', () => {
       expect(codeOf(() => authorize(withGroups(groups), route))).toBe('ERR-API-UNDER-MAINTENANCE')
   })
 
-  test('a caller who passes all of them is a principal', () => {
+  test('a caller who passes all checks becomes a principal', () => {
     expect(authorize(facts, { levels: ['api', 'firm'], groups: [] })).toEqual(company)
   })
 })

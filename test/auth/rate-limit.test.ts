@@ -12,7 +12,7 @@ import { until } from '../support/until.ts'
 const stage = forTests(setCallerStage)
 
 describe('the rate limit', () => {
-  test('counts a token across processes, and appears on all its responses', async ({ onTestFinished }) => {
+  test('counts a token across processes, and is in all its responses', async ({ onTestFinished }) => {
     const rateLimit = { requests: 5, windowMs: 3_600_000, concurrent: 10 }
     const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-rate-limit-'))
     onTestFinished(() => rm(dataDir, { recursive: true }))
@@ -54,7 +54,7 @@ describe('the rate limit', () => {
     expect((await request(own.url + keyInfo, unlimited)).status).toBe(200)
   })
 
-  test('admits a token again in the next window', async ({ onTestFinished }) => {
+  test('admits the token again in the next window', async ({ onTestFinished }) => {
     const rateLimit = { requests: 1, windowMs: 100, concurrent: 10 }
     const limited = await startTestService(stage.database, { rateLimit })
     onTestFinished(() => limited.stop())

@@ -82,7 +82,7 @@ test('instances on one database share the slots, and count concurrent claims exa
   for (const slots of instances) expect(await isFull(slots)).toBe(true)
 })
 
-test('a slot released twice is one free slot', async () => {
+test('releasing a slot twice frees only one slot', async () => {
   const [one, other] = [open(), open()]
   const [release] = await acquire(one, 3)
   release!()
@@ -100,7 +100,7 @@ test('a released slot is free for the next request of the same instance', async 
   await until(async () => (await locks()) === 0)
 })
 
-test('the slots of an instance that closes are free', async () => {
+test('an instance that closes frees its slots', async () => {
   const [closing, other] = [open(), open()]
   await acquire(closing, 3)
   expect(await isFull(other)).toBe(true)
@@ -108,7 +108,7 @@ test('the slots of an instance that closes are free', async () => {
   expect(await isFull(other)).toBe(false)
 })
 
-test('running requests keep their slots when the connection that holds them is lost', async () => {
+test('running requests keep their slots when the connection that holds the slots is lost', async () => {
   const [one, other] = [open(), open()]
   const held = await acquire(one, 3)
   expect(await isFull(other)).toBe(true)
@@ -129,7 +129,7 @@ test('running requests keep their slots when the connection that holds them is l
   expect(await isFull(other)).toBe(false)
 })
 
-test('without a database a claim is refused as unavailable', async () => {
+test('a claim without a database is refused as unavailable', async () => {
   const slots = open(3, 'postgres://nobody:x@127.0.0.1:1/nothing')
   await expect(slots.acquire('/r', '1')).rejects.toMatchObject({ code: 'ERR-UNAVAILABLE' })
 })
@@ -158,7 +158,7 @@ test('requests that wait for a slot get one in turn, and are never refused', asy
   await until(async () => (await locks()) === 0)
 })
 
-test('a request in line gets a slot that another process releases; one that is over leaves the line', async () => {
+test('a waiting request gets a slot that another process releases; a request that has ended leaves the line', async () => {
   const [here, there] = [open(1), open(1)]
   const [release] = await acquire(there, 1)
   const gone = new AbortController()

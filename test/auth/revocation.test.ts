@@ -163,7 +163,7 @@ describe.each(Object.entries(revocations))('a request that waits while %s', (_, 
   })
 })
 
-test('a request whose time is over after a revocation does not learn that nothing has changed', async () => {
+test('a request that waits past a revocation is not told that nothing has changed', async () => {
   const caller = await newCaller('firm')
   const answers = await ask(caller, ...Object.values(waitingPaths).map((path) => path(caller, 1)))
   await sql('update tokens set revoked_at = now() where id = $1', [caller.tokenId])
@@ -171,7 +171,7 @@ test('a request whose time is over after a revocation does not learn that nothin
     expect(refusalIn(answer)).toEqual([401, 'ERR-FIRM-TOKEN-NOT-FOUND', undefined, undefined, undefined])
 })
 
-test('a request that waits for a folder that leaves its firm gets nothing of it', async () => {
+test('a request that waits for a folder gets none of its data once the folder has left the firm', async () => {
   const caller = await newCaller('firm')
   const answers = await ask(caller, waitingPaths.movements(caller, 30))
   await moveFolder('120')
@@ -180,7 +180,7 @@ test('a request that waits for a folder that leaves its firm gets nothing of it'
   expect([status, json.error.code]).toEqual([404, 'ERR-FOLDER-NOT-FOUND'])
 })
 
-test('a page of the console shows nothing of what happened after its session', async () => {
+test('a page of the console shows no change made after its session ended', async () => {
   const cookie = await stage.signIn()
   await sql('begin')
   await sql('lock table exports in access exclusive mode')
@@ -231,7 +231,7 @@ function expectBoth<Outcome>(outcomes: Set<Outcome>, both: Outcome[]): void {
   if (tries >= 200) expect([...outcomes].toSorted()).toEqual(both)
 }
 
-test('a revoked token: of the changes around the revocation none after it is answered', async () => {
+test('a revoked token gets no change that was committed after the revocation', async () => {
   const statuses = new Set<number>()
   for (let i = 0; i < tries; i += atOnce) {
     const caller = await newCaller()
@@ -251,7 +251,7 @@ test('a revoked token: of the changes around the revocation none after it is ans
   expectBoth(statuses, [200, 401])
 })
 
-test('a disconnected partner: of the events around the disconnection none after it is answered', async () => {
+test('a disconnected partner gets no event that was committed after the disconnection', async () => {
   const caller = await newCaller('firm')
   const path = `/api/v1/webhook/${caller.subscriptionId}/events`
   const statuses = new Set<number>()
@@ -272,7 +272,7 @@ test('a disconnected partner: of the events around the disconnection none after 
   expectBoth(statuses, [200, 403])
 })
 
-test('an expired session: a page shows nothing that was committed after it', async () => {
+test('a page of an expired session shows nothing that was committed after the expiry', async () => {
   const live = { headers: { Cookie: await stage.signIn() } }
   const contents = new Set<boolean>()
   for (let i = 0; i < tries; i += atOnce) {

@@ -48,7 +48,7 @@ test('a query that forgets its tenant sees no row', async () => {
   }
 })
 
-test('a tenant sees all of its own rows and no others', async () => {
+test('a tenant sees all of its own rows and only those', async () => {
   for (const table of await tenantTables()) {
     const statement = `select distinct schema_id from ${table}`
     const seen = await inTenant(requests, '2000', (client) => client.query(statement))
@@ -57,14 +57,14 @@ test('a tenant sees all of its own rows and no others', async () => {
   }
 })
 
-test('the tenant of a transaction does not carry over to the next one on the connection', async () => {
+test('the tenant of a transaction does not apply to the next transaction on the connection', async () => {
   await inTenant(requests, '1000', async (client) => expect(await count(client, 'folders')).toBe(1))
   expect(await inTransaction(requests, (client) => count(client, 'folders'))).toBe(0)
   await expect(inTenant(requests, '1000', () => Promise.reject(new Error('fails')))).rejects.toThrow('fails')
   expect(await count(requests, 'folders')).toBe(0)
 })
 
-test('the tenant of a single statement does not carry over to the next one on the connection', async () => {
+test('the tenant of a single statement does not apply to the next statement on the connection', async () => {
   const backend = 'select pg_backend_pid() as id'
   const before = (await requests.query(backend)).rows
   expect(await askInTenant(requests, '1000', 'select name from folders')).toHaveLength(1)
@@ -87,7 +87,7 @@ test('a named statement, whose plan the connection keeps, sees the tenant of eac
   expect(rows).toEqual([{ reused: 4 }])
 })
 
-test('a table that is made writable for the role is writable for its own tenant only', async () => {
+test('a table that becomes writable for the role is writable only for the current tenant', async () => {
   await owner.query('grant insert, update on rate_windows to grandlivre_service')
   await inTenant(requests, '1000', async (client) => {
     const others = await client.query('update rate_windows set requests = 9 where schema_id = 2000')
@@ -122,7 +122,7 @@ test('the ledger, tokens and rate windows are read-only for the role', async () 
     ).rejects.toThrow('permission denied')
 })
 
-test('the role writes only the tables of full exports, digests and webhooks, and few functions see past its tenant', async () => {
+test('the role writes only the tables of full exports, digests and webhooks, and few functions see beyond its tenant', async () => {
   const { rows: granted } = await owner.query(
     `select table_name as name, string_agg(privilege_type, ' ' order by privilege_type) as rights
      from information_schema.role_table_grants
@@ -175,7 +175,7 @@ test('the role writes only the tables of full exports, digests and webhooks, and
   ])
 })
 
-test('the secrets of subscriptions are seen with their subscription, by its tenant and the dispatcher alone', async () => {
+test('only the tenant of a subscription and the dispatcher see its secrets', async () => {
   const secrets = 'select subscription_id from signing_secrets order by 1'
   const idsOf = ({ rows }: pg.QueryResult) => rows.map((row) => row.subscription_id)
   for (const [id, schemaId] of [
@@ -200,7 +200,7 @@ test('the secrets of subscriptions are seen with their subscription, by its tena
   )
 })
 
-test('the function that finds entries by name, which no policy binds, finds those of its tenant only', async () => {
+test('the function that finds entries by name bypasses policies, but finds only entries of its tenant', async () => {
   await owner.query(
     `update movements set invoice_number = 'FOREIGN' where schema_id = 2000;
      update entries set partner_metadata = '{"partnerId":"sent"}' where schema_id = 2000`,
@@ -214,7 +214,7 @@ test('the function that finds entries by name, which no policy binds, finds thos
   }
 })
 
-test('the function that reads cursors, which no policy binds, knows the folders of its tenant only', async () => {
+test('the function that reads cursors bypasses policies, but knows only folders of its tenant', async () => {
   const { rows } = await owner.query(
     'select ledger_version as version from folders where schema_id = 2000 and id = $1',
     [folderId],
@@ -226,7 +226,7 @@ test('the function that reads cursors, which no policy binds, knows the folders 
   expect(await askInTenant(requests, '1000', read)).toEqual([])
 })
 
-test('the role owns nothing and can neither create nor alter anything', async () => {
+test('the role owns no object, and can neither create nor alter any', async () => {
   const { rows } = await requests.query(
     `select (select count(*) from pg_shdepend d join pg_roles r on r.oid = d.refobjid
              where r.rolname = current_user and d.deptype = 'o')::int as owned,
@@ -255,7 +255,7 @@ test('the role owns nothing and can neither create nor alter anything', async ()
     await expect(requests.query(statement), statement).rejects.toThrow(refusal)
 })
 
-test('secrets of third parties are out of reach; a caller is found only by hashes', async () => {
+test('secrets of third parties cannot be read; callers are looked up only by hashes', async () => {
   await inTenant(requests, '1000', async (client) =>
     expect(await count(client, 'third_party_secrets')).toBe(0),
   )

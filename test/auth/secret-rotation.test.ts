@@ -6,7 +6,7 @@ import { createTenants, credentials, folders } from '../support/ledgers/tenants.
 import { createTestDatabase } from '../support/servers/database.ts'
 import { request, startTestService } from '../support/service.ts'
 
-test('two secrets are accepted until the older one is retired; the newest signs', async () => {
+test('two secrets are accepted until the older one is retired; the newer one signs', async () => {
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)
   const owner = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'test owner' })

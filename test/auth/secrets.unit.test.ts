@@ -17,7 +17,7 @@ test('tokens and secrets name their kind and hold 256 random bits', () => {
 describe('an encrypted secret', () => {
   const key = randomBytes(32)
 
-  test('decrypts with its key among others, and never looks the same twice', () => {
+  test('decrypts if its key is among those given, and is encrypted differently each time', () => {
     const secret = makeToken('secret')
     expect(decrypt(encrypt(secret, key), [randomBytes(32), key])).toBe(secret)
     expect(encrypt(secret, key)).not.toEqual(encrypt(secret, key))
@@ -46,13 +46,13 @@ describe('the master key', () => {
 
   afterEach(() => rm(join(dataDir, '../../..'), { recursive: true }))
 
-  test('is the one in the settings if there is one, and nothing is written', async () => {
+  test('is the key in the settings, if there is one, and no file is written', async () => {
     const masterKey = randomBytes(32)
     expect(await loadMasterKeys({ masterKey, dataDir })).toEqual([masterKey])
     await expect(readdir(dataDir)).rejects.toThrow('ENOENT')
   })
 
-  test('is not made where its file is missing, nor replaced if that holds something else, and the file stays as it is', async () => {
+  test('is neither created when its file is missing nor replaced when the file holds something else', async () => {
     const path = join(dataDir, 'master.key')
     await expect(loadMasterKeys({ masterKey: undefined, dataDir })).rejects.toThrow(
       /is missing, and .* Put the former file back/,

@@ -37,7 +37,7 @@ async function headersFor(level: 'api' | 'firm', groups: TokenGroup[] | null) {
   return { ...credentials(token, secret), 'society-id': '111' }
 }
 
-test('every route that needs a token declares the groups of the specification', () => {
+test('every route that needs a token declares the groups that the specification names', () => {
   expect(closed.length).toBeGreaterThan(25)
   expect(closed.map(({ path, groups }) => [path, groups])).toEqual(
     closed.map((route) => [route.path, needs(route)]),
@@ -50,7 +50,7 @@ test.each<[TokenGroup[] | null]>([
   ...all.map((group): [TokenGroup[]] => [all.filter((each) => each !== group)]),
   [all],
   [null],
-])('a token for %j is refused on the routes of other groups alone, by their names', async (groups) => {
+])('a token for %j is refused on routes of other groups, by their names', async (groups) => {
   const headers = await headersFor('api', groups)
   const info = await request(`${service.url}/api/v1/key/info?mode=extended`, headers)
   const open: string[] = []
@@ -85,14 +85,14 @@ test('the document of the API says which groups each route needs', async () => {
   }
 })
 
-test('a token of the group employees alone is open to nothing else', async () => {
+test('a token with only the group employees can use no route that needs another group', async () => {
   const firm = await headersFor('firm', ['employees'])
   expect((await request(`${service.url}/api/v1/society`, firm)).status).toBe(200)
   expect((await request(`${service.url}/api/v1/mad/accounts?version=1.0.0`, firm)).status).toBe(403)
 })
 
 test.each([[[]], [['nonsense']], [['movements', 'nonsense']]])(
-  'the database takes no token for %j',
+  'the database refuses a token for %j',
   async (groups) => {
     await expect(
       staff.token('ONE', 'api', folders.first, { groups: groups as TokenGroup[] }),

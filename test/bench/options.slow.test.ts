@@ -32,7 +32,7 @@ test.each(Object.keys(benches))(
   },
 )
 
-test('an option that a bench does not have is refused', async () => {
+test('an option that the bench does not have is refused', async () => {
   const name = Object.keys(benches)[0]!
   const { code, out, err } = await run(name, '--rundes', '3')
   expect([code, out]).toEqual([1, ''])
@@ -43,19 +43,19 @@ test.each([
   ['--rounds', 'x', '--rounds takes a whole number from 1 to 100, not x'],
   ['--rounds', '0', '--rounds takes a whole number from 1 to 100, not 0'],
   ['--rounds', '', '--rounds takes a whole number from 1 to 100, not '],
-])('%s %s is named with what it takes', async (...args) => {
+])('a wrong value, %s %s, is refused with the values that the option accepts', async (...args) => {
   const message = args.pop()
   const { code, err } = await run('small', ...args)
   expect([code, err]).toEqual([1, `${message}\n`])
 })
 
-test('--only with no such row lists the rows', async () => {
+test('--only with an unknown row lists the rows', async () => {
   const { code, err } = await run('folders', '--only', '3 processes')
   expect(code).toBe(1)
   expect(err).toBe('--only 3 processes is none of:\n  1 process\n  2 processes\n  4 processes\n')
 })
 
-test('without a name the benches are listed, and one that is not there is refused', async () => {
+test('without a name the benches are listed, and an unknown name is refused', async () => {
   const { code, out } = await run()
   expect(code).toBe(0)
   for (const [name, { about }] of Object.entries(benches))

@@ -20,7 +20,7 @@ const out = forTests(() => openFolder('failovers'))
 const load = forTests(() => startLoad({ nodes, out: out.path, seed }))
 
 test.skipIf(isLeftOut)(
-  `${failovers} failovers under load`,
+  `${failovers} failovers under load leave partners, subscribers and staff with consistent data`,
   async () => {
     const all: string[] = []
     for (let number = 0; number < failovers; number += 1) {

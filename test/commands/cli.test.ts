@@ -27,7 +27,7 @@ describe('a token', () => {
   const lineOf = async (token: string) =>
     (await cli('token', 'list')).out.split('\n').find((text) => text.includes(token.slice(-4)))!
 
-  test('is issued for some groups and with an end, which the list shows, and marks if it is near', async () => {
+  test('is issued for some groups with an end date, which the list shows and marks when it is near', async () => {
     const secret = await staff.thirdParty('ENDING')
     const day = inDays(400).toISOString().slice(0, 10)
     const far = await issue('--only', 'movements, resources,movements', '--expires', day)
@@ -74,7 +74,7 @@ describe('a token', () => {
 })
 
 describe('a partner', () => {
-  test('is created and gets tokens that work, until they are revoked', async () => {
+  test('is created, and its tokens work until they are revoked', async () => {
     const created = await cli('partner', 'create', '--code', 'ACME', '--name', 'Acme & Söhne')
     expect(created).toMatchObject({ code: 0, error: '' })
     expect(created.out).toContain('shown only once')
@@ -127,7 +127,7 @@ describe('a partner', () => {
   })
 })
 
-test('maintenance is switched on and off', async () => {
+test('maintenance can be switched on and off', async () => {
   const secret = await staff.thirdParty('MAINTAINED')
   const token = await staff.token('MAINTAINED', 'api', { schemaId: '100', firmId: '110', folderId: '111' })
   expect((await cli('maintenance', 'on')).out).toBe('Maintenance is on.\n')

@@ -15,7 +15,7 @@ test('the commands page matches the declarations of the commands (npm run docs:c
   expect(read('docs/commands.md')).toBe(commandsPage())
 })
 
-test('every argument and option has a help, and no name stands for both', () => {
+test('every argument and option has a help text, and no name has two meanings', () => {
   for (const { name, arguments: places = {}, options = {} } of [
     ...partnerProgram.commands,
     ...staffCommands,

@@ -38,7 +38,7 @@ describe('the command export', () => {
   test.each([
     ['a running export', {}],
     ['one whose file is compressed', { compression: 'zstd' }],
-  ])('cancels %s, which fails, stops reading and leaves nothing in the store', async (_, query) => {
+  ])('cancels %s: it fails, stops reading and leaves no file in the store', async (_, query) => {
     await stage.passAnHour()
     const files = await stage.storedKeys()
     const blocker = await stage.holdExports()

@@ -26,7 +26,7 @@ async function ids() {
   return rows[0]
 }
 
-test('an import prints folder, exercice, counts and sums, and applies its options', async () => {
+test('an import prints folder, fiscal year, counts and sums, and applies its options', async () => {
   const file = await stage.written(fecFile(ledger), 'books.txt')
   const named = ['--siren', '123456789', '--name', 'Café', '--start', '2023-01-01', '--end', '2023-12-31']
   const { code, out, error } = await run('fec', file, ...named)
@@ -68,7 +68,7 @@ test('an import prints folder, exercice, counts and sums, and applies its option
   ])
 })
 
-test('an import says what it kept apart from the movements, and --drafts what awaits validation', async () => {
+test('an import reports what it kept besides the movements, and with --drafts what awaits validation', async () => {
   const rows: FecRow[] = ledger.map((row) => ({
     ...row,
     ValidDate: row['ValidDate'] === '' ? '' : `${row['ValidDate']} 10:00`,
@@ -93,7 +93,7 @@ test('an import says what it kept apart from the movements, and --drafts what aw
 })
 
 test.each(['utf8', 'windows-1252', 'iso-8859-15', 'cp850'] as const)(
-  'an import reads amounts and dates in other forms, and counts them (%s)',
+  'an import reads amounts and dates in other forms, and reports how many (%s)',
   async (encoding) => {
     const blank = encoding === 'utf8' ? '\u202f' : '\u00a0'
     const forms: Record<string, string> = {
@@ -139,7 +139,7 @@ test('an import says which columns it took for those of the regulation, and how 
   expect(kept.out).not.toContain('another name')
 })
 
-test('an import says which text decides its encoding, and --encoding decides otherwise', async () => {
+test('an import shows the text that decided its encoding, and --encoding overrides it', async () => {
   // Without other accents: boxes of CP850 would leave no doubt.
   const plain = ledger.map((row) => ({
     ...row,
@@ -184,7 +184,7 @@ test('the problems of a refused file are on stderr, one per line, with exit code
 test.each([
   ['an import', ['import', 'fec']],
   ['a seed', ['seed', '--movements', '100']],
-])('%s, interrupted after its commit, has printed what it loaded', async (_, words) => {
+])('%s that is interrupted after its commit has still printed what it loaded', async (_, words) => {
   const file = await writtenFec(fecFile(ledger))
   // Blocks the step after the commit: the statistics.
   const blocker = await stage.owner.connect()
@@ -221,7 +221,7 @@ test('import mad prints folder, exercices, counts, sums, what it left out, and t
   ])
 })
 
-test('import mad applies its options, and refuses those that do not fit', async () => {
+test('import mad applies its options, and refuses combinations that do not fit', async () => {
   const file = fixturePath('ledger.mad.json')
   const named = await run('mad', file, '--name', 'Copie', '--renumber')
   expect(named.out).toMatch(/^Folder \d+ \(Copie, new\)/)
@@ -244,7 +244,7 @@ test('import mad applies its options, and refuses those that do not fit', async 
   expect((await run('mad', `${file}.none`)).error).toBe(`There is no file ${file}.none\n`)
 })
 
-test('import mad --replace says what it wrote of entries, and of what they refer to', async () => {
+test('import mad --replace counts the entries that it wrote, and the accounts and other items that they refer to', async () => {
   const open = readFixture('ledger.mad.json')
     .toString()
     .replaceAll('"state":"closed"', '"state":"open"')

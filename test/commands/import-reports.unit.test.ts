@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { fecReport } from '../../src/commands/import/reports.ts'
 
-test('counts at the end of a sentence about a FEC are plain numbers', () => {
+test('sentences about a FEC write a count at their end as a plain number', () => {
   const findings = {
     renamedColumns: [],
     dayColumns: [],

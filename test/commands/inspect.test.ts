@@ -59,7 +59,7 @@ test('problems are printed with line and column, and the exit code is 1', async 
   expect(out).toContain('BQ       Banque          1  1200,00     0,00  1200,00')
 })
 
-test('terminal escapes in a file are shown, not obeyed', async () => {
+test('terminal escapes in a file are printed as text, not executed', async () => {
   const [header, folder, ...others] = smallParameters()
   const hostile = Buffer.from(folder!.toString('latin1').replace('Soci\xe9t\xe9', 'A\x1b[2J\x9bB'), 'latin1')
   const { code, out } = await inspect(written('hostile.tra', header!, hostile, ...others, ...smallEntries()))

@@ -42,7 +42,7 @@ async function adoptKeys() {
   await (await startTestService(database)).stop()
 }
 
-test('status without a service says that none runs, and exits with 2', async () => {
+test('status without a running service says so, and exits with 2', async () => {
   const { code, out, error } = await status()
   expect(code).toBe(2)
   expect(out).toMatch(/^No process runs\.$/m)
@@ -53,7 +53,7 @@ test('status without a service says that none runs, and exits with 2', async () 
   expect(json.status.problems).toEqual(['No process of the service is connected to this database.'])
 })
 
-test('status beside a service names process, version, epoch and key, and exits with 0', async () => {
+test('status with a running service names its process, version, epoch and key, and exits with 0', async () => {
   await start()
   const { code, out, error } = await status({ PUBLIC_URL: tls.url })
   expect({ code, error }).toEqual({ code: 0, error: '' })
@@ -75,7 +75,7 @@ test('status beside a service names process, version, epoch and key, and exits w
   })
 })
 
-test('what waits too long, a certificate that ends and maintenance are problems', async () => {
+test('jobs that wait too long, a certificate near its end and maintenance are reported as problems', async () => {
   await adoptKeys()
   await owner.query(
     `insert into ${queueSchema}.job (name, start_after) values ($1, now() - interval '2 hours')`,
@@ -137,7 +137,7 @@ test('a replica that stops replaying is reported as behind', async () => {
   }
 })
 
-test('an address that does not answer is a problem in words, and ends nothing', async () => {
+test('an address that does not answer is reported as a problem, and status continues', async () => {
   await start()
   const nobody = await startTlsServer(days(90))
   await nobody.close()
@@ -150,7 +150,7 @@ test('an address that does not answer is a problem in words, and ends nothing', 
   ])
 })
 
-test('EXPORT_DATABASE_URL of another database is no replica, and of the same one is level', async () => {
+test('EXPORT_DATABASE_URL that names another database is reported as no replica; one that names the same is up to date', async () => {
   await start()
   const other = await createTestDatabase()
   try {
@@ -167,7 +167,7 @@ test('EXPORT_DATABASE_URL of another database is no replica, and of the same one
   }
 })
 
-test('tokens that end within 14 days are listed, and leave all well', async () => {
+test('tokens that end within 14 days are listed, but are no problem', async () => {
   const staff = await createTenants(database.ownerUrl)
   await staff.thirdParty('ENDS')
   const issue = async (...expires: string[]) => {
@@ -189,7 +189,7 @@ test('tokens that end within 14 days are listed, and leave all well', async () =
   expect((await read()).status.tokensThatEnd.map(({ id }: { id: string }) => id)).toEqual([soon])
 })
 
-test('a session of a former version is shown, and one that lacks the keys is a problem', async () => {
+test('a session of a previous version is shown; one that lacks the keys is a problem', async () => {
   const [former, lacking] = ['grandlivre dispatcher', 'grandlivre dispatcher web-1:4711 0.3.0'].map(
     (application_name) => new pg.Client({ connectionString: database.serviceUrl, application_name }),
   ) as [pg.Client, pg.Client]
@@ -210,7 +210,7 @@ test('a session of a former version is shown, and one that lacks the keys is a p
   }
 })
 
-test('status neither migrates a database nor makes one at a wrong address', async () => {
+test('status neither migrates a database nor creates one at a wrong address', async () => {
   await owner.query('delete from migrations where version = (select max(version) from migrations)')
   const { rows } = await owner.query('select count(*)::int as count from migrations')
   const refused = await status()

@@ -27,7 +27,7 @@ async function acts(act: string) {
   )
 }
 
-test('a firm and its folder are made, listed and shown, and the audit has both acts', async () => {
+test('a firm and its folder are created, listed and shown, and the audit records both acts', async () => {
   const firm = await made('Firm', 'firm', 'create', '--name', 'Cabinet  Neuf', '--siret', '732 829 320 00074')
   const named = ['--name', 'Société Neuve', '--reference', 'NEUVE-1']
   const folder = await made('Folder', 'folder', 'create', '--firm', firm, ...named)
@@ -66,7 +66,7 @@ test('a folder shows its size, the last pull of each partner, its tokens and its
   expect((await staff('folder', 'list')).out).toMatch(line)
 })
 
-test('a folder that moves is no longer open to tokens of its former firm, and is to those of the new one', async () => {
+test('a folder that moves is closed to tokens of its former firm and open to those of the new one', async () => {
   const { folderId, firmId } = folders.first
   const other = await made('Firm', 'firm', 'create', '--name', 'Next door', '--beside', firmId)
   const token = /Token: (\S+)/.exec(
@@ -118,6 +118,6 @@ test.each([
   expect(await firms()).toEqual(before)
 })
 
-test('the SIRET of a La Poste office is one', async () => {
+test('the SIRET of a La Poste office is valid', async () => {
   await made('Firm', 'firm', 'create', '--name', 'La Poste', '--siret', '35600000049837')
 })

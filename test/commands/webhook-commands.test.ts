@@ -107,7 +107,7 @@ test('staff subscribe a third party to all schemas, to one, or to folders', asyn
   expect(list).toMatch(/ONE +staff +folders 111, 112 +enabled/)
 })
 
-test('the secret of a subscription that staff made signs its deliveries, and is rotated by staff', async (context) => {
+test('the secret of a subscription that staff made signs its deliveries, and staff can rotate it', async (context) => {
   const { run, refused, ...stage } = await stageOf(context)
   const secretIn = (out: string) => out.match(/^Signing secret: (whsec_\S+)$/m)![1]!
   const where = `--partner ONE --url ${publicUrl} --events document --schema 100`
@@ -171,7 +171,7 @@ test('a subscription is shown, disabled with a reason, enabled and deleted', asy
   expect(await sql('select from subscriptions')).toEqual([])
 })
 
-test('a failed delivery is listed with its attempts, and replayed unchanged', async (context) => {
+test('a failed delivery is listed with its attempts, and replayed with the same body', async (context) => {
   const { run, refused, receiver, ...stage } = await stageOf(context)
   const id = await stage.subscribe('/gone')
   // The escapes in its answer must not reach the terminal of staff.
@@ -210,7 +210,7 @@ test('a failed delivery is listed with its attempts, and replayed unchanged', as
   expect(all).toMatch(/^1\d +20[^ ]+Z +200 /m)
 })
 
-test('a replay of a time span sends exactly the events that a disabled subscription skipped in it', async (context) => {
+test('a replay of a time span sends exactly the events in it that the disabled subscription skipped', async (context) => {
   const { run, refused, receiver, ...stage } = await stageOf(context)
   const id = await stage.subscribe('/one', { folderIds: ['111'] })
   const everywhere = await stage.subscribe('/all', { schemaId: null, folderIds: [] })
@@ -259,7 +259,7 @@ test('a replay of a time span sends exactly the events that a disabled subscript
   expect(again.map(({ webhookId }) => webhookId).sort()).toEqual(before.sort())
 })
 
-test('rotate-secret says how long the old secret is accepted, and the new one signs at once', async (context) => {
+test('rotate-secret says how long the old secret is accepted, and the new secret signs at once', async (context) => {
   const { run, refused, receiver, ...stage } = await stageOf(context)
   await stage.subscribe('/one')
   stage.dispatch()

@@ -13,15 +13,15 @@ test.each([
   [5.1, 10],
   [123_456, 200_000],
   [0.000_3, 0.000_5],
-])('the axis of values up to %d ends at %d', (value, top) => {
+])('an axis for values up to %d ends at %d', (value, top) => {
   expect(roundUp(value)).toBeCloseTo(top, 10)
 })
 
-test('a curve has a gap where nothing was measured, and stays below its top', () => {
+test('a curve has a gap where no value was measured, and stays below the top of the chart', () => {
   expect(pathOf([0, 5, Number.NaN, 20], 10)).toBe('M0.0 100.0h0.1L120.0 50.0M360.0 0.0h0.1')
 })
 
-test('a chart says its highest and its latest value in words', async () => {
+test('a chart states its highest and its latest value in words', async () => {
   const values = [Number.NaN, 40, 30]
   const drawn = String(
     await chart({ title: 'Rows', show: (value) => `${value} rows`, curves: [{ label: 'all', values }] }),
@@ -30,7 +30,7 @@ test('a chart says its highest and its latest value in words', async () => {
   expect(drawn).toContain('all <strong>30 rows</strong>')
 })
 
-test('the history keeps the samples of the last hour and forgets those before', async () => {
+test('the history keeps the samples of the last hour and drops older ones', async () => {
   let samples = 0
   const unknown = { latest: () => Promise.resolve(undefined) }
   const queue = { latest: () => Promise.resolve({ ageSeconds: ++samples }) }
@@ -43,7 +43,7 @@ test('the history keeps the samples of the last hour and forgets those before', 
   await history.close()
 })
 
-test('a rate is that of the last seconds; first it is that since the beginning', () => {
+test('a rate covers the last seconds; the first rate covers the time since the start', () => {
   let now = 10_000
   const perSecond = ratesOf(() => now)
   expect(perSecond('export', 1_000, 0)).toBe(100)

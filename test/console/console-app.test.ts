@@ -31,7 +31,7 @@ test('a visitor is sent to the sign-in page, and back to the page that it asked 
   ])
 })
 
-test('the cookie is for this console alone, and behind https for https alone', async () => {
+test('the cookie is sent only to this console, and behind https only over https', async () => {
   const cookieOf = async (headers = {}) => {
     const answer = await stage.ask('/console/sign-in', { ...form({ key: stage.key }), headers })
     return answer.headers.get('set-cookie')!
@@ -48,7 +48,7 @@ test('the cookie is for this console alone, and behind https for https alone', a
     expect(await cookieOf({ 'X-Forwarded-Proto': proxies }), proxies).toMatch(/^grandlivre-console=.*Strict$/)
 })
 
-test('every answer forbids scripts and styles from elsewhere, frames and copies', async () => {
+test('every answer forbids scripts and styles from other hosts, frames and cached copies', async () => {
   for (const path of ['/console/sign-in', '/console', '/console/nowhere', '/console/assets/console.js']) {
     const { headers } = await stage.ask(path, { headers: { Cookie: cookie } })
     expect(headers.get('content-security-policy'), path).toBe(
@@ -66,7 +66,7 @@ test('every answer forbids scripts and styles from elsewhere, frames and copies'
   await live.body!.cancel()
 })
 
-test('the sessions of a key end when it is revoked, and one when its owner signs out', async () => {
+test('revoking a key ends all its sessions; signing out ends one', async () => {
   await insertConsoleKey(stage.staff.client, 'bob', sha256('glv_console_of_bob'))
   const ofBob = await stage.signIn('glv_console_of_bob')
   const statusOf = async (of: string) => (await stage.ask('/console', { headers: { Cookie: of } })).status
@@ -104,7 +104,7 @@ test('a request with the name of another host is refused, signed in or not', asy
   expect(await answerOf(new URL(stage.origin).host)).toBe(200)
 })
 
-test('a form without the token of its session, or from elsewhere, does nothing', async () => {
+test('a form without the token of its session, or from another site, changes nothing', async () => {
   const other = await stage.signIn()
   const signOut = (fields: Record<string, string>, headers: Record<string, string> = {}) =>
     stage.ask('/console/sign-out', { ...form(fields), headers: { Cookie: other, ...headers } })
@@ -126,7 +126,7 @@ test('a form without the token of its session, or from elsewhere, does nothing',
   expect((await signOut({ csrf })).status).toBe(303)
 })
 
-test('a path that does not exist is 404, a wrong method 405, a long form 413, another kind of body 415', async () => {
+test('an unknown path is 404, a wrong method 405, a long form 413, another kind of body 415', async () => {
   const headers = { Cookie: cookie }
   expect((await stage.ask('/console/nowhere', { headers })).status).toBe(404)
   expect((await stage.ask('/api/v1/key/info', { headers })).status).toBe(404)
@@ -141,12 +141,12 @@ test('a path that does not exist is 404, a wrong method 405, a long form 413, an
     expect((await stage.ask(`/console/exports/${id}/cancel`, { headers })).status, id).toBe(404)
 })
 
-test('the console is not on the port of the API', async () => {
+test('the port of the API does not serve the console', async () => {
   expect((await fetch(`${stage.service.url}/console`)).status).toBe(404)
 })
 
 // Last: wrong keys of this address are then limited for a minute.
-test('wrong keys are limited, also where they are tried at once; the right one is let in whatever their count', async () => {
+test('wrong keys are limited, also when tried at once; the right key is accepted however many wrong ones came before', async () => {
   const attempt = (key: string) => stage.ask('/console/sign-in', form({ key }))
   const answers = await Promise.all(Array.from({ length: 15 }, (_, i) => attempt(`glv_console_${i}`)))
   expect(answers.filter(({ headers }) => headers.has('set-cookie'))).toEqual([])

@@ -98,7 +98,7 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     expect((await recorded('console sign-in'))[0]!.staff).toMatch(/^console alice as /)
   })
 
-  test('shows the progress of another process as it is, keeps the focus, and cancels by keyboard alone', async () => {
+  test('shows the progress of an export in another process, keeps the focus, and cancels the export by keyboard alone', async () => {
     const id = `export_${'1'.repeat(32)}`
     const { client } = stage.staff
     await client.query(
@@ -127,7 +127,7 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     ])
   })
 
-  test('names the thread of an attempt of this process, which ends when it is cancelled', async () => {
+  test('names the thread that runs an attempt of this process; the attempt ends when it is cancelled', async () => {
     const { client } = stage.staff
     // The attempt waits for the table, in its thread.
     await client.query('begin; lock table movements in access exclusive mode')
@@ -142,7 +142,7 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     expect(status.body.status).toBe('FAILED')
   })
 
-  test('shows a stream with its partner, and cuts it', async () => {
+  test('shows a stream with its partner, and cuts it off', async () => {
     const url = movementsUrl(stage.service.url, { idExercice: largeExercice })
     const reader = await slowReader(url, stage.company)
     const row = page.locator('tr[id^=stream_]')
@@ -159,7 +159,7 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     ])
   })
 
-  test('shows what the process needs, and charts, on a phone and in the dark', async () => {
+  test('shows the resources that the process uses, and charts, on a phone and in dark mode', async () => {
     await page.goto(`${stage.origin}/console/process`)
     expect(await page.getByText('Ready for requests.').count()).toBe(1)
     expect(await page.getByRole('img').count()).toBe(6)
@@ -179,7 +179,7 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     await plain.context().close()
   })
 
-  test('a form of another origin on this machine does nothing', async () => {
+  test('refuses a form of another origin on this machine', async () => {
     const evil = createServer((_, response) => {
       response.setHeader('Content-Type', 'text/html')
       response.end(
@@ -200,7 +200,7 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     ])
   })
 
-  test('says so where too many pages are kept up to date', async () => {
+  test('says so when too many pages are open for live updates', async () => {
     await page.goto(`${stage.origin}/console/folders`)
     const leaving = new AbortController()
     const headers = { Cookie: await stage.signIn(), Accept: 'text/event-stream' }
@@ -244,7 +244,7 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     expect(await statusOf(token, secret)).toBe(401)
   })
 
-  test('has no page that is wider than a phone, and no text of others that runs or leads elsewhere', async () => {
+  test('has no page that is wider than a phone; texts of others neither run as code nor become links', async () => {
     const { client } = stage.staff
     await client.query('update folders set name = $1, reference = $1 where id = 111', [hostile])
     const { id } = await insertSubscription(client, {

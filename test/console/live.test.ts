@@ -43,7 +43,7 @@ async function watch(cookie: string): Promise<Watching> {
   return watching
 }
 
-test('a page is kept up to date until its session expires, its key is revoked or its owner signs out', async () => {
+test('a page stays live until its session expires, its key is revoked or its owner signs out', async () => {
   await insertConsoleKey(stage.staff.client, 'bob', sha256('glv_console_of_bob'))
   const cookies = [await stage.signIn(), await stage.signIn(), await stage.signIn('glv_console_of_bob')]
   const [expiring, leaving, staying] = await Promise.all(cookies.map((cookie) => watch(cookie)))
@@ -63,7 +63,7 @@ test('a page is kept up to date until its session expires, its key is revoked or
   expect(again.status).toBe(401)
 })
 
-test('a page beyond the limit of live pages says so and stays as it is, until another is closed', async () => {
+test('a page beyond the limit of live pages says so, and does not update until another is closed', async () => {
   const cookie = await stage.signIn()
   const open = Array.from({ length: limits.consoleViewersMax }, () => watch(cookie))
   const watching = await Promise.all(open)
@@ -81,7 +81,7 @@ test('a page beyond the limit of live pages says so and stays as it is, until an
   for (const each of watching) each.leave()
 })
 
-test('a process that stops ends the pages that are open, and waits for none of them', async () => {
+test('a process that stops closes its open pages without waiting for them', async () => {
   const cookie = await stage.signIn()
   let watching = await watch(cookie)
   // The server has yet to notice that the pages before have left.

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest'
 import { watchPages } from '../../src/console/live.ts'
 import type { ConsoleEdge } from '../../src/console/page.ts'
 
-test('a browser that left while its session was read does not watch', async () => {
+test('a browser that leaves while its session is read gets no live updates', async () => {
   const watch = watchPages(new AbortController().signal)
   const arrived = Promise.withResolvers<void>()
   const sent = Promise.withResolvers<string>()

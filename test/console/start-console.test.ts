@@ -10,7 +10,7 @@ import { startTestService } from '../support/service.ts'
 
 const database = forTests(createTestDatabase)
 
-test('a process whose login does not own the tables does not start with a console', async () => {
+test('a process whose login does not own the tables refuses to start with a console', async () => {
   const settings = { console: { host: '127.0.0.1', port: 0 } }
   await expect(startTestService({ ownerUrl: database.serviceUrl }, settings)).rejects.toThrow(
     /^CONSOLE_PORT is set, but the login \w+ does not own the tables.*set DIRECT_DATABASE_URL/,
@@ -20,7 +20,7 @@ test('a process whose login does not own the tables does not start with a consol
   await service.stop()
 })
 
-test('a port that is taken is named with its setting', async () => {
+test('a port in use is reported with the name of its setting', async () => {
   const taken = createServer().listen(0, '127.0.0.1')
   await once(taken, 'listening')
   const { port } = taken.address() as AddressInfo
@@ -31,7 +31,7 @@ test('a port that is taken is named with its setting', async () => {
   taken.close()
 })
 
-test('a page says what is missing, and asks again by itself', async () => {
+test('a page says what is missing, and retries by itself', async () => {
   const proxy = await startProxy(database.ownerUrl)
   const console = { host: '127.0.0.1', port: 0 }
   const service = await startTestService({ ownerUrl: proxy.url }, { console })

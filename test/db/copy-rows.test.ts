@@ -117,7 +117,7 @@ const expected = (rows: number) =>
   ])
 
 describe('kept rows', () => {
-  test.each([7, 64, 1000])('are repeated before the next ones, in pieces of %i bytes', async (size) => {
+  test.each([7, 64, 1000])('stay unchanged while later rows arrive in pieces of %i bytes', async (size) => {
     await withClient(async (client, socket) => {
       socket.sizes = [size, 1, 3 * size]
       const rows = client.query(new CopyRows(text(300), 3))
@@ -173,7 +173,7 @@ describe('rows come whole', () => {
     },
   )
 
-  test('many at once, none, and longer than a read', async () => {
+  test('many at once, none at all, and longer than a read', async () => {
     await withSocket(async (client) => {
       expect(await read(client.query(new CopyRows(text(20_000), 3)))).toEqual(expected(20_000))
       expect(await read(client.query(new CopyRows(text(0), 3)))).toEqual([])
@@ -255,7 +255,7 @@ describe('a failure never looks like the end', () => {
   })
 })
 
-test('two readers never share an array, even if the one before was asked again after its end', async () => {
+test('two readers never share an array, even if the first is read again after its end', async () => {
   await withClient(async (client) => {
     const ended = client.query(new CopyRows(text(3), 3))
     const { fields } = ended
@@ -267,7 +267,7 @@ test('two readers never share an array, even if the one before was asked again a
   })
 })
 
-test('a reader that stops reading stops the database', async () => {
+test('a reader that stops reading makes the database stop sending', async () => {
   await withSocket(async (client, socket) => {
     const before = socket.bytesRead
     const rows = client.query(

@@ -69,7 +69,7 @@ async function readToEnd(rows: CopyRows, server = socket): Promise<void> {
   while (await rows.fill());
 }
 
-test('the buffer stays as large as it is, however often its reader waits for its client', async () => {
+test('the buffer keeps its size, however often its reader waits for its client', async () => {
   const rows = reading()
   let sent = 0
   const ids: number[] = []
@@ -96,7 +96,7 @@ test('the buffer stays as large as it is, however often its reader waits for its
   await readToEnd(rows)
 })
 
-test('a socket is paused while there is no room for a read, and reads on afterwards', async () => {
+test('a socket is paused while the buffer has no room for a read, and resumes afterwards', async () => {
   const rows = reading()
   let sent = 0
   while (!socket.isPaused()) {
@@ -116,7 +116,7 @@ test('a socket is paused while there is no room for a read, and reads on afterwa
   await readToEnd(rows)
 })
 
-test('a row longer than the buffer, however it arrives, and the rows after it', async () => {
+test('a row longer than the buffer is read, however it arrives, and so are the rows after it', async () => {
   for (const size of [readBytes, 3 * usualBytes]) {
     const bytes = Buffer.concat([row(1, 10), row(2, 2_000_000), row(3, 10), copyDone])
     const rows = reading()
@@ -132,7 +132,7 @@ test('a row longer than the buffer, however it arrives, and the rows after it', 
   }
 })
 
-test('a batch keeps its rows while others arrive', async () => {
+test('a batch keeps its rows while later rows arrive', async () => {
   const rows = reading()
   socket.push(Buffer.concat([row(1, 10), row(2, 10), row(3, 10).subarray(0, 9)]))
   await rows.fill()
@@ -145,7 +145,7 @@ test('a batch keeps its rows while others arrive', async () => {
   await readToEnd(rows)
 })
 
-test('whole words can be read at the end of every batch, also of a full buffer', async () => {
+test('whole words can be read at the end of every batch, even of a full buffer', async () => {
   const rows = reading()
   let at = 0
   while (at + readBytes < usualBytes) {
@@ -160,7 +160,7 @@ test('whole words can be read at the end of every batch, also of a full buffer',
   await readToEnd(rows)
 })
 
-test('pg keeps what it was given, whatever another reader reads into the same buffer', async () => {
+test('pg keeps the bytes it was given, whatever another reader reads into the same buffer', async () => {
   const rows = reading()
   const [head, tail] = [commandComplete.subarray(0, 7), commandComplete.subarray(7)]
   socket.push(Buffer.concat([row(1, 10), copyDone, head]))
@@ -176,7 +176,7 @@ test('pg keeps what it was given, whatever another reader reads into the same bu
   await readToEnd(next, other)
 })
 
-test('a reader that fails or is left never gives its arrays to another', async () => {
+test('the arrays of a reader that fails or is abandoned are never given to another', async () => {
   const failed = reading()
   socket.push(row(1, 10))
   await failed.fill()

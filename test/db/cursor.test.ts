@@ -10,7 +10,7 @@ const client = forEachTest(() => connect(database.ownerUrl))
 /** Callers ask for more rows than the stream fetches ahead. */
 const numbers = 'select i::int as number from generate_series(1, $1) as i'
 
-test('rows come in batches, the last with the rest, and the connection is free again', async () => {
+test('rows come in batches, the last with the remaining rows, and the connection is free again', async () => {
   const listeners = () => [client.listenerCount('error'), client.listenerCount('end')]
   const before = listeners()
   const batches: number[][] = []
@@ -22,7 +22,7 @@ test('rows come in batches, the last with the rest, and the connection is free a
   expect((await client.query('select 1 as one')).rows).toEqual([{ one: 1 }])
 })
 
-test('a reader that stops early does not wait, even if the connection is lost', async () => {
+test('a reader that stops early returns at once, even if the connection is lost', async () => {
   const { rows: own } = await client.query('select pg_backend_pid() as pid')
   for await (const batch of readByCursor(client, numbers, [100_000], 10)) {
     expect(batch).toHaveLength(10)

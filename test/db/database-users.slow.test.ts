@@ -22,7 +22,7 @@ test.runIf(isRoot && canReach(project))(
 )
 
 test.runIf(isRoot).for(['022', '077'])(
-  'the embedded database runs for root from a home folder that no other user can enter, umask %s',
+  'the embedded database runs if root starts it from a home folder closed to other users, umask %s',
   async (umask) => {
     const home = join(stage.folder, 'home')
     const temporary = join(stage.folder, 'temporary')

@@ -48,7 +48,7 @@ describe('from an empty folder', () => {
     other.close()
   })
 
-  test('openDatabase without an address starts and migrates it, and close stops it', async () => {
+  test('openDatabase without an address starts and migrates the database, and close stops it', async () => {
     const database = await openDatabase({ dataDir: stage.dataDir, databaseUrl: undefined })
     expect(
       await ask(database.directUrl, 'select max(version) as version from grandlivre.migrations'),
@@ -74,7 +74,7 @@ describe('from an empty folder', () => {
 describe('in a folder that has one', () => {
   beforeEach(() => copyCluster(stage.dataDir))
 
-  test('is reused by the next process, outlives a Ctrl-C, and is stopped by the last process that leaves', async () => {
+  test('is reused by the next process, survives a Ctrl-C, and is stopped by the last process that leaves', async () => {
     const database = await startEmbeddedDatabase({ dataDir: stage.dataDir, durable: false })
     const other = await stage.startProcess()
     expect(portOf(other.ownerUrl)).toBe(portOf(database.ownerUrl))
@@ -88,7 +88,7 @@ describe('in a folder that has one', () => {
     await expect(ask(other.ownerUrl, 'select 1')).rejects.toThrow('ECONNREFUSED')
   })
 
-  test('a process that arrives while the last one leaves gets a server', async () => {
+  test('gives a server to a process that arrives while the last one leaves', async () => {
     const first = await startEmbeddedDatabase({ dataDir: stage.dataDir, durable: false })
     const [second] = await Promise.all([stage.startProcess(), first.stop()])
     expect(await ask(second.ownerUrl, 'select 1 as one')).toEqual([{ one: 1 }])
@@ -115,7 +115,7 @@ describe('in a folder that has one', () => {
     await second.stop()
   })
 
-  test('a copy of a folder in use is a database of its own', async () => {
+  test('a copy of a folder in use becomes a separate database', async () => {
     const original = await startEmbeddedDatabase({ dataDir: stage.dataDir, durable: false })
     const copyDir = join(stage.folder, 'copy')
     execFileSync('cp', ['-a', stage.dataDir, copyDir])
@@ -149,7 +149,7 @@ describe('in a folder that has one', () => {
     bystander.kill()
   })
 
-  test('a killed process does not hold the server, which the next process uses', async () => {
+  test('a killed process releases the server, and the next process uses it', async () => {
     const [killed, other] = [await stage.startProcess(), await stage.startProcess()]
     for (const { child } of [killed, other]) child.kill('SIGKILL')
     await Promise.all([ended(killed.child), ended(other.child)])
@@ -160,7 +160,7 @@ describe('in a folder that has one', () => {
     await expect(ask(database.ownerUrl, 'select 1')).rejects.toThrow('ECONNREFUSED')
   })
 
-  test('a start waits 20 seconds for processes of a killed server, says so, and then names them', async () => {
+  test('a start waits 20 seconds for processes that still use a killed server, says so, and then names them', async () => {
     const user = await stage.startProcess()
     const client = new pg.Client({ connectionString: user.ownerUrl })
     client.on('error', () => {})
@@ -195,7 +195,7 @@ describe('in a folder that has one', () => {
     await client.end()
   })
 
-  test('a start that fails for another reason than an earlier one names its own', async () => {
+  test('a failed start reports its own error, not one that an earlier start left in the log', async () => {
     await (await startEmbeddedDatabase({ dataDir: stage.dataDir, durable: false })).stop()
     await rm(join(stage.clusterPath, 'postgresql.conf'))
     await appendFile(
@@ -213,7 +213,7 @@ describe('in a folder that has one', () => {
     expect(steps).toEqual([])
   })
 
-  test('a process whose connections PostgreSQL has ended still holds the server', async () => {
+  test('a process whose connections PostgreSQL has ended keeps the server running', async () => {
     const staying = await stage.startProcess()
     const leaving = await startEmbeddedDatabase({ dataDir: stage.dataDir, durable: false })
     const checkpointer = async () => {
@@ -237,7 +237,7 @@ describe('in a folder that has one', () => {
     ['stopped by hand', 'SIGINT'],
     ['killed', 'SIGKILL'],
   ] as const)(
-    'a process whose server was %s finds it at the same address once another has started it, and holds it',
+    'a process whose server was %s finds it at the same address once another process has started it, and keeps it running',
     async (_, signal) => {
       const staying = await stage.startProcess()
       process.kill((await stage.postmasterPid())!, signal)
@@ -251,7 +251,7 @@ describe('in a folder that has one', () => {
     },
   )
 
-  test('a folder of another major version, or of something else, is refused', async () => {
+  test('a folder of another major version, or with other files, is refused', async () => {
     await writeFile(join(stage.dataDir, 'postgres/PG_VERSION'), '17\n')
     await expect(startEmbeddedDatabase({ dataDir: stage.dataDir })).rejects.toThrow(
       'was made by PostgreSQL 17',
@@ -262,7 +262,7 @@ describe('in a folder that has one', () => {
     )
   })
 
-  test('a start that fails after it has joined a server leaves the server as it was', async () => {
+  test('a start that fails after joining a server leaves that server running', async () => {
     const user = await stage.startProcess()
     const elsewhere = (name: string) => user.ownerUrl.replace('/grandlivre?', `/${name}?`)
     await ask(elsewhere('postgres'), 'drop database grandlivre')

@@ -57,11 +57,11 @@ test.each(['on', 'off'])(
   },
 )
 
-test('a text with NUL has no literal', () => {
+test('a text that contains NUL is refused', () => {
   expect(() => textLiteral('a\0b')).toThrow('NUL')
 })
 
-test('an id is digits and nothing else', async () => {
+test('an id may contain only digits', async () => {
   for (const id of ['0', '1', '007', '9007199254740991', '9999999999999999']) {
     expect(idLiteral(id)).toBe(id)
     expect((await client.query(`select ${idLiteral(id)}::bigint::text as id`)).rows[0].id).toBe(

@@ -31,7 +31,7 @@ beforeEach(async () => {
 })
 afterEach(() => database.drop())
 
-test('a new database records every migration in order, each once', async () => {
+test('a new database records every migration once, in order', async () => {
   expect(await migrate(database.ownerUrl)).toEqual(versions)
   expect(await migrate(database.ownerUrl)).toEqual([])
   const rows = await ask(
@@ -46,7 +46,7 @@ test('calls that migrate at the same moment apply each migration once', async ()
   expect(applied.flat().toSorted((one, other) => one - other)).toEqual(versions)
 })
 
-test('a database that is newer by expanding migrations alone is used as it is', async () => {
+test('a database of a newer version is used as it is if only expanding migrations were added', async () => {
   await migrate(database.ownerUrl)
   await ask(
     database.ownerUrl,
@@ -62,7 +62,7 @@ test('a database that is newer by expanding migrations alone is used as it is', 
   ])
 })
 
-test('a database that is newer than the code is refused, with the remedy', async () => {
+test('a database that is newer than the code is refused, and the error says what to do', async () => {
   await migrate(database.ownerUrl)
   await ask(
     database.ownerUrl,
@@ -90,7 +90,7 @@ const leftOf = async () => {
   return row
 }
 
-test('a migration that fails leaves no trace of any, and all are applied once it is repaired', async () => {
+test('a failed migration undoes all of its run, and all are applied once it is repaired', async () => {
   const first = { '0024_first.sql': 'create table first ()' }
   const failing = await withFurther({ ...first, '0025_second.sql': 'create table second (); select 1 / 0;' })
   await expect(migrate(database.ownerUrl, { folder: failing })).rejects.toThrow(
@@ -111,7 +111,7 @@ test('a migration that fails leaves no trace of any, and all are applied once it
 test.each([
   ['given twice', '0023_same.sql'],
   ['missing', '0025_third.sql'],
-])('a number that is %s is refused, and nothing is applied', async (_, name) => {
+])('a migration number that is %s is refused, and no migration is applied', async (_, name) => {
   await expect(migrate(database.ownerUrl, { folder: await withFurther({ [name]: '' }) })).rejects.toThrow(
     `${name} does not carry the next number`,
   )
@@ -140,7 +140,7 @@ beforeEach(async () => {
     await ask(server.ownerUrl, statement)
 })
 
-test('one login, not a superuser: it migrates, and requests run as a role that owns nothing', async () => {
+test('a single login without superuser rights migrates, and requests run as a role that owns no object', async () => {
   const books = await open('books_owner')
   expect(await identity(books)).toEqual({
     session_user: 'books_owner',
@@ -151,7 +151,7 @@ test('one login, not a superuser: it migrates, and requests run as a role that o
   expect(await identity(again)).toEqual(await identity(books))
 })
 
-test('two logins: the owner migrates, the service takes the role and checks the version', async () => {
+test('with two logins the owner migrates, and the service takes the role and checks the version', async () => {
   await migrate(urlOf('books_owner'))
   await expect(open('web')).rejects.toThrow(
     'may not act as grandlivre_service. As an administrator of the server: grant',
@@ -168,7 +168,7 @@ test('two logins: the owner migrates, the service takes the role and checks the 
   )
 })
 
-test('a login that may not migrate an empty database gets the command that does', async () => {
+test('a login that may not migrate an empty database is told the command that does', async () => {
   await expect(open('web')).rejects.toThrow('npm run cli -- migrate')
 })
 

@@ -31,7 +31,7 @@ async function connections(): Promise<number> {
   return rows[0].count
 }
 
-test('a notification wakes those that watch its channel and id, and nobody else', async () => {
+test('a notification wakes only those that watch its channel and id', async () => {
   const [event, sameEvent] = [
     await notifications.watch('grandlivre_events', '7'),
     await notifications.watch('grandlivre_events', '7'),
@@ -51,7 +51,7 @@ test('a notification wakes those that watch its channel and id, and nobody else'
   expect(other.woken).toBeUndefined()
 })
 
-test('a notification between the watch and the wait counts once', async () => {
+test('a notification between the start of a watch and its wait counts once', async () => {
   const [early, marker] = [
     await notifications.watch('grandlivre_events', '1'),
     await notifications.watch('grandlivre_events', '2'),
@@ -63,13 +63,13 @@ test('a notification between the watch and the wait counts once', async () => {
   expect(await early.next(10)).toBe(false)
 })
 
-test('one connection serves all, and none is opened before the first watch', async () => {
+test('one connection serves all watches, and none is opened before the first', async () => {
   expect(await connections()).toBe(0)
   for (let id = 1; id <= 5; id += 1) await notifications.watch('grandlivre_ledgers', String(id))
   expect(await connections()).toBe(1)
 })
 
-test('a lost connection is opened again, and then everything that waits compares again', async () => {
+test('a lost connection is opened again, and then every waiting request compares again', async () => {
   const wait = waitOf(await notifications.watch('grandlivre_events', '1'))
   await staff.query(
     `select pg_terminate_backend(pid) from pg_stat_activity
@@ -82,7 +82,7 @@ test('a lost connection is opened again, and then everything that waits compares
   expect(await connections()).toBe(1)
 })
 
-test('a database that cannot be reached is ERR-UNAVAILABLE, and nothing is left to wait', async () => {
+test('an unreachable database gives ERR-UNAVAILABLE, and no request stays waiting', async () => {
   const nowhere = new Notifications('postgres://nobody@127.0.0.1:1/none', createLog('silent'), 10)
   await expect(nowhere.watch('grandlivre_events', '1')).rejects.toThrow(
     expect.objectContaining({ code: 'ERR-UNAVAILABLE' }),
@@ -90,7 +90,7 @@ test('a database that cannot be reached is ERR-UNAVAILABLE, and nothing is left 
   await nowhere.close()
 })
 
-test('beyond the limit a request is refused rather than held; one that leaves makes room', async () => {
+test('a request beyond the limit is refused at once; a request that leaves makes room for another', async () => {
   const few = open(2)
   const watches = await Promise.all([1, 2, 3].map(() => few.watch('grandlivre_events', '1')))
   const waits = watches.slice(0, 2).map(waitOf)
@@ -113,7 +113,7 @@ test('beyond the limit a request is refused rather than held; one that leaves ma
   await few.close()
 })
 
-test('a process that stops ends every wait, and those that would begin', async () => {
+test('a process that stops ends every wait, and refuses new ones', async () => {
   const watch = await notifications.watch('grandlivre_events', '1')
   const wait = waitOf(watch)
   notifications.stopWaiting()

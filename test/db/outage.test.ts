@@ -44,7 +44,7 @@ test.each([
 })
 
 test.each(['57014', '42P01', '23505', '40001', 'ENOENT'])(
-  '%s is not an outage, and stays unchanged',
+  '%s is not an outage, and the error stays unchanged',
   (code) => {
     const error = failure(code)
     expect(missingOf(error)).toBeUndefined()
@@ -52,7 +52,7 @@ test.each(['57014', '42P01', '23505', '40001', 'ENOENT'])(
   },
 )
 
-test('away is a lost or promoted server, also as transactions report it, and no other error', () => {
+test('a database counts as away if its server is lost or promoted, also as transactions report it, and on no other error', () => {
   for (const code of ['08006', '25006', '53300', '55000', '57P01', '57P03', 'ECONNRESET']) {
     expect([code, isAway(failure(code)), isAway(unavailable(failure(code)))]).toEqual([code, true, true])
   }
@@ -67,18 +67,18 @@ test.each([
   ['58030', true],
   ['22023', false],
   ['ENOENT', undefined],
-])('whether the statement of %s may succeed later: %s', (code, passes) => {
+])('the statement of %s may succeed later: %s', (code, passes) => {
   expect(mayPass(failure(code))).toBe(passes)
 })
 
-test('what a read-only server says is explained', () => {
+test('errors of a read-only server are explained', () => {
   const { cause } = unavailable(failure('25006'))
   expect((cause as Error).message).toMatch(
     /^as PostgreSQL or Node says it\. The server takes no changes: it is a standby/,
   )
 })
 
-test('a pool without a free connection, an unsafe connection and a lost one are distinct', () => {
+test('a pool without a free connection, an unsafe connection and a lost connection give distinct errors', () => {
   const full = new Error('timeout exceeded when trying to connect')
   expect(missingOf(full)).toBe('a free connection to the database')
   const refusal = new Error('unsupported startup parameter: options')
@@ -94,7 +94,7 @@ test.each([
   ['client connections exceeded (max_db_client_connections)', 'max_client_conn', aFreeConnection],
   ['query_wait_timeout', 'default_pool_size', aFreeConnection],
   ['server login has been failing, cached error: connect failed (server_login_retry)', 'runs', theDatabase],
-])('"%s" of a pooler has its remedy in the log, and not in the answer', (words, remedy, missing) => {
+])('the log says how to fix "%s" of a pooler, and the answer does not', (words, remedy, missing) => {
   const error = unavailable(Object.assign(new Error(words), { code: '08P01' }))
   expect([error.status, error.missing, error.message.includes(words)]).toEqual([503, missing, false])
   const { message } = error.cause as Error
@@ -102,7 +102,7 @@ test.each([
   expect(message.slice(words.length)).toContain(remedy)
 })
 
-test('a server with several addresses is reported with the reason of each', async () => {
+test('a server with several addresses is reported with the error of each address', async () => {
   const addresses = ['127.0.0.1', '::1'].map((address) => ({ address, family: address === '::1' ? 6 : 4 }))
   const { promise, resolve } = Promise.withResolvers<Error>()
   connect({ host: 'two.example', port: 1, lookup: (_, __, done) => done(null, addresses) }).on(

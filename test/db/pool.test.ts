@@ -23,7 +23,7 @@ import { ask, createTestDatabase } from '../support/servers/database.ts'
 const database = forEachTest(createTestDatabase)
 const pool = forEachTest(() => createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'test' }))
 
-test('options are added to those of the address, and our name replaces its own, in an encoding that psql reads, too', async () => {
+test('our options are added to those of the address, and our application name replaces its own, in an encoding that psql reads too', async () => {
   const url = withStartupOptions(
     `${database.ownerUrl}&options=-c%20role%3Dgrandlivre_service&application_name=ledger`,
     '-c lock_timeout=77',
@@ -40,7 +40,7 @@ test('options are added to those of the address, and our name replaces its own, 
   ])
 })
 
-test('a session asks for keepalives that notice a silent client within a minute', async () => {
+test('a session enables keepalives that detect a silent client within a minute', async () => {
   const other = createPool(database.serviceUrl, { max: 1, applicationName: 'keepalives' })
   const { rows } = await other.query(
     `select name, setting::int from pg_settings where name ~ '^tcp_keepalives' order by name`,
@@ -56,7 +56,7 @@ test('a session asks for keepalives that notice a silent client within a minute'
   expect(idle + count * interval).toBeLessThanOrEqual(60)
 })
 
-test('dates are year-month-day, whatever the date style of the server', async () => {
+test('dates are read as year-month-day, whatever the date style of the server', async () => {
   const name = new URL(database.ownerUrl).pathname.slice(1)
   await pool.query(`alter database ${name} set datestyle = 'German'`)
   const later = createOwnerPool(database.ownerUrl, { max: 1, applicationName: 'days' })
@@ -78,7 +78,7 @@ test('a transaction is committed if its function succeeds, and rolled back if it
   expect((await pool.query('select schema_id from schemas')).rows).toEqual([{ schema_id: '1' }])
 })
 
-test('a transaction that hides a failed statement fails', async () => {
+test('a transaction fails if its function hides the error of a statement', async () => {
   const hiding = inTransaction(pool, async (client) => {
     await addSchema(client, 7)
     await client.query('select nothing').catch(() => {})
@@ -86,14 +86,14 @@ test('a transaction that hides a failed statement fails', async () => {
   await expect(hiding).rejects.toThrow('continued after a statement of its transaction had failed')
 })
 
-test('a failed transaction keeps its connection', async () => {
+test('a failed transaction returns its connection to the pool', async () => {
   const before = await backend()
   await expect(inTenant(pool, '1', () => Promise.reject(new AppError('ERR-NOT-FOUND')))).rejects.toThrow()
   await expect(inTenant(pool, '1', (client) => client.query('select nothing'))).rejects.toThrow()
   expect(await backend()).toBe(before)
 })
 
-test('a transaction that fails within a COPY closes its connection, and nothing of it stays', async () => {
+test('a transaction that fails within a COPY closes its connection, and none of its changes stay', async () => {
   const before = await backend()
   const failure = inTransaction(pool, async (client) => {
     await addSchema(client, 3)
@@ -167,7 +167,7 @@ test('a connection lost in a transaction is ERR-UNAVAILABLE, and the next transa
   expect(await inTransaction(pool, (client) => addSchema(client, 5))).toBe(1)
 })
 
-test('a single statement whose connection is cut is ERR-UNAVAILABLE, and the next one is answered', async () => {
+test('a single statement whose connection is cut gives ERR-UNAVAILABLE, and the next statement succeeds', async () => {
   const cut = askInTenant(pool, '1', 'select pg_terminate_backend(pg_backend_pid())')
   await expect(cut).rejects.toMatchObject({ code: 'ERR-UNAVAILABLE' })
   // The pool has one connection: a failed statement must not keep it.
@@ -187,7 +187,7 @@ test('a connection lost while idle or between two queries does not end the proce
   expect(await inTransaction(pool, (client) => addSchema(client, 6))).toBe(1)
 })
 
-test('a snapshot that loses one connection while it waits for the other does not end the process', async () => {
+test('a snapshot that loses one connection while it waits for the other leaves the process running', async () => {
   const small = new pg.Pool({
     ...pooledConnections(database.serviceUrl, 'service', 'test'),
     max: 1,
@@ -204,7 +204,7 @@ test('a snapshot that loses one connection while it waits for the other does not
   await small.end()
 })
 
-test('a snapshot with a connection that is cut before its end returns both connections', async () => {
+test('a snapshot that loses a connection before its end returns both connections to the pool', async () => {
   const two = createPool(database.serviceUrl, { max: 2, applicationName: 'snapshot test' })
   const snapshot = await openSnapshot(two, '1')
   await terminate(await backendOf(snapshot.second))

@@ -21,7 +21,7 @@ beforeEach(async () => {
 })
 afterEach(() => rm(folder, { recursive: true }))
 
-test('a database of 0.2.0 gets all migrations, and then is what schema.sql makes of a new one (otherwise: npm run schema)', async () => {
+test('a database of 0.2.0 gets all migrations, and then equals what schema.sql creates (otherwise: npm run schema)', async () => {
   await makeFormerSchema(database.ownerUrl)
   expect((await migrate(database.ownerUrl))[0]).toBe(7)
   const upgraded = await schemaOf(database)
@@ -34,7 +34,7 @@ test('a database of 0.2.0 gets all migrations, and then is what schema.sql makes
   await fresh.drop()
 })
 
-test('a database from before 0.2.0 is refused with the remedy, and nothing is applied', async () => {
+test('a database from before 0.2.0 is refused with what to do, and no migration is applied', async () => {
   await makeFormerSchema(database.ownerUrl)
   await ask(
     'drop trigger ledger_version on grandlivre.third_parties; delete from grandlivre.migrations where version = 6',
@@ -56,7 +56,7 @@ test('a schema that the service did not make is refused; an empty one is used', 
   expect((await migrate(database.ownerUrl)).at(-1)).toBe(await latestMigration())
 })
 
-test('a folder of an earlier version keeps its cursors; a new one refuses those from before it', async () => {
+test('a folder of an earlier version keeps its cursors; a new folder refuses cursors from before it', async () => {
   await makeFormerSchema(database.ownerUrl)
   const insertFolder = (id: number) =>
     ask(`insert into grandlivre.folders (schema_id, id, firm_id, name) values (1, ${id}, 2, 'Folder')`)
@@ -75,7 +75,7 @@ test('a folder of an earlier version keeps its cursors; a new one refuses those 
   ])
 })
 
-test('the log of changes is set up while exports read the ledger', async () => {
+test('the log of changes can be set up while exports read the ledger', async () => {
   await migrate(database.ownerUrl)
   const migration = await readFile(join(shipped, 'migrations/0009_ledger_changes.sql'), 'utf8')
   const [setUp] = migration.match(/^do \$\$.*?^end \$\$;/ms)!
@@ -109,7 +109,7 @@ test('each function is created by a numbered file, and then defined in functions
   expect(defined.filter((name) => !created.has(name))).toEqual([])
 })
 
-test('a function that changes without a migration is refused, and nothing is applied', async () => {
+test('a function that changes without a migration is refused, and no function is applied', async () => {
   await cp(shipped, folder, { recursive: true })
   await changeTenant('0')
   await expect(migrate(database.ownerUrl, { folder })).rejects.toThrow(
@@ -150,7 +150,7 @@ test('a login that may not migrate sees that functions are missing', async () =>
   )
 })
 
-test('a function that cannot be created is named, and nothing is applied', async () => {
+test('a function that cannot be created is named in the error, and no function is applied', async () => {
   await migrate(database.ownerUrl)
   const before = await schemaOf(database)
   await cp(shipped, folder, { recursive: true })
@@ -166,7 +166,7 @@ test('a function that cannot be created is named, and nothing is applied', async
   ])
 })
 
-test('a migration can use a function of its own version: it makes a trigger on an empty one, which functions/ replaces', async () => {
+test('a migration can use a function of its own version: its trigger calls an empty function, which functions/ replaces', async () => {
   await cp(shipped, folder, { recursive: true })
   await writeFile(
     join(folder, 'migrations/functions/a_new_one.sql'),

@@ -50,7 +50,7 @@ function withoutEmployees(text: string, accounts: { employee?: object }[]): stri
 }
 
 test.each(['application/json', 'application/x-ndjson'])(
-  'accounts as %s, each with its own ETag',
+  'accounts as %s have one ETag with employees and another without',
   async (Accept) => {
     const opened = { ...stage.opened, Accept }
     const hidden = { ...stage.hidden, Accept }
@@ -73,7 +73,7 @@ test.each(['application/json', 'application/x-ndjson'])(
   },
 )
 
-test('every other answer is the same, with its ETag and cursor', async () => {
+test('every other answer is the same with and without the group employees, with its ETag and cursor', async () => {
   const { exerciceId } = stage.folder
   const selected = ['movements', 'movements/blocks', 'entries', 'balance'].map(
     (what) => `${what}?idExercice=${exerciceId}`,
@@ -99,7 +99,7 @@ describe('full exports', () => {
     return { id: body.id, bytes, text: bytes.toString('latin1') }
   }
 
-  test('JSON: nothing but employees is missing', async () => {
+  test('in JSON lack only the details of employees, for a token without that group', async () => {
     const plain = (bytes: Buffer) =>
       bytes
         .toString()
@@ -112,7 +112,7 @@ describe('full exports', () => {
     expect(less).toBe(withoutEmployees(plain(all.bytes), JSON.parse(all.bytes.toString()).data.accounts))
   })
 
-  test('TRA: personal columns of employees are blank, and no other', async () => {
+  test('in TRA leave only the personal columns of employees blank, for a token without that group', async () => {
     const columns = 'ADRESSE 1, ADRESSE 2, CODE POSTAL, VILLE, PAYS, TELEPHONE, MODE REGLEMENT, PRENOM'.split(
       ', ',
     )
@@ -133,14 +133,14 @@ describe('full exports', () => {
     expect(less.text).not.toContain(mark)
   })
 
-  test.each(['FEC', 'CSV', 'PARQUET'])('%s has no such data, and is the same', async (format) => {
+  test.each(['FEC', 'CSV', 'PARQUET'])('in %s contain no such data, and are the same', async (format) => {
     const [all, less] = [await file(format, stage.opened), await file(format, stage.hidden)]
     expect(less.id).not.toBe(all.id)
     expect(less.bytes.equals(all.bytes)).toBe(true)
     expect(all.text).not.toContain(mark)
   })
 
-  test('a job with employees is not there for a token without; a job without is there for both', async () => {
+  test('with employees cannot be found by a token without that group; those without employees are found by both', async () => {
     const { url } = stage.service
     const ids = new Map<Headers, string>()
     for (const headers of [stage.opened, stage.hidden])
@@ -163,7 +163,7 @@ describe('full exports', () => {
     expect(JSON.stringify(json)).not.toContain(mark)
   })
 
-  test('a process that knows no such export cannot claim it', async () => {
+  test('cannot be claimed by a process that does not know this kind of export', async () => {
     const { body } = await trigger(stage.service.url, stage.hidden, { compression: 'gzip' })
     const claim = stage.staff.client.query(
       `update grandlivre.exports set attempt = attempt + 1 where id = $1`,
@@ -191,7 +191,7 @@ describe('ledgers', () => {
       `update grandlivre.movements set description = description || '.' where id = 706`,
     )
 
-  test('rows differ in the details of employees alone', async () => {
+  test('differ only in the rows with details of employees', async () => {
     const [all, less] = [await ledger(stage.opened), await ledger(stage.hidden)]
     const hidden = all.tables.accounts!.map((row) =>
       row.includes(mark) ? row.replace(/[^\t]*$/, '\\N') : row,
@@ -211,7 +211,7 @@ describe('ledgers', () => {
     ['a full ledger', ledger],
     ['digests', digests],
   ]
-  test.each(fillings)('%s of one caller leaves the right digests for both', async (_, fill) => {
+  test.each(fillings)('%s of one caller stores the right digests for both', async (_, fill) => {
     const tables = new Map<Headers, object>()
     for (const headers of [stage.opened, stage.hidden])
       tables.set(headers, (await ledger(headers)).end.tables)
@@ -226,7 +226,7 @@ describe('ledgers', () => {
     expect({ ...less, tables: all.tables }).toEqual(all)
   })
 
-  test('kept digests stay right for both where other rows change, and where the accounts that one has are left out', async () => {
+  test('stored digests stay right for both kinds of caller when other rows change, and when one of them already has the accounts', async () => {
     await digests(stage.opened)
     await isKept()
     for (const reader of [stage.opened, stage.hidden]) {
@@ -243,7 +243,7 @@ describe('ledgers', () => {
     }
   })
 
-  test('the digest of the other kind does not leave accounts out', async () => {
+  test('a digest of accounts from the other kind of caller does not make the stream leave them out', async () => {
     for (const [one, other] of [
       [stage.opened, stage.hidden],
       [stage.hidden, stage.opened],
@@ -257,7 +257,7 @@ describe('ledgers', () => {
     }
   })
 
-  test('the list tells which kind it is, with another ETag', async () => {
+  test('the list says whether it is with employees, and has a separate ETag for each kind', async () => {
     const [all, less] = [await get('ledgers', stage.opened), await get('ledgers', stage.hidden)]
     expect(less.text).toBe(all.text.replace('"employees":true', '"employees":false'))
     expect(less.text).not.toBe(all.text)

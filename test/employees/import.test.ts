@@ -24,7 +24,7 @@ const stage = forEachTest(setImportStage)
 const employees = async () =>
   (await stage.owner.query('select * from grandlivre.employees order by account_id')).rows
 
-test('a new folder has employees of whom nothing is known, and the import counts them', async () => {
+test('a new folder has employees without personal data, and the import counts them', async () => {
   expect(await stage.importMad(hidden)).toMatchObject({
     hiddenEmployees: 1,
     accounts: open.data.accounts.length,
@@ -33,7 +33,7 @@ test('a new folder has employees of whom nothing is known, and the import counts
 })
 
 describe.each([false, true])('into the folder that it came from, with renumber %s', (renumber) => {
-  test('the folder keeps what it has of its employees, and nothing is written', async () => {
+  test('the folder keeps what it knows of its employees, and no row is written', async () => {
     const { folderId } = await stage.importMad(file(), { renumber })
     const before = await employees()
     expect(before).toMatchObject([
@@ -50,7 +50,7 @@ describe.each([false, true])('into the folder that it came from, with renumber %
     expect(await employees()).toEqual(before)
   })
 
-  test('what the file says of the account is written, and the employee is kept', async () => {
+  test('changes of the account in the file are written, and the employee is kept', async () => {
     const { folderId } = await stage.importMad(file(), { renumber })
     const before = await employees()
     const renamed = JSON.parse(hidden)
@@ -61,7 +61,7 @@ describe.each([false, true])('into the folder that it came from, with renumber %
     expect(await employees()).toEqual(before)
   })
 
-  test('a file with their data still changes and empties it', async () => {
+  test('a file with data of employees still changes and empties them', async () => {
     const { folderId } = await stage.importMad(file(), { renumber })
     const emptied = file((accounts) => {
       for (const { employee } of accounts)
@@ -76,7 +76,7 @@ describe.each([false, true])('into the folder that it came from, with renumber %
     expect(await employees()).toMatchObject([{ email: null, profession: 'Autre' }])
   })
 
-  test('an employee whose account the file does not have goes with it', async () => {
+  test('an employee is deleted if the file lacks its account', async () => {
     const { folderId } = await stage.importMad(file(), { renumber })
     const without = JSON.parse(hidden)
     const { producerId } = without.data.accounts.find(

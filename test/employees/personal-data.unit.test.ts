@@ -81,7 +81,7 @@ const inSchema = [...schema.matchAll(/^CREATE (?:UNLOGGED )?TABLE (\w+) \(\n(.*?
   ([, table, body]) => columnsOf(body!).map((column) => `${table}.${column}`),
 )
 
-test('every column is on the page or in the list of those that hold nothing of persons, and in one of them alone', () => {
+test('every column is either on the page or in the list of columns without personal data, never in both', () => {
   expect(inSchema.length).toBeGreaterThan(300)
   expect(new Set(onPage).size).toBe(onPage.length)
   const listed = Object.entries(ofNoPerson).flatMap(([table, columns]) =>
@@ -90,7 +90,7 @@ test('every column is on the page or in the list of those that hold nothing of p
   expect([...onPage, ...listed].toSorted()).toEqual(inSchema.toSorted())
 })
 
-test('the parts of an address are those of its type', () => {
+test('the fields of an address are those of its type', () => {
   const [, parts] = /^CREATE TYPE address AS \(\n(.*?)\n\)/ms.exec(schema)!
   const [, , , said] = named.find(([, table, columns]) => table === 'employees' && columns === '`address`')!
   expect(quoted(said!)).toEqual(columnsOf(parts!))

@@ -18,7 +18,7 @@ const { first, sameFirm } = folders
 const publish = (names: string[], folderId: string) =>
   stage.publish(names.map((name) => documentEvent(name, folderId)))
 
-test('a delivery that waits goes out again without the events of an erased folder, which keep their numbers', async () => {
+test('a waiting delivery is sent again without the events of an erased folder; the other events keep their numbers', async () => {
   stage.receiver.behave('/firm', answerWith(500))
   const { body } = await stage.call(
     'POST',
@@ -84,7 +84,7 @@ async function failing(path: string, headers: Record<string, string>): Promise<{
   return { id: body.id, path }
 }
 
-test('a body that tells of a hidden folder is not sent, though nothing of it has been erased yet', async () => {
+test('a body about a hidden folder is not sent, even before the folder is erased', async () => {
   await bringBack(first.folderId)
   const { path } = await failing('/hidden', firm)
   await publish(['hidden-a'], sameFirm.folderId)
@@ -106,7 +106,7 @@ test('a body that tells of a hidden folder is not sent, though nothing of it has
   await erase(first.folderId)
 })
 
-test('failed deliveries of another firm of the tenant, and its attempts, stay', async () => {
+test('failed deliveries of another firm of the tenant stay, with their attempts', async () => {
   await bringBack(first.folderId)
   const other = (await stage.issue('firm', { ...folders.otherFirm, folderId: null })).headers
   const { path } = await failing('/other-firm', other)
@@ -121,7 +121,7 @@ test('failed deliveries of another firm of the tenant, and its attempts, stay', 
   expect((await stored(path)).slice(0, before.length)).toEqual(before)
 })
 
-test('a replay that waits is made again without the events of the folder', async () => {
+test('a waiting replay is made again without the events of the folder', async () => {
   await bringBack(first.folderId)
   const { id, path } = await failing('/replayed', firm)
   stage.receiver.behave(path, answerWith(204))

@@ -112,7 +112,7 @@ async function traces(needles: string[]): Promise<string[]> {
 }
 
 test.skipIf(!arePostgresToolsInstalled)(
-  `${kills} kills of an erasure leave nothing, and show nobody anything wrong`,
+  `${kills} kills of an erasure leave no data behind, and no caller sees a wrong answer`,
   async () => {
     const { folderId } = erased
     const texts = await client.query<{ text: string }>(

@@ -65,7 +65,7 @@ const movementsOf = async (folder: string) => {
   return download(url, stage.asFirm(folder))
 }
 
-test('every table with a folder is erased or keeps nothing but its id', async () => {
+test('every table with a folder loses its rows, or keeps only the id of the folder', async () => {
   const rows = await stage.sql(
     `select distinct table_name as name from information_schema.columns
      where table_schema = 'grandlivre' and column_name = 'folder_id'`,
@@ -74,7 +74,7 @@ test('every table with a folder is erased or keeps nothing but its id', async ()
   expect(rows.map(({ name }) => name).sort()).toEqual([...tablesOfFolder, 'audit_rows', 'events'].sort())
 })
 
-test('of an erased folder nothing is found, and nobody else notices', async () => {
+test('no data of an erased folder can be found, and other folders are unchanged', async () => {
   await stage.sql(`update grandlivre.folders set name = 'Forget Me', siret = '73282932000074', reference = 'FORGETME'
     where id = ${folderId}`)
   const texts = (
@@ -164,7 +164,7 @@ test('of an erased folder nothing is found, and nobody else notices', async () =
   expect((await staff(proof)).code).toBe(0)
 })
 
-test('a folder that is hidden and not yet erased is there for nobody', async () => {
+test('a folder that is hidden and not yet erased cannot be found by any caller', async () => {
   const { folderId: hidden } = folders.sameFirm
   await stage.sql(`update grandlivre.folders set erased_at = now() where id = ${hidden}`)
   await until(async () => (await api('/mad/journals?version=1.0.0', stage.asFirm(hidden))).status === 404)
@@ -201,7 +201,7 @@ test.each([
   expect(await stage.sql('select id from grandlivre.folders where id = 121')).toHaveLength(1)
 })
 
-test('a store of other settings erases nothing, and files that a restored store brings back go with a further run', async () => {
+test('with other settings of the store no folder is erased; files that a restored store brings back are deleted by another run', async () => {
   const { folderId: of } = folders.otherFirm
   const [{ id: exercice }] = await stage.sql(
     `insert into grandlivre.exercices (schema_id, folder_id, id, start_date, end_date)
@@ -229,7 +229,7 @@ test('a store of other settings erases nothing, and files that a restored store 
   expect((await staff(`folder erased ${of}`)).code).toBe(0)
 })
 
-test('of a firm that is being erased no folder or token is made, and one that moved away stays', async () => {
+test('a firm that is being erased gets no new folder or token, and a folder that has moved away stays', async () => {
   await stage.sql('update grandlivre.folders set erased_at = null where id = 112')
   const firm = await made('firm create --name Leaving --beside 110')
   await stage.sql(`insert into grandlivre.erasures (kind, id, of_schema) values ('firm', ${firm}, 100)`)
@@ -254,7 +254,7 @@ test('of a firm that is being erased no folder or token is made, and one that mo
   ])
 })
 
-test('a firm is erased whole or not at all: its files are looked for and its folders hidden before any row goes', async () => {
+test('a firm is erased whole or not at all: its files are found and its folders hidden before any row is deleted', async () => {
   const firm = await made('firm create --name Two --beside 110')
   await made(`folder create --firm ${firm} --name One`)
   const second = await made(`folder create --firm ${firm} --name Two`)
@@ -304,7 +304,7 @@ test('a firm is erased with its folders, tokens and subscriptions, and a tenant 
   expect(await firmOf('110')).toHaveLength(1)
 })
 
-test('a third party is erased with its tokens and subscriptions; what ledgers name it by stays', async () => {
+test('a third party is erased with its tokens and subscriptions; ledgers keep the name that they have for it', async () => {
   expect((await api('/key/info', stage.firm)).status).toBe(200)
   const { code, out, error } = await staff('partner delete PARTNER --yes')
   expect([code, error]).toEqual([0, expect.stringContaining('The partner PARTNER is erased')])

@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(dataDir, { recursive: true, force: true }))
 
-test('the file of a late export goes, too, and the receipt names the export', async () => {
+test('the file of an export that ends late is deleted too, and the receipt names the export', async () => {
   const { schemaId, firmId, folderId } = folders.first
   const exportId = `export_${'0'.repeat(32)}`
   await staff.sql('update grandlivre.folders set erased_at = now() where id = $1', [folderId])

@@ -42,7 +42,7 @@ const received = (path: string) => namesOf(stage.receiver.accepted(`/${path}`))
 const read = (which: keyof typeof ids, query = '') =>
   stage.call('GET', `/${ids[which]}/events${query}`, undefined, firm)
 
-test('a reader learns which numbers were erased, and reaches the end when nothing else is left', async () => {
+test('a reader learns which numbers were erased, and reaches the end when no other event is left', async () => {
   const whole = await read('read')
   expect(whole.body.map(({ sequence }: { sequence: string }) => sequence)).toEqual(['1', '3'])
   expect(whole.headers.get('webhook-erased')).toBe('2, 4')
@@ -63,7 +63,7 @@ test('a reader learns which numbers were erased, and reaches the end when nothin
   expect(numbers, 'no error, as for a loss').toEqual([1, 3])
 })
 
-test('erased events before a new epoch hide none after it', async () => {
+test('erased events before a new epoch hide no event after it', async () => {
   // An erased event has the last number of the epoch before.
   await publish(['kept-5', 'secret-6'], sameFirm.folderId)
   await read('read')

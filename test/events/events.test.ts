@@ -103,13 +103,13 @@ describe('an event', () => {
     ['cloudDocument', 'CREATE', { id: 'e', status: 'done' }, /data\.status: /],
   ]
 
-  test('exists for every specified kind, with the specified data', () => {
+  test('can be published for every specified kind, with the specified data', () => {
     expect(right.map(([name]) => name).sort()).toEqual([...eventKinds].sort())
     for (const [name, operation, data] of right)
       expect(checkEventPayload({ name, operation, data })).toEqual({ name, operation, data })
   })
 
-  test.each(wrong)('is not %s %s with %j', async (name, operation, data, message) => {
+  test.each(wrong)('is refused: %s %s with %j', async (name, operation, data, message) => {
     expect(() => checkEventPayload({ name, operation, data })).toThrow(message)
     // Publishing an invalid event rolls back the change.
     const change = inTransaction(owner, async (client) => {
@@ -123,7 +123,7 @@ describe('an event', () => {
     expect(rows).toEqual([{ name: 'Folder 111' }])
   })
 
-  test('carries its scope, as far as it is known', async () => {
+  test('carries its scope, as far as known', async () => {
     await inTransaction(owner, (client) =>
       publish(client, '100', [
         { name: 'portfolio', operation: 'CREATE', data: { id: '1' } },
@@ -170,7 +170,7 @@ describe('an event', () => {
     expect(JSON.stringify(rows.at(-1).data.currentState)).toBe(JSON.stringify(state))
   })
 
-  test('is written by a tenant only for itself, and never changed', async () => {
+  test('can be written only by a tenant for itself, and never changed', async () => {
     await inTenant(requests, '100', (client) => publish(client, '100', [documentEvent('mine')]))
     const intrusion = inTenant(requests, '100', (client) =>
       publish(client, '200', [documentEvent('not mine')]),
@@ -253,7 +253,7 @@ test('a change of a third party is published in each schema in which it holds a 
 })
 
 describe('the order of events', () => {
-  test('is that of the commits: a reader that follows ids skips none', async () => {
+  test('is the order of commits: a reader that follows ids misses none', async () => {
     const seen: string[] = []
     let position = '0'
     let writing = true
@@ -287,7 +287,7 @@ describe('the order of events', () => {
     expect([...seen].sort()).toEqual([...names].sort())
   })
 
-  test('within a transaction is that of publishing', async () => {
+  test('within a transaction is the order of publishing', async () => {
     const names = Array.from({ length: 500 }, (_, index) => `event ${index}`)
     await inTransaction(owner, (client) =>
       publish(
@@ -299,7 +299,7 @@ describe('the order of events', () => {
     expect((await eventsOf('100')).map(({ data }) => data.name)).toEqual(names)
   })
 
-  test('of one schema does not hold up another schema', async () => {
+  test('is kept in each schema without waiting for other schemas', async () => {
     await inTransaction(owner, async (client) => {
       await publish(client, '100', [documentEvent('one')])
       await inTransaction(owner, (other) => publish(other, '200', [documentEvent('two')]))

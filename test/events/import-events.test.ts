@@ -98,7 +98,7 @@ describe('an import of a FEC', () => {
       })
   })
 
-  test('into an existing folder publishes nothing about the folder, and the exercice only if it is new', async () => {
+  test('into an existing folder publishes no event about the folder, and one about the exercice only if it is new', async () => {
     await stage.importRows(ledger)
     await stage.owner.query('truncate grandlivre.events')
     const nextYear = ledger.map((row) => later(row))
@@ -110,7 +110,7 @@ describe('an import of a FEC', () => {
     expect(runsOf(await allEvents(stage.owner))[0]).toBe('accountingLineEntry CREATE 11')
   })
 
-  test('that replaces a ledger publishes the letterings it removed, and what it added after them', async () => {
+  test('that replaces a ledger publishes the letterings that it removed, then those that it added', async () => {
     await stage.importRows(ledger)
     const before = await letteringsIn()
     await stage.owner.query('truncate grandlivre.events')
@@ -141,7 +141,7 @@ describe('an import of a FEC', () => {
     expect(dataOf(published, 'accountingLineEntry')).toEqual(rows.toReversed())
   })
 
-  test('that is refused publishes nothing', async () => {
+  test('that is refused publishes no event', async () => {
     await stage.importRows(ledger)
     await stage.owner.query('truncate grandlivre.events')
     await expect(stage.importRows(ledger)).rejects.toThrow('--replace')
@@ -164,7 +164,7 @@ function later(row: FecRow): FecRow {
 }
 
 test.each(['mad', 'tra'] as const)(
-  'a full export that is loaded back publishes one ledger event, and one more if it replaces (%s)',
+  'loading a full export back publishes one ledger event, and one more if it replaces the ledger (%s)',
   async (format) => {
     const stage = await setImportStage()
     const bytes = readFixture(format === 'mad' ? 'ledger.mad.json' : 'ledger.tra')
@@ -183,7 +183,7 @@ test.each(['mad', 'tra'] as const)(
   },
 )
 
-test('a seed publishes like an import: payment modes as partners see them, and what it replaced', async () => {
+test('a seed publishes the same events as an import: payment modes as partners see them, and what it replaced', async () => {
   const database = await createTestDatabase()
   const client = new pg.Client({ connectionString: database.ownerUrl })
   await client.connect()
@@ -216,7 +216,7 @@ test('a seed publishes like an import: payment modes as partners see them, and w
   await database.drop()
 })
 
-test('a finished full export is published once, with its outcome', async () => {
+test('a finished full export publishes one event, with its outcome', async () => {
   const { first } = folders
   const folder = join(tmpdir(), `grandlivre-export-events-${process.pid}`)
   const stage = await setExportStage({

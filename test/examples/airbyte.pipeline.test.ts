@@ -63,7 +63,7 @@ describe.skipIf(!isInstalled.airbyte)('examples/airbyte/manifest.yaml', () => {
   test.each([
     ['each folder of the firm', '', firmFolders],
     ['the folder that is named', firmFolders[1]!, [firmFolders[1]!]],
-  ])('of %s it reads every collection and every year, drafts too', async (_, society, wanted) => {
+  ])('reads every collection and every year of %s, including drafts', async (_, society, wanted) => {
     const records = await read(society)
     // The ids of their years, entries and accounts are the same.
     const sorted = (items: unknown[]) => items.map((item) => JSON.stringify(item)).toSorted()

@@ -78,7 +78,7 @@ describe.skipIf(!isChromiumInstalled)('examples/browser', () => {
 
   const isWhole = /^\d+ movements, equal to the ledger in [2-9] blocks$/
 
-  test('it shows the balances of the year, verified, and has no secret', async () => {
+  test('shows the balances of the year, verified, and contains no secret', async () => {
     const { state, rows, seen, errors } = await open()
     expect(state).toMatch(isWhole)
     expect(rows).toEqual(await balances())
@@ -89,7 +89,7 @@ describe.skipIf(!isChromiumInstalled)('examples/browser', () => {
       expect(seen.filter(({ text }) => text.includes(secret))).toEqual([])
   })
 
-  test('it begins again if the ledger changes before the movements arrive', async () => {
+  test('begins again if the ledger changes before the movements arrive', async () => {
     let asked = 0
     const { state, rows } = await open((page) =>
       page.route('**/blocks', async (route) => {
@@ -107,7 +107,7 @@ describe.skipIf(!isChromiumInstalled)('examples/browser', () => {
     ['a changed line', (text: string) => text.replace('"description":"', '"description":"é')],
     ['a missing line', (text: string) => text.slice(text.indexOf('\n') + 1)],
     ['a missing end', (text: string) => text.replace(/\n.*\n$/, '\n')],
-  ])('%s is noticed', async (_, damage) => {
+  ])('detects %s', async (_, damage) => {
     const { state } = await open((page) =>
       page.route('**/movements', async (route) => {
         const response = await route.fetch()

@@ -163,7 +163,7 @@ describe.each([
     expect(descriptions).toContain('tab\t line\n back\\slash \\N é')
   })
 
-  test.skipIf(!isThere)('names a folder that is refused, begun or not, and writes the others', async () => {
+  test.skipIf(!isThere)('names a refused folder, begun or not, and writes the others', async () => {
     const lines = honest.split('\n')
     const second = lines.findIndex((line) => line.startsWith('{"end"')) + 1
     const refused = '{"refused":"112","code":"ERR-INTERNAL","message":"a row is too long"}'
@@ -190,18 +190,18 @@ describe.each([
   }
 
   const sentence = /^(\d{4}\S+ \S+ )?Nothing was written: .+\n+$/
-  test.skipIf(!isThere).each(Object.entries(lies))('does not believe %s', async (_, lie) => {
+  test.skipIf(!isThere).each(Object.entries(lies))('writes no file for %s', async (_, lie) => {
     const lines = honest.split('\n')
     lie(lines)
     expect(lines.join('\n')).not.toBe(honest)
     await expectNothingWritten(lines.join('\n'), sentence)
   })
 
-  test.skipIf(!isThere)('does not believe a transfer that breaks off', () =>
+  test.skipIf(!isThere)('writes no file if a transfer breaks off', () =>
     expectNothingWritten('breaks off', sentence),
   )
 
-  test.skipIf(!isThere)('follows no redirect, since its secret would go with it', () =>
+  test.skipIf(!isThere)('follows no redirect, which would receive its secret', () =>
     expectNothingWritten('redirects', /302/),
   )
 })

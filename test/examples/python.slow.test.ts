@@ -56,7 +56,7 @@ describe.skipIf(!isInstalled.python)('examples/python/ledger.py', () => {
     expect(await readdir(join(folder.path, societyId))).toHaveLength(4)
   }
 
-  test('pulls each year, then what has changed, and repairs a damaged copy', async () => {
+  test('pulls each year, then the changes, and repairs a damaged copy', async () => {
     await expectCopyAfterRun()
     await stage.correctEntries()
     await stage.change(`delete from entries where id = (select max(id) from entries
@@ -72,7 +72,7 @@ describe.skipIf(!isInstalled.python)('examples/python/ledger.py', () => {
     expect(await readFile(fileOf(), 'utf8')).toBe(copy)
   })
 
-  test('follows no redirect, since its secret would go with it', async () => {
+  test('follows no redirect, which would receive its secret', async () => {
     const asked: string[] = []
     const server = createServer(({ headers, url = '' }, response) => {
       asked.push(url)
@@ -91,7 +91,7 @@ describe.skipIf(!isInstalled.python)('examples/python/ledger.py', () => {
     }
   })
 
-  test('reads only what differs if its cursor is refused, as after a failover', async () => {
+  test('reads only the blocks that differ if its cursor is refused, as after a failover', async () => {
     const proxy = await startFaultyProxy(stage.url)
     const words: [string, ...string[]] = ['python3', 'examples/python/ledger.py', folder.path]
     const access = { ...stage.credentials, baseUrl: proxy.url }
@@ -120,7 +120,7 @@ describe.skipIf(!isInstalled.python)('examples/python/ledger.py', () => {
     }
   })
 
-  test('copies all folders of a firm, or the one that is named', async () => {
+  test('copies all folders of a firm, or the folder that is named', async () => {
     const firm = await setExportStage()
     const books = await mkdtemp(join(tmpdir(), 'grandlivre-python-'))
     const { url } = firm.service

@@ -101,7 +101,7 @@ async function stateOf(): Promise<unknown[]> {
   return [rows, (await sealed()).map(String).sort()]
 }
 
-test('a process with both keys goes on through a rotation, and one with the new key alone is enough afterwards', async () => {
+test('a process with both keys keeps working through a rotation; afterwards the new key alone is enough', async () => {
   const service = await start(both)
   const before = await subscribe(service)
   expect((await sealed()).every((each) => decrypt(each, [testMasterKey]) !== '')).toBe(true)
@@ -129,7 +129,7 @@ test('a process with both keys goes on through a rotation, and one with the new 
   expect((await command(keysOf(fresh), 'token', 'list')).error).toBe('')
 })
 
-test('a process that lacks the new key is named, and nothing is changed', async () => {
+test('a rotation names a process that lacks the new key, and changes nothing', async () => {
   // A name in its address hides none of its sessions.
   const databaseUrl = `${database.ownerUrl}&application_name=ledger`
   const service = await start({ masterKey: testMasterKey, databaseUrl })
@@ -145,14 +145,14 @@ test('a process that lacks the new key is named, and nothing is changed', async 
   expect((await request(`${service.url}/readyz`)).status).toBe(200)
 })
 
-test('a process of a version before counts as one that lacks the key', async () => {
+test('a process of an earlier version counts as one that lacks the new key', async () => {
   const former = await connectAs('grandlivre dispatcher')
   expect((await rotate(fresh, testMasterKey)).error).toContain('of a former version')
   await former.end()
   await expect.poll(async () => (await rotate(fresh, testMasterKey)).code, patient).toBe(0)
 })
 
-test('a process that lacks the key and is seen only once the rotation has begun holds up its end', async () => {
+test('a process that lacks the key and is seen only after the rotation began delays its end', async () => {
   // What is left of one that has lost the session of its dispatcher.
   const others = await connectAs('grandlivre notifications')
   const rotation = rotate(fresh, testMasterKey)
@@ -210,7 +210,7 @@ describe('a rotation that was cut off', () => {
     )
   })
 
-  test('needs both keys until it is done, and goes on', async () => {
+  test('needs both keys until it is done, and resumes', async () => {
     for (const alone of [testMasterKey, fresh]) {
       const complaint = `rotate-key goes from key ${oldName} to key ${newName}, and MASTER_KEY holds key ${nameOf(alone)}`
       await expect(start({ masterKey: alone })).rejects.toThrow(complaint)
@@ -223,7 +223,7 @@ describe('a rotation that was cut off', () => {
     await start({ masterKey: fresh })
   })
 
-  test('goes back with the keys exchanged', async () => {
+  test('is undone by a run with the keys exchanged', async () => {
     const service = await start(both)
     expect((await rotate(testMasterKey, fresh)).code).toBe(0)
     expect((await sealed()).map((each) => decrypt(each, [testMasterKey]))).toContain(secret)
@@ -232,7 +232,7 @@ describe('a rotation that was cut off', () => {
   })
 })
 
-test('a process that runs with the former key alone is not ready once a rotation has begun', async () => {
+test('a process that has only the former key is not ready once a rotation has begun', async () => {
   const service = await start({ masterKey: testMasterKey })
   await staff.client.query(`insert into grandlivre.next_key (fingerprint) values (sha256('next'))`)
   const { status, body } = await request(`${service.url}/readyz`)
@@ -242,7 +242,7 @@ test('a process that runs with the former key alone is not ready once a rotation
   ])
 })
 
-test('a writer that has chosen its key holds up the last step, and what it writes is not missed', async () => {
+test('a writer that has already chosen its key delays the last step, and its row is re-encrypted too', async () => {
   const pool = new pg.Pool({ connectionString: database.serviceUrl, max: 2 })
   // Ends before its database is dropped, also if the test fails.
   ends.push(() => pool.end())
@@ -269,7 +269,7 @@ test('a writer that has chosen its key holds up the last step, and what it write
   await expect(sealingKey(writer, [testMasterKey])).rejects.toThrow('another MASTER_KEY')
 })
 
-test('a row that is locked meanwhile is not waited for with others locked, and not missed', async () => {
+test('a rotation holds no other locks while it waits for a locked row, and re-encrypts that row too', async () => {
   await staff.client.query('begin')
   await staff.client.query('update grandlivre.third_party_secrets set retired_at = retired_at')
   const rotation = rotate(fresh, testMasterKey)
@@ -279,7 +279,7 @@ test('a row that is locked meanwhile is not waited for with others locked, and n
   expect((await sealed()).map((each) => decrypt(each, [fresh]))).toEqual([secret])
 })
 
-test('a later run re-encrypts what a command of a version before has left, and names what nobody can read', async () => {
+test('a later run re-encrypts what a command of an earlier version wrote, and names secrets that no key decrypts', async () => {
   expect((await rotate(fresh, testMasterKey)).code).toBe(0)
   expect((await rotate(fresh, testMasterKey)).out).toContain(
     `Key ${newName} of MASTER_KEY is that of this database already: every secret was encrypted with it.`,
@@ -322,7 +322,7 @@ describe('the start of the audit', () => {
     expect(await complaintOf(fresh)).toContain('The audit is whole')
   })
 
-  test('is left as it is where neither key has signed it', async () => {
+  test('stays unchanged if neither key has signed it', async () => {
     await signedBy(randomBytes(32))
     expect((await rotate(fresh, testMasterKey)).out).toContain(
       'The start of the audit is signed with neither key, and was left so',
@@ -331,7 +331,7 @@ describe('the start of the audit', () => {
   })
 })
 
-test('links are signed by the key that the database names, and hold as long as a process has it', async () => {
+test('links are signed with the key that the database names, and stay valid as long as a process has that key', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-links-'))
   const store = { kind: 'filesystem', folder } as const
   const pool = new pg.Pool({ connectionString: database.serviceUrl, max: 1 })
@@ -357,7 +357,7 @@ test('links are signed by the key that the database names, and hold as long as a
   await rm(folder, { recursive: true })
 })
 
-test('the page on keys names a key as messages do, and its commands replace a key file', async ({ skip }) => {
+test('the page on keys names keys as messages do, and its commands replace a key file', async ({ skip }) => {
   const page = await readFile(new URL('../../../docs/operators/keys.md', import.meta.url), 'utf8')
   const [naming, , replacing] = [...page.matchAll(/^ *```sh\n([\s\S]*?)^ *```$/gm)].map(([, block]) => block!)
   const folder = await mkdtemp(join(tmpdir(), 'grandlivre-key-'))

@@ -20,7 +20,7 @@ test.each([
   ['localhost@evil.example.com', false],
   ['', false],
   [undefined, false],
-])('the host %s is ours: %s', (host, isOurs) => {
+])('the host name %s belongs to the console: %s', (host, isOurs) => {
   expect(isOurHost(host, ['Console.example.org', 'other'])).toBe(isOurs)
 })
 

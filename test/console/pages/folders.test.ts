@@ -11,7 +11,7 @@ import { until } from '../../support/until.ts'
 const stage = forTests(setConsoleStage)
 const staff = forTests(() => signInStaff(stage))
 
-test('a folder is shown with its years, its readers, and the evidence of its last full export', async () => {
+test('a folder is shown with its fiscal years, the partners that read it, and the evidence of its last full export', async () => {
   const { body } = await trigger(stage.service.url, stage.company)
   const job = await ended(stage.service.url, stage.company, body.id)
   const { client } = stage.staff
@@ -33,7 +33,7 @@ test('a folder is shown with its years, its readers, and the evidence of its las
   expect(text).toContain('<a href="/console/partners/PARTNER">PARTNER</a>')
 })
 
-test('a folder names the tokens that open it, except those that are revoked', async () => {
+test('a folder lists the tokens that open it, without revoked ones', async () => {
   const opening = (folder: Opened) => stage.staff.token('PARTNER', 'api', folder)
   const [inUse, revoked] = [await opening(folders.sameFirm), await opening(folders.sameFirm)]
   await opening(folders.otherTenant)
@@ -52,7 +52,7 @@ test('a folder names the tokens that open it, except those that are revoked', as
   ])
 })
 
-test('a folder names who read it, and has the evidence of its last stream', async () => {
+test('a folder lists who read it, with the evidence of its last stream', async () => {
   const { url } = stage.service
   const address = `${url}/api/v1/mad/movements?version=1.0.0&idExercice=12`
   await (await fetch(address, { headers: stage.company })).arrayBuffer()
@@ -77,7 +77,7 @@ test('a folder names who read it, and has the evidence of its last stream', asyn
   expect(text).toMatch(/Triggered by <a href="\/console\/partners\/PARTNER">/)
 })
 
-test('the time of the last change comes from the log, and is a lower bound for a change that the log does not have', async () => {
+test('the time of the last change comes from the log of changes; for a change older than the log, only a lower bound is shown', async () => {
   const { client } = stage.staff
   await client.query(`update grandlivre.entries set comment = 'changed' where folder_id = 112 and id = (
     select min(id) from grandlivre.entries where folder_id = 112)`)
@@ -86,7 +86,7 @@ test('the time of the last change comes from the log, and is a lower bound for a
   expect((await staff.open('/folders/112')).text).toMatch(/Last change<\/dt>\s*<dd>after <time/)
 })
 
-test('a year of more than 10,000 entries says so, and after a stream shows its count and version', async () => {
+test('a year of more than 10,000 entries is shown without an exact count; after a stream, its count and version are shown', async () => {
   const { client } = stage.staff
   await client.query(
     `insert into grandlivre.exercices (schema_id, folder_id, id, start_date, end_date)
@@ -121,7 +121,7 @@ test('a year of more than 10,000 entries says so, and after a stream shows its c
   expect((await countsOf())[1]).toMatch(/^21,000 at version [\d,]+$/)
 })
 
-test('folders are found by id, and by parts of their name and reference', async () => {
+test('folders are found by id, and by part of their name or reference', async () => {
   const found = async (search: string) => {
     const { text } = await staff.open(`/folders?search=${encodeURIComponent(search)}`)
     return [...text.matchAll(/scope="row"><a href="\/console\/folders\/(\d+)"/g)].map(([, id]) => id)
@@ -133,7 +133,7 @@ test('folders are found by id, and by parts of their name and reference', async 
   expect(await found('%')).toEqual([])
 })
 
-test('folders are listed page by page, in every tenant', async () => {
+test('folders of every tenant are listed page by page', async () => {
   await stage.staff.client.query(`insert into grandlivre.folders (schema_id, id, firm_id, name)
     select 200, 800000 + i, 210, 'Listed ' || i from generate_series(1, 60) as i`)
   const first = await staff.open('/folders?search=listed')
@@ -143,7 +143,7 @@ test('folders are listed page by page, in every tenant', async () => {
   expect((await staff.open(next)).text).toContain('800060')
 })
 
-test('hostile names of folders and firms stay text', async () => {
+test('hostile names of folders and firms are shown as text', async () => {
   const hostile = `<img src=x onerror=alert(1)> "a" 'b' \u202e \u0007 ${'w'.repeat(5000)}`
   await stage.staff.client.query('update grandlivre.folders set name = $1, reference = $1 where id = 121', [
     hostile,
@@ -157,7 +157,7 @@ test('hostile names of folders and firms stay text', async () => {
   }
 })
 
-test('a firm and a folder are made by forms, and the folder moves after a question', async () => {
+test('forms create a firm and a folder, and move the folder after a confirmation', async () => {
   const firm = await staff.submit('/firms', '/firms', { name: 'Made <here>', siret: '', beside: '110' })
   expect(firm.status).toBe(200)
   const [, firmId] = /<h1>Firm (\d+): <bdi>Made &lt;here&gt;<\/bdi><\/h1>/.exec(firm.text)!

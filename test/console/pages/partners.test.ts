@@ -35,7 +35,7 @@ async function acts(code: string): Promise<string[]> {
   return rows.map(({ act, staff: who }) => `${act} by ${who.split(' as ')[0]}`)
 }
 
-test('a partner that staff register reads its folder with the token that they issue, until they revoke it', async () => {
+test('a partner that staff register reads its folder with the token they issue, until they revoke it', async () => {
   const secret = await register('FRESH')
   const { folderId } = folders.first
   const issued = await staff.submit('/partners/FRESH', '/partners/FRESH/tokens', {
@@ -60,7 +60,7 @@ test('a partner that staff register reads its folder with the token that they is
   expect((await staff.open(`/tokens/${id}/revoke`)).status).toBe(409)
 })
 
-test('a token for some groups and a time shows both on the pages of its partner and folder', async () => {
+test('a token limited to some groups and a time shows both limits on the pages of its partner and folder', async () => {
   const secret = await register('SOME')
   const form = await staff.formOf('/partners/SOME', '/partners/SOME/tokens')
   const boxes = [
@@ -88,7 +88,7 @@ test('a token for some groups and a time shows both on the pages of its partner 
   expect((await staff.open('/folders/111')).text).not.toContain('movements, webhooks')
 })
 
-test('staff disconnect a partner, connect it again, make it new secrets, and limit it', async () => {
+test('staff disconnect a partner, connect it again, renew its secrets, and limit it', async () => {
   await register('FORMS')
   const page = '/partners/FORMS'
   const submit = async (act: string, fields: Record<string, string>) =>
@@ -116,7 +116,7 @@ test('staff disconnect a partner, connect it again, make it new secrets, and lim
   expect(await acts('FORMS')).toEqual(done.map((act) => `partner ${act} by console alice`))
 })
 
-test('a form that is sent twice counts once, and one without its own fields does nothing', async () => {
+test('a form that is sent twice takes effect once; a form without its own fields changes nothing', async () => {
   await register('TWICE')
   const fields: Record<string, string> = {
     ...(await staff.formOf('/partners/TWICE', '/partners/TWICE/tokens')),
@@ -190,13 +190,13 @@ test.each<readonly [string, string]>([
     ...['/exports/%00/cancel', '/exports/x/cancel', '/tokens/x/revoke', '/subscriptions/x/enable'],
     ...['/subscriptions/0/disable', '/subscriptions/x/replay'],
   ].map((path) => [path, 'There is no such page.<'] as const),
-])('a form that is sent to %s finds nothing there, and names no command: %s', async (path, says) => {
+])('a form sent to %s is 404, and the answer names no command: %s', async (path, says) => {
   const form = await staff.formOf('/partners', '/partners')
   const { status, text } = await staff.send(path, { ...form, reason: 'r' })
   expect([status, text.includes(says)]).toEqual([404, true])
 })
 
-test('partners are found by a part of their code or name, and listed page by page', async () => {
+test('partners are found by part of their code or name, and listed page by page', async () => {
   await stage.staff.client.query(`insert into grandlivre.third_parties (id, code, name, kind)
     select 700000 + i, 'LIST' || lpad(i::text, 3, '0'), 'Number ' || i, 'customer' from generate_series(1, 60) i`)
   const first = await staff.open('/partners?search=list')
@@ -210,7 +210,7 @@ test('partners are found by a part of their code or name, and listed page by pag
   expect((await staff.open('/partners?search=number+37')).text).toContain('LIST037')
 })
 
-test('hostile names stay text', async () => {
+test('hostile names are shown as text', async () => {
   const name = `<script>alert(1)</script> "quoted" 'single' & \u202egnp.exe ${'x'.repeat(400)}`
   await register('HOSTILE', name)
   for (const path of ['/partners/HOSTILE', '/partners?search=HOSTILE', '/partners/HOSTILE/disconnect']) {

@@ -37,7 +37,7 @@ const subscribe = async (path: string | null) => {
   return id
 }
 
-test('a delivery that failed is shown with what the receiver answered, and sent again by staff', async () => {
+test('a failed delivery is shown with the answer of the receiver, and staff can send it again', async () => {
   const id = await subscribe('/mended')
   receiver.behave('/mended', (response) => void response.writeHead(500).end(hostile + 'z'.repeat(3000)))
   await emit(documentEvent('one'), documentEvent('two'))
@@ -69,7 +69,7 @@ test('a delivery that failed is shown with what the receiver answered, and sent 
   expect([again.status, again.text.includes('has no failed delivery')]).toEqual([409, true])
 })
 
-test('events are sent again by their numbers, as far as they were sent before', async () => {
+test('events can be sent again by number, up to the last number that was sent', async () => {
   const id = await subscribe('/numbers')
   await emit(documentEvent('a'), documentEvent('b'), documentEvent('c'))
   await until(() => receiver.accepted('/numbers').length === 3)
@@ -94,7 +94,7 @@ test('events are sent again by their numbers, as far as they were sent before', 
   }
 })
 
-test('a subscription that staff disable keeps what happens, and goes on where it stopped or skips it', async () => {
+test('a subscription that staff disable keeps new events; enabled again, it resumes where it stopped or skips them', async () => {
   const id = await subscribe('/paused')
   const disable = `/subscriptions/${id}/disable`
   const enable = `/subscriptions/${id}/enable`
@@ -159,7 +159,7 @@ test('the console counts failed deliveries up to 1,000, and the command line cou
   expect([deliveryIds(first).length, deliveryIds(await staff.open(next))[0]]).toEqual([25, '9000977'])
 })
 
-test('a ping says what the receiver answered, once a second at most', async () => {
+test('a ping shows the answer of the receiver, and is allowed once a second', async () => {
   const id = await subscribe('/pinged')
   receiver.behave('/pinged', (response) => void response.writeHead(418).end(hostile))
   const ping = () => staff.submit(`/subscriptions/${id}`, `/subscriptions/${id}/ping`)
@@ -176,7 +176,7 @@ test('a ping says what the receiver answered, once a second at most', async () =
   expect((await staff.send(`/subscriptions/${silent}/ping`, fields)).status).toBe(409)
 })
 
-test('the acts on subscriptions are in the audit, with who did them', async () => {
+test('the audit records what staff do to subscriptions, and who did it', async () => {
   const { rows } = await stage.staff.client.query(
     `select distinct act, split_part(staff, ' as ', 1) as who from grandlivre.audit_rows
      where act like 'webhook%' or act like 'event%' order by act`,
@@ -210,11 +210,11 @@ test.each([
   ['/events?schema=9999999999999999&folder=9999999999999999', 200],
   ['/folders/999', 404],
   ['/folders?after=1', 400],
-])('%s answers %d', async (path, status) => {
+])('the path %s answers %d', async (path, status) => {
   expect((await staff.open(path)).status).toBe(status)
 })
 
-test('events are filtered by schema, folder and kind, and their data are text', async () => {
+test('events are filtered by schema, folder and kind, and their data are shown as text', async () => {
   await emit(documentEvent(hostile, '111'), documentEvent('of 112', '112'))
   const all = await staff.open('/events')
   expect(all.text).toContain('of 112')
@@ -227,7 +227,7 @@ test('events are filtered by schema, folder and kind, and their data are text', 
   expect((await staff.open('/events?name=portfolio')).text).toContain('No such event is kept')
 })
 
-test('deliveries that wait for a disconnected partner are not late', async () => {
+test('deliveries that wait for a disconnected partner are not shown as late', async () => {
   const id = await subscribe('/waits')
   receiver.behave('/waits', (response) => void response.writeHead(500).end())
   await emit(documentEvent('old'))

@@ -14,7 +14,7 @@ test.each([
   ['from two million for each second since 2026', '5336556', '2027-01-01T00:00:00Z', 63_072_000_000_000n],
   ['four billion further than they have come', '8000000000000', '2026-01-01T00:01:00Z', 8_004_000_000_000n],
   ['further also where the clock is behind', '0', '2020-01-01T00:00:00Z', 4_000_000_000n],
-])('ids go on %s, and a random distance below 2^40', async (_, last, at, least) => {
+])('ids continue %s, at a random distance below 2^40', async (_, last, at, least) => {
   const found = await Promise.all(Array.from({ length: 20 }, () => beyondLost(last, at)))
   const distances = found.map((beyond) => beyond - least)
   expect(distances.filter((distance) => distance < 0n || distance >= 2n ** 40n)).toEqual([])
@@ -22,11 +22,11 @@ test.each([
   expect(Math.max(...distances.map(Number))).toBeGreaterThan(1e10)
 })
 
-test('the sequence of ids stays at multiples of a thousand', async () => {
+test('the sequence of ids stays at a multiple of a thousand', async () => {
   expect((await beyondLost('1234000', '2026-11-23T01:02:03.456Z')) % 1000n).toBe(0n)
 })
 
-test('ids stay below 2^53, and a clock that is far ahead is refused', async () => {
+test('ids stay below 2^53, and a clock far in the future is refused', async () => {
   const last = String(2n ** 53n - 5_000_000_000n)
   await expect(beyondLost(last, '2026-01-01T00:00:00Z')).rejects.toThrow('too few ids are left below 2^53')
   await expect(beyondLost('0', '2106-02-07T00:00:00Z')).rejects.toThrow(

@@ -88,7 +88,7 @@ const sequences = (): Promise<{ name: string; last: string }[]> =>
        and sequencename not in ('epoch', 'epoch_began', 'server_name') order by 1`,
   )
 
-test('the former server commits what is lost, and partners, subscribers and readers see it', async () => {
+test('the former server commits changes that the failover loses, after partners, subscribers and readers have seen them', async () => {
   held = []
   const { number: arrived } = await lastRow()
   for (let commit = 0; commit < lostCommits; commit++) {
@@ -111,7 +111,7 @@ test('the former server commits what is lost, and partners, subscribers and read
   expect(held).toHaveLength(states * paths.length)
 })
 
-test('a standby that is not promoted yet is refused, and nothing is changed', async () => {
+test('failover refuses a standby that is not promoted yet, and changes nothing', async () => {
   const stateOfStandby = () =>
     ask(
       stage.standby.ownerUrl,
@@ -129,7 +129,7 @@ test('a standby that is not promoted yet is refused, and nothing is changed', as
   expect(await stateOfStandby()).toEqual(before)
 })
 
-test('the standby takes its place, and its first writer begins a new epoch', async () => {
+test('the standby replaces the former server, and its first writer begins a new epoch', async () => {
   const { url } = stage.service
   const [before] = await stage.sql('select last_value as epoch from epoch')
   await stage.promote()
@@ -139,7 +139,7 @@ test('the standby takes its place, and its first writer begins a new epoch', asy
   expect(after.epoch).not.toBe(before.epoch)
 })
 
-test('the audit goes on in the new epoch, and says what became of an anchor from before', async () => {
+test('the audit continues in the new epoch, and says what became of an earlier anchor', async () => {
   await get(paths[0]!)
   await until(async () => (await lastRow()).number > anchor.number)
   const verified = await cli(
@@ -158,7 +158,7 @@ test('the audit goes on in the new epoch, and says what became of an anchor from
   })
 })
 
-test('no ETag from before is answered with 304, and every cursor from before is refused', async () => {
+test('no ETag of the former epoch is answered with 304, and every cursor of that epoch is refused', async () => {
   // The versions that the lost commits had, with other content.
   for (let commit = 0; commit < lostCommits; commit++) await change(`other ${commit}`)
   const statuses: number[] = []
@@ -176,7 +176,7 @@ test('no ETag from before is answered with 304, and every cursor from before is 
   expect((await get(now!.path, { 'If-None-Match': now!.etag })).status).toBe(304)
 })
 
-test('no sequence gives out again what it gave out before', async () => {
+test('no sequence repeats a number that it gave out before the failover', async () => {
   expect(lost.map(({ name }) => name)).toEqual(
     expect.arrayContaining(['event_ids', 'ids', 'ledger_versions']),
   )
@@ -187,7 +187,7 @@ test('no sequence gives out again what it gave out before', async () => {
   }
 })
 
-test('subscribers get every event that there is, and no number stands for two of them', async () => {
+test('subscribers get every event, and no two events have the same number', async () => {
   await stage.publish(numbered(3, 100))
   await delivered(19)
   const requests = stage.receiver.requests('/posted')
@@ -208,7 +208,7 @@ test('subscribers get every event that there is, and no number stands for two of
   expect(epochs[jumps]).not.toBe(epochs[0])
 })
 
-test('a reader by number learns of the jump, and goes on after it', async () => {
+test('a reader of events by number learns of the gap that the failover left, and continues after it', async () => {
   // It had read all fifteen, or those that are left.
   for (const after of [15, 5]) {
     const { status, headers, body } = await pull(after)
@@ -221,13 +221,13 @@ test('a reader by number learns of the jump, and goes on after it', async () => 
   expect(namesOf(body.map(({ event }: { event: never }) => event))).toEqual(numbered(5))
 })
 
-test('staff see how many events wait, whatever the gap', async () => {
+test('staff see how many events wait, not counting the gap in their numbers', async () => {
   await stage.publish(numbered(2, 200))
   const shown = await cli(stage.standby.ownerUrl, 'webhook', 'show', String(subscriptions.pulled))
   expect(shown.out).toMatch(/events that wait for a delivery +[12]\d\n/)
 })
 
-test('a full export from before still answers its trigger', async () => {
+test('a full export from before the failover still answers its trigger', async () => {
   const { url } = stage.service
   expect((await trigger(url, stage.company)).body.id).toBe(formerExport)
   expect((await ended(url, stage.company, formerExport)).status).toBe('DONE')

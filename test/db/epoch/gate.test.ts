@@ -258,17 +258,17 @@ test('the first act after a promotion begins a new epoch', async () => {
   await expectNewEpoch(former, 'delivery_ids', () => asService(passDeliveryIds))
 })
 
-test.each(byBoth)('by the role of the service: %s', async (_, from, draw) => {
+test.each(byBoth)('the role of the service begins a new epoch: %s', async (_, from, draw) => {
   await becomeOther()
   await expectNewEpoch(await stateOf(owner), from, () => asService(draw))
 })
 
-test.each(byOwner)('by the owner: %s', async (_, from, draw) => {
+test.each(byOwner)('the owner begins a new epoch: %s', async (_, from, draw) => {
   await becomeOther()
   await expectNewEpoch(await stateOf(owner), from, () => inTransaction(owner, draw))
 })
 
-test('nothing but the gate calls nextval', async () => {
+test('only the gate calls nextval', async () => {
   const folder = resolve(import.meta.dirname, '../../../src')
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),
@@ -285,7 +285,7 @@ test('nothing but the gate calls nextval', async () => {
 })
 
 test.each(['epoch', 'server_name', 'epoch_began'])(
-  'the service role cannot move %s by draw',
+  'the service role cannot advance %s by draw',
   async (name) => {
     for (const call of [`draw('grandlivre.${name}')`, `draw_several('grandlivre.${name}', 1)`])
       await expect(service.query(`select grandlivre.${call}`)).rejects.toMatchObject({ code: '42501' })
@@ -309,7 +309,7 @@ test('writers at the same moment begin one epoch', async () => {
   expect([...epochs]).toEqual([(await stateOf(owner)).epoch])
 })
 
-test('a first writer that takes long delays nobody, and its rollback keeps the epoch', async () => {
+test('a slow first writer delays no other, and its rollback keeps the epoch', async () => {
   await becomeOther()
   const long = await owner.connect()
   await long.query('begin')
@@ -329,7 +329,7 @@ test('a first writer that takes long delays nobody, and its rollback keeps the e
   expect(BigInt(rows[0].drawn)).toBeGreaterThan(BigInt(begun.sequences['ledger_versions']!))
 })
 
-test('a transaction that may not write is refused, and leaves the gate open', async () => {
+test('a read-only transaction is refused, and leaves the gate open', async () => {
   await becomeOther()
   const before = await stateOf(owner)
   const reader = await owner.connect()
@@ -341,7 +341,7 @@ test('a transaction that may not write is refused, and leaves the gate open', as
   reader.release()
 })
 
-test('a server that starts again in place goes on', async () => {
+test('a server that restarts in place keeps its epoch', async () => {
   const before = await stateOf(owner)
   await Promise.all([owner.end(), service.end()])
   await replication.standby.stop()

@@ -102,12 +102,12 @@ async function keepLost(): Promise<void> {
   await pool.end()
 }
 
-test('before the new epoch begins, blocks of a lost state are not kept', async () => {
+test('before the new epoch begins, block digests of a lost state are not used', async () => {
   await keepLost()
   expect(await versions()).not.toContain(lostVersion())
 })
 
-test('blocks that survived with their folder are good at once', async () => {
+test('block digests that survived with their folder are used at once', async () => {
   await stage.sql('select grandlivre.pass_gate()')
   const read = 'select on grandlivre.movements, grandlivre.entries, grandlivre.accounts'
   await stage.sql(`revoke ${read} from grandlivre_service`)
@@ -133,7 +133,7 @@ test('blocks that survived with their folder are good at once', async () => {
   await expectDigests()
 })
 
-test('after the new epoch has begun, blocks of a lost state are not kept', async () => {
+test('after the new epoch has begun, block digests of a lost state are not used', async () => {
   await keepLost()
   for (const name of tables) await stage.sql(`delete from grandlivre.${name}`)
   await keepLost()
@@ -142,7 +142,7 @@ test('after the new epoch has begun, blocks of a lost state are not kept', async
   await expectDigests()
 })
 
-test('a folder that gets the id and the version of a lost one by hand does not revive its cursor', async () => {
+test('a folder that is given the id and version of a lost one by hand does not make its cursor valid again', async () => {
   const version = lost.folder.split('.')[0]
   await change(
     `insert into folders (schema_id, id, firm_id, name, ledger_version)
