@@ -1,25 +1,30 @@
 /**
- * The formats of full exports and of streamed responses: everything but their bytes. Routes, the document of the API,
- * threads, stores and retention use these declarations. `exports/render/file-renderers.ts` has the renderer of each
- * format and does not compile if one is missing. The database lists the formats in a CHECK of its table of exports; a
- * test compares the two.
+ * Declares the formats of full exports and of streamed responses; only the rendering of their bytes is elsewhere.
+ * Routes, the document of the API, threads, stores and retention use these declarations.
+ * `exports/render/file-renderers.ts` has the renderer of each format and does not compile if one is missing. The
+ * database lists the formats in a CHECK of its table of exports; a test compares the two.
  */
 export interface FileFormatFacts {
-  /** Ending of its files: lower-case letters and digits, without the dot. */
+  /** The ending of its files: lower-case letters and digits, without the dot. */
   ending: string
   mediaType: string
-  /** The parameters of a trigger that it takes, beside those of every format. Without a selection: a whole folder. */
+  /**
+   * The parameters that a trigger may have for this format, besides those that every format takes. A format that takes
+   * no selection covers a whole folder.
+   */
   takes: readonly FormatParameter[]
   /** The parameters without which a trigger is refused. */
   requires: readonly FormatParameter[]
-  /** The forms in which routes stream it, with their media types. */
+  /** The forms in which routes stream this format, each with its media type. */
   streamed: Readonly<Record<string, string>>
 }
 
-/** What a trigger selects of a folder: a fiscal year or a period, and journals. */
+/** The parameters that select a part of a folder: a fiscal year or a period, and journals. */
 const selection = ['idExercice', 'startDate', 'endDate', 'journalIds'] as const
 
-/** Parameters that change the bytes of a file and not what it covers, with their values; the default has no name. */
+/**
+ * Parameters that change the bytes of a file but not what it covers, with their values. The default value has no name.
+ */
 export const formatOptions = { encoding: ['utf-8'], columns: ['extended'] } as const
 
 /** The parameters of a trigger that only some formats take. */
@@ -29,7 +34,7 @@ export const formatParameters = [
 ] as const
 export type FormatParameter = (typeof formatParameters)[number]
 
-/** The options of a file; undefined: the default of its format. */
+/** The options of a file. An undefined option has the default of its format. */
 export type FormatOptions = {
   [Option in keyof typeof formatOptions]?: (typeof formatOptions)[Option][number] | undefined
 }
@@ -49,7 +54,7 @@ export const fileFormats = {
     requires: [],
     streamed: {},
   },
-  // In either of two encodings: the store knows only the ending.
+  // A FEC has one of two encodings, so the media type names none: the store knows only the ending.
   FEC: {
     ending: 'txt',
     mediaType: 'text/plain',
@@ -80,10 +85,10 @@ type Streamed = (typeof fileFormats)[FileFormat]['streamed']
 /** A form in which items are streamed. */
 export type StreamedForm = Streamed extends infer Each ? (Each extends object ? keyof Each : never) : never
 
-/** A form whose items are JSON. */
+/** A streamed form whose items are JSON. */
 export type JsonForm = keyof (typeof fileFormats)['JSON']['streamed']
 
-/** The form in which many ledgers are streamed, with its media type. It is that of no file. */
+/** The form in which many ledgers are streamed together, with its media type. No file has this form. */
 const ledgers = { ledgers: 'application/vnd.grandlivre.ledgers' } as const
 
 export const mediaTypes = Object.assign(
@@ -94,7 +99,7 @@ export const streamedForms = Object.values(fileFormats).flatMap(
   ({ streamed }) => Object.keys(streamed) as StreamedForm[],
 )
 
-/** The ways to compress a file of any format: the second ending of its name, and its media type. */
+/** The ways to compress a file of any format. Each adds a second ending to the name, and has its own media type. */
 const compressions = {
   gzip: { ending: 'gz', mediaType: 'application/gzip' },
   zstd: { ending: 'zst', mediaType: 'application/zstd' },
@@ -116,25 +121,27 @@ const fileEndings = fileFormatNames.flatMap((format) =>
   })),
 )
 
-/** The end of a file's name, as part of a regular expression. */
+/** A regular expression for the end of a file's name. */
 export const endingPattern = `\\.(?:${fileEndings.map(({ ending }) => ending.replace('.', '\\.')).join('|')})`
 
-/** Media type by the ending of the name; undefined for a file of no format. */
+/** The media type for a file's name, by its ending; undefined if no format has the ending. */
 export function mediaTypeOf(fileName: string): string | undefined {
   return fileEndings.find(({ ending }) => fileName.endsWith(`.${ending}`))?.mediaType
 }
 
 /**
- * The format cannot hold these books. A retry does not help: the books need a change. The message is for the caller.
+ * Thrown if the format cannot hold these books. A retry does not help: the books need a change. The message is for the
+ * caller.
  */
 export class UnsupportedByFormat extends Error {
   override name = 'UnsupportedByFormat'
 }
 
 /**
- * The revision of the bytes of what is selected; collections declare theirs (exports/render/collections.ts). It rises
- * whenever the bytes change, so that ETags of older bytes no longer match. `fixtures/format-revisions.json` records the
- * output of each revision for the fixtures; a test fails if bytes changed and their revision did not.
+ * The revision of the bytes of each selection; collections declare their own (exports/render/collections.ts). A
+ * revision rises whenever the bytes change, so that ETags of older bytes no longer match.
+ * `fixtures/format-revisions.json` records the output of each revision for the fixtures; a test fails if bytes changed
+ * and their revision did not.
  */
 export const formatRevisions = {
   movements: 1,
@@ -143,8 +150,8 @@ export const formatRevisions = {
 } as const
 
 /**
- * The process failed. `retryable`: it ended without a word, as when the system was short of memory. Otherwise the
- * message is DuckDB's, which would say the same again.
+ * Thrown if the process that writes Parquet failed. `retryable` is true if it ended without a message, as when the
+ * system was short of memory. Otherwise the message is DuckDB's, and a retry would fail with the same one.
  */
 export class ParquetFailure extends Error {
   override name = 'ParquetFailure'

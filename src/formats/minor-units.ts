@@ -1,5 +1,6 @@
 /**
- * Writes amounts and rates, which are whole numbers of their smallest unit, as decimal numbers, never through a double.
+ * Writes amounts and rates as decimal numbers. They are whole numbers of their smallest unit, and never become a
+ * double.
  */
 
 import { Buffer } from 'node:buffer'
@@ -7,19 +8,19 @@ import { ascii } from './ascii.ts'
 
 const { minus, zero } = ascii
 
-/** The highest bigint of PostgreSQL; the lowest that we take is its negative. */
+/** The highest bigint of PostgreSQL. The lowest that is accepted is its negative. */
 export const unitsMax = 2n ** 63n - 1n
 
-/** Cents as a number with two decimals: 1234n is 12.34. @param mark decimal separator; with a comma 12,34 */
+/** Writes cents as a number with two decimals: 1234n is 12.34, or 12,34 with a comma. @param mark decimal separator */
 export function inUnits(amount: bigint, mark: '.' | ',' = '.'): string {
   const { sign, whole, fraction } = partsOf(String(amount), 2)
   return `${sign}${whole}${mark}${fraction}`
 }
 
-/** `JSON.rawJSON`, which prints a number from its digits; TypeScript's library does not declare it yet. */
+/** `JSON.rawJSON`, which prints a number from its digits. TypeScript's library does not declare it yet. */
 const exact = JSON as unknown as { rawJSON(text: string): unknown }
 
-/** A number of JSON, kept as its text: no double can hold every amount. */
+/** A JSON number that is kept as its text, because no double can hold every amount. */
 export class JsonNumber {
   readonly text: string
 
@@ -33,7 +34,7 @@ export class JsonNumber {
 }
 
 /**
- * A decimal number, from the digits of a whole number of units: `26444` with two decimals is 264.44.
+ * Makes a decimal number from a whole number of units: `26444` with two decimals is 264.44.
  * @param units digits, with a minus if negative
  */
 export function decimal(units: string, decimals: number): JsonNumber {
@@ -49,13 +50,15 @@ function partsOf(units: string, decimals: number): { sign: string; whole: string
   return { sign, whole: digits.slice(0, -decimals), fraction: digits.slice(-decimals) }
 }
 
-/** Amounts of up to 15 digits are below 2^50: a double holds them, and the sum of one and 2^52, without rounding. */
+/**
+ * Amounts of up to 15 digits are below 2^50. A double holds such an amount, and its sum with 2^52, without rounding.
+ */
 const digitsExact = 15
 const spillAt = 2 ** 52
 
 /**
- * An exact sum of amounts in minor units, as COPY prints them. A double is exact for whole numbers below 2^53 and takes
- * 4 ns per amount; a bigint takes 80. Larger sums move to a bigint.
+ * An exact sum of amounts in minor units, read from the digits that COPY prints. A double is exact for whole numbers
+ * below 2^53 and takes 4 ns per amount; a bigint takes 80. Larger sums move to a bigint.
  */
 export class MoneySum {
   #spilled = 0n

@@ -10,7 +10,7 @@ export interface Period {
   end: string
 }
 
-/** What entries and movements refer to, and partners see of it. */
+/** The rows that entries and movements refer to, with the columns that partners see. */
 export interface DictionaryRows {
   journals: { id: string; code: string; name: string; type: string }[]
   accounts: { id: string; number: string; name: string }[]
@@ -20,7 +20,7 @@ export interface DictionaryRows {
   thirdParties: { id: string; code: string; name: string }[]
 }
 
-/** The third-party account that an account stands for, as filed; blank where the FEC was blank. */
+/** The third-party account that a FEC filed for an account. A text is blank where the FEC was blank. */
 export interface AuxiliaryRow {
   id: string
   number: string
@@ -28,8 +28,8 @@ export interface AuxiliaryRow {
 }
 
 /**
- * Index of each of the columns that a format reads, in their order. `exports/read/movements.sql.ts` has the expression of
- * each column, and does not compile if one is missing.
+ * The index of each column that a format reads, in the given order. `exports/read/movements.sql.ts` has an expression
+ * for each column, and does not compile if one is missing.
  */
 export function offsetsOf<Column extends string>(
   columns: readonly Column[],

@@ -1,4 +1,4 @@
-/** Encodings of one byte per character, and what texts become in them (docs/spec/tra.md#form-of-the-file). */
+/** Encodings of one byte per character, and how texts are converted to them (docs/spec/tra.md#form-of-the-file). */
 
 import { Buffer } from 'node:buffer'
 import { ascii } from './ascii.ts'
@@ -6,17 +6,17 @@ import type { Rows } from './text-bytes.ts'
 
 const { backslash, blank, questionMark, tilde } = ascii
 
-/** First bytes of UTF-8 characters of two, three and four bytes. */
+/** The lowest first bytes of UTF-8 characters of two, three and four bytes. */
 const twoBytes = 0xc2
 const threeBytes = 0xe0
 const fourBytes = 0xf0
 
-/** The trade mark: the highest code that Windows-1252 or ISO 8859-15 has a byte for. */
+/** The highest code that has a byte in Windows-1252 or ISO 8859-15: the trade mark. */
 const highestCode = 0x2122
 
 /**
- * Bytes by character code, one UTF-16 unit each; 0 if there is no byte. Printed characters only: in ISO 8859-15 the
- * bytes from 0x80 to 0x9F are control characters.
+ * The byte of each character, by its code, which is one UTF-16 unit; 0 if the character has no byte. Only printed
+ * characters have bytes: in ISO 8859-15 the bytes from 0x80 to 0x9F are control characters.
  */
 export function byteTable(encoding: 'windows-1252' | 'iso-8859-15'): Uint8Array {
   const table = new Uint8Array(highestCode + 1)
@@ -31,11 +31,11 @@ export function byteTable(encoding: 'windows-1252' | 'iso-8859-15'): Uint8Array 
 export const breaks = /[\p{Cc}\u2028\u2029]+/gu
 
 /**
- * A character outside the encoding is decomposed without accents and other marks (Ş becomes S, a ligature its letters,
- * a narrow blank a blank). If that is outside too, it becomes `?`. A run of control characters, tabs and line breaks
- * becomes one blank, so that CR LF is not two.
- * @param plainForms characters to write instead of others that have no decomposition
- * @returns `replaced`: characters of the text that the bytes do not show as they are
+ * Encodes a text. A character that the encoding lacks is decomposed and loses accents and other marks (Ş becomes S, a
+ * ligature its letters, a narrow blank a blank). If the encoding lacks the result too, it becomes `?`. A run of control
+ * characters, tabs and line breaks becomes one blank, so that CR LF does not become two.
+ * @param plainForms characters to write in place of characters that have no decomposition
+ * @returns `replaced`: the number of characters that were not written as they are
  */
 export function encodeText(
   text: string,
@@ -44,7 +44,7 @@ export function encodeText(
 ) {
   const bytes: number[] = []
   let replaced = 0
-  // Composed first: an e followed by a combining accent is an é.
+  // Composed first, because an e followed by a combining accent is an é.
   const composed = text.normalize('NFC').replace(breaks, (run) => {
     replaced += run.length
     return ' '
@@ -65,8 +65,8 @@ export function encodeText(
 }
 
 /**
- * Copies a field of text, whose characters have one, two or three bytes of UTF-8, up to the position `last`.
- * @returns the position after it; undefined if a character, at most the one after `last`, has no byte in the table
+ * Copies a field of text up to the position `last`, as long as its characters have one, two or three bytes in UTF-8.
+ * @returns the position after the copy; undefined if a character, up to the one after `last`, has no byte in the table
  */
 export function copyEncoded(
   out: Uint8Array,
@@ -101,6 +101,6 @@ export function copyEncoded(
 export const windows1252Bytes: Uint8Array = byteTable('windows-1252')
 
 export function toWindows1252(text: string): Buffer {
-  // Nearly all text is printable ASCII: a label takes 0.1 µs here, 0.5 µs below.
+  // Nearly all text is printable ASCII: a label takes 0.1 µs here, and 0.5 µs through `encodeText`.
   return /^[ -~]*$/.test(text) ? Buffer.from(text, 'latin1') : encodeText(text, windows1252Bytes).bytes
 }

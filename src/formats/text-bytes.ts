@@ -1,11 +1,11 @@
 /**
- * Reads rows of COPY and writes the bytes of a file, for every format. Functions that write start at `at` in `out` and
+ * Reads rows of COPY and writes the bytes of a file, for every format. Functions write into `out` from `at` on and
  * return the position after the last byte; the caller makes sure that `out` is large enough.
  *
- * Short pieces are copied in words of eight bytes: a movement consists of some twenty of them, and for these
- * `TypedArray.set` takes 13 ns each, a loop over bytes 0.8 ns a byte, a loop over words 2 ns for up to 16 bytes and 5 ns
- * for up to 32 (Node 26). A copy ends with a whole word: it reads up to seven bytes after its source and writes as many
- * after its end, where the next piece then begins.
+ * Short pieces are copied in words of eight bytes, as a movement consists of some twenty such pieces. For each,
+ * `TypedArray.set` takes 13 ns, a loop over bytes 0.8 ns a byte, and a loop over words 2 ns for up to 16 bytes and 5 ns
+ * for up to 32 (Node 26). A copy ends with a whole word: it reads up to seven bytes after its source, and writes as
+ * many after its end, where the next piece then begins.
  */
 import { strict as assert } from 'node:assert'
 import { Buffer } from 'node:buffer'
@@ -14,12 +14,13 @@ import { ascii } from './ascii.ts'
 const { backslash, blank, braceClose, capitalN, comma, dot, minus, quote, zero } = ascii
 
 /**
- * The row of COPY that a format reads, as byte ranges of a batch of rows. A field is given by the index of its column.
+ * The row of COPY that a format reads, as byte ranges in a batch of rows. Fields are named by the index of their
+ * column.
  */
 export class Rows {
-  /** The batch. */
+  /** The bytes of the batch. */
   bytes: Buffer
-  /** The same bytes from the same position on; some more can be read after them. */
+  /** A view of the same bytes. It allows reads some bytes beyond their end. */
   view: DataView<ArrayBuffer>
   /**
    * Field k of the row begins at `fields[base + k]` and ends before `fields[base + k + 1] - 1`, the position of the tab or
@@ -42,13 +43,13 @@ export class Rows {
     return this.fields[this.base + field + 1]! - 1
   }
 
-  /** Bytes of this many fields from `field` on, with the separator after each. */
+  /** The number of bytes in `count` adjacent fields from `field` on, with the separator after each. */
   bytesIn(count: number, field = 0): number {
     const first = this.base + field
     return this.fields[first + count]! - this.fields[first]!
   }
 
-  /** A field is null in COPY's text format when it is exactly `\N`. */
+  /** Whether a field is null: in COPY's text format it is then exactly `\N`. */
   isNull(field: number): boolean {
     const { bytes, fields } = this
     const at = this.base + field
@@ -56,7 +57,7 @@ export class Rows {
     return fields[at + 1]! - start === 3 && bytes[start] === backslash && bytes[start + 1] === capitalN
   }
 
-  /** The id in a field: ids are below 2^53, which the domain `id` of the database checks. */
+  /** The id in a field as a number. Ids are below 2^53, which the domain `id` of the database checks. */
   id(field: number): number {
     return readId(this.bytes, this.start(field), this.end(field))
   }
@@ -71,14 +72,14 @@ export class Rows {
 
 const escapes: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }
 
-/** The digits of an id as a number. */
+/** Reads the digits of an id as a number. */
 function readId(bytes: Uint8Array, start: number, end: number): number {
   let id = 0
   for (let i = start; i < end; i++) id = id * 10 + (bytes[i]! - zero)
   return id
 }
 
-/** Bytes to write into: a chunk, an entry. */
+/** A buffer to write into: for a chunk, or for an entry. */
 export interface Output {
   bytes: Uint8Array<ArrayBuffer>
   view: DataView<ArrayBuffer>
@@ -95,21 +96,24 @@ export function withRoom(out: Output, bytesMax: number): Output {
 
 const wordBytes = 8
 
-/** What is written after the end of a piece, at most. */
+/** The most bytes that are written after the end of a piece. */
 const bytesAfterMax = wordBytes - 1
 
-/** From this length on, `set` is faster than words. */
+/** The length from which `set` is faster than words. */
 const longBytesMin = 96
 
 /** A piece of the output that is rendered once. */
 export interface Piece {
   length: number
   bytes: Uint8Array
-  /** The same bytes, followed by those that the last whole word reads. */
+  /** The same bytes, followed by room for the last whole word that is read. */
   view: DataView
 }
 
-/** Short pieces share Node's pool: most of the time that a dictionary takes is for buffers of their own. */
+/**
+ * Renders a piece. Short pieces share Node's pool, because most of a dictionary's time would go into buffers of their
+ * own.
+ */
 export function pieceOf(text: string | Uint8Array): Piece {
   const length = Buffer.byteLength(text)
   const padded = Buffer.allocUnsafe(length + bytesAfterMax)
@@ -131,13 +135,13 @@ export function writePiece(out: Output, at: number, { length, bytes, view: from 
   return at + length
 }
 
-/** Copies bytes that were written before: `set` takes as long for many as for few. */
+/** Copies bytes that were written before, by `set`, which takes as long for many bytes as for few. */
 export function writeBytes(out: Output, at: number, bytes: Uint8Array): number {
   out.bytes.set(bytes, at)
   return at + bytes.length
 }
 
-/** Copies a range of bytes that need no escaping: digits, dates, codes. */
+/** Copies a range of bytes that need no escaping, such as digits, dates or codes. */
 export function writeRange(
   out: Output,
   at: number,
@@ -156,14 +160,17 @@ export function writeField(out: Output, at: number, rows: Rows, field: number): 
   return writeRange(out, at, rows, rows.start(field), rows.end(field))
 }
 
-/** What a dictionary holds under an id that a row cites. @param kind what is cited, for the error */
+/** Looks up what a dictionary holds for an id that a row cites. @param kind the kind of the cited row, for the error */
 export function cited<Rendered>(rendered: ReadonlyMap<number, Rendered>, id: number, kind: string): Rendered {
   const value = rendered.get(id)
   if (value === undefined) assert.fail(`a row cites the ${kind} ${id}, which its folder does not have`)
   return value
 }
 
-/** What is rendered of each row, by its id as a number: a row of COPY has digits, of which no string is made. */
+/**
+ * Renders each row, and keeps the results by id as a number, so that the digits of a row of COPY need not become a
+ * string.
+ */
 export function renderedById<Row extends { id: string }, Rendered>(
   rows: readonly Row[],
   render: (row: Row) => Rendered,
@@ -178,20 +185,21 @@ export function longestOf(pieces: Iterable<{ length: number }>): number {
 }
 
 /**
- * Position of the character after the backslash of a JSON escape in COPY's text: 2 for `\\n` at 0, 3 for an escaped
- * backslash.
+ * The position of the character after the backslash of a JSON escape in COPY's text: 2 for `\\n` at 0, and 3 for an
+ * escaped backslash.
  */
 export function escapedAt(bytes: Uint8Array, at: number): number {
   return bytes[at + 2] === backslash ? at + 3 : at + 2
 }
 
 /**
- * Writes a field of JSON as the database prints it, without the blanks between its parts. Strings and numbers keep their
- * characters, so numbers of partners keep their digits. It needs at most the range, twice that with doubled quotes.
+ * Writes a field of JSON as the database prints it, but without the blanks between its parts. Strings and numbers keep
+ * their characters, so numbers of partners keep their digits. It needs at most the size of the field, or twice that
+ * with doubled quotes.
  *
  * COPY doubles each backslash of the text. JSON has already escaped all other characters that COPY would escape.
- * @param form `doubled`: each quote is written twice, for the inside of a quoted field of CSV. `copied`: backslashes stay
- *   doubled, for a field of COPY
+ * @param form `doubled`: each quote is written twice, for the inside of a quoted field of CSV. `copied`: backslashes
+ *   stay doubled, for a field of COPY
  */
 export function writeJson(
   out: Uint8Array,
@@ -219,13 +227,15 @@ export function writeJson(
   return at
 }
 
-/** Decimals of amounts, which are in minor units, and of rates, which are in ten-thousandths of a percent. */
+/**
+ * The number of decimals of amounts, which are in minor units, and of rates, which are in ten-thousandths of a percent.
+ */
 export const moneyDecimals = 2
 export const rateDecimals = 4
 
 /**
- * Writes a decimal number from the digits of a whole number of units, exact at any length. With two decimals, 26444 is
- * 264.44, 10 is 0.1 and 10000 is 100.
+ * Writes a decimal number from a whole number of units, given as digits. It is exact at any length. With two decimals,
+ * 26444 becomes 264.44, 10 becomes 0.1, and 10000 becomes 100.
  */
 export function writeDecimal(
   out: Output,
@@ -272,7 +282,7 @@ function writeDigits(
   return at
 }
 
-/** Writes the digits of cents with two decimals: 5 is `0,05`. @param mark decimal separator */
+/** Writes cents, given as digits, with two decimals: 5 becomes `0,05`. @param mark decimal separator */
 export function writeCents(
   out: Uint8Array,
   at: number,
@@ -292,18 +302,20 @@ export function writeCents(
   return at
 }
 
-/** The most shares that a movement may have: one takes at least six characters of its row (`1,1,1,`). */
+/** The most shares that a movement can have: each takes at least six characters of its row (`1,1,1,`). */
 export function sharesMax(rows: Rows, field: number): number {
   return rows.bytesIn(1, field) / 6 + 1
 }
 
 /**
- * The shares of a movement, one after the other: `{section,amount,rate,section,amount,rate}`, those of one axis side by
- * side.
+ * Reads the shares of a movement, one after the other, from `{section,amount,rate,section,amount,rate}`. Shares of one
+ * axis are adjacent.
  */
 export class Shares {
   section = 0
-  /** Where the amount, the rate and the next share begin. Each ends before the separator before the next one. */
+  /**
+   * Where the amount, the rate and the next share begin. Each ends just before the separator that precedes the next.
+   */
   amount = 0
   rate = 0
   next = 0
@@ -317,7 +329,7 @@ export class Shares {
     return this
   }
 
-  /** Goes on to the next share; false after the last. */
+  /** Moves to the next share; false if there is none. */
   read(): boolean {
     if (this.next >= this.#end) return false
     const bytes = this.#bytes

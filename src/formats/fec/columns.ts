@@ -3,20 +3,22 @@ import described from './columns.json' with { type: 'json' }
 import { FecError, FecProblems, quotedFields } from './fields.ts'
 import { type StandardColumn, standardColumns } from './lines/standard-columns.ts'
 
-/** The first pair, or the second. */
+/** A file gives amounts either in the first two columns or in the last two. */
 const amountColumns = ['Debit', 'Credit', 'Montant', 'Sens'] as const
-/** For ledgers kept on a cash basis, beyond the 18 of the standard; any file may have any of them. */
+/** Columns of ledgers kept on a cash basis, beyond the 18 of the standard. Any file may have any of them. */
 const optional = ['DateRglt', 'ModeRglt', 'NatOp', 'IdClient'] as const
 
 export type FecColumn = StandardColumn | keyof typeof described.further
 
 /**
- * Characters that a field may have, without surrounding blanks: numbers of accounts 32, the others about ten times the
- * longest value in two real ledgers (40, a name of an account), and labels what programs put into them: a whole comment.
- * The pattern that parses amounts takes time with the square of their length: seconds for 60,000 zeros.
+ * For each column, the most characters that a field may have, without the blanks around it: 32 for account numbers, and
+ * for most others about ten times the longest value in two real ledgers (40, the name of an account). Labels may be
+ * longer, because programs write whole comments into them. The limits also bound the time to parse an amount, which
+ * grows with the square of its length: 60,000 zeros take seconds.
  *
- * Other names that programs write are in lower case, as letter case is ignored. In a file that also has the column under
- * its own name, such a name is that of a further column; of several here the first names the column.
+ * `otherNames` are names that programs write in place of the standard one. They are in lower case, as letter case is
+ * ignored. If a file has both the column's own name and another name, the other one is a further column. If a file has
+ * several of these other names, the first in this list names the column.
  */
 const ruleOf: Readonly<Record<string, { characters: number; otherNames?: string[] }>> = {
   ...described.standard,
@@ -30,7 +32,8 @@ const alwaysThere = standardColumns.filter((column) => column !== 'Debit' && col
 export const charactersMax = (column: FecColumn) => ruleOf[column]!.characters
 
 /**
- * Columns of a file, and characters of the name of a column beyond those above and of its values (an address is long).
+ * The most columns that a file may have, the most characters of a column's name, and the most characters of a value in
+ * a further column, which may be an address.
  */
 const columnsMax = 64
 const nameCharactersMax = 64
@@ -38,7 +41,9 @@ export const furtherCharactersMax = 2000
 
 const columnNamed = new Map<string, FecColumn>(columns.map((column) => [column.toLowerCase(), column]))
 
-/** The byte-order mark of UTF-8, also as the other encodings read it: some programs put it before any text. */
+/**
+ * The byte-order mark of UTF-8, and how the other encodings read it. Some programs put it before text of any encoding.
+ */
 const byteOrderMark = /^(?:\uFEFF|ï»¿|´╗┐)/
 
 /**
@@ -53,7 +58,7 @@ export function parseHeader(line: string) {
   const quoted = quotedFields(text, separator)
   const names = (quoted ?? text.split(separator)).map((name) => name.trim())
   if (names.length > 1 && names.at(-1) === '') names.pop()
-  // Said once: each column would be missing.
+  // Reported once, as each column would be missing.
   if (!names.some((name) => columnNamed.has(name.toLowerCase()))) {
     const message =
       'the first line must name the columns (JournalCode, ...), all or none in quotes, separated by tab, | or ;'
@@ -74,9 +79,9 @@ export function parseHeader(line: string) {
   problems.throwIfAny()
   return {
     separator,
-    /** Whether all names are in quotes: then the fields of all lines have to be. */
+    /** Whether all names are in quotes. The fields of all lines must then be in quotes, too. */
     isQuoted: quoted !== undefined,
-    /** Fields of a line. A trailing separator adds a blank one. */
+    /** The number of fields in a line. A trailing separator adds a blank one. */
     fieldCount: names.length,
     position,
     further,
@@ -88,9 +93,9 @@ export type FecHeader = ReturnType<typeof parseHeader>
 function placeColumns(names: string[], problems: FecProblems) {
   /** Index of each column, from 0; -1 if the file does not have it. */
   const position = Object.fromEntries(columns.map((column) => [column, -1])) as Record<FecColumn, number>
-  /** The columns that no rule names, in the order of the file. Their names differ from those above and each other. */
+  /** The columns that no rule names, in the order of the file. Each has a name of its own. */
   const further: { name: string; position: number }[] = []
-  /** The columns that the file calls otherwise, in its order. */
+  /** The columns that have another name in the file, in the order of the file. */
   const renamed: { name: string; column: FecColumn }[] = []
   const keys = names.map((name) => name.toLowerCase())
   const placed = new Set(keys.map((key) => columnNamed.get(key)))
@@ -114,7 +119,7 @@ function placeColumns(names: string[], problems: FecProblems) {
       if (otherNames.has(key)) renamed.push({ name, column })
     }
   }
-  // Beside Debit and Credit they say nothing of their own; programs sort by Sens.
+  // Beside Debit and Credit these two repeat the amount, so they become further columns. Programs sort by Sens.
   if (position.Debit >= 0 && position.Credit >= 0)
     for (const column of ['Montant', 'Sens'] as const) {
       if (position[column] < 0) continue
@@ -124,7 +129,7 @@ function placeColumns(names: string[], problems: FecProblems) {
   return { position, further: further.toSorted((one, other) => one.position - other.position), renamed }
 }
 
-/** Columns of a cash basis and further ones, in the order of the file. */
+/** The columns for ledgers on a cash basis, and further columns, in the order of the file. */
 export function columnsBeyondStandard({ position, further }: FecHeader): string[] {
   const ofCash = optional.map((name) => ({ name, position: position[name] }))
   return [...ofCash.filter((column) => column.position >= 0), ...further]
@@ -132,7 +137,7 @@ export function columnsBeyondStandard({ position, further }: FecHeader): string[
     .map(({ name }) => name)
 }
 
-/** The pair of amount columns that this header uses, judged by the ones it has. */
+/** The pair of amount columns that a file uses, even if it has only one of the two. */
 function amountColumnsOf(position: Record<FecColumn, number>): FecColumn[] {
   const debitCredit = position.Debit >= 0 || position.Credit >= 0
   const amountSide = position.Montant >= 0 || position.Sens >= 0

@@ -1,15 +1,15 @@
 /**
- * Finds the encoding of a FEC. Nothing in the file states it. The regulation allows ASCII, UTF-8 and ISO-8859-15, and
- * old DOS programs write code page 850. The whole file is examined, not only its first lines, since the first accent
- * may be anywhere.
+ * Finds the encoding of a FEC, which the file does not state. The regulation allows ASCII, UTF-8 and ISO-8859-15, and
+ * old DOS programs write code page 850. The whole file is examined, because the first accent may be anywhere.
  *
- * 1. If every byte sequence is valid UTF-8, it is UTF-8; pure ASCII is UTF-8 as well. Text in another encoding is
- *    valid UTF-8 only by chance, as `ACTIVITÉ…` is: É and a sign after it are one letter of phonetic alphabets there.
- * 2. If many characters beyond ASCII are sequences of UTF-8, it is UTF-8 as well. Programs cut labels in the middle of
- *    a character and join lines of two sources; one such byte must not spoil all accents of a ledger.
+ * 1. If every byte sequence is valid UTF-8, the file is UTF-8. Pure ASCII counts as UTF-8. Text in another encoding is
+ *    valid UTF-8 only by chance, as `ACTIVITÉ…` is: its É and the sign after it are one phonetic letter in UTF-8.
+ * 2. If many characters beyond ASCII are sequences of UTF-8, the file is UTF-8, too. Programs cut labels in the middle
+ *    of a character and join lines of two sources; one such byte must not spoil all accents of a ledger.
  * 3. Otherwise each word with a character beyond ASCII is read in the other three encodings and graded as French
- *    (french-words.ts). A word counts once, however many lines repeat it. The encoding with the highest sum is taken; if
- *    sums are equal, Windows-1252. ISO-8859-15 differs from it in eight characters, and has none at 0x80 to 0x9F.
+ *    (french-words.ts). A word counts once, however many lines repeat it. The encoding with the highest sum wins, and
+ *    Windows-1252 if sums are equal. ISO-8859-15 differs from Windows-1252 in eight characters, and has no printed
+ *    characters at 0x80 to 0x9F.
  */
 import { isAscii, isUtf8 } from 'node:buffer'
 import iconv from 'iconv-lite'
@@ -17,14 +17,14 @@ import { parseHeader } from './columns.ts'
 import { FecError, FecProblems, quotedFields } from './fields.ts'
 import { frenchGrade } from './french-words.ts'
 
-/** If words cannot decide, the first of them is taken. */
+/** The first one is taken if words cannot decide. */
 const singleByteEncodings = ['windows-1252', 'iso-8859-15', 'cp850'] as const
 export const fecEncodings = ['utf-8', ...singleByteEncodings] as const
 export type FecEncoding = (typeof fecEncodings)[number]
 
 export interface EncodingChoice {
   encoding: FecEncoding
-  /** Where another encoding that the file may have reads something else; of several places the most doubtful. */
+  /** A field that another possible encoding reads differently: the most doubtful one in the file. */
   example?: { line: number; text: string; otherEncoding: FecEncoding; otherText: string } | undefined
 }
 
@@ -37,7 +37,7 @@ export async function detectEncoding(bytes: AsyncIterable<Uint8Array>): Promise<
   let notUtf8: Block | undefined
   let high = 0
   let acuteCapitals = 0
-  /** Bytes in the whole file that continue a character of UTF-8. */
+  /** The number of bytes in the whole file that continue a UTF-8 character. */
   let continuing = 0
   for await (const block of wholeLines(bytes)) {
     if (isAscii(block.lines)) continue
@@ -47,7 +47,7 @@ export async function detectEncoding(bytes: AsyncIterable<Uint8Array>): Promise<
     let wordEnd = 0
     let line = block.firstLine
     const isMarked = line === 1 && block.lines.indexOf('\ufeff') === 0
-    // By index: an iterator takes three times as long.
+    // A loop over indexes: an iterator takes three times as long.
     for (let at = isMarked ? 3 : 0; at < block.lines.length; at += 1) {
       const byte = block.lines[at]!
       if (byte < 0x80) {
@@ -74,9 +74,9 @@ export async function detectEncoding(bytes: AsyncIterable<Uint8Array>): Promise<
 }
 
 /**
- * How many bytes continue the UTF-8 character that this byte begins: Latin letters and signs or, after E2, quotes,
- * dashes and the euro. 0 for all others: in the other encodings they are letters with an accent, and a no-break space or
- * a quote may follow.
+ * How many bytes continue the UTF-8 character that this byte begins. Only Latin letters and signs, and the quotes,
+ * dashes and euro that begin with E2, count. Any other byte returns 0: in the other encodings it is a letter with an
+ * accent, which a no-break space or a quote may follow.
  */
 function continuationsOf(byte: number): number {
   if (byte === 0xe2) return 2
@@ -84,7 +84,7 @@ function continuationsOf(byte: number): number {
 }
 
 /**
- * Keeps the word around a byte with the first place where it stands.
+ * Stores the word around a byte, with the first place where it occurs.
  * @returns the end of the word
  */
 function keepWord(words: Map<string, Place>, bytes: Buffer, at: number, line: number): number {
@@ -99,7 +99,7 @@ function keepWord(words: Map<string, Place>, bytes: Buffer, at: number, line: nu
   return end
 }
 
-/** Start and end of the bytes around `at` that belong together. */
+/** Start and end of the run of bytes around `at` for which `belongs` is true. */
 function bounds(bytes: Buffer, at: number, belongs: (byte: number) => boolean): [number, number] {
   let [start, end] = [at, at + 1]
   while (start > 0 && at - start < shownBytesMax && belongs(bytes[start - 1]!)) start -= 1
@@ -107,7 +107,7 @@ function bounds(bytes: Buffer, at: number, belongs: (byte: number) => boolean): 
   return [start, end]
 }
 
-/** What stands in the same field before or after a lone character, as `frenchGrade` takes it. */
+/** The kind of the character before or after a lone character in the same field, in the notation of `frenchGrade`. */
 function kindOfNeighbour(bytes: Buffer, at: number, step: 1 | -1): string {
   let neighbour = at + step
   while (bytes[neighbour] === 0x20) neighbour += step
@@ -117,7 +117,7 @@ function kindOfNeighbour(bytes: Buffer, at: number, step: 1 | -1): string {
   return byte >= 0x61 ? 'a' : '0'
 }
 
-/** Neither a control character nor a quote, `|` or `;`. */
+/** Whether a byte can be in a field: it is not a control character, a quote, `|` or `;`. */
 const isOfField = (byte: number) => byte >= 0x20 && byte !== 0x22 && byte !== 0x7c && byte !== 0x3b
 const isOfWord = (byte: number) => byte > 0x20 && isOfField(byte)
 
@@ -149,9 +149,9 @@ function exampleOf({ line, field }: Place, encoding: FecEncoding, otherEncoding:
 }
 
 /**
- * Reads all the bytes of a file that has an encoding by name or by its words.
- * @param isNamed by --encoding; else it was detected
- * @throws {FecError} if it is empty or not text, or names the fields with bytes that the encoding does not have
+ * Reads all the bytes of a file, and checks that its encoding has a character for each.
+ * @param isNamed whether --encoding names the encoding; otherwise the words of the file decided
+ * @throws {FecError} if the file is empty or not text; or with the fields that have bytes without a character
  */
 export async function checkEncoding(
   bytes: AsyncIterable<Uint8Array>,
@@ -178,7 +178,7 @@ export async function checkEncoding(
   problems.throwIfAny()
 }
 
-/** @param cut makes fields of a line */
+/** @param cut splits a line into its fields */
 function* fieldsNotOf(
   encoding: FecEncoding,
   { lines, firstLine }: Block,
@@ -193,20 +193,21 @@ function* fieldsNotOf(
 }
 
 /**
- * Whether an encoding has all these bytes. iconv-lite reads those without a character as U+FFFD or as control codes.
+ * Whether the encoding has a character for each of these bytes. iconv-lite decodes a byte without one as U+FFFD or as a
+ * control code.
  */
 function isOf(encoding: FecEncoding, bytes: Buffer): boolean {
   if (encoding === 'utf-8' || isAscii(bytes)) return isUtf8(bytes)
   return !/[\u0080-\u009f\ufffd]/.test(iconv.decode(bytes, encoding))
 }
 
-/** Boxes and blocks have bytes in CP850, but no ledger has them. */
+/** Characters that no ledger has: control codes, and the boxes and blocks of CP850. */
 const notInLedgers = /[\u0080-\u009f\ufffd\u2500-\u25ff]/
-/** Bytes of a word, and of a field that is shown, before and after a character. */
+/** The most bytes that are kept on either side of a character, of its word and of the field that a message shows. */
 const shownBytesMax = 40
-/** Different words that are weighed: a ledger has some thousands. */
+/** The most different words that are graded. A ledger has some thousands. */
 const wordsMax = 50_000
-/** A line of more bytes is taken in pieces: it will be refused. */
+/** The bytes from which a line is taken in pieces. A line this long will be refused. */
 const longLineBytes = 64 * 1024
 const lineFeed = 10
 
@@ -216,7 +217,7 @@ interface Place {
 }
 
 interface Block {
-  /** Whole lines, as long as none is longer than a FEC may have. */
+  /** Whole lines, unless one is longer than a FEC may have. */
   lines: Buffer
   firstLine: number
 }
@@ -246,8 +247,8 @@ async function* wholeLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Blo
 }
 
 /**
- * Decodes whole lines. In a UTF-8 text (see above), each byte that is not valid UTF-8 is read as Windows-1252, or as a
- * control character (U+0081 and so on) if that has none for it.
+ * Decodes whole lines. In a file that counts as UTF-8, a byte that is not valid UTF-8 is read as Windows-1252, or as a
+ * control character (such as U+0081) if Windows-1252 has no character for it.
  */
 export function decodeLines(bytes: Buffer, encoding: FecEncoding): string {
   if (encoding !== 'utf-8') return iconv.decode(bytes, encoding)

@@ -1,15 +1,15 @@
 /**
- * Parses the fields of a FEC, each function with undefined for a value that it does not recognise, and collects
- * problems.
+ * Parses the fields of a FEC, and collects its problems. Each parser returns undefined for a value that it does not
+ * recognise.
  */
 import { printable } from '../../../packages/terminal/src/printable.ts'
 
-/** A field in quotes, or a blank one, with the blanks around it. */
+/** A field in quotes or a blank field, with the blanks around it. */
 const quotedField = / *(?:"([^"]*(?:""[^"]*)*)")?[ \r]*/y
 
 /**
- * The fields of a line without their quotes, if all but blank ones have some: then separators inside belong to a field,
- * and two quotes stand for one (RFC 4180).
+ * The fields of a line without their quotes, if every field that is not blank is in quotes. A separator inside quotes
+ * then belongs to the field, and two quotes stand for one (RFC 4180).
  */
 export function quotedFields(line: string, separator: string): string[] | undefined {
   // The usual case.
@@ -26,13 +26,13 @@ export function quotedFields(line: string, separator: string): string[] | undefi
 }
 
 /**
- * An exact amount in units of 10^-decimals: `1234,5` with 2 decimals is 123450n. A comma or point, a sign and leading
- * zeros are accepted; further decimals only if they are zeros, because nothing here rounds. At most 15 digits before
- * the comma: a bigint column of the database holds the sum of a few dozen such lines. It takes time with the square of
- * the length, which `charactersMax` bounds.
+ * Parses an exact amount into units of 10^-decimals: `1234,5` with 2 decimals is 123450n. A comma or point, a sign and
+ * leading zeros are accepted. Further decimals must be zeros, because nothing here rounds. At most 15 digits may stand
+ * before the comma, so that a bigint column of the database holds the sum of a few dozen such lines. The time grows
+ * with the square of the length, which `charactersMax` bounds.
  */
 export function parseAmount(text: string, decimals = 2): bigint | undefined {
-  // Every other amount, and faster than to take it apart.
+  // Every other amount in a ledger; comparing is faster than parsing.
   if (text === '0,00') return 0n
   const parts = /^([+-]?)0*(\d{0,15})(?:[.,](\d*?)0*)?$/.exec(text)
   if (parts === null) return undefined
@@ -43,8 +43,8 @@ export function parseAmount(text: string, decimals = 2): bigint | undefined {
 }
 
 /**
- * An amount with blanks between its thousands (`1 500,00`: always three digits, blanks of one kind) or a minus at its end
- * (`1,00-`) in the form that `parseAmount` takes. Any other text is returned as it is.
+ * Rewrites an amount into the form that `parseAmount` takes, if it has blanks between its thousands (`1 500,00`: always
+ * three digits, and blanks of one kind) or a minus at its end (`1,00-`). Any other text is returned unchanged.
  */
 export function plainAmount(text: string): string {
   const groups = /^([+-]?)(\d*|[1-9]\d{0,2}(?:([ \u00a0\u202f])\d{3})(?:\3\d{3})*)([.,]\d*)?(-?)$/
@@ -54,7 +54,7 @@ export function plainAmount(text: string): string {
     : `${minus || sign}${whole.replace(/\D/g, '')}${fraction}`
 }
 
-/** No text has two of these forms. Days and months of one digit may be without their zero. */
+/** Each text has at most one of these forms. A day or month of one digit may lack its leading zero. */
 const dayForms = {
   YYYYMMDD: /^(?<year>(?:19|20)\d\d)(?<month>\d\d)(?<day>\d\d)$/,
   'DD/MM/YYYY': /^(?<day>\d\d?)\/(?<month>\d\d?)\/(?<year>(?:19|20)\d\d)$/,
@@ -64,7 +64,10 @@ type DayForm = keyof typeof dayForms
 /** The form of the standard comes first. */
 const dayFormNames = Object.keys(dayForms) as DayForm[]
 
-/** `20230131` (or the same day in another form) as `2023-01-31`, if there is such a day, with its form. */
+/**
+ * Reads `20230131`, or the same day in another form, as `2023-01-31`, and tells the form. Undefined if there is no such
+ * day.
+ */
 export function parseDay(text: string): { day: string; form: DayForm } | undefined {
   for (const form of dayFormNames) {
     const { year, month = '', day = '' } = dayForms[form].exec(text)?.groups ?? {}
@@ -73,28 +76,29 @@ export function parseDay(text: string): { day: string; form: DayForm } | undefin
   }
 }
 
-/** Whether `YYYY-MM-DD` is a day of the calendar. */
+/** Whether `YYYY-MM-DD` is a day that exists. */
 export function isDay(text: string): boolean {
   const instant = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
   return !Number.isNaN(instant) && new Date(instant).toISOString().startsWith(text)
 }
 
-/** ISO 4217 letters, and other spellings of the euro that programs write. */
+/** Accepts the letters of ISO 4217, and other spellings of the euro that programs write. */
 export function parseCurrency(text: string): string | undefined {
   const letters = text.toUpperCase()
   if (/^(€|E|EUROS?)$/.test(letters)) return 'EUR'
   return /^[A-Z]{3}$/.test(letters) ? letters : undefined
 }
 
-/** D or C, +1 (or 1) for debit, -1 for credit. */
+/** Accepts D, 1, +1 or + for debit, and C, -1 or - for credit. */
 export function parseSide(text: string): 'debit' | 'credit' | undefined {
   if (/^(D|\+?1|\+)$/i.test(text)) return 'debit'
   return /^(C|-1?)$/i.test(text) ? 'credit' : undefined
 }
 
 /**
- * The digits of an amount as the standard writes them: a comma, a sign only if it is negative, no zeros before the
- * whole part. `text` is one that `parseAmount` takes.
+ * Writes an amount as the standard does: with a comma, with a sign only if it is negative, and without zeros before the
+ * whole part.
+ * @param text an amount that `parseAmount` takes
  */
 export function standardAmount(text: string): string {
   const [, sign, whole = '', fraction] = /^([+-]?)0*(\d*)(?:[.,](\d*))?$/.exec(text)!
@@ -102,26 +106,27 @@ export function standardAmount(text: string): string {
 }
 
 /**
- * Reads one column of days. Each tells its own form, and that of most is the form of the column
- * (docs/spec/imports.md#format). Which one that is shows only at the end of the file: judged by the first day, one odd
- * day would condemn all others. A time after a day is dropped, and counted.
+ * Reads one column of days. Each day may have its own form; the form of most days is the form of the column
+ * (docs/spec/imports.md#format). It is known only at the end of the file: if the first day decided, one odd day would
+ * make all others problems. A time after a day is dropped, and counted.
  */
 
-/** The day, and after it a time with or without seconds, their fractions and a time zone. */
+/** A day, then a time with or without seconds, fractions of a second and a time zone. */
 const dayAndTime = /^(\S{8,10})[ T]\d{1,2}:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?$/
 
 const linesShownMax = 5
 
 export class DayColumn {
   /**
-   * By text: the day YYYY-MM-DD, undefined as its form is if there is no such day; how many lines have it, and the first
-   * of them. Also a cache: a ledger has a few hundred days in millions of fields.
+   * For each text: the day as YYYY-MM-DD and its form, both undefined if there is no such day; the number of lines that
+   * have it; and the first of these lines. Also serves as a cache: a ledger has a few hundred days in millions of
+   * fields.
    */
   readonly #days = new Map<string, { day?: string; form?: DayForm; count: number; lines: number[] }>()
   #invalid = 0
   droppedTimes = 0
 
-  /** The day as YYYY-MM-DD; undefined if it is none, which is then among the problems. */
+  /** The day as YYYY-MM-DD; undefined if the text is not a day, which `problems` then reports. */
   read(text: string, line: number): string | undefined {
     const known = this.#days.get(text)
     if (known !== undefined) {
@@ -142,7 +147,7 @@ export class DayColumn {
     return parsed?.day
   }
 
-  /** How many days, or their months, have one digit. */
+  /** The number of days written with a day or month of one digit. */
   get shortDays(): number {
     return this.#days
       .entries()
@@ -152,7 +157,7 @@ export class DayColumn {
       )
   }
 
-  /** Texts that are no day, and days in another form than most: each once, with its first line. */
+  /** Texts that are not a day, and days in another form than most: each once, with its first line. */
   problems(): Omit<FecProblem, 'column'>[] {
     const counts = new Map<DayForm, number>(dayFormNames.map((form) => [form, 0]))
     for (const { form, count } of this.#days.values())
@@ -176,7 +181,7 @@ function alsoIn(lines: number[], more: number): string {
   return `; also in line${lines.length > 1 ? 's' : ''} ${lines.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
-/** Programs that pad with zeros write these if there is no day, some of them with a time. */
+/** Whether the text means "no day": programs that pad with zeros write such texts, some with a time. */
 export function isNoDay(text: string): boolean {
   return /^(?:0*|0?0\/0?0\/0000|0000-0?0-0?0)(?:[ T][0:.]+)?$/.test(text)
 }
@@ -185,9 +190,9 @@ export function isNoDay(text: string): boolean {
 interface FecProblem {
   /** 1-based, as editors count: the header is line 1. */
   line: number
-  /** The column as the regulation names it, or `line`, `header`, `file`, `total`. */
+  /** The column as the regulation names it, or one of `line`, `header`, `file` and `total`. */
   column: string
-  /** The value in the file, without padding; long values are cut. */
+  /** The value in the file without padding; a long value is cut. */
   value: string
   /** What is expected instead. */
   message: string
@@ -218,7 +223,7 @@ const valueCharactersMax = 60
 export class FecProblems {
   readonly #found: FecProblem[] = []
 
-  /** @throws {FecError} when there are `problemsMax` */
+  /** @throws {FecError} once there are `problemsMax` problems */
   add(line: number, column: string, value: string, message: string): void {
     const shown = value.length > valueCharactersMax ? `${value.slice(0, valueCharactersMax)}...` : value
     this.#found.push({ line, column, value: shown, message })

@@ -1,22 +1,25 @@
 /**
- * Grades how well a word stands in a French ledger, to tell encodings apart in which nearly every byte is a character:
+ * Grades how likely a word is in a French ledger, to tell encodings apart in which nearly every byte is a character:
  * the bytes of `LOYER – MARS` in Windows-1252 are `LOYER û MARS` in CP850, but no French word is a lone û.
  *
- * Letters are graded by the case of their neighbours and by where French has them. The places of é are not limited;
- * those of the others are as narrow as their bytes are doubtful: Ô of Windows-1252 is È in CP850, û and – share a byte, as
- * do à and …, so for ô, û and à there are the words themselves. Signs are graded by where people type them.
+ * Letters are graded by the case of their neighbours and by where French uses them. An é may stand anywhere. Other
+ * letters have narrower places where their bytes are doubtful: Ô of Windows-1252 is È in CP850; û and – share a byte,
+ * and so do à and …, so ô, û and à are accepted only in listed words. Signs are graded by where people type them.
  */
 
-/** A word has the worst grade of its characters: one impossible character makes it no word. */
+/** A word gets the worst grade of its characters: a single impossible character makes the whole word impossible. */
 const usual = 2
-/** A small é in capitals, a dash between letters, an ellipsis between blanks. */
+/** For example a small é among capitals, a dash between letters, or an ellipsis between blanks. */
 const possible = 0
-/** A letter that French does not have there, as in names from abroad. */
+/** A letter that French does not use at this place, as in foreign names. */
 const foreign = -1
-/** A sign within letters, a capital after a small letter, a control character, a box. */
+/** For example a sign within letters, a capital after a small letter, a control character, or a box. */
 const impossible = -3
 
-/** A letter beside letters of its case; a capital also before small ones. Digits stand apart, but for `2ème`. */
+/**
+ * A letter beside letters of its own case, or a capital before small letters. Digits are not beside letters, except in
+ * `2ème`.
+ */
 const casePlaces = [
   /(?<!\p{L}\p{Lu}|\d)\p{Ll}(?![\p{Lu}\d]| #)/u,
   /(?<=[a0] )\p{Ll}(?= #)/u,
@@ -25,7 +28,7 @@ const casePlaces = [
   /(?<=\d)[èÈ]/u,
 ]
 
-/** Capitals too: words are matched in small letters. */
+/** Also used for capitals: words are matched in small letters. */
 const letterPlaces = [
   /é/u,
   /(?<=\p{L})[âêî](?=\p{L})|(?<!\p{L})(?:â[gmnpt]|êt|îl)/u,
@@ -63,9 +66,9 @@ const [inCase, inFrench, inPlace, inReach] = [casePlaces, letterPlaces, signPlac
 ) as [RegExp, RegExp, RegExp, RegExp]
 
 /**
- * @param text a word between blanks. Beside a lone character also the kind of its neighbours, `a`, `#` (a capital),
- *   `0` or a blank: `a à #`
- * @returns from -3 to 2, higher if the word is more likely
+ * @param text a word between blanks. A lone character comes with the kind of its neighbours: `a` for a small letter,
+ *   `#` for a capital, `0` or a blank, as in `a à #`
+ * @returns from -3 to 2; a likelier word has a higher grade
  */
 export function frenchGrade(text: string): number {
   const small = text.toLowerCase()

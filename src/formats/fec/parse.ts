@@ -1,10 +1,10 @@
 /**
- * Reads a FEC (fichier des écritures comptables): bytes in, batches of checked lines out, one chunk in memory
- * at a time.
+ * Reads a FEC (fichier des écritures comptables): bytes in, batches of checked lines out, one chunk in memory at a
+ * time.
  *
  * A line with `0,00` in both Debit and Credit is accepted: real ledgers have such lines now and then, and zero changes
- * no balance. Two empty fields are refused, as are two amounts. Blank lines and a Ctrl-Z at the end (DOS) are skipped.
- * Text is trimmed: many programs pad columns with blanks.
+ * no balance. A line with two empty amounts or with two amounts is refused. Blank lines and a Ctrl-Z at the end (DOS)
+ * are skipped. Text is trimmed, because many programs pad columns with blanks.
  */
 
 import {
@@ -29,40 +29,41 @@ import {
   standardAmount,
 } from './fields.ts'
 
-/** Days are `YYYY-MM-DD`; texts are trimmed, and empty if the file has none. */
+/** Days are `YYYY-MM-DD`. Texts are trimmed; a text that the file lacks is empty. */
 export type FecLine = NonNullable<ReturnType<LineReader['read']>>
 
 const dayColumns = ['EcritureDate', 'PieceDate', 'DateLet', 'ValidDate', 'DateRglt'] as const
 type DayColumnName = (typeof dayColumns)[number]
 
 /**
- * What a pass over a file finds beside its lines: the names of further columns before the first, the rest after all.
+ * What a pass over a file finds besides its lines. The names of further columns are known before the first line, the
+ * rest after the last.
  */
 export class FecFindings {
   furtherColumns: readonly string[] = []
   /** Columns of a cash basis (DateRglt and so on) and further ones, in the order of the file. */
   columnsBeyondStandard: readonly string[] = []
   renamedColumns: FecHeader['renamed'] = []
-  /** Days by column, each with its counts of days that were read in another form. */
+  /** For each column of days, its counts of days that were read in another form. */
   readonly dayColumns: ReadonlyMap<FecColumn, DayColumn> = new Map(
     dayColumns.map((column) => [column, new DayColumn()]),
   )
   /** Lines whose fields are all in quotes. */
   quotedLines = 0
-  /** Amounts such as `1 500,00`, and such as `1,00-`. */
+  /** Counts of amounts such as `1 500,00`, and of amounts such as `1,00-`. */
   groupedAmounts = 0
   trailingMinuses = 0
 }
 
-/** A longer line is not one of a FEC: real lines have a few hundred bytes. */
+/** A longer line cannot be one of a FEC: real lines have a few hundred bytes. */
 const lineBytesMax = 64 * 1024
 
 /**
- * @param findings what else the caller learns of the file
+ * @param findings receives what the file tells besides its lines
  * @param problems may be shared with checks of the caller, so that all problems are reported together; the caller then
  *   ends with `problems.throwIfAny()`. Batches leave out lines with a problem.
- * @throws {FecError} for a malformed header, as soon as there are 20 problems, or at the end, which also tells the days
- *   that are none or have another form than their column
+ * @throws {FecError} for a malformed header; as soon as there are 20 problems; or at the end, then also with texts that
+ *   are not a day and days in another form than most of their column
  */
 export async function* parseFec(
   bytes: AsyncIterable<Uint8Array>,
@@ -90,7 +91,7 @@ export async function* parseFec(
     if (batch.length > 0) yield batch
   }
   if (reader === undefined || !reader.any) problems.add(1, 'file', '', 'the file has no line of a ledger')
-  // The column with the fewest first: one that fills the report would hide the others.
+  // The column with the fewest problems comes first: one that fills the report would hide the others.
   const ofDays = [...findings.dayColumns].map(([column, days]) => ({ column, problems: days.problems() }))
   for (const days of ofDays.toSorted((one, other) => one.problems.length - other.problems.length))
     for (const { line, value, message } of days.problems) problems.add(line, days.column, value, message)
@@ -98,8 +99,8 @@ export async function* parseFec(
 }
 
 /**
- * Lines without their line feed; a carriage return before it is trimmed with the last field. Lines are cut before they
- * are decoded: no encoding uses the byte of a line feed for anything else.
+ * Yields lines without their line feed; a carriage return before it is trimmed with the last field. Lines are cut
+ * before they are decoded, because no encoding uses the byte of a line feed for anything else.
  */
 async function* splitLines(
   bytes: AsyncIterable<Uint8Array>,
@@ -124,7 +125,7 @@ async function* splitLines(
   yield [decodeLines(Buffer.from(rest), encoding)]
 }
 
-/** Where the first line that is too long starts, wherever chunks begin and end; undefined if none is. */
+/** Where the first line that is too long starts, wherever chunks begin and end; undefined if no line is too long. */
 function startOfLongLine(bytes: Buffer): number | undefined {
   for (let start = 0; bytes.length - start > lineBytesMax; ) {
     const lineEnd = bytes.lastIndexOf(10, start + lineBytesMax)
@@ -134,7 +135,7 @@ function startOfLongLine(bytes: Buffer): number | undefined {
   return undefined
 }
 
-/** Whether a line has only blanks and carriage returns, or the Ctrl-Z that ends files of DOS. */
+/** Whether a line has only blanks and carriage returns, or only the Ctrl-Z that ends DOS files. */
 function isBlank(line: string): boolean {
   const text = line.trim()
   return text === '' || text === '\x1a'
@@ -146,12 +147,12 @@ class LineReader {
   readonly #header: FecHeader
   readonly #problems: FecProblems
   readonly #findings: FecFindings
-  /** The limit of each column that the file has. */
+  /** The most characters allowed in each column that the file has. */
   readonly #bounds: { column: string; position: number; max: number }[]
   #number = 0
   #fields: string[] = []
   #valid = true
-  /** Whether there was any line, valid or not. */
+  /** Whether the file has any line besides its header, valid or not. */
   any = false
 
   constructor(header: FecHeader, problems: FecProblems, findings: FecFindings) {
@@ -166,7 +167,7 @@ class LineReader {
     this.#problems = problems
   }
 
-  /** Undefined if the line has a problem, which is then in `problems`. */
+  /** Returns undefined if the line has a problem, which is added to `problems`. */
   read(number: number, text: string) {
     this.any = true
     this.#number = number
@@ -211,7 +212,7 @@ class LineReader {
       validatedOn: this.#optionalDay('ValidDate'),
       /** In thousandths of a unit of `currency`: no currency in use has finer coins. */
       amountInCurrency: inCurrency === '' ? undefined : this.#amount('Montantdevise', 3),
-      /** Its digits in the standard's form (`-100,5`), or empty. */
+      /** Montantdevise with its digits as the standard writes them (`-100,5`), or empty. */
       amountInCurrencyAsFiled: '',
       /** ISO 4217; undefined if the line names none. */
       currency: this.#currency(),
@@ -237,7 +238,7 @@ class LineReader {
   #boundFields(): void {
     for (const { column, position, max } of this.#bounds) {
       const field = this.#fields[position]!
-      // Characters, of which some are two units of a string.
+      // Compares characters, as some are two units of a string.
       const length = field.length > max ? [...field.trim()].length : 0
       if (length > max)
         this.#refuse(column, field.trim(), `at most ${max} characters are expected, this field has ${length}`)

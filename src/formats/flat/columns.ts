@@ -1,6 +1,6 @@
 /**
- * The columns of flat files, CSV and Parquet: those of the table `movements` of a ledger, in its order and with its
- * descriptions, in the types of DuckDB, which writes the Parquet file.
+ * The columns of flat files (CSV and Parquet). They are those of the table `movements` of a ledger, in the same order
+ * and with the same descriptions, in the types of DuckDB, which writes the Parquet file.
  */
 
 import { type ColumnType, ledgerTables } from '../../../packages/contract/src/ledger-tables.ts'
@@ -29,16 +29,16 @@ export const flatColumns = ledgerTables.movements.columns.map(({ name, type, des
   description,
 }))
 
-/** What readers of flat rows cannot hold: a Parquet file, and a table of a copy. A CSV file holds everything. */
+/** Values can exceed the limits of a Parquet file, or of the table of a copy. A CSV file has no limits. */
 const column = offsetsOf(flatMovementColumns)
 
-/** Digits that `numeric(18,2)`, `DECIMAL(18,2)` and `DECIMAL(18,4)` hold. */
+/** The most digits that `numeric(18,2)`, `DECIMAL(18,2)` and `DECIMAL(18,4)` hold. */
 const digitsMax = 18
 
-/** Bytes of a row of CSV that DuckDB reads, a buffer of its own. */
+/** The most bytes of a CSV row that DuckDB reads for a Parquet file: the size of its buffer. */
 export const parquetRowBytesMax = 8 * 1024 * 1024
 
-/** Bytes of a row of COPY (docs/spec/ledgers.md#lines). */
+/** The most bytes of a row of COPY (docs/spec/ledgers.md#lines). */
 export const copyRowBytesMax = 16 * 1024 * 1024
 
 /** @throws {UnsupportedByFormat} if a Parquet file cannot hold the movement */
@@ -61,7 +61,7 @@ export function checkParquetRow(rowBytes: number, rows: Rows): void {
   )
 }
 
-/** @throws {UnsupportedByFormat} if a row of COPY cannot hold the movement; it names the entry */
+/** @throws {UnsupportedByFormat} naming the entry, if a row of COPY cannot hold the movement */
 export function checkCopyRow(rowBytes: number, rows: Rows): void {
   const fits = (field: number) => longNumberIn(rows, field) === undefined
   if (rowBytes <= copyRowBytesMax && fits(column.debit) && fits(column.credit)) return
@@ -72,7 +72,10 @@ export function checkCopyRow(rowBytes: number, rows: Rows): void {
   )
 }
 
-/** The field if a number in it has more digits than a column holds. @param field one number, or an array of them */
+/**
+ * The text of `field` if a number in it has more digits than a column holds. @param field one number, or an array of
+ * them
+ */
 function longNumberIn(rows: Rows, field: number): string | undefined {
   // The usual case: a field this short cannot have too many digits.
   if (rows.bytesIn(1, field) <= digitsMax + 1) return undefined

@@ -1,7 +1,7 @@
 /**
- * How the fields of a flat row are written: in CSV (RFC 4180), and as COPY writes them. Both come from fields in the
- * text format of COPY, byte by byte. Functions write into `out` starting at `at` and return the position after the last
- * byte; a field needs up to twice its range and two quotes.
+ * How the fields of a flat row are written: in CSV (RFC 4180), and as COPY writes them. Both start from fields in the
+ * text format of COPY, and work byte by byte. Functions write into `out` from `at` on and return the position after the
+ * last byte. A field needs up to twice its range, and two quotes.
  */
 import { ascii } from '../ascii.ts'
 import {
@@ -20,21 +20,23 @@ import {
 const { backslash, capitalZ, comma, dot, minus, quote, tab, zero } = ascii
 const capitalT = 0x54
 
-/** CSV. Texts and JSON are quoted and nothing else is, so that an absent field (nothing) differs from an empty text. */
+/** CSV. Only texts and JSON are quoted, so that an absent field (nothing) differs from an empty text (two quotes). */
 export const csv = {
   separator: comma as number,
   rowEnd: pieceOf('\r\n'),
   /** `draft` and the separator after it. */
   draft: { yes: pieceOf('true,'), no: pieceOf('false,') },
-  /** Around JSON. */
+  /** Stands before and after JSON. */
   jsonMark: pieceOf('"'),
-  /** Around the amounts of shares. */
+  /** Stands before and after the amount of a share. */
   amountMark: '',
-  /** A field of a text that is rendered once. */
+  /** Renders a text that is rendered once per file; null is an absent field. */
   field: (text: string | null): string => (text === null ? '' : `"${doubledQuotes(text)}"`),
-  /** What is rendered once of JSON. */
+  /** Escapes a piece of JSON that is rendered once per file. */
   insideJson: doubledQuotes,
-  /** Writes fields that follow one another in the row and in the file, with a separator after each. Some are null. */
+  /**
+   * Writes adjacent fields, which also follow one another in the file, each with a separator after it. Some are null.
+   */
   writeFields(out: Output, at: number, rows: Rows, first: number, areTexts: readonly boolean[]): number {
     for (let i = 0; i < areTexts.length; i++) {
       const field = first + i
@@ -75,7 +77,7 @@ function doubledQuotes(text: string): string {
 /** DuckDB reads a number of JSON as a double, so amounts of shares are texts. */
 export const csvForDuckDb: Dialect = { ...csv, amountMark: '""' }
 
-/** Fields are copied as they came. */
+/** The dialect of COPY: fields are copied as they came. */
 export const copy: Dialect = {
   separator: tab,
   rowEnd: pieceOf('\n'),
@@ -86,7 +88,7 @@ export const copy: Dialect = {
   insideJson: (text) => copied(text),
   writeFields(out, at, rows, first, { length }) {
     at = writeRange(out, at, rows, rows.start(first), rows.start(first + length))
-    // The last of a row has a line feed there.
+    // The last field of a row ends with a line feed, which this replaces.
     out.bytes[at - 1] = tab
     return at
   },
@@ -114,7 +116,7 @@ export function copied(text: string): string {
   return text.replace(/[\\\b\f\n\r\t\v]/g, (character) => escapes[character]!)
 }
 
-/** What a letter stands for after a backslash of COPY. Other characters stand for themselves. */
+/** The byte that a letter stands for after a backslash of COPY. Other characters stand for themselves. */
 const unescapedByte = new Uint8Array(256).map((_, byte) => byte)
 for (const [character, escaped] of Object.entries(escapes))
   unescapedByte[escaped.charCodeAt(1)] = character.charCodeAt(0)

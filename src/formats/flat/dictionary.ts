@@ -1,6 +1,6 @@
 /**
- * The journals, accounts, payments, sections and third parties that flat rows name, rendered once per file to the bytes
- * of their fields.
+ * The journals, accounts, payments, sections and third parties that flat rows name. Each is rendered once per file to
+ * the bytes of its fields.
  */
 
 import { Buffer } from 'node:buffer'
@@ -9,7 +9,7 @@ import type { AuxiliaryRow, DictionaryRows } from '../rows.ts'
 import { longestOf, pieceOf, renderedById } from '../text-bytes.ts'
 import type { Dialect } from './dialect.ts'
 
-/** @param auxiliaries of the accounts that a FEC filed with a third-party account */
+/** @param auxiliaries the third-party accounts that a FEC filed for accounts */
 export function renderFlatDictionary(
   rows: DictionaryRows,
   auxiliaries: readonly AuxiliaryRow[],
@@ -39,22 +39,22 @@ export function renderFlatDictionary(
   })
   const thirdParties = renderedById(rows.thirdParties, ({ code, name }) => ended(text(code), text(name)))
   return {
-    /** From `journal_id` to `journal_type`, and a separator. */
+    /** The fields from `journal_id` to `journal_type`, and a separator. */
     journals,
     /**
-     * From `account_id` to `auxiliary_name`, each field with the separator after it, and where the number of the
-     * third-party account begins, and its name.
+     * The fields from `account_id` to `auxiliary_name`, each with a separator after it; and where the number and the
+     * name of the third-party account begin.
      */
     accounts,
-    /** `payment_code`. */
+    /** The field `payment_code`. */
     payments,
     /** A share up to its amount: `{"axis_code":"...","section_code":"...","amount":`. */
     sections,
-    /** `third_party_code` and `third_party_name`, with a separator after each. */
+    /** The fields `third_party_code` and `third_party_name`, each with a separator after it. */
     thirdParties,
-    /** The longest account and payment together. */
+    /** Bytes of the longest account and the longest payment together. */
     fieldBytesMax: longestOf(accounts.values()) + longestOf(payments.values()),
-    /** The longest journal and third party together. */
+    /** Bytes of the longest journal and the longest third party together. */
     entryFieldBytesMax: longestOf(journals.values()) + longestOf(thirdParties.values()),
     sectionBytesMax: longestOf(sections.values()),
   }

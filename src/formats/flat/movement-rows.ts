@@ -1,10 +1,10 @@
 /**
- * Renders movements as flat rows from the fields of their rows: of CSV and Parquet files
- * (docs/spec/exports.md#csv-and-parquet-files), and lines of COPY (docs/spec/ledgers.md#tables). The dialect says how
- * a field is written.
+ * Renders movements as flat rows from the fields of their rows in the database: rows of CSV and Parquet files
+ * (docs/spec/exports.md#csv-and-parquet-files), and lines of COPY (docs/spec/ledgers.md#tables). The dialect decides
+ * how a field is written.
  *
  * As in the other hot loops, an entry is rendered once and its bytes are copied into each of its rows; accounts,
- * payments and sections come rendered. Columns stand in the order of the file, so that a dialect may copy several at
+ * payments and sections come rendered. Columns are in the order of the file, so that a dialect can copy several at
  * once. The plain renderer in test/support/plain/plain-flat.ts does the same with objects and strings; tests compare
  * the two.
  */
@@ -32,7 +32,6 @@ import type { FlatDictionary } from './dictionary.ts'
 
 const { braceClose, braceOpen, bracketClose, bracketOpen, comma } = ascii
 
-/** The columns of an entry row. */
 export const flatEntryColumns = [
   'id',
   'date',
@@ -54,7 +53,6 @@ export const flatEntryColumns = [
   'third_party_id',
   'partner_metadata',
 ] as const
-/** The columns of a movement row. */
 export const flatMovementColumns = [
   'entry_id',
   'id',
@@ -78,7 +76,7 @@ export const flatMovementColumns = [
 const entry = offsetsOf(flatEntryColumns)
 const movement = offsetsOf(flatMovementColumns)
 
-// Columns that follow one another, and which of them are texts.
+// For groups of adjacent columns: whether each column is a text.
 const fromEntryIdToAccountedAt = [false, false, false, false]
 const validatedAt = [false]
 const exerciceId = [false]
@@ -90,11 +88,11 @@ const paymentId = [false]
 
 const noBytes = new Uint8Array()
 
-/** Upper bound of everything in a row that has no bytes in the rows of the database: separators, fixed pieces. */
+/** The most bytes of a row that do not come from the database: separators and fixed pieces. */
 const fixedBytesMax = 512
 /** A quote is doubled. */
 const quotedBytesMax = 2
-/** Upper bound of a share's bytes beside its section; its amount and rate are in the row of the database. */
+/** The most bytes of a share besides its section, amount and rate, which are counted elsewhere. */
 const shareFixedBytesMax = 32
 /**
  * Refuses a row that its reader cannot take.
@@ -112,10 +110,13 @@ export class MovementRows {
   readonly #shares = new Shares()
   readonly #pieces: ReturnType<typeof piecesOf>
   #buffer = outputOf(new Uint8Array(4096))
-  /** The row up to the date of the document, and without that date. */
+  /** The beginning of the row, with the date of the document at its end and without it. */
   #entry: Uint8Array = noBytes
   #undated: Uint8Array = noBytes
-  /** What a filed entry says instead of its accounts, each field with the separator after it. */
+  /**
+   * The auxiliary that was filed for the whole entry, in place of those of its accounts. A separator follows each
+   * field.
+   */
   #auxiliaryNumber: Uint8Array | undefined
   #auxiliaryName: Uint8Array | undefined
   /** The JSON of the entry's attachments; empty if it has none. */
@@ -123,7 +124,7 @@ export class MovementRows {
   /** The end of the row, from the code of the third party on. */
   #tail: Uint8Array = noBytes
 
-  /** @param check none: every row is taken */
+  /** @param check if absent, no row is refused */
   constructor(dictionary: FlatDictionary, dialect: Dialect, check?: CheckRow) {
     this.#dictionary = dictionary
     this.#dialect = dialect
@@ -131,7 +132,6 @@ export class MovementRows {
     this.#pieces = piecesOf(dialect)
   }
 
-  /** Sets the entry of the movements that follow. */
   setEntry(rows: Rows): void {
     const dialect = this.#dialect
     const { separator } = dialect
@@ -166,7 +166,7 @@ export class MovementRows {
     this.#tail = bytes.subarray(end, this.#writeTail(out, end, rows))
   }
 
-  /** Writes the third party of an entry, what that party attached, and the end of a row. */
+  /** Writes the end of a row: the third party of the entry, and what this partner attached to it. */
   #writeTail(out: Output, at: number, rows: Rows): number {
     const { jsonMark, rowEnd } = this.#dialect
     const { absent } = this.#pieces
@@ -184,7 +184,7 @@ export class MovementRows {
     return writePiece(out, at, rowEnd)
   }
 
-  /** Upper bound of the bytes of this row's movement. */
+  /** The most bytes that the movement of this row can need. */
   bytesMax(rows: Rows): number {
     return (
       quotedBytesMax * rows.bytesIn(flatMovementColumns.length) +
@@ -242,7 +242,7 @@ export class MovementRows {
     return writeBytes(out, at, name ?? bytes.subarray(auxiliaryNameAt))
   }
 
-  /** The code of the mode of payment, and a separator. */
+  /** Writes the code of the mode of payment, and a separator. */
   #writePayment(out: Output, at: number, rows: Rows): number {
     if (rows.isNull(movement.payment_id)) return writePiece(out, at, this.#pieces.absent)
     at = writePiece(out, at, cited(this.#dictionary.payments, rows.id(movement.payment_id), 'payment'))
@@ -250,7 +250,7 @@ export class MovementRows {
     return at
   }
 
-  /** Writes shares as a JSON array, or a null, and a separator. */
+  /** Writes shares as a JSON array, or a null if there are none, and a separator. */
   #writeShares(out: Output, at: number, rows: Rows): number {
     if (rows.isNull(movement.shares)) return writePiece(out, at, this.#pieces.absent)
     const { jsonMark, separator } = this.#dialect
@@ -273,7 +273,10 @@ export class MovementRows {
     return at
   }
 
-  /** Writes `{"entry":{...},"movement":{...}}`, each only if there are any, or a null, and a separator. */
+  /**
+   * Writes `{"entry":{...},"movement":{...}}` and a separator. A part without attachments is left out; without both
+   * parts, a null is written.
+   */
   #writeAttachments(out: Output, at: number, rows: Rows): number {
     const isBare = rows.isNull(movement.attachments)
     const { absent, entryAttachments, movementAttachments } = this.#pieces
@@ -296,7 +299,7 @@ export class MovementRows {
     return at
   }
 
-  /** A filed date, or a null if it is blank, and a separator. */
+  /** Writes a filed date, or a null if it is blank, and a separator. */
   #writePieceDate(out: Output, at: number, rows: Rows, field: number): number {
     const length = rows.end(field) - rows.start(field)
     if (length === 0) return writePiece(out, at, this.#pieces.absent)
@@ -306,7 +309,7 @@ export class MovementRows {
     return at
   }
 
-  /** A filed text, a null if it is blank, and a separator; undefined if none was filed. */
+  /** Renders a filed text, or a null if it is blank, and a separator. Undefined if none was filed. */
   #filedText(rows: Rows, field: number): Uint8Array | undefined {
     if (rows.isNull(field)) return undefined
     const textBytes = rows.end(field) - rows.start(field)
@@ -316,7 +319,7 @@ export class MovementRows {
   }
 }
 
-/** The pieces of a row that differ with its dialect. */
+/** The fixed pieces of a row that depend on the dialect. */
 function piecesOf({ amountMark, separator, ...dialect }: Dialect) {
   const inJson = (text: string) => pieceOf(dialect.insideJson(text))
   return {

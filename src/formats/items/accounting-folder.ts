@@ -1,4 +1,4 @@
-/** The folder of the books (docs/spec/resources.md#accountingfolder), and what lists of folders have of it. */
+/** The folder that holds the books (docs/spec/resources.md#accountingfolder), and its form in lists of folders. */
 
 import { z } from 'zod'
 import { decimal } from '../minor-units.ts'
@@ -24,7 +24,7 @@ export const folderTable = {
   },
 }
 type FolderRow = column.RowOf<typeof folderTable>
-/** What a new folder may have; by default it is kept in euro. */
+/** The values that a new folder may have. Its books are kept in euro by default. */
 export type FolderContent = Pick<FolderRow, 'name'> & Partial<Omit<FolderRow, 'schemaId' | 'id' | 'firmId'>>
 
 export type FolderView = Omit<FolderRow, 'schemaId' | 'id' | 'firmId' | 'currency' | 'capital'> & {
@@ -92,7 +92,7 @@ export function folderContent({
   }
 }
 
-/** A folder that a token opens. */
+/** A folder that a token may read. */
 export const Society = z
   .object({ id: text, name: text, reference: textOrNull, SIRET: textOrNull })
   .meta({ id: 'Society' })
@@ -115,7 +115,7 @@ export const AccountingFirm = named('AccountingFirm', {
   contact: named('FirmContact', { mail: textOrNull, tel: textOrNull, fax: textOrNull }),
 })
 
-/** The database has its name and its SIRET alone. */
+/** The other members are null: the database has only the firm's name and SIREN. */
 export const accountingFirmItem = ({ id, name, siret }: FirmView): z.input<typeof AccountingFirm> => ({
   producerId: id,
   name,

@@ -1,4 +1,4 @@
-/** Any JSON that the database can store: what partners attach to an entry. */
+/** Any JSON that the database can store. Partners attach it to entries. */
 import { z } from 'zod'
 import { JsonNumber } from '../minor-units.ts'
 import { text } from './values.ts'
@@ -18,7 +18,7 @@ interface JsonProblem {
   input: unknown
 }
 
-/** The first thing in it that the database cannot store. */
+/** The first part of a value that the database cannot store. */
 function problemOfJson(value: Json, path: (string | number)[] = []): JsonProblem | undefined {
   if (value instanceof JsonNumber)
     return /^-?\d{1,300}(?:\.\d{1,300})?(?:[eE][+-]?\d{1,3})?$/.test(value.text)

@@ -23,7 +23,7 @@ import {
 const letteringStates = ['none', 'partial', 'complete'] as const
 export type LetteringState = (typeof letteringStates)[number]
 
-/** Addresses by the names of files. */
+/** File addresses, by file name. */
 const attachments = column.orNull(column.column<Record<string, string>>('json'))
 
 export const movementTable = column.table('movements', {
@@ -39,12 +39,12 @@ export const movementTable = column.table('movements', {
   credit: column.column<bigint>('plain'),
   paymentId: column.orNull(column.reference),
   letteringState: column.column<LetteringState>('plain'),
-  /** Null exactly if the state is `none`; without the `*` that partners see before a partial code. */
+  /** Null if and only if the state is `none`. Without the `*` that partners see before a partial code. */
   letteringCode: column.orNull(column.text),
   /**
    * Flat triples: section id, amount in minor units, rate in ten-thousandths of a percent (1000000n is 100 %). Sections
-   * of one axis are adjacent. Shares are written and read only with their movement, hence an array: a table would be a
-   * third stream to merge.
+   * of one axis are adjacent. An array is used because shares are written and read only with their movement: a table
+   * would be a third stream to merge.
    */
   shares: column.orNull(column.column<bigint[]>('bigints')),
   attachments,
@@ -59,7 +59,7 @@ const Attachments = z
   )
   .meta({ id: 'Attachments', description: 'File name to address' })
 
-/** Inside its entry, as a full export has it. */
+/** A movement inside its entry, in the form of a full export. */
 export const MadMovement = object({
   producerId: id,
   description: text,
@@ -115,18 +115,18 @@ export const entryTable = column.table('entries', {
   dueDate: column.orNull(column.plain),
   accountedAt: column.plain,
   createdAt: column.plain,
-  /** Null for a draft, which awaits validation. */
+  /** Null for a draft, which is an entry that awaits validation. */
   validatedAt: column.orNull(column.plain),
   source: column.plain,
-  /** The partner that sent it, if the source is API. */
+  /** The partner that sent the entry, if the source is API. */
   thirdPartyId: column.orNull(column.reference),
   currency: column.text,
-  /** Decimal text such as '1.0832', only if the currency is not the folder's. */
+  /** Decimal text such as '1.0832'. Set only if the currency is not the folder's. */
   rate: column.orNull(column.plain),
   comment: column.orNull(column.text),
   partnerMetadata: column.orNull(column.column<{ partnerId: string; json: unknown }>('json')),
   attachments,
-  /** EcritureNum; null for a draft without one. Without it, a validated entry gets one when it is loaded. */
+  /** EcritureNum; null for a draft without a number. A validated entry without one gets a number when it is loaded. */
   number: column.orNull(column.text),
 })
 export type EntryRow = column.RowOf<typeof entryTable>
@@ -148,7 +148,7 @@ const properties = object({
   validationDate: dayOrNull.meta({ description: 'Null: awaiting validation' }),
 })
 
-/** An entry as a full export has it. */
+/** An entry in the form of a full export. */
 export const MadEntry = object({
   producerId: id,
   attachments: Attachments,

@@ -21,7 +21,7 @@ export interface ExerciceView
   /** Both days inclusive, `YYYY-MM-DD`. */
   start: string
   end: string
-  /** The day it was closed, in the time zone of the platform, `YYYY-MM-DD`; null if open. */
+  /** The day on which the year was closed, in the time zone of the platform, `YYYY-MM-DD`; null if it is open. */
   closedOn: string | null
 }
 
@@ -47,8 +47,8 @@ export const Exercice = named('Exercice', {
 export type FileExercice = z.output<typeof Exercice>
 
 /**
- * The years of a folder in order. `N` is the year that contains today, or else the latest that has started. If none has
- * started, the first is `N+1`.
+ * Names the years of a folder in order. `N` is the year that contains today, or else the latest year that has started.
+ * If no year has started, the first is `N+1`.
  * @param exercices ascending by start
  */
 export function exerciceItems(exercices: ExerciceView[], today: string): z.input<typeof Exercice>[] {
@@ -84,14 +84,17 @@ function exerciceItem(exercice: ExerciceView, name: string): z.input<typeof Exer
   }
 }
 
-/** Months from the first to the last day, including a partial one: 2024-01-01 to 2024-12-31 is 12. */
+/** The number of months from the first to the last day. A partial month counts: 2024-01-01 to 2024-12-31 is 12. */
 export function monthsOf(start: string, end: string): number {
   const [fromYear, fromMonth, fromDay] = start.split('-').map(Number) as [number, number, number]
   const [toYear, toMonth, toDay] = end.split('-').map(Number) as [number, number, number]
   return (toYear - fromYear) * 12 + toMonth - fromMonth + (toDay >= fromDay ? 1 : 0)
 }
 
-/** The instant of a closing of which a file has the day alone. Noon exists on every day in every time zone. */
+/**
+ * The instant of a closing, for files that give only its day. Noon is used because it exists on every day in every time
+ * zone.
+ */
 export const closedAtNoon = (day: string, timeZone: string) => `${day} 12:00:00 ${timeZone}`
 
 export function exerciceRow(

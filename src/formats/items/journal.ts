@@ -13,7 +13,7 @@ import {
   textOrNull,
 } from './values.ts'
 
-/** Labels of journal types that partners see, by the code in the database. */
+/** The labels of journal types that partners see, by the code of the type in the database. */
 export const journalTypeLabels = {
   ACH: 'Achat',
   VTE: 'Vente',

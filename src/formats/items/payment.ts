@@ -19,7 +19,7 @@ export function paymentMode(internalCode: string): { name: string; code: string 
   return paymentModes[internalCode] ?? paymentModes['CHQ']!
 }
 
-/** The internal code that partners see beside the mode. */
+/** The internal code that partners see beside the mode of payment. */
 export function shownPaymentCode(internalCode: string): string {
   return Object.hasOwn(paymentModes, internalCode) ? internalCode : 'CHQ'
 }
@@ -49,7 +49,7 @@ export function paymentItem({ id, code }: PaymentView): z.input<typeof Payment> 
   }
 }
 
-/** The mode of payment that an account or a movement names. */
+/** A mode of payment as an account or a movement names it. */
 export const NamedPayment = named('NamedPayment', { producerId: id, code: text })
 
 export const namedPayment = ({ id, code }: PaymentView): z.input<typeof NamedPayment> => ({

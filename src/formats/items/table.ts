@@ -1,14 +1,13 @@
 /**
- * What a table of the ledger is: the columns that loaders write, each with the type of its values and how COPY writes
- * them. Names of columns follow from the members of a row (accountedAt is accounted_at). Ids are decimal strings, money
- * is in minor units (cents, integers, never floating-point), days are 'YYYY-MM-DD', instants are ISO 8601 with a time
- * zone.
+ * Describes a table of the ledger: the columns that loaders write, the type of their values, and how COPY writes them.
+ * Names of columns follow from the members of a row (accountedAt is accounted_at). Ids are decimal strings. Money is in
+ * minor units (cents, integers, never floating-point). Days are 'YYYY-MM-DD'. Instants are ISO 8601 with a time zone.
  */
 
 /**
- * How a column is written. `text` is escaped. `plain` is for values that never need it: days, codes from a closed list,
- * numbers. Anything that users, partners or files may have typed is `text`. A `reference` is the id of another row,
- * which selects show in its place.
+ * How a column is written. `text` is escaped: it is for anything that users, partners or files may have typed. `plain`
+ * is for values that never need escaping: days, codes from a closed list, numbers. A `reference` is the id of another
+ * row; selects show that row in its place.
  */
 export type Encoding =
   | 'id'
@@ -24,9 +23,9 @@ export type Encoding =
 export interface Column<Value, Of extends Encoding = Encoding> {
   encoding: Of
   isNullable: boolean
-  /** The table that a reference points to; absent if files do not name the row. */
+  /** The table that a reference points to. Absent if files do not name the referenced row. */
   to?: string
-  /** Carries the type of the values; no column sets it. */
+  /** Exists only to carry the type of the values; no column sets it. */
   value?: Value
 }
 
@@ -48,12 +47,12 @@ export const texts = column<string[]>('texts')
 
 type Columns = Record<string, Column<unknown>>
 
-/** A table whose rows are of this type. */
+/** A table with rows of the given type. */
 export interface TableOf<Row> {
   name: string
   /** The schema of a temporary table; absent for a table of the ledger. */
   schema?: 'pg_temp'
-  /** Columns by the members of a row, in the order of the loader. */
+  /** The columns, by the members of a row, in the order in which the loader writes them. */
   columns: { [Member in keyof Row]: Column<Row[Member]> }
 }
 
@@ -64,7 +63,7 @@ export interface Table<Of extends Columns = Columns> {
 
 const folderKey = { schemaId: reference, folderId: reference }
 
-/** A table of the ledger, whose rows belong to a folder. */
+/** Describes a table of the ledger whose rows belong to a folder. */
 export const table = <Of extends Columns>(name: string, columns: Of): Table<typeof folderKey & Of> => ({
   name,
   columns: { ...folderKey, ...columns },
@@ -72,11 +71,11 @@ export const table = <Of extends Columns>(name: string, columns: Of): Table<type
 
 type ValueOf<One> = One extends Column<infer Value> ? Value : never
 
-/** A row as it is loaded. */
+/** A row in the form in which it is loaded. */
 export type RowOf<Of extends Table> = {
   [Member in keyof Of['columns']]: ValueOf<Of['columns'][Member]>
 }
-/** A row as selects show it: without what refers to other rows, which stand in their place. */
+/** A row in the form that selects show: the rows that it refers to stand in place of their ids. */
 export type ShownRow<Of extends Table> = {
   [Member in keyof Of['columns'] as Of['columns'][Member] extends Column<unknown, 'reference'>
     ? never
@@ -90,25 +89,25 @@ export type ColumnOf<Of extends Table> = Snake<keyof Of['columns'] & string>
 
 export const columnName = (member: string) => member.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/** The names of a table's columns, in the order of the loader. */
+/** The names of a table's columns, in the order in which the loader writes them. */
 export const columnsOf = <Of extends Table>(table: Of) =>
   Object.keys(table.columns).map(columnName) as ColumnOf<Of>[]
 
-/** The columns that selects show: the member of a row, and the name. */
+/** The columns that selects show, each as the member of a row and the name of the column. */
 export const shownColumns = (table: Table) =>
   Object.entries(table.columns)
     .filter(([, { encoding }]) => encoding !== 'reference')
     .map(([member, { encoding }]) => ({ member, name: columnName(member), encoding }))
 
-/** A row's members that may be null, and are. */
+/** A row with a null for each member that may be null. */
 export const blank = <Of extends Table>({ columns }: Of) =>
   Object.fromEntries(
     Object.entries(columns).flatMap(([member, { isNullable }]) => (isNullable ? [[member, null]] : [])),
   ) as { [Member in keyof RowOf<Of> as null extends RowOf<Of>[Member] ? Member : never]: null }
 
 /**
- * A row as a file says it: its folder is not known yet, and ids are those of the file. Members that may be null may be
- * absent.
+ * A row in the form that a file gives: its folder is not known yet, and its ids are those of the file. Members that may
+ * be null may be absent.
  */
 export type FileRow<Of extends Table> = Omit<Given<RowOf<Of>>, 'schemaId' | 'folderId'>
 

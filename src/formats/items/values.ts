@@ -1,12 +1,12 @@
 /**
- * The values of which items are made (docs/spec/resources.md), each with what a MAD file may hold in its place and how
- * the document of the API describes it. `meta({ type })` describes a value in place of its checks, which only imports
- * make; after `nullable()` it must name null.
+ * The values that items consist of (docs/spec/resources.md). Each describes what a MAD file may hold at its place, and
+ * what the document of the API says of it. `meta({ type })` replaces the checks of a value in that document, because
+ * only imports make these checks; after `nullable()` the type must name null.
  */
 import { z } from 'zod'
 import { JsonNumber, unitsMax } from '../minor-units.ts'
 
-/** PostgreSQL stores no NUL, and UTF-8 has no half of a surrogate pair. */
+/** Refuses two things that cannot be stored: NUL, in PostgreSQL; and half of a surrogate pair, in UTF-8. */
 export const text = z
   .string('a text is expected')
   .refine(
@@ -15,16 +15,16 @@ export const text = z
   )
 export const textOrNull = text.nullable()
 
-/** An index of PostgreSQL takes at most 2,704 bytes. */
+/** The limit is due to indexes of PostgreSQL, whose entries have at most 2,704 bytes. */
 export const code = text.max(255, 'a code of at most 255 characters is expected').meta({ type: 'string' })
 
-/** Below 2^53 (docs/spec/interface.md#values). */
+/** An id below 2^53 (docs/spec/interface.md#values). */
 const digits = z
   .string('an id is expected: digits in quotation marks')
   .regex(/^[1-9]\d{0,15}$/, { error: 'an id is expected: 1 to 16 digits, not 0', abort: true })
   .refine((value) => Number.isSafeInteger(Number(value)), 'an id below 9007199254740992 is expected')
 export const id = digits.meta({ type: 'string', example: '123456' })
-/** The id of something that may be unknown. */
+/** The id of an item that may be unknown. */
 export const idOrNull = digits.nullable().meta({ type: ['string', 'null'] })
 
 export const day = z.iso
@@ -39,7 +39,7 @@ export const siren = z
   .nullable()
   .meta({ type: ['string', 'null'] })
 
-/** The digits as whole units; undefined if they have further decimals, an exponent or too many digits. */
+/** Converts digits to whole units. Undefined if they have further decimals, an exponent or too many digits. */
 function units(digits: string, decimals: number): bigint | undefined {
   const match = /^(-?\d{1,19})(?:\.(\d+))?$/.exec(digits)
   if (match === null) return undefined
@@ -49,7 +49,7 @@ function units(digits: string, decimals: number): bigint | undefined {
   return read > unitsMax || read < -unitsMax ? undefined : read
 }
 
-/** A number in units of its last decimal. */
+/** A decimal number, read into units of its last decimal. */
 export const decimal = (decimals: number, what: string, type: 'number' | 'integer' = 'number') =>
   z
     .instanceof(JsonNumber, { error: `${what} is expected, as a number` })
@@ -70,7 +70,7 @@ export const money = amount.meta({ example: 264.44 })
 
 export const object = <Shape extends z.core.$ZodLooseShape>(shape: Shape) =>
   z.object(shape, 'an object is expected')
-/** @param id its name in the document of the API, of which generators make a class */
+/** @param id the name of the shape in the document of the API; generators make a class of it */
 export const named = <Shape extends z.core.$ZodLooseShape>(id: string, shape: Shape) =>
   object(shape).meta({ id })
 export const list = <Item extends z.ZodType>(item: Item) => z.array(item, 'a list is expected')
@@ -81,7 +81,7 @@ export const oneOf = <const Values extends readonly string[]>(values: Values) =>
   z.enum(values, `one of ${values.join(', ')} is expected`)
 
 /**
- * An object of which members that may be null may be absent in the file of another program, which means the same
+ * An object whose nullable members may be absent in files of other programs. An absent member means null
  * (docs/spec/imports.md#mad-files).
  */
 export function sparse<Schema extends z.ZodObject>(
@@ -96,6 +96,6 @@ export function sparse<Schema extends z.ZodObject>(
   ) as never
 }
 
-/** An account that another item names. */
+/** An account as another item names it. */
 export const NamedAccount = named('SimplifiedAccount', { producerId: id, number: text, name: text })
 export type SimplifiedAccount = z.output<typeof NamedAccount>

@@ -1,6 +1,6 @@
 /**
- * The journals, accounts, payments, sections and third parties that movements refer to: few per folder, repeated in
- * every movement. Each is rendered once per export to the bytes of its JSON and then copied.
+ * The journals, accounts, payments, sections and third parties that movements refer to. A folder has few of them, and
+ * every movement repeats some. Each is rendered once per export to the bytes of its JSON and then copied.
  */
 
 import { type JournalType, journalTypeLabels } from '../items/journal.ts'
@@ -8,7 +8,9 @@ import { paymentMode } from '../items/payment.ts'
 import type { DictionaryRows } from '../rows.ts'
 import { longestOf, type Piece, pieceOf, renderedById } from '../text-bytes.ts'
 
-/** Shapes: docs/spec/resources.md#movement (`entry.journal`, `account`, `payment`, `analytics`). */
+/**
+ * Renders them in the shapes of docs/spec/resources.md#movement (`entry.journal`, `account`, `payment`, `analytics`).
+ */
 export function renderDictionary(rows: DictionaryRows) {
   const accounts = fragmentsById(
     rows.accounts,
@@ -27,7 +29,7 @@ export function renderDictionary(rows: DictionaryRows) {
     const head = `{"producerId":"${id}","amount":`
     return {
       axisId: Number(axisId),
-      /** `{"producerId":"…","code":"…","name":"…","sections":[` of the section's axis, and `head`. */
+      /** `{"producerId":"…","code":"…","name":"…","sections":[` for the axis of the section, followed by `head`. */
       axisAndHead: pieceOf(`${axisText.slice(0, -1)},"sections":[${head}`),
       /** `{"producerId":"…","amount":` */
       head: pieceOf(head),
@@ -50,11 +52,11 @@ export function renderDictionary(rows: DictionaryRows) {
     payments,
     sections,
     thirdParties,
-    /** The longest account and payment together: what a movement needs beyond its own row, besides its shares. */
+    /** Bytes of the longest account and payment together: what a movement needs besides its own row and its shares. */
     fragmentBytesMax: longestOf(accounts.values()) + longestOf(payments.values()),
-    /** The longest journal and third party together: what an entry needs beyond its own row. */
+    /** Bytes of the longest journal and third party together: what an entry needs besides its own row. */
     entryFragmentBytesMax: longestOf(journals.values()) + longestOf(thirdParties.values()),
-    /** The longest share, with its axis. */
+    /** Bytes of the longest share, with its axis. */
     shareBytesMax: longestOf(
       sections.values().map(({ axisAndHead, tail }) => ({ length: axisAndHead.length + tail.length })),
     ),
@@ -62,7 +64,7 @@ export function renderDictionary(rows: DictionaryRows) {
 }
 export type Dictionary = ReturnType<typeof renderDictionary>
 
-/** @param next what follows each of them */
+/** @param next the text that follows each fragment */
 function fragmentsById<Row extends { id: string }>(
   rows: Row[],
   item: (row: Row) => Record<string, string>,

@@ -1,7 +1,8 @@
 /**
- * Entries around their movements, and what a FEC says of an entry and no other ledger has: the number of the entry in its
- * journal, and of a movement the date of its document and its third-party account (docs/spec/exports.md#extended-entries).
- * That is written into an entry that is already rendered, in place of the braces that close it.
+ * Renders entries around their movements. In extended entries it adds the facts that only a FEC states
+ * (docs/spec/exports.md#extended-entries): the number of an entry in its journal, and the date of a movement's document
+ * and its third-party account. They are written into entries that are already rendered, over the braces that close
+ * them.
  */
 import { type AuxiliaryRow, offsetsOf } from '../rows.ts'
 import {
@@ -18,7 +19,7 @@ import { EntryRenderer, wholeEntryColumns } from './entry.ts'
 import { writeNull, writeText, writeTextOrNull } from './json-bytes.ts'
 import { MovementRenderer, movementColumns } from './movement.ts'
 
-/** Blank where the FEC was blank; null where nothing was filed. */
+/** A text is blank where the FEC was blank, and null where nothing was filed. */
 const filedColumns = ['filed_piece_day', 'filed_auxiliary_number', 'filed_auxiliary_name'] as const
 
 export const extendedEntryColumns = [...wholeEntryColumns, 'number', ...filedColumns] as const
@@ -34,12 +35,12 @@ const toAuxiliaryNumber = pieceOf(',"auxiliaryNumber":')
 const toAuxiliaryName = pieceOf(',"auxiliaryName":')
 const nothing = pieceOf('null')
 
-/** Upper bound of all fixed pieces that are added to a movement or an entry. */
+/** The most bytes of all fixed pieces that are added to a movement or an entry. */
 const fixedBytesMax = 256
-/** A control character of one byte becomes \u0001, six bytes. */
+/** The most bytes that a byte becomes: a control character becomes \u0001, six bytes. */
 const escapedBytesMax = 6
 
-/** Entries as a full export has them. */
+/** Renders entries in the form of a full export. */
 export function entriesFormat(dictionary: Dictionary) {
   const movements = new MovementRenderer(dictionary)
   return {
@@ -51,7 +52,10 @@ export function entriesFormat(dictionary: Dictionary) {
   }
 }
 
-/** Entries with what a FEC says of them. @param auxiliaries of the accounts that it filed with a third-party account */
+/**
+ * Renders entries with the facts that a FEC filed. @param auxiliaries the third-party accounts that it filed for
+ * accounts
+ */
 export function extendedEntriesFormat(dictionary: Dictionary, auxiliaries: readonly AuxiliaryRow[]) {
   const { entry: whole, ...format } = entriesFormat(dictionary)
   const filed = filedOf(auxiliaries)
@@ -83,7 +87,7 @@ function filedOf(auxiliaries: readonly AuxiliaryRow[]) {
     byAccount.values().map(({ number, name }) => ({ length: number.length + name.length })),
   )
 
-  /** Upper bound of the bytes that are added to a movement. */
+  /** The most bytes that are added to a movement. */
   function bytesMax(movements: Rows, entries: Rows): number {
     const filedBytes =
       movements.bytesIn(filedColumns.length, movement.filed_piece_day) +
@@ -92,8 +96,8 @@ function filedOf(auxiliaries: readonly AuxiliaryRow[]) {
   }
 
   /**
-   * Adds `filed` to a movement that ends at `at`, if something was filed with it, with its entry or with its account.
-   * What was filed with the movement comes first, then what was filed with the entry.
+   * Adds `filed` to a movement that ends at `at`, if anything was filed for it, for its entry or for its account. Facts
+   * filed for the movement take precedence over those filed for the entry.
    */
   function write(out: Output, at: number, movements: Rows, entries: Rows): number {
     const auxiliary = byAccount.get(movements.id(movement.account_id))

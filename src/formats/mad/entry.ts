@@ -1,7 +1,7 @@
 /**
- * Renders an entry as JSON bytes from the fields of its row: as a whole around its movements
- * (docs/spec/resources.md#entry), or inside a movement (docs/spec/resources.md#movement). The two forms differ in the
- * order of their members.
+ * Renders an entry as JSON bytes from the fields of its row, in one of two forms: around its movements
+ * (docs/spec/resources.md#entry), or inside a movement (docs/spec/resources.md#movement). The forms differ in the order
+ * of their members.
  */
 
 import { offsetsOf } from '../rows.ts'
@@ -9,7 +9,7 @@ import { cited, type Output, pieceOf, type Rows, writeField, writeJson, writePie
 import type { Dictionary } from './dictionary.ts'
 import { writeAttachments, writeDateOrNull, writeNull, writeTextOrNull } from './json-bytes.ts'
 
-/** The columns of an entry row that is rendered inside its movements. */
+/** The columns that an entry inside its movements needs. */
 export const entryColumns = [
   'id',
   'date',
@@ -26,7 +26,10 @@ export const entryColumns = [
   'attachments',
 ] as const
 
-/** The columns of an entry around its movements. They begin with the same ones, so one set of offsets serves both. */
+/**
+ * The columns that an entry around its movements needs. They begin with the same columns, so one set of offsets serves
+ * both forms.
+ */
 export const wholeEntryColumns = [...entryColumns, 'validated_at'] as const
 const entry = offsetsOf(wholeEntryColumns)
 
@@ -52,9 +55,12 @@ const toValidationDate = pieceOf('","validationDate":')
 const propertiesToAttachments = pieceOf('"},"attachments":')
 const closeBoth = pieceOf('}}')
 
-/** Upper bound of all fixed pieces of an entry together. */
+/** The most bytes of all fixed pieces of an entry together. */
 const fixedBytesMax = 1024
-/** A control character of one byte becomes \u0001, six bytes. This also covers a file's `type` and `value`. */
+/**
+ * The most bytes that a byte becomes: a control character becomes \u0001, six bytes. This also covers the `type` and
+ * `value` of a file.
+ */
 const escapedBytesMax = 6
 
 export class EntryRenderer {
@@ -64,7 +70,7 @@ export class EntryRenderer {
     this.#dictionary = dictionary
   }
 
-  /** Upper bound of the bytes of this entry without its movements. */
+  /** The most bytes that this entry needs without its movements. */
   bytesMax(rows: Rows): number {
     return (
       escapedBytesMax * rows.bytesIn(entryColumns.length) +
@@ -73,7 +79,7 @@ export class EntryRenderer {
     )
   }
 
-  /** Writes the value of a movement's `entry` up to and with its `attachments`, left open. Of {@link entryColumns}. */
+  /** Writes a movement's `entry` up to and including its `attachments`, left open. @param rows {@link entryColumns} */
   writeInMovement(out: Output, at: number, rows: Rows): number {
     at = writePiece(out, at, open)
     at = writeField(out, at, rows, entry.id)
@@ -88,7 +94,7 @@ export class EntryRenderer {
     return writeAttachments(out, at, rows, entry.attachments)
   }
 
-  /** Writes the entry up to its first movement. Of {@link wholeEntryColumns}. */
+  /** Writes the entry up to its first movement. @param rows {@link wholeEntryColumns} */
   writeHead(out: Output, at: number, rows: Rows): number {
     at = writePiece(out, at, open)
     at = writeField(out, at, rows, entry.id)
@@ -115,7 +121,7 @@ export class EntryRenderer {
     return writePiece(out, at, cited(this.#dictionary.journals, rows.id(entry.journal_id), 'journal'))
   }
 
-  /** Writes from the source's name to the date of accounting, without its last quote. */
+  /** Writes the members from the name of the source to the date of accounting, without the last quote. */
   #writeProperties(out: Output, at: number, rows: Rows): number {
     at = writeField(out, at, rows, entry.source)
     at = writePiece(out, at, toThirdParty)

@@ -1,8 +1,8 @@
 /**
  * Writes JSON byte by byte from the text format of COPY, without strings or objects.
  *
- * Functions write into `out` starting at `at` and return the position after the last byte; the caller makes sure that
- * `out` is large enough. Text is copied as UTF-8; only backslash, quote and characters below 0x20 are escaped.
+ * Functions write into `out` from `at` on and return the position after the last byte; the caller makes sure that `out`
+ * is large enough. Text is copied as UTF-8; only a backslash, a quote and characters below 0x20 are escaped.
  */
 import { Buffer } from 'node:buffer'
 import { ascii } from '../ascii.ts'
@@ -36,11 +36,11 @@ export function writeInsideText(out: Output, at: number, rows: Rows, field: numb
 
 /**
  * Whether a range has a backslash, a quote or a character below 0x20. It tests eight bytes at once, in two numbers,
- * because few texts have any: with a test of each byte, movements took 12 % more processor time.
+ * because few texts have such a byte: when each byte was tested, movements took 12 % more processor time.
  *
- * `(number - 0x01010101) & ~number` has the top bit of each zero byte set, so a backslash is found where it is
- * exclusive-ored away. A quote and all below 0x20 are what is less than 0x21 once bit 1 is flipped, and subtracting
- * sets its top bit. Beside such a byte another one may be reported without reason.
+ * `(number - 0x01010101) & ~number` sets the top bit of each zero byte. An exclusive or turns each backslash into a
+ * zero byte. A quote and the characters below 0x20 are the bytes less than 0x21 once bit 1 is flipped; the subtraction
+ * sets their top bit. A byte next to such a byte may be reported as well, without harm.
  */
 function needsEscape(view: DataView, start: number, end: number): boolean {
   let found = 0
@@ -64,8 +64,8 @@ function writeEscaped(out: Uint8Array, at: number, bytes: Uint8Array, start: num
     const byte = bytes[i]!
     if (byte >= 0x20 && byte !== quote && byte !== backslash) out[at++] = byte
     else if (byte !== backslash) at = writeEscape(out, at, byte)
-    // COPY writes backslash, backspace, form feed, line feed, carriage return and tab as JSON does. The vertical tab is
-    // the only one of its escapes that JSON lacks.
+    // COPY and JSON escape backslash, backspace, form feed, line feed, carriage return and tab alike. The vertical tab
+    // is the only escape of COPY that JSON lacks.
     else if (bytes[++i] === letterV) at = writeEscape(out, at, verticalTab)
     else {
       out[at++] = backslash
@@ -77,7 +77,7 @@ function writeEscaped(out: Uint8Array, at: number, bytes: Uint8Array, start: num
 
 const hexDigits = Buffer.from('0123456789abcdef')
 
-/** Writes `\"`, or `\u0001` for a control character that has no letter in JSON. */
+/** Writes `\"`, or `\u0001` for a control character that JSON has no letter for. */
 function writeEscape(out: Uint8Array, at: number, byte: number): number {
   out[at++] = backslash
   out[at++] = byte === quote ? quote : letterU
@@ -114,8 +114,9 @@ const beforeAddress = pieceOf(':{"type":"URL","value":')
 
 /**
  * Writes `{"<file name>":{"type":"URL","value":"<address>"}}` from the row's `{"<file name>": "<address>"}`, in the
- * order of the database; `{}` if the field is null. It needs up to six times the range. It works on bytes: parsing and
- * stringifying the attachments of two entries in a hundred took a tenth of the time of everything else.
+ * order of the database; `{}` if the field is null. It needs up to six times the range. It works on bytes, because
+ * parsing and stringifying the attachments of two entries in a hundred took a tenth as long as everything else
+ * together.
  */
 export function writeAttachments(out: Output, at: number, rows: Rows, field: number): number {
   if (rows.isNull(field)) return writePiece(out, at, noFiles)

@@ -1,12 +1,12 @@
 /**
  * Renders a movement as JSON bytes from the fields of its row (docs/spec/resources.md#movement). In a movements export
- * it contains its entry; in a full export it stands inside its entry.
+ * the movement contains its entry; in a full export it stands inside its entry.
  *
  * This is the hot loop of the service. An entry is rendered once and its bytes are copied into each of its movements.
  * Accounts, payments and sections come rendered from the dictionary, and the movement's own columns are copied from its
  * row. Pieces that usually stand side by side are one piece, and all are copied in words (text-bytes.ts). Nothing is
- * allocated per movement. The plain renderer in test/support/plain/plain-movement.ts does the same in
- * ten lines; tests compare the two byte for byte.
+ * allocated per movement. The plain renderer in test/support/plain/plain-movement.ts does the same in ten lines; tests
+ * compare the two byte for byte.
  */
 
 import { Buffer } from 'node:buffer'
@@ -35,7 +35,6 @@ import { writeAttachments, writeDateOrNull, writeInsideText, writeTextOrNull } f
 
 const { comma, letterN, letterP, minus, zero } = ascii
 
-/** The columns of a movement row. */
 export const movementColumns = [
   'entry_id',
   'id',
@@ -78,9 +77,9 @@ const letteringComplete = pieceOf('],"lettering":{"state":"complete","value":"')
 const close = pieceOf('"}}')
 const nothingMore = pieceOf('null,"analytics":[],"lettering":{"state":"none","value":null}}')
 
-/** Upper bound of all fixed pieces of a movement together. */
+/** The most bytes of all fixed pieces of a movement together. */
 const fixedBytesMax = 1024
-/** A control character of one byte becomes \u0001, six bytes. */
+/** The most bytes that a byte becomes: a control character becomes \u0001, six bytes. */
 const escapedBytesMax = 6
 
 export class MovementRenderer {
@@ -90,9 +89,9 @@ export class MovementRenderer {
   readonly #entries: EntryRenderer
   readonly #shares = new Shares()
   #entry = outputOf(new Uint8Array(4096))
-  /** From the end of `value` to the movement's account, if it has no attachments. */
+  /** The piece from the end of `value` to the movement's account, for a movement without attachments. */
   #toAccount: Uint8Array = Buffer.from('},"attachments":{},"account":')
-  /** From the end of `value` to the movement's own attachments. */
+  /** The piece from the end of `value` to the movement's own attachments. */
   #toAttachments: Uint8Array = this.#toAccount.subarray(0, -noneToAccount.length)
 
   constructor(dictionary: Dictionary) {
@@ -101,8 +100,8 @@ export class MovementRenderer {
   }
 
   /**
-   * Sets the entry of the movements that follow. Without one they have no `entry`, as in a full export, where they
-   * stand inside it.
+   * Sets the entry of the movements that follow. In a full export it is never called, so movements have no `entry`:
+   * they stand inside it.
    */
   setEntry(entries: Rows): void {
     this.#entry = withRoom(this.#entry, this.#entries.bytesMax(entries) + fixedBytesMax)
@@ -115,7 +114,7 @@ export class MovementRenderer {
     this.#toAccount = out.bytes.subarray(0, at)
   }
 
-  /** Upper bound of the bytes of this row's movement. */
+  /** The most bytes that the movement of this row needs. */
   bytesMax(rows: Rows): number {
     return (
       escapedBytesMax * rows.bytesIn(movementColumns.length) +
@@ -126,7 +125,6 @@ export class MovementRenderer {
     )
   }
 
-  /** Writes one movement of the current entry. */
   write(out: Output, at: number, rows: Rows): number {
     at = writePiece(out, at, open)
     at = writeField(out, at, rows, column.id)
@@ -148,7 +146,7 @@ export class MovementRenderer {
     return this.#writeTail(out, at, rows)
   }
 
-  /** Writes from the end of `value` to the account. */
+  /** Writes the part from the end of `value` to the account. */
   #writeToAccount(out: Output, at: number, rows: Rows): number {
     if (rows.isNull(column.attachments)) return writeBytes(out, at, this.#toAccount)
     at = writeBytes(out, at, this.#toAttachments)
@@ -156,7 +154,7 @@ export class MovementRenderer {
     return writePiece(out, at, toAccount)
   }
 
-  /** Writes from the value of `payment` to the end. */
+  /** Writes the part from the value of `payment` to the end. */
   #writeTail(out: Output, at: number, rows: Rows): number {
     const paymentless = rows.isNull(column.payment_id)
     const shareless = rows.isNull(column.shares)
@@ -195,7 +193,7 @@ export class MovementRenderer {
 
 /**
  * Writes the end of the invoice number and `,"value":{"credit":…,"debit":…,"amount":…`, left open. The amount is credit
- * minus debit. A CHECK of the table makes sure that one of the two is zero, so the amount is a copy of the other,
+ * minus debit. A CHECK of the table makes sure that credit or debit is zero, so the amount is a copy of the other one,
  * negated for a debit.
  */
 function writeValue(out: Output, at: number, rows: Rows): number {

@@ -1,6 +1,6 @@
 /**
  * Cuts the text of a MAD file into its items: `metadata`, `data.accountingFolder`, and each item of the lists of
- * `data`. One item is in memory at a time, and whatever the order of the members. stream-json reads the text; numbers
+ * `data`. Only one item is in memory at a time, whatever the order of the members. stream-json parses the text; numbers
  * stay digits.
  */
 import { strict as assert } from 'node:assert'
@@ -12,7 +12,10 @@ import { JsonNumber } from '../minor-units.ts'
 
 /** One item of the file. */
 export interface FileItem {
-  /** Such as `data.accounts`, or `data["a.b"]`; empty for the whole file if it is no object. */
+  /**
+   * The path of the item without its position, such as `data.accounts` or `data["a.b"]`. Empty for the whole file if it
+   * is not an object.
+   */
   place: string
   /** The position in a list, from 0. */
   index: number | undefined
@@ -24,32 +27,35 @@ export function pathOf({ place, index }: Omit<FileItem, 'value'>): string {
   return index === undefined ? place || 'the file' : `${place}[${index}]`
 }
 
-/** The path of a member, such as `data.accounts`: a name that is no word stands in brackets, `data["a.b"]`. */
+/** The path of a member, such as `data.accounts`. A name that is not a word is written in brackets: `data["a.b"]`. */
 function memberPath(owner: string, name: string): string {
   if (!/^\w+$/.test(name)) return `${owner}[${JSON.stringify(name)}]`
   return owner === '' ? name : `${owner}.${name}`
 }
 
-/** The text is not JSON, or not of a form that can be read item by item. */
+/** Thrown if the text is not JSON, or cannot be read item by item. */
 export class JsonTextError extends Error {
   override name = 'JsonTextError'
 }
 
-/** An item of 64 million characters is an entry of some 150,000 movements, and takes half a gigabyte of memory. */
+/**
+ * The most characters of an item: an entry of some 150,000 movements has this many, and takes half a gigabyte of
+ * memory.
+ */
 const itemCharactersMax = 64_000_000
 
-/** Members of the file and of its data together; each is remembered. The format has 9. */
+/** The most members of the file and of its data together, since each is remembered. The format has 9. */
 const membersMax = 1_000
 
-/** The format has 6 levels inside an item. What partners attach to an entry may have more. */
+/** The most levels inside an item. The format has 6; what partners attach to an entry may have more. */
 const levelsMax = 100
 
 interface Frame {
-  /** Null if its content is given out item by item, or skipped. */
+  /** Null if the content of the value is returned item by item, or skipped. */
   value: Json[] | JsonObject | null
   kind: 'object' | 'list'
   place: string
-  /** The name of the next value; undefined in a list, and before the first member of an object. */
+  /** The name of the next value. Undefined in a list, and before the first member of an object. */
   key: string | undefined
   index: number
 }
@@ -58,19 +64,19 @@ export class JsonItems {
   readonly #parse = jsonParser({ streamValues: false })
   readonly #isWanted: (place: string) => boolean
   readonly #frames: Frame[] = []
-  /** Levels below a value that is skipped. */
+  /** The number of levels below a value that is skipped. */
   #skipped = 0
   #charactersHeld = 0
   #found: FileItem[] = []
-  /** Members of the file and of `data` whose end was reached. */
+  /** Members of the file and of `data` that were read to their end. */
   readonly complete = new Set<string>()
 
-  /** @param isWanted whether the items of a place are given out; those of other places are only parsed */
+  /** @param isWanted whether to return the items of a place; items of other places are only parsed */
   constructor(isWanted: (place: string) => boolean) {
     this.#isWanted = isWanted
   }
 
-  /** The last item that was begun, for messages about what follows in the text. */
+  /** The path of the last item that was begun, for messages about the text after it. */
   get path(): string {
     const frame = this.#frames.findLast(({ value }) => value === null)
     if (frame === undefined) return 'the file'
@@ -79,7 +85,7 @@ export class JsonItems {
   }
 
   /**
-   * The items that end in this part of the text.
+   * Reads on, and returns the items that end in this part of the text.
    * @throws {JsonTextError} for an item that is too large
    * @throws {Error} for text that is not JSON; `findTextError` tells where
    */
@@ -130,7 +136,7 @@ export class JsonItems {
     }
     const above = this.#frames.at(-1)
     const place = above === undefined ? '' : placeIn(above.place, above.key)
-    // Inside an item everything is kept.
+    // Inside an item, everything is kept.
     const isInside = above !== undefined && above.value !== null
     const isContainer = !isInside && isCut(place, kind, above)
     if (!isInside && !isContainer && !this.#isWanted(place)) {
@@ -166,13 +172,13 @@ export class JsonItems {
     const frame = this.#frames.at(-1)
     if (frame === undefined || frame.value === null) return
     if (Array.isArray(frame.value)) frame.value.push(value)
-    // A member of this name would otherwise be the prototype.
+    // By an assignment, a member of this name would become the prototype.
     else if (frame.key === '__proto__')
       Object.defineProperty(frame.value, frame.key, { value, enumerable: true, configurable: true })
     else frame.value[frame.key!] = value
   }
 
-  /** After the last token of a value: an item, a part of one, or nothing that is kept. */
+  /** Handles the end of a value, which is an item, a part of an item, or a value that is not kept. */
   #ended(value?: Json): void {
     const above = this.#frames.at(-1)
     if (above === undefined) {
@@ -193,7 +199,10 @@ function placeIn(place: string, key: string | undefined): string {
   return key === undefined ? place : memberPath(place, key)
 }
 
-/** Whether the content of a value is given out item by item: the file, its data, and the lists in the data. */
+/**
+ * Whether the content of a value is returned item by item. This holds for the file, its data, and the lists in the
+ * data.
+ */
 function isCut(place: string, kind: Frame['kind'], above: Frame | undefined): boolean {
   return kind === 'object'
     ? place === '' || place === 'data'
@@ -201,8 +210,8 @@ function isCut(place: string, kind: Frame['kind'], above: Frame | undefined): bo
 }
 
 /**
- * Where text that is not JSON fails.
- * @returns such as `line 1, column 12 "]"`; undefined if it is JSON
+ * Finds where text stops being JSON.
+ * @returns such as `line 1, column 12 "]"`; undefined if the text is JSON
  */
 export async function findTextError(texts: AsyncIterable<string>): Promise<string | undefined> {
   const verify = jsonVerifier()
@@ -223,8 +232,8 @@ export async function findTextError(texts: AsyncIterable<string>): Promise<strin
 /** Checks an item of a MAD file against its schema. */
 
 /**
- * The item; undefined if it has problems, which are added. Members that the schema does not have are counted and left
- * out.
+ * Returns the item; undefined if it has problems, which are added to `problems`. Members that the schema does not have
+ * are counted and left out.
  */
 export function readItem<Schema extends z.ZodType>(
   schema: Schema,
@@ -242,7 +251,7 @@ export function readItem<Schema extends z.ZodType>(
   return undefined
 }
 
-/** @param read what the schema took of `given` @param path a stack, since nearly all members are known */
+/** @param read the part of `given` that the schema took @param path a stack, since nearly all members are known */
 function countUnknown(
   given: Json,
   read: unknown,
@@ -250,7 +259,7 @@ function countUnknown(
   path: (string | number)[],
   problems: FileProblems,
 ): void {
-  // Kept whole, such as what a partner attached.
+  // The schema took the value whole, such as data that a partner attached.
   if (given === read) return
   if (Array.isArray(given)) {
     const items = read as unknown[]
@@ -272,18 +281,21 @@ function isObject(value: Json): value is JsonObject {
   return typeof value === 'object' && value !== null && !(value instanceof JsonNumber)
 }
 
-/** The check stops at this many problems: enough to see a pattern, few enough to read. */
+/** The check stops after this many problems: enough to see a pattern, few enough to read. */
 export const problemsMax = 20
 
 const valueCharactersMax = 60
-/** Kinds of members that are not read, and characters of their paths; a file of another program may have any number. */
+/**
+ * The most kinds of unread members that are counted, and the most characters of their paths: a file of another program
+ * may have any number.
+ */
 const unknownMax = 1000
 const unknownCharactersMax = 300
 
 export class FileProblems {
   /** Such as `data.accounts[3].number "x": an account number is expected`. */
   readonly lines: string[] = []
-  /** How often members occur that are not of the format, by their path without positions. */
+  /** How often members occur that are not in the format, by their path without positions. */
   unknown = new Map<string, number>()
 
   get isFull(): boolean {

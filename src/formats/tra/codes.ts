@@ -1,5 +1,5 @@
 /**
- * Short codes for the narrow columns of a TRA file: codes that fit are kept, the others are replaced. The result
+ * Short codes for the narrow columns of a TRA file. Codes that fit are kept, the others are replaced. The result
  * depends only on the set of codes, not on its order, so that two exports of one folder use the same code for a
  * journal.
  */
@@ -12,8 +12,8 @@ interface Coded {
 }
 
 /**
- * Short codes by id, of journals (JAL), of the sections of one axis (SAT), or of VAT (TVA). A long code becomes its
- * beginning and its last character if that is free (AC01 and AC02 become AC1 and AC2), or else its beginning and a
+ * Short codes by id: of journals (JAL), of the sections of one axis (SAT), or of VAT (TVA). A long code is shortened to
+ * its beginning and its last character (AC01 and AC02 become AC1 and AC2) or, if that is taken, to its beginning and a
  * number.
  * @throws {TraOverflow} if there are more items than codes
  */
@@ -35,13 +35,13 @@ export function shortCodes(items: Iterable<Coded>, record: 'JAL' | 'SAT' | 'TVA'
   return codes
 }
 
-/** Equal codes, which Windows-1252 can cause, are ordered by their ids, which are numbers. */
+/** Orders items by code. Windows-1252 can make codes equal; these are ordered by their ids as numbers. */
 function byCode(one: Coded, other: Coded): number {
   if (one.code !== other.code) return one.code < other.code ? -1 : 1
   return one.id.length - other.id.length || (one.id < other.id ? -1 : 1)
 }
 
-/** Whether the code fits unchanged: it is short enough, and reads back the same from a field padded with blanks. */
+/** Whether the code fits unchanged: it is short enough, and a field padded with blanks gives it back unchanged. */
 function isWritable(code: string, columns: number): boolean {
   return code.length <= columns && /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(code)
 }
@@ -60,7 +60,7 @@ function* candidates(code: string, columns: number): Generator<string> {
 }
 
 /**
- * Fits lettering codes into the four columns of a TRA file, in upper case; for a partial state they are written in
+ * Fits lettering codes into the four columns of a TRA file, in upper case. Lines with a partial state have them in
  * lower case. The result depends on the set of an account's codes, not on the order of its movements.
  */
 const columns = 4
@@ -68,11 +68,11 @@ const letters = 26
 const codesMax = letters ** columns
 
 /**
- * A code that fits is kept, in upper case. Three kinds are replaced by four unique letters: longer codes, codes that
- * are not plain text, and codes that differ from another only in letter case. The letters come from a hash of the code,
- * so that one more lettering in the account leaves nearly all others unchanged.
- * @param codes all codes of one account; repetitions are allowed
- * @throws {TraOverflow} an account with more letterings than there are codes, 456,976
+ * Keeps a code that fits, in upper case. Three kinds are replaced by four unique letters: longer codes, codes that are
+ * not plain text, and codes that differ from another only in letter case. The letters come from a hash of the code, so
+ * that one more lettering in the account leaves nearly all others unchanged.
+ * @param codes all codes of one account; a code may occur several times
+ * @throws {TraOverflow} if the account has more letterings than there are codes, 456,976
  */
 export function letteringCodes(codes: Iterable<string>): Map<string, string> {
   const result = new Map<string, string>()
@@ -81,7 +81,7 @@ export function letteringCodes(codes: Iterable<string>): Map<string, string> {
     result.set(code, written)
     used.add(written)
   }
-  // In the order of their characters, capitals first: of AB and ab, AB is kept.
+  // Sorted by characters, capitals first: of AB and ab, AB is kept.
   const sorted = [...new Set(codes)].toSorted()
   for (const code of sorted) {
     const written = code.toUpperCase()
@@ -100,13 +100,13 @@ export function letteringCodes(codes: Iterable<string>): Map<string, string> {
 }
 
 /**
- * Whether the file can hold the code unchanged, provided that no other code of the account differs only in letter case.
+ * Whether the file can hold the code unchanged, unless another code of the account differs from it only in letter case.
  */
 export function isPlainLettering(code: string): boolean {
   return /^[!-~]{1,4}$/.test(code)
 }
 
-/** 0 is AAAA, 456,975 is ZZZZ. */
+/** Writes a number as four letters: 0 is AAAA, 456,975 is ZZZZ. */
 function lettered(number: number): string {
   let text = ''
   for (let rest = number; text.length < columns; rest = Math.floor(rest / letters))
@@ -114,7 +114,7 @@ function lettered(number: number): string {
   return text
 }
 
-/** FNV-1a of 32 bits: short, and even enough over 456,976 codes. */
+/** FNV-1a of 32 bits. It is short, and spreads evenly over 456,976 codes. */
 function hash(text: string): number {
   let bits = 0x811c9dc5
   for (let i = 0; i < text.length; i++) bits = Math.imul(bits ^ text.charCodeAt(i), 0x01000193)

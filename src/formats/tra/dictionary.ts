@@ -1,6 +1,6 @@
 /**
- * Rendered columns, by id, of the accounts, journals, payments and sections that entry lines cite: few per folder,
- * repeated in every line.
+ * Rendered columns, by id, of the accounts, journals, payments and sections that entry lines cite. A folder has few of
+ * them, and every line repeats some.
  */
 import { Buffer } from 'node:buffer'
 import { type PartyKind, partyKind } from '../items/accounts/parties.ts'
@@ -10,13 +10,13 @@ import { fieldOf, LineWriter, layouts } from './layouts.ts'
 import { openingState } from './records.ts'
 import type { ThirdParties, ThirdParty } from './third-parties.ts'
 
-/** ECRANOUVEAU of any other entry. */
+/** The columns ECRANOUVEAU of every entry outside journals of opening balances. */
 export const noOpening: Uint8Array = Buffer.from('N  ', 'latin1')
 
 /**
- * @param books `journalCodes` and `sectionCodes` by id, as the file writes them
- * @param letterings for accounts with lettering codes that do not fit into four columns: what is written for each of their
- *   codes
+ * @param books with `journalCodes` and `sectionCodes`: the codes that the file writes, by id
+ * @param letterings by id of account, only for accounts with lettering codes that do not fit into four columns: the
+ *   text to write for each code
  * @throws {TraOverflow} for a number or a code that does not fit
  */
 export function renderTraDictionary(
@@ -45,12 +45,12 @@ export function renderTraDictionary(
     payments: renderedById(books.payments, ({ code }) =>
       columnsOf(new LineWriter(layouts.ENTRY).key('MODEPAIE', paymentMode(code).code, 'right'), 'MODEPAIE'),
     ),
-    /** `axis`: its rank among the axes, from 1. */
+    /** `axis` is the rank of the section's axis, from 1. */
     sections: renderedById(sections, ({ id, axis }) => ({
       code: columnsOf(new LineWriter(layouts.ENTRY).key(partyField, books.sectionCodes.get(id)), partyField),
       axis,
     })),
-    /** ECRANOUVEAU of an entry of a journal of opening balances, by exercice. */
+    /** The columns ECRANOUVEAU of entries in journals of opening balances, by exercice. */
     openings: renderedById(books.exercices, ({ lettering }) =>
       Buffer.from(openingState(lettering).padEnd(noOpening.length), 'latin1'),
     ),
@@ -61,12 +61,12 @@ export type TraDictionary = ReturnType<typeof renderTraDictionary>
 
 const partyField = 'AUXILIAIRE OU SECTION'
 
-/** @param party undefined unless the account is a third party's */
+/** @param party undefined if the account is a general account */
 function accountColumns(number: string, party: ThirdParty | undefined) {
   const line = new LineWriter(layouts.ENTRY).key('GENERAL', party?.collective ?? number)
   if (party) line.text('TYPE CPTE', 'X').key(partyField, party.code)
   return {
-    /** GENERAL, TYPE CPTE and AUXILIAIRE. */
+    /** The columns GENERAL, TYPE CPTE and AUXILIAIRE. */
     columns: columnsOf(line, 'GENERAL', partyField),
     isThirdParty: party !== undefined,
     party: partyKind(number),
@@ -74,20 +74,20 @@ function accountColumns(number: string, party: ThirdParty | undefined) {
 }
 
 /**
- * From the first column of one field to the last of another. Copied, because a view would keep the whole line in
- * memory.
+ * The columns from the first of one field to the last of another. They are copied, because a view would keep the whole
+ * line in memory.
  */
 function columnsOf(writer: LineWriter, first: string, last = first): Uint8Array {
   const { at, length } = fieldOf(layouts.ENTRY, last)
   return Uint8Array.from(writer.line().subarray(fieldOf(layouts.ENTRY, first).at - 1, at - 1 + length))
 }
 
-/** TYPE PIECE of entry lines (docs/spec/tra.md#type-piece; p. 40): the kind of document of an entry. Pure. */
+/** TYPE PIECE of entry lines, which is the kind of document of an entry (docs/spec/tra.md#type-piece; p. 40). */
 export type PieceType = 'FF' | 'AF' | 'FC' | 'AC' | 'RF' | 'RC' | 'OD'
 
 /**
- * The line on the third party decides: between invoice and credit note, and whether money is a payment of a third
- * party.
+ * How a journal decides the type. The line on the third party tells an invoice from a credit note, and tells whether
+ * money is a payment of a third party.
  */
 export type PieceRule = 'purchases' | 'sales' | 'money' | 'other'
 
@@ -97,7 +97,7 @@ function pieceRule(journalType: string): PieceRule {
   return journalType === 'BQ' || journalType === 'CAISSE' ? 'money' : 'other'
 }
 
-/** The type if this line decides it; later lines then do not matter. */
+/** The type of document if this line decides it; later lines then do not matter. */
 export function typeByLine(
   rule: PieceRule,
   party: PartyKind | undefined,
@@ -108,7 +108,7 @@ export function typeByLine(
   return rule === 'money' && party === 'supplier' ? 'RF' : undefined
 }
 
-/** The type of an entry that no line decided. */
+/** The type of document of an entry if none of its lines decided it. */
 export function typeOtherwise(rule: PieceRule, hasCustomer: boolean): PieceType {
   if (rule === 'purchases') return 'FF'
   if (rule === 'sales') return 'FC'

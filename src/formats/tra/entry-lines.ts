@@ -2,11 +2,11 @@
  * Renders entry lines from rows of COPY, bytes to bytes (docs/spec/tra.md#entry-lines): one line per movement, followed
  * by one per analytic share.
  *
- * This is the hot loop of a TRA export. A line has 1,407 columns, nearly all blank or equal throughout an entry. They
- * are laid out once per entry and copied into each of its lines (30 ns); then the columns of the movement are written
- * at their offsets. Accounts, journals, payments and sections come rendered, by id. Only amounts in a foreign currency,
- * and texts that are not plain French, allocate per movement. The plain renderer in test/support/plain/plain-tra.ts
- * does the same with objects and strings; tests compare the two byte for byte.
+ * This is the hot loop of a TRA export. A line has 1,407 columns; nearly all are blank, or equal throughout an entry.
+ * They are laid out once per entry and copied into each of its lines (30 ns); then the columns of the movement are
+ * written at their offsets. Accounts, journals, payments and sections come rendered, by id. Only two things allocate
+ * per movement: amounts in a foreign currency, and texts that are not plain French. The plain renderer in
+ * test/support/plain/plain-tra.ts does the same with objects and strings; tests compare the two byte for byte.
  *
  * 600,000 movements with 443,000 shares are 1.39 GB and take 1.7 s of processor in the thread, 0.7 s of it for SHA-256.
  */
@@ -32,7 +32,6 @@ import { axesMax, establishmentCode } from './records.ts'
 const { blank, capitalA, capitalC, capitalD, capitalN, capitalS, capitalX, letterN, letterP, minus, zero } =
   ascii
 
-/** The columns of an entry row. */
 export const traEntryColumns = [
   'id',
   'exercice_id',
@@ -44,7 +43,6 @@ export const traEntryColumns = [
   'created_on',
   'validated_at',
 ] as const
-/** The columns of a movement row. */
 export const traMovementColumns = [
   'entry_id',
   'account_id',
@@ -63,7 +61,7 @@ export const traMovementColumns = [
 const entry = offsetsOf(traEntryColumns)
 const movement = offsetsOf(traMovementColumns)
 
-/** Offset of a field in a line, from 0. */
+/** The offset of a field in a line, from 0. */
 const offset = (name: string) => fieldOf(layouts.ENTRY, name).at - 1
 const journal = offset('JOURNAL')
 const date = offset('DATECOMPTABLE')
@@ -96,10 +94,10 @@ const validatedOn = offset('VALIDDATE')
 const textColumns = 35
 const rateField = fieldOf(layouts.ENTRY, 'TAUXDEV')
 const pieceNumberColumns = fieldOf(layouts.ENTRY, 'NUMEROPIECE').length
-/** Columns 1 to 222 have the same layout on lines of movements and of shares. */
+/** Columns up to 222 have the same layout on lines of movements and on lines of shares. */
 const commonColumns = offset('REFEXTERNE')
 
-/** The last column of both kinds is filled or mandatory, so all lines of a kind have the same length. */
+/** The last column of either kind of line is filled or mandatory, so all lines of a kind have the same length. */
 const blankLine = new LineWriter(layouts.ENTRY)
   .text('ETABLISSEMENT', establishmentCode)
   .text('TVAENCAISSEMENT', '-')
@@ -111,14 +109,17 @@ const blankShare = new LineWriter(layouts.ANALYTIC).text('ETABLISSEMENT', establ
 
 const rateDecimals = 6
 
-/** About 150,000 movements. In a larger entry, only the movements held decide its type. */
+/**
+ * The most bytes of movements that are held, about 150,000 movements. In a larger entry, only the movements held decide
+ * its type.
+ */
 const heldBytesMax = 16 * 1024 * 1024
 
-/** Rows of a batch, the present one and those after it. */
+/** The rows of a batch from the present one on. */
 interface BatchOfRows extends Rows {
   readonly stride: number
   readonly count: number
-  /** Reads further rows, and keeps the present one and those after it; false if there are no more. */
+  /** Reads further rows, and keeps the present row and all after it. Returns false if there are no more. */
   extend(): Promise<boolean>
 }
 
@@ -130,22 +131,22 @@ export class EntryLines {
   readonly #share = Uint8Array.from(blankShare)
   readonly #shares = new Shares()
   #pieceNumber = 0
-  /** Undefined if the entry is in euro. */
+  /** Undefined if the currency of the entry is the euro. */
   #foreign: ForeignAmounts | undefined
 
   constructor(dictionary: TraDictionary) {
     this.#dictionary = dictionary
   }
 
-  /** Upper bound of the bytes of this row's movement. */
+  /** The most bytes that the movement of this row needs. */
   bytesMax(rows: Rows): number {
     return blankLine.length + sharesMax(rows, movement.shares) * blankShare.length
   }
 
   /**
-   * Sets the entry of the movements that follow. Its first line already has the type of document, but a much later
+   * Sets the entry of the movements that follow. The type of document stands on the first line, but a much later
    * movement may decide it. So movements are read ahead and held until the type is known.
-   * @param movements at the first movement of the entry
+   * @param movements positioned at the first movement of the entry
    */
   setEntry(entries: Rows, movements: BatchOfRows): Promise<void> | undefined {
     const { rule } = cited(this.#dictionary.journals, entries.id(entry.journal_id), 'journal')
@@ -155,7 +156,7 @@ export class EntryLines {
     return undefined
   }
 
-  /** Reads movements until they decide the type. */
+  /** Reads movements until they decide the type of document. */
   async #readOn(entries: Rows, movements: BatchOfRows, rule: PieceRule): Promise<void> {
     for (let type: PieceType | undefined; type === undefined; ) {
       const isAll = movements.bytes.length > heldBytesMax || !(await movements.extend())
@@ -165,8 +166,8 @@ export class EntryLines {
   }
 
   /**
-   * The type of the entry whose first movement is the present row; undefined if the rows of the batch do not decide it and
-   * more may follow.
+   * The type of document of the entry that begins at the present row. Undefined if the rows of the batch do not decide
+   * it and more rows may follow.
    */
   #typeIn(movements: BatchOfRows, rule: PieceRule, isAll: boolean): PieceType | undefined {
     const first = movements.base
@@ -213,7 +214,7 @@ export class EntryLines {
     line[validated] = isDraft ? minus : capitalX
     writeDay(line, validatedOn, rows, entry.validated_at)
 
-    // A share repeats the columns of its entry, but not those of its movement. Only the movement is due.
+    // A share repeats the columns of its entry, but not those of its movement. Only the movement has a due date.
     const share = this.#share
     line.set(noDayBytes, dueDate)
     share.set(line.subarray(0, commonColumns))
@@ -229,7 +230,7 @@ export class EntryLines {
     writeRight(this.#line, pieceNumber, pieceNumberColumns, digits)
   }
 
-  /** The columns of the currency are kept from entry to entry: most ledgers have only the euro. */
+  /** Sets the columns of the currency. They are kept from entry to entry, because most ledgers have only the euro. */
   #setCurrency(rows: Rows): void {
     if (rows.isNull(entry.foreign_currency)) {
       if (!this.#foreign) return
@@ -249,7 +250,6 @@ export class EntryLines {
     this.#line.set(inBoth, amountCode)
   }
 
-  /** Writes a movement of the current entry, and its shares. */
   write({ bytes: out }: Output, at: number, rows: Rows): number {
     out.set(this.#line, at)
     const accountId = rows.id(movement.account_id)
@@ -270,7 +270,7 @@ export class EntryLines {
     return rows.isNull(movement.shares) ? at : this.#writeShares(out, at, rows, booked.columns, isDebit)
   }
 
-  /** Writes one line per share. The file has no columns for a sixth axis. */
+  /** Writes one line per share, except for axes beyond the fifth, for which the file has no columns. */
   #writeShares(
     out: Uint8Array,
     at: number,
@@ -297,7 +297,7 @@ export class EntryLines {
 
   /**
    * Writes MONTANT1 in the currency of the entry and, if that is not the euro, MONTANT2 in euro.
-   * @param rank of the axis of a share; 0 for the movement itself
+   * @param rank the rank of the axis of a share; 0 for the movement itself
    */
   #writeAmounts(
     out: Uint8Array,
@@ -355,7 +355,7 @@ function latin1(text: string): Uint8Array {
   return Buffer.from(text, 'latin1')
 }
 
-/** SENS: `D` where the debit is not zero. */
+/** Whether SENS is `D`: the debit is not zero. */
 function isDebitLine(rows: Rows): boolean {
   const start = rows.start(movement.debit)
   return rows.bytes[start] !== zero || rows.end(movement.debit) - start > 1

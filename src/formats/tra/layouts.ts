@@ -1,7 +1,7 @@
 /**
- * The records of a TRA file, version 011, by the columns of the public descriptor (`columns.json`): each field's name,
- * first column, length, kind, `M` if it is mandatory, and the source of its value where exports fill it; if a record has a
- * name twice, both are followed by their column. Each record has its page and the length of its line.
+ * The records of a TRA file, version 011, by the columns of the public descriptor (`columns.json`). A field has a name,
+ * a first column, a length, a kind, `M` if it is mandatory, and the source of its value if exports fill it. If a record
+ * has a name twice, the column follows both names. A record has its page in the descriptor and the length of its line.
  */
 
 import { strict as assert } from 'node:assert'
@@ -20,14 +20,14 @@ type TraKind = 'a' | 'n' | 'd' | 'b'
 function layout(record: string, { mandatory, fields: rows }: { mandatory: boolean; fields: unknown[][] }) {
   const fields = (rows as [string, number, number, TraKind, 'M' | '-', string?][]).map(
     ([name, at, length, kind, mark, from]) => ({
-      /** The descriptor's spelling; if a record has a name twice, followed by the column. */
+      /** The name as the descriptor spells it, followed by the column if the record has the name twice. */
       name,
-      /** First column, from 1. */
+      /** The first column, from 1. */
       at,
       length,
       kind,
       mandatory: mark === 'M',
-      /** Source of the value. Absent if exports never fill the field. */
+      /** The source of the value. Absent if exports never fill the field. */
       from,
     }),
   )
@@ -35,14 +35,14 @@ function layout(record: string, { mandatory, fields: rows }: { mandatory: boolea
     field === undefined ? 0 : field.at + field.length - 1
   return {
     record,
-    /** Columns 4 to 6; null for the header and for entry lines, which have none. */
+    /** The identifier in columns 4 to 6. Null for the header and for entry lines, which have none. */
     identifier: fields[1]?.name === 'IDENTIFIANT' && record !== 'HEADER' ? record : null,
-    /** Whether a file of type DOS must contain it, at least as a bare identifier (p. 2). */
+    /** Whether a file of type DOS must contain the record, at least as a bare identifier (p. 2). */
     mandatory,
-    /** Ascending, without gaps. */
+    /** In ascending order, without gaps. */
     fields,
     fieldsByName: new Map(fields.map((field) => [field.name, field])),
-    /** Length of the whole line, and up to the end of its last mandatory field. */
+    /** The length of the whole line, and its length up to the end of its last mandatory field. */
     length: end(fields.at(-1)),
     mandatoryEnd: end(fields.findLast((field) => field.mandatory)),
   }
@@ -57,8 +57,8 @@ const records = { ...parameters, ENTRY: line(ENTRY_EXT), ANALYTIC: line(ANALYTIC
 export type TraRecord = keyof typeof records
 
 /**
- * In the order of the file. NSA and SPA, sections of the new analytics, follow the sections that they would replace;
- * exports leave them bare.
+ * The layouts in the order of records in the file. NSA and SPA, sections of the new analytics, come after the sections
+ * that they would replace; exports leave them bare.
  */
 export const layouts = Object.fromEntries(
   Object.entries(records).map(([record, described]) => [record, layout(record, described)]),
@@ -72,12 +72,12 @@ export function fieldOf(layout: TraLayout, name: string): TraField {
 
 /** Writes lines of fixed columns (docs/spec/tra.md#form-of-the-file). */
 
-/** The columns of a day that is absent. */
+/** The columns of a field without a day. */
 export const noDay = '01011900'
 
 const valueCharactersShown = 60
 
-/** A value is too long for its columns and must not be cut. */
+/** Thrown if a value is too long for its columns and must not be cut. */
 export class TraOverflow extends UnsupportedByFormat {
   override name = 'TraOverflow'
   readonly record: string
@@ -94,8 +94,8 @@ export class TraOverflow extends UnsupportedByFormat {
 }
 
 /**
- * Writes one line, field by field, at the columns of its layout. Fields that are not written stay blank, except days
- * (01011900) and booleans (`-`), which are never blank.
+ * Writes one line, field by field, at the columns of its layout. A field that is not written stays blank, except that a
+ * day becomes 01011900 and a boolean `-`, because these are never blank.
  */
 export class LineWriter {
   readonly #layout: TraLayout
@@ -117,15 +117,18 @@ export class LineWriter {
     return this.#put(field, toWindows1252(value ?? '').subarray(0, field.length), 'left')
   }
 
-  /** Writes a name to a mandatory field. A blank name is replaced by `otherwise`, such as the code of what it names. */
+  /**
+   * Writes a name to a mandatory field. @param otherwise written if the name is blank, such as the code of the named
+   * item
+   */
   name(name: string, value: string, otherwise: string): this {
     return this.text(name, toWindows1252(value).every((byte) => byte === blank) ? otherwise : value)
   }
 
   /**
-   * Writes an account number or code that other lines cite. It is never cut: a cut one could name another thing, or
-   * two.
-   * @throws {TraOverflow}
+   * Writes an account number or code that other lines cite. It is never cut: when cut it could name another item, or
+   * two items.
+   * @throws {TraOverflow} if it does not fit
    */
   key(name: string, value: string | null | undefined, side: 'left' | 'right' = 'left'): this {
     const field = this.#field(name, 'a')
@@ -135,8 +138,8 @@ export class LineWriter {
   }
 
   /**
-   * @param digits written as they are
-   * @throws {TraOverflow}
+   * @param digits written unchanged
+   * @throws {TraOverflow} if they do not fit
    */
   number(name: string, digits: string): this {
     const field = this.#field(name, 'n')
@@ -145,8 +148,8 @@ export class LineWriter {
   }
 
   /**
-   * @param minor hundredths
-   * @throws {TraOverflow}
+   * @param minor the amount in hundredths
+   * @throws {TraOverflow} if it does not fit
    */
   amount(name: string, minor: bigint): this {
     return this.number(name, inUnits(minor, ','))
@@ -169,7 +172,7 @@ export class LineWriter {
     return this.#put(field, Buffer.from(value ? 'X' : '-', 'latin1'), 'left')
   }
 
-  /** Returns the line with CR LF, cut after its last column that is not blank or mandatory. */
+  /** The line with CR LF, cut after its last column that is mandatory or not blank. */
   line(): Buffer {
     let end = this.#layout.length
     while (end > this.#layout.mandatoryEnd && this.#bytes[end - 1] === blank) end -= 1
@@ -190,12 +193,12 @@ export class LineWriter {
   }
 }
 
-/** An identifier alone: the folder has no values for this record (p. 2). */
+/** A line with only the identifier: the folder has no values for this record (p. 2). */
 export function bareLine(layout: TraLayout): Buffer {
   return Buffer.from(`***${layout.identifier}\r\n`, 'latin1')
 }
 
-/** `2024-02-29` as `29022024`. */
+/** Converts `2024-02-29` to `29022024`. */
 export function dayText(iso: string | null): string {
   return iso === null ? noDay : `${iso.slice(8, 10)}${iso.slice(5, 7)}${iso.slice(0, 4)}`
 }

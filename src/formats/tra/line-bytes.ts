@@ -1,6 +1,6 @@
 /**
- * Writes columns of a TRA line byte by byte from the text format of COPY. The line is laid out beforehand: columns that
- * are not written here are already blank.
+ * Writes columns of a TRA line byte by byte from the text format of COPY. The line is laid out beforehand, so that all
+ * other columns are already blank.
  */
 
 import { Buffer } from 'node:buffer'
@@ -14,14 +14,14 @@ const { blank, capitalA, capitalZ, letterA, letterZ, minus } = ascii
 
 const caseBit = 0x20
 
-/** Width of all references and descriptions. */
+/** The width of all fields for references and descriptions. */
 const textColumns = 35
 
 /**
  * Writes a text of 35 columns. Characters of Windows-1252, which include all of French, are copied from one, two or
- * three bytes of UTF-8. A text with any other character is decoded and transliterated. A combining accent may change
- * the letter before it, so the check reaches one character beyond the last column. Decoding every text with a quote or
- * backslash, one in five, took a tenth of an export's time.
+ * three bytes of UTF-8. A text with any other character is decoded and transliterated. The check reaches one character
+ * beyond the last column, because a combining accent there would change the letter before it. One text in five has a
+ * quote or backslash; decoding these took a tenth of an export's time.
  */
 export function writeText(out: Uint8Array, at: number, rows: Rows, field: number): void {
   const last = at + textColumns
@@ -36,13 +36,13 @@ export function writePlain(out: Uint8Array, at: number, rows: Rows, field: numbe
   for (let i = rows.start(field); i < end; i++) out[at++] = rows.bytes[i]!
 }
 
-/** An ASCII letter in upper or lower case; any other byte unchanged. */
+/** Changes an ASCII letter to upper or lower case; any other byte stays. */
 export function inCase(byte: number, isLower: boolean): number {
   if (isLower) return byte >= capitalA && byte <= capitalZ ? byte | caseBit : byte
   return byte >= letterA && byte <= letterZ ? byte & ~caseBit : byte
 }
 
-/** `2024-02-29` as `29022024`; null as 01011900. */
+/** Writes `2024-02-29` as `29022024`, and null as 01011900. */
 export function writeDay(out: Uint8Array, at: number, rows: Rows, field: number): void {
   if (rows.isNull(field)) {
     for (let i = 0; i < noDay.length; i++) out[at + i] = noDay.charCodeAt(i)
@@ -52,10 +52,10 @@ export function writeDay(out: Uint8Array, at: number, rows: Rows, field: number)
   for (let i = 0; i < noDay.length; i++) out[at + i] = rows.bytes[start + placesInIsoDay[i]!]!
 }
 
-/** Where `2024-02-29` has the digits of day, month and year. */
+/** Where the digits of day, month and year stand in `2024-02-29`. */
 const placesInIsoDay = [8, 9, 5, 6, 0, 1, 2, 3]
 
-/** Writes right-aligned and blanks the rest of the columns. */
+/** Writes a text right-aligned in its columns, and blanks before it. */
 export function writeRight(out: Uint8Array, at: number, columns: number, text: string): void {
   out.fill(blank, at, at + columns)
   const from = at + columns - text.length
@@ -63,9 +63,9 @@ export function writeRight(out: Uint8Array, at: number, columns: number, text: s
 }
 
 /**
- * Writes an amount from the digits of minor units, right-aligned, with a comma and two decimals.
+ * Writes an amount in minor units, given as digits, right-aligned, with a comma and two decimals.
  * @param line where the line begins in `out`
- * @throws {TraOverflow}
+ * @throws {TraOverflow} if it does not fit
  */
 export function writeAmount(
   out: Uint8Array,

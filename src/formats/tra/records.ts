@@ -1,5 +1,6 @@
 /**
- * Renders records of the file, the folder and its settings (docs/spec/tra.md#parameters): one row to one line of bytes.
+ * Renders the records of the file, the folder and its settings (docs/spec/tra.md#parameters). One row becomes one line
+ * of bytes.
  */
 import { strict as assert } from 'node:assert'
 import type { Buffer } from 'node:buffer'
@@ -23,15 +24,15 @@ import {
   type ThirdParty,
 } from './third-parties.ts'
 
-/** Code of the only establishment, which every entry line cites. */
+/** The code of the only establishment, which every entry line cites. */
 export const establishmentCode = '001'
-/** Code of the only VAT regime. */
+/** The code of the only VAT regime. */
 const regimeCode = 'FRA'
-/** Francs in a euro, fixed for ever. */
+/** Francs in a euro. This rate is fixed for ever. */
 const francsPerEuro = '6,55957'
 
 /**
- * @param type DOS: the whole folder. JRL: a part of its entries
+ * @param type DOS for a whole folder, JRL for a part of its entries
  * @param generatedAt `YYYY-MM-DDTHH:MM` in the time zone of the platform
  */
 export function headerLine(type: 'DOS' | 'JRL', generatedAt: string, firmName: string): Buffer {
@@ -69,9 +70,10 @@ export function ps1Line(folder: FolderView): Buffer {
 }
 
 /**
- * @param general length of the longest number of a general account, and `thirdParty` of a third-party account; 0 if there
- *   is none
- * @param axes the first five, in the order of their ids: the length of the longest code of a section, 0 without sections
+ * @param general length of the longest number of a general account; 0 if there is none. `thirdParty` is the same for
+ *   third-party accounts
+ * @param axes for each of the first five axes, in the order of their ids: the length of the longest code of a section;
+ *   0 without sections
  * @param suspenseAccount number of a 471 account
  */
 export function ps2Line(
@@ -95,14 +97,14 @@ export function ps2Line(
   return writer.line()
 }
 
-/** A TRA file has no columns for a sixth axis. */
+/** The most axes that a TRA file has columns for. */
 export const axesMax = 5
 
 function between(length: number, least: number, most: number): string {
   return String(Math.min(most, Math.max(least, length)))
 }
 
-/** @param openingJournalCode of the À Nouveaux journal, in three characters */
+/** @param openingJournalCode the code of the À Nouveaux journal, in three characters */
 export function ps3Line(openingJournalCode: string | null, collectives: CollectiveAccounts): Buffer {
   return new LineWriter(layouts.PS3)
     .key('JALOUVRE', openingJournalCode)
@@ -113,9 +115,9 @@ export function ps3Line(openingJournalCode: string | null, collectives: Collecti
 }
 
 /**
- * Books are kept in euro. Losses and gains of conversion are the folder's accounts 476 and 477, if it has them: accounts of
- * classes 6 and 7 are not allowed here, as they are open to analytic breakdown (p. 16). No type of journal is one of
- * conversions, so JALECC stays blank.
+ * Books are kept in euro. The accounts for losses and gains of conversion are the folder's accounts 476 and 477, if it
+ * has them. Accounts of classes 6 and 7 are not allowed here, because they are open to analytic breakdown (p. 16). No
+ * type of journal is for conversions, so JALECC stays blank.
  */
 export function ps5Line(lossAccount: string | null, gainAccount: string | null, hasAxes: boolean): Buffer {
   return new LineWriter(layouts.PS5)
@@ -131,7 +133,7 @@ export function ps5Line(lossAccount: string | null, gainAccount: string | null, 
     .line()
 }
 
-/** @param rank from 1, oldest first */
+/** @param rank the rank of the exercice, from 1, oldest first */
 export function exoLine({ start, end, lettering, closedOn }: ExerciceView, rank: number): Buffer {
   return new LineWriter(layouts.EXO)
     .key('CODE', String(rank).padStart(3, '0'))
@@ -145,7 +147,8 @@ export function exoLine({ start, end, lettering, closedOn }: ExerciceView, rank:
 }
 
 /**
- * Opening balances in detail (H) or as sums by account (OAN): ETATANO of a year and ECRANOUVEAU of its opening entries.
+ * How opening balances are given: in detail (H), or as sums by account (OAN). Written to ETATANO of a year and to
+ * ECRANOUVEAU of its opening entries.
  */
 export function openingState(lettering: string): 'H' | 'OAN' {
   return lettering === 'MONO' ? 'H' : 'OAN'
@@ -163,12 +166,12 @@ export function etbLine({ name, address }: FolderView): Buffer {
     .line()
 }
 
-/** Number, index, type and name, as far as known. */
+/** The number, index, type and name of a street, as far as they are known. */
 function street({ number, locatingIndex, streetType, streetName }: Address): string {
   return [number, locatingIndex, streetType, streetName].filter(Boolean).join(' ')
 }
 
-/** @param internalCode code in the database; several may mean one mode, which the file defines once */
+/** @param internalCode code in the database. Several codes may mean one mode, which the file defines only once */
 export function mdpLine(internalCode: string): Buffer {
   const { code, name } = paymentMode(internalCode)
   return new LineWriter(layouts.MDP)
@@ -178,7 +181,10 @@ export function mdpLine(internalCode: string): Buffer {
     .line()
 }
 
-/** Paid at once, in that mode. MP1 cites a code of MDP and is right-aligned like it. */
+/**
+ * Defines a settlement that is paid at once, in that mode. MP1 cites a code of MDP and is right-aligned as that code
+ * is.
+ */
 export function mdrLine(internalCode: string): Buffer {
   const { code, name } = paymentMode(internalCode)
   return new LineWriter(layouts.MDR)
@@ -194,7 +200,7 @@ export function mdrLine(internalCode: string): Buffer {
 
 /**
  * EUR and FRF, then the other currencies.
- * @param foreign euro per unit, as decimal text such as 0.923400, by currency
+ * @param foreign by currency: the euro per unit, as decimal text such as 0.923400
  */
 export function devLines(foreign: ReadonlyMap<string, string>): Buffer[] {
   const others = [...foreign].filter(([code]) => code !== 'EUR' && code !== 'FRF').toSorted()
@@ -207,7 +213,7 @@ export function devLines(foreign: ReadonlyMap<string, string>): Buffer[] {
 
 const currencyNames = new Intl.DisplayNames('fr', { type: 'currency' })
 
-/** @param isEuro the euro or a currency that it replaced */
+/** @param isEuro whether the currency is the euro or one that the euro replaced */
 function devLine(code: string, rate: string, isEuro: boolean): Buffer {
   const { maximumFractionDigits = 2 } = new Intl.NumberFormat('fr', {
     style: 'currency',
@@ -229,8 +235,8 @@ export function regLine(): Buffer {
 }
 
 /**
- * @param code in three characters
- * @param rate in hundredths of a percent
+ * @param code the code in three characters
+ * @param rate the rate in hundredths of a percent
  */
 export function tvaLine(code: string, rate: number): Buffer {
   const percent = inUnits(BigInt(rate), ',')
@@ -244,13 +250,13 @@ export function tvaLine(code: string, rate: number): Buffer {
 }
 
 /**
- * Renders records of accounts, journals, banks and sections (docs/spec/tra.md#parameters): one row to one line of
- * bytes.
+ * Renders the records of accounts, journals, banks and sections (docs/spec/tra.md#parameters). One row becomes one line
+ * of bytes.
  */
 
 /**
- * @param code from `shortCodes`
- * @param axisRank from 1, in the order of axis ids
+ * @param code the code that `shortCodes` gave
+ * @param axisRank the rank of the axis, from 1, in the order of ids
  */
 export function satLine(code: string, name: string, axisRank: number): Buffer {
   return new LineWriter(layouts.SAT)
@@ -268,7 +274,7 @@ export function crrLine({ number, name }: SimplifiedAccount): Buffer {
     .line()
 }
 
-/** @param axes number of axes of the folder; only the first `axesMax` count */
+/** @param axes the number of axes of the folder; only the first `axesMax` count */
 export function cgnLine(account: AccountView, isCollective: boolean, axes: number): Buffer {
   const { number, name, closed, correspondanceAccount } = account
   const nature = accountNature(number, isCollective)
@@ -285,13 +291,13 @@ export function cgnLine(account: AccountView, isCollective: boolean, axes: numbe
   return writer.line()
 }
 
-/** The record of a collective account that the folder does not have. */
+/** Renders the record of a collective account that the folder does not have. */
 export function createdCgnLine({ number, name }: CollectiveAccount): Buffer {
   const none = { counterpartAccount: null, correspondanceAccount: null, company: null, employee: null }
   return cgnLine({ id: '', number, name, closed: false, ...none }, true, 0)
 }
 
-/** @param account with one of the roots of third parties */
+/** @param account an account of a supplier, customer or employee, by its root */
 export function caeLine(account: AccountView, { code, collective }: ThirdParty): Buffer {
   const { number, name } = account
   const kind = partyKind(number)
@@ -318,7 +324,7 @@ export function caeLine(account: AccountView, { code, collective }: ThirdParty):
     .line()
 }
 
-/** @param code from `shortCodes` */
+/** @param code the code that `shortCodes` gave */
 export function jalLine({ name, type, counterpartAccount, locked }: JournalView, code: string): Buffer {
   const nature = journalNature(type)
   const treasury = nature === 'BQE' || nature === 'CAI' ? counterpartAccount : null
@@ -334,9 +340,10 @@ export function jalLine({ name, type, counterpartAccount, locked }: JournalView,
 }
 
 /**
- * A RIB of 23 characters is bank (5), branch (5), account (11) and key (2), with or without blanks between them. Bank
- * and account are written twice: in their old columns, and in those of files since version 8 (p. 51).
- * @param rank from 1
+ * A RIB of 23 characters consists of bank (5), branch (5), account (11) and key (2), with or without blanks between
+ * them. Bank and account are written twice: to their old columns, and to the columns that files have since version 8
+ * (p. 51).
+ * @param rank the rank of the bank account, from 1
  */
 export function ribLine({ rib, iban, bic, account, isDefault }: BankView, rank: number): Buffer {
   const digits = (rib ?? '').replace(/[^0-9A-Za-z]/g, '')
@@ -357,11 +364,14 @@ export function ribLine({ rib, iban, bic, account, isDefault }: BankView, rank: 
 }
 
 /**
- * Country codes of TRA files: ISO 3166 alpha-3 (docs/spec/tra.md#ps1). `countries.json` has every country's two and
- * three letters.
+ * Country codes of TRA files, which are those of ISO 3166 alpha-3 (docs/spec/tra.md#ps1). `countries.json` has the two
+ * and three letters of every country.
  */
 
-/** Three letters by code, and by name in French and English: folders and third parties write any of these. */
+/**
+ * The three letters of a country by its code, and by its name in French and English: folders and third parties use any
+ * of these.
+ */
 const codes = new Map<string, string>()
 for (const language of ['en', 'fr']) {
   const names = new Intl.DisplayNames(language, { type: 'region' })
@@ -369,7 +379,10 @@ for (const language of ['en', 'fr']) {
 }
 for (const [two, three] of Object.entries(countries)) codes.set(two, three).set(three, three)
 
-/** Ignores letter case, accents, blanks and hyphens. A country unknown to ISO gives its first three letters. */
+/**
+ * The three letters of a country; letter case, accents, blanks and hyphens are ignored. For a country unknown to ISO,
+ * the first three letters of its name.
+ */
 export function countryCode(country: string | null): string {
   const letters = lettersOf(country ?? '')
   return codes.get(letters) ?? letters.slice(0, 3)

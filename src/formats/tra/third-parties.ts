@@ -1,11 +1,12 @@
 /**
- * The collective account and the code of each third party in a TRA file (docs/spec/tra.md#cae). A ledger that was
- * imported from a FEC has the collective account that its file gives; any other has one per root.
+ * The collective account and the code of each third party in a TRA file (docs/spec/tra.md#cae). In a ledger that was
+ * imported from a FEC, the collective account is the one that the FEC gave. Any other ledger has one collective account
+ * per root.
  */
 import { accountNumber, type PartyKind, partyKind } from '../items/accounts/parties.ts'
 import type { JournalType } from '../items/journal.ts'
 
-/** An account with what a FEC filed of it: CompteNum and CompteLib, and CompAuxNum if it is a third party's. */
+/** An account with the fields that a FEC filed for it: CompteNum, CompteLib and, for a third party, CompAuxNum. */
 export interface NumberedAccount {
   id: string
   number: string
@@ -16,13 +17,13 @@ export interface NumberedAccount {
 }
 
 export interface ThirdParty {
-  /** Its number in the file. */
+  /** The number of the account in the file. */
   code: string
-  /** The number of its collective account. */
+  /** The number of its collective account in the file. */
   collective: string
 }
 
-/** Columns of an account number (p. 22). */
+/** The most characters of an account number (p. 22). */
 const numberMax = 17
 
 export function thirdParties(accounts: readonly NumberedAccount[]) {
@@ -49,9 +50,9 @@ export function thirdParties(accounts: readonly NumberedAccount[]) {
   const all = new Map([...ofRoots.values(), ...filed.values()].map((one) => [one.number, one]))
   const collectiveOf = ({ kind, own }: (typeof parties)[number]) => (own ?? ofRoots.get(kind)!).number
   return {
-    /** The collective accounts of third parties that no FEC filed with one. */
+    /** The collective accounts of roots, for third parties for which no FEC filed a collective account. */
     ofRoots,
-    /** All collective accounts once, those of roots first. */
+    /** All collective accounts, each once; those of roots come first. */
     collectives: [...all.values()],
     byAccount: new Map<string, ThirdParty>(
       parties.map((party) => {
@@ -64,8 +65,8 @@ export function thirdParties(accounts: readonly NumberedAccount[]) {
 export type ThirdParties = ReturnType<typeof thirdParties>
 
 /**
- * Collective accounts by number: the folder's own account if it has one, on which lines without an auxiliary are
- * booked.
+ * Collective accounts by number. If the folder has an account with this number, it is the collective account; lines
+ * without an auxiliary are booked on it.
  */
 function filedCollectives(accounts: readonly NumberedAccount[]): Map<string, CollectiveAccount> {
   const own = new Map(
@@ -84,7 +85,7 @@ function filedCollectives(accounts: readonly NumberedAccount[]): Map<string, Col
   return found
 }
 
-/** The collective account that a FEC filed; undefined without one, or if its number does not fit. */
+/** The collective account that a FEC filed. Undefined if it filed none, or if the number does not fit. */
 function filedCollective({ filedNumber, auxiliaryNumber }: NumberedAccount): string | undefined {
   if (filedNumber === null || auxiliaryNumber === null) return undefined
   const number = accountNumber(filedNumber)
@@ -93,7 +94,10 @@ function filedCollective({ filedNumber, auxiliaryNumber }: NumberedAccount): str
 
 const collectiveName = (kind: PartyKind) => partyNatures[kind].collectiveName
 
-/** Numbers by id of the account; in place of one that is too long the auxiliary number, if no other account has it. */
+/**
+ * The code of each third party by the id of its account. It is the number of the account or, if that is too long, the
+ * auxiliary number, unless another account has that number.
+ */
 function codesOf(parties: readonly NumberedAccount[], numbers: ReadonlySet<string>): Map<string, string> {
   const tooLong = parties.filter(({ number }) => number.length > numberMax)
   const wanting = Map.groupBy(tooLong, ({ auxiliaryNumber }) => auxiliaryNumber)
@@ -110,9 +114,9 @@ function codesOf(parties: readonly NumberedAccount[], numbers: ReadonlySet<strin
   )
 }
 
-/** The nature of accounts and journals in a TRA file, by number and type (docs/spec/tra.md#cgn, #cae and #jal). */
+/** The natures of accounts and journals in a TRA file, by number or type (docs/spec/tra.md#cgn, #cae and #jal). */
 
-/** Natures of third-party accounts and of their collective accounts. */
+/** The natures of third-party accounts and of their collective accounts. */
 export const partyNatures = {
   supplier: { nature: 'FOU', collective: 'COF', collectiveName: 'Fournisseurs' },
   customer: { nature: 'CLI', collective: 'COC', collectiveName: 'Clients' },
@@ -122,16 +126,17 @@ export const partyNatures = {
 export interface CollectiveAccount {
   number: string
   name: string
-  /** Null if the folder has no such account; the file then defines one. */
+  /** Null if the folder has no such account; the file then defines a new one. */
   id: string | null
 }
 
 export type CollectiveAccounts = ReadonlyMap<PartyKind, CollectiveAccount>
 
 /**
- * The collective account of each root: the number is the root alone or the root and zeros (401, 401000). The shortest
- * wins; if there is none, a new one is made. A collective account accepts no line without a third party, so lines
- * booked directly on it get a third party of the same number. Roots without accounts have no collective account.
+ * The collective account of each root. Its number is the root alone, or the root followed by zeros (401, 401000); the
+ * shortest number wins, and a new account is made if there is none. A collective account accepts no line without a
+ * third party, so lines booked directly on it get a third party of the same number. A root without accounts has no
+ * collective account.
  */
 export function collectiveAccounts(
   accounts: Iterable<{ id: string; number: string; name: string }>,
@@ -150,7 +155,7 @@ export function collectiveAccounts(
   return found
 }
 
-/** The longest matching root counts. */
+/** The nature of general accounts by the root of their number. The longest matching root counts. */
 const naturesByRoot: Record<string, string> = {
   '2': 'IMO',
   '40': 'TIC',
@@ -187,12 +192,12 @@ const journalNatures: Partial<Record<JournalType, string>> = {
   OD_EXC: 'EXT',
 }
 
-/** @param type code of the type of a journal (docs/spec/resources.md#journal) */
+/** @param type the code of a journal's type (docs/spec/resources.md#journal) */
 export function journalNature(type: string): string {
   return journalNatures[type as JournalType] ?? 'OD'
 }
 
-/** The type of a journal whose nature is this one; undefined for a nature that no type has. */
+/** The type of journal that has this nature; undefined if no type has it. */
 export function journalTypeOf(nature: string): JournalType | undefined {
   if (nature === 'OD') return 'OD'
   const found = Object.entries(journalNatures).find((each) => each[1] === nature)

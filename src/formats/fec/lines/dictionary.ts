@@ -1,5 +1,6 @@
 /**
- * Rendered fields, by id, of the accounts and journals that lines cite: few per folder, repeated in every line.
+ * Rendered fields, by id, of the accounts and journals that lines cite. A folder has few of them, and every line
+ * repeats some.
  */
 import { Buffer } from 'node:buffer'
 import { ascii } from '../../ascii.ts'
@@ -11,7 +12,7 @@ const { tab } = ascii
 
 export interface FecDictionaryRows {
   journals: { id: string; code: string; name: string }[]
-  /** Numbers and names of the FEC; those of the auxiliary are null where the account has none. */
+  /** Numbers and names for the FEC. The auxiliary ones are null if the account has no auxiliary. */
   accounts: {
     id: string
     number: string
@@ -37,13 +38,13 @@ export function renderFecDictionary({ journals, accounts }: FecDictionaryRows, w
 
 export type FecDictionary = ReturnType<typeof renderFecDictionary>
 
-/** @param texts by column, in the order of the line */
+/** @param texts the text of each column, in the order of the line */
 function fieldsOf(texts: Partial<Record<StandardColumn, string>>, writer: FieldWriter) {
-  /** Where each field begins; one more than the fields: where the next one would. */
+  /** Where each field begins, and finally where the next one would begin. */
   const starts = [0]
-  /** Characters of each field that are not written as they are. */
+  /** For each field, the number of characters that the encoding cannot hold and that were replaced. */
   const replaced: number[] = []
-  /** Mandatory fields without a value. */
+  /** The number of mandatory fields without a value. */
   let blankFields = 0
   const fields = Object.entries(texts).map(([column, text]) => {
     const before = writer.replaced

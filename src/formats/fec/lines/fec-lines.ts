@@ -1,12 +1,12 @@
 /**
  * Renders the lines of a FEC from rows of COPY, bytes to bytes (docs/spec/fec.md#fields): one line per movement.
  *
- * A field is as it was filed, on the line or on all lines of its entry, or else derived from the ledger. What lines of
- * an entry share is laid out once per entry; accounts and journals come rendered, by id. Only a line with a filed field
- * of its own is put together field by field (three times the time of the others), and only filed fields and texts
- * outside the encoding allocate. 100,000 lines take 0.14 s of processor in the thread, and 0.3 s if all entries and a
- * third of the lines have filed fields. test/support/plain/plain-fec-file.ts does the same with objects and strings;
- * tests compare the two byte for byte.
+ * A field is written as it was filed, on its line or on all lines of its entry; otherwise it is derived from the
+ * ledger. Fields that the lines of an entry share are laid out once per entry. Accounts and journals come rendered, by
+ * id. Only a line with a filed field of its own is put together field by field, which takes three times as long. Only
+ * filed fields, and texts that the encoding cannot hold, allocate memory. 100,000 lines take 0.14 s of processor in the
+ * thread, and 0.3 s if all entries and a third of the lines have filed fields. test/support/plain/plain-fec-file.ts
+ * does the same with objects and strings; tests compare the two byte for byte.
  */
 import { ascii } from '../../ascii.ts'
 import { offsetsOf } from '../../rows.ts'
@@ -28,9 +28,7 @@ import { isMandatory, type StandardColumn, standardColumns } from './standard-co
 
 const { carriageReturn, lineFeed, minus, tab } = ascii
 
-/** The columns of an entry row. */
 export const fecEntryColumns = ['id', 'journal_id', 'date', 'validated_at', 'number', 'filed'] as const
-/** The columns of a movement row. */
 export const fecMovementColumns = [
   'entry_id',
   'account_id',
@@ -65,11 +63,11 @@ const {
   ValidDate: validDate,
 } = indexOf
 
-/** The columns that belong to an entry as long as none of its lines has filed another value. */
+/** Columns whose value belongs to the whole entry, unless one of its lines has filed another value. */
 const isOfEntry = (column: number): boolean =>
   column < accountNumber || column === pieceDate || column >= letteringDate
 
-/** Bytes of a line beside its texts: separators, amounts with leading zeros, the line end. */
+/** The most bytes of a line besides its texts: separators, amounts with leading zeros, the line end. */
 const fixedBytesMax = 64
 
 export class FecLines {
@@ -77,7 +75,7 @@ export class FecLines {
   readonly movementColumns = fecMovementColumns
   readonly #dictionary: FecDictionary
   readonly #writer: FieldWriter
-  /** Standard and further ones. */
+  /** The columns of the standard, then the further ones. */
   readonly #columns: readonly string[]
   readonly #entryColumns: readonly number[]
   readonly #isMandatory: readonly boolean[]
@@ -90,23 +88,23 @@ export class FecLines {
   #head = this.#laidOut.bytes
   #date = this.#laidOut.bytes
   #tail = this.#laidOut.bytes
-  /** Blank mandatory fields among those, and replaced characters in them. */
+  /** In the fields laid out for the entry: blank mandatory fields, and replaced characters. */
   #blankFields = 0
   #replaced = 0
-  /** What the entry has filed for all its lines. */
+  /** The fields that were filed once for all lines of the entry. */
   #filed: FiledFields | undefined
-  /** Whether that includes columns that are not the entry's own. */
+  /** Whether these include columns that belong to a movement, not to the entry. */
   #isMixed = false
   #filedBytesMax = 0
-  /** The last number by journal of entries without one. */
+  /** For each journal, the last number given to an entry that had none. */
   readonly #numbers = new Map<number, number>()
   /**
-   * `blankFields` are among the other mandatory ones. `earlierImports` are entries of imports by earlier versions, which
-   * kept no EcritureNum: the file numbers them.
+   * `blankFields` counts mandatory fields other than ValidDate. `earlierImports` counts entries that an earlier version
+   * imported without their EcritureNum: the file numbers them.
    */
   readonly #notes = { blankValidDates: 0, blankFields: 0, earlierImports: 0 }
 
-  /** @param furtherColumns their names */
+  /** @param furtherColumns the names of the further columns */
   constructor(dictionary: FecDictionary, writer: FieldWriter, furtherColumns: readonly string[]) {
     this.#dictionary = dictionary
     this.#writer = writer
@@ -120,7 +118,7 @@ export class FecLines {
     writer.replaced = 0
   }
 
-  /** What the lines written so far have left blank or altered. */
+  /** Counts of what the lines written so far have left blank or altered. */
   get notes() {
     return { ...this.#notes, replacedCharacters: this.#writer.replaced }
   }
@@ -136,7 +134,7 @@ export class FecLines {
     return room.subarray(0, endLine(room, at))
   }
 
-  /** Sets the entry of the movements that follow: lays out the fields that its lines share. */
+  /** Sets the entry of the movements that follow, and lays out the fields that its lines share. */
   setEntry(rows: Rows): void {
     const journalId = rows.id(entry.journal_id)
     const journal = cited(this.#dictionary.journals, journalId, 'journal')
@@ -162,7 +160,7 @@ export class FecLines {
       if (this.#isMandatory[column] && at === this.#starts[column]) this.#blankFields++
       bytes[at++] = tab
     }
-    // Counted for each line, and not for the entry.
+    // Replaced characters count once for each line, so not here for the entry.
     this.#replaced = writer.replaced - before
     writer.replaced = before
     at = endLine(bytes, at)
@@ -181,13 +179,13 @@ export class FecLines {
         this.#isMixed = true
   }
 
-  /** Copies a field of a journal or account, and counts what is replaced in it. */
+  /** Copies a field of a journal or account, and counts its replaced characters. */
   #copyFrom(fields: Fields, index: number, out: Output, at: number): number {
     this.#writer.replaced += fields.replaced[index]!
     return writeRange(out, at, fields, fields.starts[index]!, fields.starts[index + 1]! - 1)
   }
 
-  /** An entry without a number gets the next of its journal, in this file only. */
+  /** Gives an entry without a number the next number of its journal, in this file only. */
   #writeNumber(at: number, rows: Rows, journalId: number): number {
     const { bytes } = this.#laidOut
     if (!rows.isNull(entry.number)) return this.#writer.copy(bytes, at, rows, entry.number)
@@ -197,7 +195,7 @@ export class FecLines {
     return this.#writer.text(bytes, at, String(number))
   }
 
-  /** Upper bound of the bytes of this row's line. */
+  /** The most bytes that the line of this row can have. */
   bytesMax(rows: Rows): number {
     return (
       this.#head.length +
@@ -237,7 +235,6 @@ export class FecLines {
     return writeBytes(out, at, this.#tail)
   }
 
-  /** Writes a line field by field. */
   #writeFiled(out: Output, at: number, rows: Rows, account: Fields, own: FiledFields | undefined): number {
     for (let column = 0; column < this.#columns.length; column++) {
       const start = at
@@ -258,7 +255,7 @@ export class FecLines {
     return endLine(out.bytes, at)
   }
 
-  /** Writes a field of the movement as the ledger has it. */
+  /** Writes a field of a movement from the ledger. */
   #derive(column: number, out: Uint8Array, at: number, rows: Rows): number {
     const field = movementFields[column]!
     if (column === debit || column === credit)
@@ -267,7 +264,7 @@ export class FecLines {
   }
 }
 
-/** The field of a movement's row for each column that is read from there. */
+/** For each column that is read from a movement's row: the field of the row. */
 const movementFields: Readonly<Record<number, number>> = {
   [pieceRef]: movement.invoice_number,
   [description]: movement.description,
@@ -276,7 +273,7 @@ const movementFields: Readonly<Record<number, number>> = {
   [lettering]: movement.lettering_code,
 }
 
-/** Fields as filed, by the name of their column. Other members are ignored. */
+/** Fields as filed, by column name. Other members are ignored. */
 type FiledFields = Readonly<Record<string, unknown>>
 
 /** Undefined if nothing is filed. */
@@ -284,20 +281,20 @@ function filedFields(rows: Rows, field: number): FiledFields | undefined {
   return rows.isNull(field) ? undefined : JSON.parse(rows.text(field))
 }
 
-/** A column may have any name, even one that every object inherits. */
+/** Checks the type, because a column may have the name of a member that every object inherits. */
 function textIn(filed: FiledFields, column: string): string | undefined {
   const text = filed[column]
   return typeof text === 'string' ? text : undefined
 }
 
-/** Replaces the tab before `at` by the line end. */
+/** Replaces the tab before `at` with the line end. */
 function endLine(out: Uint8Array, at: number): number {
   out[at - 1] = carriageReturn
   out[at] = lineFeed
   return at + 1
 }
 
-/** `2024-02-29` as `20240229`. */
+/** Writes `2024-02-29` as `20240229`. */
 function writeDay(out: Uint8Array, at: number, rows: Rows, field: number): number {
   const end = rows.end(field)
   for (let i = rows.start(field); i < end; i++) if (rows.bytes[i] !== minus) out[at++] = rows.bytes[i]!

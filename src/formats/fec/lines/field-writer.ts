@@ -14,7 +14,7 @@ export type FecFileEncoding = 'iso-8859-15' | 'utf-8'
 
 /** Both functions write at `at`, and return the position after the last byte. */
 export interface FieldWriter {
-  /** Characters that were not written as they are, so far. */
+  /** The number of characters replaced so far. */
   replaced: number
   /** @param field not null */
   copy(out: Uint8Array, at: number, rows: Rows, field: number): number
@@ -22,8 +22,7 @@ export interface FieldWriter {
 }
 
 /**
- * A text of n bytes in UTF-8 takes at most this many times n: the ligature U+FDFA has three bytes and decomposes into
- * 18 letters.
+ * The most bytes that a byte of UTF-8 can become: the ligature U+FDFA has three bytes, and decomposes into 18 letters.
  */
 export const growthMax = 6
 
@@ -34,7 +33,7 @@ export function fieldWriter(encoding: FecFileEncoding): FieldWriter {
 const latin9Bytes = byteTable('iso-8859-15')
 const noBreakBlank = 0xa0
 
-/** Characters of typesetters without a byte in ISO 8859-15, whose decomposition, if they have one, would lose them. */
+/** Characters of typesetters that ISO 8859-15 lacks. A decomposition would lose them, if they have one at all. */
 const plainForms: Readonly<Record<string, string>> = {
   '‘': "'",
   '’': "'",
@@ -86,7 +85,7 @@ function isBlank(byte: number): boolean {
   return byte === blank || byte === noBreakBlank
 }
 
-/** Moves the text in `out` between `at` and `to` over the blanks before it; returns its end. */
+/** Moves the text between `at` and `to` in `out` back over the blanks before it, and returns its end. */
 function trimmed(out: Uint8Array, at: number, to: number): number {
   while (to > at && isBlank(out[to - 1]!)) to--
   let from = at
@@ -95,9 +94,9 @@ function trimmed(out: Uint8Array, at: number, to: number): number {
   return to - (from - at)
 }
 
-/** The first of the two bytes of French letters and most others: no blank begins with it. */
+/** The first of two bytes of nearly all French letters. No blank begins with it. */
 const letterByte = 0xc3
-/** C2 80 to C2 9F are control characters, E2 80 A8 and E2 80 A9 line breaks. */
+/** May begin a control character or a line break: C2 80 to C2 9F are controls, E2 80 A8 and E2 80 A9 line breaks. */
 const controlByte = 0xc2
 const noBreakByte = 0xa0
 const punctuationByte = 0xe2
@@ -142,12 +141,12 @@ function isBreak(bytes: Uint8Array, at: number): boolean {
   return bytes[at + 2] === lineBreakByte || bytes[at + 2] === paragraphBreakByte
 }
 
-/** Whether a byte at the edge of a text can only belong to a character that is no blank. */
+/** Whether a byte at the edge of a text can only belong to a character that is not a blank. */
 function isInk(byte: number): boolean {
   return (byte > blank && byte <= tilde) || byte === letterByte
 }
 
-/** The bytes of a whole field. */
+/** Renders one whole field. */
 export function fieldBytes(writer: FieldWriter, text: string): Uint8Array {
   const room = Buffer.alloc(growthMax * Buffer.byteLength(text))
   return Uint8Array.from(room.subarray(0, writer.text(room, 0, text)))

@@ -4,19 +4,20 @@ import described from '../columns.json' with { type: 'json' }
 export type StandardColumn = keyof typeof described.standard
 
 /**
- * By the names and in the order of article A47 A-1 of the Livre des procédures fiscales. Further columns follow them.
+ * The columns in the order of article A47 A-1 of the Livre des procédures fiscales, under its names. Further columns
+ * follow them.
  */
 export const standardColumns = Object.keys(described.standard) as StandardColumn[]
 
-/** Whether the article requires a value in this column; never in a further one. */
+/** Whether the article requires a value in this column. It requires none in a further column. */
 export function isMandatory(column: string): boolean {
   const rules: Readonly<Record<string, { characters: number; mayBeBlank?: boolean }>> = described.standard
   return Object.hasOwn(rules, column) && !rules[column]!.mayBeBlank
 }
 
 /**
- * The name of a FEC as article A47 A-1 asks for it, without its ending: the SIREN, `FEC`, and the last day of the
- * exercice. A folder without a SIREN is named by its reference if that is nine digits, else by zeros.
+ * The name that article A47 A-1 requires for the file of a FEC, without its ending: the SIREN, `FEC`, and the last day
+ * of the exercice. A folder without a SIREN uses its reference if that is nine digits, and otherwise zeros.
  */
 export function fecFileStem({
   siret,

@@ -1,7 +1,7 @@
 /**
  * Accounts (docs/spec/resources.md#account). The root of the number decides which of three shapes an account has;
- * partners branch on it. If the company of a 401 or 411 is unknown (a collective account, or a file that names none),
- * it gets the name of its account, as for auxiliary accounts.
+ * partners branch on it. If the company of a 401 or 411 account is unknown (a collective account, or a file that names
+ * no company), the company gets the name of the account, as in auxiliary accounts.
  */
 import type { z } from 'zod'
 import { decimal } from '../../minor-units.ts'
@@ -19,7 +19,7 @@ import {
   unknownEmployee,
 } from './parties.ts'
 
-/** Counterparts may be loaded in any order within one flush: the foreign key is checked at its end. */
+/** The foreign key on counterparts is checked at the end of a flush, so counterparts may be in any order within it. */
 export const accountTable = column.table('accounts', {
   id: column.id,
   /** 1 to 40 digits and capital letters. */
@@ -34,7 +34,7 @@ export interface AccountView extends column.ShownRow<typeof accountTable> {
   counterpartAccount: SimplifiedAccount | null
   correspondanceAccount: SimplifiedAccount | null
   company: CompanyView | null
-  /** Null: unknown. Undefined: not opened to the reader. */
+  /** Null if the employee is unknown. Undefined if the reader may not see employees. */
   employee: EmployeeView | null | undefined
 }
 
@@ -44,7 +44,7 @@ const counterpartAccount = NamedAccount.nullable()
 const correspondanceAccount = NamedAccount.nullable()
 const employee = Employee.nullable()
 
-/** The shapes of an account, by the kind of party that the root of its number stands for. */
+/** The three shapes of an account, by the kind of party that the root of its number stands for. */
 const accountShapes = {
   general: object({ ...head, counterpartAccount, correspondanceAccount }),
   company: object({ ...head, counterpartAccount, company: Company }),
@@ -53,8 +53,8 @@ const accountShapes = {
 export type FileAccount = z.output<(typeof accountShapes)[keyof typeof accountShapes]>
 
 /**
- * The three shapes in one: of a choice of them, generated clients take the first that fits, and lose what the others
- * have.
+ * One shape with the members of all three. If it were a choice of shapes, generated clients would take the first that
+ * fits, and lose the members of the others.
  */
 export const Account = object({
   ...head,
@@ -95,7 +95,7 @@ export function accountRow(account: FileAccount): column.FileRow<typeof accountT
   }
 }
 
-/** The sums of an account (docs/spec/resources.md#accountbalance): no part of a full export. */
+/** The sums of an account (docs/spec/resources.md#accountbalance). A full export does not contain them. */
 
 /** Sums are digits of minor units. */
 export interface BalanceView extends Pick<AccountRow, 'id' | 'number' | 'name'> {

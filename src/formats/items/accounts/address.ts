@@ -57,7 +57,10 @@ export function addressItem(address: Address): FileAddress {
   }
 }
 
-/** The stored address of one in a file. Full names are left out: they are made of the other members. */
+/**
+ * The address to store for an address in a file. Full names are left out, because they are derived from the other
+ * members.
+ */
 export function addressOf(address: FileAddress): Address {
   const { addressNumber, addressComplement, fullName, fullname, ...others } = address
   return { ...others, number: addressNumber, complement: addressComplement }

@@ -18,7 +18,7 @@ import {
 import { type Address, AddressItem, addressItem, addressOf } from './address.ts'
 import { NamedVat, namedVat, type VatCodeView } from './vat.ts'
 
-/** Digits and capitals, without accents: `Café-1` is CAFE1. Empty if nothing is left. */
+/** Keeps only digits and letters, as capitals without accents: `Café-1` becomes CAFE1. Empty if the text has none. */
 export function accountNumber(filed: string): string {
   if (/^[0-9A-Z]*$/.test(filed)) return filed
   return filed
@@ -27,12 +27,12 @@ export function accountNumber(filed: string): string {
     .replace(/[^0-9A-Z]/g, '')
 }
 
-/** Roots of account numbers that belong to third parties of the books: suppliers, customers and employees. */
+/** Roots of the numbers of third-party accounts: suppliers, customers and employees. */
 const partyKinds = { '401': 'supplier', '411': 'customer', '421': 'employee' } as const
 
 export type PartyKind = (typeof partyKinds)[keyof typeof partyKinds]
 
-/** Undefined if the account is not a third party's. */
+/** The kind of third party that the account belongs to; undefined if it is a general account. */
 export function partyKind(number: string): PartyKind | undefined {
   const root = number.slice(0, 3)
   return Object.hasOwn(partyKinds, root) ? partyKinds[root as keyof typeof partyKinds] : undefined
@@ -63,7 +63,7 @@ const partyColumns = {
   miscellaneous: column.orNull(column.column<Miscellaneous>('json')),
 }
 
-/** Stored members may be missing and have no fixed order. */
+/** The stored members. Any may be missing, and they have no fixed order. */
 interface PartyView {
   payment: PaymentView | null
   address: Address | null
@@ -72,7 +72,7 @@ interface PartyView {
   miscellaneous: Partial<Miscellaneous> | null
 }
 
-/** The members of both, except `miscellaneous`, which has more in an employee. */
+/** The members that companies and employees share, except `miscellaneous`, which has more members in an employee. */
 const partyMembers = {
   payment: NamedPayment.nullable(),
   address: AddressItem.nullable(),
@@ -104,7 +104,7 @@ const partyRow = ({ payment, address, IBANs, contacts }: FileParty) => ({
   contacts,
 })
 
-/** What a party has of which nothing is known. */
+/** The members of a party about which nothing is known. */
 const noParty = { ibans: [], contacts: [], payment: null }
 
 export const companyTable = column.table('companies', {
@@ -172,7 +172,10 @@ export const companyRow = (
 
 const unknownCompany = { ...column.blank(companyTable), ...noParty, vat: null }
 
-/** A collective account has none, and neither has one of a file that names none: it has the name of the account. */
+/**
+ * A company of which only the name is known. Used for collective accounts and for files that name no company: the name
+ * is then that of the account.
+ */
 export const companyNamed = (name: string): CompanyView => ({ name, ...unknownCompany })
 
 export const employeeTable = column.table('employees', {
@@ -211,7 +214,7 @@ export function employeeItem(employee: EmployeeView): z.input<typeof Employee> {
   return {
     ...{ firstName, lastName, email, phoneNumber, phoneNumberBis, NIR: nir, profession },
     ...partyItem(employee),
-    // The doubtful account is stored separately, and appears even if nothing else is known.
+    // The doubtful account is stored separately, so it is shown even if nothing else is known.
     miscellaneous:
       miscellaneous || doubtfulAccount
         ? { ...miscellaneousItem(miscellaneous ?? {}), doubtfulAccount }

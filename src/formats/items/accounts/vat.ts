@@ -38,7 +38,7 @@ export const Vat = named('Vat', {
   additionalProducerProperties: named('VatProperties', { typeCode: textOrNull, exigibilityCode: textOrNull }),
 })
 
-/** The ledger has its code and its rate alone. */
+/** The other members are null: the ledger has only the code and the rate. */
 export const vatItem = (vat: VatCodeView): z.input<typeof Vat> => ({
   ...namedVat(vat),
   account: { deductible: null, collected: null },

@@ -10,7 +10,7 @@ import { checkForm } from './line-form.ts'
 import { TraParameters } from './parameters.ts'
 import { isoDay, parseTra, type TraLine, TraProblems } from './parse.ts'
 
-/** @param onRead called after each chunk with the bytes and lines read up to then */
+/** @param onRead called after each chunk with the total bytes and lines read so far */
 export async function checkTra(
   bytes: AsyncIterable<Uint8Array>,
   onRead: (bytes: number, lines: number) => void = () => {},
@@ -40,13 +40,13 @@ export class TraCheck {
   lines = 0
   readonly #entries: EntryCheck
   readonly #records = new Map<TraRecord, number>()
-  /** Records that the file contains, including bare ones. */
+  /** The records that the file contains, including those with only a bare line. */
   readonly #seen = new Set<TraRecord>()
   #furthest = 0
 
   /**
-   * @param sums of an import: receives entries and shares that do not add up. Otherwise they are problems like the others,
-   * and few parameter lines are kept
+   * @param sums given by an import: receives entries and shares that do not add up. Without it, these are problems like
+   *   all others, and only few parameter lines are kept
    */
   constructor(sums?: TraProblems) {
     this.parameters = new TraParameters(this.problems, sums !== undefined)
@@ -91,12 +91,12 @@ export class TraCheck {
       ...this.#entries.totals,
       header,
       folder: this.parameters.lines('PS1').at(-1)?.text('NOM') ?? '',
-      /** Names of journals by their code. */
+      /** The name of each journal, by its code. */
       journalNames: new Map(journals.map((line) => [line.code('CODE'), line.text('LIBELLE')])),
-      /** Lines of each record without bare ones, in the order of the file. */
+      /** The number of lines of each record, without bare ones, in the order of the file. */
       records: this.#records,
       lines: this.lines,
-      /** The first problems, in the order of the file; `problemCount` counts all. */
+      /** The first problems, in the order of the file. `problemCount` is the number of all problems. */
       problems: this.problems.sorted(),
       problemCount: this.problems.count,
     }
@@ -105,7 +105,7 @@ export class TraCheck {
 
 const isOfEntries = (record: TraRecord) => record === 'ENTRY' || record === 'ANALYTIC'
 
-/** `generatedAt` is written `YYYY-MM-DD HH:MM`; all are empty without a header. */
+/** The facts in the header; all are empty if the file has no header. `generatedAt` is `YYYY-MM-DD HH:MM`. */
 function headerOf(line: TraLine | undefined) {
   const moment = line?.text('DATE/HEURE') ?? ''
   return {

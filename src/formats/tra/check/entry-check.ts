@@ -1,48 +1,51 @@
-/** Checks the entries of a TRA file: that citations are defined, entries balance and shares add up (p. 40 to 48). */
+/**
+ * Checks the entries of a TRA file: citations must be defined, entries must balance and shares must add up (p. 40 to
+ * 48).
+ */
 import { inUnits } from '../../minor-units.ts'
 import type { Period } from '../../rows.ts'
 import { layouts, noDay } from '../layouts.ts'
 import { sectionCode, type TraParameters } from './parameters.ts'
 import { isoDay, type TraLine, type TraProblems } from './parse.ts'
 
-/** Minor units of euro. */
+/** Amounts are in minor units of the euro. */
 const emptyBalance = { movements: 0, debit: 0n, credit: 0n }
 
-/** Fields that are equal on all lines of an entry; the first line counts. */
+/** Fields that must be equal on all lines of an entry. The first line gives the expected value. */
 const ofEntry = ['JOURNAL', 'DATECOMPTABLE', 'TYPE PIECE']
-/** Fields that are equal on an analytic line and the line that it divides. */
+/** Fields that must be equal on an analytic line and on the line that it divides. */
 const ofMovement = ['JOURNAL', 'DATECOMPTABLE', 'TYPE PIECE', 'GENERAL', 'SENS', 'NUMEROPIECE']
 
 export class EntryCheck {
   readonly totals = {
     ...emptyBalance,
     entries: 0,
-    /** Analytic lines. */
+    /** The number of analytic lines. */
     shares: 0,
-    /** By journal code. */
+    /** Balances by journal code. */
     journals: new Map<string, typeof emptyBalance>(),
-    /** Movements per state: RI, AL, PL, TL. */
+    /** The number of movements in each lettering state: RI, AL, PL, TL. */
     lettering: new Map<string, number>(),
-    /** `YYYY-MM-DD`; null if there is no entry. */
+    /** `YYYY-MM-DD`; null if the file has no entry. */
     firstDate: null as string | null,
     lastDate: null as string | null,
   }
   readonly #problems: TraProblems
   readonly #sums: TraProblems
   readonly #parameters: TraParameters
-  /** Read at the first entry: parameters precede entries. */
+  /** Read at the first entry, because parameters precede entries. */
   #exercices: Period[] | undefined
   #number = ''
-  /** First line of the current entry, and its debits minus its credits. */
+  /** The first line of the current entry, and the debits minus the credits of the entry. */
   #first: TraLine | undefined
   #balance = 0n
-  /** The movement that analytic lines divide, and the sum of their amounts by axis. */
+  /** The movement that analytic lines divide, and the sums of their amounts by axis. */
   #divided: TraLine | undefined
   readonly #shares = new Map<string, bigint>()
 
   /**
    * @param sums receives entries and shares that do not add up
-   * @param parameters those before the first entry
+   * @param parameters the parameters before the first entry
    */
   constructor(problems: TraProblems, sums: TraProblems, parameters: TraParameters) {
     this.#problems = problems
@@ -79,7 +82,7 @@ export class EntryCheck {
   #beginEntry(line: TraLine, number: string): void {
     const { totals } = this
     totals.entries += 1
-    // Numbers must ascend, so repeated ones are found without remembering all of them.
+    // As numbers must ascend, repeated ones are found without remembering all numbers.
     if (this.#first !== undefined && Number(number) <= Number(this.#number)) {
       const message = `the numbers of entries must ascend, the previous one is ${this.#number}`
       this.#refuse(line, 'NUMEROPIECE', message)
@@ -212,7 +215,7 @@ export class EntryCheck {
   }
 }
 
-/** Minor units; 0 for a malformed amount, which the check of the form reports. */
+/** An amount in minor units. A malformed amount counts as 0: the check of the form reports it. */
 function amountIn(line: TraLine, field: string): bigint {
   const text = line.code(field)
   return /^-?\d+,\d\d$/.test(text) ? BigInt(text.replace(',', '')) : 0n

@@ -1,5 +1,6 @@
 /**
- * Checks a line against its layout: length, characters, and each field by its kind (docs/spec/tra.md#form-of-the-file).
+ * Checks a line against its layout: its length, its characters, and each field by its kind
+ * (docs/spec/tra.md#form-of-the-file).
  */
 import { ascii } from '../../ascii.ts'
 import { layouts, noDay } from '../layouts.ts'
@@ -9,11 +10,11 @@ import rules from './rules.json' with { type: 'json' }
 const { blank } = ascii
 
 interface RecordRules {
-  /** Fields that are mandatory in the descriptor, but blank if there is no value (docs/spec/tra.md#checks). */
+  /** Fields that the descriptor calls mandatory, but that are blank if there is no value (docs/spec/tra.md#checks). */
   mayBeBlank?: readonly string[]
-  /** Patterns of the values of fields that take only some. */
+  /** A pattern for each field that takes only certain values. */
   values?: Readonly<Record<string, string>>
-  /** Fields that cite a code, with the records that may define it. */
+  /** Fields that cite a code, each with the records that may define this code. */
   cites?: Readonly<Record<string, readonly string[]>>
 }
 
@@ -25,7 +26,7 @@ const yesOrNo = /^[X-]$/
 const amountFields = new Set(['MONTANT1', 'MONTANT2', 'MONTANT3', 'CAPITAL'])
 const undefinedBytes = new Set([0x7f, 0x81, 0x8d, 0x8f, 0x90, 0x9d])
 
-/** The checks of the fields of each record. Most fields of entry lines are free text and need none. */
+/** The checks for the fields of each record. Most fields of entry lines are free text and need no check. */
 const rulesByLayout = new Map(
   Object.entries(layouts).map(([record, layout]) => {
     const { mayBeBlank = [], values = {} } = rulesOf(record)
@@ -43,7 +44,7 @@ const rulesByLayout = new Map(
 )
 type FieldRule = NonNullable<ReturnType<(typeof rulesByLayout)['get']>>[number]
 
-/** Adds the problems of form of one line. */
+/** Adds the problems in the form of a line to `problems`. */
 export function checkForm(line: TraLine, problems: TraProblems): void {
   const { layout, bytes } = line
   const origin = { line: line.number, field: '', value: '' }
@@ -89,10 +90,10 @@ function problemOfValue(line: TraLine, { field, pattern, values }: FieldRule): s
     : 'an amount with a comma and two decimals is expected'
 }
 
-/** Cache: a ledger has a few hundred days in millions of fields. */
+/** A cache of valid days: a ledger has a few hundred days in millions of fields. */
 const knownDays = new Set<string>([noDay])
 
-/** DDMMYYYY, followed by HHMM in the header. */
+/** Whether the columns hold a day, DDMMYYYY. In the header, HHMM follows it. */
 export function isDay(columns: string): boolean {
   if (knownDays.has(columns)) return true
   const [, day, month, year] = /^(\d\d)(\d\d)(\d{4})(?:[01]\d|2[0-3])?(?:[0-5]\d)?$/.exec(columns) ?? []

@@ -1,12 +1,12 @@
-/** The parameter records of a TRA file: their lines, and the codes that they define and cite. */
+/** The parameter records of a TRA file: their lines, and the codes that they define or cite. */
 import { layouts, type TraRecord } from '../layouts.ts'
 import { rulesOf } from './line-form.ts'
 import type { TraLine, TraProblems } from './parse.ts'
 
-/** Records whose CODE others cite. */
+/** Records that define a CODE which other records cite. */
 const defining = ['ETB', 'MDP', 'MDR', 'DEV', 'REG', 'TVA', 'SAT', 'CRR', 'CGN', 'CAE', 'JAL']
 
-/** Records whose lines every check reads. */
+/** Records whose lines are kept for every check. */
 const readByChecks = new Set(['HEADER', 'PS1', 'EXO', 'JAL'])
 
 export class TraParameters {
@@ -14,20 +14,20 @@ export class TraParameters {
   readonly #isImport: boolean
   readonly #lines = new Map<string, TraLine[]>()
   /**
-   * COLLECTIF by record and code; empty if the record has no such field. It is decoded once: each entry line looks up two,
-   * which was 2 % of the check.
+   * COLLECTIF by record and code; empty if the record has no such field. It is decoded only once, because each entry
+   * line looks up two codes, which was 2 % of the check.
    */
   readonly #definitions = new Map<string, Map<string, string>>(defining.map((record) => [record, new Map()]))
-  /** Citations that precede the definition, in the order of the file. */
+  /** Citations that come before their definition, in the order of the file. */
   readonly #open: { line: TraLine; field: string; definedBy: readonly string[] }[] = []
 
-  /** @param isImport keeps the lines of all records: 100,000 CAE take 160 MB */
+  /** @param isImport if true, the lines of all records are kept: 100,000 CAE take 160 MB */
   constructor(problems: TraProblems, isImport: boolean) {
     this.#problems = problems
     this.#isImport = isImport
   }
 
-  /** @param line not bare */
+  /** @param line a line that is not bare */
   add(line: TraLine): void {
     const { record } = line.layout
     this.#define(line)
@@ -51,7 +51,7 @@ export class TraParameters {
     definitions.set(code, fieldsByName.has('COLLECTIF') ? line.code('COLLECTIF') : '')
   }
 
-  /** One definition is enough: a bank's account may be a CAE or a CGN. */
+  /** Whether at least one of the records defines the code: a bank's account may be a CAE or a CGN. */
   #isCitationDefined(line: TraLine, field: string, definedBy: readonly string[]): boolean {
     return definedBy.some((record) => this.isDefined(record, codeIn(line, field)))
   }
@@ -60,12 +60,12 @@ export class TraParameters {
     return this.#lines.get(record) ?? []
   }
 
-  /** Whether a record defines the code. Codes of sections are those of `sectionCode`. */
+  /** Whether a record defines the code. The code of a section is in the form of `sectionCode`. */
   isDefined(record: string, code: string): boolean {
     return this.#definitions.get(record)!.has(code)
   }
 
-  /** COLLECTIF of the record that defines the code. */
+  /** COLLECTIF in the record that defines the code. */
   collectiveOf(record: 'CGN' | 'CAE', code: string): string | undefined {
     return this.#definitions.get(record)!.get(code)
   }
@@ -78,10 +78,13 @@ export class TraParameters {
   }
 }
 
-/** @param axis such as `A1` */
+/** The code of a section with its axis. @param axis such as `A1` */
 export const sectionCode = (axis: string, code: string) => `${axis} ${code}`
 
-/** The code of a field, as its definition has it. For a default section of PS2 the axis is in the name of the field. */
+/**
+ * The code in a field, in the form that its definition has. For a default section of PS2, the name of the field tells
+ * the axis.
+ */
 function codeIn(line: TraLine, field: string): string {
   const code = line.code(field)
   if (line.layout === layouts.SAT) return sectionCode(line.code('AXE'), code)

@@ -1,6 +1,6 @@
 /**
- * Reads a TRA file: bytes in, batches of lines out, each with the layout of its record, one chunk in memory at a time.
- * Malformed lines are reported with line and column, and reading continues.
+ * Reads a TRA file: bytes in, batches of lines out, one chunk in memory at a time. Each line comes with the layout of
+ * its record. Malformed lines are reported with line and column, and reading continues.
  */
 import { Buffer } from 'node:buffer'
 import { ascii } from '../../ascii.ts'
@@ -8,7 +8,7 @@ import { fieldOf, layouts, noDay, type TraField, type TraLayout } from '../layou
 
 const { blank, capitalA, carriageReturn, lineFeed } = ascii
 
-/** A longer line is not one of a TRA file: its lines have at most 1,407 columns. */
+/** A longer line cannot be one of a TRA file, whose lines have at most 1,407 columns. */
 const lineBytesMax = 64 * 1024
 
 const accountType = fieldOf(layouts.ENTRY, 'TYPE CPTE')
@@ -19,12 +19,15 @@ const byIdentifier = new Map<string, TraLayout>(
 )
 const windows1252 = new TextDecoder('windows-1252')
 
-/** One line without its line end. Columns beyond its end count as blank. Fields go by their names in its record. */
+/**
+ * One line without its line end. Columns beyond its end count as blank. Fields are named as in the layout of the
+ * record.
+ */
 export class TraLine {
   readonly number: number
   readonly layout: TraLayout
   readonly bytes: Buffer
-  /** An identifier alone: the folder has no values for this record. */
+  /** Whether the line has only an identifier: the folder then has no values for this record. */
   readonly isBare: boolean
 
   constructor(number: number, layout: TraLayout, bytes: Buffer) {
@@ -34,13 +37,13 @@ export class TraLine {
     this.isBare = layout.identifier !== null && bytes.length === 6
   }
 
-  /** The columns of a field that the line has, one character per byte. */
+  /** The columns of a field as far as the line has them, one character per byte. */
   columns(field: TraField | string): string {
     const { at, length } = this.#field(field)
     return this.bytes.toString('latin1', at - 1, Math.min(at - 1 + length, this.bytes.length))
   }
 
-  /** The field without padding on either side. For comparisons: characters above 0x7f are not decoded. */
+  /** The field without padding on either side, for comparisons: characters above 0x7f are not decoded. */
   code(field: TraField | string): string {
     return this.columns(field).trim()
   }
@@ -51,7 +54,7 @@ export class TraLine {
     return windows1252.decode(this.bytes.subarray(at - 1, at - 1 + length)).trim()
   }
 
-  /** The decoded field without the blanks after it: blanks at the beginning belong to the value. */
+  /** The decoded field without the blanks after it. Blanks at the beginning belong to the value. */
   value(field: TraField | string): string {
     const { at, length } = this.#field(field)
     let end = Math.min(at - 1 + length, this.bytes.length)
@@ -63,7 +66,7 @@ export class TraLine {
     return this.value(field) || null
   }
 
-  /** A day as `YYYY-MM-DD`; null if it is absent. */
+  /** A day as `YYYY-MM-DD`; null if the field has no day. */
   day(field: string): string | null {
     const columns = this.code(field)
     return columns === '' || columns === noDay ? null : isoDay(columns)
@@ -76,12 +79,12 @@ export class TraLine {
     return true
   }
 
-  /** A copy to keep: a line that is a view of its chunk would keep all of it in memory. */
+  /** A copy to keep. The line itself is a view of its chunk, so it would keep the whole chunk in memory. */
   kept(): TraLine {
     return new TraLine(this.number, this.layout, Buffer.from(this.bytes))
   }
 
-  /** Adds a problem of one field. */
+  /** Adds a problem with one field. */
   refuse(problems: TraProblems, field: TraField | string, message: string): void {
     const { at, name } = this.#field(field)
     problems.add({
@@ -99,8 +102,8 @@ export class TraLine {
 }
 
 /**
- * Skips lines of unknown records. Stops at once if the file does not begin like a TRA file.
- * @param problems receives the problems of form
+ * Yields the lines of known records, and skips all others. Stops at once if the file does not begin like a TRA file.
+ * @param problems receives the problems in the form of lines
  */
 export async function* parseTra(
   bytes: AsyncIterable<Uint8Array>,
@@ -141,17 +144,17 @@ function layoutOf(text: Buffer, number: number): TraLayout | undefined {
   return text[accountType.at - 1] === capitalA ? layouts.ANALYTIC : layouts.ENTRY
 }
 
-/** Length without the line end: CR LF, LF or none. */
+/** The length of a line without its line end, which may be CR LF, LF or missing. */
 function columnsOf(text: Buffer): number {
   if (text.at(-1) !== lineFeed) return text.length
   return text.at(-2) === carriageReturn ? text.length - 2 : text.length - 1
 }
 
-/** Lines with their ends. Ends at a line that is too long, with the part read up to then. */
+/** Yields lines with their line ends. Stops at a line that is too long, after the part of it that was read. */
 async function* splitLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer[]> {
   let rest: Buffer = Buffer.alloc(0)
   for await (const piece of bytes) {
-    // Copied in either case: the source may write to the piece again.
+    // Copied in either case, because the source may write to the piece again.
     const chunk = rest.length === 0 ? Buffer.from(piece) : Buffer.concat([rest, piece])
     const lines: Buffer[] = []
     let start = 0
@@ -166,25 +169,28 @@ async function* splitLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buf
   if (rest.length > 0) yield [rest]
 }
 
-/** `29022024` as `2024-02-29`. */
+/** Converts `29022024` to `2024-02-29`. */
 export function isoDay(columns: string): string {
   return `${columns.slice(4, 8)}-${columns.slice(2, 4)}-${columns.slice(0, 2)}`
 }
 
 /** Problems of a TRA file, described so that its author can find them. */
 interface TraProblem {
-  /** From 1, as editors count. */
+  /** The number of the line, from 1, as editors count. */
   line: number
-  /** From 1, as the descriptor counts. */
+  /** The number of the column, from 1, as the descriptor counts. */
   column: number
-  /** Such as `ENTRY.MONTANT1`; empty if no field is meant. */
+  /** The record and field, such as `ENTRY.MONTANT1`. Empty if the problem is not in a field. */
   field: string
   /** The value in the file, without padding. */
   value: string
   message: string
 }
 
-/** Problems kept: one mistake of a program appears in every line of a file, and a few examples are enough. */
+/**
+ * The most problems that are kept. One mistake of a program appears in every line of a file, and a few examples are
+ * enough.
+ */
 const keptMax = 100
 
 export class TraProblems {
@@ -202,7 +208,7 @@ export class TraProblems {
   }
 }
 
-/** Such as `line 12, column 4, ENTRY.SENS "X": D or C is expected`. */
+/** Describes a problem, such as `line 12, column 4, ENTRY.SENS "X": D or C is expected`. */
 export function problemText({ line, column, field, value, message }: TraProblem): string {
   return `line ${line}, column ${column}${field && `, ${field}`}${value && ` "${value}"`}: ${message}`
 }
