@@ -50,7 +50,7 @@ export const routes: readonly Route[] = [
 ]
 
 let made: ReturnType<typeof openApiDocument> | undefined
-/** Made for the first request: a start would spend a tenth of its processor time on it. */
+/** Made for the first request: at the start it would take a tenth of the processor time. */
 const document = () => (made ??= openApiDocument(routes))
 
 export function createApp(services: Services, table = routes): OpenAPIHono<Edge> {
@@ -86,8 +86,8 @@ export function createApp(services: Services, table = routes): OpenAPIHono<Edge>
 }
 
 /**
- * While the database is opened, and migrated where it must be: the process is up, and not ready.
- * @param doing in the words of /readyz
+ * The app while the database is opened and, where needed, migrated: the process is up, but not ready.
+ * @param doing what is being done, in the words of /readyz
  */
 export function createOpeningApp(
   parts: Pick<Services, 'log' | 'telemetry'>,
@@ -119,7 +119,7 @@ async function answer(route: Route, c: Context<Edge>, services: Services): Promi
   const give = async () => {
     if (route.scope === 'token') return route.answer(caller)
     const folderId = c.get('folderId')!
-    // A partner with a limit of its own has slots of its own, and leaves those of the folder to others.
+    // A partner with a limit of its own also has its own slots, and leaves those of the folder to others.
     const own = c.get('rate')?.concurrent ?? undefined
     const holder = own === undefined ? folderId : `${folderId} of partner ${caller.principal.thirdPartyId}`
     const slot = requestSlot(services.requestSlots, route.path, holder, c.env.outgoing, own)
@@ -130,15 +130,16 @@ async function answer(route: Route, c: Context<Edge>, services: Services): Promi
 }
 
 /**
- * The answer of a request that waits, or its error, unless its caller is refused by now. The caller is looked up after
- * the state that the answer shows was fixed, so nothing that is committed after a revocation is sent.
+ * Gives the answer or the error of a request that waits, unless its caller is refused by now. The caller is looked up
+ * after the state that the answer shows was fixed, so nothing that is committed after a revocation is sent.
  */
 async function giveIfStillAllowed(
   give: () => Promise<Response>,
   c: Context<Edge>,
   check: () => Promise<void>,
 ): Promise<Response> {
-  // From now on Hono gives each answer a copy of the headers: the refusal has none of the answer that is dropped.
+  // From now on Hono gives each answer a copy of the headers, so the refusal has none that belong to the dropped
+  // answer.
   assert(c.res)
   const [answer] = await Promise.allSettled([give()])
   try {
@@ -156,7 +157,7 @@ const honoPath = (path: string) => path.replaceAll(/\{(\w+)\}/g, ':$1')
 /** Half a year: no six months are longer (docs/versions.md#notice). */
 const noticeMs = 184 * 24 * 3_600_000
 
-/** By RFC 9745 and RFC 8594. The page of versions says what happens then. */
+/** Announces the end of a route by RFC 9745 and RFC 8594. The page of versions says what happens then. */
 function announceEnd({ path, deprecated }: Route): MiddlewareHandler<Edge> {
   const { since, sunset, parameter } = deprecated!
   assert(sunset === undefined || Date.parse(sunset) - Date.parse(since) >= noticeMs, `${path} goes too soon`)
@@ -187,7 +188,9 @@ const refuseHead: MiddlewareHandler<Edge> = (c, next) => {
   return next()
 }
 
-/** A HEAD request runs the GET route. The unread body of a stream would keep its export running forever. */
+/**
+ * Ends the body of a HEAD request, which runs the GET route: an unread stream would keep its export running forever.
+ */
 const endBodyOfHead: MiddlewareHandler<Edge> = async (c, next) => {
   await next()
   if (c.req.method === 'HEAD') await c.res.body?.cancel()

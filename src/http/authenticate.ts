@@ -51,8 +51,8 @@ export function authenticate(route: Route, services: Services): MiddlewareHandle
 }
 
 /**
- * Checks the caller of a request again, without counting it: its token may have been revoked, its third party
- * disconnected, or its folder have left the firm since.
+ * Checks the caller of a request again, without counting the request. In the meantime its token may have been revoked,
+ * its third party disconnected, or its folder may have left the firm.
  * @throws {AppError} as `authenticate`
  */
 export async function authenticateAgain(route: Route, c: Context<Edge>, services: Services): Promise<void> {
@@ -66,7 +66,7 @@ function credentialsOf(c: Context<Edge>) {
   return { credentials, hashes: [sha256(credentials.secret), sha256(credentials.token)] as const }
 }
 
-/** A request that was held does not count in the rate of its token, unless its window is over by now. */
+/** Takes a request that was held out of its token's rate again, unless its window is over by now. */
 export async function takeBackFromRate(c: Context<Edge>, services: Services): Promise<void> {
   const window = c.get('rate')
   assert(window, 'a route with levels counts its requests')

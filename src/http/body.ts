@@ -8,7 +8,10 @@ import { AppError, invalid } from '../errors.ts'
 import { bodyBytesMaxOf } from './listener.ts'
 import type { Edge } from './route.ts'
 
-/** The listener refuses a Content-Length that is too large. This also counts the bytes of chunked bodies. */
+/**
+ * Counts the bytes of the body, also of a chunked one. The listener has already refused a Content-Length that is too
+ * large.
+ */
 const limitOf = (maxSize: number) =>
   bodyLimit({
     maxSize,
@@ -19,9 +22,9 @@ const limitOf = (maxSize: number) =>
   })
 
 /**
- * A body without Content-Type is read as JSON (docs/spec/interface.md#size-and-time-limits).
- * @param mediaTypes accepted by the route
- * @returns parses it, which throws ERR-VALIDATION if it is not JSON
+ * Reads a body. Without Content-Type it is taken as JSON (docs/spec/interface.md#size-and-time-limits).
+ * @param mediaTypes the media types that the route accepts
+ * @returns a function that parses the body, and throws ERR-VALIDATION if it is not JSON
  * @throws {AppError} ERR-UNSUPPORTED-MEDIA-TYPE, ERR-PAYLOAD-TOO-LARGE
  */
 export async function readBody(
@@ -44,7 +47,7 @@ export async function readBody(
     try {
       return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
     } catch (error) {
-      // TypeError: not UTF-8.
+      // A TypeError says that the body is not UTF-8.
       if (error instanceof SyntaxError || error instanceof TypeError)
         throw invalid('body', 'must be JSON in UTF-8')
       throw error

@@ -38,7 +38,7 @@ export const ErrorBody = named('ErrorAnswer', {
 const quotedUrlMax = 2048
 
 /**
- * The body. Tokens and secrets are masked in everything that it quotes.
+ * The body of an error answer. Tokens and secrets are masked in everything that it quotes.
  * @param request its `url` is path and query as sent
  */
 export function errorBody(
@@ -72,7 +72,10 @@ const headersByStatus: Partial<Record<ErrorStatus, Record<string, string>>> = {
   503: { 'Retry-After': '5' },
 }
 
-/** For Hono's `onError`: anything thrown before the answer began. Anything but an AppError is a fault and is logged. */
+/**
+ * For Hono's `onError`: answers whatever was thrown before the answer began. Anything but an AppError is a fault and is
+ * logged.
+ */
 export function answerError(
   thrown: Error,
   c: Context<Edge>,

@@ -1,6 +1,6 @@
 /**
- * Node's server around the app: the timeouts, and errors in our shape for requests that never reach the app because
- * they are not HTTP or are too large.
+ * Node's server around the app: sets the timeouts, and answers requests that never reach the app, because they are not
+ * HTTP or are too large, with errors in our shape.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -23,10 +23,10 @@ import type { Services } from './services.ts'
 /** Twice the longest permitted URL, so that a longer one still gets an error that says what is wrong. */
 const headerBytesMax = 2 * limits.urlBytesMax
 
-/** Reports what reaches no route. */
+/** Reports requests that reach no route. */
 type OnRefused = (requestId: string, error: AppError) => void
 
-/** @param fetch of the app */
+/** @param fetch the app's function that answers requests */
 export function createListener(
   fetch: Parameters<typeof getRequestListener>[0],
   { log, telemetry }: { log: Log; telemetry: Telemetry },
@@ -58,7 +58,7 @@ export function createListener(
       void listener(incoming, outgoing)
     },
   )
-  // No byte in either direction for this long: a client that stopped reading its export.
+  // Closes a connection without a byte in either direction for this long: its client has stopped reading the export.
   server.setTimeout(timing.idleMs)
   server.on('clientError', (error, socket) => answerUnparsed(error, socket, onRefused, timing))
   // Without a listener Node answers 417 with an empty body.
@@ -74,7 +74,7 @@ export function answerOn(socket: Duplex): ServerResponse | undefined {
   return (socket as Duplex & { _httpMessage?: ServerResponse | null })._httpMessage ?? undefined
 }
 
-/** The bytes that the body of a request to this path may have. */
+/** Most bytes that the body of a request to this path may have. */
 export function bodyBytesMaxOf(path: string): number {
   return limits.largeBody.paths.includes(path) ? limits.largeBody.bytesMax : limits.bodyBytesMax
 }
@@ -90,7 +90,7 @@ function refusal(incoming: IncomingMessage): AppError | undefined {
     return new AppError('ERR-VALIDATION', {
       issues: [{ parameter: 'Host', message: 'must name this server' }],
     })
-  // `*`, an absolute URL or a backslash: no route has such a path.
+  // No route has such a path: `*`, an absolute URL, or one with a backslash.
   if (!/^\/[^\\]*$/.test(target.split('?', 1)[0] ?? '')) return new AppError('ERR-NOT-FOUND')
   return undefined
 }
@@ -123,8 +123,8 @@ function answerUnparsed(
   onRefused: OnRefused,
   timing: ListenerTiming,
 ): void {
-  // In the middle of an answer, more bytes would be read as its continuation; before the answer to an earlier request,
-  // they would be read as that answer.
+  // In the middle of an answer, these bytes would be read as its continuation. While an earlier request waits for its
+  // answer, they would be read as that answer.
   const answering = answerOn(socket)
   const isAnswered = answering && (answering.headersSent || answering.req.complete)
   if (!socket.writable || isAnswered || cause.code === 'ECONNRESET') {
@@ -168,8 +168,8 @@ function requestIdOf(header: string | undefined): string {
 }
 
 /**
- * The template of a route, for metrics and traces, which must not grow with ids: `/api/v1/webhook/{id}`. Undefined if no
- * route has this path.
+ * The template of the request's route, `/api/v1/webhook/{id}`, for metrics and traces: their number must not grow with
+ * ids. Undefined if no route has this path.
  */
 function routeTemplate(c: Context<Edge>): string | undefined {
   const path = routePath(c, -1)

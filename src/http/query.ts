@@ -12,14 +12,14 @@ export const versions = ['1.0.0']
 
 const unsupportedVersion = 'unsupported-version'
 
-/** Text of a parameter that may be sent only once. */
+/** The text of a parameter that may be sent only once. */
 export function text() {
   return z.string({ error: ({ input }) => (input === undefined ? 'is required' : 'may be given only once') })
 }
 
 /**
- * A parameter that may be absent or empty, as generated clients send it (docs/spec/interface.md#parameters). `draft`
- * and filters with several values do not use this.
+ * A parameter that may be absent or empty; generated clients send empty ones (docs/spec/interface.md#parameters).
+ * `draft` and filters with several values do not use this.
  */
 export function optional<Schema extends z.ZodType>(schema: Schema) {
   return z
@@ -28,7 +28,7 @@ export function optional<Schema extends z.ZodType>(schema: Schema) {
     .openapi({ param: { allowEmptyValue: true } })
 }
 
-/** Required on every mad route. */
+/** The version of the interface, required on every mad route. */
 export const version = text()
   .superRefine((value, context) => {
     if (!/^\d{1,9}\.\d{1,9}\.\d{1,9}$/.test(value))
@@ -38,7 +38,7 @@ export const version = text()
   })
   .meta({ type: 'string', const: versions[0], description: 'Version of the format', example: '1.0.0' })
 
-/** An id in the OpenAPI document, for schemas that the library cannot describe by itself. */
+/** How the OpenAPI document describes an id, for schemas that the library cannot describe by itself. */
 export const idSchema = { type: 'string', pattern: idPattern.source } as const
 
 /** A range of entry ids, both ends included. */
@@ -60,7 +60,7 @@ export function wholeNumber(least: number, most: number) {
     .openapi({ type: 'integer', minimum: least, maximum: most })
 }
 
-/** How long a request may be held until there is something new, seconds. */
+/** How many seconds a request may be held until there is something new. */
 export const wait = optional(
   wholeNumber(0, 30).openapi({ description: 'Seconds to wait for something new. Default: 0' }),
 )
@@ -71,10 +71,10 @@ export const id = text()
   .transform((digits) => readId(digits)!)
   .openapi({ ...idSchema, example: '1000' })
 
-/** The year 0 does not exist, and PostgreSQL refuses it. */
+/** Matches no year 0: it does not exist, and PostgreSQL refuses it. */
 const datePattern = /^(?!0000)\d{4}-\d{2}-\d{2}$/
 
-/** `YYYY-MM-DD`, a day that exists. */
+/** A day that exists, as `YYYY-MM-DD`. */
 export const date = text()
   .refine((value) => datePattern.test(value) && z.iso.date().safeParse(value).success, {
     message: 'must be a date that exists, written YYYY-MM-DD',
@@ -92,7 +92,7 @@ export function oneOf<const Words extends readonly string[]>(words: Words) {
   return z.preprocess((given) => wordOf(words, given) ?? given, word)
 }
 
-/** The word of the list that equals the given one in any letter case. */
+/** Returns the word of the list that equals the given one in any letter case; undefined if there is none. */
 export function wordOf<Word extends string>(words: readonly Word[], given: unknown): Word | undefined {
   const folded = typeof given === 'string' ? given.toLowerCase() : undefined
   return words.find((word) => word.toLowerCase() === folded)
@@ -110,11 +110,11 @@ export function several<Item extends z.ZodType<unknown, string>>(item: Item) {
   return values.pipe(z.array(item).min(1, 'must name at least one value'))
 }
 
-/** A query as sent, or as far as its parameters are valid. */
+/** A query as sent, or only those of its parameters that are valid. */
 export type GivenQuery = Readonly<Record<string, unknown>>
 
 /**
- * Checks the parameters of a query together, too, even if single ones are invalid, so that all problems are reported at
+ * Checks the parameters of a query together, even if single ones are invalid, so that all problems are reported at
  * once.
  */
 export function checkedTogether<Query extends z.ZodObject>(
@@ -134,7 +134,7 @@ export function ids(described: { description: string }) {
     .openapi({ type: 'array', items: idSchema, minItems: 1, ...described })
 }
 
-/** The folder, on mad routes: instead of the header society-id, or equal to it. */
+/** The folder id in the query of mad routes: replaces the header society-id, or equals it. */
 export const accountingFolderId = optional(id).openapi({
   description: 'The folder, instead of the header society-id',
 })
@@ -148,9 +148,9 @@ export function readAccountingFolderId(given: string[] | undefined): string | 'm
 /**
  * Returns every problem of a query; undefined if it is valid. An unsupported version comes first, because it decides
  * what the rest would mean.
- * @param url as sent: the only place where broken percent-encoding is visible
- * @param folderNamesDisagree the query names another folder than the header
- * @param error from the schema, if it found a problem
+ * @param url as sent: only there broken percent-encoding is visible
+ * @param folderNamesDisagree whether the query names another folder than the header
+ * @param error what the schema found, if it found a problem
  */
 export function queryError(
   url: string,
@@ -181,7 +181,7 @@ function issuesOf(issue: z.core.$ZodIssue): Issue[] {
 
 /**
  * Returns the names of parameters whose percent-encoding is broken, from the query of a URL as sent. The router would
- * pass them on undecoded, and a filter on garbage selects garbage.
+ * pass these parameters on undecoded, and a filter on garbage selects garbage.
  */
 function malformedParameters(url: string): string[] {
   const query = url.split('#', 1)[0]?.split('?').slice(1).join('?') ?? ''
@@ -191,7 +191,10 @@ function malformedParameters(url: string): string[] {
     .map((part) => part.split('=', 1)[0] ?? '')
 }
 
-/** A `%` at the end of a value is literal, also for the router: roots are written as in SQL, `classAccount=60%`. */
+/**
+ * Matches a `%` at the end of a value. The router, too, takes it literally: roots are written as in SQL,
+ * `classAccount=60%`.
+ */
 const lonePercent = /%(?=,|$)/g
 
 function decodes(part: string): boolean {

@@ -1,8 +1,8 @@
 /**
- * Whether the process can take requests and, if not, what is missing. Each probe checks again, and failed requests are
- * remembered. Some dependencies cannot be probed without taking them from requests, such as the last free connections
- * of a server; others fail only in a large write, such as a full disk. So the cause of a failed answer is remembered
- * for `missingMs` (timing.ts), and after that until the first step of an export succeeds.
+ * Whether the process can take requests and, if not, what is missing. Each probe checks again. Failed requests are
+ * remembered as well, because probes do not find everything: the last free connections of a server cannot be probed
+ * without taking them from requests, and a full disk fails only a large write. The cause of a failed answer is
+ * remembered for `missingMs` (timing.ts), and after that until the first step of an export succeeds.
  */
 import {
   aFreeConnection,
@@ -18,16 +18,16 @@ import { AppError } from '../errors.ts'
 type NeedLabel = 'database' | 'direct' | 'store' | 'threads' | 'replica'
 
 export interface Need {
-  /** `the store of files` */
+  /** The need in words: `the store of files`. */
   name: string
   label: NeedLabel
-  /** Rejects if it is unavailable. */
+  /** Rejects if the need is not met. */
   check: () => Promise<void>
 }
 
 interface Missing {
   name: string
-  /** `connections`: none is free. `requests`: found by failed requests alone. */
+  /** `connections`: no connection is free. `requests`: only failed requests found that something is missing. */
   label: NeedLabel | 'connections' | 'requests'
   error: unknown
 }
@@ -41,7 +41,7 @@ export interface NeedState {
 interface ReadinessResult {
   /** Empty if requests are accepted. The errors are for the log. */
   missing: Missing[]
-  /** Without these requests are accepted, and something else takes their place. */
+  /** Missing needs that have a substitute: requests are accepted without them. */
   degraded: Missing[]
 }
 
@@ -50,21 +50,21 @@ export class Readiness {
   readonly #replaceable: readonly Need[]
   readonly #beginExport: () => Promise<void>
   readonly #missingMs: number
-  /** What requests found missing, with the latest time and error. */
+  /** What failed requests found missing, with the latest time and error. */
   readonly #remembered = new Map<string, { at: number; error: unknown }>()
-  /** Why requests are not accepted yet; undefined if they are. */
+  /** Why requests are not accepted yet; undefined once they are. */
   #closedBy: unknown
   readonly #doing: () => string | undefined
   #checking: Promise<ReadinessResult> | undefined
-  /** What /readyz answers from `leave` on. The stop was asked for, so the log reports no fault. */
+  /** What /readyz answers once `leave` has been called. The stop was asked for, so the log reports no fault. */
   #leaving: AppError | undefined
 
   /**
-   * @param needs of every request
+   * @param needs what every request needs
    * @param begin does the first step of an export, on its own connections
    * @param missingMs the minimum time for which a failed request is remembered
-   * @param replaceable needs whose place something else takes
-   * @param doing the step of the opening of the database, as /readyz names it
+   * @param replaceable needs that have a substitute
+   * @param doing the present step of opening the database, as /readyz names it
    */
   constructor(
     needs: readonly Need[],
@@ -80,12 +80,15 @@ export class Readiness {
     this.#missingMs = missingMs
   }
 
-  /** Refuses requests until `open`. @param cause why the database could not be opened last time */
+  /**
+   * Refuses requests until `open` is called.
+   * @param cause why the last attempt to open the database failed
+   */
   close(cause: unknown): void {
     this.#closedBy = cause
   }
 
-  /** From now on the process is not ready: it stops. */
+  /** Makes the process unready from now on: it stops. */
   leave(): void {
     this.#leaving = new AppError('ERR-UNAVAILABLE', { message: 'Not ready: stopping' })
   }
@@ -94,7 +97,7 @@ export class Readiness {
     return this.#leaving
   }
 
-  /** The names of all needs, those that can be replaced last. */
+  /** The names of all needs; those with a substitute come last. */
   names(): string[] {
     return [...this.#needs, ...this.#replaceable].map(({ name }) => name)
   }
@@ -109,8 +112,8 @@ export class Readiness {
   }
 
   /**
-   * Records the cause of a failed answer, if it is one to remember: a lost or read-only database is found by its own check, anything
-   * else may be missing while every check succeeds.
+   * Remembers the cause of a failed answer, unless a check finds it anyway. The check of the database finds a lost or
+   * read-only one; anything else may be missing while every check succeeds.
    */
   recordFailure(error: unknown): void {
     const missing = missingOf(error)
@@ -118,7 +121,10 @@ export class Readiness {
       this.#remembered.set(missing, { at: performance.now(), error })
   }
 
-  /** For the probe. Simultaneous probes share one check: the route is open to anyone, and each check opens connections. */
+  /**
+   * Checks for the probe. Simultaneous probes share one check: the route is open to anyone, and each check opens
+   * connections.
+   */
   check(): Promise<ReadinessResult> {
     this.#checking ??= this.#check().finally(() => {
       this.#checking = undefined
@@ -126,11 +132,11 @@ export class Readiness {
     return this.#checking
   }
 
-  /** The same check for metrics: each need, and whether it is met. */
+  /** Runs the same check for metrics. Says of each need whether it is met. */
   async needStates(): Promise<NeedState[]> {
     const { missing, degraded } = await this.check()
     const lacking = new Set([...missing, ...degraded].map(({ label }) => label))
-    // The check names one address of the database, and neither was used yet.
+    // The check names only one address of the database, but neither has been used yet.
     if (this.#closedBy !== undefined) lacking.add('database').add('direct')
     const labels = [...this.#needs, ...this.#replaceable].map(({ label }) => label)
     return [...labels, 'connections' as const, 'requests' as const].map((label) => ({
@@ -170,13 +176,13 @@ export class Readiness {
   }
 }
 
-/** In parallel: a check that gets no response takes seconds to time out. */
+/** Checks all needs in parallel: a check without a response takes seconds to time out. */
 async function missingOfAll(needs: readonly Need[]): Promise<Missing[]> {
   const missing = await Promise.all(
     needs.map(({ name, label, check }) =>
       check().then(
         () => [],
-        // Failing the check itself counts as missing.
+        // A need whose check itself fails counts as missing.
         (error: unknown) => [missingNeed(name, label, error)],
       ),
     ),

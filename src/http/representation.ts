@@ -1,6 +1,6 @@
 /**
- * Negotiates the media type, the encoding and the digest of an answer, and builds and matches the ETags that name the
- * first two.
+ * Negotiates the media type, the encoding and the digest of an answer. Builds and matches ETags, which name the media
+ * type and the encoding.
  */
 import type { Context } from 'hono'
 import Negotiator from 'negotiator'
@@ -15,7 +15,7 @@ type Form = keyof typeof mediaTypes
 /**
  * The representation that the client of a request prefers. JSON and zstd win ties. An unknown encoding is no error: any
  * client can read a body without encoding.
- * @param forms those that exist, the one that wins ties first
+ * @param forms the forms that the answer exists in; the first one wins ties
  * @throws {AppError} ERR-NOT-ACCEPTABLE
  */
 export function representationFor<Of extends Form = (typeof streamedForms)[number]>(
@@ -44,7 +44,7 @@ export function representationFor<Of extends Form = (typeof streamedForms)[numbe
   return { form, encoding: encoding ?? 'identity' }
 }
 
-/** Of answers that name what they show by an ETag, or show it to this caller alone. */
+/** Headers of answers that have an ETag, or are for this caller alone. */
 export const caching = {
   'Cache-Control': 'private, no-cache',
   Vary: 'Accept, Accept-Encoding, Authorization, society-id',
@@ -73,8 +73,8 @@ export function wantsSha256(wantContentDigest = ''): boolean {
 
 /**
  * A strong ETag: the selection and ledger version, then the representation.
- * @param tag see selectionTag
- * @param parts what the answer shows of the selection, if not all of it: `after-4711`
+ * @param tag names selection and ledger version (see selectionTag)
+ * @param parts which part of the selection the answer shows, if not all of it: `after-4711`
  */
 export function etagOf(
   tag: string,

@@ -3,7 +3,10 @@ import type { RequestSlots } from '../auth/request-slots.ts'
 
 export type RequestSlot = ReturnType<typeof requestSlot>
 
-/** Runs once the answer is over: ended, failed, or given up by the client. At once, if it is over already. */
+/**
+ * Runs the function once the answer is over: ended, failed, or given up by the client. Runs it at once if that is so
+ * already.
+ */
 export function whenOver(outgoing: ServerResponse, run: () => void): void {
   outgoing.once('close', run)
   if (outgoing.closed) run()
@@ -11,8 +14,8 @@ export function whenOver(outgoing: ServerResponse, run: () => void): void {
 
 /**
  * The slot of one request, held until its answer is over.
- * @param holder what the slots of the route are counted for: a folder, a partner in a folder, or a token
- * @param limit of these slots. Absent: that of all routes
+ * @param holder whose slots the route counts: those of a folder, of a partner in a folder, or of a token
+ * @param limit how many slots the holder has; if absent, the limit of all routes applies
  */
 export function requestSlot(
   slots: RequestSlots,
@@ -46,7 +49,7 @@ export function requestSlot(
     },
 
     /**
-     * Waits for a free slot, after the requests that wait already, unless the slot is held.
+     * Waits for a free slot, behind the requests that already wait. Returns at once if the slot is held.
      * @throws {AppError} ERR-UNAVAILABLE
      */
     async acquireInTurn(): Promise<void> {

@@ -25,15 +25,15 @@ export interface Edge {
     telemetry: RequestTelemetry
     /** Code of the error answer. */
     errorCode: string | undefined
-    /** Of a streamed export, once all of it is sent: its items, and its bytes before compression. */
+    /** Items and bytes (before compression) of a streamed export; set once all of it is sent. */
     sent: { rows: number; bytes: number } | undefined
     principal: Principal | undefined
-    /** The rate window of its token. */
+    /** The rate window of the request's token. */
     rate: RateWindow | undefined
     folderId: string | undefined
     /** What the audit will say of the request; undefined if it gets no row. */
     audited: AnswerFacts | undefined
-    /** Header and query name different folders: reported together with the other problems of the query. */
+    /** Whether header and query name different folders; reported together with the other problems of the query. */
     folderNamesDisagree: boolean | undefined
   }
 }
@@ -45,7 +45,7 @@ interface OpenCall<Query> {
    */
   c: Context<Edge>
   services: Services
-  /** Checked and converted by the schema of the route. */
+  /** The query, checked and converted by the schema of the route. */
   query: Query
   requestId: string
 }
@@ -57,9 +57,9 @@ export interface TokenCall<Query> extends OpenCall<Query> {
 }
 
 export interface FolderCall<Query> extends TokenCall<Query> {
-  /** The folder of the request; the caller may read it. Decimal digits. */
+  /** Id of the request's folder, in decimal digits. The caller may read this folder. */
   folderId: string
-  /** Held already, unless the request waits. */
+  /** The slot of the request: held already, unless the request waits. */
   slot: RequestSlot
 }
 
@@ -68,7 +68,7 @@ export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
 interface Declaration<Query extends z.ZodObject, Call> {
   method: Method
-  /** A verb and a noun, unique: generators of clients name their methods by it. */
+  /** A verb and a noun, unique: client generators name their methods by it. */
   operationId: string
   /** `/api/v1/webhook/{id}` */
   path: `/${string}`
@@ -78,19 +78,19 @@ interface Declaration<Query extends z.ZodObject, Call> {
   /** A strict object: an unknown parameter is an error, so that a misspelt filter does not export everything. */
   query: Query
   /**
-   * The path parameters, for the documentation only. The answer reads them from `c.req`, because a malformed id is a
-   * 404 and not a validation error.
+   * The path parameters, for the documentation only. `answer` reads them from `c.req`, because a malformed id is a 404
+   * and not a validation error.
    */
   params?: z.ZodObject
   /** The JSON body. */
   body?: {
     /** For the documentation; the answer checks it (`checkBody`). */
     schema: z.ZodType
-    /** The schema of a media type that takes another one. */
+    /** Schemas of the media types that do not take `schema`, by media type. */
     schemaOf?: Record<string, z.ZodType>
-    /** For the documentation, where the schema alone would yield a body that makes no sense. */
+    /** An example for the documentation, where the schema alone would yield a body that makes no sense. */
     example?: unknown
-    /** Without parameters, in lower case. */
+    /** The accepted media types, without parameters, in lower case. */
     mediaTypes: readonly [string, ...string[]]
   }
   /** Request headers for the documentation, by lower-case name, in addition to those of all routes. */
@@ -98,22 +98,25 @@ interface Declaration<Query extends z.ZodObject, Call> {
   /** Successful answers by status. The same errors are added to every route. */
   answers: RouteConfig['responses']
   /**
-   * Whether the request may wait for a change. It then holds no slot until the answer takes one, in turn, and its caller
-   * is checked again. The state that the answer shows is fixed when `answer` returns.
+   * Whether the request may wait for a change. If so, it holds no slot until the answer takes one, in turn, and its
+   * caller is checked again. The state that the answer shows is fixed when `answer` returns.
    */
   waits?(query: z.output<Query>): boolean
-  /** The query as the audit keeps it, if it may name content of books. */
+  /** The query as the audit keeps it; declared where the query may name content of the books. */
   recorded?(query: z.output<Query>): object
-  /** Answers of a token that may run at once, on all routes with this name. A body is parsed after that. */
+  /**
+   * How many answers of one token may run at once, counted over all routes with this name. A request is counted before
+   * its body is parsed.
+   */
   atOnce?: { name: string; most: number }
-  /** A GET that starts something. HEAD is refused (405), because it must have no effect. */
+  /** Marks a GET that starts something. HEAD, which must have no effect, is refused (405). */
   starts?: true
   /**
-   * The route, or one parameter of it, will go: since which day, and on which (docs/versions.md#notice). Days are
-   * `YYYY-MM-DD`, and begin at midnight UTC.
+   * Says that the route, or one parameter of it, is deprecated: since which day, and on which day it will be removed
+   * (docs/versions.md#notice). Days are `YYYY-MM-DD`, and begin at midnight UTC.
    */
   deprecated?: { since: string; sunset?: string; parameter?: string }
-  /** Throws AppError for errors of the caller and of the environment. */
+  /** Answers the request. Throws AppError for errors of the caller and of the environment. */
   answer: Answer<Call>
 }
 
@@ -133,7 +136,7 @@ export type Route = Omit<Declaration<z.ZodObject, never>, 'answer'> &
 const noQuery = z.strictObject({})
 export type NoQuery = typeof noQuery
 
-/** What a route declares of its own: without `method` and `query` it is a GET without parameters. */
+/** What a route itself declares. Without `method` and `query` it is a GET without parameters. */
 export type Declared<Query extends z.ZodObject, Call> = Omit<Declaration<Query, Call>, 'method' | 'query'> &
   Partial<Pick<Declaration<Query, Call>, 'method' | 'query'>> &
   Omit<RouteAccess, 'levels'>

@@ -26,9 +26,12 @@ export interface Services {
   requestSlots: RequestSlots
   /** Lets requests wait for changes. */
   notifications: Notifications
-  /** Reads of requests that were woken, by third party: few at once, so that others find a free connection. */
+  /**
+   * Takes turns between third parties that read for woken requests: few read at once, so that others find a free
+   * connection.
+   */
   waitingReads: FairTurns
-  /** Reads of lists for requests that were woken. */
+  /** Reads lists for requests that were woken. */
   listReads: ListReads
   /** Sends requests to subscribers. */
   deliveries: HttpToSubscribers
@@ -38,7 +41,7 @@ export interface Services {
   store: ObjectStore
   /** The queue of full exports. */
   queue: ExportQueue
-  /** The threads of exports. */
+  /** The threads that run exports. */
   threads: Threads
   /** The streamed exports that are being sent. */
   streams: RunningStreams
@@ -46,7 +49,7 @@ export interface Services {
   audit: AuditTrail
   /** Whether requests can be accepted; remembers what failed ones lacked. */
   readiness: Readiness
-  /** Of the database. */
+  /** The epoch of the database. */
   epoch: Reading<Epoch>
   /** Metrics and traces, if the operator asked for them. */
   telemetry: Telemetry

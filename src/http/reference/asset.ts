@@ -1,7 +1,7 @@
 /**
- * Files for browsers: the reference of the API and the site. Nothing is read before the first request, so that the start does
- * not pay. The compressed bytes of texts are kept, 1.5 MB if every page was read; a client without gzip is rare, so
- * the file is read again for it, as pictures are for everyone.
+ * Files for browsers: the reference of the API and the site. Nothing is read before the first request, so the start
+ * costs nothing. The compressed bytes of texts are kept: 1.5 MB once every page was read. Clients without gzip are
+ * rare, so the file is read again for them; pictures are read again for everyone.
  */
 import { createHash } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
@@ -45,7 +45,8 @@ const types: Readonly<Record<string, string>> = {
 }
 
 /**
- * @param cacheControl for files whose name changes with their content; any other is asked for again each time
+ * @param cacheControl given for files whose name changes with their content; browsers ask for any other file again each
+ *   time
  * @throws ENOENT or ENOTDIR if there is no such file
  */
 export async function answerAsset(c: Context<Edge>, file: URL, cacheControl = 'no-cache'): Promise<Response> {
@@ -72,7 +73,7 @@ export async function answerAsset(c: Context<Edge>, file: URL, cacheControl = 'n
 
 const kept = new Map<string, { mtimeMs: number; loaded: ReturnType<typeof load> }>()
 
-/** Read again when the file has changed, and when it could not be read. */
+/** The kept bytes of a file. Reads it again when it has changed, or could not be read before. */
 function keptOf(file: URL, mtimeMs: number): ReturnType<typeof load> {
   const before = kept.get(file.href)
   if (before?.mtimeMs === mtimeMs) return before.loaded
@@ -82,7 +83,7 @@ function keptOf(file: URL, mtimeMs: number): ReturnType<typeof load> {
   return loaded
 }
 
-/** Nothing is compressed of a picture. */
+/** Hashes a file, and compresses it unless it is a picture. */
 async function load(file: URL) {
   const bytes = await readFile(file)
   const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 27)

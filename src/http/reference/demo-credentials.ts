@@ -1,7 +1,7 @@
 /**
  * `credentials.json` in the data folder: what a first request to the demo folder needs. The reference page on the same
- * machine shows it, so that a newcomer need not look for it. It opens a made-up ledger, but it holds credentials
- * (own-machine.ts).
+ * machine shows it, so that a newcomer need not look for it. It opens only a made-up ledger, but it does hold
+ * credentials, so not every page may read it (own-machine.ts).
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ export interface Credentials {
   firmToken: string
   /** The folder; a firm token names it in the header society-id. */
   societyId: string
-  /** Earliest first; days are `YYYY-MM-DD`. */
+  /** Fiscal years, earliest first; days are `YYYY-MM-DD`. */
   exercices: { id: string; start: string; end: string }[]
 }
 
@@ -37,7 +37,7 @@ export function readDemoCredentials(
   return { companyToken, thirdPartySecret, idExercice }
 }
 
-/** Readable only by its owner, and never partly written. */
+/** Writes the file so that only its owner can read it, and it is never there in part. */
 export function writeCredentials(dataDir: string, credentials: Credentials): void {
   const path = credentialsPath(dataDir)
   const draft = `${path}.${process.pid}`
@@ -50,12 +50,12 @@ export function credentialsPath(dataDir: string): string {
   return join(dataDir, 'credentials.json')
 }
 
-/** Undefined if the file is missing or damaged. */
+/** Reads the file. Returns undefined if it is missing or damaged. */
 export function readCredentials(dataDir: string): Partial<Credentials> | undefined {
   try {
     return JSON.parse(readFileSync(credentialsPath(dataDir), 'utf8'))
   } catch (error) {
-    // Missing or damaged: a new one is made.
+    // Missing or damaged: a new file is made.
     if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }

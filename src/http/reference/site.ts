@@ -1,7 +1,7 @@
 /**
- * `/docs/`: the pages of this repository as a site, which docs/site/build.ts makes when npm has installed the
- * development dependencies. An installation without it says so there, and has the reference of the API anyway.
- * Like the reference it is open to all, and no part of the document of the API.
+ * `/docs/`: the pages of this repository as a site. docs/site/build.ts makes it when npm has installed the development
+ * dependencies. Without the site, `/docs/` says so, and the reference of the API is there all the same. Like the
+ * reference, the site is open to all and not in the document of the API.
  */
 import { existsSync } from 'node:fs'
 import type { OpenAPIHono } from '@hono/zod-openapi'
@@ -15,14 +15,14 @@ import { readDemoCredentials } from './demo-credentials.ts'
 
 const ownFolder = new URL('../../../site/', import.meta.url)
 
-/** Folders and a file with an ending. No name begins with a dot, so none leads out of the folder. */
+/** Folders, then a file with an ending. No name begins with a dot, so no path leads out of the folder. */
 const fileName = /^(?:[\w@-][\w@.-]*\/)*[\w@-][\w@.-]*\.\w+$/
 
-/** @param folder with a slash at its end */
+/** @param folder ends with a slash */
 export function addSite(app: Pick<OpenAPIHono<Edge>, 'get' | 'all'>, folder = ownFolder): void {
   const answer = async (c: Context<Edge>, path: string) => {
     const name = path === '' || path.endsWith('/') ? `${path}index.html` : path
-    // VitePress names these by their content.
+    // VitePress names these files by their content.
     const cacheControl = name.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache'
     const fileOf = (named: string) => (fileName.test(named) ? new URL(named, folder) : undefined)
     const file = fileOf(name)
@@ -73,15 +73,15 @@ const files: Readonly<Record<string, (name: string) => URL>> = {
 }
 
 /**
- * `/docs/api/`: the reference of the API for browsers, made from the OpenAPI document. Readers send requests from it with a
- * token and a secret that they type. Like /files it is for people, so it is not in the document itself.
+ * `/docs/api/`: the reference of the API for browsers, made from the OpenAPI document. Readers send requests from it
+ * with a token and a secret that they type. Like /files it is for people, so it is not in the document itself.
  *
- * Swagger UI draws it: two packages and 13 MB, one bundle, a release each month. It runs below the policy of asset.ts, shows
- * the webhooks of OpenAPI 3.1 and loads nothing from elsewhere. Scalar reads better and runs below
- * the policy too, but brings 299 packages and 243 MB into the service; RapiDoc had its last release a year ago; Redoc
- * sends no requests. Scarf, which Swagger UI installs to count installations, is switched off in package.json.
+ * Swagger UI draws it: two packages and 13 MB, one bundle, a release each month. It works under the policy of asset.ts,
+ * shows the webhooks of OpenAPI 3.1 and loads nothing from elsewhere. Scalar reads better and works under the policy
+ * too, but brings 299 packages and 243 MB into the service; RapiDoc had its last release a year ago; Redoc sends no
+ * requests. Scarf, which Swagger UI installs to count installations, is switched off in package.json.
  *
- * The files of the page are its own, and those of Swagger UI as its package has them. Up to version 0.2 they were at
+ * The page has files of its own, and those of Swagger UI as they are in its package. Up to version 0.2 the page was at
  * `/docs`, which leads here.
  */
 export function addReferencePage(app: OpenAPIHono<Edge>, services: Services): void {
@@ -90,7 +90,8 @@ export function addReferencePage(app: OpenAPIHono<Edge>, services: Services): vo
   app.get('/docs/api/demo-credentials.json', (c) => {
     const headers = { ...headersOfAll, 'Cache-Control': 'no-store' }
     const credentials = readDemoCredentials(services.config, c.env.incoming)
-    // Where the reader has to type credentials, an error would appear in the console of the browser.
+    // No error where there are no credentials: it would appear in the console of the browser, and the reader can type
+    // them.
     return credentials ? c.json(credentials, 200, headers) : c.body(null, 204, headers)
   })
   for (const [name, locate] of Object.entries(files))

@@ -1,6 +1,6 @@
 /**
- * One route for each collection of a folder (docs/spec/exports.md#collections), and one for the folders of a token. They
- * stream like movements, with the same items as the full export.
+ * One route for each collection of a folder (docs/spec/exports.md#collections), and one that lists the folders of a
+ * token. They stream like movements, with the same items as the full export.
  */
 import { z } from '@hono/zod-openapi'
 import { opensEmployees } from '../../auth/principal.ts'

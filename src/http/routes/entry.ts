@@ -13,7 +13,7 @@ import { streamedWithEtag } from '../schemas/answer-headers.ts'
 import { streamExport } from '../stream/stream-export.ts'
 import { draft } from './movements-query.ts'
 
-/** No invoice number of an import is longer (docs/spec/imports.md#columns). PostgreSQL's texts have no NUL. */
+/** No import has a longer invoice number (docs/spec/imports.md#columns). PostgreSQL's texts have no NUL. */
 const namePattern = /^[^\0]{1,255}$/u
 
 const entryQuery = z.strictObject({
@@ -39,7 +39,7 @@ export const entry = folderRoute({
   summary: 'One entry with its movements',
   query: entryQuery,
   ...streamedWithEtag(Entry, Entry),
-  // An invoice number is content of books, and no audit holds it.
+  // An invoice number is content of the books, which the audit must not hold.
   recorded: (query) =>
     isId(query.id) ? query : { ...query, id: { sha256: sha256(query.id).toString('hex') } },
   answer: async ({ c, services, query, principal, folderId }) => {

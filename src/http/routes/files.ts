@@ -85,7 +85,7 @@ async function openFile(store: FilesystemStore, key: string): Promise<OpenFile> 
   const file = await store.open(key).catch((cause: unknown) => {
     throw cause instanceof StoreError ? new AppError('ERR-UNAVAILABLE', { cause }) : cause
   })
-  // The link is valid, so retention has removed the file.
+  // The link is valid, so retention must have removed the file.
   if (!file) throw new AppError('ERR-FILE-LINK-EXPIRED', { message: 'The file is no longer kept' })
   return file
 }
@@ -96,8 +96,8 @@ function sameFile(ifRange: string | undefined, headers: Record<string, string>):
 }
 
 /**
- * Returns the requested range as [start, end). Undefined if there is none, several, another unit or a malformed one:
- * then the whole file is a valid answer (RFC 9110, 14.2).
+ * Returns the requested range as [start, end). Returns undefined if the header asks for no range or several, has
+ * another unit, or is malformed: the whole file is then a valid answer (RFC 9110, 14.2).
  */
 function rangeOf(
   range: string | undefined,

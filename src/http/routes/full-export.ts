@@ -48,7 +48,7 @@ const format = oneOf(offeredFormats).openapi({ example: 'JSON' })
 
 const factsOf = (name: FileFormat): FileFormatFacts => fileFormats[name]
 
-/** For the description of a parameter, and for its refusal. */
+/** Names the formats that take a parameter, for its description and its refusal. */
 const takenBy = (parameter: FormatParameter) =>
   `only with ${listed(offeredFormats.filter((name) => factsOf(name).takes.includes(parameter)))}`
 
@@ -234,7 +234,10 @@ async function answerJob({ c, services }: FolderCall<unknown>, job: ExportView):
   })
 }
 
-/** For the audit: the evidence of a file stands with its address, since S3 does not say who downloaded it. */
+/**
+ * Notes a job for the audit. What proves the content of a file is noted with its address, since S3 does not say who
+ * downloaded it.
+ */
 function noteJob(facts: AnswerFacts | undefined, job: ExportView): void {
   if (!facts) return
   const { id: exportId, fileSha256 } = job

@@ -46,7 +46,7 @@ const timeParameters = {
   }),
 }
 
-/** Present: only entries awaiting validation. */
+/** If present, only entries awaiting validation are selected. */
 export const draft = text()
   .transform((value) => value.toLowerCase() !== 'false' && value !== '0')
   .optional()
@@ -86,10 +86,10 @@ const entryRange = z
   .transform((range) => range.split('-').map((end) => readId(end)) as [from: string, to: string])
   .refine(([from, to]) => BigInt(from) <= BigInt(to), notARange)
 
-/** A cursor is opaque: the database says whether it is one of ours. */
+/** A cursor is opaque: only the database can say whether it is one of ours. */
 export const cursorPattern = /^[A-Za-z0-9._-]{1,64}$/
 
-/** The parameters that select a part of the selection. */
+/** The parameters that ask for a part of the selection. */
 const partParameters = {
   entries: several(entryRange)
     .refine((ranges) => ranges.length <= rangesMax, `must be at most ${rangesMax} ranges`)
@@ -149,7 +149,7 @@ export const balanceQuery = checkedTogether(
   selectionIssues,
 )
 
-/** The parameters of these routes, each of which has some of them. */
+/** The parsed query of these routes. Each route has some of the parameters. */
 export type SelectedQuery = Partial<z.output<typeof movementsQuery> & z.output<typeof entriesQuery>>
 
 function selectionIssues(query: GivenQuery): Issue[] {
@@ -161,7 +161,7 @@ function selectionIssues(query: GivenQuery): Issue[] {
   return [...periodIssues(query, rule), ...partIssues(query)]
 }
 
-/** A delta is whole: its ranges would say more than a part of its lines. */
+/** Refuses parameters that ask for a part of a delta: its ranges would cover more than the lines of that part. */
 function partIssues({ since, wait, ...query }: GivenQuery): Issue[] {
   if (since === undefined)
     return wait === undefined ? [] : [{ parameter: 'wait', message: 'is only taken with since' }]
@@ -191,9 +191,9 @@ export function selectionOf(
 }
 
 /**
- * Problems of idExercice, startDate and endDate together. The schema of each checks it alone. Periods of `monthsMax`
+ * Problems of idExercice, startDate and endDate together; the schema of each checks it alone. Periods of `monthsMax`
  * calendar months or more are refused. If `isRequired`, a fiscal year or a period must be given.
- * @param rule its `ofPeriod` are parameters of a period, which cannot be combined with a fiscal year
+ * @param rule its `ofPeriod` names the parameters of a period, which cannot be combined with a fiscal year
  */
 export function periodIssues(
   given: GivenQuery,

@@ -48,7 +48,7 @@ export const readyz = openRoute({
       const degradation = names.length === 0 ? {} : { degraded: names }
       return c.json({ status: 'ready', ...degradation, ...(epoch ? { epoch } : {}) })
     }
-    // The log gets the cause, the probe the names.
+    // The log gets the cause; the probe gets only the names.
     throw new AppError('ERR-UNAVAILABLE', {
       message: `Not ready: ${missing.map(({ name }) => name).join(', ')}`,
       cause: missing[0]?.error,

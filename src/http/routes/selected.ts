@@ -118,7 +118,7 @@ async function answerSelected(call: FolderCall<SelectedQuery>, what: SelectedIte
   })
 }
 
-/** The answer if nothing has to be read for it: nothing has changed, or digests are kept of this state. */
+/** The answer, if nothing has to be read for it: nothing has changed, or digests of this state are kept. */
 async function knownAnswer(
   database: Pool,
   task: ExportTask,
@@ -136,9 +136,9 @@ async function knownAnswer(
 /**
  * Looks up a selection as soon as the folder's ledger has another state than the caller's, or when the time is over
  * (docs/spec/changes.md#waiting). A waiting request holds no slot and no connection of the database; it takes a slot
- * once there is something to send. Those in line for a slot count as waiting, so that there is a limit to them, too.
+ * once there is something to send. Requests in line for a slot count as waiting, so their number is limited, too.
  * @param since the caller's cursor
- * @returns at once, without a slot, if the cursor is refused
+ * @returns the selection; at once, and without a slot, if the cursor is refused
  * @throws {AppError} as findSelected; ERR-UNAVAILABLE also if too many requests wait
  */
 async function waitForChange(
@@ -161,7 +161,7 @@ async function waitForChange(
     }
     slot.release()
     if (!(await watch.next(deadline - performance.now()))) return selected
-    // One commit wakes all that wait for a folder: they look at it and read it a few at a time.
+    // One commit wakes all requests that wait for a folder: a few at a time look at it and read it.
     await slot.acquireInTurn()
     // The client has left: nothing is looked up for it.
     if (slot.over.aborted) return selected

@@ -47,7 +47,7 @@ export const listHeaders: Headers = {
   ...cacheHeaders,
 }
 
-/** Header of digests of movements, and of their 304. */
+/** Header of answers with digests of movements, and of their 304. */
 export const digestHeader: Headers = {
   'X-Ledger-Digest': text(
     'The SHA-256 of all digests as bytes, in order, in hexadecimal. Not on an answer to HEAD that would have to compute it',
@@ -58,7 +58,7 @@ export const encodingHeader: Headers = {
   'Content-Encoding': text('zstd or gzip, if Accept-Encoding allows it'),
 }
 
-/** Headers of a streamed answer. One with an ETag has `etagHeaders`, too. */
+/** Headers of a streamed answer. An answer with an ETag has `etagHeaders`, too. */
 const streamHeaders: Headers = {
   ...cacheHeaders,
   'Content-Disposition': text('attachment, with a file name'),
@@ -109,8 +109,8 @@ const conditionalRequest = streamRequest.extend({
 
 /**
  * Headers and answers of a route that streams items, in each form.
- * @param items the body in JSON; it is one item if the collection has only one
- * @param line a line of NDJSON
+ * @param items schema of the JSON body; if the collection has only one item, the body is that item
+ * @param line schema of a line of NDJSON
  */
 export function streamed(items: z.ZodType, line: z.ZodType) {
   const schemas: Record<StreamedForm, z.ZodType> = { json: items, ndjson: line }
@@ -124,7 +124,7 @@ export function streamed(items: z.ZodType, line: z.ZodType) {
   return { headers: streamRequest, answers: { 200: answer } }
 }
 
-/** The same with an ETag, and the 304 for a caller that has it. */
+/** The same with an ETag, and with the 304 for a caller that has this state already. */
 export function streamedWithEtag(items: z.ZodType, line: z.ZodType, further: Headers = {}) {
   const answer = streamed(items, line).answers[200]
   const headers = { ...etagHeaders, ...further }

@@ -18,7 +18,7 @@ const webhookId = z
   .openapi({ description: 'The same each time this event is sent to this subscription' })
 const createdAt = z.number().int().openapi({ description: 'Epoch milliseconds' })
 
-/** @param operations at least one, with these data */
+/** @param operations at least one; each has these data */
 function event(name: string, operations: string[], data: z.ZodType) {
   const operation =
     operations.length === 1
@@ -27,7 +27,7 @@ function event(name: string, operations: string[], data: z.ZodType) {
   return z.object({ name: z.literal(name), operation, scope, data, webhookId, createdAt })
 }
 
-/** The events of a kind: one schema, or one per operation if their data differ. */
+/** The events of a kind: one schema for all, or one per operation if their data differ. */
 function eventsOf(kind: EventKind): z.ZodType[] {
   const operations = Object.entries(kinds[kind]) as [Operation, z.ZodType][]
   const [[, data]] = operations as [[Operation, z.ZodType]]
@@ -43,7 +43,7 @@ function eventsOf(kind: EventKind): z.ZodType[] {
 const capitalized = (word: string) => word[0]!.toUpperCase() + word.slice(1)
 
 export const Notification = z.union(eventKinds.flatMap(eventsOf)).openapi('Notification')
-/** It has a title instead of a name: generators for Go leave out named schemas that no route uses. */
+/** The schema has a title instead of a name: generators for Go leave out named schemas that no route uses. */
 const PingEvent = event('ping', ['VOID'], z.strictObject({})).openapi({ title: 'PingEvent' })
 
 const described = (description: string) => z.string().openapi({ description })

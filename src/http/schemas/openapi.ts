@@ -11,7 +11,10 @@ extendZodWithOpenApi(z)
 
 type Document = ReturnType<OpenAPIHono['getOpenAPI31Document']>
 
-/** The groups of routes, in the order of a first use. A route belongs to the first group whose pattern fits its path. */
+/**
+ * The groups of routes, in the order in which a newcomer needs them. A route belongs to the first group whose pattern
+ * fits its path.
+ */
 const groups = [
   {
     name: 'Token and folders',
@@ -128,7 +131,7 @@ function bodyOf({ body }: Route): RouteConfig['request'] {
   return { body: { required: true, description, content } }
 }
 
-/** Markdown. */
+/** The introduction of the document, in Markdown. */
 const introduction = `Streams whole ledgers out of a firm's bookkeeping, and tells partners what changed in them.
 
 **Credentials.** Each request carries an access token (\`Authorization: Bearer\`) and a partner secret
@@ -176,7 +179,7 @@ export function openApiDocument(routes: readonly Route[]): Document {
       description: introduction,
       license: { name: 'MIT', identifier: 'MIT' },
     },
-    // Relative: the document says the same at every address by which the service is reached.
+    // Relative, so that the document is the same at every address by which the service is reached.
     servers: [{ url: '/' }],
     tags: groups.map(({ name, description }) => ({ name, description })),
   })
@@ -187,8 +190,8 @@ export function openApiDocument(routes: readonly Route[]): Document {
 type NamedSchema = { type?: unknown; anyOf?: ({ $ref?: string } & object)[] }
 
 /**
- * A choice of an array and an object becomes one schema with the words of both: of a choice, generators for Java make
- * classes that do not compile. Those for Go know no schema of two types, and take `x-go-type`.
+ * Turns each choice of an array and an object into one schema with the words of both. From a choice, generators for
+ * Java make classes that do not compile. Generators for Go know no schema of two types; they take `x-go-type`.
  */
 function uniteArrays(schemas: Record<string, NamedSchema>): void {
   const resolved = ({ $ref, ...own }: { $ref?: string }): NamedSchema =>
@@ -205,9 +208,9 @@ function uniteArrays(schemas: Record<string, NamedSchema>): void {
 }
 
 /**
- * Corrects two descriptions of the library. A schema with a name that may also be null is one of both; the library
- * says that it is both. A literal is a constant; the library makes a list of one word, for which generators make
- * classes `Name1` to `Name14`.
+ * Corrects two descriptions that the library gets wrong. It says that a named schema that may be null is both the
+ * schema and null; here it is either. It describes a literal as a list of one word, for which generators make classes
+ * `Name1` to `Name14`; here a literal is a constant.
  */
 function generatorOf(definitions: OpenAPIHono['openAPIRegistry']['definitions']): OpenApiGeneratorV31 {
   const generator = new OpenApiGeneratorV31(definitions)
@@ -223,7 +226,7 @@ function generatorOf(definitions: OpenAPIHono['openAPIRegistry']['definitions'])
   return generator
 }
 
-/** @param document called for each request, because the document includes this route */
+/** @param document returns the document; called for each request, because the document includes this route */
 export function openApiRoute(document: () => Document): Route {
   return openRoute({
     path: '/api/v1/openapi.json',

@@ -1,25 +1,25 @@
 /**
- * Reads of lists of ledgers: requests for one list share the next read, and each token that waits has at most one list in each
- * pause. So neither a thousand waiting requests nor a thousand commits a second read more than that.
+ * Reads lists of ledgers. Requests for one list share the next read, and each token that waits reads at most one list
+ * per pause. So neither a thousand waiting requests nor a thousand commits a second cause more reads than that.
  */
 import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises'
 
 /** One state of a list of ledgers. */
 export interface LedgerList {
-  /** Of its ETag. */
+  /** The tag of its ETag. */
   tag: string
-  /** JSON texts; undefined if every caller of the read has the list. */
+  /** The ledgers as JSON texts; undefined if every caller of the read already has the list. */
   lines: string[] | undefined
-  /** By media type and encoding. */
+  /** The bodies of answers, by media type and encoding. */
   bodies: Map<string, Promise<Uint8Array>>
 }
 
 export class ListReads {
   readonly #pauseMs: number
-  /** By list: reads that have not begun. */
+  /** Reads that have not begun, by list. */
   readonly #coming = new Map<string, Promise<LedgerList>>()
   readonly #running = new Map<string, Promise<unknown>>()
-  /** By token. */
+  /** Pauses that are going on, by token. */
   readonly #pauses = new Map<string, Promise<unknown>>()
 
   constructor(pauseMs: number) {
@@ -27,9 +27,9 @@ export class ListReads {
   }
 
   /**
-   * A read begins when the one before it is over: those that ask meanwhile share the next.
+   * Reads a list once the read before it is over; all that ask meanwhile share one read.
    * @param list names what is read
-   * @returns what a read gives that begins after this call
+   * @returns the result of a read that begins after this call
    */
   read(list: string, read: () => Promise<LedgerList>): Promise<LedgerList> {
     const coming = this.#coming.get(list) ?? this.#readNext(list, read)
@@ -37,7 +37,7 @@ export class ListReads {
     return coming
   }
 
-  /** As `read`, after the pause of the token, whose next pause begins then. */
+  /** Does what `read` does, after the pause of the token. The token's next pause begins then. */
   async readAfterPause(token: string, list: string, read: () => Promise<LedgerList>): Promise<LedgerList> {
     await this.#pauses.get(token)
     this.pause(token)
@@ -52,7 +52,7 @@ export class ListReads {
     this.#pauses.set(token, pause)
   }
 
-  /** The end of the pause that is going on; undefined without one. */
+  /** Returns the end of the pause that is going on; undefined if there is none. */
   pauseOf(token: string): Promise<unknown> | undefined {
     return this.#pauses.get(token)
   }

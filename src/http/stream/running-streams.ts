@@ -13,15 +13,15 @@ export interface RunningStream {
   form: string
   encoding: Encoding
   schemaId: string | undefined
-  /** Undefined if it concerns no single folder. */
+  /** Undefined if the stream concerns no single folder. */
   folderId: string | undefined
   thirdPartyId: string | undefined
   requestId: string
-  /** Epoch milliseconds. */
+  /** When the stream began, in epoch milliseconds. */
   since: number
-  /** Sent so far, as compressed. */
+  /** Bytes sent so far, as compressed. */
   bytes: number
-  /** 0 until the last is sent. */
+  /** Number of items; 0 until the last one is sent. */
   rows: number
 }
 
@@ -69,7 +69,7 @@ export class RunningStreams {
     return slowest
   }
 
-  /** Oldest first. */
+  /** The running streams, oldest first. */
   list(): RunningStream[] {
     return [...this.#running.values()].map(({ stream }) => stream)
   }
@@ -78,7 +78,7 @@ export class RunningStreams {
     return this.#running.get(id)?.stream
   }
 
-  /** Its client sees a broken transfer. Returns false if it has ended. */
+  /** Breaks off a running stream: its client sees a broken transfer. Returns false if the stream has already ended. */
   cut(id: string): boolean {
     const found = this.#running.get(id)
     found?.answer.destroy()

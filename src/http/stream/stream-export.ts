@@ -21,27 +21,27 @@ import type { Edge } from '../route.ts'
 import type { Services } from '../services.ts'
 
 interface StreamedExport {
-  /** The task of the thread. */
+  /** The task that the thread runs. */
   task: ExportTask
   /** Name of the file, without its ending. */
   fileName: string
-  /** Undefined if the answer concerns no single ledger, and thus has no ETag. */
+  /** Undefined if the answer concerns no single ledger; it then has no ETag. */
   ledger: LedgerState | undefined
-  /** The answer, if it is known without reading anything: no thread is started. */
+  /** The answer, if it is known without reading anything; no thread is started then. */
   known?: KnownAnswer | undefined
 }
 
 export interface KnownAnswer {
   body: string
-  /** Its items. */
+  /** Number of its items. */
   rows: number
   blocks?: BlocksHead | undefined
 }
 
 interface LedgerState {
-  /** Read before the export starts; its snapshot may be newer. */
+  /** The cursor read before the export starts; the snapshot of the export may be newer. */
   cursor: string
-  /** The tag of the selection at a state of the ledger. */
+  /** Returns the tag of the selection at a state of the ledger. */
   tagAt: (cursor: string) => string
 }
 
@@ -86,7 +86,7 @@ export async function streamExport(
   })
 }
 
-/** Keeps the digests that an answer computed, for later ones. It delays no answer, and fails none. */
+/** Keeps the digests that an answer computed, for later answers. Neither delays this answer nor makes it fail. */
 export function keep(
   c: Context<Edge>,
   { database, log }: Services,
@@ -102,7 +102,7 @@ export function keep(
 
 type AnswerReader = Pick<ExportReader, 'head' | 'read' | 'recycle' | 'summary' | 'cancel' | 'cancelled'>
 
-/** A known answer, as a thread would send it. */
+/** Reads a known answer as a thread would send it. */
 async function readerOf(
   { body, rows }: KnownAnswer,
   head: ExportHead,
@@ -123,11 +123,11 @@ async function readerOf(
 }
 
 /**
- * Answers with what a thread sends, and tells staff, telemetry, the log and the audit of it.
- * @param answer.isListed false if staff need not see nor cut it: nothing is read for it
- * @param answer.headers of an answer with this head; throws if there is none
- * @param answer.delivered called with the bytes that the network has when more are asked for
- * @param answer.ended called when everything is sent but the trailers
+ * Answers with what a thread sends, and reports the answer to staff, telemetry, the log and the audit.
+ * @param answer.isListed false if staff need not see or cut the answer: nothing is read for it
+ * @param answer.headers returns the headers of an answer with this head, or throws why it must not be sent
+ * @param answer.delivered called each time more bytes are asked for, with the bytes that the network has by then
+ * @param answer.ended called when everything but the trailers is sent
  */
 export async function answerFrom(
   c: Context<Edge>,
@@ -142,7 +142,8 @@ export async function answerFrom(
   },
 ): Promise<Response> {
   const observer = observeStream(c, services, task, answer.isListed)
-  // However the client disconnects: while its selection was checked, or while the database searches for the first row.
+  // Cancels as soon as the client disconnects, even while its selection is checked or the database searches for the
+  // first row.
   whenOver(c.env.outgoing, () => reader.cancel())
   try {
     const head = await reader.head()
@@ -178,7 +179,7 @@ export async function answerFrom(
   }
 }
 
-/** What staff, telemetry, readiness and the log are told of a streamed answer, from its begin to its end. */
+/** Reports a streamed answer to staff, telemetry, readiness and the log, from its begin to its end. */
 function observeStream(
   c: Context<Edge>,
   { telemetry, readiness, streams }: Services,
@@ -194,7 +195,10 @@ function observeStream(
   const kind = 'since' in task && task.since !== undefined ? 'changes' : what
   const ended = { kind, format: form, startedAt: since, trace: c.get('telemetry').trace, requestId }
   let isOver = false
-  /** Only the first call counts. @param summary of an answer that was sent whole */
+  /**
+   * Reports the end. Only the first call counts.
+   * @param summary given for an answer that was sent whole
+   */
   const over = (outcome: ExportOutcome, summary?: ExportSummary) => {
     if (isOver) return
     isOver = true
@@ -203,7 +207,7 @@ function observeStream(
   }
   whenOver(outgoing, () => over('left'))
   return {
-    /** Sent so far. */
+    /** Bytes sent so far. */
     bytes: () => listed?.bytes ?? 0,
     chunk: (bytes: number) => listed && streams.sent(listed, bytes),
     end(summary: ExportSummary) {
@@ -211,13 +215,13 @@ function observeStream(
       c.set('sent', { rows: summary.rows, bytes: summary.bytes })
       over('done', summary)
     },
-    /** After the first byte. */
+    /** The answer failed after its first byte. */
     broke(error: unknown, isCancelled: boolean): never {
       readiness.recordFailure(error)
       if (!isCancelled) over('broken')
       throw error
     },
-    /** Before the first byte. What is wrong with the request is no failure of the export. */
+    /** The answer failed before its first byte. A mistake in the request is no failure of the export. */
     refused(error: unknown) {
       if (error instanceof AppError && error.status < 500) isOver = true
       else over('failed')
@@ -231,7 +235,7 @@ function checkIfMatch(c: Context<Edge>, { tagAt }: LedgerState, cursor: string):
     throw new AppError('ERR-PRECONDITION-FAILED')
 }
 
-/** The headers that name the state of the ledger and these bytes of it. */
+/** The headers that name the state of the ledger and the bytes of this answer. */
 function stateHeaders(
   { ledger, task }: StreamedExport,
   { cursor, blocks }: Partial<ExportHead>,
@@ -239,14 +243,14 @@ function stateHeaders(
   if (!ledger || cursor === undefined) return {}
   const digest = blocks ? { 'X-Ledger-Digest': blocks.digest } : {}
   const state = { 'X-Ledger-Cursor': cursor, ...digest }
-  // Compaction may give the same change in wider ranges. The cursor names the state.
+  // Changes have no ETag: compaction may give the same change in wider ranges. The cursor names the state.
   if ('since' in task && task.since !== undefined) return state
-  // The bounds of kept blocks depend on their past, which only the thread may know.
+  // The bounds of kept blocks depend on their past, which only the thread may know. Without them there is no ETag.
   if (task.what === 'blocks' && isKept(task.selection) && !blocks) return state
   return { ETag: etagOf(ledger.tagAt(cursor), task, partsOf(task, blocks)), ...state }
 }
 
-/** What the answer shows of the selection, for its ETag. */
+/** Names the part of the selection that the answer shows, for its ETag. */
 function partsOf(task: ExportTask, blocks: BlocksHead | undefined): string[] {
   if (blocks?.bounds !== undefined) return [`bounds-${blocks.bounds}`]
   if (!('after' in task)) return []
@@ -267,22 +271,22 @@ function headersOf({ task, fileName }: StreamedExport): Record<string, string> {
 
 /** The bytes of a streamed answer: of an export or a file. */
 export interface BodySource {
-  /** Undefined at the end. */
+  /** Reads the next bytes. Undefined at the end. */
   read(): Promise<Uint8Array | undefined>
-  /** The kernel has these bytes, so their buffer may be reused. */
+  /** Called once the kernel has these bytes: their buffer may be reused. */
   recycle?(bytes: Uint8Array): void
-  /** Everything is read and the answer has not ended yet: the time to add trailers. */
+  /** Called when everything is read and the answer has not ended yet: the time to add trailers. */
   ended?(): void
-  /** The client has stopped reading. */
+  /** Called when the client has stopped reading. */
   cancel(): void
 }
 
 /**
- * Pull only: the socket requests each chunk.
+ * Turns a source into the body of an answer. It only pulls: the socket requests each chunk.
  *
- * All failures are treated the same way: the connection is destroyed before the last byte, so that a partial body
- * never looks complete, and one line is logged. `pull()` throws nothing: the adapter would print the error among the
- * log lines and write it into the body. A client that disconnects is not a failure.
+ * All failures are treated the same way: the connection is destroyed before the last byte, so that a partial body never
+ * looks complete, and one line is logged. `pull()` throws nothing: the adapter would print the error among the log
+ * lines and write it into the body. A client that disconnects is not a failure.
  */
 export function streamBody(
   c: Context<Edge>,
@@ -297,7 +301,7 @@ export function streamBody(
     {
       async pull(controller) {
         try {
-          // The answer has begun and its write buffer is empty: the kernel has all chunks before.
+          // The answer has begun and its write buffer is empty, so the kernel has all earlier chunks.
           if (outgoing.headersSent && outgoing.writableLength === 0)
             for (const chunk of sent.splice(0)) source.recycle?.(chunk)
           const chunk = await source.read()

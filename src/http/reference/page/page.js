@@ -1,9 +1,11 @@
 /**
- * Draws the reference with Swagger UI: the contents at its side, the demo's credentials where the service offers them, and
- * of large answers the beginning.
+ * Draws the reference with Swagger UI. Adds the contents at its side and the demo's credentials where the service
+ * offers them, and shows only the beginning of large answers.
  */
 
-/** Characters of an answer that are shown. An export has megabytes, and the browser would halt while it draws them. */
+/**
+ * Most characters of an answer that are shown. An export has megabytes, and the browser would halt while it draws them.
+ */
 const shownCharsMax = 64 * 1024
 
 const status = document.getElementById('credentials')
@@ -45,7 +47,7 @@ async function draw() {
   })
 }
 
-/** The JSON at a path; undefined if there is none (204). */
+/** Reads the JSON at a path. Returns undefined if there is none (204). */
 async function read(path) {
   // The service gives the demo's credentials only to a page that names its own address (own-machine.ts).
   const response = await fetch(path, { referrerPolicy: 'same-origin' })
@@ -73,14 +75,15 @@ function operationsOf({ tags, paths, webhooks }) {
 }
 
 /**
- * Swagger UI fills each field with the example of its parameter. All filters at once select nothing, and an invented id
- * exists nowhere, so only required parameters keep theirs. The demo has a fiscal year to ask for.
+ * Removes most examples, because Swagger UI fills each field with the example of its parameter. All filters at once
+ * select nothing, and an invented id exists nowhere, so only required parameters keep their examples. The demo has a
+ * fiscal year that can be asked for.
  */
 function prepareOperations(spec, demo) {
   for (const { operation, operationId } of operationsOf(spec)) {
     // The address of the operation on this page.
     operation.operationId = operationId
-    // Swagger UI knows no ranges of statuses but `default`.
+    // Of ranges of statuses, Swagger UI knows only `default`.
     const { '4XX': error, '5XX': _, ...answers } = operation.responses
     if (error) operation.responses = { ...answers, default: error }
     for (const parameter of operation.parameters ?? []) {
@@ -88,7 +91,7 @@ function prepareOperations(spec, demo) {
         delete parameter.example
         delete parameter.schema.example
       }
-      // Full exports take a fiscal year in some formats alone.
+      // Full exports take a fiscal year only in some formats.
       const isPlain = !operation.parameters.some(({ name }) => name === 'format')
       if (demo && isPlain && parameter.name === 'idExercice') parameter.example = demo.idExercice
     }
@@ -96,8 +99,8 @@ function prepareOperations(spec, demo) {
 }
 
 /**
- * Takes the beginning of an answer and leaves the rest: the service then ends the export. Without Content-Disposition,
- * because Swagger UI shows a link instead of the body where it is.
+ * Takes the beginning of an answer and leaves the rest; the service then ends the export. Drops Content-Disposition,
+ * because with this header Swagger UI shows a link instead of the body.
  */
 async function fetchBeginning(url, request) {
   const response = await fetch(url, request)
@@ -128,7 +131,7 @@ function shown({ text, isWhole }) {
   return `${text.slice(0, text.lastIndexOf('\n') + 1) || text}\n${note}`
 }
 
-/** The items of an array that are whole in its beginning; undefined if there is none. */
+/** Returns the items of an array that are complete in its beginning; undefined if there are none. */
 function wholeItems(text) {
   for (let end = text.lastIndexOf('}'); end > 0; end = text.lastIndexOf('}', end - 1))
     try {
@@ -139,7 +142,7 @@ function wholeItems(text) {
   return undefined
 }
 
-/** Swagger UI is dark below this class. */
+/** Sets the class below which Swagger UI is dark, as the browser prefers. */
 function followColorScheme() {
   const dark = matchMedia('(prefers-color-scheme: dark)')
   const apply = () => document.documentElement.classList.toggle('dark-mode', dark.matches)
@@ -147,7 +150,7 @@ function followColorScheme() {
   apply()
 }
 
-/** From the document: Swagger UI draws its groups at a moment that it does not announce. */
+/** Lists the contents from the document: Swagger UI does not announce when it has drawn its groups. */
 function listContents(spec) {
   const operations = operationsOf(spec)
   const contents = document.getElementById('contents')

@@ -84,9 +84,9 @@ export const ledgerList = tokenRoute({
 })
 
 /**
- * Reads the list; where the caller may wait, as soon as it is another one or the time is over. A token is woken once a
- * second at most (docs/spec/ledgers.md#waiting-for-a-change-of-the-list): a request that follows a change waits for the rest
- * of that second.
+ * Reads the list. Where the caller may wait, reads it as soon as it has changed or the time is over. A token is woken
+ * at most once a second (docs/spec/ledgers.md#waiting-for-a-change-of-the-list): a request that follows a change waits
+ * for the rest of that second.
  */
 async function readOrWait(call: ListCall, isHeld: (list: LedgerList) => boolean): Promise<LedgerList> {
   const { c, services, principal, query } = call
@@ -132,7 +132,7 @@ async function readOrWait(call: ListCall, isHeld: (list: LedgerList) => boolean)
   return whole(list)
 }
 
-/** A company token reads its folder, and a firm token its firm, or the folder that the request names. */
+/** What a token lists: a company token its folder, a firm token its firm or the folder that the request names. */
 function listedFor({ c, principal }: Pick<ListCall, 'c' | 'principal'>): Listed {
   const { schemaId, firmId } = principal
   const folderId = c.get('folderId')

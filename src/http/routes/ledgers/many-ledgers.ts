@@ -31,7 +31,7 @@ interface ManyLedgers extends Pick<Route, 'operationId' | 'path' | 'summary'> {
   what: LedgersTask['what']
   form: LedgersTask['form']
   answered: { description: string; schema: z.ZodType }
-  /** The lines of a ledger at a state, if they are known without reading it. */
+  /** Returns the lines of a ledger at a state, if they are known without reading it. */
   known?: (call: TokenCall<unknown>, asked: AskedLedger, cursor: string) => Promise<NextLedger | undefined>
 }
 
@@ -75,7 +75,7 @@ async function answerLedgers(call: TokenCall<unknown>, route: Route, many: ManyL
   const withEmployees = opensEmployees(principal)
   const task = { what, form, encoding, schemaId, tokenId, withEmployees, timeZone } as LedgersTask
   const remaining = ledgers.values()
-  /** The ledger that the thread sends next, if the caller may still read it. */
+  /** Returns the ledger that the thread sends next, if the caller may still read it. */
   const next = async (): Promise<NextLedger> => {
     const { value: asked, done } = remaining.next()
     if (done) return { kind: 'end' }
@@ -102,14 +102,17 @@ async function answerLedgers(call: TokenCall<unknown>, route: Route, many: ManyL
   return answerFrom(c, services, task, reader, { isListed: true, headers, delivered: audit.delivered })
 }
 
-/** One row for each ledger. It counts as sent once the network has all of it; of others it is not known what arrived. */
+/**
+ * Writes one row of the audit for each ledger. A ledger counts as sent once the network has all of it; of the other
+ * ledgers, nobody knows what has arrived.
+ */
 function auditLedgers(c: Context<Edge>, { audit, log }: Services) {
   const requestId = c.get('requestId')
   let waiting: EndedLedger[] = []
   const record = (isWhole: boolean, { asked, cursor, rows, sha256, refusal }: EndedLedger) => {
     const noted = c.get('audited')
     if (!noted) return
-    // Of the whole answer.
+    // These are the bytes of the whole answer.
     const { bytes: _, ...facts } = noted
     const { society, since, entries } = asked
     const selection = { since: since ?? null, entries: entries.length }

@@ -1,4 +1,4 @@
-/** The folders that a token opens, by id and by the cursor of their ledgers. */
+/** Reads the folders that a token opens: their ids and the cursors of their ledgers. */
 import type { Pool } from 'pg'
 import type { Principal } from '../../../auth/principal.ts'
 import { idLiteral } from '../../../db/literal.ts'
@@ -7,7 +7,10 @@ import { cursorExpression } from '../../../ledger/changes/cursor.sql.ts'
 
 type TokenScope = Pick<Principal, 'schemaId' | 'firmId' | 'folderId'>
 
-/** Ids, ascending as numbers. @param only the one folder that the request concerns */
+/**
+ * Reads the ids, ascending as numbers.
+ * @param only the one folder that the request concerns
+ */
 export async function readOpenedIds(
   database: Pool,
   caller: TokenScope,
@@ -18,7 +21,7 @@ export async function readOpenedIds(
   return (await askInTenant<{ id: string }>(database, caller.schemaId, text)).map(({ id }) => id)
 }
 
-/** Undefined if the folder is not there, or not opened by the token. */
+/** Reads the cursor of a folder's ledger. Undefined if the folder does not exist, or the token does not open it. */
 export async function readOpenedCursor(
   database: Pool,
   caller: TokenScope,

@@ -1,5 +1,6 @@
 /**
- * What owners see of their deliveries, how they have them sent again (docs/spec/webhooks.md#reading-deliveries), and pings.
+ * The routes by which owners read their deliveries, have them sent again (docs/spec/webhooks.md#reading-deliveries),
+ * and send pings.
  */
 import { z } from '@hono/zod-openapi'
 import { limits } from '../../../config.ts'
@@ -121,7 +122,7 @@ const replayedDocument = z
       z
         .strictObject({ from: number, to: number })
         .openapi('ReplayedNumbers')
-        // Negated, so that text that is not a number passes both, and is reported as such alone.
+        // Negated, so that text that is not a number passes this check and is reported only as such.
         .refine(({ from, to }) => !(from > to), { path: ['to'], error: 'must be at least `from`' })
         .refine(({ from, to }) => !(to - from >= limits.replayedEventsMax), {
           path: ['to'],

@@ -86,7 +86,7 @@ async function readOrWait(call: WebhookCall<z.output<typeof query>>): Promise<Ev
   whenOver(c.env.outgoing, () => watch.stop())
   let page = await read()
   while (page.events === 0 && (await watch.next(until - performance.now())))
-    // An event wakes all that wait for its schema: they read a few at a time, in turn.
+    // One event wakes all requests that wait for its schema: they read in turn, a few at a time.
     page = await waitingReads.run(principal.thirdPartyId, read)
   return page
 }

@@ -11,7 +11,7 @@ import { type Declared, type NoQuery, type Route, type TokenCall, tokenRoute } f
 export interface WebhookCall<Query> extends TokenCall<Query> {
   /** The subscription that the path names. A malformed id names none. @throws {AppError} ERR-WEBHOOK-NOT-FOUND */
   subscriptionId: () => string
-  /** One transaction in the schema of the caller. */
+  /** Runs one transaction in the schema of the caller. */
   inSchema: <T>(run: (client: PoolClient, caller: Principal) => Promise<T>) => Promise<T>
 }
 
@@ -20,8 +20,8 @@ export const uncached = { 'Cache-Control': 'private, no-store' }
 const subscriptionId = z.object({ id: z.string().openapi({ ...idSchema, example: '1000' }) })
 
 /**
- * A route of the group `webhooks`. What `answer` returns is answered as JSON, with the status of the declaration, unless it is
- * a response.
+ * A route of the group `webhooks`. What `answer` returns is sent as JSON, with the status of the declaration, unless it
+ * already is a response.
  */
 export function webhookRoute<Query extends z.ZodObject = NoQuery>({
   answer,

@@ -210,9 +210,9 @@ const replaceSubscription = webhookRoute({
  *
  * The row is locked while the patch is applied, so that the second of two concurrent patches sees the result of the
  * first. It is not locked during the DNS lookup of a new address, nor while a long backlog gets its numbers: the
- * transaction ends without a change, and everything is repeated afterwards. No operation copies into /postUrl, so the
- * repetition gives the same address.
- * @param skips what was not delivered yet is skipped
+ * transaction then ends without a change, and everything is repeated afterwards. No operation copies into /postUrl, so
+ * the repetition gives the same address.
+ * @param skips whether what was not delivered yet is skipped
  */
 async function changeOwn(
   { services, principal, subscriptionId, inSchema }: WebhookCall<unknown>,
@@ -303,7 +303,10 @@ function rulesOf({ config }: WebhookCall<unknown>['services']): TargetRules {
   return { allowInsecure: config.webhookAllowInsecure }
 }
 
-/** @throws {AppError} ERR-FORBIDDEN-ACCESS, ERR-FOLDER-NOT-FOUND, as every route that concerns a folder */
+/**
+ * Reads the folder id.
+ * @throws {AppError} ERR-FORBIDDEN-ACCESS, ERR-FOLDER-NOT-FOUND, as every route that concerns a folder
+ */
 function readFolderId(given: string, { folderId: own }: Principal): string {
   const folderId = readId(given)
   if (own !== null && folderId !== own) throw new AppError('ERR-FORBIDDEN-ACCESS')
@@ -317,7 +320,10 @@ async function checkFolders(client: PoolClient, principal: Principal, folderIds:
     throw new AppError('ERR-FOLDER-NOT-FOUND')
 }
 
-/** @throws {AppError} ERR-TOO-MANY-SUBSCRIPTIONS; otherwise this transaction may create one more */
+/**
+ * Makes sure that this transaction may create one more subscription.
+ * @throws {AppError} ERR-TOO-MANY-SUBSCRIPTIONS
+ */
 async function checkCount(client: PoolClient, principal: Principal, most: number): Promise<void> {
   if ((await countCreatedByTokens(client, principal)) < most) return
   const message =
