@@ -1,8 +1,8 @@
 /**
- * The secret of a subscription, by which its receiver checks deliveries as Standard Webhooks describes it. Its owner
- * sees it when the subscription is created and when it is rotated, and never again. A subscription from before there
- * were such secrets gets its first one with its next delivery: its owner learns one by a rotation. Whatever writes needs
- * the row of the subscription locked.
+ * The secret of a subscription, with which its receiver verifies deliveries as Standard Webhooks describes. Its owner
+ * sees it only when the subscription is created and when the secret is rotated. A subscription from before there were
+ * such secrets gets its first one with its next delivery; its owner gets to see one by rotating it. Every function that
+ * writes needs the row of the subscription locked.
  */
 import type { ClientBase } from 'pg'
 import { sealingKey } from '../auth/master-key.sql.ts'
@@ -11,7 +11,7 @@ import { limits } from '../config.ts'
 import { queryRow } from '../db/statement.ts'
 import { AppError } from '../errors.ts'
 
-/** What signs the deliveries of a subscription: AES-256-GCM with the master key. */
+/** What signs the deliveries of a subscription: secrets, encrypted by AES-256-GCM with the master key. */
 export interface SealedSecrets {
   /** The newest secret of the third party. */
   sealedSecret: Buffer
@@ -19,13 +19,15 @@ export interface SealedSecrets {
   sealedSigningSecrets: Buffer[]
 }
 
-/** The secrets of a subscription `s` that sign: a column. */
+/** A column: the secrets of a subscription `s` that sign. */
 export const sealedSigningSecrets = `array(
   select g.secret_encrypted from grandlivre.signing_secrets g
   where g.subscription_id = s.id and (g.retired_at is null or g.retired_at > now())
   order by g.created_at desc)`
 
-/** Locks the subscription and reads its secrets. Inside `whileDelivering`. Undefined if it does not exist. */
+/**
+ * Locks the subscription and reads its secrets. Runs inside `whileDelivering`. Returns undefined if it does not exist.
+ */
 export function lockSealedSecrets(client: ClientBase, subscriptionId: string) {
   const text = `select k.secret_encrypted as "sealedSecret", ${sealedSigningSecrets} as "sealedSigningSecrets"
      from subscriptions s
@@ -45,17 +47,17 @@ export async function addSigningSecret(client: ClientBase, subscriptionId: strin
 }
 
 /**
- * Replaces the secret. Those before it sign beside it until their time is over, each 24 hours after it was replaced:
- * also one that was replaced twice in a row, as when the first answer was lost.
+ * Replaces the secret. Each replaced secret goes on signing beside the new one for 24 hours, even if several were
+ * replaced in a row, as when the first response was lost.
  * @returns the new secret
- * @throws {AppError} ERR-TOO-MANY-REQUEST if as many sign as may
+ * @throws {AppError} ERR-TOO-MANY-REQUEST if the most secrets that may sign do so already
  */
 export async function rotateSigningSecret(
   client: ClientBase,
   subscriptionId: string,
   masterKeys: MasterKeys,
 ) {
-  // In how many seconds the first of them no longer signs; null if there is only the newest.
+  // `seconds`: until the first of the replaced secrets stops signing; null if only the newest secret signs.
   const text = `select count(*)::int as count, ceil(extract(epoch from min(retired_at) - now()))::int as seconds
      from grandlivre.signing_secrets where subscription_id = $1 and (retired_at is null or retired_at > now())`
   const signing = await queryRow<{ count: number; seconds: number | null }>(client, text, [subscriptionId])
@@ -89,7 +91,7 @@ export async function ensureSigningSecret(
   sealedSigningSecrets.push(encrypt(secret, masterKeys[0]))
 }
 
-/** @throws {Error} if one was encrypted with none of these keys */
+/** @throws {Error} if a secret was encrypted with none of these keys */
 export function openSecrets(
   { sealedSecret, sealedSigningSecrets }: SealedSecrets,
   masterKeys: MasterKeys,

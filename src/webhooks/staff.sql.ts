@@ -1,4 +1,4 @@
-/** What staff see of subscriptions and deliveries. As the owner of the tables. */
+/** What staff see of subscriptions and deliveries. Runs as the owner of the tables. */
 import type { ClientBase } from 'pg'
 import { utc } from '../db/literal.ts'
 import { type Connection, queryCount, queryRow, queryRows } from '../db/statement.ts'
@@ -19,15 +19,15 @@ export const subscriptionStates = [
 ] as const
 type SubscriptionState = (typeof subscriptionStates)[number]
 
-/** The console counts up to this many deliveries, and events without a number: a subscription may have a million. */
+/** The console counts deliveries, and events without a number, only up to this: a subscription may have a million. */
 export const countedMax = 1_000
 
 /** Times are ISO 8601, UTC. */
 export interface SubscriptionRecord extends Subscription {
   partnerCode: string
-  /** Failing: enabled, without a success since `failingSince`. */
+  /** `failing`: enabled, but without a success since `failingSince`. */
   state: SubscriptionState
-  /** Whether its partner is disconnected, and whether no token sees it. */
+  /** Whether it is paused: its partner is disconnected, or no token sees it. */
   isPaused: boolean
   isSuspended: boolean
   disabledReason: string | null
@@ -37,10 +37,10 @@ export interface SubscriptionRecord extends Subscription {
   createdAt: string
   /** The last number given to an event. */
   numbered: number
-  /** Deliveries that failed, and that wait. */
+  /** Numbers of deliveries that failed and of those that wait. */
   failed: number
   pending: number
-  /** When the oldest delivery that waits was made; null if none waits. */
+  /** When the oldest waiting delivery was created; null if none waits. */
   pendingSince: string | null
 }
 
@@ -53,16 +53,16 @@ export interface SubscriptionFilter {
   state?: SubscriptionState | undefined
   /** Code of the third party. */
   partner?: string | undefined
-  /** Only those that get the events of this folder. */
+  /** Only subscriptions that get the events of this folder. */
   folder?: string | undefined
   /** Only subscriptions after this id. */
   after?: string | undefined
   most?: number | undefined
-  /** Deliveries are counted up to one more than this. Absent: all are. */
+  /** Deliveries are counted up to one more than this; if absent, all are counted. */
   counted?: number | undefined
 }
 
-/** In the order of their ids. Deliveries are counted by the partial indexes of those that failed and that wait. */
+/** Lists subscriptions by id. Deliveries are counted with the partial indexes of failed and of waiting ones. */
 export function listSubscriptions(client: Connection, filter: SubscriptionFilter) {
   const { id, state, partner, folder, after, most, counted } = filter
   const text = `select ${subscriptionColumns}, t.code as "partnerCode", ${subscriptionState} as state,
@@ -89,46 +89,46 @@ export function listSubscriptions(client: Connection, filter: SubscriptionFilter
   return queryRows<SubscriptionRecord>(client, text, [id, state, partner, after, most, counted, folder])
 }
 
-/** Undefined if there is none. */
+/** Returns undefined if the subscription does not exist. */
 export async function readSubscription(client: Connection, id: string, counted?: number) {
   const [found] = await listSubscriptions(client, { id, counted })
   return found
 }
 
-/** What of a subscription is not in a delivery yet, or not delivered. */
+/** The events of a subscription that are in no delivery yet, and its deliveries that have not arrived. */
 export type Backlog = Awaited<ReturnType<typeof readBacklog>>
 
-/** @param counted counts events without a number up to one more than this. Absent: counts all */
+/** @param counted events without a number are counted up to one more than this; if absent, all are counted */
 export async function readBacklog(
   client: ClientBase,
   { id, numbered, collected, pendingSince }: SubscriptionRecord,
   counted?: number,
 ) {
   const unnumbered = (await countUnnumbered(client, id, counted))!
-  // Fewer than the numbers themselves after a failover, which leaves a gap.
+  // Counts events, not numbers: after a failover, numbers have a gap.
   const numbers = await countNumbers(client, id, collected)
   const oldest = numbered === collected ? null : await readOldest(client, id, collected)
   return {
-    /** Events that are in no delivery, with or without numbers; more than `eventsMax` where there may be more. */
+    /** Events that are in no delivery, with or without numbers. If above `eventsMax`, there may be even more. */
     events: numbers + unnumbered.events,
     eventsMax: numbers + (counted ?? unnumbered.events),
-    /** When the oldest that is not delivered happened or was put in a delivery: ISO 8601, UTC. */
+    /** When the oldest event or delivery that has not arrived happened or was created: ISO 8601, UTC. */
     since: pendingSince ?? oldest ?? unnumbered.since,
-    /** As metrics and their alert count; undefined if nothing is to be sent. */
+    /** As metrics and their alert compute it; undefined if nothing is to be sent. */
     lateSeconds: await readLateness(client, id),
   }
 }
 
-/** When the first event after a number happened, if it is kept. */
+/** When the first event after a number happened; null if it is no longer kept. */
 async function readOldest(client: ClientBase, id: string, after: number): Promise<string | null> {
   const [event] = await readNumbered(client, id, (await oldestNumber(client, id, after)) - 1, 1)
   return event ? `${new Date(event.createdAt).toISOString().slice(0, 19)}Z` : null
 }
 
 /**
- * Events that a subscription selects and that have no number yet, and when the oldest happened: ISO 8601, UTC. In each
- * schema, as many events as are counted are read from the first match on; a rare kind among many others is therefore
- * counted too low.
+ * Counts the events that a subscription selects and that have no number yet, and tells when the oldest happened (ISO
+ * 8601, UTC). In each schema, it reads no more events than it may count, beginning with the first match. So a rare kind
+ * among many others is counted too low.
  */
 function countUnnumbered(client: ClientBase, id: string, counted: number | undefined) {
   const text = `with first as materialized (
@@ -157,7 +157,7 @@ export interface DeliveryRecord {
   firstEvent: string
   lastEvent: string
   events: number
-  /** Null in deliveries from before events had numbers. */
+  /** First number of its events; null if the delivery is from before events had numbers. */
   firstSequence: string | null
   lastSequence: string | null
   state: DeliveryState
@@ -167,7 +167,7 @@ export interface DeliveryRecord {
   createdAt: string
   nextAttemptAt: string | null
   finishedAt: string | null
-  /** Of the last attempt; null if there was no attempt or no response. */
+  /** HTTP status of the last attempt; null if there was no attempt or no response. */
   status: number | null
   error: string | null
 }
@@ -175,14 +175,14 @@ export interface DeliveryRecord {
 export interface DeliveryFilter {
   subscriptionId: string
   state?: DeliveryState | undefined
-  /** Only deliveries older than the one with that id. */
+  /** Only deliveries older than the one with this id. */
   after?: string | undefined
   most?: number | undefined
 }
 
-/** Newest first. */
+/** Lists deliveries, newest first. */
 export function listDeliveries(client: Connection, { subscriptionId, state, after, most }: DeliveryFilter) {
-  // The state is part of the text, so that the partial index of those that are pending or failed is used.
+  // The state is part of the text, so that the partial index of pending or failed deliveries is used.
   const text = `select d.subscription_id as "subscriptionId", d.schema_id as "schemaId", d.id, d.first_event as "firstEvent", d.last_event as "lastEvent", d.events,
             d.first_sequence as "firstSequence", d.last_sequence as "lastSequence", d.state, d.is_replay as "isReplay", d.attempts, ${utc('d.created_at')} as "createdAt",
             ${utc('d.next_attempt_at')} as "nextAttemptAt", ${utc('d.finished_at')} as "finishedAt", a.status, a.error
@@ -201,7 +201,7 @@ export interface AttemptRecord {
   at: string
   status: number | null
   latencyMs: number
-  /** The first bytes of the response. */
+  /** The first bytes of the response; null if there was no response. */
   answer: Buffer | null
   error: string | null
 }
@@ -212,7 +212,7 @@ export interface AttemptFilter {
   most: number
 }
 
-/** The attempts of one delivery, in order: the newest `most` of them. */
+/** The newest `most` attempts of a delivery, in order. */
 export async function listAttempts(client: Connection, { subscriptionId, deliveryId, most }: AttemptFilter) {
   const text = `select a.number, ${utc('a.at')} as at, a.status, a.latency_ms as "latencyMs", a.answer, a.error
      from grandlivre.deliveries d
@@ -225,8 +225,8 @@ export async function listAttempts(client: Connection, { subscriptionId, deliver
 export type LockedSubscription = Subscription & Pick<SubscriptionRecord, 'partnerCode' | 'isSuspended'>
 
 /**
- * Locks the subscription until the transaction ends, so that no delivery begins or ends meanwhile. Undefined if it does
- * not exist.
+ * Locks the subscription until the transaction ends, so that no delivery begins or ends meanwhile. Returns undefined if
+ * it does not exist.
  */
 export function lockForStaff(client: ClientBase, id: string) {
   const text = `select ${subscriptionColumns}, (select code from third_parties where id = s.third_party_id) as "partnerCode",

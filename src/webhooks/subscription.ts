@@ -1,9 +1,9 @@
 /**
- * Validates subscriptions and applies patches: decisions only. The document of a subscription holds what a caller
- * writes: postUrl, onEvents and accountingFolderId (docs/spec/webhooks.md#subscriptions).
+ * Validates subscriptions and applies patches. Pure. The document of a subscription consists of the fields that a
+ * caller writes: postUrl, onEvents and accountingFolderId (docs/spec/webhooks.md#subscriptions).
  *
- * A patch turns one document into another, and POST, PUT and PATCH end in the same schema, so no patch leaves what a POST
- * would refuse.
+ * A patch turns one document into another. The results of POST, PUT and PATCH are checked against the same schema, so a
+ * patch cannot produce a document that a POST would refuse.
  */
 import { isDeepStrictEqual } from 'node:util'
 import { applyPatch, type Operation, Pointer } from 'rfc6902'
@@ -15,7 +15,7 @@ import type { Owner, Subscription } from './subscriptions.sql.ts'
 import { secureUrlPattern, type TargetRules, urlCharactersMax, vetUrl } from './target.ts'
 
 const onEventsMax = 50
-/** Operations of a patch. There are three fields; each operation may copy the longest of them. */
+/** Most operations in a patch. The document has only three fields, and each operation may copy the longest of them. */
 const operationsMax = 100
 
 const kind = z
@@ -27,12 +27,13 @@ const kind = z
   })
   .meta({ id: 'EventKind', type: 'string', enum: eventKinds })
 
-/** Accepts a string or a number; the output has no leading zeros. */
+/** Accepts a string or a number. Returns it without leading zeros. */
 const folderId = z
   .union(
     [
       z.string().regex(idPattern, notAnId),
-      // The message that z.int() itself gives; a `max` of the same value would report the mistake twice.
+      // The message is the one that z.int() itself gives, because a `max` of the same value would report the mistake
+      // twice.
       z.int(notAnId).min(0, notAnId).meta({ maximum: Number.MAX_SAFE_INTEGER }),
     ],
     { error: notAnId },
@@ -40,7 +41,9 @@ const folderId = z
   .transform((given) => readId(String(given))!)
   .meta({ id: 'FolderId' })
 
-/** The schema of the document that a caller sends, with the message for a document that is not an object. */
+/**
+ * Returns the schema of the document that a caller sends. It has its own message for a document that is not an object.
+ */
 export function subscriptionDocument(rules: TargetRules) {
   const required = 'is required; null: nothing is posted, and events are read by number'
   const postUrl = z
@@ -89,7 +92,10 @@ function requiredOr(message: string, required = 'is required'): z.core.$ZodError
   return ({ input }) => (input === undefined ? required : message)
 }
 
-/** A merge patch (RFC 7396): the fields that it names, each as a whole. Only `postUrl` may be null: no field can be removed. */
+/**
+ * A merge patch (RFC 7396): it replaces each field that it names. Only `postUrl` may be null, because no field can be
+ * removed.
+ */
 export function mergePatchDocument(rules: TargetRules) {
   return subscriptionDocument(rules).partial()
 }
@@ -118,12 +124,11 @@ export function foldersFor(
 const notAPointer =
   'must be /postUrl, /onEvents, /accountingFolderId or an item of these arrays, or /position where it is set'
 
-/** What `/position` can be set to. */
+/** The only value to which `/position` can be set. */
 const latest = 'latest'
 
 /**
- * `/onEvents`, or one of its items; `-` is the position after the last item, which only an operation that adds may
- * name.
+ * A path: `/onEvents` or one of its items. Only an operation that adds may name `-`, the position after the last item.
  */
 const pointer = (item: string, position = '') =>
   z
@@ -136,7 +141,7 @@ const addable = pointer('|-')
 const existing = pointer('')
 const settable = '|position'
 const isScalar = (json: unknown) => typeof json === 'string' || typeof json === 'number'
-/** No union: of one with an array, generators make clients that do not compile. */
+/** Not declared as a union: from a union with an array, generators make clients that do not compile. */
 const value = z
   .unknown()
   .refine((json) => json === null || [json].flat().every(isScalar), {
@@ -146,8 +151,8 @@ const value = z
 const given = z.unknown().refine((json) => json !== undefined, 'is required')
 
 /**
- * JSON Patch (RFC 6902) on the three fields. Values are flat, and a moved or copied value stays on its level, so that
- * no sequence of copies can double an array again and again.
+ * JSON Patch (RFC 6902) on the three fields. Values are flat, and a moved or copied value stays on its level. So a
+ * sequence of copies cannot double an array again and again.
  */
 export const patchDocument = z
   .array(
@@ -207,14 +212,14 @@ function setsPosition({ path }: { path: string }): boolean {
   return path === '/position'
 }
 
-/** Whether the patch skips what was not delivered yet. */
+/** Whether the patch skips the events that were not delivered yet. */
 export function skipsToLatest(patch: Patch): boolean {
   return patch.some(setsPosition)
 }
 
 /**
- * Applies all operations in order, except those on the position, which is no field of the document. The result may no
- * longer be a valid document.
+ * Applies all operations in order, except those on the position, which is not a field of the document. The result may
+ * be an invalid document.
  * @throws {AppError} ERR-PATCH-TEST-FAILED, or ERR-VALIDATION if an operation names a missing value
  */
 export function patched(document: SubscriptionDocument, patch: Patch): unknown {
@@ -223,7 +228,7 @@ export function patched(document: SubscriptionDocument, patch: Patch): unknown {
     if (setsPosition(step)) continue
     switch (step.op) {
       case 'test':
-        // Not the library's test: its time and stack grow with the product of the lengths of two arrays.
+        // The library's own test is not used: its time and stack grow with the product of the lengths of two arrays.
         if (!isDeepStrictEqual(Pointer.fromJSON(step.path).get(result), step.value))
           throw new AppError('ERR-PATCH-TEST-FAILED', {
             message: `Operation ${index} of the patch, a test of ${step.path}, failed; nothing was changed`,
@@ -231,7 +236,8 @@ export function patched(document: SubscriptionDocument, patch: Patch): unknown {
         break
       case 'move':
       case 'copy': {
-        // In two steps, as the RFC defines them: the library lets both reach beyond the end of an array.
+        // Done in two steps, as the RFC defines a move and a copy: the library lets both reach beyond the end of an
+        // array.
         const moved: unknown = Pointer.fromJSON(step.from).get(result)
         if (moved === undefined) throw invalid(`${index}.from`, 'names a value that does not exist')
         if (step.op === 'move') apply(result, index, { op: 'remove', path: step.from })

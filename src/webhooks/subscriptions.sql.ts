@@ -1,8 +1,8 @@
 /**
  * Statements on subscriptions: who receives which events, and where.
  *
- * Changing a subscription locks its row (the statements below that write do so themselves). The dispatcher locks it too
- * before it records or begins a delivery, so a change comes before or after, never in between.
+ * A change to a subscription locks its row; the statements below that write do so themselves. The dispatcher also locks
+ * it before it records or begins a delivery. So a change comes before or after a delivery, never in between.
  */
 import { strict as assert } from 'node:assert'
 import { isDeepStrictEqual } from 'node:util'
@@ -10,11 +10,11 @@ import type { ClientBase } from 'pg'
 import { queryCount, queryRow, queryRows, queryValue } from '../db/statement.ts'
 import { lockSubscription, numberAll } from './sequence/numbering.sql.ts'
 
-/** What its creator writes: a caller with a token, or staff. */
+/** The fields that its creator writes: a caller with a token, or staff. */
 export interface NewSubscription {
   /** Null: all schemas. */
   schemaId: string | null
-  /** Its creator: a company token, a firm token, or staff. */
+  /** Who created it: a caller with a company token or with a firm token, or staff. */
   level: 'api' | 'firm' | 'staff'
   /** Firm of the token that created it; null if staff did. */
   firmId: string | null
@@ -22,25 +22,27 @@ export interface NewSubscription {
   /** Null: nothing is posted; its events are read by number. */
   postUrl: string | null
   onEvents: string[]
-  /** Empty: all that its owner may hear: the whole schema for staff, the firm for a firm token. */
+  /**
+   * If empty, it receives all events that its owner may hear of: the whole schema for staff, the firm for a firm token.
+   */
   folderIds: string[]
 }
 
 export interface Subscription extends NewSubscription {
   id: string
   enabled: boolean
-  /** The last number in a delivery. */
+  /** The last number that is in a delivery. */
   collected: number
 }
 
-/** Of the subscription `s`. */
+/** Columns of the subscription `s`. */
 export const subscriptionColumns = `s.id, s.schema_id as "schemaId", s.level, s.firm_id as "firmId",
   s.third_party_id as "thirdPartyId", s.post_url as "postUrl", s.on_events as "onEvents", s.folder_ids as "folderIds",
   s.enabled, s.collected::float8 as collected`
 
 /**
- * Whether the subscription `s` has a token that sees it, or is that of staff; otherwise it is suspended
- * (docs/spec/webhooks.md#suspended-subscriptions). What such a token needs is in the SQL function.
+ * Whether the subscription `s` is open: a token sees it, or staff created it. Otherwise it is suspended
+ * (docs/spec/webhooks.md#suspended-subscriptions). The SQL function defines which token sees it.
  */
 export const isOpen = `(s.level = 'staff' or exists (
   select from tokens k
@@ -48,7 +50,7 @@ export const isOpen = `(s.level = 'staff' or exists (
     and (k.level = 'api' and k.folder_id = s.folder_ids[1]
       or k.level = 'firm' and k.folder_id is null and k.firm_id = s.firm_id) and opens_webhooks(k)))`
 
-/** Inserts a subscription, which receives events committed from now on. */
+/** Inserts a subscription. It receives the events that are committed from now on. */
 export async function insertSubscription(client: ClientBase, given: NewSubscription): Promise<Subscription> {
   const { schemaId, level, firmId, thirdPartyId, postUrl, onEvents, folderIds } = given
   const text = `insert into grandlivre.subscriptions as s
@@ -68,8 +70,8 @@ export async function insertSubscription(client: ClientBase, given: NewSubscript
 }
 
 /**
- * Counts the subscriptions that tokens of a third party, of any level, have created in a schema, disabled ones
- * included. Until the transaction ends, no other transaction creates one.
+ * Counts the subscriptions that tokens of a third party, of any level, have created in a schema, including disabled
+ * ones. Until the transaction ends, no other transaction can create one.
  */
 export async function countCreatedByTokens(client: ClientBase, { schemaId, thirdPartyId }: Owner) {
   await client.query(
@@ -81,7 +83,7 @@ export async function countCreatedByTokens(client: ClientBase, { schemaId, third
   return queryValue<number>(client, text, [schemaId, thirdPartyId])
 }
 
-/** The caller as owner of subscriptions. */
+/** A caller, as the owner of subscriptions. */
 export interface Owner {
   schemaId: string
   thirdPartyId: string
@@ -99,9 +101,9 @@ export function areFoldersOfFirm(client: ClientBase, { schemaId, firmId }: Owner
 }
 
 /**
- * The caller's subscriptions. A company token sees those that its third party created with company tokens of that folder;
- * a firm token those created with firm tokens of that firm. No token sees those created by staff.
- * @param condition with parameters from $6 on, and the order
+ * Selects the caller's subscriptions. A company token sees those that its third party created with company tokens of
+ * its folder. A firm token sees those created with firm tokens of its firm. No token sees those created by staff.
+ * @param condition SQL, with parameters from $6 on, followed by the order
  */
 function selectOwn(client: ClientBase, owner: Owner, condition: string, values: unknown[] = []) {
   const { schemaId, thirdPartyId, level, firmId, folderId } = owner
@@ -111,24 +113,26 @@ function selectOwn(client: ClientBase, owner: Owner, condition: string, values: 
   return queryRows<Subscription>(client, text, [schemaId, thirdPartyId, level, firmId, folderId, ...values])
 }
 
-/** The caller's subscriptions, oldest first. */
+/** Lists the caller's subscriptions, oldest first. */
 export function listOwnSubscriptions(client: ClientBase, owner: Owner) {
   return selectOwn(client, owner, 'order by s.id')
 }
 
-/** The caller's subscriptions that receive events of that kind: in this folder, or in any if none is given. */
+/**
+ * Lists the caller's subscriptions that receive events of this kind: in this folder, or in any folder if none is given.
+ */
 export function listOwnReceivers(client: ClientBase, owner: Owner, kind: string, folderId?: string) {
   const receives = 'and grandlivre.receives(s, s.schema_id, $6, coalesce($7::bigint, s.folder_ids[1]))'
   return selectOwn(client, owner, `${receives} order by s.id`, [kind, folderId])
 }
 
-/** Undefined if it does not exist or is not the caller's. @param id decimal digits, within bigint */
+/** Returns undefined if it does not exist or is not the caller's. @param id decimal digits, within bigint */
 export async function findOwnSubscription(client: ClientBase, owner: Owner, id: string) {
   const [own] = await selectOwn(client, owner, 'and s.id = $6', [id])
   return own
 }
 
-/** As `findOwnSubscription`, and locks the subscription until the transaction ends. */
+/** As `findOwnSubscription`. Also locks the subscription until the transaction ends. */
 export async function lockOwnSubscription(client: ClientBase, owner: Owner, id: string) {
   const [own] = await selectOwn(client, owner, 'and s.id = $6 for no key update', [id])
   return own
@@ -137,12 +141,12 @@ export async function lockOwnSubscription(client: ClientBase, owner: Owner, id: 
 export interface AllowedPing {
   deliveryId: string
   scope: unknown
-  /** `since`: epoch milliseconds. Null while it is enabled. */
+  /** `since`: epoch milliseconds. Null if the subscription is enabled. */
   disabled: { since: number; reason: string } | null
 }
 
 /**
- * Allows one ping, if the last one is at least `everyMs` old. To be called after `lockOwnSubscription`.
+ * Allows a ping if the last one was sent at least `everyMs` ago. Call it after `lockOwnSubscription`.
  * @returns what the ping needs, and whether the subscription is disabled; undefined if it is too early
  */
 export function allowPing(client: ClientBase, id: string, everyMs: number) {
@@ -159,28 +163,28 @@ export function allowPing(client: ClientBase, id: string, everyMs: number) {
   return queryRow<AllowedPing>(client, text, [id, everyMs])
 }
 
-/** What the subscription becomes, and whether it skips what was not delivered yet. */
+/** The changed subscription, and whether it skips the events that were not delivered yet. */
 export interface SubscriptionChange {
   to: Pick<Subscription, 'postUrl' | 'onEvents' | 'folderIds'>
   skips: boolean
 }
 
-/** Whether all events that are committed get their numbers before the change: it counts for later ones. */
+/** Whether all committed events must get their numbers before the change, so that it applies only to later events. */
 export function needsNumbers(before: Subscription, { to, skips }: SubscriptionChange): boolean {
   return skips || !isDeepStrictEqual([before.onEvents, before.folderIds], [to.onEvents, to.folderIds])
 }
 
 /**
- * Changes a subscription for its owner (docs/spec/webhooks.md#patches). What it selected until then is kept for the
+ * Changes a subscription for its owner (docs/spec/webhooks.md#patches). What it selected until then is kept, for the
  * events that have numbers.
- * @param before as locked in this transaction; of one schema
+ * @param before the subscription of one schema, as locked in this transaction
  */
 export async function applyChange(client: ClientBase, before: Subscription, change: SubscriptionChange) {
   const { id, schemaId } = before
   const { postUrl, onEvents, folderIds } = change.to
   assert(schemaId !== null, 'subscriptions for all schemas are not patched')
   if (needsNumbers(before, change)) {
-    // For its gate: a promotion may lie between the numbers that were given before and these.
+    // This passes the gate: a server may have been promoted between the numbers that were given before and these.
     await lockSubscription(client, id)
     await numberAll(client, id, schemaId)
   }
@@ -188,7 +192,7 @@ export async function applyChange(client: ClientBase, before: Subscription, chan
        insert into grandlivre.former_filters (schema_id, subscription_id, last_sequence, on_events, folder_ids)
        select schema_id, id, numbered, on_events, folder_ids from grandlivre.subscriptions
        where id = $1 and numbered > 0 and (on_events <> $3 or folder_ids <> $4)
-       -- No number is of the time between two changes.
+       -- No event was numbered between the two changes, so the earlier filter stays.
        on conflict do nothing
      )
      update grandlivre.subscriptions set post_url = $2, on_events = $3, folder_ids = $4 where id = $1`
@@ -199,10 +203,10 @@ export async function applyChange(client: ClientBase, before: Subscription, chan
 }
 
 /**
- * Sends what waits for a retry ahead of its time: at once, but not within five seconds of its last attempt. That attempt
- * uses up no place in the table of retries, and `woken_at` keeps the time that the batch waited for: if the attempt fails,
- * the batch waits for that time again (`plannedAt`).
- * @param by a reader wakes the batch alone, and only once that time has passed
+ * Sends waiting deliveries ahead of their retry: at once, but at least five seconds after their last attempt. The early
+ * attempt does not use up a place in the table of retries. `woken_at` keeps the time for which the batch was planned.
+ * If the early attempt fails, the batch waits until that time again (`plannedAt`).
+ * @param by a reader wakes only the batch, and only after the time in `woken_at`
  */
 export async function wakeSubscription(client: ClientBase, id: string, by: 'change' | 'reader') {
   const text = `with woken as (
@@ -225,8 +229,9 @@ export async function wakeSubscription(client: ClientBase, id: string, by: 'chan
 }
 
 /**
- * Enables it again. It goes on where it stopped: its pending deliveries are sent at once, and the retry table starts over.
- * @returns false if it does not exist or is enabled
+ * Enables the subscription again. It goes on where it stopped: its pending deliveries are sent at once, and the retry
+ * table starts over.
+ * @returns false if it does not exist or is enabled already
  */
 export async function enableSubscription(client: ClientBase, id: string): Promise<boolean> {
   const text = `with enabled as (
@@ -244,8 +249,8 @@ export async function enableSubscription(client: ClientBase, id: string): Promis
 }
 
 /**
- * Skips what was not delivered yet: the next delivery begins after the last number. A waiting batch fails, and can be
- * replayed. To be called after `numberAll`.
+ * Skips the events that were not delivered yet: the next delivery begins after the last number. A waiting batch fails,
+ * and can be replayed. Call it after `numberAll`.
  */
 export async function skipToLatest(client: ClientBase, id: string): Promise<void> {
   const text = `with skipped as (
@@ -257,9 +262,9 @@ export async function skipToLatest(client: ClientBase, id: string): Promise<void
 }
 
 /**
- * Disables it: nothing is sent until it is enabled, and what waits goes on waiting. Inside a transaction.
+ * Disables the subscription: its deliveries wait until it is enabled. Runs inside a transaction.
  * @param now epoch milliseconds
- * @returns false if it does not exist or is disabled
+ * @returns false if it does not exist or is disabled already
  */
 export async function disableSubscription(client: ClientBase, id: string, reason: string, now: number) {
   const text = `update grandlivre.subscriptions
@@ -268,7 +273,7 @@ export async function disableSubscription(client: ClientBase, id: string, reason
   return (await queryCount(client, text, [id, reason, now])) === 1
 }
 
-/** Deletes a subscription that is locked, and its pending deliveries. */
+/** Deletes a locked subscription and its pending deliveries. */
 export async function deleteSubscription(client: ClientBase, id: string): Promise<void> {
   await client.query('delete from grandlivre.subscriptions where id = $1', [id])
 }

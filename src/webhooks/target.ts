@@ -21,8 +21,8 @@ import { limits } from '../config.ts'
 export const urlCharactersMax = 2048
 
 /**
- * What a pattern can check when only https is allowed: the scheme, and a host without a user name. `vetUrl` also
- * refuses what no pattern can distinguish, such as a private address.
+ * What a pattern can check when only https is allowed: the scheme, and that a host follows without a user name.
+ * `vetUrl` also refuses what no pattern can distinguish, such as a private address.
  */
 export const secureUrlPattern = '^[Hh][Tt][Tt][Pp][Ss]://[^/?#@]+([/?#].*)?$'
 
@@ -50,8 +50,8 @@ const ranges4 = [
 // A separate list: BlockList also compares IPv4 addresses as ::ffff:a.b.c.d, and ::/3 would match them all.
 const refused6 = new BlockList()
 /**
- * Everything outside global unicast (2000::/3), and within it the special ranges and those that lead to an embedded
- * IPv4 address.
+ * Everything outside global unicast (2000::/3); and within it, the special ranges and the ranges whose addresses lead
+ * to an embedded IPv4 address.
  */
 const ranges6 = [
   '::/3', // unspecified, loopback, IPv4-mapped and -compatible, NAT64 (64:ff9b::/96, 64:ff9b:1::/48), discard
@@ -91,8 +91,8 @@ export interface TargetRules {
 }
 
 /**
- * Returns what is wrong with a URL, as a phrase that follows its name, or undefined if it is allowed. The URL parser
- * first normalizes every notation of an IPv4 address (0x7f.1, 2130706433).
+ * Returns what is wrong with a URL, as a phrase to follow the name of its field, or undefined if it is allowed. The URL
+ * parser first normalizes every notation of an IPv4 address (0x7f.1, 2130706433).
  */
 export function vetUrl(text: string, { allowInsecure }: TargetRules): string | undefined {
   if (text.length > urlCharactersMax) return `must have at most ${urlCharactersMax} characters`
@@ -113,8 +113,8 @@ export function vetUrl(text: string, { allowInsecure }: TargetRules): string | u
 const refusal = 'must not lead to a private or reserved address'
 
 /**
- * As `vetUrl`, and also refuses a name that has a forbidden address now. A name without addresses passes: its zone may
- * not exist yet, and every connection checks again.
+ * Checks the URL as `vetUrl` does, and also refuses a name that has a forbidden address now. A name without addresses
+ * passes: its zone may not exist yet, and every connection checks again.
  */
 export async function vetTarget(text: string, rules: TargetRules): Promise<string | undefined> {
   const wrong = vetUrl(text, rules)
@@ -123,7 +123,7 @@ export async function vetTarget(text: string, rules: TargetRules): Promise<strin
   return addresses.some(({ address }) => isRefused(address)) ? refusal : undefined
 }
 
-/** Without the brackets of an IPv6 address. */
+/** Returns the host, without the brackets of an IPv6 address. */
 function hostOf(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '')
 }
@@ -159,7 +159,7 @@ export function guardedAgent(
   })
 }
 
-/** Replaces Node's lookup for a socket, which then connects to one of exactly these addresses. */
+/** Replaces Node's lookup for a socket. The socket then connects to one of exactly these addresses. */
 export const vettedLookup: LookupFunction = (hostname, options, callback) => {
   addressesOf(hostname).then(
     (addresses) => {

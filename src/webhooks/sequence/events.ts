@@ -9,24 +9,25 @@ import { findJump, type Numbers, oldestNumber, readNumbered } from './numbered.s
 import { numberInParts, readNumbering } from './numbering.sql.ts'
 
 export interface EventPage {
-  /** A JSON array of `{"sequence","event"}`. */
+  /** JSON: an array of `{"sequence","event"}`. */
   json: string
   events: number
   /**
-   * The last number of the subscription. Every event that was committed before the call has one. If all later events were
-   * erased it is `after`: otherwise a reader that reads up to the last number would never end.
+   * The last number of the subscription; every event that was committed before the call has one. If all later events
+   * were erased, it is `after` instead: otherwise a reader that reads up to the last number would never end.
    */
   latest: number
-  /** The epoch in which the events of the page got their numbers; without events, the present one. */
+  /** The epoch in which the events of the page got their numbers; the present epoch if the page has no events. */
   epoch: number
-  /** Numbers, mostly up to the end of the page, of events that were erased with their folder. */
+  /** Numbers of events that were erased with their folder. Most of them lie within the page; some may follow it. */
   erased: Numbers[]
 }
 
 /**
- * Reads the events after a number, whatever the state of the subscription, and numbers those that have none yet.
- * @param most the page is shorter if it would exceed `limits.eventPageBytesMax`
- * @returns undefined if it does not exist or is not the caller's
+ * Reads the events after a number, whatever the state of the subscription. First gives numbers to the events that have
+ * none yet.
+ * @param most events per page; a page has fewer if it would exceed `limits.eventPageBytesMax`
+ * @returns undefined if the subscription does not exist or is not the caller's
  * @throws {AppError} ERR-EVENTS-EXPIRED if the next event is no longer kept
  */
 export async function readEvents(
@@ -37,7 +38,7 @@ export async function readEvents(
   most: number,
 ): Promise<EventPage | undefined> {
   const { schemaId } = owner
-  // Asked once: in a busy schema, there are always newer events.
+  // Checked once: in a busy schema there are always newer events.
   let isNumbered = false
   for (;;) {
     const page = await inTenant(database, schemaId, async (client) => {
@@ -50,12 +51,13 @@ export async function readEvents(
         const events = from < numbered ? await readNext(client, subscriptionId, from, most) : []
         const shown = shownEvents(events, erased)
         const last = events.at(-1)?.sequence
-        // A page of erased events alone would look like the end.
+        // A page without events, because all of its events were erased, would look like the end.
         if (shown.length === 0 && last !== undefined) {
           from = last
           continue
         }
-        // A reader or the dispatcher may just have numbered more. Where only erased events are left, there is nothing to read.
+        // A reader or the dispatcher may have numbered more events just now. If only erased events are left, there is
+        // nothing to read.
         const latest = from > after && last === undefined ? after : Math.max(numbered, last ?? 0)
         return { ...packPage(subscriptionId, shown), latest, epoch: events[0]?.epoch ?? epoch, erased }
       }
@@ -66,10 +68,13 @@ export async function readEvents(
   }
 }
 
-/** Ranges of erased numbers: they go into a header, of which proxies accept a few thousand bytes. */
+/** Most ranges of erased numbers per page: they go into a header, and proxies accept only a few thousand bytes. */
 const erasedMax = 50
 
-/** The events that are not erased. Adds the numbers of the others to `erased`, and ends before one range too many. */
+/**
+ * Returns the events that are not erased and adds the numbers of the others to `erased`. Stops before `erased` would
+ * have too many ranges.
+ */
 function shownEvents(events: NumberedEvent[], erased: Numbers[]): NumberedEvent[] {
   const shown: NumberedEvent[] = []
   for (const event of events) {
@@ -83,7 +88,9 @@ function shownEvents(events: NumberedEvent[], erased: Numbers[]): NumberedEvent[
   return shown
 }
 
-/** The events after a number, or after the jump that follows it. @throws {AppError} ERR-EVENTS-EXPIRED */
+/**
+ * The events after a number. If numbers jump after it, the events after the jump. @throws {AppError} ERR-EVENTS-EXPIRED
+ */
 async function readNext(client: PoolClient, subscriptionId: string, after: number, most: number) {
   const events = await readNumbered(client, subscriptionId, after, most)
   if (events[0]?.sequence === after + 1) return events

@@ -5,9 +5,10 @@ import type { NumberedEvent } from '../body.ts'
 import { isErased } from './numbering.sql.ts'
 
 /**
- * Numbers from before firms were told apart, or that a process of the version before gives, may be of events that the
- * owner of the subscription `s` does not hear of (`isHeard`). These keep their number and lose what tells of the other
- * firm. An event without firm_id is of the firm in its scope, which was written when it was committed.
+ * The payload of an event. Numbers that were given before firms were told apart, or by a process of the previous
+ * version, may belong to events that the owner of the subscription `s` must not hear of (`isHeard`). Such an event
+ * keeps its number, and loses what tells of the other firm. An event without firm_id belongs to the firm in its scope,
+ * which was written when it was committed.
  */
 const payload = `e.name, e.operation, (extract(epoch from e.created_at) * 1000)::float8 as "createdAt",
   case when h.heard then e.scope else json_build_object('schemaId', e.schema_id) end as scope,
@@ -16,7 +17,7 @@ const hearing = `subscriptions s on s.id = r.subscription_id cross join lateral 
   select (s.level <> 'firm' or s.firm_id = e.firm_id or e.firm_id = 0 or e.firm_id is null
     and coalesce((e.scope ->> 'firmId')::bigint = s.firm_id, e.folder_id is null)) is true as heard) as h`
 
-/** Runs `r` of subscription `s`, each with what the subscription selected when it was numbered. */
+/** The runs `r` of subscription `s`, each with what the subscription selected when the run was numbered. */
 export const selectRuns = `select r.*, filter.on_events, filter.folder_ids
   from sequence_runs r
   join subscriptions s on s.id = r.subscription_id
@@ -28,17 +29,17 @@ export const selectRuns = `select r.*, filter.on_events, filter.folder_ids
       where f.schema_id = s.schema_id and f.subscription_id = s.id and f.last_sequence >= r.last_sequence
       order by f.last_sequence limit 1) as f on true) as filter`
 
-/** The events of the run `r`, which come with its filter. */
+/** The events of the run `r`. `r` has the columns of its filter (`selectRuns`). */
 export const eventsOfRun = `events e on e.schema_id = r.schema_id and e.id between r.first_event and r.last_event
   and selects(r.on_events, r.folder_ids, e.name, e.folder_id)`
 
-/** The number of the event `e` of the run `r`: counted from the end, since retention deletes from the beginning. */
+/** The number of the event `e` in the run `r`. Counted from the end, because retention deletes from the beginning. */
 export const sequenceInRun = `
   r.last_sequence + 1 - row_number() over (partition by r.first_sequence order by e.id desc) as sequence`
 
 /**
- * At most `most` events with numbers after `after`, up to `after + most`, ascending. Those that retention has deleted are
- * missing at the beginning.
+ * Reads at most `most` events with numbers above `after` and up to `after + most`, ascending. The first of them may be
+ * missing: retention has deleted them.
  */
 export function readNumbered(client: ClientBase, subscriptionId: string, after: number, most: number) {
   return queryRows<NumberedEvent>(client, {
@@ -59,8 +60,9 @@ export function readNumbered(client: ClientBase, subscriptionId: string, after: 
 }
 
 /**
- * The first number after `after` whose event is still there; without any, the next number to be given. (Each schema is
- * swept on its own: for all of them, lower numbers may be there while higher ones are gone.)
+ * The first number after `after` whose event is still there. If there is none, the next number to be given. (Each
+ * schema is swept on its own. So a subscription to all schemas may still have events with lower numbers while others
+ * with higher ones are gone.)
  */
 export function oldestNumber(client: ClientBase, subscriptionId: string, after = 0) {
   const text = `with r as materialized (
@@ -76,8 +78,9 @@ export function oldestNumber(client: ClientBase, subscriptionId: string, after =
 }
 
 /**
- * The number before the next one that was given, if numbers jumped to that from `after` or from a lower one, where an epoch
- * began. Undefined if there is no jump, or one before it whose events are no longer kept.
+ * Looks for a jump of the numbers, where an epoch began, right after `after`. Returns the last number of the jump: the
+ * event with the next number is the first one of the new epoch. Also finds a jump that began below `after`. Returns
+ * undefined if there is no jump, or if events before it are no longer kept.
  */
 export function findJump(client: ClientBase, subscriptionId: string, after: number) {
   const text = `select next.first_sequence::float8 - 1
@@ -87,14 +90,14 @@ export function findJump(client: ClientBase, subscriptionId: string, after: numb
   return queryValue<number | undefined>(client, text, [subscriptionId, after])
 }
 
-/** How many numbers after `after` were given to events: a gap has none. */
+/** How many of the numbers above `after` were given to events. The numbers of a gap were not. */
 export function countNumbers(client: ClientBase, subscriptionId: string, after: number) {
   const text = `select coalesce(sum(last_sequence - greatest(first_sequence - 1, $2)), 0)::float8
      from sequence_runs where subscription_id = $1 and last_sequence > $2`
   return queryValue<number>(client, text, [subscriptionId, after])
 }
 
-/** First and last of consecutive numbers. */
+/** The first and the last of consecutive numbers. */
 export interface Numbers {
   first: number
   last: number

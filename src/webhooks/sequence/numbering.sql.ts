@@ -3,15 +3,16 @@
  * (docs/spec/webhooks.md#sequence).
  *
  * The caller holds the lock of the subscription's row (`lockSubscription`), taken in an earlier statement, so it sees
- * what the last one has numbered. Ids of a schema's events are in the order of their commits (`lock_events`), so no
- * event can appear before a position that has passed. The numbers of one schema follow from the events and the changes
- * of the filter alone: a crash that loses a transaction of the dispatcher (`whileDelivering`) loses numbers that are
- * then given again, each to the same event.
+ * what the previous holder numbered. The ids of a schema's events are in the order of their commits (`lock_events`), so
+ * no event can appear before a position that has been passed. The numbers of a single schema depend only on the events
+ * and on the changes of the filter. So if a crash loses a transaction of the dispatcher (`whileDelivering`), the lost
+ * numbers are given again, each to the same event.
  *
- * A promoted server may lack the last events, whose numbers others have seen. So numbers jump where the epoch changes
- * (`beyondLost`), which tells subscribers that they may lack something. Events of one schema that are left from the
- * former epoch get theirs before the jump: the same that they had. For all schemas the order of numbers is that in which
- * they were given, which may be lost, too: there the jump comes before anything else is numbered.
+ * A promoted server may lack the last events, although others have seen their numbers. So numbers jump where the epoch
+ * changes (`beyondLost`), which tells subscribers that they may lack something. In a single schema, the remaining
+ * events of the former epoch get their numbers before the jump: the same numbers that they had. For all schemas
+ * together, the order of numbers is the order in which they were given. That order may be lost, too, so there the jump
+ * comes before anything else is numbered.
  */
 import type { ClientBase, PoolClient } from 'pg'
 import { queryRow, queryRows, queryValue } from '../../db/statement.ts'
@@ -19,8 +20,8 @@ import { idMax } from '../../events/events.sql.ts'
 import type { NumberedEvent } from '../body.ts'
 
 /**
- * Whether the owner of the subscription `s` may hear of the event `e`: a firm's token hears of its firm, and of what
- * names neither firm nor folder (docs/spec/webhooks.md#subscriptions).
+ * Whether the owner of the subscription `s` may hear of the event `e`. A firm's token hears of its own firm, and of
+ * events that name neither a firm nor a folder (docs/spec/webhooks.md#subscriptions).
  */
 const isHeard = `(s.level <> 'firm' or e.firm_id in (0, s.firm_id)) is true`
 
@@ -28,9 +29,9 @@ const isHeard = `(s.level <> 'firm' or e.firm_id in (0, s.firm_id)) is true`
 export const isForSubscription = `selects(s.on_events, s.folder_ids, e.name, e.folder_id) and ${isHeard}`
 
 /**
- * The first event after a subscription's position `at.position`, in the schema `at.schema_id`, that is for it: one index
- * probe per kind (and per folder, if it names folders), however many events lie between. After a move, the probe of a
- * firm's subscription passes over the folder's events in the other firm.
+ * The first event for a subscription after its position `at.position` in the schema `at.schema_id`. Takes one index
+ * probe per kind (and per folder, if the subscription names folders), however many events lie between. After a folder
+ * has moved to another firm, the probe of a firm's subscription passes over the folder's events in the other firm.
  *
  * A probe takes the next row in index order and then checks its kind. If it asked for the kind directly, the planner
  * would scan all events by id whenever its statistics know only one kind, as after an import.
@@ -55,10 +56,10 @@ export const firstMatch = `least(
    where hit.schema_id = at.schema_id and hit.firm_id = firm and hit.name = kind))`
 
 /**
- * The position of a subscription `s` in each of its schemas: up to which event its events have numbers. `offset 0` makes
- * the position a plain column: PostgreSQL treats coalesce() as a function that might leak rows, so it would compare ids
- * only after row-level security, without the index: 11 seconds instead of 1 ms for fifty subscriptions at the end of
- * 470,000 events.
+ * The position of a subscription `s` in each of its schemas: the last event up to which all events have numbers.
+ * `offset 0` makes the position a plain column. Without it, PostgreSQL treats coalesce() as a function that might leak
+ * rows, and compares ids only after row-level security, without the index: 11 seconds instead of 1 ms for fifty
+ * subscriptions at the end of 470,000 events.
  */
 export const positions = `(
   select c.schema_id, coalesce(p.position, s.start_position) as position
@@ -68,34 +69,39 @@ export const positions = `(
   offset 0) as at`
 
 /**
- * Whether the event `e` was erased with its folder, or is about to be. It keeps its number, and is no longer sent or
- * shown.
+ * Whether the event `e` was erased with its folder, or is about to be. An erased event keeps its number, and is no
+ * longer sent or shown.
  */
 export const isErased = `(e.data::text = 'null' or coalesce(e.folder_id = any ((select erased_folders())::bigint[]), false))`
 
-/** Payload of an event that the owner of the subscription hears of, for `NumberedEvent`. */
+/** Payload, for `NumberedEvent`, of an event that the owner of the subscription may hear of. */
 export const payload = `e.name, e.operation, e.scope, e.data, ${isErased} as "isErased",
   (extract(epoch from e.created_at) * 1000)::float8 as "createdAt"`
 
 /**
- * The number before the first one of an epoch, beyond all that a lost server may have given: two million for each second
- * since 2026, as `beyond_lost` has it. Of one schema it follows from the event `e`, so that a crash of the dispatcher's
- * transaction gives it the same number again. The epoch tells apart those whose clocks differ a little, by a quarter of
- * a second's worth at most: a server that was lost in its turn began earlier, and subscribers must never see lower numbers than before.
+ * The number before the first one of an epoch. It is beyond all numbers that a lost server may have given: two million
+ * for each second since 2026, as in `beyond_lost`. For a single schema it is computed from the event `e`, so that it
+ * stays the same if a crash loses the dispatcher's transaction. The number of the epoch is added, so that servers whose
+ * clocks differ by up to a quarter of a second get different numbers. A server that was lost later began earlier, and
+ * subscribers must never see lower numbers than before.
  */
 const timed = `floor(2000000 * extract(epoch from
     case when s.schema_id is null then clock_timestamp() else e.created_at end - '2026-01-01 00:00Z'))::bigint
   + given.epoch % 500000`
-/** `timed`, or further where numbers are ahead of the time: after epochs within a second, or a failover of an older version. */
+/**
+ * `timed`; or further, if numbers are ahead of the time: after two epochs within a second, or a failover of an older
+ * version.
+ */
 const beyondLost = `case when ${timed} > s.numbered + 1000000 then ${timed} else s.numbered + 4000000000 end`
 
 /**
- * Numbers the first `$3` matches among `$2` events of one schema from the first match on, as far as they were committed
- * in the same epoch: the schema whose match has the lowest id. A run ends before an event that its kinds and folders select
- * and its owner does not hear of: its numbers are counted by kinds and folders alone, as before firms were told apart. Several schemas have no
- * order of commits, so the order of their numbers must outlive a crash: that commit waits for the disk.
- * A known cost: where events of two firms take turns, each event begins a run. A column sequence_runs.firm_id would let
- * runs pass over what their firm does not hear of.
+ * Numbers the first `$3` matches among the next `$2` events of one schema, beginning with its first match and ending
+ * where the epoch changes. The schema is the one whose first match has the lowest id. A run also ends before an event
+ * that its kinds and folders select but its owner may not hear of: the numbers of a run are counted by kinds and
+ * folders alone, as before firms were told apart. Events of several schemas have no common order of commits, so the
+ * order of their numbers must outlive a crash: that commit waits for the disk.
+ * A known cost: where events of two firms alternate, each event begins a run. A column sequence_runs.firm_id would let
+ * a run pass over events that its firm may not hear of.
  */
 const numbering = (columns: string, until = '') => `
   first as materialized (
@@ -139,12 +145,12 @@ const numbering = (columns: string, until = '') => `
     returning case when s.schema_id is null then set_config('synchronous_commit', 'on', true) end
   )`
 
-/** Events of a schema that are read to find what to deliver next. */
+/** How many events of a schema are read to find those to deliver next. */
 const deliveryWindow = 1_000
-/** The same where many are numbered at once: some hundredths of a second. */
+/** The same where many events are numbered at once: it takes some hundredths of a second. */
 const wideWindow = 10_000
 
-/** Locks the subscription until the transaction ends, and passes the gate for its numbers. */
+/** Locks the subscription until the transaction ends, and checks that numbers may be given now (`pass_gate`). */
 export async function lockSubscription(client: ClientBase, subscriptionId: string): Promise<void> {
   await client.query({
     name: 'lock-subscription',
@@ -154,9 +160,9 @@ export async function lockSubscription(client: ClientBase, subscriptionId: strin
 }
 
 /**
- * The last number of a subscription, the present epoch, whether there are events without a number, and whether a delivery
- * waits for a retry. A reader that knows a later number may have it from a server that is lost: it passes the gate, and so
- * learns of the epoch.
+ * Returns the last number of a subscription, the present epoch, whether there are events without a number, and whether
+ * a delivery waits for a retry. A reader that knows a later number than the last may have it from a lost server. Then
+ * this passes the gate, which tells the reader of the new epoch.
  * @param after the number that the reader has
  */
 export async function readNumbering(client: ClientBase, subscriptionId: string, after: number) {
@@ -180,8 +186,8 @@ export async function readNumbering(client: ClientBase, subscriptionId: string, 
 }
 
 /**
- * Numbers the next events, at most `most`, of one schema, and returns them; empty if there are none. To be called after
- * `lockSubscription`.
+ * Numbers at most `most` of the next events, all of one schema, and returns them; empty if there are none. Call it
+ * after `lockSubscription`.
  */
 export function numberNext(client: ClientBase, subscriptionId: string, most: number) {
   return queryRows<NumberedEvent>(client, {
@@ -193,15 +199,15 @@ export function numberNext(client: ClientBase, subscriptionId: string, most: num
   })
 }
 
-/** No event that is committed has a greater id. */
+/** No committed event has a greater id. */
 export function latestEventId(client: ClientBase) {
   return queryValue<string>(client, 'select grandlivre.latest_event(null)')
 }
 
 /**
- * Numbers the next events without reading them, while one up to `until` has no number: what others commit meanwhile must
- * not keep the caller busy. To be called after `lockSubscription`.
- * @returns how many; 0: every event up to `until` that was committed has its number
+ * Numbers the next events without reading them, as long as an event up to `until` has no number. The bound is there
+ * because others may commit events faster than the caller numbers them. Call it after `lockSubscription`.
+ * @returns how many were numbered; 0 if every committed event up to `until` has its number
  */
 export function numberMore(client: ClientBase, subscriptionId: string, until: string): Promise<number> {
   return queryValue(client, {
@@ -212,9 +218,9 @@ export function numberMore(client: ClientBase, subscriptionId: string, until: st
 }
 
 /**
- * Numbers everything that was committed before, ten thousand events at a time. Each part is a transaction of its own: the lock of
- * the subscription, for which its deliveries wait, is held for some hundredths of a second.
- * @param transact runs one transaction, in which the subscription can be seen
+ * Numbers all events that were committed before the call, ten thousand at a time. Each part is a transaction of its
+ * own, so the lock of the subscription is held, and its deliveries wait, for only some hundredths of a second.
+ * @param transact runs one transaction that can see the subscription
  */
 export async function numberInParts(
   transact: (run: (client: PoolClient) => Promise<number>) => Promise<number>,
@@ -230,12 +236,13 @@ export async function numberInParts(
 }
 
 /**
- * Numbers all events of a schema that are committed, and moves the position to the last of them, whether it matches or
- * not: what the subscription selects from now on counts for events that are committed later. To be called after
+ * Numbers all committed events of a schema, and moves the position to the last event, whether it matches or not. So
+ * what the subscription selects from now on applies only to events that are committed later. Call it after
  * `lockSubscription`.
  */
 export async function numberAll(client: ClientBase, subscriptionId: string, schemaId: string): Promise<void> {
-  // Read first: an event that is committed while the others are numbered is either numbered or left for later.
+  // The last id is read first: an event that is committed while the others are numbered is either numbered or left for
+  // later.
   const text = 'select max(id) from events where schema_id = $1'
   const latest = await queryValue<string | null>(client, text, [schemaId])
   if (latest === null) return
