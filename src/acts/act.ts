@@ -1,6 +1,6 @@
 /**
- * An act of staff, declared once for the command line and the console: its fields, what it changes, its row in the audit,
- * and its words. Both give it the fields that staff have filled in, and show the same sentences.
+ * An act of staff, declared once for the command line and the console: its fields, what it changes, its row in the
+ * audit, and what it says. Both pass it the fields that staff have filled in, and show the same sentences.
  */
 import type { ClientBase } from 'pg'
 import type { z } from 'zod'
@@ -8,11 +8,11 @@ import { recordStaffAct, type StaffAct } from '../audit/audit.sql.ts'
 import type { MasterKeys } from '../auth/secrets.ts'
 import { findThirdParty } from '../auth/third-parties.sql.ts'
 
-/** A secret that the act made. It is shown once, in the answer to the act. */
+/** A secret that the act created. It is shown once, in the answer to the act. */
 export interface Secret {
   label: string
   value: string
-  /** A sentence: who needs it, and for what. */
+  /** A sentence that says who needs the secret, and for what. */
   use: string
 }
 
@@ -28,7 +28,7 @@ export interface Done extends Recorded {
   secret?: Secret
 }
 
-/** The member of staff, as the audit names them, and the master keys, of which the first encrypts new secrets. */
+/** The member of staff, under the name in the audit, and the master keys. The first key encrypts new secrets. */
 interface Doer {
   staff: string
   masterKeys: MasterKeys
@@ -36,23 +36,24 @@ interface Doer {
 
 export interface Act<Field extends string = string> {
   /**
-   * Checks the fields. What it returns does the act and records it, as the last statements of a transaction of the owner
-   * of the tables.
-   * @throws {Refused} at once for a field; or from what it returns: then nothing has changed, and nothing is recorded
+   * Checks the fields, and returns a function that does the act. That function runs in a transaction of the owner of
+   * the tables; its last statement records the act.
+   * @throws {Refused} at once for a wrong field. The returned function may throw it, too: then nothing has changed, and
+   *   nothing is recorded
    */
   (given: Partial<Record<Field, unknown>>): (client: ClientBase, doer: Doer) => Promise<Done>
-  /** Its command, such as `partner create`, which is also its name in the audit. */
+  /** The act's command, such as `partner create`. It is also the act's name in the audit. */
   command: string
-  /** What each field takes. Its metadata (`OptionWords`) say how the command takes it. */
+  /** The values that each field takes. The metadata of a field (`OptionWords`) say how the command takes it. */
   shape: z.ZodRawShape
 }
 
 /** Why an act was refused: a field is wrong (400), the thing does not exist (404), or its state does not allow it (409). */
 export class Refused extends Error {
   readonly status: 400 | 404 | 409
-  /** The field that is wrong. The message follows its name. */
+  /** The field that is wrong. The message continues a sentence that begins with its name. */
   readonly field: string | undefined
-  /** Follows the message on the command line: a command that helps. */
+  /** A command that helps. The command line shows it after the message. */
   readonly hint: string
 
   constructor(status: Refused['status'], message: string, more: { field?: string; hint?: string } = {}) {
@@ -84,7 +85,10 @@ export function act<Shape extends z.ZodRawShape>({
   return Object.assign(prepare, { command: name, shape: fields.shape })
 }
 
-/** @param what such as `firm 12` @param list the command that lists them @throws {Refused} 404 if nothing was found */
+/**
+ * @param what names the thing, such as `firm 12`. @param list the command that lists such things. @throws {Refused} 404
+ *   if nothing was found
+ */
 export function existing<Found>(found: Found | undefined, what: string, list: string): Found {
   if (found !== undefined) return found
   throw new Refused(404, `There is no ${what}`, { hint: `: see ${list}` })
@@ -98,7 +102,7 @@ export function checkFields<Fields extends z.ZodObject>(fields: Fields, given: u
   throw new Refused(400, message, { field: path.join('.') })
 }
 
-/** Records an act in the audit, as the last statement of its transaction. */
+/** Records an act in the audit. Must be the last statement of the act's transaction. */
 export async function recordAct(
   client: ClientBase,
   { partner, details, ...given }: Recorded & Pick<StaffAct, 'staff' | 'act'>,

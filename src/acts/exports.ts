@@ -11,7 +11,10 @@ export async function exportOf(client: ClientBase | Pool, id: string): Promise<E
   return existing(await findRecord(client, id), `export ${id}`, 'export list')
 }
 
-/** The process that runs it notices within a second, at its next renewal; its queue entry then ends without effect. */
+/**
+ * Cancels a full export. The process that runs it notices at its next renewal, within a second. If it is still queued,
+ * its queue entry ends without effect.
+ */
 export const cancelExport = act({
   name: 'export cancel',
   fields: z.object({

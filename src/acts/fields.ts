@@ -1,24 +1,27 @@
-/** Fields of acts. Their messages follow the name of the field. */
+/** Fields of acts. Each message continues a sentence that begins with the name of the field. */
 import { z } from 'zod'
 import { type TokenGroup, tokenGroups } from '../auth/callers.sql.ts'
 import { codePattern } from '../auth/third-parties.sql.ts'
 import { isId, readId } from '../db/literal.ts'
 
-/** Metadata of a field: how the command of its act takes it. */
+/** Metadata of a field: how the act's command takes it. */
 export interface OptionWords {
   help?: string
-  /** How the help names its value. Absent: the name of the field. */
+  /** The name of the value in the help; by default the name of the field. */
   value?: string
-  /** What a refusal says it takes: `a number from 1 to 10`. Absent: the message of the field is shown. */
+  /** What the field takes, for a refusal: `a number from 1 to 10`. If absent, the message of the field is shown. */
   takes?: string
-  /** The value if the option is not given, as it would be typed. */
+  /** The value if the option is not given, written as staff would type it. */
   default?: string
 }
 
 /** Most characters of a name or reason. */
 export const lineCharactersMax = 500
 
-/** A name or a reason: lists show it in one line and errors quote it, and control characters would garble both. */
+/**
+ * A name or a reason, without control characters: lists show it in one line and errors quote it, and such characters
+ * would garble both.
+ */
 export const line = z
   .string('must not be empty')
   .trim()
@@ -28,7 +31,7 @@ export const line = z
     error: ({ input }) => `takes at most ${lineCharactersMax} characters, not ${String(input).length}`,
   })
 
-/** What the code of a partner may be, in forms and helps. */
+/** What the code of a partner may be, as forms and the help say it. */
 export const codeText = 'up to 32 of A to Z, 0 to 9, - and _'
 
 const isNoCode = `takes ${codeText}, beginning with a letter or digit`
@@ -58,13 +61,13 @@ export const groups = z
     isNoGroups,
   )
 
-/** A larger number may be a year that was typed by mistake. */
+/** Most days until something ends: a larger number may be a year that was typed by mistake. */
 const daysMax = 1_825
 
 const isNoEnd = `must be 1 to ${daysMax} days, or a later day or moment such as 2031-01-31T08:00:00Z`
 const moment = z.union([z.iso.date(), z.iso.datetime({ offset: true })])
 
-/** When something ends: a number of days from now, or a moment. A day means its beginning, UTC. */
+/** When something ends: a number of days from now, or a moment. A day without a time means its beginning in UTC. */
 export const end = z
   .string(isNoEnd)
   .trim()
@@ -79,7 +82,10 @@ export function choice<const Choices extends readonly string[]>(choices: Choices
   return z.enum(choices, `must be one of: ${choices.join(', ')}`)
 }
 
-/** A whole number: digits from a form, or what an option has read. @param what such as `a number of hours` */
+/**
+ * A whole number, given as digits by a form or as a number by an option. @param what names it, such as `a number of
+ * hours`
+ */
 export function wholeNumber(least: number, most: number, what = 'a number') {
   const message = `must be a whole number from ${least} to ${most}`
   return z

@@ -15,7 +15,7 @@ import { limitsText } from '../lists/partners.ts'
 import { act, existing, Refused, type Secret } from './act.ts'
 import { choice, code, codeText, line, wholeNumber } from './fields.ts'
 
-/** Hours for which requests may still carry an older secret: by default, and at most. */
+/** For how many hours requests may still carry an older secret: the default, and the most. */
 export const keptHours = { usual: 24, most: 9_999 } as const
 
 export const partnerKinds = ['partner', 'customer'] as const
@@ -109,7 +109,9 @@ export const rotatePartnerSecret = act({
   },
 })
 
-/** Limits that are not given stay, unless `default` takes all of them back first. */
+/**
+ * Changes the limits of a partner. Limits that are not given stay as they are, unless `default` first removes them all.
+ */
 export const limitPartner = act({
   name: 'partner limits',
   fields: z.object({

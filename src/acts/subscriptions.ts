@@ -23,12 +23,15 @@ import {
 import { act, existing, type Recorded, Refused, type Secret } from './act.ts'
 import { id, line, wholeNumber } from './fields.ts'
 
-/** @param counted deliveries are counted up to one more than this; absent: all @throws {Refused} if there is none */
+/**
+ * @param counted how far deliveries are counted: up to one more than this; if absent, all are. @throws {Refused} if
+ *   there is no such subscription
+ */
 export async function subscriptionOf(client: ClientBase | Pool, id: string, counted?: number) {
   return existing(await readSubscription(client, id, counted), `subscription ${id}`, 'webhook list')
 }
 
-/** The newest attempts of a delivery. @throws {Refused} if there is none */
+/** The newest attempts of a delivery. @throws {Refused} if there is no such delivery */
 export async function attemptsOf(
   client: ClientBase | Pool,
   subscriptionId: string,
@@ -41,7 +44,7 @@ export async function attemptsOf(
   throw new Refused(404, message, { hint: `: see webhook deliveries ${subscriptionId}` })
 }
 
-/** Locks a subscription until the transaction ends. @throws {Refused} */
+/** Locks a subscription until the transaction ends. @throws {Refused} if there is no such subscription */
 export async function lockWebhook(client: ClientBase, id: string): Promise<LockedSubscription> {
   return existing(await lockForStaff(client, id), `subscription ${id}`, 'webhook list')
 }
@@ -91,7 +94,7 @@ export const enableWebhook = act({
   },
 })
 
-/** The reason if staff give none. */
+/** The reason that is recorded if staff give none. */
 export const disabledReason = 'Disabled by staff'
 
 export const disableWebhook = act({
@@ -135,10 +138,10 @@ export const deleteWebhook = act({
   },
 })
 
-/** The name of all replays in the audit; their details say which deliveries staff asked for. */
+/** The name of every kind of replay in the audit; the details say which deliveries staff asked for. */
 const replay = 'event replay'
 
-/** @throws {Refused} if nothing can be sent to the subscription */
+/** Locks a subscription that can receive events. @throws {Refused} if nothing can be sent to it */
 async function lockReceiving(client: ClientBase, subscriptionId: string): Promise<LockedSubscription> {
   const locked = await lockWebhook(client, subscriptionId)
   if (locked.postUrl === null)
@@ -174,8 +177,8 @@ export const replayFailed = act({
 const number = wholeNumber(1, Number.MAX_SAFE_INTEGER)
 
 /**
- * Sends events again by their numbers, if they are still kept.
- * @throws {AppError} ERR-VALIDATION for a number that was not sent yet
+ * Sends events again, by their numbers. Events that retention has deleted cannot be sent.
+ * @throws {AppError} ERR-VALIDATION for a number that has never been sent
  */
 export const replayNumbered = act({
   name: replay,

@@ -10,8 +10,8 @@ import { act, existing, Refused } from './act.ts'
 import { id, line } from './fields.ts'
 
 /**
- * SIREN or SIRET with its check digit. In those of La Poste (356 000 000) the sum of all digits may be a multiple of five
- * instead.
+ * SIREN or SIRET with its check digit. For those of La Poste (356 000 000), a sum of all digits that is a multiple of
+ * five is accepted, too.
  */
 export const siretText = 'a SIREN of 9 digits or a SIRET of 14'
 const isNoSiret = `must be ${siretText}`
@@ -20,7 +20,7 @@ const siret = z
   .transform((text) => text.replaceAll(/\s/g, ''))
   .refine((text) => text === '' || /^\d{9}(\d{5})?$/.test(text), isNoSiret)
   .refine(hasCheckDigit, 'has a wrong digit: its check digit does not fit')
-  // Zeros have a correct check digit.
+  // Zeros alone have a correct check digit.
   .refine((text) => !text.startsWith('000000000'), isNoSiret)
   .transform((text) => text || null)
   .optional()
@@ -123,7 +123,7 @@ export const moveFirmFolder = act({
   },
 })
 
-/** @throws {Refused} if there is no such firm, or it is being erased */
+/** The tenant of a firm. @throws {Refused} if there is no such firm, or it is being erased */
 async function schemaOf(client: ClientBase, firmId: string): Promise<string> {
   return existing(await findFirm(client, firmId), `firm ${firmId}`, 'firm list').schemaId
 }

@@ -8,7 +8,7 @@ export const tokenLevels = ['api', 'firm'] as const
 
 export const issuePartnerToken = act({
   name: 'token issue',
-  /** `id` of the folder (api) or firm (firm) that it opens. */
+  /** `id` is the id of the folder (api) or firm (firm) that the token opens. */
   fields: z.object({
     code,
     level: choice(tokenLevels),

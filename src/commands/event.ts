@@ -12,7 +12,7 @@ import { listLines } from './terminal/list-lines.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
 import { asOwner, recordAct } from './with-database.ts'
 
-/** Many readers of JSON lose digits of greater numbers. */
+/** The id of a person, below 2^53: many readers of JSON lose digits of larger numbers. */
 const personKind: Kind<string> = {
   takes: 'a number from 1 to 2^53-1',
   read(text) {
@@ -88,7 +88,7 @@ function parseData(data: string): unknown {
   }
 }
 
-/** @throws {Error} if there is no such schema, or the folder is not in it */
+/** @throws {Error} if there is no such schema, or if the folder is not in it */
 async function checkScope(client: ClientBase, schemaId: string, folderId: string | undefined): Promise<void> {
   if (!(await schemaExists(client, schemaId))) throw new Error(`There is no schema ${schemaId}`)
   if (folderId === undefined) return

@@ -1,4 +1,4 @@
-/** The staff commands. An error is one line on `err` and exit code 1. */
+/** The staff commands. An error prints one line on `err`, and the exit code is 1. */
 import type { Command, Program } from '../../packages/terminal/src/command.ts'
 import { Failure, UsageError } from '../../packages/terminal/src/command-errors.ts'
 import { readCommandLine, usageHints } from '../../packages/terminal/src/words.ts'
@@ -19,7 +19,7 @@ import { tenantCommands } from './tenants/tenants.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
 import { webhookCommands } from './webhook.ts'
 
-/** @param more commands that are not the service's own */
+/** @param more commands that other packages add to those of the service */
 export function staffProgram(more: Command<StaffTerminal>[]): Program<StaffTerminal> {
   return {
     call: 'npm run cli --',
@@ -70,7 +70,7 @@ export function staffProgram(more: Command<StaffTerminal>[]): Program<StaffTermi
 
 /**
  * Runs one command to its end.
- * @param words of its command line, such as `['token', 'list']`
+ * @param words the words of its command line, such as `['token', 'list']`
  * @returns the exit code. Above 128 it means that a signal ended the command (128 + its number). The command may still
  *   be waiting for the database, so the process must then exit.
  */

@@ -17,7 +17,7 @@ import { listLines } from './terminal/list-lines.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
 import { asOwner, userOfMachine } from './with-database.ts'
 
-/** A command that prints what it reads or does in one transaction of the owner of the tables. */
+/** A command that runs in one transaction as the owner of the tables, and prints what it read or did there. */
 export function ownerCommand<
   const A extends Arguments = Record<never, never>,
   const O extends Options = Record<never, never>,
@@ -45,7 +45,7 @@ export function listCommand<Row>(
   })
 }
 
-/** @param argument the field that stands by its place; the others are options */
+/** @param argument the field that is given by its position; all others are options */
 export function actCommand(act: Act, summary: string, argument?: string): Command<StaffTerminal> {
   const options: Options = {}
   const places: Arguments = {}
@@ -74,7 +74,8 @@ function optionOf(field: string, schema: z.core.$ZodType): Option {
 
 /**
  * Carries out an act of staff in a transaction, and prints what it did.
- * @param words of the command line for fields of the act, in messages. Absent: `--` and the field
+ * @param words for each field of the act: how the command line calls it, in messages; by default `--` and the field's
+ *   name
  */
 export function carryOut<Field extends string>(act: Act<Field>, words: Record<string, string> = {}) {
   return async (terminal: StaffTerminal, given: Partial<Record<Field, unknown>>): Promise<void> => {

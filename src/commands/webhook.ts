@@ -29,7 +29,7 @@ import { factLines, listLines } from './terminal/list-lines.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
 import { asOwner, recordAct } from './with-database.ts'
 
-/** Most attempts of one delivery that are listed: even many replays make fewer. */
+/** Most attempts of one delivery that are listed. Even a delivery with many replays has fewer. */
 const attemptsMax = 1_000
 
 const subscription = { is: idKind, help: 'of the subscription' }
@@ -113,7 +113,7 @@ export const webhookCommands = [
   }),
 ]
 
-/** @returns the kinds of events @throws {Error} that names the option */
+/** @returns the kinds of events. @throws {Error} that names the option that is wrong */
 async function checkReceiving(
   { env }: StaffTerminal,
   postUrl: string,

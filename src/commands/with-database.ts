@@ -12,20 +12,20 @@ import { createOwnerPool, inTransaction } from '../db/pool.ts'
 import type { AppError } from '../errors.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
 
-/** Ctrl-C or SIGTERM ended the command. Its transaction ends with the process. */
+/** Ctrl-C or SIGTERM ended the command. Its transaction ends when the process does. */
 class Interruption extends Failure {
   constructor(signal: 'SIGINT' | 'SIGTERM') {
-    // The exit code that shells expect of a program that a signal ended.
+    // Shells expect this exit code if a signal ended a program.
     super('Interrupted: what was not finished is undone', [], { exitCode: 128 + constants.signals[signal] })
   }
 }
 
 /**
- * Runs a command on the database and starts the embedded one if it is not running. An interrupted command leaves the
- * database like any other: the embedded server does not receive Ctrl-C and would otherwise keep running.
+ * Runs a command on the database, and starts the embedded database if it is not running. An interrupted command also
+ * leaves the database and so stops the embedded server, which does not receive Ctrl-C and would otherwise keep running.
  * @param run its pool has one connection, as the owner of the tables
  * @throws {Interruption} after which the process must end, because `run` may still be waiting for the database
- * @throws {Error} of `run`, or if the database was lost
+ * @throws {Error} from `run`, or if the database was lost
  */
 export async function withDatabase<T>(
   terminal: StaffTerminal,
@@ -50,14 +50,15 @@ export async function withDatabase<T>(
   } finally {
     // Closing the pool would wait for the interrupted transaction.
     if (!interrupted) await pool?.end()
-    // On your own server this would wait for another process that is migrating. The embedded server must be stopped.
+    // On an operator's own server this would wait for another process that is migrating. The embedded server must be
+    // stopped.
     if (!interrupted || config.databaseUrl === undefined) await (await opening).close()
   }
 }
 
-/** The error after the server was lost or promoted: its own message would not tell staff what to do. */
+/** The error to show if the server was lost or promoted: the original message would not tell staff what to do. */
 function lossOf(error: unknown): Error {
-  // The message of an AppError is for callers over HTTP.
+  // The message of an AppError is for callers over HTTP, so staff see its cause.
   const { cause } = unavailableIfMissing(error) as AppError
   const reason = cause instanceof Error ? cause.message : String(cause)
   const remedy = 'Try again; if it was about to end, look first whether it was done'
@@ -66,7 +67,7 @@ function lossOf(error: unknown): Error {
   })
 }
 
-/** Migrations are silent: a command that waits for one would look stuck. */
+/** Tells staff what a command waits for. Migrations are silent, so a command that waits for one would look stuck. */
 function sayWait({ note }: StaffTerminal): OnStep {
   return (doing, file) => {
     if (file === undefined) note(doing)
@@ -84,12 +85,12 @@ export function asOwner(
   })
 }
 
-/** Records in the audit what a command does. The last statement of its transaction. */
+/** Records in the audit what a command did. Must be the last statement of its transaction. */
 export function recordAct(client: ClientBase, recorded: Recorded & { act: string }): Promise<void> {
   return recordStaff(client, { staff: userOfMachine(), ...recorded })
 }
 
-/** Who runs the command, as far as the machine knows: in a container a number may have no name. */
+/** The user who runs the command, as far as the machine knows: in a container, a user id may have no name. */
 export function userOfMachine(): string {
   try {
     return userInfo().username

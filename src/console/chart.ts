@@ -1,4 +1,7 @@
-/** Charts of the last hour, drawn as SVG. The drawing stretches; its labels are outside, so that they keep their size. */
+/**
+ * Charts of the last hour, drawn as SVG. The drawing stretches with the page; its labels are outside it, so that they
+ * keep their size.
+ */
 import { html } from 'hono/html'
 import type { Html } from './page.ts'
 
@@ -7,20 +10,20 @@ const height = 100
 
 export interface Chart {
   title: string
-  /** A value as text, with its unit. */
+  /** Turns a value into text with its unit. */
   show: (value: number) => string
-  /** `values`: oldest first; NaN where nothing was measured. */
+  /** The curves, each with its values, oldest first; NaN if nothing was measured. */
   curves: readonly { label: string; values: readonly number[] }[]
 }
 
-/** The least of 1, 2, 5, 10, 20 ... that is not below the value; 1 for 0. */
+/** The smallest of 1, 2, 5, 10, 20 ... that is at least the value; 1 for 0. */
 export function roundUp(value: number): number {
   if (value <= 0) return 1
   const power = 10 ** Math.floor(Math.log10(value))
   return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value * (1 - 1e-9))!
 }
 
-/** The commands of an SVG path. A gap begins a new line; a single value between gaps is a short dash. */
+/** The commands of an SVG path. After a gap a new line begins; a single value between gaps becomes a short dash. */
 export function pathOf(values: readonly number[], top: number): string {
   let path = ''
   let isDrawing = false

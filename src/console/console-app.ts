@@ -1,7 +1,7 @@
 /**
- * The console on one screen: the steps of every request.
+ * The console: the steps of every request, on one screen.
  *
- *   headers -> host -> size -> assets -> origin of forms -> session -> token of the form -> page or act
+ * headers -> host -> size -> assets -> origin of forms -> session -> token of the form -> page or act
  */
 import { readFile } from 'node:fs/promises'
 import type { Context, MiddlewareHandler } from 'hono'
@@ -30,13 +30,13 @@ import { refusalOf, refusalPage } from './refusals.ts'
 
 interface ConsoleParts {
   services: Services
-  /** Connects as the owner of the tables. */
+  /** A pool that connects as the owner of the tables. */
   owner: Pool
   routes: readonly Route[]
   watch: Watch
-  /** CONSOLE_HOST */
+  /** The setting CONSOLE_HOST. */
   host: string
-  /** Milliseconds. */
+  /** The time in milliseconds. */
   now: () => number
 }
 
@@ -64,7 +64,7 @@ export function createConsole(parts: ConsoleParts): Hono<ConsoleEdge> {
   return app
 }
 
-/** Refuses what the handlers of the path do not take. */
+/** Refuses every method that the handlers of the path do not take. */
 const refuseOthersThan = (methods: string) => () => {
   throw new Refusal(405, 'This address is not used with this method.', { Allow: methods })
 }
@@ -148,7 +148,7 @@ async function showPage(c: Visit, page: Page, parts: ConsoleParts): Promise<Resp
   const content = async () => {
     try {
       const main = String(await page.render(context))
-      // Asked last: nothing that happened after the session had ended is shown.
+      // The session is checked last, so that nothing that happened after its end is shown.
       return (await sessionOf(c, parts.owner)) ? main : undefined
     } catch (error) {
       parts.services.log('console.failed', { path: c.req.path, error })

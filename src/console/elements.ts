@@ -5,14 +5,14 @@ import type { Html, PageContext } from './page.ts'
 
 const numbers = new Intl.NumberFormat('en')
 
-/** `1,234,567`. @param count a number, or its digits */
+/** A number such as `1,234,567`. @param count a number, or its digits */
 export function integer(count: number | string | bigint): string {
   return numbers.format(typeof count === 'string' ? BigInt(count) : count)
 }
 
 const units = ['bytes', 'kB', 'MB', 'GB', 'TB'] as const
 
-/** `12.3 MB` */
+/** A size such as `12.3 MB`. */
 export function bytes(count: number | string): string {
   let value = Number(count)
   let unit = 0
@@ -23,7 +23,7 @@ export function bytes(count: number | string): string {
   return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`
 }
 
-/** `340 ms`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h` */
+/** A duration such as `340 ms`, `12 s`, `3 min 20 s`, `2 h 5 min` or `3 d 4 h`. */
 export function duration(ms: number): string {
   if (ms === 0) return '0 s'
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`
@@ -38,19 +38,19 @@ export function duration(ms: number): string {
   return hours < 24 ? `${hours} h ${minutes % 60} min` : `${days} d ${hours % 24} h`
 }
 
-/** In the time zone of the platform: `2026-03-01 14:05:09`. Absent: a dash. */
+/** A time in the time zone of the platform, such as `2026-03-01 14:05:09`; a dash if it is absent. */
 export function time(
   at: Date | string | null | undefined,
   { services }: Pick<PageContext, 'services'>,
 ): Html {
   if (at === null || at === undefined) return html`<span class="none">none</span>`
   const date = new Date(at)
-  // The Swedish form is that of ISO 8601.
+  // The Swedish locale formats times like ISO 8601.
   const text = date.toLocaleString('sv', { timeZone: services.config.timeZone })
   return html`<time datetime="${date.toISOString()}">${text}</time>`
 }
 
-/** Like `time`, without the day if that is today. */
+/** Like `time`, but a time of today has no date. */
 export function clock(at: Date, context: Pick<PageContext, 'services'>): Html {
   const { timeZone } = context.services.config
   const day = (date: Date) => date.toLocaleDateString('sv', { timeZone })
@@ -69,7 +69,7 @@ export function field(label: string, input: Html): Html {
   return html`<label class="field"><span>${label}</span>${input}</label>`
 }
 
-/** A list of choices. @param none text of the choice that filters nothing */
+/** A list of choices. @param none text of the choice that does not filter */
 export function choice(
   name: string,
   choices: readonly string[],
@@ -84,7 +84,7 @@ export function choice(
 
 export const required = html` required`
 
-/** A field for a line of text. @param attributes more of them */
+/** A field for a line of text. @param attributes further attributes of the input */
 export function lineField(label: string, name: string, attributes: Html | '' = ''): Html {
   return field(
     label,
@@ -92,7 +92,7 @@ export function lineField(label: string, name: string, attributes: Html | '' = '
   )
 }
 
-/** A field for an id. @param attributes more of them */
+/** A field for an id. @param attributes further attributes of the input */
 export function idField(label: string, name: string, attributes: Html | '' = ''): Html {
   return field(
     label,
@@ -100,7 +100,7 @@ export function idField(label: string, name: string, attributes: Html | '' = '')
   )
 }
 
-/** The head of a column. Numbers and their heads are aligned on the right. */
+/** The head of a column. Columns of numbers, with their heads, are aligned on the right. */
 type Head = string | { number: string }
 
 const headCell = (head: Head) =>
@@ -108,7 +108,7 @@ const headCell = (head: Head) =>
     ? html`<th scope="col">${head}</th>`
     : html`<th scope="col" class="number">${head.number}</th>`
 
-/** A table with its caption, in a box that scrolls by itself on a narrow screen. */
+/** A table with its caption. On a narrow screen, it scrolls inside a box of its own. */
 export function table(caption: string, heads: readonly Head[], rows: readonly Html[], none: string): Html {
   if (rows.length === 0) return html`<h2>${caption}</h2><p class="none">${none}</p>`
   return html`<h2>${caption}</h2>
@@ -117,12 +117,12 @@ export function table(caption: string, heads: readonly Head[], rows: readonly Ht
 <tbody>${rows}</tbody></table></div>`
 }
 
-/** The facts of one thing, by their names. */
+/** The facts of one thing, each with its name. */
 export function facts(pairs: readonly (readonly [string, Html | string])[]): Html {
   return html`<dl class="facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 }
 
-/** A progress bar. With an unknown whole it only says that something moves. @param label for screen readers */
+/** A progress bar. If `whole` is undefined, it only says that something moves. @param label for screen readers */
 export function bar(label: string, done: number, whole: number | undefined): Html {
   if (whole === undefined || whole === 0) return html`<progress aria-label="${label}"></progress>`
   const percent = Math.min(100, Math.floor((100 * done) / whole))

@@ -10,22 +10,25 @@ export const samplesMax = 360
 /** How often the delay of the event loop is sampled. */
 const resolutionMs = 20
 
-/** A value is NaN where nothing was measured. */
+/** A sample of every chart. A value is NaN if nothing was measured. */
 export interface Sample {
-  /** Per second. */
+  /** Rows per second. */
   rows: number
   bytes: number
-  /** Bytes of the process, with its threads. */
+  /** Bytes of memory of the process, with its threads. */
   memory: number
-  /** Seconds. */
+  /** Delay of the event loop, in seconds. */
   eventLoop: number
   firstByte: number
   queuedExport: number
-  /** To receivers that do not fail. */
+  /** Seconds that the oldest delivery has waited, only for receivers that do not fail. */
   delivery: number
 }
 
-/** How long the oldest full export and the oldest delivery have waited, as metrics say; undefined if not known now. */
+/**
+ * How long the oldest full export and the oldest delivery have waited, from the readings of the metrics; undefined if
+ * currently unknown.
+ */
 export interface LatestStanding {
   queue: { latest(): Promise<{ ageSeconds: number } | undefined> }
   deliveries: { latest(): Promise<{ oldestSeconds: number } | undefined> }
@@ -59,13 +62,13 @@ export function recordHistory({
     const [queue, deliveries] = await Promise.all([standing.queue.latest(), standing.deliveries.latest()])
     const [before, now] = [last, counted()]
     last = now
-    // An attempt that begins again on the main database counts from 0 again.
+    // The rise is negative if an attempt begins again on the main database: it then counts from 0 again.
     const perSecond = (rise: number) => (Math.max(rise, 0) * 1000) / Math.max(now.at - before.at, 1)
     samples.push({
       rows: perSecond(now.rows - before.rows),
       bytes: perSecond(now.bytes - before.bytes),
       memory: process.memoryUsage.rss(),
-      // A sample is the nanoseconds between two timers.
+      // A sample is the nanoseconds between two timers, so the interval of the timer is subtracted.
       eventLoop: Math.max(0, eventLoop.percentile(99) / 1e9 - resolutionMs / 1e3),
       firstByte: (streams.takeSlowestFirstByteMs() ?? Number.NaN) / 1000,
       queuedExport: queue?.ageSeconds ?? Number.NaN,
@@ -80,7 +83,7 @@ export function recordHistory({
   }, sampleEveryMs).unref()
   return {
     sample,
-    /** Values of the last hour, the oldest first; NaN before the process began. */
+    /** Values of the last hour, the oldest first; NaN for the time before the process began. */
     values: (name: keyof Sample) => [
       ...Array<number>(samplesMax - samples.length).fill(Number.NaN),
       ...samples.map((each) => each[name]),

@@ -6,19 +6,19 @@ import type { Html, Page } from './page.ts'
 interface LayoutParts {
   title: string
   main: Html
-  /** Absent on the sign-in page and where nobody is signed in. */
+  /** Who is signed in. Absent on the sign-in page, and on pages shown to someone who is not signed in. */
   signedIn?: {
-    /** Name of the key. */
+    /** Name of the key that they signed in with. */
     name: string
     csrf: string
-    /** Those with `navigation` have links in the header. */
+    /** All pages of the console. Those with `navigation` have links in the header. */
     pages: readonly Page[]
   }
-  /** Path of the page, to mark its link. */
+  /** Path of the page, to mark its link in the header. */
   path: string
-  /** The page is kept up to date. */
+  /** Whether the page is kept up to date. */
   isLive?: boolean
-  /** The browser asks again after this many seconds. */
+  /** The browser asks for the page again after this many seconds. */
   againSeconds?: number
 }
 

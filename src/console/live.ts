@@ -1,7 +1,7 @@
 /**
- * Keeps the page that a browser shows up to date, by server-sent events: the same address, asked for as an event
- * stream. Each event is the content of `main`, sent only where it differs from the last; `assets/console.js` changes
- * what differs. Without it, a reload shows the same.
+ * Keeps the page that a browser shows up to date, by server-sent events: the browser asks for the page's address again,
+ * as an event stream. Each event has the content of `main`, and is sent only if it differs from the previous one.
+ * `assets/console.js` changes the parts of the page that differ. Without the script, a reload shows the same.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from 'hono'
@@ -9,21 +9,21 @@ import { streamSSE } from 'hono/streaming'
 import { limits } from '../config.ts'
 import type { ConsoleEdge } from './page.ts'
 
-/** Proxies close connections on which nothing is sent for longer. */
+/** Longest time without an event: proxies close connections on which nothing is sent for longer. */
 const quietMsMax = 15_000
 
-/** A browser connects again after this time; later if too many pages are open. */
+/** A browser connects again after this time, or after the longer time below if too many pages are open. */
 const reconnectMs = 1_000
 const fullMs = 15_000
 
 export type Watch = ReturnType<typeof watchPages>
 
-/** @param closing ends all streams: the process stops */
+/** @param closing aborts when the process stops, which ends all streams */
 export function watchPages(closing: AbortSignal) {
   let viewers = 0
   /**
-   * @param render the content now; undefined ends the stream, and the browser asks again. Never rejects
-   *   If too many browsers watch, the page stays as it is and says so
+   * Streams a page. If too many browsers watch, the page stays as it is and says so.
+   * @param render returns the current content; if undefined, the stream ends and the browser asks again. Never rejects
    */
   return (c: Context<ConsoleEdge>, render: () => Promise<string | undefined>, everyMs: number): Response => {
     if (viewers >= limits.consoleViewersMax) {
@@ -57,7 +57,7 @@ export function watchPages(closing: AbortSignal) {
   }
 }
 
-/** Hono lets browsers keep a copy of streams. */
+/** Forbids copies of an answer: Hono lets browsers keep a copy of streams. */
 function copiedNowhere(answer: Response): Response {
   answer.headers.set('Cache-Control', 'no-store')
   return answer

@@ -1,21 +1,23 @@
-/** What a page and an act of the console are. `console-app.ts` has the steps of a request before them. */
+/** The types of pages and acts of the console. `console-app.ts` has the steps of a request that come before them. */
 import type { HttpBindings } from '@hono/node-server'
 import type { html } from 'hono/html'
 import type { Pool } from 'pg'
 import type { Services } from '../http/services.ts'
 
-/** HTML of Hono's `html`: what is put into it is escaped, unless it is such HTML itself. */
+/** HTML from Hono's `html`. A value that is put into it is escaped unless it is such HTML itself. */
 export type Html = ReturnType<typeof html>
 
 export interface PageContext {
   services: Services
-  /** Connects as the owner of the tables: sees all tenants. It has few connections, so hold them briefly. */
+  /**
+   * A pool that connects as the owner of the tables and sees all tenants. It has few connections, so hold them briefly.
+   */
   owner: Pool
-  /** Who is signed in, as the audit names staff: `console alice`. */
+  /** Who is signed in, under the name that the audit uses for staff: `console alice`. */
   staff: string
-  /** The token that forms of this session carry; `form` of elements.ts puts it there. */
+  /** The token that forms of this session carry; `form` in elements.ts adds it to them. */
   csrf: string
-  /** The part of the path that the pattern names: `/folders/:id`. */
+  /** The parts of the path that the pattern names, such as `id` of `/folders/:id`. */
   params: Record<string, string>
   query: URLSearchParams
   /** Path and query of the request. */
@@ -23,35 +25,35 @@ export interface PageContext {
 }
 
 export interface Page {
-  /** Pattern below /console: `/folders/:id`. The start page has ''. */
+  /** Pattern of the path below /console: `/folders/:id`. The start page has ''. */
   path: string
   title: string
-  /** Its link in the header. Absent: reached by links of other pages. */
+  /** Text of its link in the header. If absent, other pages link to it. */
   navigation?: string
-  /** The page is rendered again this often while a browser shows it, and sent to it where it differs. */
+  /** How often the page is rendered again while a browser shows it. The browser gets it only if it has changed. */
   everyMs?: number
-  /** @throws {Refusal} what staff did wrong, with its status */
+  /** @throws {Refusal} for a mistake of staff, with its status */
   render(context: PageContext): Promise<Html>
 }
 
-/** A POST of a form, whose origin and token are checked. */
+/** A POST of a form. The console checks its origin and token first. */
 export interface Action {
-  /** Pattern below /console; pages and actions may share one. */
+  /** Pattern of the path below /console. A page and an action may have the same one. */
   path: string
-  /** @throws {Refusal} what staff did wrong, with its status */
+  /** @throws {Refusal} for a mistake of staff, with its status */
   run(context: PageContext, form: URLSearchParams): Promise<Acted>
 }
 
 export type Route = Page | Action
 
-/** What Hono carries with a request. */
+/** The values that Hono passes along with a request. */
 export interface ConsoleEdge {
   Bindings: HttpBindings
 }
 
 /**
- * What follows an act: another page, so that a reload repeats nothing (its path is below /console); or, for a secret
- * that is shown only once, a page of its own.
+ * What the browser gets after an act. Usually it is sent to another page, so that a reload repeats nothing (`seeOther`
+ * is a path below /console). For a secret that is shown only once, it gets a page of its own.
  */
 export type Acted = { seeOther: string } | { title: string; main: Html }
 

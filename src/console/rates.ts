@@ -1,13 +1,14 @@
 /** How fast counters rise, from the times at which pages looked at them. */
 
-/** Rates are of the last seconds: shorter spans jump, longer ones lag. */
+/** A rate covers this time: over shorter spans rates jump, over longer ones they lag. */
 const spanMs = 5_000
-/** A counter that nobody has looked at for this long has ended, or its page was closed. */
+/** A counter that nobody has looked at for this long is forgotten: it has ended, or its page was closed. */
 const forgottenMs = 60_000
 
 /**
- * @param clock milliseconds
- * @returns gives the rise of a counter in a second. `since`: when it was 0, in milliseconds
+ * @param clock returns milliseconds
+ * @returns function that returns by how much a counter rises in a second; `since` is when the counter was 0, in
+ *   milliseconds
  */
 export function ratesOf(clock: () => number) {
   const looks = new Map<string, { at: number; count: number }[]>()
@@ -16,7 +17,7 @@ export function ratesOf(clock: () => number) {
     for (const [each, seen] of looks) if (now - seen.at(-1)!.at > forgottenMs) looks.delete(each)
     const seen = looks.get(name) ?? [{ at: since, count: 0 }]
     seen.push({ at: now, count })
-    // One look before the span stays, to measure from.
+    // One look from before the span is kept, to measure from.
     while (seen.length > 2 && now - seen[1]!.at >= spanMs) seen.shift()
     looks.set(name, seen)
     const [first] = seen

@@ -1,4 +1,4 @@
-/** What is shown instead of a page. */
+/** What the console shows instead of a page when it refuses a request. */
 import { html } from 'hono/html'
 import { Refused } from '../acts/act.ts'
 import { missingOf } from '../db/outage.ts'
@@ -24,10 +24,10 @@ const titles: Readonly<Record<Refusal['status'], string>> = {
   503: 'Not available',
 }
 
-/** Errors of the API with these statuses have sentences for staff, too. */
+/** For these statuses, the messages of API errors are also meant for staff. */
 const shownStatuses = [400, 404, 409, 429, 503] as const
 
-/** The refusal that staff see for an error. Only the log explains a fault of the service. */
+/** The refusal that staff see for an error. A fault of the service is explained only in the log. */
 export function refusalOf(error: Error, method: string): Refusal {
   if (error instanceof Refusal) return error
   if (error instanceof Refused) {
@@ -51,7 +51,7 @@ export function refusalOf(error: Error, method: string): Refusal {
   return new Refusal(500, 'The service failed. Its log says why, at the event console.failed.')
 }
 
-/** @param method of the request: a page may be asked for again, a form must not be */
+/** @param method of the request: a browser may ask for a page again, but must not send a form again */
 export function refusalPage({ status, message }: Refusal, method: string): Html {
   const signIn = html`<p><a href="/console/sign-in">Sign in</a></p>`
   const start = html`<p><a href="/console">To the console</a></p>`

@@ -1,4 +1,4 @@
-/** Adds to a map that forgets its oldest entry beyond `most`. */
+/** Adds an entry to a map. If the map then has more than `most` entries, the oldest is removed. */
 export function remember<Value>(map: Map<string, Value>, name: string, value: Value, most: number): void {
   map.set(name, value)
   const [oldest] = map.keys()

@@ -20,13 +20,13 @@ import { processPage } from './pages/process.ts'
 import { subscriptionRoutes } from './pages/subscriptions.ts'
 
 /**
- * Most time for a statement of the console, which usually takes some tenths of a second. Without a limit, a page would look
- * up to date while the database is silent.
+ * Time limit of a statement of the console. It usually takes some tenths of a second. Without a limit, a page would
+ * look up to date while the database is silent.
  */
 const answerMs = 10_000
 
 /**
- * @returns `http://127.0.0.1:9090/console`, say; undefined if CONSOLE_PORT is not set
+ * @returns the address, such as `http://127.0.0.1:9090/console`; undefined if CONSOLE_PORT is not set
  * @throws {Error} if the port cannot be opened, or the login of the database does not own the tables
  */
 export async function startConsole({
@@ -39,7 +39,7 @@ export async function startConsole({
 }: {
   services: Services
   urls: DatabaseUrls
-  /** The server cannot be reached, so the login is not checked. */
+  /** Whether the server cannot be reached: the login is then not checked. */
   isAway: boolean
   attempts: RunningAttempts
   standing: LatestStanding
@@ -61,7 +61,7 @@ export async function startConsole({
   const app = createConsole({
     services,
     owner,
-    // In the order of the header.
+    // In the order of the links in the header.
     routes: [
       ...exportRoutes(attempts),
       ...folderRoutes,
@@ -87,7 +87,7 @@ export async function startConsole({
     closing.abort()
     const closed = once(server, 'close')
     server.close()
-    // Closes open streams, too: their pages ask again.
+    // Closes open streams, too: their pages then connect again.
     server.closeAllConnections()
     await closed
   })

@@ -1,13 +1,14 @@
 /**
- * Erases a folder, a firm or a third party, and everything of it (docs/operators/erasure.md).
+ * Erases a folder, a firm or a third party, and everything that belongs to it (docs/operators/erasure.md).
  *
- *   hide      one short transaction: the folder is there for no request, import or list any more; followers are refused
- *   events    lose their content and keep their places, along which numbers are counted; waiting deliveries are rebuilt
- *   files     in the store, then the rows of their exports
- *   rows      of the ledger, its log and digests, then tokens, then the folder itself
+ * - hide: in one short transaction, the folder disappears for every request, import and list; followers are refused
+ * - events: lose their content and keep their places, because numbers are counted along them; waiting deliveries are
+ *   rebuilt
+ * - files: are deleted from the store, and then the rows of their exports
+ * - rows: of the ledger, its log and its digests are deleted, then tokens, then the folder itself
  *
- * Each step is a transaction of at most `rowsAtOnce` rows beside those of others, and repeats without harm: the next run
- * continues one that was killed. Rows of the audit stay: they hold ids, and nothing of any ledger.
+ * Each step is a transaction that changes at most `rowsAtOnce` rows while others work, and repeats without harm: the
+ * next run continues one that was killed. Rows of the audit stay: they hold ids, and no content of any ledger.
  */
 import type { PoolClient } from 'pg'
 import type { StaffAct } from '../audit/audit.sql.ts'
@@ -30,22 +31,25 @@ export interface Erasing {
   /** Runs one step in a transaction of the owner of the tables. */
   step<T>(run: (client: PoolClient) => Promise<T>): Promise<T>
   store: ObjectStore
-  /** Records an act, as the last statement of its transaction. */
+  /** Records an act. Must be the last statement of its transaction. */
   record(
     client: PoolClient,
     act: string,
     recorded: Pick<StaffAct, 'schemaId' | 'folderId' | 'details'>,
   ): Promise<void>
-  /** Shows how far it is: `movements: 120,000`. */
+  /** Shows the progress: `movements: 120,000`. */
   onStep(text: string): void
 }
 
-/** Most rows of a step. It takes some tenths of a second, and nobody waits for its locks. */
+/** Most rows of a step. It takes some tenths of a second, and does not hold locks that others wait for. */
 const rowsAtOnce = 10_000
-/** Deliveries of a step: each body is examined, with the subscriptions of the tenant locked if one is pending. */
+/**
+ * Most deliveries of a step. Each body is examined, and the subscriptions of the tenant are locked if one delivery is
+ * pending.
+ */
 const deliveriesAtOnce = 200
 
-/** Tables with `folder_id`, in the order in which their rows go. Events and rows of the audit stay. */
+/** Tables with `folder_id`, in the order in which their rows are deleted. Events and rows of the audit stay. */
 export const tablesOfFolder = [
   'movement_blocks',
   'entry_numbers',
@@ -58,8 +62,9 @@ export const tablesOfFolder = [
 ] as const
 
 /**
- * @param firmId the firm that it has to be of; absent: any
- * @param withoutFiles although files of its exports are not in the store
+ * Erases a folder.
+ * @param firmId the firm that the folder must belong to; if absent, any firm
+ * @param withoutFiles erases the folder even if files of its exports are not in the store
  * @returns undefined if there is no such folder, and none was erased under this id
  * @throws {Error} if a file is missing: then nothing was changed
  */
@@ -75,20 +80,20 @@ export async function eraseFolder(
   const find = () => step((client) => sql.findErasure(client, 'folder', folderId))
   const erasure = await find()
   if (!erasure) return undefined
-  // Also if its row has gone: a restored store or a late writer may have brought something back.
+  // Runs even if the folder's row has gone: a restored store or a late writer may have brought something back.
   const key = { schemaId: erasure.schemaId!, folderId }
   const steps = countedSteps(erasing, 'folder', folderId)
   await steps.deleteSubscriptions('folder_ids', folderId)
   await emptyAllEvents(erasing, steps, key)
   await eraseDeliveries(erasing, steps, key)
   await eraseFiles(erasing, key)
-  // After the files: a run that is killed in between must not leave them uncounted.
+  // After the files: a run that is killed between the two must not leave files uncounted.
   await steps.run('files', (client) => sql.forgetFiles(client, key))
   await step((client) => sql.unlinkLedger(client, key))
   for (const table of tablesOfFolder.filter((each) => each !== 'tokens'))
     await steps.deleteRows(table, { schema_id: key.schemaId, folder_id: folderId })
   await steps.run('tokens', (client) => sql.deleteTokens(client, 'folder_id', folderId))
-  // Files that an attempt was writing when the folder was hidden.
+  // Erases the files that an attempt was writing when the folder was hidden.
   await eraseFiles(erasing, key)
   if (folder)
     await step(async (client) => {
@@ -99,7 +104,8 @@ export async function eraseFolder(
 }
 
 /**
- * Another store would be found empty, and the files would stay where they are.
+ * Checks that the store has the files of the folder. In another store none would be found, and the files would stay
+ * where they are.
  * @throws {Error} if the store of these settings is not that of the service, or has lost files
  */
 async function checkFiles({ step, store }: Erasing, folderId: string): Promise<void> {
@@ -121,7 +127,7 @@ async function checkFiles({ step, store }: Erasing, folderId: string): Promise<v
   }
 }
 
-/** The first step. @returns undefined if the folder has gone already, or never was */
+/** The first step: hides the folder. @returns undefined if the folder has gone already, or never existed */
 function hideFolder({ step, record }: Erasing, folderId: string, ofFirm?: string) {
   return step(async (client) => {
     const folder = await sql.lockForErasure(client, folderId)
@@ -138,7 +144,7 @@ function hideFolder({ step, record }: Erasing, folderId: string, ofFirm?: string
 
 type CountedSteps = ReturnType<typeof countedSteps>
 
-/** Steps that count what goes in the row of its erasure, in the same transaction. */
+/** Steps that erase, and in the same transaction add what they erased to the counts in the row of the erasure. */
 function countedSteps({ step, onStep }: Erasing, kind: ErasedKind, id: string) {
   const run = (what: string, remove: (client: PoolClient) => Promise<number>) =>
     step(async (client) => {
@@ -146,7 +152,7 @@ function countedSteps({ step, onStep }: Erasing, kind: ErasedKind, id: string) {
       await sql.addGone(client, { kind, id }, what, count)
       return count
     })
-  /** In parts of `rowsAtOnce`, until none is left. */
+  /** Deletes rows in parts of `rowsAtOnce`, until none is left. */
   const deleteRows = async (table: string, values: Record<string, string>) => {
     let gone = 0
     for (let count = 1; count > 0; ) {
@@ -155,7 +161,7 @@ function countedSteps({ step, onStep }: Erasing, kind: ErasedKind, id: string) {
       onStep(`${table}: ${gone.toLocaleString('en')}`)
     }
   }
-  /** Their deliveries first: there may be hundreds of thousands. */
+  /** Deletes the deliveries of each subscription before it: there may be hundreds of thousands. */
   const deleteSubscriptions = async (column: Parameters<typeof sql.subscriptionsWhere>[1], value: string) => {
     for (const subscription_id of await step((client) => sql.subscriptionsWhere(client, column, value))) {
       await deleteRows('deliveries', { subscription_id })
@@ -180,7 +186,7 @@ async function emptyAllEvents({ onStep }: Erasing, steps: CountedSteps, folder: 
   }
 }
 
-/** Waiting deliveries are rebuilt, failed ones deleted, and the answers of receivers to delivered ones forgotten. */
+/** Rebuilds waiting deliveries, deletes failed ones, and forgets the answers of receivers to delivered ones. */
 async function eraseDeliveries(
   { step, onStep }: Erasing,
   steps: CountedSteps,
@@ -195,7 +201,7 @@ async function eraseDeliveries(
       after = last
       if (touched.some(({ state }) => state !== 'delivered')) {
         await sql.lockSubscriptionsOfSchema(client, folder.schemaId)
-        // One may have been delivered before the lock.
+        // A delivery may have succeeded before the lock.
         touched = (await read()).touched
       }
       const [delivered, others] = [touched.filter(isDelivered), touched.filter((each) => !isDelivered(each))]
@@ -217,7 +223,10 @@ async function eraseFiles({ step, store, onStep }: Erasing, key: FolderKey): Pro
   }
 }
 
-/** What is left of an erased folder: rows by table, and files. Empty: nothing but ids in the audit and in emptied events. */
+/**
+ * What is left of an erased folder: the number of rows by table, and of files. If empty, only ids in the audit and in
+ * emptied events are left.
+ */
 export async function leftOfFolder(
   { step, store }: Pick<Erasing, 'step' | 'store'>,
   key: FolderKey,
@@ -234,7 +243,7 @@ export async function leftOfFolder(
 }
 
 /**
- * From its first step on staff find no such firm, so that no folder or token comes to it (`findFirm`).
+ * Erases a firm. From the first step on, staff no longer find the firm (`findFirm`), so it gets no new folder or token.
  * @returns undefined if there is no such firm, and none was erased under this id
  */
 export async function eraseFirm(
@@ -258,7 +267,10 @@ export async function eraseFirm(
   return step((client) => sql.findErasure(client, 'firm', firmId))
 }
 
-/** An erasure that has ended does not count: a restore has brought its subject back. */
+/**
+ * Whether an erasure has begun and not ended. One that has ended does not count: if its subject is there, a restore has
+ * brought it back.
+ */
 async function isUnderWay(client: PoolClient, kind: ErasedKind, id: string): Promise<boolean> {
   const erasure = await sql.findErasure(client, kind, id)
   return erasure !== undefined && !erasure.hasEnded
@@ -268,7 +280,7 @@ async function eraseOfFirm(erasing: Erasing, schemaId: string, firmId: string): 
   const { step } = erasing
   const steps = countedSteps(erasing, 'firm', firmId)
   const folderIds = await step((client) => sql.foldersOfFirm(client, firmId))
-  // All of them first: the rows of one may take minutes.
+  // Hides all folders first, because erasing the rows of one folder may take minutes.
   for (const folderId of folderIds) await hideFolder(erasing, folderId, firmId)
   for (const folderId of folderIds) {
     erasing.onStep(`folder ${folderId}`)
@@ -299,7 +311,7 @@ export async function erasePartner(erasing: Erasing, code: string): Promise<Eras
   const partner = await step(async (client) => {
     const found = await findThirdParty(client, code)
     if (!found || (await isUnderWay(client, 'partner', found.id))) return found
-    // Its row stays where ledgers name it, and has no secrets any more.
+    // If ledgers name the third party, its row stayed when it was erased, but it has no secrets any more.
     const wasErased = (await listSecrets(client, found.id)).length === 0
     if (wasErased && (await sql.findErasure(client, 'partner', found.id))) return undefined
     await sql.beginErasure(client, 'partner', found.id, { code })

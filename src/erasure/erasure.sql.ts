@@ -1,6 +1,6 @@
 /**
- * Statements of erasure, as the owner of the tables, each of a bounded number of rows. All repeat without harm: a run that
- * was killed leaves what the next one goes on with.
+ * Statements of erasure, run as the owner of the tables. Each changes a bounded number of rows, and repeats without
+ * harm: the next run continues one that was killed.
  */
 import type { ClientBase } from 'pg'
 import { utc } from '../db/literal.ts'
@@ -11,26 +11,26 @@ export type ErasedKind = 'folder' | 'firm' | 'partner'
 export interface Erasure {
   kind: ErasedKind
   id: string
-  /** ISO 8601, UTC. */
+  /** When the erasure began: ISO 8601, UTC. */
   begunAt: string
   hasEnded: boolean
-  /** `YYYY-MM-DD` */
+  /** The day until which backups may hold the data: `YYYY-MM-DD`. */
   backupsUntil: string | null
   gone: Record<string, number>
-  /** Of a third party. */
+  /** Code of the erased third party. */
   code: string | null
-  /** Tenant of the folder or firm. */
+  /** Tenant of the erased folder or firm. */
   schemaId: string | null
-  /** Exports of the folder, by which its files lie in the store. */
+  /** Ids of the folder's exports: their files are stored under them. */
   exportIds: string[]
 }
 
 const erasures = {
   ofThing: 'kind = $1 and id = $2',
   ofCode: `kind = 'partner' and code = $1 order by begun_at desc`,
-  /** Of the folders that went with a firm. */
+  /** Erasures of the folders that were erased with a firm. */
   ofFirm: `kind = 'folder' and of_firm = $1 order by id`,
-  /** Begun and not ended, the oldest first. */
+  /** Erasures that have begun and not ended, the oldest first. */
   underWay: 'ended_at is null order by begun_at, kind, id',
 }
 
@@ -48,7 +48,7 @@ export async function readErasures(
   return rows
 }
 
-/** Undefined if the erasure of this was never begun. */
+/** The erasure of a subject; undefined if it was never begun. */
 export async function findErasure(client: ClientBase, kind: ErasedKind, id: string) {
   return (await readErasures(client, 'ofThing', [kind, id]))[0]
 }
@@ -68,7 +68,7 @@ export async function beginErasure(
   id: string,
   of: { schemaId?: string; firmId?: string; code?: string; exportIds?: string[] },
 ): Promise<void> {
-  // Ids are drawn once, but a restore may bring back what was erased.
+  // Each id is drawn once, but a restore may bring back what was erased.
   await client.query(
     `insert into grandlivre.erasures as e (kind, id, of_schema, of_firm, code, export_ids) values ($1, $2, $3, $4, $5, $6)
      on conflict (kind, id) do update set begun_at = now(), ended_at = null, gone = '{}',
@@ -77,7 +77,7 @@ export async function beginErasure(
   )
 }
 
-/** Counts what went, in the transaction in which it goes. */
+/** Counts the rows or files that were erased, in the transaction that erases them. */
 export async function addGone(
   client: ClientBase,
   { kind, id }: Pick<Erasure, 'kind' | 'id'>,
@@ -92,7 +92,7 @@ export async function addGone(
   )
 }
 
-/** @returns when it ended first: ISO 8601, UTC */
+/** @returns when the erasure first ended: ISO 8601, UTC */
 export async function endErasure(
   client: ClientBase,
   { kind, id }: Pick<Erasure, 'kind' | 'id'>,
@@ -106,7 +106,7 @@ export async function endErasure(
   return rows[0]!
 }
 
-/** A folder, erased or not. */
+/** Locks a folder, whether it was erased or not. */
 export async function lockForErasure(client: ClientBase, folderId: string) {
   const { rows } = await client.query<FolderKey & { firmId: string; isErased: boolean }>(
     `select schema_id as "schemaId", id as "folderId", firm_id as "firmId", erased_at is not null as "isErased"
@@ -117,7 +117,7 @@ export async function lockForErasure(client: ClientBase, folderId: string) {
 }
 
 /**
- * Once this is committed, no request sees the folder. Requests that wait for it wake up (SQL function
+ * Hides the folder. Once this is committed, no request sees it: requests that wait for it wake up (SQL function
  * `publish_ledger_change`), its tokens are refused, and its exports lose their claims.
  */
 export async function markErased(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<string[]> {
@@ -141,7 +141,8 @@ export async function markErased(client: ClientBase, { schemaId, folderId }: Fol
 }
 
 /**
- * All exports of the folder, also one of a request that saw the folder before it was hidden and inserted it after.
+ * Notes all exports of the folder, including one of a request that saw the folder before it was hidden and inserted the
+ * export afterwards.
  * @returns their ids
  */
 export async function noteExports(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<string[]> {
@@ -154,7 +155,7 @@ export async function noteExports(client: ClientBase, { schemaId, folderId }: Fo
   return rows[0]!.ids
 }
 
-/** @returns how many files exports of the folder named */
+/** @returns the number of files that exports of the folder named */
 export function forgetFiles(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<number> {
   return countOf(
     client,
@@ -163,7 +164,7 @@ export function forgetFiles(client: ClientBase, { schemaId, folderId }: FolderKe
   )
 }
 
-/** Subscriptions of a tenant, firm or third party, or those that could hear of nothing but one folder. */
+/** Ids of the subscriptions of a tenant, firm or third party, or of those that can hear only of one folder. */
 export function subscriptionsWhere(
   client: ClientBase,
   column: 'schema_id' | 'firm_id' | 'third_party_id' | 'folder_ids',
@@ -177,15 +178,15 @@ export function deleteSubscription(client: ClientBase, id: string): Promise<numb
   return countOf(client, 'delete from grandlivre.subscriptions where id = $1', [id])
 }
 
-/** In the order of the index events_by_folder. */
+/** The place of an event in the index events_by_folder, whose columns are in this order. */
 interface EventPlace {
   name: string
   id: string
 }
 
 /**
- * Takes from events of the folder all that they say. They stay, since numbers are counted along them, until retention
- * deletes them. @returns the last one; undefined after the last
+ * Removes the content of events of the folder. The events themselves stay until retention deletes them, because numbers
+ * are counted along them. @returns the last event that was emptied; undefined if none was left
  */
 export async function emptyEvents(
   client: ClientBase,
@@ -215,7 +216,10 @@ export function kindsOfEvents(client: ClientBase, { schemaId, folderId }: Folder
   return idsOf(client, text, [schemaId, folderId])
 }
 
-/** Locks the subscriptions that have something to send, before their deliveries are forgotten: one in flight comes first. */
+/**
+ * Locks the subscriptions that have something to send before their deliveries are forgotten: a delivery in flight ends
+ * first.
+ */
 export async function lockSubscriptionsOfSchema(client: ClientBase, schemaId: string): Promise<void> {
   await client.query(
     `select from grandlivre.subscriptions s
@@ -226,7 +230,7 @@ export async function lockSubscriptionsOfSchema(client: ClientBase, schemaId: st
   )
 }
 
-/** What refers to rows of its own table, so that batches of rows can go. */
+/** Removes references between rows of the same table, so that rows can be deleted in batches. */
 export async function unlinkLedger(client: ClientBase, { schemaId, folderId }: FolderKey): Promise<void> {
   const key = [schemaId, folderId]
   await client.query(
@@ -241,7 +245,7 @@ export async function unlinkLedger(client: ClientBase, { schemaId, folderId }: F
   )
 }
 
-/** Deletes at most so many rows with these values. @returns how many went; 0: none is left */
+/** Deletes rows with these values, at most as many as the limit. @returns how many were deleted; 0 if none is left */
 export function deleteRows(
   client: ClientBase,
   table: string,
@@ -249,7 +253,7 @@ export function deleteRows(
   most: number,
 ): Promise<number> {
   const condition = Object.keys(values).map((column, i) => `${column} = $${i + 1}`)
-  // Along an index, so that no batch passes over the rows of those before.
+  // In the order of an index, so that a batch does not pass over the rows that earlier batches deleted.
   const order = table === 'deliveries' || table === 'events' ? 'order by id' : ''
   return countOf(
     client,
@@ -297,7 +301,7 @@ export async function rowsOfFolder(
   return Object.fromEntries(rows.filter(({ count }) => count > 0).map(({ name, count }) => [name, count]))
 }
 
-/** What stays: ids without content, and where ledgers name a third party. */
+/** Rows that stay: those that hold ids without content, and those of ledgers that name a third party. */
 export async function tracesOf(
   client: ClientBase,
   kind: ErasedKind,
@@ -317,7 +321,7 @@ export async function tracesOf(
   return rows[0]!
 }
 
-/** Files of exports that ended, as their rows name them. */
+/** Files of exports that have ended, as the rows of the exports name them. */
 export async function filesOfFolder(client: ClientBase, folderId: string) {
   const { rows } = await client.query<{ schemaId: string; exportId: string; fileKey: string }>(
     `select schema_id as "schemaId", id as "exportId", file_key as "fileKey"
@@ -334,7 +338,7 @@ export async function revokeTokensOfFirm(client: ClientBase, firmId: string): Pr
   )
 }
 
-/** A firm, also while it is being erased. */
+/** Locks a firm, even while it is being erased. */
 export async function lockFirm(client: ClientBase, firmId: string) {
   const { rows } = await client.query<{ schemaId: string }>(
     'select schema_id as "schemaId" from grandlivre.firms where id = $1 for update',
@@ -347,7 +351,7 @@ export function foldersOfFirm(client: ClientBase, firmId: string): Promise<strin
   return idsOf(client, 'select id from grandlivre.folders where firm_id = $1 order by id', [firmId])
 }
 
-/** Whether a tenant has no firm but this. */
+/** Whether a tenant has no other firm. */
 export async function isLastFirm(client: ClientBase, schemaId: string, firmId: string): Promise<boolean> {
   const { rows } = await client.query<{ isLast: boolean }>(
     'select not exists (select from grandlivre.firms where schema_id = $1 and id <> $2) as "isLast"',
@@ -356,7 +360,7 @@ export async function isLastFirm(client: ClientBase, schemaId: string, firmId: s
   return rows[0]!.isLast
 }
 
-/** Events of the firm itself lose their content. @param isLast whether the tenant goes with it */
+/** Deletes a firm. Events of the firm itself lose their content. @param isLast whether the tenant is deleted with it */
 export async function deleteFirm(
   client: ClientBase,
   schemaId: string,
@@ -373,8 +377,8 @@ export async function deleteFirm(
 }
 
 /**
- * The third party with its secrets and limits. Where ledgers name it as the origin of entries, its row stays, with its code
- * and name: their rows are kept as they were filed. @returns how many entries name it
+ * Deletes the third party with its secrets and limits. If ledgers name it as the origin of entries, its row stays, with
+ * its code and name: the rows of ledgers are kept as they were filed. @returns how many entries name it
  */
 export async function deleteThirdParty(client: ClientBase, thirdPartyId: string): Promise<number> {
   await client.query('delete from grandlivre.third_party_secrets where third_party_id = $1', [thirdPartyId])

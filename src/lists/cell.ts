@@ -1,42 +1,45 @@
-/** What staff see of one thing, once for both surfaces: the command line prints it, the console draws it. */
+/**
+ * What staff see of one thing, declared once for both the command line, which prints it, and the console, which draws
+ * it.
+ */
 import { excerptOf } from '../../packages/terminal/src/printable.ts'
 
 export type Cell =
-  /** Our own ids and words. */
+  /** Ids and words of our own. */
   | string
   | null
-  /** Things are counted up to `most` and one more: the console shows that as `more than`. */
+  /** A count. Things are counted up to one more than `most`; the console shows that one more as `more than`. */
   | { count: number | string; most?: number }
   | { bytes: number | string }
   | { ms: number }
   | { at: Date | string | null }
-  /** Something has waited since then. */
+  /** The time since which something has been waiting. */
   | { since: string }
-  /** A page of the console, below /console. */
+  /** A link to a page of the console; `to` is a path below /console. */
   | { to: string; text: string }
-  /** A text of others. The console shows `most` characters, the command line all. */
+  /** A text of others. The console shows `most` of its characters, the command line all. */
   | { foreign: string | null; most?: number }
   /** What a receiver answered. */
   | { answer: Buffer | null }
-  /** A long id, which the command line shows whole. */
+  /** A long id. The command line shows all of it. */
   | { code: string }
-  /** A digest or cursor: lists show enough to recognize it. */
+  /** A digest or cursor. Lists show enough of it to recognize it. */
   | { digest: string | null }
-  /** A state that needs staff. */
+  /** A state that staff must attend to. */
   | { strong: string }
   /** The state of a full export. */
   | { state: 'queued' | 'running' | 'done' | 'failed' }
-  /** Cells one after the other. */
+  /** Several cells, shown one after the other. */
   | Cell[]
 
-/** The facts of one thing by their names. An empty one is not shown. */
+/** The facts of one thing, each by its name. A fact whose cell is empty is not shown. */
 export type Facts = Readonly<Record<string, Cell>>
 
-/** A folder or partner, with a link to its page; nothing if there is none. */
+/** A folder or partner, with a link to its page; an empty cell if there is none. */
 export const folderCell = (id: string | null): Cell => id && { to: `/folders/${id}`, text: id }
 export const partnerCell = (code: string | null): Cell => code && { to: `/partners/${code}`, text: code }
 
-/** Characters of a digest in lists of the command line. */
+/** Characters of a digest that lists of the command line show. */
 const digestCharacters = 12
 
 /** A cell as text. @param isWhole whether digests are shown whole */

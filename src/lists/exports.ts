@@ -22,7 +22,7 @@ export const exportList: List<ExportRecord, ExportFilter> = {
     Triggered: ({ createdAt }) => ({ at: createdAt }),
     Ended: ({ finishedAt }) => ({ at: finishedAt }),
     Took: ({ tookMs }) => (tookMs === null ? null : { ms: tookMs }),
-    // A reason that staff give is quoted in a sentence with the id of its request.
+    // Long enough for a reason that staff gave, which is quoted in a sentence with the id of its request.
     Reason: ({ reason }) => ({ foreign: reason, most: 1_000 }),
   },
   read: listExports,

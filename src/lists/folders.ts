@@ -88,14 +88,17 @@ export function folderFacts(folder: FolderFacts): Facts {
   }
 }
 
-/** The log of changes lacks years, banks and taxes, and old changes are deleted from it. */
+/**
+ * The last logged change of a folder. The log of changes leaves out years, banks and taxes, and old changes are deleted
+ * from it.
+ */
 function lastChange({ ledgerVersion, loggedVersion, loggedAt }: FolderFacts): Cell {
   if (loggedVersion === null) return 'not in the log of changes'
   if (loggedVersion === ledgerVersion) return { at: loggedAt }
   return ['after ', { at: loggedAt }, ', when version ', { count: loggedVersion }, ' was written']
 }
 
-/** Years of a folder, at this version of its ledger. */
+/** The table of a folder's years, for the current version of its ledger. */
 export function yearColumns({ ledgerVersion }: FolderFacts): Table<YearFacts> {
   return {
     caption: 'Years',
@@ -111,14 +114,20 @@ export function yearColumns({ ledgerVersion }: FolderFacts): Table<YearFacts> {
   }
 }
 
-/** Exact up to `countedMax`; an estimate from the movements of the first ones beyond. */
+/**
+ * The number of entries of a year: exact up to `countedMax`; beyond that, an estimate from the movements of the first
+ * entries.
+ */
 function entriesOf({ entries, sampled, streamed }: YearFacts): Cell {
   if (entries <= countedMax || streamed === null || !sampled) return { count: entries, most: countedMax }
   const estimate = (Number(streamed) * entries) / sampled
   return ['about ', { count: Math.max(countedMax, Number(estimate.toPrecision(3))) }]
 }
 
-/** Exact up to `countedMax`; beyond, what the last complete stream of the year found. */
+/**
+ * The number of movements of a year: exact up to `countedMax`; beyond that, the number that its last complete stream
+ * found.
+ */
 function movementsOf({ movements, streamed, streamedVersion }: YearFacts, ledgerVersion: string): Cell {
   if (movements <= countedMax || streamed === null) return { count: movements, most: countedMax }
   if (streamedVersion === ledgerVersion) return { count: streamed }

@@ -27,7 +27,10 @@ export function partnerState({ disconnectedReason }: ThirdParty): Cell {
   return [{ strong: 'disconnected' }, ': ', { foreign: disconnectedReason }]
 }
 
-/** A limit that the partner does not have shows the name of its setting: only the processes of the service know its value. */
+/**
+ * The limits of a partner as text. For a limit that the partner does not have, it names the setting: only the processes
+ * of the service know the setting's value.
+ */
 export function limitsText({ requests, windowMs, concurrent }: PartnerLimits): string {
   return (
     `${requests ?? 'RATE_LIMIT_REQUESTS'} requests in ${windowMs ?? 'RATE_LIMIT_WINDOW_MS'} ms, ` +

@@ -1,23 +1,24 @@
 /**
- * Bytes from a thread to the main thread, with backpressure.
+ * Sends bytes from a thread to the main thread, with backpressure.
  *
  * A MessagePort has no backpressure: a fast writer would queue the whole export in memory. So the reader grants credit
  * in bytes: first a window, then as much as it consumes. The writer waits when its credit is used up. Chunks are
  * transferred, not copied.
  *
- *   thread -> main   head (once, first), chunk*, then end or error (once)
- *   main -> thread   credit*
+ * - thread to main: head (once, first), any number of chunks, then end or error (once)
+ * - main to thread: credit, any number of times
  *
- * Credit brings back the buffers of chunks that the socket has sent. Without that, the garbage of both threads grew to
- * 150 MB before V8 collected it, because a chunk takes only a few dozen bytes of the heap.
+ * Credit returns the buffers of chunks that the socket has sent. Without that, the garbage of both threads grew to 150
+ * MB before V8 collected it, because a chunk takes only a few dozen bytes of the heap.
  *
- * Where the body has a digest, a hash thread (hash-thread.ts) lies between the two: it passes every message on, and
- * adds the SHA-256 of the chunks to the end. Neither side notices.
+ * If the body has a digest, a hash thread (hash-thread.ts) lies between the two: it passes every message on, and adds
+ * the SHA-256 of the chunks to the end. Neither side notices.
  *
- * Buffers that are left when an export ends are kept for the next one. Exports of 2,000 movements, with seven new
- * chunks each, made the thread collect all its garbage every fifth time: a quarter of their processor time.
+ * Buffers that are left when an export ends are kept for the next export. Without that, exports of 2,000 movements,
+ * with seven new chunks each, made the thread collect all its garbage after every fifth export: a quarter of their
+ * processor time.
  *
- * A port that closes without end or error is a failure: a thread died. The reader closes it to cancel.
+ * A port that closes without end or error is a failure: a thread died. The reader closes the port to cancel.
  *
  * A full export has no channel: its bytes go from the thread to the store. Its port carries one message, stop, and its
  * progress is in shared memory (jobs/folder-thread.ts).
@@ -29,7 +30,7 @@ import type { ErrorCode, Issue } from '../../packages/contract/src/error-codes.t
 import { limits } from '../config.ts'
 import { AppError } from '../errors.ts'
 
-/** Four megabytes: two windows. */
+/** Buffers of four megabytes in all: two windows. */
 const spareBuffersMax = 16
 
 export type FromThread<Head, Summary> =
@@ -38,7 +39,7 @@ export type FromThread<Head, Summary> =
   | { kind: 'end'; summary: Summary; buffers: ArrayBuffer[] }
   | { kind: 'error'; error: ThreadError }
 
-/** The transferable parts of an error: a MessagePort loses class and cause. */
+/** The parts of an error that can be sent: a MessagePort loses the class and the cause. */
 interface ThreadError {
   code: ErrorCode | undefined
   headers: Record<string, string>
@@ -54,7 +55,7 @@ export interface Credit {
   buffers: ArrayBuffer[]
 }
 
-/** The end in the export thread. */
+/** The side of the channel in the export thread. */
 export class ChannelWriter<Head, Summary> {
   /** Aborted when the port closes: the reader cancelled, or a thread died. */
   readonly signal: AbortSignal
@@ -65,7 +66,7 @@ export class ChannelWriter<Head, Summary> {
   #creditCame: (() => void) | undefined
   readonly #buffers: ArrayBuffer[]
 
-  /** @param buffers for its first chunks */
+  /** @param buffers recycled buffers for the first chunks */
   constructor(port: MessagePort, windowBytes: number, buffers: ArrayBuffer[] = []) {
     this.#buffers = buffers
     this.signal = this.#cancel.signal
@@ -92,7 +93,7 @@ export class ChannelWriter<Head, Summary> {
     return buffer && buffer.byteLength >= bytes ? new Uint8Array(buffer, 0, bytes) : new Uint8Array(bytes)
   }
 
-  /** Transfers a chunk with its buffer; resolves when there is credit for another. Rejects after a cancel. */
+  /** Transfers a chunk with its buffer; resolves when there is credit for another chunk. Rejects after a cancel. */
   async write(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     this.signal.throwIfAborted()
     this.#creditBytes -= bytes.byteLength
@@ -124,27 +125,30 @@ export class ChannelWriter<Head, Summary> {
 /** Buffers of sent chunks, for the next channel. */
 const spareBuffers: ArrayBuffer[] = []
 
-/** Only of the usual size: a buffer of many megabytes, for a single large item, would never be freed. */
+/**
+ * Keeps a buffer for the next export if it has the usual size. One of many megabytes, for a single large item, would
+ * never be freed.
+ */
 function keepBuffer(buffer: ArrayBuffer): void {
   if (spareBuffers.length < spareBuffersMax && buffer.byteLength === limits.chunkBytes)
     spareBuffers.push(buffer)
 }
 
-/** Returns at most as many buffers as fill the window of a channel, to be transferred to its writer. */
+/** Takes kept buffers, at most as many as fill the window of a channel, to be transferred to the channel's writer. */
 export function reuseBuffers(): ArrayBuffer[] {
   return spareBuffers.splice(0, limits.channelWindowBytes / limits.chunkBytes)
 }
 
-/** The end in the main thread. */
+/** The side of the channel in the main thread. */
 export class ChannelReader<Head, Summary> {
-  /** The port for the thread; to be transferred. */
+  /** The thread's end of the port, to be transferred to it. */
   readonly threadPort: MessagePort
   /** Set once `read()` has returned undefined. */
   summary: Summary | undefined
   cancelled = false
   readonly #port: MessagePort
   readonly #chunks: Uint8Array<ArrayBuffer>[] = []
-  /** Buffers that the next credit brings back. */
+  /** Buffers to return with the next credit. */
   #sent: ArrayBuffer[] = []
   #head: Head | undefined
   #error: Error | undefined
@@ -167,12 +171,12 @@ export class ChannelReader<Head, Summary> {
   }
 
   /**
-   * The next chunk; undefined at the end. Rejects with the thread's error. Reading a chunk grants credit for its
-   * bytes.
+   * The next chunk; undefined at the end. Rejects with the thread's error. Reading a chunk grants the thread credit for
+   * as many bytes.
    */
   async read(): Promise<Uint8Array | undefined> {
     while (this.#chunks.length === 0 && !this.#ended && this.#error === undefined) await this.#message()
-    // An error comes before buffered chunks: the transfer is broken anyway.
+    // An error comes before chunks that are still buffered: the transfer is broken anyway.
     if (this.#error) throw this.#error
     const bytes = this.#chunks.shift()
     if (bytes && !this.#ended) {
@@ -200,17 +204,17 @@ export class ChannelReader<Head, Summary> {
     this.fail(new Error('the export was cancelled'))
   }
 
-  /** Runs it once nothing more can come from the thread. */
+  /** Calls `run` once nothing more can come from the thread. */
   whenClosed(run: () => void): void {
     this.#port.on('close', run)
   }
 
-  /** Fails the channel from outside, if the thread could not start or died. Only the first error counts. */
+  /** Fails the channel because the thread could not start or has died. Only the first error counts. */
   fail(error: Error): void {
     if (this.#ended || this.#error) return
     this.#error = error
     this.#chunks.length = 0
-    // Ends the thread's work; and if no thread has received the other end, nothing else would ever close it.
+    // Ends the thread's work. It also closes the port if no thread ever received the other end: nothing else would.
     this.#port.close()
     this.#wake?.()
   }
@@ -258,7 +262,8 @@ function fromError(error: unknown): ThreadError {
 }
 
 /**
- * With codes and causes, for the log only. Other properties of database errors are left out, because they quote rows.
+ * The stack of an error with its codes and causes, for the log only. Leaves out the other properties of database
+ * errors, because they quote rows.
  */
 function stackOf(error: Error): string {
   const code = 'code' in error ? `\n    code ${error.code}` : ''
@@ -274,13 +279,16 @@ function toError({ code, message, stack, ...options }: ThreadError): Error {
 
 /** SHA-256 of the chunks of an export, in a hash thread. */
 export interface HashTask {
-  /** Where the messages of a ChannelWriter or a ThreadHash come from. */
+  /** Port that the messages of a ChannelWriter or a ThreadHash come from. */
   from: MessagePort
-  /** Where they go, and credit comes from. Absent: back. */
+  /** Port that messages go to and credit comes from. If absent, messages go back through `from`. */
   to?: MessagePort
 }
 
-/** Passes messages on, and adds the digest to the end. Resolves when a side has closed its port; closes the other. */
+/**
+ * Passes messages on, and adds the digest to the end. Resolves when one side has closed its port, after closing the
+ * other.
+ */
 export function hashChunks({ from, to = from }: HashTask): Promise<void> {
   const hash = createHash('sha256')
   from.on('message', (message: FromThread<unknown, object>) => {

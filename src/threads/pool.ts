@@ -1,4 +1,4 @@
-/** The threads of exports, and those that hash beside them. */
+/** The export threads, and the hash threads that work beside them. */
 import { Piscina, queueOptionsSymbol, type TaskQueue } from 'piscina'
 import { limits } from '../config.ts'
 import { AppError } from '../errors.ts'
@@ -7,7 +7,7 @@ import type { Telemetry, ThreadKind } from '../telemetry/telemetry.ts'
 import type { ReplicaTiming, StoreTiming } from '../timing.ts'
 import type { HashTask } from './channel.ts'
 
-/** A hash thread takes 1.1 GB/s, an export thread renders 300 to 400 MB/s. */
+/** A hash thread takes 1.1 GB/s; an export thread renders 300 to 400 MB/s. */
 const exportThreadsPerHashThread = 3
 
 /** Megabytes of JavaScript heap per thread. An export needs about 20; a leak should end the thread, not the machine. */
@@ -15,39 +15,40 @@ const threadHeapMb = 256
 
 /** Settings that never change while the process lives: each thread gets them once, at its start. */
 export interface ThreadSettings {
-  /** The main database: an `Address` (db/address.ts). */
+  /** Address of the main database: an `Address` (db/address.ts). */
   database: { url: string; isPooled: boolean }
-  /** Of EXPORT_DATABASE_URL, if it is set. */
+  /** The replica of EXPORT_DATABASE_URL, if it is set. */
   replica?: { address: { url: string; isPooled: boolean }; timing: ReplicaTiming } | undefined
   /** Exports that a thread runs at once, each with two connections. */
   exportsPerThread: number
-  /** How long an export waits for a thread. Absent: `limits.exportWaitMs`. */
+  /** How long an export waits for a thread; by default `limits.exportWaitMs`. */
   waitMs?: number
-  /** Each thread opens its own store. */
+  /** Settings from which each thread opens its own store. */
   store: StoreSettings
   storeTiming: StoreTiming
   /** The platform's time zone, an IANA name. */
   timeZone: string
-  /** Where threads count what happens (`telemetry/thread-telemetry.ts`). Undefined: nowhere. */
+  /** Memory in which threads count what happens (`telemetry/thread-telemetry.ts`). If undefined, they count nothing. */
   telemetryMemory: SharedArrayBuffer | undefined
 }
 
-/** A thread that dies is replaced. */
+/** The threads of a process. A thread that dies is replaced. */
 export interface Threads {
   exports: Piscina
-  /** Each export gets the least busy one. */
+  /** Hash threads. Each export gets the least busy one. */
   hashes: Piscina
   destroy: () => Promise<void>
 }
 
-/** @param count of export threads */
+/** @param count number of export threads */
 export function createThreads(
   count: number,
   telemetry: Telemetry,
   settings: Omit<ThreadSettings, 'telemetryMemory'>,
 ): Threads {
   const common = {
-    // The default blocks a thread's event loop between tasks, and with it exports that are waiting for their clients.
+    // The default blocks a thread's event loop between tasks, and so it would block exports that are waiting for their
+    // clients.
     atomics: 'disabled',
     resourceLimits: { maxOldGenerationSizeMb: threadHeapMb },
   } as const
@@ -59,7 +60,7 @@ export function createThreads(
     concurrentTasksPerWorker: settings.exportsPerThread,
     maxQueue: limits.exportQueueMax,
     taskQueue: new WaitingTasks(settings.waitMs ?? limits.exportWaitMs),
-    // Otherwise the first waiting task goes to the end of the queue each time no thread has a slot for it.
+    // Otherwise the first waiting task moves to the end of the queue each time no thread has a slot for it.
     stricterFIFO: true,
     workerData: { ...settings, telemetryMemory: telemetry.threadMemory } satisfies ThreadSettings,
   })
@@ -69,7 +70,7 @@ export function createThreads(
     filename: new URL('../hash-thread.ts', import.meta.url).href,
     minThreads: hashThreads,
     maxThreads: hashThreads,
-    // As many as there are exports: none waits for another to end.
+    // A hash thread takes any number of exports: no export waits for another to end.
     concurrentTasksPerWorker: Number.POSITIVE_INFINITY,
   })
   const ends = [watch('export', exports, telemetry), watch('hash', hashes, telemetry)]
@@ -82,8 +83,8 @@ export function createThreads(
 }
 
 /**
- * Hash threads, which know how many tasks they have. Export threads count their tasks themselves, since one that is
- * dropped while it waits never ends for Piscina.
+ * Hash threads, with a count of their tasks. Export threads count their tasks themselves: a task that is dropped while
+ * it waits never ends in Piscina's view.
  */
 class HashThreads extends Piscina {
   tasks = 0
@@ -98,7 +99,10 @@ class HashThreads extends Piscina {
   }
 }
 
-/** @returns function that ends the watch, before the threads are stopped on purpose */
+/**
+ * Reports the number of threads, of tasks and of deaths. @returns function that ends this, to be called before the
+ * threads are stopped on purpose
+ */
 function watch(kind: ThreadKind, pool: Piscina, telemetry: Telemetry): () => void {
   telemetry.watchThreads(kind, () => ({
     threadIds: pool.threads.map(({ threadId }) => threadId),
@@ -111,9 +115,9 @@ function watch(kind: ThreadKind, pool: Piscina, telemetry: Telemetry): () => voi
 }
 
 /**
- * Starts to hash what arrives at a port.
- * @param from transferred, like `to`: see HashTask
- * @param failed called if the hash thread dies, or never gets the ports
+ * Starts to hash the chunks that arrive at a port.
+ * @param task its ports are transferred
+ * @param failed called if the hash thread dies or never gets the ports
  */
 export function hashBeside(
   { hashes }: Pick<Threads, 'hashes'>,
@@ -122,18 +126,19 @@ export function hashBeside(
 ): void {
   const ports = task.to ? [task.from, task.to] : [task.from]
   hashes.run(task, { name: 'hashChunks', transferList: ports as never }).catch((error: unknown) => {
-    // Unless the thread has received them: if one was closed while the thread was being replaced, the other stays here.
+    // This closes ports that the thread has not received: if one was closed while the thread was being replaced, the
+    // other is still here.
     for (const port of ports) port.close()
     failed(error)
   })
 }
 
-/** Whether a task was refused because the queue is full. Piscina reports that only by the message. */
+/** Whether a task was refused because the queue is full. Piscina says so only in the message of the error. */
 export function isQueueFull(error: unknown): boolean {
   return error instanceof Error && error.message === 'Task queue is at limit'
 }
 
-/** No thread was free in time, or too many exports wait already. The cause says to operators what to do. */
+/** The error if no thread was free in time, or too many exports already wait. Its cause tells operators what to do. */
 export function noThreadFree(): AppError {
   const cause = new Error(
     'All export threads are busy, and exports that wait for them have waited too long or are too many: raise EXPORT_THREADS ' +
@@ -150,9 +155,9 @@ export function asAppError(error: unknown): Error {
 type Task = Parameters<TaskQueue['push']>[0]
 
 interface WaitingCaller {
-  /** Whether it has disconnected, so that its task need not run. */
+  /** Whether the caller has disconnected, so that its task need not run. */
   left: () => boolean
-  /** Called if the task has waited too long; then it never runs. */
+  /** Called if the task has waited too long; the task then never runs. */
   refuse: () => void
 }
 
@@ -162,8 +167,8 @@ export function whileWaiting<T extends object>(task: T, caller: WaitingCaller): 
 }
 
 /**
- * A first-in-first-out queue of tasks that drops those whose caller has disconnected, and refuses those that have waited
- * too long. Otherwise clients that time out and retry would fill the queue with abandoned requests. (An abort signal
+ * A first-in-first-out queue of tasks. It drops tasks whose caller has disconnected, and refuses tasks that have waited
+ * too long; otherwise clients that time out and retry would fill the queue with abandoned requests. (An abort signal
  * also removes a task from Piscina's queue, but a thread that runs a task with a signal accepts no other task
  * meanwhile.)
  */
@@ -191,7 +196,10 @@ class WaitingTasks implements TaskQueue {
     this.#limitWait(task)
   }
 
-  /** Piscina puts a task that waits back with this; the first to wait comes without `push`. */
+  /**
+   * Piscina puts a task back with this if no thread takes it. The first task to wait comes this way, too, not by
+   * `push`.
+   */
   unshift(task: Task): void {
     this.#tasks.unshift(task)
     this.#limitWait(task)
@@ -215,7 +223,7 @@ class WaitingTasks implements TaskQueue {
   }
 }
 
-/** Null for a full export, which waits as long as it takes. */
+/** The caller that waits for a task; null for a full export, which waits as long as it takes. */
 function callerOf(task: Task): WaitingCaller | null {
   return task[queueOptionsSymbol] as WaitingCaller | null
 }

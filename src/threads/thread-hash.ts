@@ -7,8 +7,8 @@ interface Digest {
 }
 
 /**
- * The SHA-256 of chunks that stay in this thread: a hash thread (hash-thread.ts) gets each after its use, and returns
- * its buffer for another chunk.
+ * Computes the SHA-256 of chunks that are used in this thread. A hash thread (hash-thread.ts) gets each chunk after its
+ * use, and returns its buffer for another chunk.
  */
 export class ThreadHash {
   readonly #port: MessagePort
@@ -18,7 +18,7 @@ export class ThreadHash {
   #failure: Error | undefined
   #wake: (() => void) | undefined
 
-  /** @param port whose other end a hash thread has */
+  /** @param port its other end belongs to a hash thread */
   constructor(port: MessagePort) {
     this.#port = port
     port.on('message', (message: Extract<FromThread<never, Digest>, { kind: 'chunk' | 'end' }>) => {
@@ -32,7 +32,7 @@ export class ThreadHash {
     })
   }
 
-  /** Returns a buffer for the next chunk: a returned or a new one, of the usual size or more. */
+  /** Returns a buffer for the next chunk: a returned or a new one, of at least the usual size. */
   buffer(bytesNeeded = 0): Uint8Array<ArrayBuffer> {
     if (bytesNeeded > limits.chunkBytes) return new Uint8Array(bytesNeeded)
     const returned = this.#buffers.pop()
@@ -40,9 +40,9 @@ export class ThreadHash {
   }
 
   /**
-   * Transfers a chunk with its buffer, so it must be used up. Resolves when the hash thread, usually the faster, has
-   * less than a window to do. A chunk that is not in a buffer of the usual size is copied: it may be a constant, or
-   * share its memory.
+   * Transfers a chunk with its buffer, so the caller must have finished with it. Resolves when the hash thread, usually
+   * the faster of the two, has less than a window to do. A chunk whose buffer does not have the usual size is copied
+   * instead: it may be a constant, or share its memory.
    */
   async update(chunk: Uint8Array<ArrayBuffer>): Promise<void> {
     let bytes = chunk
@@ -55,7 +55,7 @@ export class ThreadHash {
     await this.#until(() => this.#bytesAway < limits.channelWindowBytes)
   }
 
-  /** To be called once. */
+  /** The digest of all chunks. Call it once, after the last chunk. */
   async digest(_encoding: 'hex'): Promise<string> {
     this.#post({ kind: 'end', summary: {}, buffers: [] })
     await this.#until(() => this.#sha256 !== undefined)
@@ -79,7 +79,10 @@ export class ThreadHash {
     }
   }
 
-  /** A buffer of many megabytes, for a single large item, is left to the garbage collector. */
+  /**
+   * Keeps a returned buffer, except one of many megabytes, for a single large item: it is left to the garbage
+   * collector.
+   */
   #takeBack({ byteLength, buffer }: Uint8Array): void {
     this.#bytesAway -= byteLength
     if (buffer.byteLength === limits.chunkBytes) this.#buffers.push(buffer as ArrayBuffer)

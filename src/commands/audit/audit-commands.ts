@@ -20,7 +20,7 @@ const anchorKind: Kind<Link> = {
   },
 }
 
-/** Exit code: the audit is consistent, but a failover lost rows that the anchor names. */
+/** Exit code if the audit is consistent, but a failover lost rows that the anchor names. */
 export const lostCode = 3
 
 export const auditCommands = [

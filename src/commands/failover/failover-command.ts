@@ -1,7 +1,7 @@
 /**
- * `failover`: begins a new epoch where the database cannot tell by itself that it took the place of another, as from a
- * snapshot of a disk (src/db/migrations/functions/epoch.sql). Subscriptions, claims and the
- * audit catch up at their next draw, so there is nothing else to do.
+ * `failover`: begins a new epoch. It is for a database that took the place of another without being able to tell, such
+ * as one restored from a snapshot of a disk (src/db/migrations/functions/epoch.sql). Subscriptions, claims and the
+ * audit catch up when they next draw a number, so there is nothing else to do.
  */
 
 import { command } from '../../../packages/terminal/src/command.ts'
@@ -33,11 +33,11 @@ const warning = [
   'Partners compare their ledgers by digests, subscribers see a jump in their numbers, and running full exports begin again.',
 ]
 
-/** @throws {Error} without a `yes`, or without a terminal to ask on */
+/** Asks whether to go on. @throws {Error} if the answer is not `yes`, or if there is no terminal to ask on */
 async function confirm(terminal: StaffTerminal): Promise<void> {
   if (!terminal.isInteractive) throw new Error('There is no terminal to ask on. Repeat it with --yes')
   terminal.note(warning)
-  // Ctrl-C and Ctrl-D are answers, too.
+  // Ctrl-C and Ctrl-D count as no.
   const answer = await terminal.ask('Go on? Type yes:').catch(() => 'no')
   if (answer !== 'yes') throw new Error('Nothing was changed')
 }

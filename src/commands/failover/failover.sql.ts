@@ -1,14 +1,14 @@
-/** Statements of a failover, as the owner. */
+/** Statements of a failover, run as the owner of the tables. */
 import type { ClientBase } from 'pg'
 
-/** A sequence, of which the epoch is one: its last value, and the value after which it goes on. */
+/** A sequence that a failover moves, such as the epoch: its last value, and the value after which it continues. */
 export interface Moved {
   name: string
   last: string
   beyond: string
 }
 
-/** Every session sees the new epoch at once. A rollback does not undo it, which does no harm. */
+/** Begins a new epoch. Every session sees it at once. A rollback does not undo it, which does no harm. */
 export async function beginEpoch(client: ClientBase): Promise<Moved[]> {
   const { rows } = await client.query<Moved>('select * from begin_epoch(true)')
   return rows

@@ -24,11 +24,11 @@ const ledgerOptions = {
 
 interface Import<Imported> {
   act: `import ${'fec' | 'mad' | 'tra'}`
-  /** What progress counts. */
+  /** What the progress counts, such as lines. */
   unit: string
   load(pool: Pool, given: ImportOptions<Imported>, config: Config): Promise<Imported>
   report(imported: Imported, seconds: number, config: Config): string[]
-  /** For the audit. */
+  /** Details for the row of the audit. */
   details(imported: Imported): object
 }
 
@@ -39,7 +39,7 @@ async function importFile<Imported extends ImportedFolder>(
   { act, unit, load, report, details }: Import<Imported>,
 ): Promise<void> {
   const { folder, name, replace = false } = options
-  // Checked before a database is started.
+  // Checked before the database is started.
   if (name !== undefined) checkLine('--name', name)
   if (folder !== undefined && name !== undefined)
     throw new Error('--folder names an existing folder, --name a new one: give only one of them')

@@ -1,4 +1,4 @@
-/** What the import commands print: what was loaded, and everything that is not as the file has it. */
+/** What the import commands print: what was loaded, and everything in which the ledger differs from the file. */
 import type { Config } from '../../config.ts'
 import { inUnits } from '../../formats/minor-units.ts'
 import type { FecImported } from '../../ledger/fec/import-fec.ts'
@@ -97,7 +97,7 @@ function ledgerReport(
   ]
 }
 
-/** The folder, its exercices, counts and sums. @param how the file was read, after the counts */
+/** The folder, its exercices, counts and sums. @param how says how the file was read; it follows the counts */
 function loadedLines(
   { folderId, name, created, firmId, debit, credit, ...loaded }: Imported,
   exercices: string[],
@@ -129,7 +129,7 @@ function replaced(replacement: (Replacement & Partial<FecImported['replacement']
   ]
 }
 
-/** How the ledger departs from the file, the most important first. */
+/** How the ledger differs from the file, the most important differences first. */
 function departures(imported: FecImported): string[] {
   const { period, encodingExample: example, entriesWithoutValidDate: undated, filedColumns } = imported
   const { unbalancedEntries: unbalanced, movedOpeningLines: moved } = imported
@@ -166,7 +166,7 @@ function departures(imported: FecImported): string[] {
   ]
 }
 
-/** What other programs write in another form than the standard, and the import takes. */
+/** Forms that differ from the standard, as other programs write them, and that the import accepts. */
 function formsOtherwise({ findings }: FecImported): string[] {
   const { renamedColumns, quotedLines, groupedAmounts, trailingMinuses, dayColumns } = findings
   const renamed = renamedColumns.map(({ name, column }) => `${name} is ${column}`).join(', ')
@@ -186,10 +186,10 @@ function formsOtherwise({ findings }: FecImported): string[] {
 
 type Counts = Readonly<Record<string, number | undefined>>
 
-/** The sentences that count anything. */
+/** The sentences whose count is not 0. */
 const shown = (sentences: Counts) => Object.keys(sentences).filter((sentence) => sentences[sentence])
 
-/** The same, each with its count at the end. */
+/** The sentences whose count is not 0, each with its count at the end. */
 const totals = (sentences: Counts) =>
   shown(sentences).map((sentence) => `${sentence}: ${sentences[sentence]!.toLocaleString('en')}`)
 
@@ -202,7 +202,7 @@ function counted(number: number, one: string, many = `${one}s`): string {
 
 const renumberedMax = 10
 
-/** The first accounts, each with the number that it got. */
+/** The first of the renumbered accounts, each with its new number. */
 function renumbered(accounts: FecImported['renumberedAccounts']): string {
   const more = accounts.length - renumberedMax
   const first = accounts.slice(0, renumberedMax).map(({ filed, number }) => `${filed} is ${number}`)

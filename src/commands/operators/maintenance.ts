@@ -9,7 +9,7 @@ import { recordAct, withDatabase } from '../with-database.ts'
 export const migrateCommand = command({
   name: 'migrate',
   summary: 'migrate the database to the version of this code',
-  // Opening the database migrates it. The service does the same at each start if its login may.
+  // Opening the database migrates it. The service does the same at each start if its login may migrate.
   run: (terminal: StaffTerminal) =>
     withDatabase(terminal, async ({ pool }) => {
       const { version } = await readVersion(pool)

@@ -51,7 +51,7 @@ export const rotateKeyCommand = command({
     }),
 })
 
-/** @throws {Error} if there is one key */
+/** @throws {Error} if there is only one key */
 async function rotatedKeys(config: Config): Promise<RotatedKeys> {
   const [to, from] = await loadMasterKeys(config)
   if (from) return [to, from]
@@ -76,14 +76,17 @@ async function encryptAll(terminal: StaffTerminal, pool: Pool, keys: RotatedKeys
 const lockNotAvailable = '55P03'
 
 /**
- * How long the sessions of the database may lack a process that starts or has lost its session, or still show one that has
- * stopped. Processes that start after a rotation began need both keys. The last step waits that long: then it sees all
- * others.
+ * How long the last step waits for the list of sessions to settle. Processes that start after a rotation began need
+ * both keys. But the sessions of the database may not yet show a process that starts or has lost its session, and may
+ * still show one that has stopped. After this time, all other processes are visible.
  */
 const settledMs = 3_000
 const thoseUnsettled = 'processes that start or stop'
 
-/** Runs a step that locks writers out, and repeats it while a writer holds its locks. @throws {KeyMissing} */
+/**
+ * Runs a step that locks out those who write secrets; while one of them holds its locks, tries again. @throws
+ * {KeyMissing}
+ */
 async function inTurn<T>(
   terminal: StaffTerminal,
   pool: Pool,

@@ -1,7 +1,8 @@
 /**
- * Whether all is well, seen from the database: one look, for operators and their monitors. It changes nothing, and a
- * server that is not migrated yet is left so. What makes the exit code are things that stop the service or are going to,
- * with the limits of the alerts (`ops/prometheus/alerts.yml`); tokens that end and receivers that fail are the partners'.
+ * Whether all is well, as the database shows it: one look, for operators and their monitors. It changes nothing, and
+ * does not migrate a server. Only problems that stop the service, or soon will, change the exit code. Their limits are
+ * those of the alerts (`ops/prometheus/alerts.yml`). Tokens that end and receivers that fail do not count: they are for
+ * partners to mend.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
@@ -34,13 +35,16 @@ import { factLines, listLines } from '../terminal/list-lines.ts'
 import type { StaffTerminal } from '../terminal/terminal.ts'
 import { withDatabase } from '../with-database.ts'
 
-/** Exit code: it could be read, and something needs the operator. */
+/** Exit code if the status could be read and something needs the operator. */
 export const unwellCode = 2
 
-/** As the alerts ExportQueueStuck, DeliveriesLate, ReplicaBehind and CertificateExpires, each after `Grandlivre`. */
+/**
+ * The limits of the alerts ExportQueueStuck, DeliveriesLate, ReplicaBehind and CertificateExpires, whose names begin
+ * with `Grandlivre`.
+ */
 const limits = { queueSeconds: 600, deliverySeconds: 600, replicaSeconds: 30, certificateDays: 14 }
 
-/** Time for a replica to replay what the main database has written; otherwise it is behind. */
+/** How long a replica may take to replay what the main database has written. After that it counts as behind. */
 const replayMs = 2_000
 
 export const statusCommand = command({
@@ -90,7 +94,7 @@ async function readStatus({ pool, database, config }: { pool: Pool; database: Da
     database: { version, isReadOnly },
     epoch,
     key: fingerprint && nameOfKey(fingerprint),
-    /** The one that `rotate-key` goes to. */
+    /** The key that `rotate-key` is changing to. */
     nextKey: nextFingerprint && nameOfKey(nextFingerprint),
     ...ofDatabase,
     replica: await readReplica(pool, exportAddress(config, database.service), database.service),
@@ -98,7 +102,7 @@ async function readStatus({ pool, database, config }: { pool: Pool; database: Da
   }
 }
 
-/** Null if there is no replica. */
+/** The state of the replica; null if there is no replica. */
 async function readReplica(main: Pool, replica: Address, service: Address) {
   if (replica === service) return null
   const pool = createPool(replica, { max: 1, applicationName: 'grandlivre cli' })
@@ -128,7 +132,7 @@ async function readCertificate({ endpoint, url }: Endpoint) {
   }
 }
 
-/** Errors for callers over HTTP hide the reason of a connection error: it is their cause. */
+/** The reason of an error. An error for callers over HTTP hides why a connection failed: the reason is its cause. */
 function reasonOf(error: unknown): string {
   const { cause = error } = error as Error
   return cause instanceof Error ? cause.message : String(cause)
@@ -147,7 +151,7 @@ function problemsOf(status: Status): string[] {
       ({ kind, id, begunAt }) =>
         `The erasure of ${kind} ${id}, begun ${begunAt}, has not ended: unless it runs, run ${kind} delete ${id} --yes again.`,
     ),
-    // Outside a rotation, the keys of processes of a former version are unknown.
+    // Outside a rotation, it is unknown which keys processes of an older version have.
     ...processes
       .filter(({ hasKeys, version }) => !hasKeys && (version !== null || nextKey !== null))
       .map((process) => `A process has not the keys of this database: ${processText(process)}.`),
@@ -216,7 +220,7 @@ function factsOf(status: Status): Facts {
   }
 }
 
-/** `5 s`, `12 min`, `3 h`, `40 days` */
+/** A time span such as `5 s`, `12 min`, `3 h` or `40 days`. */
 function span(seconds: number): string {
   const units = [
     [86_400, 'days'],

@@ -38,7 +38,7 @@ const receiptShape = z.object({
   id: z.string().regex(/^\d{1,16}$/),
   schemaId: z.string().nullable(),
   exportIds: z.array(z.string()),
-  /** Of a firm. */
+  /** The folders of an erased firm. */
   folders: z.array(z.object({ id: z.string(), exportIds: z.array(z.string()) })).optional(),
 })
 
@@ -109,7 +109,7 @@ async function erase(
     throw new Error(
       `Nothing was changed. ${kind} delete ${name} --yes erases it: only a backup could bring it back`,
     )
-  // Fails before anything is erased if the receipt cannot be written.
+  // If the receipt cannot be written, this fails before anything is erased.
   if (receipt !== undefined) await withReceipt(receipt, async () => (await open(receipt, 'a')).close())
   await withErasure(terminal, async (erasing) => {
     const erasure = existing(await run(erasing), `${kind} ${name}`, `${kind} list`)
@@ -138,7 +138,7 @@ async function erase(
   })
 }
 
-/** `12 movements, 3 entries` */
+/** The number of rows of each table, such as `12 movements, 3 entries`. */
 function counted(rows: Record<string, number>): string {
   return Object.entries(rows)
     .map(([what, count]) => `${count.toLocaleString('en')} ${what}`)
@@ -180,7 +180,7 @@ async function readReceipt(
   throw new Error(`${path} is the receipt of ${erased} ${data.id}, not of folder ${id}`)
 }
 
-/** @throws {Error} that names the option, if the file cannot be opened */
+/** @throws {Error} that names the option if the file cannot be opened */
 async function withReceipt<T>(path: string, run: () => Promise<T>): Promise<T> {
   try {
     return await run()
@@ -194,7 +194,7 @@ async function withReceipt<T>(path: string, run: () => Promise<T>): Promise<T> {
 
 async function withErasure(terminal: StaffTerminal, run: (erasing: Erasing) => Promise<void>): Promise<void> {
   await withDatabase(terminal, async ({ pool, config }) => {
-    // The command makes no links, so their address does not matter.
+    // The command creates no links to files, so the address in them does not matter.
     const settings = storeSettings(config, await loadMasterKeys(config), 'http://127.0.0.1')
     await run({
       step: (statements) => inTransaction(pool, statements),

@@ -2,8 +2,9 @@ import type { Terminal } from '../../../packages/terminal/src/terminal.ts'
 import type { ImportProgress } from '../../ledger/import/import-transaction.ts'
 
 /**
- * Shows each step of reading a file, with its own rate. An import that begins again shows nothing until it is further than
- * before. @param unit what `lines` counts
+ * Shows each step of reading a file, with its own rate. An import that begins again shows nothing until it is further
+ * than before.
+ * @param unit name of what `lines` counts
  */
 export function showFileProgress(terminal: Pick<Terminal, 'progress'>, unit = 'lines') {
   let current = ''

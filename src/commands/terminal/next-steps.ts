@@ -7,7 +7,7 @@ export function nextSteps(
   folderId: string,
   exerciceId: string,
 ): string[] {
-  // Only the service knows which free port it got.
+  // With port 0, only the service knows which free port it got.
   const address = publicUrl ?? urlOf(host, port === 0 ? '<port>' : port)
   return [
     '',

@@ -17,7 +17,7 @@ export function isOurOrigin(headers: Readonly<Record<string, string | undefined>
   return origin !== undefined && URL.canParse(origin) && new URL(origin).host === host
 }
 
-/** The token of forms: derived from the token of the session, without revealing it. */
+/** The token of forms: derived from the token of the session, which it does not reveal. */
 export function csrfOf(sessionToken: string): string {
   return createHmac('sha256', sessionToken).update('csrf').digest('base64url')
 }
@@ -40,7 +40,7 @@ export const securityHeaders: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Resource-Policy': 'same-origin',
-  // With no-referrer, browsers send forms with the origin `null`.
+  // With no-referrer, browsers would send forms with the origin `null`.
   'Referrer-Policy': 'same-origin',
   'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',

@@ -1,4 +1,4 @@
-/** Signing in with a key, and out: the form, the cookie, and what the audit records of both. */
+/** Signing in with a key, and signing out: the form, the cookie, and what the audit records of both. */
 import type { Context } from 'hono'
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie'
 import { html } from 'hono/html'
@@ -19,8 +19,9 @@ import { remember } from '../remember.ts'
 type Visit = Context<ConsoleEdge>
 
 /**
- * A proxy that ends TLS says so. Of several proxies, each appends how it was reached itself, so the first entry is that
- * of the browser. No proxy has to be trusted: a wrong header only keeps its sender from signing in.
+ * Whether the browser reached us over HTTPS, as a proxy that ends TLS reports in this header. Of several proxies, each
+ * appends how it was reached itself, so the first entry is about the browser. No proxy has to be trusted: a false
+ * header only keeps its sender from signing in.
  */
 const isBehindHttps = (c: Visit) => /^https *(?:,|$)/i.test(c.req.header('x-forwarded-proto') ?? '')
 
@@ -41,7 +42,7 @@ export async function sessionOf(c: Visit, owner: Pool): Promise<Session | undefi
   return token === undefined ? undefined : readSession(owner, token)
 }
 
-/** @param to path to go to afterwards, @param problem why the last attempt failed */
+/** @param to path to go to after signing in, @param problem why the last attempt failed */
 export function signInForm(to: string, problem?: string): Html {
   return html`<h1>Sign in</h1>
 <form method="post" action="/console/sign-in" class="sign-in">
@@ -60,7 +61,7 @@ export function safeTarget(to: string | null): string {
   return to !== null && !to.includes('..') && /^\/console(?:[/?][\w/?=&.:%+-]*)?$/.test(to) ? to : '/console'
 }
 
-/** Most addresses that are remembered. */
+/** Most addresses whose attempts are remembered. */
 const addressesMax = 1_000
 
 type Attempts = ReturnType<typeof countAttempts>
@@ -69,13 +70,13 @@ type Attempts = ReturnType<typeof countAttempts>
 export function countAttempts(now: () => number) {
   const failed = new Map<string, { since: number; count: number }>()
   return {
-    /** Milliseconds until this address may try again; 0: now. */
+    /** Milliseconds until this address may try again; 0 if it may try now. */
     waitMs(address: string): number {
       const { since, count } = failed.get(address) ?? { since: 0, count: 0 }
       if (count < limits.consoleAttemptsMax) return 0
       return Math.max(0, since + limits.consoleAttemptsMs - now())
     },
-    /** Counts an attempt before it is known to fail: those that run at once count, too. */
+    /** Counts an attempt before its result is known, so that attempts that run at the same time count, too. */
     begin(address: string): void {
       const before = failed.get(address)
       const isOver = !before || now() - before.since >= limits.consoleAttemptsMs
@@ -97,11 +98,13 @@ export function countAttempts(now: () => number) {
 }
 
 /**
- * The right key is let in whatever the count: nobody guesses 256 bits, and behind a proxy all of the staff have one
- * address, so that anybody could lock them out. Further wrong ones only cost a look-up, so that a flood of them leaves the
- * connections of the console to its pages, and are not recorded, as they would fill the audit.
+ * Signs in with a key. The right key is accepted whatever the count of failed attempts: nobody guesses 256 bits, and
+ * behind a proxy all staff have one address, so anybody could lock them out.
+ *
+ * Once too many attempts have failed, further wrong keys cost only a look-up, so that a flood of them leaves the
+ * console's connections to its pages. They are not recorded, because they would fill the audit.
  * @returns the session; undefined if the key is not known
- * @throws {Refusal} 429 if it is not, and too many attempts from this address have failed
+ * @throws {Refusal} 429 if the key is not known and too many attempts from this address have failed
  */
 export async function signIn(c: Visit, owner: Pool, attempts: Attempts, key: string) {
   const address = c.env.incoming.socket.remoteAddress ?? 'unknown'

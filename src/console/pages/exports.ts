@@ -1,4 +1,7 @@
-/** The start page: streams of this process and full exports of all processes, as they run; and cancelling them. */
+/**
+ * The start page: the streams of this process and the full exports of all processes while they run, and how to cancel
+ * them.
+ */
 import { html } from 'hono/html'
 import { z } from 'zod'
 import { checkFields } from '../../acts/act.ts'
@@ -20,7 +23,7 @@ import { factList, listTable, type ShownList } from './parts/cells.ts'
 import { fieldsOf, noSuchPage, onceAction } from './parts/forms.ts'
 
 const everyMs = 1_000
-/** Most open exports that are listed. The page says so if there are more. */
+/** Most open exports that are listed. If there are more, the page says so. */
 const openMax = 100
 const endedMax = 20
 
@@ -103,7 +106,8 @@ function progressOf(open: readonly ExportRecord[], attempts: RunningAttempts, pe
   return open.map((record) => {
     if (record.state === 'queued') return { ...record, running: undefined }
     const here = attempts.find(record.id)
-    // The row is renewed twice a second; the memory of this process is newer.
+    // The process that runs the export updates its row twice a second. If it is this process, its memory is more
+    // recent.
     const done = here?.progress.rows ?? Number(record.rows)
     const whole =
       here?.progress.rowsTotal ?? (record.rowsTotal === null ? undefined : Number(record.rowsTotal))
@@ -144,7 +148,7 @@ const cancelRoutes = askedAct({
   back: () => '',
   ask: async (context) => {
     const id = exportId.safeParse(context.params['id']).data
-    // PostgreSQL has no text with a NUL, so such an id is not looked up.
+    // `id` is undefined if it contains a NUL, which no text of PostgreSQL can hold. It is then not looked up.
     if (id === undefined) throw noSuchPage()
     return {
       title: 'Cancel the export',

@@ -1,4 +1,4 @@
-/** Firms and folders: lists of them, one of them, making both, and moving a folder. */
+/** Firms and folders: their lists, the page of a firm or a folder, creating both, and moving a folder. */
 import { html } from 'hono/html'
 import type { Pool } from 'pg'
 import {
@@ -25,7 +25,10 @@ import { foreign } from './parts/foreign.ts'
 import { idOf, onceForm } from './parts/forms.ts'
 import { listPage, pagedTable, searchFilter } from './parts/list-page.ts'
 
-/** Most readers, full exports and rows of the audit that are shown of a folder, and audit rows that are searched. */
+/**
+ * On the page of a folder: most readers, full exports and audit rows that are shown, and most audit rows that are
+ * searched.
+ */
 const readersMax = 50
 const exportsMax = 10
 const auditRowsMax = 20
@@ -101,13 +104,13 @@ ${listTable(context, auditList, pulls.slice(0, auditRowsMax), {
   },
 }
 
-/** One after the other: the console has few connections. */
+/** Reads the parts of the page one after the other, because the console has few connections. */
 async function readParts(owner: Pool, folder: FolderFacts) {
   return {
     years: await readYears(owner, folder),
     readers: await listTokens(owner, { opens: { ...folder, folderId: folder.id }, most: readersMax + 1 }),
     exports: await listExports(owner, { folderId: folder.id, most: exportsMax }),
-    /** Newest first. */
+    /** Rows of the audit, newest first. */
     pulls: await listAudit(owner, { folderId: folder.id, most: auditRowsRead }),
   }
 }
@@ -124,7 +127,7 @@ function lastExport(context: PageContext, exports: readonly ExportRecord[], pull
   }</p>`
 }
 
-/** The last stream that arrived whole, with the evidence of what its caller got. */
+/** The last stream that its caller received completely, with the evidence of what they got. */
 function lastStream(context: PageContext, pulls: ListedAuditRow[]): Html {
   const sent = pulls.find(
     ({ outcome, sha256, bytes }) => outcome === 'sent' && sha256 !== null && bytes !== null,

@@ -1,4 +1,4 @@
-/** Partners and their tokens: a list, one of them, and what staff do to both. */
+/** Partners and their tokens: the list of partners, the page of one partner, and what staff can do with both. */
 import { html } from 'hono/html'
 import { codeText } from '../../acts/fields.ts'
 import {
@@ -26,7 +26,7 @@ import { foreign } from './parts/foreign.ts'
 import { idOf, noSuchPage, onceForm } from './parts/forms.ts'
 import { listPage, pagedTable, searchFilter } from './parts/list-page.ts'
 
-/** @throws {Refusal} if the path has no code, @throws {Refused} if no partner has it */
+/** @throws {Refusal} if the path has no code. @throws {Refused} if no partner has this code */
 async function partnerAt({ owner, params: { code = '' } }: PageContext): Promise<ThirdParty> {
   if (!codePattern.test(code)) throw noSuchPage()
   return partnerOf(owner, code)

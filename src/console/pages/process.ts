@@ -1,4 +1,7 @@
-/** What this process needs and does: readiness, threads, connections, and charts of the last hour. */
+/**
+ * The page of this process: what it needs and whether that is ready, its threads and connections, and charts of the
+ * last hour.
+ */
 import { html } from 'hono/html'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { chart } from '../chart.ts'
@@ -31,7 +34,7 @@ async function needsTable({ services: { readiness } }: PageContext): Promise<Htm
   const isOf = (name: string) => (need: { name: string }) =>
     need.name === name || need.name.startsWith(`${name} (`)
   const names = readiness.names()
-  // Requests find other things missing, such as a free connection, which are not among the needs.
+  // Requests may find something missing that is not among the needs, such as a free connection.
   const others = found.filter((need) => !names.some((name) => isOf(name)(need)))
   const states = names.map((name) => found.find(isOf(name)) ?? { name, state: 'ready', error: undefined })
   const rows = [...states, ...others].map(
@@ -45,7 +48,7 @@ async function needsTable({ services: { readiness } }: PageContext): Promise<Htm
 ${table('What it needs', ['Need', 'State', 'Why'], rows, 'Nothing.')}`
 }
 
-/** The message without the stack. That of an unsafe connection has several lines. */
+/** The message of an error without its stack. The message of an unsafe connection has several lines. */
 function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -1,4 +1,4 @@
-/** Subscriptions with their deliveries, what staff do to them, and the events that they get. */
+/** Subscriptions with their deliveries, what staff can do with them, and the events that they get. */
 import { html } from 'hono/html'
 import { recordAct } from '../../acts/act.ts'
 import {
@@ -43,7 +43,7 @@ import {
   readFilters,
 } from './parts/list-page.ts'
 
-/** Deliveries on one page. */
+/** Most deliveries that one page shows. */
 const deliveriesMax = 25
 
 const partnerFilter: Filter = {
@@ -64,7 +64,7 @@ const idFilter = (label: string): Filter => ({
 
 const deliveryFilters = { state: choiceFilter('Deliveries in the state', deliveryStates) }
 
-/** @throws {Refused} if there is none */
+/** @throws {Refused} if there is no such subscription */
 const subscriptionAt = (context: PageContext) => subscriptionOf(context.owner, idOf(context), countedMax)
 
 const subscriptionPage: Page = {
@@ -126,7 +126,7 @@ ${listTable(context, attemptList, attempts, { caption: `Attempts: the newest ${m
   },
 }
 
-/** Not one of `src/acts/`: its event is sent after the transaction. */
+/** A ping is not one of `src/acts/`, because its event is sent after the transaction. */
 const pingSubscription = onceAction('/subscriptions/:id/ping', async (context) => {
   const id = idOf(context)
   const { database, deliveries, masterKeys } = context.services

@@ -1,4 +1,7 @@
-/** Acts of staff in pages: one transaction for each, which the audit records, and the words of the act afterwards. */
+/**
+ * Acts of staff in pages. Each act is one transaction, which the audit records; the page after it says what the act
+ * did.
+ */
 import { randomUUID } from 'node:crypto'
 import { html } from 'hono/html'
 import { type Act, type Done, Refused } from '../../../acts/act.ts'
@@ -9,10 +12,12 @@ import { foreign } from './foreign.ts'
 import { fieldsOf, noSuchPage, onceAction, onceForm } from './forms.ts'
 
 interface ActForm {
-  /** Pattern below /console. Its parameters are fields of the act, beside the fields of the form. */
+  /**
+   * Pattern of the path below /console. Its parameters are fields of the act, in addition to the fields of the form.
+   */
   path: string
   act: Act
-  /** The page after the act, below /console. Absent: the parent, `/firms/12` of `/firms/12/folders`. */
+  /** Path of the page after the act, below /console. By default the parent: `/firms/12` for `/firms/12/folders`. */
   back?: (done: Done) => string
 }
 
@@ -21,7 +26,7 @@ const pathOf = ({ url }: Pick<PageContext, 'url'>) => url.split('?', 1)[0]!.repl
 
 const pathAbove = (context: Pick<PageContext, 'url'>) => pathOf(context).replace(/\/[^/]*$/, '')
 
-/** A form that does an act, once. */
+/** The action of a form that carries out an act. A form that is sent twice acts once. */
 export function actAction({ path, act, back }: ActForm): Action {
   return onceAction(path, async (context, form) => {
     const run = actAtPath(act, fieldsOf(form), context)
@@ -42,19 +47,19 @@ function actAtPath(act: Act, fields: Record<string, string>, { params }: PageCon
   }
 }
 
-/** The page before an act that cannot simply be undone: it says what will happen, and has the button. */
+/** The page before an act that cannot simply be undone. It says what will happen, and has the button for it. */
 interface Question {
-  /** What the button does: `Revoke token 27010`. */
+  /** Names the act, as on its button: `Revoke token 27010`. */
   title: string
-  /** What happens, and what does not. */
+  /** What the act changes, and what it leaves unchanged. */
   says: Html
-  /** Further fields. */
+  /** Further fields of the form. */
   fields?: Html
-  /** Path of the page to go back to, below /console. Absent: the parent. */
+  /** Path of the page to go back to, below /console. By default the parent. */
   back?: string
 }
 
-/** The page of a question. Its form is sent to the same path. */
+/** The page of a question. Its form is sent to the page's own path. */
 export function confirmation(
   context: Pick<PageContext, 'csrf' | 'url'>,
   { title, says, fields, back = pathAbove(context) }: Question,
@@ -64,7 +69,7 @@ ${says}
 ${onceForm(context, pathOf(context), html`${fields ?? ''}<p class="buttons"><button class="grave">${title}</button> <a href="/console${back}">Go back</a></p>`)}`
 }
 
-/** The page and the action of an act that asks first. */
+/** The page and the action of an act that asks for confirmation first. */
 export function askedAct({
   title,
   ask,
@@ -74,13 +79,13 @@ export function askedAct({
   return [{ path: form.path, title, render }, actAction(form)]
 }
 
-/** Notices that the process remembers, so that a page still shows its notice after a reload. */
+/** Most notices that the process remembers, so that a page still shows its notice after a reload. */
 const noticesMax = 1_000
 
-/** Words by the names that addresses of pages carry in their place. */
+/** Texts of notices by random names. The address of a page has the name instead of the text. */
 const notices = new Map<string, string>()
 
-/** A secret is on this answer alone, so no other page follows. */
+/** What the browser gets after an act. A secret is shown only on this answer, so no other page follows it. */
 function answer({ says, secret }: Done, back: string): Acted {
   if (secret === undefined) {
     const name = randomUUID()
@@ -98,7 +103,7 @@ function answer({ says, secret }: Done, back: string): Acted {
   }
 }
 
-/** What an act has done, on the page that follows it. */
+/** The notice at the top of a page that says what the act before it has done. */
 export function notice({ query }: Pick<PageContext, 'query'>): Html {
   const says = notices.get(query.get('done') ?? '')
   return says === undefined ? html`` : html`<p class="note" role="status">${foreign(says, 1_000)}</p>`

@@ -7,17 +7,17 @@ import { bytes, duration, facts, integer, table, time } from '../../elements.ts'
 import type { Html, PageContext } from '../../page.ts'
 import { answerText, foreign, short } from './foreign.ts'
 
-/** A cell, or HTML if no kind of cell says it. */
+/** A cell of a list, or HTML for what no kind of cell can show. */
 type Shown = Cell | Html | undefined
 
-/** A table of the console, whose columns may give HTML. */
+/** A table of the console. Unlike those of `src/lists/`, its columns may return HTML. */
 export interface ShownList<Row> extends Omit<Table<Row>, 'columns'> {
   columns: Readonly<Record<string, (row: Row) => Shown>>
 }
 
 const isHtml = (shown: Shown): shown is Html => shown instanceof String || shown instanceof Promise
 
-/** @param isFact digests are shown whole */
+/** @param isFact whether the cell is a fact, not in a list: digests are then shown whole */
 export function cellHtml(context: PageContext, cell: Shown, isFact = false): Html | string {
   if (cell === null || cell === undefined || typeof cell === 'string') return cell ?? ''
   if (isHtml(cell)) return cell
@@ -42,14 +42,14 @@ export function cellHtml(context: PageContext, cell: Shown, isFact = false): Htm
 }
 
 export interface TableOptions<Row> {
-  /** Instead of the caption of the list. */
+  /** Replaces the caption of the list. */
   caption?: string
   none?: string
-  /** Columns that are left out: the page says their value already. */
+  /** Headings of columns to leave out, because the page shows their value elsewhere. */
   without?: readonly string[]
-  /** The `id` of the element of a row, in pages that are kept up to date. */
+  /** Returns the `id` of a row's HTML element, on pages that are kept up to date. */
   elementOf?: (row: Row) => string
-  /** What staff can do with a row. */
+  /** Forms and links with which staff act on a row. */
   act?: (row: Row) => Html | ''
 }
 
@@ -74,7 +74,7 @@ ${others.map((cell) => html`<td${classOf(cell)}>${cellHtml(context, cell)}</td>`
 
 const isOfNumber = (cell: Shown) => cell !== undefined && !isHtml(cell) && isNumber(cell)
 
-/** Texts of others wrap. */
+/** The class of a cell: texts of others may wrap. */
 function classOf(cell: Shown): Html | '' {
   if (isOfNumber(cell)) return html` class="number"`
   const isTheirs = cell !== null && typeof cell === 'object' && ('foreign' in cell || 'answer' in cell)

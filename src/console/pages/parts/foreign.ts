@@ -1,21 +1,21 @@
 /**
- * Texts of others in a page: names, reasons, answers of receivers, data of events. Like everything they are escaped. They
- * are also cut, cleared of control characters, and isolated in their direction (`bdi`), so that text from right to left
- * changes nothing around it.
+ * Texts of others in a page: names, reasons, answers of receivers, data of events. Like everything they are escaped.
+ * They are also shortened, cleared of control characters, and isolated in their direction (`bdi`), so that text from
+ * right to left does not change the text around it.
  */
 import { html } from 'hono/html'
 import type { Html } from '../../page.ts'
 
-/** Characters of a text that are shown in a list. */
+/** Most characters of a text that a list shows. */
 const shownMax = 160
 
-/** A text in one line. Null: `none`. @param most characters */
+/** A text in one line. If it is null, shows `none`. @param most characters that are shown */
 export function foreign(text: string | null | undefined, most = shownMax): Html {
   if (text === null || text === undefined || text === '') return html`<span class="none">none</span>`
   return html`<bdi>${cut(clean(text).replaceAll(/\s+/g, ' '), most)}</bdi>`
 }
 
-/** A text with its line breaks. @param most characters */
+/** A text with its line breaks. @param most characters that are shown */
 function foreignLines(text: string, most: number): Html {
   return html`<pre tabindex="0"><bdi>${cut(clean(text), most)}</bdi></pre>`
 }
@@ -27,19 +27,19 @@ export function answerText(answer: Buffer | null, most: number): Html {
   return foreignLines(answer.toString('utf8'), most)
 }
 
-/** A digest or cursor in a list: its beginning, with the whole where a pointer rests. */
+/** A digest or cursor in a list: shows its beginning, and all of it where a pointer rests. */
 export function short(text: string): Html {
   return html`<code title="${text}">${cut(text, 16)}</code>`
 }
 
-/** Without control characters except line breaks and tabs, and without marks of direction. */
+/** Removes control characters except line breaks and tabs, and marks of direction. */
 function clean(text: string): string {
   return text.replaceAll(/[^\P{Cc}\n\t]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd')
 }
 
 function cut(text: string, most: number): string {
   if (text.length <= most) return text
-  // Does not cut a surrogate pair in two.
+  // Ends before a surrogate pair instead of cutting it in two.
   const end = /[\ud800-\udbff]/.test(text[most - 1]!) ? most - 1 : most
   return `${text.slice(0, end)}…`
 }

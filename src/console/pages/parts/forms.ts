@@ -1,8 +1,9 @@
 /**
  * Forms of the pages, and the ids in their paths.
  *
- * A form counts once: it carries a random name, and the process remembers the names of the last forms it has carried out.
- * A second click on "Issue" would otherwise make a second token, and the first, shown nowhere any more, would stay valid.
+ * A form takes effect once: it carries a random name, and the process remembers the names of the last forms that it
+ * carried out. Otherwise a second click on "Issue" would issue a second token. The first token would no longer be shown
+ * anywhere, but stay valid.
  */
 import { randomUUID } from 'node:crypto'
 import { html } from 'hono/html'
@@ -11,18 +12,18 @@ import { form } from '../../elements.ts'
 import { type Action, type Html, type PageContext, Refusal } from '../../page.ts'
 import { remember } from '../../remember.ts'
 
-/** Most forms whose names are remembered: more than staff send in a day. */
+/** Most names of forms that are remembered: more than staff send in a day. */
 const formsMax = 10_000
 
 const carriedOut = new Map<string, true>()
 
-/** A form that counts once. @param path below /console */
+/** A form that takes effect once. @param path below /console */
 export function onceForm(context: Pick<PageContext, 'csrf'>, path: string, content: Html): Html {
   return form(context, path, html`<input type="hidden" name="once" value="${randomUUID()}">${content}`)
 }
 
 /**
- * An action of `onceForm`. A form that was refused may be sent again.
+ * The action of a `onceForm`. A form that was refused may be sent again.
  * @param path pattern below /console
  */
 export function onceAction(path: string, run: Action['run']): Action {
@@ -48,7 +49,7 @@ export function onceAction(path: string, run: Action['run']): Action {
   }
 }
 
-/** The fields that are not empty. Checked boxes of one name give their values, separated by commas. */
+/** The fields that are not empty. If several boxes of one name are checked, their values are joined by commas. */
 export function fieldsOf(form: URLSearchParams): Record<string, string> {
   const given = [...form.keys()].map((name) => [name, form.getAll(name).join(',')] as const)
   return Object.fromEntries(given.filter(([, value]) => value.trim() !== ''))
@@ -56,7 +57,7 @@ export function fieldsOf(form: URLSearchParams): Record<string, string> {
 
 export const noSuchPage = () => new Refusal(404, 'There is no such page.')
 
-/** The id in a path. @throws {Refusal} if it cannot be one */
+/** The id in a path. @throws {Refusal} if it cannot be an id */
 export function idOf({ params }: Pick<PageContext, 'params'>, name = 'id'): string {
   const id = readId(params[name] ?? '')
   if (id === undefined || id === '0') throw noSuchPage()

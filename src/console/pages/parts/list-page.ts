@@ -1,6 +1,6 @@
 /**
- * A list of `src/lists/` as a page: what it can be filtered by, one page of its rows, and links to the next. A page begins
- * after the last row of the one before, so each costs the same, however far down.
+ * Shows a list of `src/lists/` as a page: the form of its filters, one page of its rows, and links to other pages of
+ * the list. A page begins after the last row of the previous one, so each costs the same, however far down.
  */
 import { html } from 'hono/html'
 import type { PagedList, Place } from '../../../lists/list.ts'
@@ -12,9 +12,9 @@ import { listTable, type TableOptions } from './cells.ts'
 export interface Filter<Value extends string = string> {
   label: string
   input(name: string, value: string | undefined): Html
-  /** The value that the list is filtered by; undefined if the text is not one. */
+  /** Reads the value to filter by; undefined if the text is not valid. */
   read(text: string): Value | undefined
-  /** What the text has to be: `an id: 1 to 16 digits`. */
+  /** What the text has to be, such as `an id: 1 to 16 digits`. */
   takes: string
 }
 
@@ -31,7 +31,7 @@ export function choiceFilter<Choice extends string>(
   }
 }
 
-/** A search by text, without NUL, which PostgreSQL refuses. */
+/** A search by text. The text may not contain a NUL, which PostgreSQL refuses. */
 export function searchFilter(label: string): Filter {
   const charactersMax = 200
   return {
@@ -45,7 +45,7 @@ export function searchFilter(label: string): Filter {
 
 type Filters<Filtered> = { [Name in keyof Filtered]?: Filter<Extract<Filtered[Name], string>> }
 
-/** @throws {Refusal} that names the parameter */
+/** @throws {Refusal} that names the parameter that is wrong */
 export function readFilters<Filtered>({ query }: PageContext, filters: Filters<Filtered>): Partial<Filtered> {
   const read = Object.entries<Filter>(filters as Record<string, Filter>).map(([name, filter]) => {
     const text = query.get(name)?.trim() || undefined
@@ -56,7 +56,7 @@ export function readFilters<Filtered>({ query }: PageContext, filters: Filters<F
   return Object.fromEntries(read)
 }
 
-/** @param path below /console @param values as `readFilters` gives them */
+/** @param path below /console @param values the filters from `readFilters` */
 export function filterForm<Filtered>(
   path: string,
   filters: Filters<Filtered>,
@@ -71,7 +71,7 @@ ${fields}<button>Show</button>
 </form>`
 }
 
-/** The page of a list that the address names. @throws {Refusal} if it names none */
+/** The page of a list that the address names. @throws {Refusal} if the address names no valid page */
 export async function pagedTable<Row, Filtered>(
   context: PageContext,
   list: PagedList<Row, Filtered>,
@@ -88,12 +88,12 @@ export async function pagedTable<Row, Filtered>(
 ${pager(context, next)}`
 }
 
-/** Rows of a page. A list asks for one more, to know whether another page follows. */
+/** Most rows of a page. The list is asked for one row more, to know whether another page follows. */
 const pageRows = 50
 
 /**
  * Links to the first and the next page of a list.
- * @param next the row after which the next page begins; undefined: this is the last
+ * @param next place of the row after which the next page begins; undefined on the last page
  */
 function pager({ query, url }: PageContext, next: string | undefined): Html {
   const [path = ''] = url.split('?')
