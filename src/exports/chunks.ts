@@ -5,7 +5,9 @@ import { constants, createGzip, createZstdCompress, type Gzip, type ZstdCompress
 import { limits } from '../config.ts'
 import type { Compression } from '../formats/file-formats.ts'
 
-/** The bytes of an answer or a file; each chunk is valid until the next is asked for, unless its buffer says more. */
+/**
+ * The bytes of an answer or a file. Each chunk is valid until the next is asked for, or longer if its buffer says so.
+ */
 export type Chunks = AsyncGenerator<Uint8Array<ArrayBuffer>>
 
 /**
@@ -15,8 +17,8 @@ export type Chunks = AsyncGenerator<Uint8Array<ArrayBuffer>>
 export type ChunkBuffer = (bytesNeeded?: number) => Uint8Array<ArrayBuffer>
 
 /**
- * One buffer for all chunks: only where each chunk is used up before the next is rendered. After a large item it
- * keeps that size, and later chunks may be as large.
+ * One buffer for all chunks. Only for use where each chunk is used up before the next is rendered. After a large item
+ * the buffer keeps that size, and later chunks may be as large.
  */
 export function sameChunkBuffer(): ChunkBuffer {
   let buffer = new Uint8Array(limits.chunkBytes)
@@ -27,8 +29,8 @@ export function sameChunkBuffer(): ChunkBuffer {
 }
 
 /**
- * Two buffers in turn: where each chunk is used up before the next but one is rendered. A second call for the same
- * chunk would return the buffer of the chunk before it, which is still being written.
+ * Two buffers in turn. Only for use where each chunk is used up before the next but one is rendered. A second call for
+ * the same chunk would return the buffer of the chunk before it, which is still being written.
  */
 export function twoChunkBuffers(): ChunkBuffer {
   const buffers = [sameChunkBuffer(), sameChunkBuffer()] as const
@@ -80,7 +82,7 @@ function compressor(compression: Compression): Gzip | ZstdCompress {
  */
 export class Compressor {
   readonly #stream: Gzip | ZstdCompress
-  /** Settles when every piece is sent, or one has failed. */
+  /** Settles when every piece is sent, or when sending one has failed. */
   readonly #sent: Promise<void>
 
   /** @param send takes the compressed pieces */
@@ -98,7 +100,7 @@ export class Compressor {
     if (!this.#stream.write(bytes)) await once(this.#stream, 'drain').catch(() => this.#sent)
   }
 
-  /** Resolves when every piece is sent. */
+  /** Ends the body. Resolves when every piece is sent. */
   end(): Promise<void> {
     this.#stream.end()
     return this.#sent

@@ -11,7 +11,7 @@ export interface DatePeriod extends Period {
 }
 
 export interface Selection extends FolderKey {
-  /** Not combined with a period. Without either: every exercice. */
+  /** Not combined with a period. With neither of them, every exercice is selected. */
   exerciceId: string | undefined
   period: DatePeriod | undefined
   /** True: only entries awaiting validation. False: only validated ones. Undefined: both. */
@@ -46,17 +46,20 @@ export function isWholeFolder(selection: Selection): boolean {
 }
 
 /**
- * Whether the selection may have few of an exercice's entries. If only drafts are excluded, the merge drops them:
- * they are few.
+ * Whether the selection may have only few of an exercice's entries. A selection that excludes only drafts has most of
+ * them; the merge drops the drafts.
  */
 export function picksEntries({ period, source, draft, journalIds }: Selection): boolean {
   return period !== undefined || source !== undefined || draft === true || journalIds.length > 0
 }
 
-/** What a route makes of a selection. */
+/** What a route exports of a selection. */
 export type SelectedItems = 'movements' | 'entries' | 'balance' | 'blocks'
 
-/** Identifies the selected data at one state of the ledger. @param extended entries with what a FEC says of them */
+/**
+ * Identifies the selected data at one state of the ledger.
+ * @param extended whether entries have what a FEC says of them
+ */
 export function selectionTag(
   what: SelectedItems,
   selection: Selection,
@@ -76,14 +79,14 @@ export function tagOf(...named: unknown[]): string {
 }
 
 /**
- * Movements of a block. Small blocks, because changes are scattered: of 600,000 movements 0.1 % changed entries touch a
- * third of the blocks of 1,000, and two thirds of those of 2,900. Part of ETags.
+ * How many movements a block has. Blocks are small, because changes are scattered: of 600,000 movements, 0.1 % changed
+ * entries touch a third of the blocks of 1,000, and two thirds of those of 2,900. The sizes are part of ETags.
  */
 export const blockSizes = {
-  /** Where nothing else counts, a block ends with the entry that reaches this size. */
+  /** Where no other bound applies, a block ends with the entry that reaches this size. */
   usual: 1000,
   /** A block that has grown to this size is cut. */
   most: 2000,
-  /** A smaller one is joined with the next when either is rendered again. */
+  /** A block smaller than this is joined with the next when either is rendered again. */
   least: 500,
 } as const

@@ -4,8 +4,8 @@ import { blockSizes } from '../selection.ts'
 import type { Block, FormerBlock } from './block.ts'
 
 /**
- * Takes over former blocks that have not changed, without hashing their lines. Cuts the others again, at their
- * former bounds if that leaves no small block.
+ * Takes over former blocks that have not changed, without hashing their lines. Cuts the other lines into blocks again,
+ * at the former bounds if that leaves no small block.
  *
  * It is called once per entry and once per chunk, not per line, and hashes the lines between two calls in one piece.
  */
@@ -22,18 +22,18 @@ export class BlockCutter {
   #rowsBefore = 0
   /** The block ends with the entry that reaches this number of rows. */
   #rowsMax: number = blockSizes.usual
-  /** Where in the chunk the lines begin that are not hashed yet. */
+  /** Where in the chunk the lines begin that have not been hashed yet. */
   #from = 0
 
-  /** @param former at least one; the first begins at 0 */
+  /** @param former at least one block; the first begins at 0 */
   constructor(former: readonly FormerBlock[]) {
     this.#former = former
   }
 
   /**
-   * The next line is the first one of this entry.
-   * @param rows lines before it
-   * @param out the chunk, which it begins at `at`
+   * Notes that the next line is the first one of this entry.
+   * @param rows number of lines before it
+   * @param out the chunk in which the entry begins, at `at`
    */
   beginEntry(id: number, rows: number, out: Uint8Array, at: number): void {
     while (id >= this.#nextFirst) this.#passBound(rows, out, at)
@@ -43,13 +43,16 @@ export class BlockCutter {
     this.#rowsMax = blockSizes.usual
   }
 
-  /** The chunk ends at `at`; the next one begins at 0. */
+  /** Notes that the chunk ends at `at`; the next one begins at 0. */
   endChunk(out: Uint8Array, at: number): void {
     this.#hash?.update(out.subarray(this.#from, at))
     this.#from = 0
   }
 
-  /** The last chunk has ended. @param rows all lines */
+  /**
+   * Ends the last block. Called after the last chunk.
+   * @param rows number of all lines
+   */
   end(rows: number): Block[] {
     const noBytes = new Uint8Array()
     while (this.#nextFirst !== Number.POSITIVE_INFINITY) this.#passBound(rows, noBytes, 0)
@@ -57,7 +60,7 @@ export class BlockCutter {
     return this.#blocks
   }
 
-  /** Goes on to the next former block: the lines that follow are in its range or in a later one. */
+  /** Goes on to the next former block. All further lines are in its range or in a later one. */
   #passBound(rows: number, out: Uint8Array, at: number): void {
     const former = this.#former[++this.#passed]!
     const next = this.#former[this.#passed + 1]

@@ -13,9 +13,9 @@ import { blockSizes, picksEntries, type Selection, tagOf } from '../selection.ts
 export interface Block {
   /** The lowest entry id of the range. The first block begins at 0. */
   first: number
-  /** Its movements. */
+  /** Number of its movements. */
   rows: number
-  /** Of their lines in NDJSON, or of their rows of COPY, hexadecimal. */
+  /** SHA-256 of its lines in NDJSON, or of its rows of COPY, hexadecimal. */
   sha256: string
 }
 
@@ -40,7 +40,7 @@ export function isKept(selection: Selection): selection is Selection & { exercic
 }
 
 export function headOf(blocks: readonly Block[], selection: Selection): BlocksHead {
-  // Kept blocks have bounds that depend on their past.
+  // The bounds of kept blocks depend on the past of the blocks.
   return { digest: digestOf(blocks), bounds: isKept(selection) ? tagOf(blocks) : undefined }
 }
 
@@ -76,7 +76,7 @@ export interface FormerBlock extends Block {
 /** Stands for unknown blocks: one changed block with every id. */
 export const noBlocks: readonly FormerBlock[] = [{ first: 0, rows: 0, sha256: '', changed: true }]
 
-/** @param ranges what has changed since: ascending and disjoint */
+/** @param ranges what has changed since the blocks were cut: ascending and disjoint */
 export function markChanged(blocks: readonly Block[], ranges: readonly EntryRange[]): FormerBlock[] {
   let next = 0
   const marked = blocks.map((block, i) => {
@@ -88,7 +88,7 @@ export function markChanged(blocks: readonly Block[], ranges: readonly EntryRang
   return marked
 }
 
-/** A small block beside a changed one is rendered again with the next, so that they can be joined. */
+/** Marks small blocks beside changed ones: each is rendered again with the next, so that they can be joined. */
 function markSmall(blocks: FormerBlock[]): void {
   for (const [i, block] of blocks.entries()) {
     const next = blocks[i + 1]

@@ -1,10 +1,11 @@
 /**
- * The digests that are kept of an exercice's validated movements, one row of `movement_blocks` each, and of a whole ledger
- * with its tables, one row of `ledger_blocks` each.
+ * Keeps two kinds of digests. Digests of an exercice's validated movements are one row of `movement_blocks`; digests of
+ * a whole ledger with its tables are one row of `ledger_blocks`.
  *
- * They belong to a version and a rendering, not to an epoch: digests that survive a failover do so with their ledger, in the
- * same database. The epoch counts when they are written, since what a process has read may be lost by then, and the versions
- * that were drawn since are later. Of the column `cursor` only the rendering is read; processes of 0.2.0 use all of it.
+ * Digests belong to a version and a rendering, not to an epoch: if they survive a failover, so does their ledger, in
+ * the same database. The epoch counts only when they are written: what a process has read may be lost by then, and
+ * versions that were drawn since are later. Only the rendering is read from the column `cursor`; processes of 0.2.0 use
+ * all of it.
  */
 import type pg from 'pg'
 import { type WholeTableName, wholeTables } from '../../../packages/contract/src/ledger-tables.ts'
@@ -17,19 +18,25 @@ import type { Block } from './block.ts'
 import { type FormerBlock, markChanged, noBlocks } from './block.ts'
 
 /**
- * The movements that digests cover: those of an exercice, as lines of NDJSON; without `exerciceId` those of a
- * whole ledger, as rows of COPY.
+ * Which movements the digests cover. With `exerciceId`: those of an exercice, as lines of NDJSON. Without it: those of
+ * a whole ledger, as rows of COPY.
  */
 export interface DigestsKey extends FolderKey {
   exerciceId: string | undefined
   timeZone: string
 }
 
-/** SHA-256 of the rows of each table but movements, hexadecimal; of accounts also without the data of employees. */
+/**
+ * SHA-256 of the rows of each table except movements, hexadecimal. Accounts have a second one, without the data of
+ * employees.
+ */
 export type TableDigests = Readonly<Record<(typeof keptTables)[number], string>>
 const keptTables = [...wholeTables, 'accountsWithoutEmployees'] as const
 
-/** The digests of the tables as a reader gets them. @param withEmployees whether their personal data is opened to it */
+/**
+ * The digests of the tables as a reader gets them.
+ * @param withEmployees whether the reader may see the personal data of employees
+ */
 export function shownDigests(
   { accountsWithoutEmployees, ...tables }: TableDigests,
   withEmployees: boolean,
@@ -39,7 +46,7 @@ export function shownDigests(
 
 export interface KeptDigests {
   blocks: Block[]
-  /** Of a whole ledger. */
+  /** Digests of the tables; undefined unless the digests are those of a whole ledger. */
   tables: TableDigests | undefined
 }
 
@@ -68,7 +75,7 @@ export const isRemembered = `not exists (
 export const digestColumns = ({ exerciceId }: Pick<DigestsKey, 'exerciceId'>) =>
   `b.first_ids as "firstIds", b.rows, b.digests${exerciceId === undefined ? ', b.tables' : ''}`
 
-/** SHA-256. */
+/** Length of a SHA-256. */
 const digestBytes = 32
 
 const digestAt = (digests: Buffer, i: number) =>
@@ -82,7 +89,10 @@ export const blocksOf = ({ firstIds, rows, digests }: KeptRow): Block[] =>
 export const tableDigestsOf = (tables: Buffer): TableDigests =>
   Object.fromEntries(keptTables.map((name, i) => [name, digestAt(tables, i)])) as TableDigests
 
-/** The digests at a state of the ledger; undefined if none are kept of it. @param cursor names the state */
+/**
+ * Reads the digests at a state of the ledger. Undefined if none of this state are kept.
+ * @param cursor names the state
+ */
 export async function askForBlocks(
   pool: pg.Pool,
   key: DigestsKey,
@@ -101,7 +111,7 @@ export async function askForBlocks(
   return kept && { blocks: blocksOf(kept), tables: kept.tables && tableDigestsOf(kept.tables) }
 }
 
-/** The blocks that are kept of an exercice, and which of them have changed since; `noBlocks` if that is unknown. */
+/** Reads the kept blocks of an exercice, and which of them have changed since; `noBlocks` if that is unknown. */
 export async function readFormerBlocks(
   client: pg.ClientBase,
   key: DigestsKey & { exerciceId: string },

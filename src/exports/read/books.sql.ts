@@ -1,7 +1,7 @@
 /**
- * What the entries of a folder refer to, as the tables of a ledger have it (packages/contract/src/ledger-tables.ts):
- * everything but accounts in one statement, and accounts batch by batch, because their companies and employees may have
- * hundreds of megabytes. Statements are named, so that a connection keeps their plans.
+ * What the entries of a folder refer to, as the tables of a ledger have it (packages/contract/src/ledger-tables.ts).
+ * One statement reads everything but accounts. Accounts are read batch by batch, because their companies and employees
+ * may have hundreds of megabytes. Statements are named, so that a connection keeps their plans.
  */
 import type pg from 'pg'
 import type { FolderView } from '../../formats/items/accounting-folder.ts'
@@ -37,7 +37,7 @@ interface SectionRow {
   account_roots: string[]
 }
 
-/** What rows of movements say of an account. */
+/** What the rows of movements show of an account. */
 export interface AccountHead {
   id: string
   number: string
@@ -58,7 +58,7 @@ export interface BookAccount extends AccountHead {
 
 const ofFolder = 'schema_id = $1 and folder_id = $2'
 
-/** The columns of each kind. A column with the name of a column of the ledger's table has its value. */
+/** The columns of each kind. A column that has the name of a column in the ledger's table has its value, too. */
 const selects: Record<keyof Books, string> = {
   folders: `f.id as society_id, (select row_to_json(shown) from (select ${folderView}) shown) as view
     from folders f where f.schema_id = $1 and f.id = $2`,
@@ -84,8 +84,8 @@ const everyBook = {
 }
 
 /**
- * In one round trip. Undefined if the folder does not exist.
- * @param timeZone of the day on which a fiscal year was closed
+ * Reads the books in one round trip. Undefined if the folder does not exist.
+ * @param timeZone decides on which day a fiscal year was closed
  */
 export async function readBooks(
   client: pg.ClientBase,
@@ -126,16 +126,16 @@ const accountBatch = (name: string, accounts: string) => ({
 
 const firstAccounts = accountBatch('first accounts of books', 'accounts')
 /**
- * Limits the accounts before it joins them: planned for any folder, the first statement joins all companies of the
- * folder for each batch, which took 25 s of the database for 400,000 accounts. For a folder of one batch it is
- * cheaper by 0.25 ms.
+ * Limits the accounts before it joins them. The first statement is planned for any folder and joins all companies of
+ * the folder for each batch: that took 25 s of the database for 400,000 accounts. For a folder of one batch, the first
+ * statement is cheaper by 0.25 ms.
  */
 const nextAccounts = accountBatch(
   'next accounts of books',
   `(select * from accounts where ${ofFolder} and id > $3 order by id limit ${batchRows})`,
 )
 
-/** Ascending by id. A folder of up to 500 accounts takes one round trip. */
+/** Reads accounts, ascending by id. A folder of up to 500 accounts takes one round trip. */
 export async function* readBookAccounts(
   client: pg.ClientBase,
   { schemaId, folderId }: FolderKey,

@@ -23,13 +23,13 @@ const ofExercice = (alias: 'e' | 'm', key: ExerciceKey): string =>
 const joinJournals =
   'join journals j on (j.schema_id, j.folder_id, j.id) = (e.schema_id, e.folder_id, e.journal_id)'
 
-/** Journals of type OD_EXC are not books of account, but what a FEC contained is in the FEC again. */
+/** Journals of type OD_EXC are not books of account, but entries that came from a FEC are in the FEC again. */
 const inBooks = `(j.type <> 'OD_EXC' or e.source = 'FEC')`
 
 /**
- * Undefined if the folder does not have it. Reads all its entries.
- * @returns `filedColumns`: names of the columns that its file had beyond the standard's; `drafts` and `outsideBooks`: entries
- *   that the file leaves out, which await validation or are outside the books (see `inBooks`)
+ * Reads the exercice of a FEC, and counts over all its entries. Undefined if the folder does not have the exercice.
+ * @returns `filedColumns`: names of the columns that its file had beyond the standard's; `drafts` and `outsideBooks`:
+ *   how many entries the file leaves out because they await validation or are outside the books (see `inBooks`)
  */
 export async function readFecExercice(client: pg.ClientBase, key: ExerciceKey) {
   const { rows } = await client.query<{
@@ -76,7 +76,7 @@ export async function countFecMovements(client: pg.ClientBase, key: ExerciceKey)
 const joinMovements = `join movements m on (m.schema_id, m.folder_id, m.exercice_id, m.entry_id)
   = (e.schema_id, e.folder_id, e.exercice_id, e.id)`
 
-/** The journals and accounts of the folder, as filed where they were. */
+/** Reads the journals and accounts of the folder, as they were filed if they were. */
 export async function readFecDictionary(
   client: pg.ClientBase,
   { schemaId, folderId }: FolderKey,
@@ -92,13 +92,14 @@ export async function readFecDictionary(
   }
 }
 
-/** False sorts first: opening balances begin the file. */
+/** Sorts opening balances first, because false comes before true. */
 const isLater = `j.type not in ('AN', 'RBAL')`
 const place = 'coalesce(m.place, m.id)'
 
 /**
- * The statements of the file. By places, an entry comes once for each of its movements; those that follow one another in the
- * file are read with the first. By ids, which takes no join, movements of entries that are not in the file come, too.
+ * The statements of the file. By places, an entry comes once for each of its movements; movements that follow one
+ * another in the file are all read with the first row of their entry. By ids, which needs no join, movements of entries
+ * that are not in the file come, too.
  *
  * By validation, each entry's movements are looked up by the primary key: 0.6 s of the database for 300,000 movements,
  * and the first row arrives at once. Sorted as a whole they take 1.0 s and the disk; by ids, 0.1 s. The lateral

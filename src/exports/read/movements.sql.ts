@@ -24,7 +24,7 @@ import type { FolderKey } from '../../formats/rows.ts'
 import type { traEntryColumns, traMovementColumns } from '../../formats/tra/entry-lines.ts'
 import type { DatePeriod, Selection } from '../selection.ts'
 
-/** The SQL expression of each column that a format uses: from movements `m` and entries `e`. */
+/** The SQL expression of each column that a format uses, over movements `m` and entries `e`. */
 type MovementColumn = (
   | typeof extendedMovementColumns
   | typeof traMovementColumns
@@ -38,7 +38,7 @@ type EntryColumn = (
   | typeof flatEntryColumns
 )[number]
 
-/** Fields of a FEC, kept where they differ from what the entry and its account say. */
+/** Fields of a FEC, kept only where they differ from what the entry and its account say. */
 const filedFields = (alias: 'e' | 'm') => ({
   filed_piece_date: `${alias}.filed ->> 'PieceDate'`,
   filed_piece_day: `regexp_replace(${alias}.filed ->> 'PieceDate', '^(....)(..)(..)$', '\\1-\\2-\\3')`,
@@ -90,7 +90,7 @@ export function movementList(columns: readonly MovementColumn[]): string {
   return columns.map((column) => movementExpressions[column]).join(', ')
 }
 
-/** @param timeZone the time zone of the day `created_on` */
+/** @param timeZone decides the day `created_on` */
 export function entryList(columns: readonly EntryColumn[], timeZone: string): string {
   const expressions = entryExpressions(timeZone)
   return columns.map((column) => expressions[column]).join(', ')
@@ -105,16 +105,16 @@ export interface Position {
 /** A selection with what the thread looked up for it in its snapshot. */
 export interface ResolvedSelection {
   selection: Selection
-  /** The exercices that can hold selected entries; absent: any of the folder. */
+  /** The exercices that can hold selected entries; if absent, any exercice of the folder. */
   exerciceIds?: string[] | undefined
-  /** The accounts whose numbers begin with the selected roots; absent: no restriction. */
+  /** The accounts whose numbers begin with the selected roots; if absent, every account. */
   accountIds?: string[] | undefined
   after?: Position | undefined
   /** The segments of the selected entries, ascending, at least one; absent if no condition selects entries. */
   segments?: EntrySegment[] | undefined
 }
 
-/** The resolved selection of a full export, which has no accounts, lettering or position. */
+/** The resolved selection of a full export, which is not limited by accounts, lettering or a position. */
 export function ofFile(selection: Selection): ResolvedSelection {
   const { exerciceId } = selection
   return { selection, exerciceIds: exerciceId === undefined ? undefined : [exerciceId] }
@@ -126,7 +126,10 @@ export interface ReadColumns {
   movementColumns: readonly MovementColumn[]
 }
 
-/** The statements for a selection. @param order of both, before the ids */
+/**
+ * The statements for a selection.
+ * @param order what both statements order by before the ids
+ */
 export function copySelected(
   resolved: ResolvedSelection,
   { entryColumns, movementColumns }: ReadColumns,
@@ -218,7 +221,7 @@ export async function countMovements(client: pg.ClientBase, resolved: ResolvedSe
 }
 
 /**
- * Whether the selection may have few of an exercice's movements. Unlettered and completely lettered movements are
+ * Whether the selection may have only few of an exercice's movements. Unlettered and completely lettered movements are
  * many.
  */
 export function picksMovements({ selection, accountIds }: ResolvedSelection): boolean {
@@ -319,7 +322,7 @@ export async function findEntrySpans(client: pg.ClientBase, resolved: ResolvedSe
   return rows
 }
 
-/** The spans of all entries of a folder, read from both ends of an index: 0.1 ms of the database instead of 0.6. */
+/** Reads the spans of all entries of a folder from both ends of an index: 0.1 ms of the database instead of 0.6. */
 export async function readFolderSpans(client: pg.ClientBase, { schemaId, folderId }: FolderKey) {
   const { rows } = await client.query<ExerciceSpan>({
     name: 'spans of a folder',
@@ -342,8 +345,8 @@ export interface ExerciceSpan {
   least: string
   greatest: string
   /**
-   * At least half of the exercice's entries in this range are selected: then one scan of all movements is faster than
-   * lookups.
+   * Whether at least half of the exercice's entries in this range are selected: then one scan of all movements is
+   * faster than look-ups.
    */
   dense: boolean
 }

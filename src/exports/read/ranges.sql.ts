@@ -1,10 +1,12 @@
 /**
  * The two COPY statements of an export of some ranges of entry ids. Each range is a look-up in the key of entries, and
- * each entry one in that of movements, so the cost grows with the ranges and their entries, not with the folder.
+ * each entry is a look-up in the key of movements, so the cost grows with the ranges and their entries, not with the
+ * folder.
  *
- * The planner might read another index instead, once per range: that of accounts by exercice, where statistics miss the
- * exercice (31 s for 100 ranges of 600,000 movements). So each look-up asks for the order that only its key has, in a
- * transaction that cannot sort unless it must (`beginLookUps`), and `offset 0` keeps conditions on other columns out.
+ * Otherwise the planner might read another index once per range: the index of accounts by exercice, where statistics do
+ * not know the exercice (31 s for 100 ranges of 600,000 movements). So each look-up asks for the order that only its
+ * key has, in a transaction that cannot sort unless it must (`beginLookUps`), and `offset 0` keeps conditions on other
+ * columns out.
  */
 
 import type pg from 'pg'
@@ -43,12 +45,12 @@ export function copyRanges(
   const ofMovement = [...ofEntry, ...movementConditions(resolved), ...movementsAfter(after)]
   const entries = entriesOf(ranges, resolved)
   return {
-    // Also those without a selected movement.
+    // Entries without a selected movement are included.
     entries: copyOf(
       `select ${entryList(entryColumns, selection.timeZone)} from ${entries}
        ${where([...ofEntry, ...entriesAfter(after)])} order by e.id`,
     ),
-    // They are sorted: the ranges are few compared with a year.
+    // The movements are sorted: the ranges are few compared with a year.
     movements: copyOf(
       `select ${movementList(movementColumns)} from ${entries} ${movementsOf(resolved)}
        ${where(ofMovement)} order by m.entry_id, m.id`,
@@ -66,8 +68,8 @@ function entriesOf(ranges: readonly EntryRange[], resolved: ResolvedSelection): 
 }
 
 /**
- * Movements `m` of an entry `e`. Not `m.entry_id = e.id`: the order would then be that of their ids alone, which another
- * index has, too.
+ * Movements `m` of an entry `e`. The condition is not `m.entry_id = e.id`: it would give the order of movement ids
+ * alone, which another index has, too.
  */
 function movementsOf({ selection }: ResolvedSelection): string {
   return `cross join lateral (

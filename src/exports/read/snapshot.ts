@@ -25,7 +25,7 @@ export interface Snapshot {
    */
   close(error?: Error): Promise<void>
   /**
-   * Ends this state, of which all rows are read, and begins the current state of the database on the same
+   * Ends this state, all rows of which have been read, and begins the current state of the database on the same
    * connections.
    */
   next(schemaId: string): Promise<Snapshot>
@@ -35,13 +35,13 @@ export interface Snapshot {
 export interface Fence<Shown = unknown> {
   /** What the state must show: an SQL expression, without parameters. */
   expression: string
-  /** False: the snapshot begins again, with the state of that moment. Throws to give up. */
+  /** Returns false to begin the snapshot again, with the state of that moment. Throws to give up. */
   accepts: (shown: Shown, client: pg.ClientBase) => Promise<boolean>
   /** How long the database may take to begin it again. */
   beginMs: number
 }
 
-/** No two connections became free in time. The cause says to operators what to do. */
+/** No two connections became free in time. The cause tells operators what to do. */
 export class NotAdmitted extends AppError {
   constructor() {
     const cause = new Error(
@@ -60,17 +60,17 @@ export class NotAdmitted extends AppError {
 interface SnapshotTiming {
   /** How long to wait for both connections. */
   waitMs: number
-  /** How long to hold one without the other. */
+  /** How long to hold one connection without the other. */
   halfMs: number
 }
 
 const usualTiming: SnapshotTiming = { waitMs: limits.exportWaitMs, halfMs: limits.halfSnapshotMs }
 
 /**
- * Settings of exports, for their transactions only, since a pooler may give their sessions to others next:
+ * Settings of exports. They hold for their transactions only, since a pooler may give their sessions to others next:
  * - A backend that sends nothing checks twice a second that its client is still connected, so a cancelled export ends.
  * - No parallel workers: they would take the cores that render, to scan a whole year in search of a month.
- * - Random pages cost what they cost in memory or on flash, so that such scans are not preferred.
+ * - Random pages cost what they cost in memory or on flash, so that the planner does not prefer such scans.
  * - A sort of a large selection stays in memory.
  */
 const exportSettings =
@@ -78,7 +78,7 @@ const exportSettings =
   `set local random_page_cost = 1.1; set local work_mem = '32MB'`
 
 /**
- * Takes two round trips: the second connection needs the snapshot id of the first.
+ * Opens a snapshot in two round trips: the second connection needs the snapshot id of the first.
  * @throws {NotAdmitted} if the database has no two connections in time
  * @throws {AppError} ERR-UNAVAILABLE if it cannot be reached
  */
@@ -106,7 +106,7 @@ export async function openSnapshot<Shown>(
 interface BegunState<Shown> {
   snapshot: string
   at: string
-  /** Value of the expression of the fence, if there is one. */
+  /** The value of the fence's expression, if there is a fence. */
   shown?: Shown
 }
 
@@ -150,8 +150,9 @@ async function snapshotOf(
 }
 
 /**
- * Begins the first state until the fence accepts it; then the second connection takes part in it.
- * @param begin the text that the first connection has answered with `begun`
+ * Begins the state of the first connection again until the fence accepts it; then the second connection takes part in
+ * it.
+ * @param begin the statements that the first connection has already answered with `begun`
  */
 async function accepted<Shown>(
   [first, second]: ClientPair,
@@ -175,7 +176,10 @@ async function accepted<Shown>(
   return begun
 }
 
-/** Neither connection is ever without a transaction, in which a pooler might give its session to others. */
+/**
+ * Begins the next state. Each connection always has a transaction; between two, a pooler might give its session to
+ * others.
+ */
 function nextSnapshot(clients: ClientPair, close: Snapshot['close'], schemaId: string): Promise<Snapshot> {
   const [first, second] = clients
   return snapshotOf(clients, close, async () => {
@@ -187,19 +191,22 @@ function nextSnapshot(clients: ClientPair, close: Snapshot['close'], schemaId: s
   })
 }
 
-/** SQLSTATEs of a snapshot whose session has ended. */
+/** SQLSTATEs which say that the session of the snapshot has ended. */
 const snapshotGone: (string | undefined)[] = ['22023', '42704', '55000']
 
-/** The connection takes part in the snapshot. @param before statements that come first */
+/**
+ * Makes the connection take part in the snapshot.
+ * @param before statements that come first
+ */
 async function share(client: pg.ClientBase, { snapshot }: BegunState<unknown>, before = ''): Promise<void> {
   const text = `${before}set transaction snapshot ${textLiteral(snapshot)}`
   await client.query(text).catch((error: pg.DatabaseError) => {
-    // The server ends sessions one after the other: that of the snapshot ended first, and its state with it.
+    // The server ends sessions one after the other: the session of the snapshot ended first, and its state with it.
     throw snapshotGone.includes(error.code) ? unavailable(error) : error
   })
 }
 
-/** The types of pg do not cover queries of several statements. */
+/** Reads the state from an answer to several statements, which the types of pg do not cover. */
 function begunOf<Shown>(answer: pg.QueryResult): BegunState<Shown> {
   return (answer as unknown as pg.QueryResult<BegunState<Shown>>[]).at(-1)!.rows[0]!
 }

@@ -8,8 +8,8 @@ import type { NumberedAccount } from '../../formats/tra/third-parties.ts'
 import { entryConditions, inSegment, isForeign, type ResolvedSelection } from './movements.sql.ts'
 
 /**
- * Finds the currencies of the selected entries other than the euro. `rate`: price of one unit in euro, decimal text, from the
- * last selected entry in this currency.
+ * Finds the currencies of the selected entries, except the euro. `rate`: price of one unit in euro, as decimal text,
+ * from the last selected entry in this currency.
  */
 export async function findForeignCurrencies(client: pg.ClientBase, resolved: ResolvedSelection) {
   const conditions = [...inSegment('e', resolved), ...entryConditions(resolved.selection), isForeign]
@@ -28,13 +28,13 @@ const readRows =
     (await client.query<Row>(text, [schemaId, folderId])).rows
 
 /**
- * All lettering codes of each account that has a code which cannot be copied into a TRA file as COPY writes it: too
- * long, not plain ASCII, in lower case (two codes might become equal), or with a backslash (COPY doubles it). Reads
- * all exercices, so that every file of the folder has the same codes.
+ * Finds all lettering codes of each account that has an odd code: one that cannot be copied into a TRA file as COPY
+ * writes it, because it is too long, not plain ASCII, in lower case (two codes might become equal), or has a backslash
+ * (COPY doubles it). Reads all exercices, so that every file of the folder has the same codes.
  *
- * One look at each lettered movement. As a join with the accounts that have such a code, the database read all movements
- * of an account for each of them where it expected few accounts: 14 s instead of 0.06 s for 100,000 movements, among
- * four folders of that size.
+ * Looks once at each lettered movement. A join with the accounts that have such a code took 14 s instead of 0.06 s for
+ * 100,000 movements, among four folders of that size: where the database expected few accounts, it read all movements
+ * of an account again and again.
  */
 export const findOddLetterings = readRows<{ accountId: string; codes: string[] }>(
   `select account_id as "accountId", array_agg(distinct lettering_code) as codes
@@ -44,7 +44,10 @@ export const findOddLetterings = readRows<{ accountId: string; codes: string[] }
    having bool_or(lettering_code !~ '^[!-\`{-~]{1,4}$' or strpos(lettering_code, '\\') > 0)`,
 )
 
-/** The currency of the books and the name of the firm that keeps them, in one row; none if the folder does not exist. */
+/**
+ * Reads the currency of the books and the name of the firm that keeps them, in one row; no row if the folder does not
+ * exist.
+ */
 export const readKeeping = readRows<{ currency: string; firmName: string }>(
   `select f.currency, firm.name as "firmName"
    from folders f join firms firm on (firm.schema_id, firm.id) = (f.schema_id, f.firm_id)
@@ -57,7 +60,7 @@ export const readAccountNumbers = readRows<NumberedAccount>(
    from accounts where schema_id = $1 and folder_id = $2 order by id`,
 )
 
-/** Accounts that other accounts name as their correspondence account. */
+/** Reads the accounts that other accounts name as their correspondence account. */
 export const readCorrespondenceAccounts = readRows<SimplifiedAccount>(
   `select id as "producerId", number, name from accounts
    where schema_id = $1 and folder_id = $2 and id in (

@@ -1,4 +1,6 @@
-/** The collections of a folder as JSON texts: answers of their own routes, and most of them parts of the full export. */
+/**
+ * The collections of a folder as JSON texts: each answers its own route, and most are also parts of the full export.
+ */
 import type pg from 'pg'
 import { AppError } from '../../errors.ts'
 import type { JsonForm } from '../../formats/file-formats.ts'
@@ -48,11 +50,11 @@ type Items = AsyncGenerator<object[]>
 
 interface Collection {
   /**
-   * Revision of its bytes, for its ETag (formatRevisions). Absent: it may change without the ledger, and has no
-   * ETag.
+   * Revision of the bytes, for the ETag (formatRevisions). If absent, the collection may change without the ledger, and
+   * has no ETag.
    */
   revision?: number
-  /** One object instead of an array. */
+  /** Whether the collection is one object instead of an array. */
   isSingle?: true
   items: (client: pg.ClientBase, owner: FolderOwner) => Items
 }
@@ -80,7 +82,7 @@ const declared = {
   exercices: {
     revision: 2,
     async *items(client, owner) {
-      // All at once: a folder has a few dozen at most, and the name of each depends on the others.
+      // Reads all at once: a folder has a few dozen at most, and the name of each depends on the others.
       const rows = await Array.fromAsync(ledger.readExercices(client, owner, owner.timeZone))
       yield exerciceItems(rows.flat(), owner.today)
     },
@@ -103,7 +105,7 @@ async function* each<Row>(batches: AsyncGenerator<Row[]>, item: (row: Row) => ob
 /**
  * The collection as an array or one object, or one item per line.
  * @param counted called with the number of items of each piece
- * @throws {AppError} ERR-FOLDER-NOT-FOUND for a single item
+ * @throws {AppError} ERR-FOLDER-NOT-FOUND if a collection of one object has none
  */
 export function collectionTexts(
   client: pg.ClientBase,

@@ -36,7 +36,7 @@ export async function* renderFecFile(
   })
 }
 
-/** The exercice of a FEC. Triggers without one were refused. */
+/** The exercice of a FEC. A full export in this format without an exercice was refused when it was asked for. */
 export function exerciceOf({ schemaId, folderId, exerciceId }: Selection): ExerciceKey {
   assert(exerciceId !== undefined, 'a FEC holds one exercice')
   return { schemaId, folderId, exerciceId }

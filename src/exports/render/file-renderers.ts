@@ -34,7 +34,8 @@ export const fileRenderers: Record<FileFormat, FormatRenderer> = {
 
 /**
  * The chunks of a full export's file.
- * @param counted called before each chunk is yielded, with the totals up to its end; the last call has those of the file
+ * @param counted called before each chunk is yielded, with the totals up to its end; the last call has the totals of
+ *   the file
  */
 export async function* renderFile(
   format: FileFormat,

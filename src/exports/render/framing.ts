@@ -27,7 +27,7 @@ export const itemFramings: Record<JsonForm, Framing> = {
 export const jsonLine = (members: object): string => `${JSON.stringify(members)}\n`
 
 /**
- * Items as JSON texts, a batch in each.
+ * Frames items as JSON texts, one text per batch.
  * @param counted called with the number of items of each batch
  */
 export async function* frameItems(
@@ -50,8 +50,8 @@ export async function* frameItems(
 const encoder = new TextEncoder()
 
 /**
- * Packs as many whole pieces as fit into each chunk, texts as UTF-8; a piece larger than a chunk gets one of its own.
- * Where chunks end depends only on the pieces.
+ * Packs as many whole pieces as fit into each chunk, texts as UTF-8. A piece larger than a chunk gets a chunk of its
+ * own. Where chunks end depends only on the pieces.
  */
 export async function* packPieces(
   pieces: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>,

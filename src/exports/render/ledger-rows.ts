@@ -35,14 +35,14 @@ import type { FolderOwner } from './collections.ts'
 import { packPieces } from './framing.ts'
 
 type Field = string | number | boolean | null
-/** A row by the columns of its table; those that it lacks are null. */
+/** A row by the columns of its table. Columns that the row lacks are null. */
 type Row<Name extends WholeTableName> = Partial<Record<ColumnName<Name>, Field>>
 
 /**
  * Reads every table but accounts, in one statement.
- * @param client of the snapshot
- * @param owner `timeZone` of the day on which a fiscal year was closed; `withEmployees`: whether accounts have the personal
- *   data of employees
+ * @param client a connection of the snapshot
+ * @param owner `timeZone` decides on which day a fiscal year was closed; `withEmployees`: whether accounts have the
+ *   personal data of employees
  * @throws {AppError} ERR-FOLDER-NOT-FOUND
  */
 export async function readLedgerRows(
@@ -52,9 +52,12 @@ export async function readLedgerRows(
   const read = await readBooks(client, key, timeZone)
   if (!read) throw new AppError('ERR-FOLDER-NOT-FOUND')
   const books = read
-  /** Of all accounts, once they have been read. */
+  /** The heads of all accounts, once they have been read. */
   let heads: AccountHead[] | undefined
-  /** SHA-256 of the rows of accounts as other readers get them, once their table was rendered. */
+  /**
+   * SHA-256 of the accounts' rows as the other readers get them, with or without the data of employees. Set once the
+   * table of accounts was rendered.
+   */
   let otherAccounts: string | undefined
 
   async function* accountLines(): AsyncGenerator<string> {
@@ -81,9 +84,9 @@ export async function readLedgerRows(
 
   return {
     /**
-     * The lines of a table, ascending by its first column: chunks of whole lines, as large as the buffer, or of one
-     * longer line.
-     * @throws {UnsupportedByFormat} for a row that no row of COPY may hold
+     * The lines of a table, ascending by its first column, in chunks of whole lines. A chunk is as large as the buffer,
+     * or holds one longer line.
+     * @throws {UnsupportedByFormat} for a row that is too long for COPY
      */
     table(name: WholeTableName, buffer: ChunkBuffer): Chunks {
       const lines =
@@ -92,8 +95,8 @@ export async function readLedgerRows(
     },
 
     /**
-     * The format of movements, for all entries of the folder, drafts among them, by entry id. It reads accounts if their
-     * table was not rendered. Its lines throw UnsupportedByFormat, which names the entry.
+     * The format of movements, for all entries of the folder including drafts, by entry id. It reads accounts if their
+     * table was not rendered. When a line cannot be written, it throws UnsupportedByFormat, which names the entry.
      */
     async movements(): Promise<MovementRows> {
       heads ??= await readAccountHeads(client, key)
@@ -105,9 +108,9 @@ export async function readLedgerRows(
     },
 
     /**
-     * The digests of the tables as they are kept, for readers with and without the data of employees.
-     * @param shown the digests of the tables
-     * @param kept the same state's, where accounts were not rendered
+     * The digests of the tables, to be kept for readers with and without the data of employees.
+     * @param shown the digests of the tables as this reader gets them
+     * @param kept digests of the same state, for accounts if these were not rendered
      */
     digests(shown: Readonly<Record<WholeTableName, string>>, kept: TableDigests | undefined): TableDigests {
       const other = otherAccounts ?? shownDigests(kept!, !withEmployees).accounts
@@ -186,7 +189,7 @@ const shownRows: { [Name in Exclude<WholeTableName, 'accounts'>]: (books: Books)
   vats: ({ vats }) => vats.map(({ rate, ...vat }) => ({ ...vat, rate: `${inUnits(BigInt(rate))}0000` })),
 }
 
-/** What rows of movements refer to, except accounts. */
+/** The rows that movements refer to, except accounts. */
 function namedIn(books: Books): Omit<DictionaryRows, 'accounts'> {
   return {
     journals: books.journals.map((row) => ({
@@ -207,7 +210,7 @@ function namedIn(books: Books): Omit<DictionaryRows, 'accounts'> {
   }
 }
 
-/** The company or the employee of an account, as its route gives it. */
+/** The company or the employee of an account, as the route of accounts gives it. */
 function detailsOf(item: ReturnType<typeof accountItem>): string | null {
   if ('company' in item) return JSON.stringify({ company: item.company })
   return 'employee' in item ? JSON.stringify({ employee: item.employee }) : null

@@ -19,7 +19,7 @@ import { framings, packPieces } from './framing.ts'
 import type { FileOptions, Tally } from './render-rows.ts'
 import { renderRows } from './render-rows.ts'
 
-/** In the order of the file. A collection that is not in this list is no member of it. */
+/** In the order of the file. A collection that is not in this list is not in the file. */
 const membersBeforeEntries = [
   'accountingFolder',
   'payments',

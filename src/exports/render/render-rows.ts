@@ -17,21 +17,24 @@ import type { Selection } from '../selection.ts'
 import type { Framing } from './framing.ts'
 
 /**
- * Writes items. Functions that write return the position after the last byte. Its columns of entries include `id`, and those
- * of movements `entry_id`, `debit` and `credit`.
+ * Writes items. Functions that write return the position after the last byte. The columns of entries include `id`;
+ * those of movements include `entry_id`, `debit` and `credit`.
  */
 export interface RowFormat extends ReadColumns {
-  /** Upper bound of the bytes that `write` adds. */
+  /** Most bytes that `write` may add. */
   bytesMax(movements: Rows, entries: Rows): number
   write(out: Output, at: number, movements: Rows, entries: Rows): number
-  /** Sets the entry of the movements that follow; the first of them is the present row. @returns a promise if it reads more */
+  /**
+   * Sets the entry of the movements that follow; the present row is the first of them.
+   * @returns a promise if it has to read more
+   */
   setEntry?(entries: Rows, movements: CopyRows): unknown
-  /** Where items are entries, which contain their movements. Otherwise entries without movements have no item. */
+  /** Given where items are entries that contain their movements. If absent, entries without movements have no item. */
   entry?: {
     bytesMax(entries: Rows): number
-    /** Up to the first movement. */
+    /** Writes an entry up to its first movement. */
     writeHead(out: Output, at: number, entries: Rows): number
-    /** After the last one. */
+    /** Writes the end of an entry, after its last movement. */
     writeTail(out: Output, at: number, entries: Rows): number
   }
 }
@@ -40,7 +43,7 @@ export interface Rendering {
   buffer: ChunkBuffer
   /** Counts what is rendered. */
   tally: Tally
-  /** Around and between the items; absent: nothing. */
+  /** The text around and between the items; if absent, there is none. */
   framing?: Framing
   /** Hashes the lines of movements in blocks. */
   cutter?: Pick<BlockCutter, 'beginEntry' | 'endChunk'> | undefined
@@ -77,9 +80,9 @@ interface Statements {
   entries: string | string[]
   movements: string | string[]
   /**
-   * `ascending`, if it is absent: both ascend by entry id, and movements of other entries are skipped. `same`: both have
-   * the same order of entries; an entry may come several times, each time with the movements that follow, and is counted
-   * each time.
+   * `ascending` (the default): both ascend by entry id, and movements of other entries are skipped. `same`: both have
+   * the same order of entries; an entry may come several times, each time with the movements that follow it, and is
+   * counted each time.
    */
   order?: 'ascending' | 'same'
 }
@@ -88,8 +91,9 @@ const comma = pieceOf(',')
 const unframed = { open: '', separator: '', terminator: '', close: '' }
 
 /**
- * Where chunks end depends only on the rows, not on their arrival. What belongs to one movement is in one chunk.
- * Movements that belong to none of the entries are not in the answer, but are read to free the connection.
+ * Renders rows into chunks. Where chunks end depends only on the rows, not on when they arrive. All bytes of one
+ * movement are in one chunk. Movements that belong to none of the entries are left out of the answer, but are read to
+ * free the connection.
  */
 export async function* renderRows(
   { first, second }: Pick<Snapshot, 'first' | 'second'>,
@@ -103,7 +107,8 @@ export async function* renderRows(
   const [id, owner] = [entryColumns.indexOf('id'), movementColumns.indexOf('entry_id')]
   const [debit, credit] = [movementColumns.indexOf('debit'), movementColumns.indexOf('credit')]
   const [open, separator, terminator] = [framing.open, framing.separator, framing.terminator].map(pieceOf)
-  // Unless something stands before it, the first item takes a buffer: there may be none, and each must become a chunk.
+  // Without an opening text, only the first item takes a buffer: there may be no item, and each buffer must become a
+  // chunk.
   let out = outputOf(open!.length > 0 ? buffer() : new Uint8Array())
   let at = writePiece(out, 0, open!)
   let isMovement = await movements.fill()
@@ -165,7 +170,7 @@ export async function* renderRows(
   if (at > 0) yield out.bytes.subarray(0, at)
 }
 
-/** What a format counts of what it left out or altered, for the status: `{"drafts":2}`. */
+/** Counts of what a format left out or altered, for the status of the export: `{"drafts":2}`. */
 export type FileNotes = Readonly<Record<string, number>>
 
 /** The input of a full export's renderer, in any format. */
@@ -174,7 +179,7 @@ export interface FileOptions extends FormatOptions {
   exportId: string
   /** Version of the interface. */
   version: string
-  /** Whether it has the personal data of employees. */
+  /** Whether the file has the personal data of employees. */
   withEmployees: boolean
   /** Epoch milliseconds of the snapshot. */
   now: number
@@ -183,20 +188,23 @@ export interface FileOptions extends FormatOptions {
   leftOut: (axisCodes: string[]) => void
   /** Called with the notes of the file, after its last chunk at the latest; not called by formats that have none. */
   noted: (notes: FileNotes) => void
-  /** Aborted when the attempt stops, for what runs outside this process. The snapshot is closed then, too. */
+  /**
+   * Aborted when the attempt stops, so that processes outside this one stop, too. The snapshot is then closed as well.
+   */
   stopped?: AbortSignal | undefined
 }
 
 /**
+ * Renders a file.
  * @param tally counts what is rendered
  * @throws {AppError} ERR-FOLDER-NOT-FOUND; before the first chunk, if chunks have at least some hundred bytes
  * @throws {UnsupportedByFormat} if the books do not fit the format
  */
 export type FileRenderer = (snapshot: Snapshot, options: FileOptions, tally: Tally) => Chunks
 
-/** What a full export's file holds. Debit and credit in minor units, exact. */
+/** The totals of a full export's file. Debit and credit are exact, in minor units. */
 export interface FileTotals {
-  /** Movements. */
+  /** Number of movements. */
   rows: number
   entries: number
   bytes: number
@@ -223,7 +231,10 @@ export class Sums {
   readonly debit = new MoneySum()
   readonly credit = new MoneySum()
 
-  /** @param debit the column of the debit @param credit of the credit */
+  /**
+   * @param debit index of the column of the debit
+   * @param credit index of the column of the credit
+   */
   add(movements: Rows, debit: number, credit: number): void {
     this.debit.add(movements.bytes, movements.start(debit), movements.end(debit))
     this.credit.add(movements.bytes, movements.start(credit), movements.end(credit))

@@ -37,7 +37,7 @@ export async function* renderTraFile(snapshot: Snapshot, options: FileOptions, t
   const { first, second } = snapshot
   const { selection, now, withEmployees, buffer } = options
   const resolved = ofFile(selection)
-  // Takes the second connection a tenth of a second, while the first reads the parameters.
+  // Uses the second connection for a tenth of a second, while the first reads the parameters.
   const survey = surveyEntries(second, resolved)
   // A rejection is handled at the `await` below, and ignored if the parameters fail first.
   survey.catch(() => {})
@@ -58,7 +58,7 @@ async function surveyEntries(client: pg.ClientBase, resolved: ResolvedSelection)
 }
 
 /**
- * The source of parameter records and entry lines that is kept in memory: a folder has few of each.
+ * Reads what parameter records and entry lines are made from. It is kept in memory: a folder has little of it.
  * @throws {AppError} ERR-FOLDER-NOT-FOUND
  * @throws {UnsupportedByFormat} if the books are not kept in euro
  */
@@ -82,12 +82,12 @@ async function readTraFolder(client: pg.ClientBase, resolved: ResolvedSelection)
     accounts,
     parties: thirdParties(accounts),
     journals,
-    /** Codes of three characters, by id. */
+    /** Codes of three characters, by id of the journal. */
     journalCodes: shortCodes(journals, 'JAL'),
     payments: await all(collections.readPayments(client, selection)),
     /** In the order of their ids. */
     axes,
-    /** Codes as written in the file, by id. */
+    /** Codes as the file has them, by id of the section. */
     sectionCodes: new Map(
       axes.slice(0, records.axesMax).flatMap(({ sections }) => [...shortCodes(sections, 'SAT')]),
     ),
@@ -182,7 +182,8 @@ const recordLines: Record<ParameterRecord, (source: ParameterSource) => Lines> =
 }
 
 /**
- * In the order of the file. In the file of a whole folder, a mandatory record without content is written bare (p. 2).
+ * The parameter records, in the order of the file. In the file of a whole folder, a mandatory record without content is
+ * written bare (p. 2).
  */
 async function* parameterLines(source: ParameterSource): AsyncGenerator<Buffer> {
   const isWhole = isWholeFolder(source.books.selection)
@@ -223,7 +224,7 @@ function accountWithRoot({ accounts }: TraFolder, root: string): string | null {
   return numbers.toSorted()[0] ?? null
 }
 
-/** Internal codes: the first of each mode that partners see. */
+/** The internal codes of the modes of payment that partners see; of each mode only the first code. */
 function distinctModes({ payments }: TraFolder): string[] {
   const shown = payments.map(({ code }) => paymentMode(code).code)
   return payments.map(({ code }) => code).filter((_, i) => shown.indexOf(shown[i]!) === i)

@@ -36,7 +36,7 @@ import { changesLine } from './task.ts'
 
 type Producer<Task> = (snapshot: Snapshot, task: Task, buffer: ChunkBuffer) => Promise<Produced>
 
-/** Looks up what the task selects, and renders it, each chunk into a `buffer`. */
+/** Looks up what the task selects and renders it. Each chunk goes into a `buffer`. */
 export const produce: Producer<ExportTask> = (snapshot, task, buffer) => {
   switch (task.what) {
     case 'movements':
@@ -53,7 +53,10 @@ export const produce: Producer<ExportTask> = (snapshot, task, buffer) => {
   }
 }
 
-/** Movements that contain their entry, or entries that contain their movements; after a line of what changed. */
+/**
+ * Renders movements that contain their entry, or entries that contain their movements. In an answer of changes, a line
+ * that says what changed comes first.
+ */
 const produceSelected: Producer<SelectedTask> = async (snapshot, task, buffer) => {
   const { what, form, selection, after, since, entries = everyEntry } = task
   const selected = await lookUp(snapshot, task)
@@ -69,7 +72,7 @@ const produceSelected: Producer<SelectedTask> = async (snapshot, task, buffer) =
     }
     return { head: { cursor }, chunks: chunks(), rows }
   }
-  // If digests are kept of these lines, but not of this state, the lines that have changed are hashed.
+  // If digests of an earlier state of these lines are kept, the lines that have changed are hashed.
   const isWhole = what === 'movements' && form === 'ndjson' && after === undefined && entries === everyEntry
   const cutter =
     isWhole && isKept(selection) && !hasBlocks
@@ -84,12 +87,12 @@ interface SelectedRows {
   format: RowFormat
 }
 
-/** What the rows of a selection are read and rendered with. */
+/** Looks up what is needed to read and render the rows of a selection. */
 async function lookUp(
   { first, second }: Snapshot,
   { what, selection, after, extended }: Pick<SelectedTask, 'what' | 'selection'> & Partial<SelectedTask>,
 ): Promise<SelectedRows> {
-  // In parallel, on two connections.
+  // The three run in parallel, on two connections.
   const [resolved, rows, auxiliaries] = await Promise.all([
     readResolved(first, selection, what, after),
     readDictionary(second, selection),
@@ -104,7 +107,7 @@ async function lookUp(
   }
 }
 
-/** Undefined if no root is selected: every account. */
+/** The ids of the accounts under these roots; undefined, for every account, if no root is selected. */
 function idsUnder(roots: string[], accounts: { id: string; number: string }[]): string[] | undefined {
   if (roots.length === 0) return undefined
   return accounts.filter(({ number }) => roots.some((root) => number.startsWith(root))).map(({ id }) => id)
@@ -126,7 +129,7 @@ async function* renderSelected(
 /** No entry has this id: the segment of an empty selection. */
 const noEntry = { exerciceIds: [], least: '0', greatest: '0', dense: true }
 
-/** The selection with the segments in which its entries are read, if a condition selects entries. */
+/** The selection, with the segments in which its entries are read if a condition selects entries. */
 async function inSegments(client: pg.ClientBase, resolved: ResolvedSelection): Promise<ResolvedSelection> {
   if (!picksEntries(resolved.selection)) return resolved
   const segments = entrySegments(await findEntrySpans(client, resolved))
@@ -147,17 +150,19 @@ export async function readRanges(
   const { selection, exerciceIds } = resolved
   const { version, refusal } = await readCursor(first, since, selection)
   if (refusal !== null) throw refusedCursor(refusal)
-  // An entry that fails a condition, and is not in the log itself, failed it before, too.
+  // An entry that fails a condition, and is not in the log itself, failed the condition before, too.
   const among = picksEntries(selection) ? entryConditions(selection) : []
   const changed = await readChangedEntries(first, { ...selection, exerciceIds, among }, version)
   if (changed === everyEntry) return changed
   const isMuch = changed.length > 0 && (await readMuchChanged(first, resolved, changed))
-  // `besides` does not count: a caller names there what a broken answer left out, and would get everything again
-  // each time.
+  // `besides` does not count: there a caller names what a broken answer left out. If it counted, the caller would get
+  // everything again each time.
   return isMuch ? everyEntry : mergedRanges([...changed, ...besides])
 }
 
-/** The digests of movements (docs/spec/changes.md#blocks). Renders their lines as NDJSON, sends none. */
+/**
+ * Produces the digests of movements (docs/spec/changes.md#blocks). Their lines are rendered as NDJSON, but not sent.
+ */
 const produceBlocks: Producer<SummaryTask> = async (snapshot, { selection, form }, buffer) => {
   const selected = await lookUp(snapshot, { what: 'movements', selection })
   const { cursor, hasBlocks } = selected.resolved
@@ -179,7 +184,7 @@ const produceBlocks: Producer<SummaryTask> = async (snapshot, { selection, form 
   }
 }
 
-/** Renders only the blocks that have changed. One statement for each range, so that nothing is sorted. */
+/** Renders only the blocks that have changed. Each range has a statement of its own, so that nothing is sorted. */
 async function* renderChanged(
   snapshot: Snapshot,
   { resolved, format }: SelectedRows,
@@ -206,7 +211,7 @@ const produceCollection: Producer<CollectionTask> = async ({ first }, task, buff
 
 /** The sums of the selected movements by account (docs/spec/exports.md#balance). */
 const produceBalance: Producer<SummaryTask> = async ({ first, second }, { selection, form }, buffer) => {
-  // In parallel, on two connections.
+  // The two run in parallel, on two connections.
   const [resolved, accountIds] = await Promise.all([
     readResolved(first, selection, 'movements'),
     readAccountIds(second, selection),
@@ -229,8 +234,8 @@ function packItems(texts: (counted: (items: number) => void) => AsyncGenerator<s
 }
 
 /**
- * One entry with its movements, as the export of entries has it (docs/spec/exports.md#one-entry). Nothing that is read
- * grows with the folder: of what entries refer to, only what this one does.
+ * One entry with its movements, as the export of entries has it (docs/spec/exports.md#one-entry). The amount that is
+ * read does not depend on the size of the folder: of what entries refer to, only what this entry refers to is read.
  */
 const produceEntry: Producer<EntryTask> = async (snapshot, { named, timeZone, form }, buffer) => {
   const { cursor, id, exerciceId } = await readNamedEntry(snapshot.first, named, timeZone)

@@ -84,7 +84,7 @@ async function begin(
   }
 }
 
-/** The same chunks, the first of which is rendered. */
+/** Renders the first chunk, and returns all chunks with it. */
 export async function renderFirst<Chunk>(chunks: AsyncIterable<Chunk>): Promise<AsyncGenerator<Chunk, void>> {
   const iterator = chunks[Symbol.asyncIterator]()
   const first = await iterator.next()
@@ -100,7 +100,7 @@ export function chunkBuffer(
   channel: Channel,
   hash: BodyHash | undefined,
 ): ChunkBuffer {
-  // Transferred to the main thread.
+  // Each chunk is transferred to the main thread.
   if (encoding === 'identity')
     return (bytesNeeded = 0) => channel.buffer(Math.max(limits.chunkBytes, bytesNeeded))
   // A compressor reads each chunk in this thread; then it may be transferred to a hash thread.

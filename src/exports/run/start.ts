@@ -1,4 +1,4 @@
-/** A streamed export, from the main thread: starts it; the reader reads its chunks and cancels it. */
+/** Starts a streamed export from the main thread. The reader reads its chunks and cancels it. */
 import { MessageChannel, MessagePort } from 'node:worker_threads'
 import { monotonicSeconds } from '../../telemetry/telemetry.ts'
 import { ChannelReader, reuseBuffers } from '../../threads/channel.ts'
@@ -55,8 +55,8 @@ const begunNow = () => ({ buffers: reuseBuffers(), sentAt: monotonicSeconds() })
 const failing = (reader: ExportReader) => (error: unknown) => reader.fail(asAppError(error))
 
 /**
- * Runs the task in a thread as soon as one is free. No abort signal: Piscina gives a thread that runs a task with a signal no
- * other task, so one client per thread that does not read would block all exports.
+ * Runs the task in a thread as soon as one is free. It uses no abort signal: Piscina gives a thread that runs a task
+ * with a signal no other task, so one client per thread that does not read would block all exports.
  */
 function run(
   { exports }: Threads,
@@ -87,7 +87,7 @@ function hashed(
     return { port: port2, hash: undefined }
   }
   hashBeside(threads, { from }, failed)
-  // Unless the thread has received the port: its task may never start.
+  // Closes the port if the thread has not received it: the task may never start.
   reader.whenClosed(() => port2.close())
   return { port, hash: port2 }
 }

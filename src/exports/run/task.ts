@@ -24,17 +24,18 @@ export interface SelectedTask extends Representation {
   selection: Selection
   /** Id of the last item that the caller has: a movement or an entry, as `what` says. */
   after: string | undefined
-  /** Only entries with ids in these ranges; undefined: all. */
+  /** Only entries with ids in these ranges; if undefined, all entries. */
   entries: readonly EntryRange[] | undefined
-  /** Only what changed since this cursor; undefined: everything. Not combined with `after` or `entries`. */
+  /** Only what changed since this cursor; if undefined, everything. Not combined with `after` or `entries`. */
   since: string | undefined
-  /** With what a FEC says of entries. Not for movements. */
+  /** Whether entries have what a FEC says of them. Not for movements. */
   extended?: boolean
 }
 
 /**
- * The first line of an answer to `since` (docs/spec/changes.md#changes-since): the cursor that the caller has, the cursor
- * of the state that the answer leads to, and the ranges of which nothing that the caller has is valid any more.
+ * The first line of an answer to `since` (docs/spec/changes.md#changes-since): the cursor that the caller has, the
+ * cursor of the state that the answer leads to, and the ranges of entries in which the caller's copy is no longer
+ * valid.
  */
 export function changesLine(since: string, cursor: string, entries: readonly EntryRange[]): string {
   return jsonLine({ since, cursor, entries })
@@ -62,17 +63,20 @@ export type ExportTask = SelectedTask | SummaryTask | EntryTask | CollectionTask
 export interface SentTask {
   task: ExportTask
   schemaId: string
-  /** The state of the ledger that its request saw: the export shows it or a later one. Undefined without a single ledger. */
+  /**
+   * The state of the ledger that the request saw: the export shows this state or a later one. Undefined if the export
+   * concerns no single ledger.
+   */
   seen: SeenState | undefined
   port: MessagePort
   /**
-   * Where this thread hashes the body: here, or in the hash thread at the other end of this port. Undefined: nowhere;
-   * the other end of `port` may.
+   * Where this thread has the body hashed: here, or in the hash thread at the other end of this port. If undefined,
+   * this thread does not hash; the other end of `port` may.
    */
   hash: 'here' | MessagePort | undefined
   /** Buffers for the first chunks. */
   buffers: ArrayBuffer[]
-  /** `monotonicSeconds` when it was sent. */
+  /** `monotonicSeconds` when the message was sent. */
   sentAt: number
 }
 
@@ -80,7 +84,7 @@ export interface SentTask {
 export interface ExportHead {
   /** Names the state of the folder's ledger in the snapshot. Undefined if the export concerns no single folder. */
   cursor: string | undefined
-  /** Of an answer of digests. */
+  /** What an answer of digests says of its blocks. */
   blocks?: BlocksHead | undefined
 }
 
@@ -88,9 +92,9 @@ export interface ExportHead {
 export interface ExportSummary {
   /** Number of items: movements, entries, or items of a collection. */
   rows: number
-  /** Of the body before compression. */
+  /** Bytes of the body before compression. */
   bytes: number
-  /** Of the body before compression, hexadecimal. Undefined if the caller asked for none. */
+  /** SHA-256 of the body before compression, hexadecimal. Undefined if the caller asked for none. */
   sha256?: string | undefined
   /** Digests of the exercice at the state of the answer, to be kept. */
   blocks?: Block[] | undefined

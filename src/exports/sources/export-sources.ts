@@ -1,10 +1,10 @@
 /**
  * Where the exports of a thread read: a replica if there is one and it is fit, otherwise the main database. No request
- * fails because of the replica, and none shows less than it saw.
+ * fails because of the replica, and each export shows at least the state that its request saw.
  *
- * A replica found unfit is left for a while, so that not every request finds out again. The thread itself looks whether
- * it is fit again. While it is late, requests still begin there, without waiting: many folders have not changed. While
- * it cannot be read, all read the main database.
+ * A replica found unfit is left for a while, so that not every request finds out again. The thread itself checks
+ * whether the replica is fit again. While the replica is late, requests still begin there, without waiting, because
+ * many folders have not changed. While it cannot be read, all exports read the main database.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
@@ -29,43 +29,47 @@ export interface ThreadNews {
 }
 
 /**
- * Connections with which a thread looks whether a replica that it has left is fit again. Those of exports may all be in
- * use for hours, and a look that waited for one would find the replica silent.
+ * How many connections a thread has to check whether a replica that it has left is fit again. The connections of
+ * exports may all be in use for hours, and a check that waited for one would find the replica silent.
  */
 export const lookConnections = 2
 
 interface Replica {
-  /** Has `lookConnections` more than the exports of the thread use. */
+  /** Has `lookConnections` more connections than the exports of the thread use. */
   pool: pg.Pool
   timing: ReplicaTiming
-  /** Called when the thread leaves the replica, for another reason too, and when it reads it again. */
+  /**
+   * Called when the thread leaves the replica, when the reason for that changes, and when it reads the replica again.
+   */
   report: (news: ReplicaNews) => void
   telemetry: Pick<ThreadedTelemetry, 'count'>
 }
 
 interface SnapshotNeed {
   schemaId: string
-  /** The least that the snapshot must show. Undefined: only the main database shows it for certain. */
+  /** The state that the snapshot must at least show. If undefined, only the main database certainly shows enough. */
   seen: SeenState | undefined
-  /** The replica has failed this export: it reads the main database. */
+  /** Whether the replica has failed this export, which now reads the main database. */
   isAgain?: boolean
 }
 
 export interface ExportSnapshot extends Snapshot {
   isOfReplica: boolean
-  /** The state that it had to show. */
+  /** The state that the snapshot had to show. */
   seen: SeenState | undefined
 }
 
 export class ExportSources {
   readonly #main: pg.Pool
   readonly #replica: Replica | undefined
-  /** Why the replica is left, and what it has to show to be read again; undefined if it is read. */
+  /**
+   * Why the thread has left the replica, and what the replica has to show to be read again; undefined while it is read.
+   */
   #left: { reason: FallbackReason; seen: SeenState } | undefined
   /** The last server found to be the main database. */
   #mainServer: string | undefined
 
-  /** @param replica undefined: exports read the main database */
+  /** @param replica if undefined, exports read the main database */
   constructor(main: pg.Pool, replica?: Replica) {
     this.#main = main
     this.#replica = replica
@@ -84,8 +88,9 @@ export class ExportSources {
   }
 
   /**
-   * Ends one state and begins the next, on the same connections where these may be read: an answer of many ledgers.
-   * @param before with nothing left to read
+   * Ends one state and begins the next, for an answer of many ledgers. Keeps the connections if the next ledger may be
+   * read there.
+   * @param before a snapshot with nothing left to read
    * @throws {AppError} as `open`
    */
   async next(before: ExportSnapshot, source: SnapshotNeed): Promise<ExportSnapshot> {
@@ -102,8 +107,8 @@ export class ExportSources {
   }
 
   /**
-   * Whether an export that failed is to be begun again on the main database: the replica failed it. A server that is
-   * the main one at another address is no replica.
+   * Whether a failed export has to begin again on the main database, because the replica failed it. A server that is
+   * the main database at another address does not count as a replica.
    */
   failed({ isOfReplica, seen }: ExportSnapshot, error: unknown): boolean {
     if (!isOfReplica || !seen || !isDatabaseFailure(error)) return false
@@ -112,7 +117,7 @@ export class ExportSources {
     return true
   }
 
-  /** Counts an error of the database, for operators; also that it had no connections in time. */
+  /** Counts an error of the database for operators. That no connection was free in time counts, too. */
   count(error: unknown): void {
     if (error instanceof NotAdmitted) countTimeout(this.#main)
     else countError(this.#main, error)
@@ -134,7 +139,7 @@ export class ExportSources {
     }
   }
 
-  /** @param waitMs how long a late replica is waited for */
+  /** @param waitMs how long to wait for a late replica */
   async #begin({ pool, timing }: Replica, seen: SeenState, waitMs: number): Promise<ExportSnapshot> {
     const until = performance.now() + waitMs
     let isOfReplica = true
@@ -144,7 +149,7 @@ export class ExportSources {
       beginMs: timing.silentMs,
       accepts: async ({ isReplica, refusal }, client) => {
         isOfReplica = isReplica
-        // The ledgers of a server of its own may change apart from ours, without falling behind.
+        // A server that is no replica is unfit: its ledgers may change apart from ours, without falling behind.
         if (!isReplica && !(await this.#isMain(client)))
           throw new ReplicaUnfit('promoted', 'It is a server of its own and no replica of the main database')
         if (refusal === 'unknown')
@@ -193,7 +198,10 @@ export class ExportSources {
   }
 }
 
-/** SQLSTATE. What only reads one state of a database fails to be serialized, or locks up, with recovery alone. */
+/**
+ * SQLSTATEs of conflicts with recovery. Nothing else gives them to a transaction that only reads one state of a
+ * database.
+ */
 const conflicts = ['40001', '40P01']
 
 function reasonOf(error: unknown): FallbackReason {
@@ -201,7 +209,7 @@ function reasonOf(error: unknown): FallbackReason {
   return error instanceof pg.DatabaseError && conflicts.includes(error.code ?? '') ? 'conflict' : 'away'
 }
 
-/** The message of the cause, if the error only says that something is missing. */
+/** The message of the error, or of its cause if the error itself only says that something is missing. */
 function messageOf(error: unknown): string {
   if (error instanceof NotAdmitted) return 'It did not begin two transactions in time'
   const { message, cause } = error instanceof Error ? error : new Error(String(error))
@@ -209,13 +217,13 @@ function messageOf(error: unknown): string {
 }
 
 /**
- * The fence of exports that read a replica: none shows less than its request saw. The main database gave the request
- * the cursor of the folder's ledger; a snapshot is good if that cursor names one of its states. A replica that is late
- * gets some time, and so does one that shows another epoch: a new one reaches it with the log. One that is no replica of the
- * main database any more is given up at once.
+ * The fence of exports that read a replica: each shows at least what its request saw. The main database gave the
+ * request the cursor of the folder's ledger; a snapshot is good if that cursor names one of its states. A replica that
+ * is late gets some time. So does one that shows another epoch: the log brings it the new one. A server that is no
+ * longer a replica of the main database is given up at once.
  *
- * After a promotion, and before the first draw on the new server begins an epoch, a replica may show a state that is lost.
- * Its cursor is of the former epoch, and refused (410) from then on.
+ * After a promotion, and before the first draw on the new server begins an epoch, a replica may show a state that is
+ * lost. The cursor of that state is of the former epoch, and is refused (410) from then on.
  */
 class ReplicaUnfit extends Error {
   readonly reason: FallbackReason
@@ -231,7 +239,7 @@ class ReplicaUnfit extends Error {
 const firstPauseMs = 5
 const pauseMsMax = 100
 
-/** By the refusal of a state: in what the replica is late. Undefined: it shows the state. */
+/** In what the replica is late, by the reason why it refuses a state. Undefined: it shows the state. */
 const latenessBy = {
   none: undefined,
   forgotten: undefined,

@@ -8,11 +8,11 @@ import type { CursorRefusal } from '../../ledger/changes/cursor.sql.ts'
 
 /** A state of a folder's ledger. */
 export interface SeenState extends FolderKey {
-  /** Names the state; of any rendering. */
+  /** The cursor that names the state; its rendering does not matter. */
   cursor: string
 }
 
-/** Each failover begins another epoch. */
+/** The epoch of a state. Each failover begins another epoch. */
 export function epochOf({ cursor }: SeenState): string | undefined {
   return cursor.split('.')[1]
 }
@@ -20,13 +20,13 @@ export function epochOf({ cursor }: SeenState): string | undefined {
 export interface ShownState {
   /** Whether the server replays the log of another one. */
   isReplica: boolean
-  /** Why the state is not part of what this snapshot shows; `none` if it is; null if the folder is not there. */
+  /** Why this snapshot does not show the state; `none` if it does; null if the folder is not there. */
   refusal: CursorRefusal | 'none' | null
 }
 
 /**
- * An SQL expression of type json for a transaction of the tenant. It takes a quarter of a millisecond of processor
- * time, of the 50 of a small export.
+ * An SQL expression of type json that says what the server shows of a state, in a transaction of the tenant. It takes a
+ * quarter of a millisecond of processor time, of the 50 of a small export.
  */
 export function shownExpression({ schemaId, folderId, cursor }: SeenState): string {
   const given = [textLiteral(cursor), idLiteral(schemaId), idLiteral(folderId)]
@@ -35,11 +35,14 @@ export function shownExpression({ schemaId, folderId, cursor }: SeenState): stri
     (select coalesce(refusal, 'none') from read_ledger_cursor(${given.join(', ')}, ${rendering})))`
 }
 
-/** Equal for two addresses of one database: no two servers start in the same microsecond. */
+/** Names a server. Two addresses of one database have the same name: no two servers start in the same microsecond. */
 const serverExpression = `(select format('%s of %s', oid, extract(epoch from pg_postmaster_start_time()))
   from pg_database where datname = current_database())`
 
-/** @throws {Error} if the database does not answer in time */
+/**
+ * Reads the name of a server.
+ * @throws {Error} if the database does not answer in time
+ */
 export async function readServer(database: Pick<pg.Pool, 'query'>): Promise<string> {
   const { rows } = await database.query<{ server: string }>(
     lookUp({ text: `select ${serverExpression} as server` }),
@@ -49,7 +52,7 @@ export async function readServer(database: Pick<pg.Pool, 'query'>): Promise<stri
 
 /** How far a replica has come. */
 
-/** Of the main database: its server, by `readServer`, and the end of its log. */
+/** Reads the server of the main database, as `readServer` names it, and the end of its log. */
 export async function readWritten(main: pg.Pool): Promise<{ server: string; written: string }> {
   const { rows } = await main.query<{ server: string; written: string }>(
     lookUp({ text: `select ${serverExpression} as server, pg_current_wal_lsn()::text as written` }),
@@ -60,7 +63,7 @@ export async function readWritten(main: pg.Pool): Promise<{ server: string; writ
 interface Replay {
   server: string
   isReplica: boolean
-  /** How many of the positions it has replayed. */
+  /** How many of the given positions the replica has replayed. */
   reached: number
   /** Age of the last commit that it has replayed, by its own clock; null if there was none since its start. */
   commitAgeSeconds: number | null

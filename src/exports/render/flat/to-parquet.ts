@@ -18,12 +18,12 @@ import type { Chunks } from '../../chunks.ts'
 const program = fileURLToPath(new URL('../../../write-parquet.ts', import.meta.url))
 
 /**
- * Only the process in the middle keeps the channel, descriptor 3. If it is killed, so are the others: the first `cat`
- * would wait for CSV.
+ * Only the process in the middle keeps the channel, descriptor 3. If it is killed, the others are killed too: the first
+ * `cat` would otherwise wait for CSV.
  */
 const pipeline = 'cat 3>&- | { "$0" "$@" || kill -9 0; } | cat 3>&-'
 
-/** The heap of JavaScript, where nearly nothing happens. */
+/** Limits the heap of JavaScript, where nearly nothing happens. */
 const nodeOptions = ['--max-old-space-size=64', '--max-semi-space-size=1']
 
 /** What the process says before it ends: the rows of its file, or why there is none. */
@@ -33,9 +33,9 @@ interface Outcome {
 }
 
 /**
- * @param csv each chunk is copied before the next is asked for
- * @param rows how many it had, once it has ended
- * @param stopped kills the process, even if it hangs
+ * @param csv each of its chunks is copied before the next is asked for
+ * @param rows returns how many rows the CSV had, once it has ended
+ * @param stopped when aborted, the process is killed, even if it hangs
  * @throws {ParquetFailure}
  */
 export async function* toParquet(
@@ -58,7 +58,7 @@ export async function* toParquet(
       },
       (thrown) => {
         failure = thrown
-        // Otherwise the process would take the part for the whole.
+        // Otherwise the process would take this part of the CSV for the whole.
         kill(child)
       },
     )
@@ -78,7 +78,10 @@ export async function* toParquet(
 
 type Process = ChildProcessByStdio<Writable, Readable, null>
 
-/** In a group of its own, so that all three processes can be killed. It gets no settings, hence no secrets. */
+/**
+ * Starts the process in a group of its own, so that all three processes can be killed together. It gets no settings,
+ * hence no secrets.
+ */
 function startProcess(): Process {
   const cache = getCompileCacheDir()
   const child = spawn('/bin/sh', ['-c', pipeline, process.execPath, ...nodeOptions, program], {
@@ -91,7 +94,7 @@ function startProcess(): Process {
   return child
 }
 
-/** Empty if it was killed before it said anything. */
+/** What the process said; empty if it was killed before it said anything. */
 function outcomeOf(child: Process): Promise<Outcome> {
   return new Promise((resolve) => {
     child.once('message', (outcome: Outcome) => resolve(outcome))
@@ -100,7 +103,7 @@ function outcomeOf(child: Process): Promise<Outcome> {
 }
 
 /**
- * Sends the CSV. If the process ends first, it stops without an error: the outcome says why.
+ * Sends the CSV. If the process ends first, sending stops without an error: the outcome says why.
  * @returns whether all of it was sent
  * @throws the error of the CSV
  */

@@ -1,4 +1,4 @@
-/** What a ledger of many is read with, in one round trip of its snapshot. */
+/** Looks up what is needed to read one ledger of many, in one round trip of its snapshot. */
 import type pg from 'pg'
 import { AppError } from '../../../errors.ts'
 import { readChangedEntries } from '../../../ledger/changes/changed-entries.sql.ts'
@@ -28,7 +28,7 @@ export async function readLedgerState(
     KeptRow & {
       cursor: string
       exerciceIds: string[]
-      /** Whether the kept digests are of this state. This and the next columns are null without usable digests. */
+      /** Whether the kept digests are of this state. Without usable digests, this and the next columns are null. */
       isKept: boolean | null
       version: string
       hasTables: boolean | null

@@ -27,9 +27,9 @@ export interface Ledger {
 }
 
 /**
- * Looks up what a ledger is read with.
- * @param buffer of its chunks
- * @param spare for what is used up at once
+ * Looks up what is needed to read a ledger.
+ * @param buffer for its chunks
+ * @param spare for bytes that are used up at once
  * @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-VALIDATION, ERR-CURSOR-EXPIRED
  */
 export async function beginLedger(
@@ -44,11 +44,11 @@ export async function beginLedger(
     const state = await readLedgerState(snapshot.first, asked, task)
     const { resolved, isKept, former } = state
     const entries = since === undefined ? everyEntry : await readRanges(snapshot, resolved, since, besides)
-    // The digests of a whole ledger are kept.
+    // Only the digests of a whole ledger are kept.
     const cutter = since === undefined && !isKept ? new BlockCutter(await former()) : undefined
     return { ...state, entries: joinedRanges(entries), cutter }
   }
-  // In parallel, on two connections.
+  // The two run in parallel, on two connections.
   const [{ cutter, ...found }, rows] = await Promise.all([
     lookUp(),
     readLedgerRows(snapshot.second, { ...task, folderId: society }),
@@ -93,7 +93,7 @@ export async function* noChunks(): Chunks {}
 
 const encoder = new TextEncoder()
 
-/** The accounts of a folder may have hundreds of megabytes. */
+/** Most bytes of a table that are held in memory. The accounts of a folder may have hundreds of megabytes. */
 const heldBytesMax = 8 * 1024 * 1024
 
 /**
@@ -106,7 +106,8 @@ async function* tablePieces(
   name: WholeTableName,
 ): AsyncGenerator<Uint8Array | string, string> {
   const proofs = new RowProofs()
-  // Whether known lines are sent is known after the last; a table that is too long to be held is sent in any case.
+  // Only after the last line is it known whether the caller has these lines. Until then they are held; a table that is
+  // too long to be held is sent in any case.
   let held: (Uint8Array | string)[] | undefined = known === undefined ? undefined : []
   let heldBytes = 0
   if (!held) yield tableLine(name)
@@ -144,7 +145,8 @@ async function* copyLines(
 }
 
 /**
- * The digests of one ledger of many, from one snapshot (docs/spec/ledgers.md#blocks). Renders its rows, sends none.
+ * The digests of one ledger of many, from one snapshot (docs/spec/ledgers.md#blocks). The rows are rendered, but not
+ * sent.
  * @throws {AppError} ERR-FOLDER-NOT-FOUND
  * @throws {UnsupportedByFormat} for a row that is too long
  */
@@ -157,7 +159,7 @@ export async function beginBlocks(
 ): Promise<Ledger> {
   const { society } = asked
   const { cursor, former: readFormer, ...state } = await readLedgerState(snapshot.first, asked, task)
-  // In parallel, on two connections.
+  // The two run in parallel, on two connections.
   const [former, rows] = await Promise.all([
     readFormer(),
     readLedgerRows(snapshot.second, { ...task, folderId: society }),
@@ -174,7 +176,10 @@ export async function beginBlocks(
   }
 }
 
-/** The ranges to be rendered again; where they hold much of the ledger, all of it, since ranges are looked up and sorted. */
+/**
+ * The ranges to be rendered again. Where they hold much of the ledger, all of it is rendered, since ranges have to be
+ * looked up and sorted.
+ */
 function rangesOf(former: readonly FormerBlock[]): readonly EntryRange[] {
   const changed = former.filter((block) => block.changed)
   return 4 * rowsOf(changed) > rowsOf(former) ? everyEntry : changedRanges(former)

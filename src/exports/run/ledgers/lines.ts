@@ -8,7 +8,7 @@ import { shownDigests, type TableDigests } from '../../blocks/kept-blocks.sql.ts
 import { jsonLine } from '../../render/framing.ts'
 import type { SentLedger } from './task.ts'
 
-/** Of at most 40 bytes each: together they have less than 1 MiB as JSON. */
+/** Most ranges in a line. Each has at most 40 bytes, so together they have less than 1 MiB as JSON. */
 const rangesMax = 25_000
 
 export function tableLine(table: LedgerTableName): string {
@@ -17,7 +17,7 @@ export function tableLine(table: LedgerTableName): string {
 
 /**
  * The line with the digests of a ledger (docs/spec/ledgers.md#blocks), and what the audit notes of it.
- * @param withEmployees whether their personal data is opened to the reader
+ * @param withEmployees whether the reader may see the personal data of employees
  */
 export function blocksLine(
   society: string,
@@ -34,7 +34,10 @@ export function blocksLine(
   return { lines, cursor, rows: shown.length, sha256: digest }
 }
 
-/** Ranges that fit into a line: where there are too many, neighbours are joined, with the ids between them. */
+/**
+ * Returns ranges that fit into a line. If there are too many, neighbours are joined, together with the ids between
+ * them.
+ */
 export function joinedRanges(ranges: readonly EntryRange[]): readonly EntryRange[] {
   const together = Math.ceil(ranges.length / rangesMax)
   if (together <= 1) return ranges
@@ -54,12 +57,12 @@ const lineFeed = 10
 
 /** The proofs of one table. Bytes are hashed once up to the first proof, and twice from there on. */
 export class RowProofs {
-  /** All rows so far. */
+  /** Number of all rows so far. */
   rows = 0
   #part: Hash = createHash('sha256')
   #partRows = 0
   #partBytes = 0
-  /** Undefined until the first proof: up to there it is the same as `#part`. */
+  /** The hash of all rows. Undefined until the first proof: up to there it equals `#part`. */
   #all: Hash | undefined
 
   /** Whether a proof has to come before this many further bytes. */
@@ -67,7 +70,10 @@ export class RowProofs {
     return this.#partBytes > 0 && this.#partBytes + bytes > provenBytesMax
   }
 
-  /** @param lines whole lines, `rows` of them */
+  /**
+   * @param lines whole lines
+   * @param rows how many lines these are
+   */
   add(lines: Uint8Array, rows: number): void {
     this.#part.update(lines)
     this.#all?.update(lines)
@@ -76,7 +82,7 @@ export class RowProofs {
     this.rows += rows
   }
 
-  /** The proof of the rows since the one before, as a line. */
+  /** Returns the proof of the rows since the last proof, as a line. */
   line(): string {
     this.#all ??= this.#part.copy()
     const line = `{"rows":${this.#partRows},"sha256":"${this.#part.digest('hex')}"}\n`
@@ -86,7 +92,7 @@ export class RowProofs {
     return line
   }
 
-  /** The last line, and the SHA-256 of all rows. */
+  /** Returns the last line, and the SHA-256 of all rows. */
   end(): { line: string; sha256: string } {
     const line = this.line()
     return { line, sha256: this.#all!.digest('hex') }
@@ -94,8 +100,8 @@ export class RowProofs {
 }
 
 /**
- * The same chunks of whole lines, with the proofs between them. The one after the last is left to the caller.
- * @param counted rows of the chunks so far; absent: their line feeds are counted
+ * Yields the same chunks of whole lines, with the proofs between them. The caller adds the proof after the last chunk.
+ * @param counted returns the number of rows in the chunks so far; if absent, line feeds are counted
  */
 export async function* proven(
   chunks: AsyncIterable<Uint8Array<ArrayBuffer>>,
@@ -112,7 +118,7 @@ export async function* proven(
     for (const lines of shortEnough(chunk)) {
       if (proofs.isDue(lines.length)) yield proofs.line()
       proofs.add(lines, linesIn(lines))
-      // A chunk may be transferred to another thread with its buffer, which is that of the others.
+      // Copied, because a chunk may be transferred to another thread with its buffer, which other chunks share.
       yield lines.slice()
     }
   }

@@ -1,7 +1,7 @@
 /**
- * Sends many ledgers to the main thread, one after the other, each from a snapshot of its own on the same two connections.
- * Before each the main thread is asked for it: by then the caller may have lost it. Once the rows of one are read, the
- * next one begins, while the last bytes are on their way.
+ * Sends many ledgers to the main thread, one after the other, each from a snapshot of its own on the same two
+ * connections. Before each ledger it asks the main thread for it, because the caller may no longer be allowed to read
+ * it. Once the rows of one ledger are read, the next one begins, while the last bytes are on their way.
  */
 import { once } from 'node:events'
 import type { MessagePort } from 'node:worker_threads'
@@ -81,7 +81,7 @@ class Ledgers {
     signal.addEventListener('abort', () => void this.#drop(signal.reason))
   }
 
-  /** @param upTo bytes that are sent */
+  /** @param upTo returns how many bytes are sent */
   async *chunks(ask: Ask, upTo: () => number) {
     const counts = { whole: 0, refusals: 0 }
     this.#begin(ask, undefined)
@@ -96,10 +96,10 @@ class Ledgers {
     if (this.#task.what === 'ledgers') yield encoder.encode(jsonLine(counts))
   }
 
-  /** To be called once the channel has ended: no ledger begins after it. */
+  /** Must be called once the channel has ended. No ledger begins after that. */
   async close(): Promise<void> {
     await this.#next.catch(() => {})
-    // After a failure, a snapshot may be open whose rows nobody reads.
+    // After a failure, a snapshot may be open that still has rows, which nobody will read.
     await this.#drop(new Error('The answer has ended'))
   }
 
@@ -155,7 +155,7 @@ class Ledgers {
         const ledger = await begin(snapshot, asked, this.#task, this.#buffer, this.#spare)
         return { ...ledger, chunks: await renderFirst(ledger.chunks) }
       } catch (error) {
-        // The connections are sound if the state of the ledger was the reason.
+        // The connections are sound if the ledger was only refused.
         const isRefused = error instanceof AppError && error.status < 500
         await this.#drop(isRefused ? undefined : (error as Error))
         if (this.#signal.aborted || !this.#sources.failed(snapshot, error)) throw error
@@ -163,7 +163,10 @@ class Ledgers {
     }
   }
 
-  /** Its rows were read, or their error is reported: that closing it fails matters to operators alone. */
+  /**
+   * Closes the snapshot. Its rows were read, or their error is reported, so a failure to close it matters to operators
+   * alone.
+   */
   async #drop(error?: Error): Promise<void> {
     const snapshot = this.#snapshot
     this.#snapshot = undefined

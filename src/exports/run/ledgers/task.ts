@@ -13,7 +13,7 @@ import type { Encoding, SentTask } from '../task.ts'
 export interface AskedLedger {
   /** Id of the folder. */
   society: string
-  /** Movements only of what changed since this cursor. Undefined: everything. */
+  /** Only movements that changed since this cursor are wanted; if undefined, all are. */
   since: string | undefined
   /** Ranges of entries that are wanted besides what changed, ascending and disjoint. */
   entries: readonly EntryRange[]
@@ -30,16 +30,16 @@ export type LedgersTask = (
   schemaId: string
   /** Token of the caller. */
   tokenId: string
-  /** Whether the personal data of employees is opened to it. */
+  /** Whether the caller may see the personal data of employees. */
   withEmployees: boolean
   timeZone: string
 }
 
-/** From the main thread, which looks the caller up again before each ledger. */
+/** What the main thread answers when it is asked for the next ledger. It looks the caller up again before each. */
 export type NextLedger =
-  /** `cursor`: the state that the main database has by now. */
+  /** `cursor` names the state that the main database has by now. */
   | { kind: 'ledger'; asked: AskedLedger; cursor: string }
-  /** Its lines are known without reading it. */
+  /** The lines of the ledger are known without reading it. */
   | { kind: 'known'; asked: AskedLedger; known: SentLedger & { lines: string } }
   | { kind: 'refused'; asked: AskedLedger; refusal: Refusal }
   | { kind: 'end' }
@@ -55,11 +55,11 @@ export interface SentLedger {
   cursor: string | undefined
   /** Movements, or blocks, that were sent. */
   rows: number
-  /** SHA-256 of their lines, or of the digests of the blocks. */
+  /** SHA-256 of the lines of movements, or of the digests of the blocks. */
   sha256: string | undefined
 }
 
-/** From the thread, once all but the last bytes of a ledger are sent. It asks for the next one. */
+/** The thread sends this once all but the last bytes of a ledger are sent, and so asks for the next ledger. */
 export interface EndedLedger extends SentLedger {
   asked: AskedLedger
   /** Digests of the whole ledger at that state, to be kept. */
@@ -67,13 +67,13 @@ export interface EndedLedger extends SentLedger {
   refusal?: Refusal
   /** For the log: what failed on our side. */
   fault?: string | undefined
-  /** Bytes of the answer up to its end. Infinity if the compressor may hold some of them back. */
+  /** Bytes of the answer up to the end of this ledger. Infinity if the compressor may hold some of them back. */
   upTo: number
 }
 
 /** The message that starts a LedgersTask in a thread. */
 export interface SentLedgers extends Pick<SentTask, 'port' | 'buffers' | 'sentAt'> {
   task: LedgersTask
-  /** For `EndedLedger | undefined`, each of which `NextLedger` answers. */
+  /** The port for `EndedLedger | undefined` from the thread; `NextLedger` answers each message. */
   asking: MessagePort
 }
