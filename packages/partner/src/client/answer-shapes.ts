@@ -1,12 +1,13 @@
 /**
- * What answers have to have, as far as this package uses it: checked where they are read, so that the error names the route
- * and the place, and is not one of a later step. Other members, and other routes, are not looked at.
+ * The shapes that answers must have, as far as this package uses them. They are checked where answers are read, so that
+ * an error names the route and the place, and does not come from a later step. Other members and other routes are not
+ * checked.
  */
 import { type WholeTableName, wholeTables } from '../../../contract/src/ledger-tables.ts'
 import { clientError } from './errors.ts'
 import { type Answer, answerFacts } from './http/answer.ts'
 
-/** A kind of value, a list of one shape, null or a shape, or an object by its members. */
+/** A kind of value, a list whose items have one shape, a shape or null, or an object with the shapes of its members. */
 type Shape = keyof typeof kinds | readonly [Shape] | OrNull | { readonly [member: string]: Shape }
 
 class OrNull {
@@ -17,11 +18,11 @@ class OrNull {
   }
 }
 
-/** The last moment of a Date. Rows, bytes and numbers of events stay far below. */
+/** The last moment that a Date can hold. Numbers of rows, bytes and events stay far below. */
 const numberMax = 8.64e15
 
 const kinds = {
-  // No database keeps a NUL, or half of a pair of UTF-16.
+  // No database can store a NUL, or one half of a surrogate pair.
   text: (value: unknown) => typeof value === 'string' && /^[^\0\p{Surrogate}]*$/u.test(value),
   boolean: (value: unknown) => typeof value === 'boolean',
   number: (value: unknown) => Number.isSafeInteger(value) && Math.abs(value as number) <= numberMax,
@@ -59,7 +60,7 @@ const ping = {
   disabled: new OrNull({ since: 'number', reason: 'text' }),
 } as const
 
-/** By method and path. An id in a path is `{id}`. */
+/** Shapes by method and path. Any id in the path is written `{id}`. */
 const shapes: Readonly<Record<string, Shape>> = {
   'GET /key/info?mode=extended': {
     target: { type: 'text', societyId: 'id' },
@@ -94,7 +95,7 @@ const tableDigests = Object.fromEntries(wholeTables.map((name) => [name, 'SHA-25
   'SHA-256'
 >
 const refusedLedger = { refused: 'id', code: 'text', message: 'text' } as const
-/** Lines of a stream of many ledgers. The kind of a line is the first that it has. */
+/** The kinds of lines in a stream of many ledgers. A line is of the first kind whose name it has as a member. */
 export const ledgerLines = {
   ledger: { ledger: 'id', since: new OrNull('cursor'), cursor: 'cursor', entries: [{ 0: 'id', 1: 'id' }] },
   table: { table: 'text', columns: ['text'] },
@@ -103,7 +104,7 @@ export const ledgerLines = {
   whole: { whole: 'number', refusals: 'number' },
   rows: { rows: 'number', sha256: 'SHA-256' },
 } as const satisfies Record<string, Shape>
-/** Lines of the digests of ledgers. */
+/** The kinds of lines in an answer with digests of ledgers. */
 export const blocksLines = {
   refused: refusedLedger,
   society: {
@@ -126,7 +127,7 @@ export const doneExport: Shape = {
   totals: { debit: 'text', credit: 'text' },
 }
 
-/** @throws {GrandlivreError} UNEXPECTED-ANSWER that names the route, and the place of what does not fit */
+/** @throws {GrandlivreError} UNEXPECTED-ANSWER, which names the route and the place that does not fit */
 export function requireShape(
   value: unknown,
   {
@@ -144,7 +145,7 @@ export function requireShape(
   throw clientError('UNEXPECTED-ANSWER', message, answerFacts(answer))
 }
 
-/** @returns `answer[3].period is no object`: the first place that does not fit; undefined if all does */
+/** @returns the first place that does not fit, such as `answer[3].period is no object`; undefined if everything fits */
 export function misfitOf(value: unknown, shape: Shape, place: string): string | undefined {
   if (typeof shape === 'string') return kinds[shape](value) ? undefined : `${place} is no ${shape}`
   if (shape instanceof OrNull) return value === null ? undefined : misfitOf(value, shape.shape, place)

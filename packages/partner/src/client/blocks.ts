@@ -1,4 +1,4 @@
-/** Digests of a selection's movements, by ranges of entry ids (docs/spec/changes.md#blocks). */
+/** Digests of the movements of a selection, by ranges of entry ids (docs/spec/changes.md#blocks). */
 import { createHash } from 'node:crypto'
 import { clientError } from './errors.ts'
 import { answerFacts } from './http/answer.ts'
@@ -6,27 +6,27 @@ import { lastEntryId } from './ledgers/entry-ranges.ts'
 import { acceptJson, type Requests } from './requests.ts'
 import { type MovementSelection, queryOf } from './selection.ts'
 
-/** A range of entries and what the ledger has in it. */
+/** A range of entries, with the number and the digest of its movements in the ledger. */
 export interface Block {
-  /** Ids of entries, both included, as decimal digits. */
+  /** Ids of the first and last entry, both included, as decimal digits. */
   from: string
   to: string
-  /** Movements in the range. */
+  /** Number of movements in the range. */
   rows: number
-  /** SHA-256 of their NDJSON lines, each with its line feed; hexadecimal. */
+  /** SHA-256 of the NDJSON lines of these movements, each with its line feed; hexadecimal. */
   sha256: string
 }
 
 export interface Blocks {
-  /** Consecutive: the first begins at 0, the last ends at 9007199254740991. */
+  /** Blocks without gaps: the first begins at 0, the last ends at 9007199254740991. */
   blocks: Block[]
-  /** Names the state of the ledger of which they are. */
+  /** Names the state of the ledger that the digests describe. */
   cursor: string
-  /** SHA-256 of all digests, as bytes, in order; hexadecimal. */
+  /** SHA-256 of the digests of all blocks, as bytes in the order of the blocks; hexadecimal. */
   digest: string
 }
 
-/** @throws {GrandlivreError} NOT-PROVEN if the blocks do not fit together or differ from their digest */
+/** @throws {GrandlivreError} NOT-PROVEN if the blocks do not fit together, or disagree with their common digest */
 export async function readBlocks(requests: Requests, selection: MovementSelection, signal?: AbortSignal) {
   const query = queryOf(selection, 'movements')
   const { answer, value } = await requests.json({
@@ -61,7 +61,7 @@ function areConsecutive(blocks: Block[]): boolean {
   return next === BigInt(lastEntryId) + 1n
 }
 
-/** The SHA-256 of digests, as bytes, in order; hexadecimal. */
+/** The SHA-256 of these digests, as bytes in this order; hexadecimal. */
 export function digestOf(digests: readonly string[]): string {
   const hash = createHash('sha256')
   for (const digest of digests) hash.update(digest, 'hex')
@@ -72,17 +72,17 @@ export function rowsOf(blocks: readonly Block[]): number {
   return blocks.reduce((sum, { rows }) => sum + rows, 0)
 }
 
-/** Compares the lines of a selection with its blocks while they pass. Lines come in the order of blocks. */
+/** Compares the lines of a selection with its blocks as they pass. Lines come in the order of the blocks. */
 export class BlockCheck {
   readonly #blocks: readonly Block[]
-  /** The block whose rows pass now. Blocks without rows are passed over. */
+  /** Place of the block whose rows pass now. Blocks without rows are skipped. */
   #place = -1
   #rowsLeft = 0
   #hash = createHash('sha256')
-  /** The first rows of the block were not seen, so its digest cannot be compared. */
+  /** Whether the first rows of the block were not seen, so that its digest cannot be compared. */
   #isPartial = false
 
-  /** @param rowsBefore rows that were received before, and are not seen here */
+  /** @param rowsBefore number of rows that were received earlier and do not pass here */
   constructor(blocks: readonly Block[], rowsBefore = 0) {
     this.#blocks = blocks
     this.#enterNext()
@@ -96,7 +96,7 @@ export class BlockCheck {
     }
   }
 
-  /** Whether every row of every block has passed. */
+  /** Whether all rows of all blocks have passed. */
   get isComplete(): boolean {
     return this.#place === this.#blocks.length
   }

@@ -1,6 +1,7 @@
 /**
- * What changed since a cursor (docs/spec/changes.md#changes-since). A cut answer is read again from its start, at the
- * same state of the ledger, and what was given out is skipped after its digest was compared.
+ * Reads what changed since a cursor (docs/spec/changes.md#changes-since). An answer that is cut is read again from its
+ * start, at the same state of the ledger. The bytes that were already given out are compared by their digest and
+ * skipped.
  */
 import { createHash } from 'node:crypto'
 import { changesHead, misfitOf } from './answer-shapes.ts'
@@ -12,38 +13,38 @@ import { LedgerChanged, linesOf, proveEnd, throughLosses } from './reader.ts'
 import { type QueryValue, type Requests, sendFor } from './requests.ts'
 import type { Streamed } from './selection.ts'
 
-/** Ids of entries, both included, as decimal digits. */
+/** Ids of the first and last entry, both included, as decimal digits. */
 export type EntryRange = [from: string, to: string]
 
 export interface Changes<Item> {
   readonly since: string
-  /** Names the state of the ledger after these changes. Keep it once they are applied. */
+  /** Names the state of the ledger after these changes. Store it once they are applied. */
   readonly cursor: string
-  /** Drop what the copy has of these entries, then add the lines. Ascending and disjoint; empty if nothing changed. */
+  /** Drop the copy's rows of these entries, then add the lines. Ascending and disjoint; empty if nothing changed. */
   readonly ranges: EntryRange[]
   /**
-   * NDJSON lines of the entries in the ranges, whole, many at a time. To be read once. Throws at the end if they are not
-   * whole: apply them in a transaction, or after the end.
+   * NDJSON lines of the entries in the ranges, in chunks of many whole lines. They can be read once. If some are
+   * missing, reading throws at the end: so apply the lines in a transaction, or after the end.
    */
   lines(): AsyncGenerator<Uint8Array, void, undefined>
   /** The same lines as items. */
   items(): AsyncGenerator<Item, void, undefined>
-  /** Closes the connection, if the lines are not read. */
+  /** Closes the connection. Call it if the lines are not read. */
   discard(): Promise<void>
 }
 
 export interface ChangesOptions {
-  /** Seconds, 0 to 30, for which the service waits for a change if there is none. */
+  /** Seconds, 0 to 30, for which the service waits for a change if there is none yet. */
   wait?: number | undefined
   signal?: AbortSignal | undefined
-  /** How the body travels. Default: zstd where the runtime can read it, otherwise gzip. */
+  /** Compression of the body. Default: zstd if the runtime can read it, otherwise gzip. */
   encoding?: Encoding | undefined
 }
 
-/** Ranges that the service takes in one request. */
+/** Most ranges that the service accepts in one request. */
 export const rangesMax = 100
 
-/** @throws {GrandlivreError} ERR-CURSOR-EXPIRED if the selection has to be read in full, and other refusals */
+/** @throws {GrandlivreError} ERR-CURSOR-EXPIRED if the selection has to be read in full; other refusals */
 export async function readChanges<Item>(
   requests: Requests,
   streamed: Streamed,
@@ -84,8 +85,8 @@ export async function readChanges<Item>(
 }
 
 /**
- * The whole body, over as many connections as needed.
- * @param announced the ranges of the first line, once it was read
+ * Reads the whole body, over as many connections as needed.
+ * @param announced a list that the caller fills with the ranges of the first line, once it has read that
  */
 function linesOfChanges(
   requests: Requests,
@@ -96,11 +97,11 @@ function linesOfChanges(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   let cursor: string | undefined
   const given = { bytes: 0, hash: createHash('sha256') }
-  /** The last line given out, if it is not the first of the body. */
+  /** The last line that was given out, except the first line of the body. */
   let last: Uint8Array | undefined
 
   async function open(): Promise<Answer> {
-    // Once something was given out, the state has to stay the same.
+    // Once something was given out, the state must stay the same.
     const isRepeated = given.bytes > 0
     const query = { ...selected.query, since, wait: wait > 0 && !isRepeated ? wait : undefined }
     const request = { ...selected, query, heldMs: wait * 1000, signal }
@@ -146,13 +147,13 @@ function linesOfChanges(
   return throughLosses(requests, { connection, reached: () => given.bytes, lost }, signal)
 }
 
-/** As the parameter `entries` takes them. */
+/** Ranges in the form of the parameter `entries`. */
 export const joinedRanges = (ranges: readonly EntryRange[]): string =>
   ranges.map((range) => range.join('-')).join(',')
 
 const changed = () => new LedgerChanged('The ledger changed while its changes were read: ask for them again')
 
-/** Not JSON, so not the first line either: what has to be there is missing. */
+/** Reads the first line. A line that is not JSON is treated as a missing one. */
 function parseHead(line: Uint8Array | undefined): { cursor: string; entries: EntryRange[] } {
   try {
     return JSON.parse(new TextDecoder().decode(line))

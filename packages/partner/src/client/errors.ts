@@ -1,9 +1,9 @@
-/** The one error of the library, with what to do about it. */
+/** The only error class of the library. Each error says what to do about it. */
 import { errorCodes, type Issue } from '../../../contract/src/error-codes.ts'
 
 export type { Issue }
 
-/** Codes of the client's own. All others are the service's (docs/errors.md). */
+/** The client's own codes, with what to do. All other codes come from the service (docs/errors.md). */
 const clientErrors = {
   'INVALID-OPTION': 'Correct the option that the message names.',
   'CONNECTION-FAILED':
@@ -40,26 +40,28 @@ export interface GrandlivreErrorOptions {
   requestId?: string | undefined
   issues?: Issue[] | undefined
   details?: Record<string, unknown> | undefined
-  /** Milliseconds for which the service asks to wait. */
+  /** Milliseconds for which the service asks the client to wait. */
   retryAfterMs?: number | undefined
-  /** Instead of what is usually to be done about the code. */
+  /** What to do, if it differs from the usual remedy of the code. */
   remedy?: string | undefined
   cause?: unknown
 }
 
-/** Every error of the library, except the reason of an AbortSignal, which is thrown as it is. */
+/** The class of every error of the library. Only the reason of an AbortSignal is thrown as it is. */
 export class GrandlivreError extends Error {
-  /** A code of the service (`ERR-...`, docs/errors.md) or of the client: compare it, not the message. */
+  /**
+   * A code of the service (`ERR-...`, docs/errors.md) or of the client. Programs should compare it and not the message.
+   */
   readonly code: string
   /** HTTP status of the answer; 0 if there was none. */
   readonly status: number
-  /** Names the request in the logs of the service. */
+  /** The id by which the logs of the service name the request. */
   readonly requestId: string | undefined
   /** Each parameter, header or field that the service refused, and why. */
   readonly issues: readonly Issue[]
-  /** Further facts that the service gave, `oldest` for example. */
+  /** Further facts that the service gave, such as `oldest`. */
   readonly details: Readonly<Record<string, unknown>>
-  /** Milliseconds for which the service asked to wait before the next request. */
+  /** Milliseconds for which the service asked the client to wait before the next request. */
   readonly retryAfterMs: number | undefined
   /** What to do, in a sentence or two. */
   readonly remedy: string
@@ -83,13 +85,13 @@ function remedyOf(code: string): string {
   return 'This version of the client does not know the code: see the documentation of the service.'
 }
 
-/** An error of the client's own. */
+/** An error with one of the client's own codes. */
 export function clientError(code: ClientErrorCode, message: string, options: GrandlivreErrorOptions = {}) {
   return new GrandlivreError(code, message, options)
 }
 
 /**
- * The error that an answer of the service stands for.
+ * Makes an error of a refusal by the service.
  * @param text the body, as far as it was read
  */
 export function refusalOf(

@@ -1,57 +1,66 @@
-/** The events of a subscription, read by number (docs/spec/webhooks.md#reading-events): none twice, no gap unseen. */
+/**
+ * Reads the events of a subscription by their numbers (docs/spec/webhooks.md#reading-events): none comes twice, and no
+ * gap goes unnoticed.
+ */
 import type { Notification, NumberedNotification } from './api/routes.ts'
 import { clientError } from './errors.ts'
 import { type Answer, numberOf, type Requests } from './requests.ts'
 
 export interface NumberedEvent {
-  /** 1, 2, 3 and so on in each subscription. Store it with what the event led to: it is the next `after`. */
+  /**
+   * Counts 1, 2, 3 and so on in each subscription. Store it with the results of the event, and pass it as the next
+   * `after`.
+   */
   sequence: number
   event: Notification
 }
 
 export interface EventPage {
-  /** Ascending; at least one. Consecutive, except for gaps that were reported to `onGap`. */
+  /** At least one event, in ascending order. Numbers are consecutive, except for gaps that were reported to `onGap`. */
   events: NumberedEvent[]
   /** The last number of the subscription at the time of this page. */
   latest: number
-  /** In which these events were numbered. Numbers jump where the epoch changes. Undefined from a service of version 0.2.0. */
+  /**
+   * The epoch in which these events were numbered. Numbers jump when it changes. Undefined from a service of version
+   * 0.2.0.
+   */
   epoch: number | undefined
-  /** Ranges of numbers whose events were erased with their folder, both ends included. */
+  /** Ranges of numbers whose events were erased with their folder, including both ends. */
   erased: [first: number, last: number][]
 }
 
-/** Numbers that are left out, both ends included. Those of events that were erased with their folder are no gap. */
+/** Numbers that are missing, including both ends. Numbers of events that were erased with their folder are no gap. */
 export interface EventGap {
   from: number
   to: number
   /**
-   * The epoch that began with this gap: a server took the place of another, and events may have been lost with that one.
-   * Ask each ledger for what changed (`since`). Undefined if none began: events were erased with their folder, for example.
+   * The epoch that began with this gap: a server took the place of another, which may have lost events. Ask each ledger
+   * for what changed (`since`). Undefined if no epoch began, for example because events were erased with their folder.
    */
   epoch: number | undefined
 }
 
 export interface EventOptions {
-  /** The last number that was processed; 0 before the first event. */
+  /** The number of the last event that was processed; 0 before the first. */
   after: number
-  /** The `epoch` of the page with that number: with it a reader that begins again notices that a server was lost. */
+  /** The `epoch` of the page with that number. By it a reader that starts again notices that a server was lost. */
   epoch?: number | undefined
-  /** Events in one answer, 1 to 1,000. Default: 100. */
+  /** Most events in one answer, 1 to 1,000. Default: 100. */
   limit?: number
-  /** Seconds that the service holds a request until there is something new, 0 to 30. Default: 30. */
+  /** Seconds for which the service holds a request until there is a new event, 0 to 30. Default: 30. */
   wait?: number
-  /** Ends the iteration, without an error. */
+  /** Ends the iteration without an error. */
   signal?: AbortSignal | undefined
   /**
-   * Called for numbers that were left out; reading goes on after it. Without it, those of a new epoch are passed over, and
-   * any others are an error: EVENTS-MISSING.
+   * Called for missing numbers; afterwards reading goes on. Without it, gaps at a new epoch are ignored, and other gaps
+   * throw EVENTS-MISSING.
    */
   onGap?(missing: EventGap): void | Promise<void>
 }
 
 const mostWaitSeconds = 30
 
-/** Waits for events for ever. */
+/** Reads events one by one. It never ends by itself, but waits for new ones. */
 export async function* readEvents(
   requests: Requests,
   subscriptionId: string | number,
@@ -61,9 +70,9 @@ export async function* readEvents(
 }
 
 /**
- * The same, by answers of the service.
- * @throws {GrandlivreError} ERR-EVENTS-EXPIRED with `details.oldest` if events after the number are gone; EVENTS-MISSING
- *   with `details.from` and `details.to` for a gap within an epoch, unless there is `onGap`
+ * Reads events in the pages in which the service sends them.
+ * @throws {GrandlivreError} ERR-EVENTS-EXPIRED with `details.oldest` if events after the number are gone;
+ *   EVENTS-MISSING with `details.from` and `details.to` for a gap within an epoch, unless there is `onGap`
  */
 export async function* readEventPages(
   requests: Requests,
@@ -87,14 +96,14 @@ export async function* readEventPages(
     const page = pageOf(answered.answer, answered.value as NumberedNotification[])
     const { epoch } = page
     const begun = epoch === lastEpoch ? undefined : epoch
-    // To wait until the numbers get there would lose every event up to then. In another epoch they jump beyond it.
+    // Waiting until the numbers get there would lose every event up to then. In another epoch, numbers jump beyond it.
     if (page.latest < after && (begun === undefined || lastEpoch === undefined))
       throw clientError(
         'INVALID-OPTION',
         `after is ${after}, and the last event of the subscription has the number ${page.latest}: it is the number of ` +
           'another subscription, or the service was restored to an earlier state',
       )
-    // The service leaves out numbers without an error only where an epoch began, or their events were erased.
+    // The service leaves out numbers without an error only if an epoch began or their events were erased.
     const events = await checkNumbers(page, after, begun, options)
     if (events.length === 0) continue
     after = events.at(-1)!.sequence
@@ -116,7 +125,7 @@ function pageOf(answer: Answer, numbered: NumberedNotification[]): EventPage {
   }
 }
 
-/** A number that was there before is left out: the service gives none twice, but a proxy may. */
+/** Drops numbers that came before: the service sends no event twice, but a proxy may. */
 async function checkNumbers(
   { events, erased }: Pick<EventPage, 'events' | 'erased'>,
   after: number,

@@ -1,4 +1,4 @@
-/** Full exports: starts one, follows it to its end, and downloads its file. */
+/** Full exports: starts one, follows it until it ends, and downloads its file. */
 import { doneExport, misfitOf } from './answer-shapes.ts'
 import { interfaceVersion } from './api/calls.ts'
 import type { ExportJob } from './api/items.ts'
@@ -12,7 +12,7 @@ export type { DoneExport }
 type Values = (typeof queryValues)['/mad/all']
 type Format = Values['format'][number]
 
-/** What is exported. Not every format takes every one (docs/spec/exports.md#full-exports). */
+/** What to export. Not every format takes every option (docs/spec/exports.md#full-exports). */
 export interface FullExportSelection {
   format: Format | Lowercase<Format>
   compression?: Values['compression'][number] | undefined
@@ -20,48 +20,48 @@ export interface FullExportSelection {
   startDate?: string | undefined
   endDate?: string | undefined
   journalIds?: readonly string[] | undefined
-  /** FEC only. */
+  /** Only with the format FEC. */
   encoding?: Values['encoding'][number] | undefined
-  /** FEC only. */
+  /** Only with the format FEC. */
   columns?: Values['columns'][number] | undefined
 }
 
 export interface FullExportOptions {
-  /** Stops following. The export itself goes on. */
+  /** Stops following the export, which itself goes on. */
   signal?: AbortSignal | undefined
-  /** Called with each status on the way. The numbers never decrease. */
+  /** Called with each status until the end. Its numbers never decrease. */
   onProgress?(progress: FullExportProgress): void
 }
 
 export interface FullExportProgress {
-  /** Movements so far. */
+  /** Number of movements so far. */
   rows: number
-  /** Null until they are counted. */
+  /** Number of all movements; null until they are counted. */
   rowsTotal: number | null
-  /** Of the content, before compression. */
+  /** Bytes of the content so far, before compression. */
   bytes: number
 }
 
 export interface FullExport {
   status: DoneExport
-  /** Whether the trigger found an export that had ended already: equal triggers share one for an hour. */
+  /** Whether the trigger found an export that had already ended: for an hour, equal triggers share one export. */
   wasThere: boolean
   /**
-   * Downloads the file, goes on with what an earlier download to the same name has left, and compares both hashes. One
-   * download to a name at a time.
+   * Downloads the file and compares both hashes. Goes on with what an earlier download to the same name left. Only one
+   * download to a name may run at a time.
    */
   download(file: string, options?: DownloadOptions): Promise<Downloaded>
 }
 
 /**
- * Milliseconds between questions for the status. Short at first, since a small folder is exported in less than a second,
- * then longer: a token may send 20 requests in 10 seconds.
+ * Milliseconds between requests for the status. They are short at first, since a small folder is exported in less than
+ * a second, and then grow: a token may send 20 requests in 10 seconds.
  */
 const pollsMs = [100, 200, 400, 700, 1000, 2000]
 
 /**
  * @param wanted what to export, or the id of an export that was started before
- * @throws {GrandlivreError} EXPORT-FAILED with the reason and `details.exportId`, or of the service
+ * @throws {GrandlivreError} EXPORT-FAILED with the reason and `details.exportId`, or an error of the service
  */
 export async function fullExport(
   requests: Requests,
@@ -81,7 +81,7 @@ export async function fullExport(
       details: { exportId: job.id },
     })
   const { url, ...status } = doneOf(job, totals)
-  // With the signal of the download: that of this function ends only the following of the export.
+  // Uses the signal of the download, because the signal of this function only stops the following of the export.
   const renewUrl = async (ending: AbortSignal | undefined) => {
     const renewed = await readStatus(requests, { exportId: status.id }, ending)
     return doneOf(renewed.job, renewed.totals).url
@@ -93,7 +93,7 @@ export async function fullExport(
   }
 }
 
-/** Starts an export, or reads the status of one that was started. */
+/** Starts an export, or reads the status of an export that was started before. */
 async function readStatus(
   requests: Requests,
   wanted: FullExportSelection | { exportId: string },
@@ -105,10 +105,10 @@ async function readStatus(
   return { job: value as ExportJob, totals: totalsOf(text) }
 }
 
-/** A text of JSON, or a number. Texts are matched first, so that digits in them stay what they are. */
+/** A text or a number in JSON. Texts are matched first, so that digits inside them are left alone. */
 const textOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
 
-/** Sums as the JSON has them: a number of JavaScript is a double, and would lose the cents of large ones. */
+/** The sums exactly as the JSON has them. A JavaScript number is a double, which would lose the cents of large sums. */
 function totalsOf(json: string): DoneExport['totals'] | undefined {
   const asTexts = json.replaceAll(textOrNumber, (token) => (token.startsWith('"') ? token : `"${token}"`))
   const { debit, credit } = JSON.parse(asTexts).totals ?? {}
@@ -118,7 +118,10 @@ function totalsOf(json: string): DoneExport['totals'] | undefined {
     : (totals as DoneExport['totals'])
 }
 
-/** `100.10` and `1.001e2` as one decimal text, `100.1`: a proxy may rewrite numbers. Undefined if it is no number. */
+/**
+ * Makes `100.10` and `1.001e2` the same decimal text, `100.1`, because a proxy may rewrite numbers. Undefined if it is
+ * no number.
+ */
 function decimalOf(number: string): string | undefined {
   const parsed = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,2}))?$/.exec(number)
   if (!parsed) return undefined
@@ -131,7 +134,7 @@ function decimalOf(number: string): string | undefined {
   return decimal === '0' ? decimal : sign + decimal
 }
 
-/** @throws {GrandlivreError} if the status lacks what proves a file */
+/** @throws {GrandlivreError} if the status lacks a member that proves the file */
 function doneOf(job: ExportJob, totals: ReturnType<typeof totalsOf>): DoneExport & { url: string } {
   const { id, url, size, fileSha256, contentSize, sha256, rows, notes } = job
   const facts = { size, fileSha256, contentSize, sha256, rows, totals, url }

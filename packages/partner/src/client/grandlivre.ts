@@ -54,26 +54,26 @@ export type { EntrySelection, MovementSelection } from './selection.ts'
 export type { LedgerStream, Progress, ResumePoint, StreamOptions } from './stream.ts'
 
 /**
- * A folder of the service, seen through the token of a partner. Every method throws GrandlivreError, or the reason of
+ * A folder of the service, as the token of a partner opens it. Every method throws GrandlivreError, or the reason of
  * its signal.
  */
 export class Grandlivre {
-  /** Single requests, for what this class has no method for. */
+  /** Sends single requests, for everything that this class has no method for. */
   readonly requests: Requests
 
-  /** @throws {GrandlivreError} INVALID-OPTION, naming the option */
+  /** @throws {GrandlivreError} INVALID-OPTION, which names the option */
   constructor(options: RequestsOptions) {
     this.requests = new Requests(options)
   }
 
-  /** Movements of a selection, by id of the entry, then by their own. */
+  /** The movements of a selection, in the order of their entries' ids, then of their own. */
   movements(selection: MovementSelection, options: StreamOptions = {}): LedgerStream<Movement> {
     const query = queryOf(selection, 'movements')
     const blocks = () => this.blocks(selection, { signal: options.signal })
     return new LedgerTransfer(this.requests, { streamed: 'movements', query, blocks }, options)
   }
 
-  /** Entries of a selection with their movements, by id. */
+  /** The entries of a selection with their movements, in the order of their ids. */
   entries(selection: EntrySelection, options: StreamOptions = {}): LedgerStream<Entry> {
     const source = { streamed: 'entries', query: queryOf(selection, 'entries') } as const
     return new LedgerTransfer(this.requests, source, options)
@@ -107,7 +107,7 @@ export class Grandlivre {
   }
 
   /**
-   * What a copy of movements has otherwise than the ledger, to be applied like changes: the way back after
+   * The difference between a copy of movements and the ledger, to be applied like changes: the way back after
    * ERR-CURSOR-EXPIRED.
    * @param copy its lines, in the order of the ledger
    * @throws {GrandlivreError} LEDGER-CHANGED: ask again
@@ -120,7 +120,7 @@ export class Grandlivre {
     return readRepair(this.requests, selection, copy, options)
   }
 
-  /** The ledgers that the token may read. @returns undefined if they are still those of `after` */
+  /** The ledgers that the token may read. @returns undefined if the list is still the one that `after` names */
   ledgers(options: LedgersOptions & { after?: undefined }): Promise<LedgerList>
   ledgers(options?: LedgersOptions): Promise<LedgerList | undefined>
   ledgers(options: LedgersOptions = {}): Promise<LedgerList | undefined> {
@@ -128,8 +128,9 @@ export class Grandlivre {
   }
 
   /**
-   * The rows of many ledgers, or what changed in them, as proven parts. A broken answer goes on where it ended.
-   * @param wanted different folders, in the order in which they are wanted. Default: all, in full
+   * The rows of many ledgers, or what changed in them, as proven parts. If an answer breaks, the next one goes on where
+   * it ended.
+   * @param wanted different folders, in the order in which they are to come. Default: all folders, in full
    * @throws {GrandlivreError} NOT-PROVEN; UNEXPECTED-ANSWER for tables that this version does not know
    */
   async *ledgerChanges(
@@ -157,9 +158,9 @@ export class Grandlivre {
   }
 
   /**
-   * Starts a full export, or finds the one that was started before, and follows it to its end.
-   * @param wanted what to export, or the id of an export that is kept
-   * @throws {GrandlivreError} EXPORT-FAILED with its reason
+   * Starts a full export, or finds one that was started before, and follows it until it ends.
+   * @param wanted what to export, or the id of an export that the service still keeps
+   * @throws {GrandlivreError} EXPORT-FAILED with the reason
    */
   fullExport(
     wanted: FullExportSelection | { exportId: string },
@@ -169,19 +170,20 @@ export class Grandlivre {
   }
 
   /**
-   * The events of a subscription by number, for ever: it waits for new ones.
-   * @throws {GrandlivreError} ERR-EVENTS-EXPIRED with `details.oldest`; EVENTS-MISSING for a gap, unless there is `onGap`
+   * The events of a subscription by number. The iteration never ends by itself, but waits for new events.
+   * @throws {GrandlivreError} ERR-EVENTS-EXPIRED with `details.oldest`; EVENTS-MISSING for a gap, unless there is
+   *   `onGap`
    */
   events(subscriptionId: string | number, options: EventOptions): AsyncGenerator<NumberedEvent> {
     return readEvents(this.requests, subscriptionId, options)
   }
 
-  /** The same, with the events of each answer together. */
+  /** Reads the same events in pages: the events of each answer together. */
   eventPages(subscriptionId: string | number, options: EventOptions): AsyncGenerator<EventPage> {
     return readEventPages(this.requests, subscriptionId, options)
   }
 
-  /** Calls a route that is no stream: `get('/mad/accounts')`. The version is added. */
+  /** Calls a route that does not stream, such as `get('/mad/accounts')`. The version is added to the path. */
   get<P extends Path<'get'>>(path: P, ...call: Call<'get', P>): Promise<AnswerOf<'get', P>> {
     return callRoute(this.requests, 'get', path, ...call)
   }
@@ -202,7 +204,7 @@ export class Grandlivre {
     return callRoute(this.requests, 'delete', path, ...call)
   }
 
-  /** Closes connections that are kept open for further requests. */
+  /** Closes the connections that are kept open for further requests. */
   close(): void {
     this.requests.close()
   }

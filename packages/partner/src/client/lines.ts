@@ -1,32 +1,32 @@
-/** NDJSON: whole lines out of the bytes of an answer. */
+/** NDJSON: cuts the bytes of an answer into whole lines. */
 import { Buffer } from 'node:buffer'
 import { clientError } from './errors.ts'
 
 const lineFeed = 10
 
-/** Longer than any item of the service: a longer line comes from something else. */
+/** More than any item of the service has. A longer line comes from something else. */
 const itemBytesMax = 256 * 1024 * 1024
 
 /**
- * Cuts a stream of bytes at line feeds. It looks for the last one of many chunks alone, and at each chunk once, so it
- * costs little more than joining them, however long a line is.
+ * Cuts a stream of bytes at line feeds. It searches each chunk once, and gives out many lines at a time up to the last
+ * line feed. So it costs little more than joining the chunks, however long a line is.
  */
 export class WholeLines {
   readonly #gatherBytes: number
   readonly #lineBytesMax: number
   #pieces: Uint8Array[] = []
-  /** The last piece with a line feed; -1 if none has one. */
+  /** Place of the last piece that contains a line feed; -1 if none does. */
   #last = -1
-  /** Bytes that have arrived and were not given out. */
+  /** Bytes that have arrived and have not been given out. */
   restBytes = 0
 
-  /** @param gatherBytes how much is gathered before lines come out: fewer and larger pieces cost their reader less */
+  /** @param gatherBytes how much to gather before lines are given out: few large pieces cost their reader less */
   constructor({ gatherBytes = 0, lineBytesMax = itemBytesMax } = {}) {
     this.#gatherBytes = gatherBytes
     this.#lineBytesMax = lineBytesMax
   }
 
-  /** @returns lines that are whole, each with its line feed; undefined as long as there are none, or too few */
+  /** @returns whole lines, each with its line feed; undefined if there are none yet, or too few */
   push(chunk: Uint8Array): Uint8Array | undefined {
     if (chunk.includes(lineFeed)) this.#last = this.#pieces.length
     this.#pieces.push(chunk)
@@ -34,7 +34,7 @@ export class WholeLines {
     return this.restBytes < this.#gatherBytes ? undefined : this.flush()
   }
 
-  /** @returns the lines that are whole; undefined if there are none */
+  /** @returns all lines that are whole; undefined if there are none */
   flush(): Uint8Array | undefined {
     const place = this.#last
     if (place === -1) {
@@ -53,20 +53,20 @@ export class WholeLines {
   }
 }
 
-/** Line breaks inside texts are escaped, so each line feed ends a line. */
+/** Counts line feeds. Each one ends a line, because line breaks inside texts are escaped. */
 export function countLines(chunk: Uint8Array): number {
   let lines = 0
   for (let at = chunk.indexOf(lineFeed); at !== -1; at = chunk.indexOf(lineFeed, at + 1)) lines += 1
   return lines
 }
 
-/** A copy of the last of whole lines. */
+/** A copy of the last line of these whole lines. */
 export function lastLineOf(lines: Uint8Array): Uint8Array {
-  // The slice of a Buffer would share its memory.
+  // The slice method of a Buffer would share its memory.
   return Uint8Array.prototype.slice.call(lines, lines.lastIndexOf(lineFeed, lines.length - 2) + 1)
 }
 
-/** The `producerId` of an item's line. */
+/** The `producerId` of the item in a line. */
 export function idOf(line: Uint8Array): string {
   const id = parseLine(new TextDecoder().decode(line), 0)?.producerId
   if (typeof id !== 'string') throw clientError('NOT-PROVEN', 'The last line has no producerId')
@@ -74,7 +74,7 @@ export function idOf(line: Uint8Array): string {
 }
 
 /**
- * The items of chunks of whole lines, one after the other.
+ * The items in chunks of whole lines, one after the other.
  * @throws {GrandlivreError} NOT-PROVEN for a line that is not JSON in UTF-8
  */
 export async function* itemsOf<Item>(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Item> {
@@ -87,7 +87,7 @@ export async function* itemsOf<Item>(chunks: AsyncIterable<Uint8Array>): AsyncGe
     } catch (cause) {
       throw clientError('NOT-PROVEN', `A line after row ${row} is not UTF-8`, { cause })
     }
-    // Only at line feeds: texts may contain U+2028.
+    // Cuts only at line feeds: texts may contain U+2028.
     for (let start = 0; start < text.length; ) {
       const end = text.indexOf('\n', start)
       row += 1

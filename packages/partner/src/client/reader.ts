@@ -1,6 +1,6 @@
 /**
- * Reads what travels over as many connections as it needs: goes on where an answer is lost on its way, as long as that
- * brings something, and proves that lines are whole.
+ * Reads an answer over as many connections as needed: if a connection is lost, the next one goes on from there, as long
+ * as connections bring something. Also proves that lines are whole.
  */
 import { createHash, type Hash } from 'node:crypto'
 import { clientError, GrandlivreError } from './errors.ts'
@@ -10,19 +10,25 @@ import { countLines, WholeLines } from './lines.ts'
 import { type Request, type Requests, sendFor } from './requests.ts'
 
 /**
- * What a reader gives out over all its connections.
- * @throws {GrandlivreError} CONNECTION-LOST once attempts in a row were in vain; every other error as it is
+ * Gives out what a reader reads over all its connections.
+ * @throws {GrandlivreError} CONNECTION-LOST after too many failed attempts in a row; other errors unchanged
  */
 export async function* throughLosses<Part>(
   requests: Requests,
   reader: {
-    /** What one more connection brings. Returns if that was all, and throws a loss if something is still to come. */
+    /**
+     * What one more connection brings. Returns if that completes the whole, and throws a loss if something is still
+     * missing.
+     */
     connection(): AsyncGenerator<Part, void, undefined>
-    /** Grows as long as connections bring something. */
+    /** A number that grows as long as connections bring something. */
     reached(): number
-    /** The message of CONNECTION-LOST: `The changes stopped coming: aborted`. */
+    /** The message of CONNECTION-LOST, such as `The changes stopped coming: aborted`. */
     lost(cause: Error): string
-    /** Whether CONNECTION-FAILED of a request is CONNECTION-LOST to the caller, since a later reader goes on with what came. */
+    /**
+     * Whether the caller gets CONNECTION-LOST instead of this CONNECTION-FAILED, because a later reader can go on with
+     * what came.
+     */
     isResumable?(error: GrandlivreError): boolean
   },
   signal: AbortSignal | undefined,
@@ -37,7 +43,7 @@ export async function* throughLosses<Part>(
       const error = thrown as Error
       if (error instanceof GrandlivreError)
         throw error.code === 'CONNECTION-FAILED' && reader.isResumable?.(error) ? lost(error) : error
-      // The disk or a callback of the caller, for example.
+      // For example an error of the disk or of the caller's callback.
       if (!isLost(error)) throw error
       attempt = reader.reached() > before ? 1 : attempt + 1
       if (attempt >= requests.attemptsMax) throw lost(error)
@@ -46,7 +52,7 @@ export async function* throughLosses<Part>(
   }
 }
 
-/** The ledger has another state than the one that is read. */
+/** The ledger is no longer in the state that is being read. */
 export class LedgerChanged extends GrandlivreError {
   constructor(message: string) {
     super('LEDGER-CHANGED', message)
@@ -54,22 +60,22 @@ export class LedgerChanged extends GrandlivreError {
 }
 
 interface LinesOptions {
-  /** @returns what of whole lines is given out */
+  /** @returns the part of the whole lines to give out */
   take(lines: Uint8Array, rows: number): Uint8Array | undefined
-  /** Lines at the beginning that are no rows. Default: 0. */
+  /** Number of lines at the beginning that are not rows. Default: 0. */
   headLines?: number
-  /** Whether the digest of the body was asked for. */
+  /** Whether the request asked for the digest of the body. */
   isHashed?: boolean
-  /** How much is gathered before lines come out. */
+  /** Number of bytes to gather before lines are given out. */
   gatherBytes?: number
-  /** Called where a trailer is missing, before the others are compared. */
+  /** Called if a trailer is missing, before the others are compared. */
   onMissingTrailer?(): void
 }
 
 /**
- * The whole lines of one answer.
- * @returns whether its trailers prove it; not if they did not come
- * @throws {unknown} NOT-PROVEN if the trailers are of another body; a loss if the body ends within a line
+ * Gives out the whole lines of one answer.
+ * @returns whether its trailers prove it; false if they did not come
+ * @throws {unknown} NOT-PROVEN if the trailers belong to another body; a loss if the body ends within a line
  */
 export async function* linesOf(
   answer: Answer,
@@ -92,7 +98,7 @@ export async function* linesOf(
       if (given) yield given
     }
   } catch (error) {
-    // What came before a cut is not asked for again.
+    // Lines that came before a cut are given out, as they are not requested again.
     given = isLost(error) ? give(lines.flush()) : undefined
     if (given) yield given
     throw error
@@ -107,10 +113,10 @@ export async function* linesOf(
 }
 
 /**
+ * Whether the trailers prove the body; false if they did not come.
  * @param hash of the body, if its digest was asked for
- * @returns whether the trailers prove the body; not if they did not come
- * @throws {GrandlivreError} NOT-PROVEN if one is another, or if the rows came without the digest: a count says nothing of
- *   the bytes, and what removes one trailer may have changed them
+ * @throws {GrandlivreError} NOT-PROVEN if a trailer does not agree, or if the row count came without the digest: a
+ *   count says nothing about the bytes, and whatever removed one trailer may have changed them
  */
 function agreesWithTrailers(answer: Answer, rows: number, hash: Hash | undefined): boolean {
   const { 'x-row-count': rowsSent, 'x-content-sha256': sha256Sent } = answer.trailers()
@@ -125,7 +131,10 @@ function agreesWithTrailers(answer: Answer, rows: number, hash: Hash | undefined
   return rowsSent !== undefined
 }
 
-/** The error of a request for what comes after a line. The id of that line may be gone with its entry. */
+/**
+ * The error if the service refuses a request for what comes after a line: the id of that line may be gone with its
+ * entry.
+ */
 export function changedIfRefused(error: unknown, changed: () => LedgerChanged): unknown {
   const isRefused =
     error instanceof GrandlivreError &&
@@ -134,11 +143,11 @@ export function changedIfRefused(error: unknown, changed: () => LedgerChanged): 
 }
 
 /**
- * Proves lines that came without trailers: asks for what comes after the last one, which has to be nothing. In JSON, where
- * nothing is `[]`: a body that was ended early on the way may be empty, and is never that.
- * @param question its query has `after`, the last id that arrived
- * @param cursor of the state that is read
- * @throws {unknown} a loss, if more is to come
+ * Proves lines that came without trailers: asks what comes after the last one, which must be nothing. It asks for JSON,
+ * where nothing is `[]`: a body that was cut on the way may be empty, but never `[]`.
+ * @param question a request whose query has `after`, the last id that arrived
+ * @param cursor names the state that is being read
+ * @throws {unknown} a loss if there is more to come
  */
 export async function proveEnd(
   requests: Requests,

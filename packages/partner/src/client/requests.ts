@@ -1,7 +1,7 @@
 /**
- * Requests to the service: credentials, retries and polite waits, and errors with their remedy. What can be repeated is
- * repeated a bounded number of times; Retry-After is the shortest wait, and the rest is drawn at random, so that many
- * clients do not come back at the same moment.
+ * Sends requests to the service with credentials, retries and polite waits, and makes errors with their remedy.
+ * Requests that can be repeated are repeated a limited number of times. A wait is never shorter than Retry-After, and
+ * the rest of it is random, so that many clients do not come back at the same moment.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { requireShape } from './answer-shapes.ts'
@@ -12,7 +12,7 @@ import { type Limits, parseWhole, receivedAnswer } from './http/received-answer.
 
 export type { Answer }
 
-/** Headers that ask for JSON, compressed where the route compresses. */
+/** Headers that ask for JSON, compressed if the route can compress. */
 export const acceptJson = () => ({ Accept: 'application/json', 'Accept-Encoding': bestEncoding() })
 
 /** A wait that is about to begin. */
@@ -22,30 +22,34 @@ export interface Wait {
 }
 
 export interface RequestsOptions {
-  /** `https://host`, with a path if the service has one. `/api/v1` and slashes at its end are dropped. */
+  /** `https://host`, with a path if the service has one. A final `/api/v1` or slash is removed. */
   baseUrl: string
   /** `glv_api_...` or `glv_firm_...` */
   token: string
   /** The partner secret. */
   secret: string
-  /** Id of the folder, for a firm token. */
+  /** Id of the folder; needed with a firm token. */
   society?: string | undefined
   onWait?: ((wait: Wait) => void) | undefined
-  /** Milliseconds with less than 1 KB of an answer after which its connection counts as lost. Default: 60,000. */
+  /**
+   * A connection counts as lost if less than 1 KB of its answer arrives within this many milliseconds. Default: 60,000.
+   */
   stallMs?: number | undefined
-  /** Milliseconds after which a request without an answer counts as lost. Default: 60,000. */
+  /** A request counts as lost if no answer begins within this many milliseconds. Default: 60,000. */
   answerMs?: number | undefined
-  /** Bytes of an answer that is not read as a stream, after decompression; a longer one is refused. Default: 16,000,000. */
+  /**
+   * Most bytes, after decompression, of an answer that is not a stream. A longer one is refused. Default: 16,000,000.
+   */
   wholeBytesMax?: number | undefined
-  /** Times that a request is sent, and that a stream is resumed without progress, before it fails. Default: 10. */
+  /** How often a request is sent, or a stream resumed without progress, before it fails. Default: 10. */
   attemptsMax?: number | undefined
-  /** Replaces waiting, chance and the clock, for tests. */
+  /** For tests: replaces waiting, chance and the clock. */
   pacing?: Partial<Pacing> | undefined
 }
 
 export interface Pacing {
   sleep(ms: number, signal: AbortSignal | undefined): Promise<void>
-  /** From 0 to 1. */
+  /** A number from 0 to 1. */
   random(): number
   /** Epoch milliseconds. */
   now(): number
@@ -56,34 +60,43 @@ export type QueryValue = string | number | boolean | readonly string[] | undefin
 export interface Request {
   /** Default: GET. */
   method?: string
-  /** Whether the request only reads: it is sent again even if it may have arrived. Default: true of GET and HEAD. */
+  /**
+   * Whether the request only reads, so that it can be sent again even if it may have arrived. Default: true for GET and
+   * HEAD.
+   */
   isRead?: boolean
-  /** Without `/api/v1`: `/mad/accounts`. */
+  /** The path without `/api/v1`, such as `/mad/accounts`. */
   path: string
-  /** Undefined and false leave a parameter out. An array without values is sent as an empty one, which is refused. */
+  /**
+   * The query. A parameter that is undefined or false is left out. An empty array is sent as an empty value, which the
+   * service refuses.
+   */
   query?: Readonly<Record<string, QueryValue>>
   headers?: Readonly<Record<string, string>>
   body?: string | Uint8Array
   signal?: AbortSignal | undefined
-  /** Milliseconds for which the service may hold the request before it answers. */
+  /** Most milliseconds for which the service may hold the request before it answers. */
   heldMs?: number
-  /** Replaces the option of this name for an answer that is read whole and may be long. */
+  /** Replaces the option of the same name for this request, whose answer may be long. */
   wholeBytesMax?: number
 }
 
-/** A request to another address, a file's for example. No credentials go there. */
+/** A request to another address, such as that of a file. It carries no credentials. */
 export interface ForeignRequest extends Omit<Request, 'path' | 'query'> {
   url: string
 }
 
 const defaults = { stallMs: 60_000, answerMs: 60_000, wholeBytesMax: 16_000_000, attemptsMax: 10 }
-/** Attempts before the first answer: until then the address is more likely wrong than the service down. */
+/**
+ * Attempts until a first answer has come. Until then the address is more likely to be wrong than the service to be
+ * down.
+ */
 const firstAttemptsMax = 3
 const backoffMs = 500
 const backoffMaxMs = 30_000
-/** The longest Retry-After that is waited for. A longer one is an error, so that the caller decides. */
+/** The longest Retry-After that is obeyed. A longer one becomes an error, so that the caller decides. */
 const retryAfterMaxMs = 10 * 60_000
-/** Most bytes of the body of an error that are read. */
+/** Most bytes that are read of an error's body. */
 const refusalBytesMax = 64 * 1024
 
 export class Requests {
@@ -117,15 +130,16 @@ export class Requests {
   }
 
   /**
-   * Sends a request, again if it may help, and resolves with an answer of status 2xx or 304.
-   * @throws {GrandlivreError} for every other answer, and if there is none
+   * Sends a request, repeats it if that may help, and resolves with an answer of status 2xx or 304.
+   * @throws {GrandlivreError} for every other answer, and if no answer comes
    */
   send(request: Request | ForeignRequest): Promise<Answer> {
     return this.#repeated(request, () => this.#sendOnce(request))
   }
 
   /**
-   * As `send`, with the whole body read as JSON. A GET whose body is cut is sent again. The value of a 304 is undefined.
+   * Does the same as `send`, and reads the whole body as JSON. A GET is sent again if its body is cut. The value of a
+   * 304 is undefined.
    * @throws {GrandlivreError} also ANSWER-TOO-LONG, and UNEXPECTED-ANSWER for a malformed body
    */
   json(request: Request): Promise<{ answer: Answer; value: unknown; text: string }> {
@@ -146,8 +160,8 @@ export class Requests {
   }
 
   /**
-   * Waits before the next attempt: at least as long as the service asks for, and longer after each attempt in vain.
-   * @param attempt attempts in vain so far, 1 or more
+   * Waits before the next attempt, for at least as long as the service asks, and longer after each failed attempt.
+   * @param attempt number of failed attempts so far, 1 or more
    */
   async pause(reason: string, attempt: number, signal: AbortSignal | undefined, floorMs = 0): Promise<void> {
     const drawn = this.#pacing.random() * Math.min(backoffMaxMs, backoffMs * 2 ** (attempt - 1))
@@ -192,7 +206,7 @@ export class Requests {
     const url = new URL(`${this.baseUrl}/api/v1${path}`)
     for (const [name, value] of Object.entries(query)) {
       if (value === undefined || value === false) continue
-      // An empty filter is sent: without it everything would be selected.
+      // An empty filter is sent, too: if it were left out, everything would be selected.
       const values = Array.isArray(value) && value.length > 0 ? value : [value]
       for (const each of values) url.searchParams.append(name, String(each))
     }
@@ -214,7 +228,7 @@ export class Requests {
     return refusalOf(status, await beginningOf(answer), named, options)
   }
 
-  /** Repeats the work as long as another attempt may help. */
+  /** Repeats the work while another attempt may help. */
   async #repeated<Result>(request: Request | ForeignRequest, work: () => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt += 1)
       try {
@@ -224,7 +238,7 @@ export class Requests {
       }
   }
 
-  /** @throws {unknown} the error, if another attempt would not help */
+  /** Waits until the next attempt. @throws {unknown} the error, if another attempt would not help */
   async #waitAfter(error: unknown, attempt: number, request: Request | ForeignRequest): Promise<void> {
     const { method = 'GET', signal } = request
     if (!(error instanceof GrandlivreError)) throw error
@@ -243,13 +257,13 @@ export class Requests {
 export const sleep: Pacing['sleep'] = (ms, signal) =>
   delay(ms, undefined, { signal }).catch(() => signal?.throwIfAborted())
 
-/** Method and address, without the query. */
+/** Method and address of a request, without the query. */
 function nameOf(request: Request | ForeignRequest): string {
   const { method = 'GET' } = request
   return `${method} ${'path' in request ? request.path : new URL(request.url).origin}`
 }
 
-/** The error of a request without an answer, or with an answer that was cut. */
+/** The error for a request whose answer did not come or was cut. */
 export function failureOf(request: Request | ForeignRequest, cause: unknown, requestId?: string) {
   const { message, code } = cause as NodeJS.ErrnoException
   const why = message === '' ? code : message
@@ -261,7 +275,7 @@ export function failureOf(request: Request | ForeignRequest, cause: unknown, req
 
 /**
  * Sends a request whose answer is read as a stream.
- * @param encoding of its body. Default: the best that this runtime can read
+ * @param encoding of the answer's body. Default: the best that this runtime can read
  */
 export async function sendFor(
   requests: Requests,
@@ -276,7 +290,7 @@ export async function sendFor(
 }
 
 /**
- * A page that asks to sign in, or that a site has for every address, is often sent with status 200.
+ * Refuses other pages, such as a page to sign in or one that a site shows for every address: their status is often 200.
  * @throws {GrandlivreError} UNEXPECTED-ANSWER if the body is of another media type
  */
 export function requireType(answer: Answer, wanted: string, request: Request): void {
@@ -290,7 +304,7 @@ export function requireType(answer: Answer, wanted: string, request: Request): v
   )
 }
 
-/** @throws {GrandlivreError} UNEXPECTED-ANSWER if the header did not come, or is no number */
+/** The number in a header. @throws {GrandlivreError} UNEXPECTED-ANSWER if the header is missing or no number */
 export function numberOf(answer: Answer, name: string): number {
   const text = answer.headers[name]
   if (text !== undefined && /^\d{1,15}$/.test(text)) return Number(text)
@@ -298,7 +312,7 @@ export function numberOf(answer: Answer, name: string): number {
   throw clientError('UNEXPECTED-ANSWER', message, answerFacts(answer))
 }
 
-/** Where a redirect leads, without a query, which might hold a secret. */
+/** The target of a redirect, without its query, which might contain a secret. */
 function targetOf(location: string | undefined, from: URL): string {
   if (location === undefined || !URL.canParse(location, from)) return 'no valid address'
   const { origin, pathname } = new URL(location, from)
@@ -314,12 +328,12 @@ async function beginningOf(answer: Answer): Promise<string> {
       if (text.length > refusalBytesMax) break
     }
   } catch {
-    // A cut in the text of an error: its status is known, and says enough.
+    // The text of the error was cut. Its status is known, and that is enough.
   }
   return text
 }
 
-/** `Retry-After`: seconds, or a date. @returns milliseconds from now, 0 or more */
+/** Reads `Retry-After`, which holds seconds or a date. @returns milliseconds from now, 0 or more */
 export function retryAfterOf(header: string | undefined, now: number): number | undefined {
   if (header === undefined) return undefined
   if (/^\d+$/.test(header.trim())) return Number(header) * 1000
@@ -343,7 +357,7 @@ export function checkedBaseUrl(baseUrl: unknown): string {
   return url.origin + path.replace(/\/+$/, '')
 }
 
-/** Messages name the option and never its value. */
+/** Messages name the option, never its value. */
 function checkedCredential(name: string, value: unknown): string {
   if (typeof value !== 'string' || value === '') throw clientError('INVALID-OPTION', `${name} is empty`)
   if (/[^\x21-\x7e]/.test(value))

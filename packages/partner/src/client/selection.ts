@@ -1,4 +1,7 @@
-/** Which movements or entries of the folder: the parameters of docs/spec/exports.md#movements, by the names of this library. */
+/**
+ * Selects movements or entries of the folder: the parameters of docs/spec/exports.md#movements, with the names of this
+ * library.
+ */
 import type { queryValues } from './api/routes.ts'
 import { clientError } from './errors.ts'
 import type { QueryValue } from './requests.ts'
@@ -19,12 +22,12 @@ interface OfPeriod {
   startDate: string
   /** `YYYY-MM-DD`, included; less than twelve months after `startDate`. */
   endDate: string
-  /** The date that the period compares. Default: `document`. */
+  /** Which date of an entry must lie in the period. Default: `document`. */
   dateFilter?: Values['dateFilter'][number]
 }
 
 interface Filters {
-  /** Only drafts. Otherwise only validated entries. */
+  /** True selects only drafts; otherwise only validated entries are selected. */
   draft?: boolean
   /** A source code (docs/spec/resources.md#source-codes). */
   source?: string
@@ -39,11 +42,11 @@ export type MovementSelection = (OfExercice | OfPeriod) &
 export type EntrySelection = (OfExercice | OfPeriod) &
   Filters & {
     journalIds?: string | readonly string[]
-    /** Further members of entries and their movements. */
+    /** Additional members to include in entries and their movements. */
     columns?: (typeof queryValues)['/mad/entries']['columns'][number]
   }
 
-/** What a stream consists of, as the path names it. */
+/** The items of a stream, as the path of the route names them. */
 export type Streamed = 'movements' | 'entries'
 
 const shared = ['exercice', 'startDate', 'endDate', 'dateFilter', 'draft', 'source']
@@ -54,7 +57,8 @@ const known: Record<Streamed, string[]> = {
 
 /**
  * The query of a selection.
- * @throws {GrandlivreError} INVALID-OPTION for an unknown name or an empty text: such a filter would select everything
+ * @throws {GrandlivreError} INVALID-OPTION for an unknown name or an empty text, since such a filter would select
+ *   everything
  */
 export function queryOf(
   selection: MovementSelection | EntrySelection,

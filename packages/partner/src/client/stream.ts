@@ -1,6 +1,6 @@
 /**
- * A stream of movements or entries that ends only when it is whole: resumed where it is cut, begun again where the
- * ledger has changed, and compared with what the service says of it.
+ * A stream of movements or entries that ends only when it is whole. If it is cut, it is resumed; if the ledger changes,
+ * it begins again; at the end it is compared with what the service says about it.
  */
 import { BlockCheck, type Blocks, rowsOf } from './blocks.ts'
 import { clientError } from './errors.ts'
@@ -12,21 +12,21 @@ import { type QueryValue, type Requests, sendFor } from './requests.ts'
 import type { Streamed } from './selection.ts'
 
 export interface StreamOptions {
-  /** Ends everything at once with its reason. */
+  /** Ends everything at once with the signal's reason. */
   signal?: AbortSignal | undefined
-  /** How the body travels. Default: zstd where the runtime can read it, otherwise gzip. */
+  /** Compression of the body. Default: zstd if the runtime can read it, otherwise gzip. */
   encoding?: Encoding | undefined
-  /** Goes on after what an earlier stream gave out. */
+  /** Goes on after the last item of an earlier stream. */
   resume?: ResumePoint | undefined
   /**
-   * Called where the ledger has changed during the transfer, with the reason: discard everything that this stream gave
-   * out, and what came before `resume`. When it has returned, the stream begins again at the first line. Without it the
-   * stream throws LEDGER-CHANGED.
+   * Called if the ledger changes during the transfer, with the reason: discard everything that this stream gave out,
+   * and what came before `resume`. After it returns, the stream begins again at the first line. Without it the stream
+   * throws LEDGER-CHANGED.
    */
   onRestart?: ((reason: string) => void | Promise<void>) | undefined
   /**
-   * What proves that the stream is whole. `trailers` (the default where the runtime shows them): its row count and
-   * SHA-256, after the last chunk. `blocks` (movements only): digests that are read first and compared while lines pass.
+   * What proves that the stream is whole. `trailers` (the default if the runtime shows them): the row count and SHA-256
+   * that follow the last chunk. `blocks` (movements only): digests that are read first, and compared while lines pass.
    */
   proof?: 'trailers' | 'blocks' | undefined
 }
@@ -36,37 +36,38 @@ export interface ResumePoint {
   after: string
   /** The `progress.etag` of the first answer. */
   etag: string
-  /** Number of items up to and including `after`. */
+  /** Number of items up to `after`, including it. */
   rows: number
 }
 
 type Proof = 'trailers' | 'blocks' | 'rows' | 'end'
 
 export interface Progress {
-  /** Items given out, and those before `resume`. */
+  /** Number of items given out, including those before `resume`. */
   readonly rows: number
-  /** Bytes given out, after decompression. */
+  /** Bytes given out, counted after decompression. */
   readonly bytes: number
-  /** Bytes of bodies that have arrived, over all connections. */
+  /** Bytes of bodies that have arrived over all connections, before decompression. */
   readonly wireBytes: number
-  /** Answers that this stream has begun to read. */
+  /** Number of answers that this stream has begun to read. */
   readonly connections: number
-  /** Times that it has begun again because the ledger had changed. */
+  /** How often the stream has begun again because the ledger had changed. */
   readonly restarts: number
   readonly etag?: string
   /** Names the state of the ledger that the stream shows. */
   readonly cursor?: string
   /**
    * Undefined until the end.
-   * - `trailers`: one answer brought everything, with the row count and SHA-256 of its trailers.
+   * - `trailers`: one answer brought everything, and its trailers had the right row count and SHA-256.
    * - `blocks`: every line was compared with the digests of the ledger.
-   * - `rows`: movements came in several parts or without trailers, as many as the blocks have. Not each byte is proven.
-   * - `end`: entries came so, and the service had nothing after the last one. Not each byte is proven.
+   * - `rows`: movements came in several parts or without trailers, and their number is that of the blocks. Single bytes
+   * are not proven.
+   * - `end`: entries came in this way, and the service had nothing after the last one. Single bytes are not proven.
    */
   readonly provedBy?: Proof
 }
 
-/** Items of a selection, in order. To be read once, by its chunks or as its items. */
+/** The items of a selection, in order. They can be read once, as chunks or one by one. */
 export interface LedgerStream<Item> extends AsyncIterable<Item> {
   /** Whole NDJSON lines, many at a time, each with its line feed. */
   chunks(): AsyncGenerator<Uint8Array, void, undefined>
@@ -74,7 +75,10 @@ export interface LedgerStream<Item> extends AsyncIterable<Item> {
   readonly progress: Progress
 }
 
-/** @throws {GrandlivreError} INVALID-OPTION: half a point would begin at the first line, or in another state */
+/**
+ * Refuses an incomplete point, which would begin at the first line or in another state. @throws {GrandlivreError}
+ * INVALID-OPTION
+ */
 function checkResume({ after, etag, rows }: ResumePoint): void {
   if (!/^\d+$/.test(after)) throw clientError('INVALID-OPTION', 'resume.after is not the id of an item')
   if (typeof etag !== 'string' || etag === '')
@@ -87,17 +91,20 @@ function checkResume({ after, etag, rows }: ResumePoint): void {
 interface StreamSource {
   streamed: Streamed
   query: Record<string, QueryValue>
-  /** Of movements: the blocks of just these lines. */
+  /** Reads the blocks of exactly these lines; for movements only. */
   blocks?: () => Promise<Blocks>
 }
 
 const restartsMax = 10
-/** Size of a chunk: large enough that writing it costs little, and far below what memory holds. */
+/** Size of a chunk: large enough to be written cheaply, and far below what memory can hold. */
 const gatherBytes = 256 * 1024
-/** How often blocks and stream may be of different states of the ledger before the stream gives up. */
+/** How often the blocks and the stream may show different states of the ledger before the stream gives up. */
 const pairingsMax = 5
 
-/** Where the runtime, or a proxy on the way, shows no trailers, later streams of movements read blocks first. */
+/**
+ * Requests that brought no trailers, because the runtime or a proxy on the way hides them. Their later streams of
+ * movements read blocks first.
+ */
 const withoutTrailers = new WeakSet<Requests>()
 
 const changedBetween = () => new LedgerChanged('The ledger changed between two parts of the transfer')
@@ -108,14 +115,14 @@ export class LedgerTransfer<Item> implements LedgerStream<Item> {
   readonly #source: StreamSource
   readonly #options: StreamOptions
   #isTaken = false
-  /** Bytes given out, those of earlier beginnings among them. */
+  /** Bytes given out, including those before the stream began again. */
   #reached = 0
-  /** The last line given out, and before that the id to resume after. */
+  /** The last line that was given out; before the first, the id to resume after. */
   #last: Uint8Array | string | undefined
   #check: BlockCheck | undefined
-  /** Rows that came before the check, and have no digest that proves them. */
+  /** Number of rows that came before the check began. No digest proves them. */
   #checkedFrom = 0
-  /** All rows of the selection, once it matters. */
+  /** Number of all rows of the selection, once it is needed. */
   #total: number | undefined
 
   constructor(requests: Requests, source: StreamSource, options: StreamOptions) {
@@ -158,7 +165,9 @@ export class LedgerTransfer<Item> implements LedgerStream<Item> {
     }
   }
 
-  /** The lines of one answer. Returns if the whole is proven, and throws a loss if something is still to come. */
+  /**
+   * The lines of one answer. Returns if the whole stream is proven, and throws a loss if something is still to come.
+   */
   async *#connection(): AsyncGenerator<Uint8Array, void, undefined> {
     const answer = await this.#open()
     const { progress } = this
@@ -227,7 +236,10 @@ export class LedgerTransfer<Item> implements LedgerStream<Item> {
     return this.#options.proof === 'blocks' || withoutTrailers.has(this.#requests)
   }
 
-  /** Blocks, if they prove the lines to come, or if rows of several parts will have to be added up. */
+  /**
+   * Reads the blocks if they are to prove the lines that come, or if the rows of several parts will have to be added
+   * up.
+   */
   async #blocksFirst(isResumed: boolean): Promise<Blocks | undefined> {
     const isNeeded = this.#provesByBlocks || (isResumed && this.#total === undefined)
     return isNeeded && !this.#check ? this.#source.blocks?.() : undefined
@@ -238,7 +250,7 @@ export class LedgerTransfer<Item> implements LedgerStream<Item> {
     return typeof this.#last === 'object' ? idOf(this.#last) : this.#last
   }
 
-  /** A request for what comes after the last line, in the state that is read. */
+  /** A request for what comes after the last line, in the state that is being read. */
   #request(after: string | undefined) {
     const { streamed, query } = this.#source
     const { etag } = this.progress
@@ -258,10 +270,10 @@ export class LedgerTransfer<Item> implements LedgerStream<Item> {
   }
 
   /**
-   * What proves that the whole stream is there, now that an answer has ended properly.
-   * @param isCounted whether its trailers say that it is whole
+   * Proves that the stream is whole, after an answer has ended properly.
+   * @param isCounted whether the trailers of that answer say that it is whole
    * @param rowsBefore rows of this stream before that answer
-   * @throws {unknown} a loss, if more is to come
+   * @throws {unknown} a loss if there is more to come
    */
   async #prove(isCounted: boolean, rowsBefore: number): Promise<Proof> {
     const { rows, cursor } = this.progress

@@ -1,6 +1,6 @@
 /**
- * For subscribers: verifies that a request is a recent delivery from Grandlivre (docs/spec/webhooks.md#signatures). This
- * file depends on Node alone, so it can be copied as it is.
+ * For subscribers: verifies that a request is a recent delivery from Grandlivre (docs/spec/webhooks.md#signatures).
+ * This file depends only on Node, so it can be copied as it is.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 
@@ -17,39 +17,39 @@ export interface WebhookEvent {
     accountingFolderSIRET?: string
     persPhysiqueId?: number
   }
-  /** What is needed to fetch the object concerned; its fields depend on kind and operation. */
+  /** What is needed to fetch the object that the event is about. Its fields depend on kind and operation. */
   // biome-ignore lint/suspicious/noExplicitAny: each kind has fields of its own
   data: any
-  /** A UUID, identical whenever this event is sent to this subscription. Use it to drop repeats. */
+  /** A UUID that stays the same whenever this event is sent to this subscription. Use it to drop repeats. */
   webhookId: string
-  /** Epoch milliseconds. */
+  /** When the event happened, in epoch milliseconds. */
   createdAt: number
 }
 
 export interface WebhookRequest {
-  /** The partner secret, to verify `signature`. During a rotation the old and the new one, in any order. */
+  /** The partner secret, to verify `signature`. During a rotation give the old and the new one, in any order. */
   secret?: string | readonly string[]
   /**
-   * The signing secret of the subscription, `whsec_...`, to verify `webhook-signature` (Standard Webhooks). Any of
-   * several. If both kinds of secrets are given, both signatures must be right.
+   * The signing secret of the subscription, `whsec_...`, to verify `webhook-signature` (Standard Webhooks). If several
+   * are given, any may match. If `secret` is given, too, both signatures must be right.
    */
   signingSecret?: string | readonly string[]
   /** Headers of the request: a fetch `Headers`, or an object as in node:http. */
   headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>
   /** The raw body, before any parsing. */
   body: string | Uint8Array
-  /** Epoch milliseconds. Default: now. */
+  /** The current time in epoch milliseconds. Default: now. */
   now?: number
-  /** How far the time of sending may be from `now`, in either direction. Default: five minutes. */
+  /** Most milliseconds between the time of sending and `now`, in either direction. Default: five minutes. */
   toleranceMs?: number
   /**
-   * Number of the last event that you have, 0 before the first, to learn what is `missing` before this delivery. A
-   * number, not its text.
+   * Number of the last event that you have, 0 before the first. With it the result says which events are `missing`
+   * before this delivery. It must be a number, not a text.
    */
   lastSequence?: number
 }
 
-/** Why a delivery is refused, by the codes that `verifyWebhook` gives. */
+/** The reasons for which `verifyWebhook` refuses a delivery, by code. */
 export const refusalReasons = {
   'signature-missing': 'The header signature is missing, or is not 64 hexadecimal digits',
   'date-missing': 'The header date is missing, or is not a number of milliseconds',
@@ -67,46 +67,46 @@ export type WebhookRefusal = keyof typeof refusalReasons
 export type VerifiedWebhook =
   | {
       valid: true
-      /** In the order in which they happened. */
+      /** The events, in the order in which they happened. */
       events: WebhookEvent[]
-      /** When this attempt was sent, epoch milliseconds. */
+      /** When this attempt was sent, in epoch milliseconds. */
       sentAt: number
-      /** Id of the delivery, the same at each attempt; null without that header. */
+      /** Id of the delivery, which is the same at each attempt; null if the request has no such header. */
       deliveryId: string | null
       /** Numbers of the first and the last event; null for a ping, which has none. */
       sequence: { first: number; last: number } | null
       /**
-       * Numbers between `lastSequence` and this delivery, which never arrived: read them with
-       * `GET /api/v1/webhook/{id}/events?after=<from - 1>`. Null if there are none. Its header is not signed. Numbers
-       * jump by millions where `epoch` changes: there events may have been lost with a server, so ask each ledger for
-       * what changed (`since`).
+       * Numbers between `lastSequence` and this delivery, whose events never arrived; null if there are none. Read them
+       * with `GET /api/v1/webhook/{id}/events?after=<from - 1>`. The header they come from is not signed. Numbers jump
+       * by millions when `epoch` changes: events may then have been lost with a server, so ask each ledger for what
+       * changed (`since`).
        */
       missing: { from: number; to: number } | null
-      /** Of these numbers: keep it with them. Null where there is no `sequence`. */
+      /** The epoch in which these events were numbered: store it with their numbers. Null if there is no `sequence`. */
       epoch: number | null
     }
   | {
-      /** Answer it with 401. */
+      /** Answer the request with 401. */
       valid: false
       reason: WebhookRefusal
       /** The reason as a sentence, for logs. */
       message: string
       /**
-       * A body for the 401, `application/json`: reason and message, which the owner of the subscription and `grandlivre
-       * webhook doctor` then see. It contains nothing secret.
+       * A body for the 401, as `application/json`: the reason and the message. The owner of the subscription and
+       * `grandlivre webhook doctor` then see them. It contains nothing secret.
        */
       body: string
     }
 
 /**
- * Verifies a delivery. Compares in constant time.
+ * Verifies a delivery, comparing signatures in constant time.
  *
- * - With `secret`: HMAC-SHA256 in hexadecimal, keyed with the partner secret, over the body followed by the value of the
- *   `date` header.
+ * - With `secret`: HMAC-SHA256 in hexadecimal, keyed with the partner secret, over the body followed by the value of
+ * the `date` header.
  * - With `signingSecret`: Standard Webhooks, HMAC-SHA256 in base64 over `id.timestamp.body`.
  *
- * @throws {TypeError} if called without a secret, with a body that was parsed already, or with a `lastSequence` that is no
- *   whole number
+ * @throws {TypeError} if called without a secret, with a parsed body, or with a `lastSequence` that is not a whole
+ *   number
  */
 export function verifyWebhook(request: WebhookRequest): VerifiedWebhook {
   const { headers, body, lastSequence } = request
@@ -114,7 +114,7 @@ export function verifyWebhook(request: WebhookRequest): VerifiedWebhook {
     throw new TypeError('verifyWebhook needs the partner secret or the signing secret of the subscription')
   if (typeof body !== 'string' && !(body instanceof Uint8Array))
     throw new TypeError('verifyWebhook needs the raw body: its text or bytes, not a parsed value')
-  // Text of a database would be joined with 1 instead of added, and hide every gap.
+  // A text, for example from a database, would be joined with 1 instead of added, which would hide every gap.
   if (lastSequence !== undefined && !(Number.isSafeInteger(lastSequence) && lastSequence >= 0))
     throw new TypeError('verifyWebhook needs lastSequence as a whole number, 0 before the first event')
   let sentAt: number | undefined
@@ -140,7 +140,7 @@ export function verifyWebhook(request: WebhookRequest): VerifiedWebhook {
   }
 }
 
-/** @returns the time of sending, the reason of a refusal, or undefined if there is no secret to check it with */
+/** @returns the time of sending, the reason for a refusal, or undefined if no partner secret was given */
 function checkPartnerSignature(request: WebhookRequest): number | WebhookRefusal | undefined {
   const { secret, headers, body } = request
   if (secret === undefined) return undefined
@@ -159,7 +159,7 @@ function checkPartnerSignature(request: WebhookRequest): number | WebhookRefusal
   return fits.includes(true) ? checkTime(Number(date), request) : 'signature-wrong'
 }
 
-/** @returns as `checkPartnerSignature` */
+/** @returns the same as `checkPartnerSignature` */
 function checkStandardSignature(request: WebhookRequest): number | WebhookRefusal | undefined {
   const { signingSecret, headers, body } = request
   if (signingSecret === undefined) return undefined
@@ -170,7 +170,7 @@ function checkStandardSignature(request: WebhookRequest): number | WebhookRefusa
     )
   const id = headerOf(headers, 'webhook-id')
   const timestamp = headerOf(headers, 'webhook-timestamp')
-  // Several, separated by blanks, while the secret is being rotated.
+  // While the secret is being rotated, there are several signatures, separated by blanks.
   const given = (headerOf(headers, 'webhook-signature') ?? '')
     .split(' ')
     .filter((each) => /^v1,[A-Za-z0-9+/]{43}=$/.test(each))
@@ -185,25 +185,25 @@ function checkStandardSignature(request: WebhookRequest): number | WebhookRefusa
   return fits.includes(true) ? checkTime(Number(timestamp) * 1000, request) : 'signature-wrong'
 }
 
-/** @param sentAt epoch milliseconds, signed */
+/** @param sentAt epoch milliseconds, covered by the signature */
 function checkTime(sentAt: number, { now = Date.now(), toleranceMs = 5 * 60_000 }: WebhookRequest) {
   if (sentAt < now - toleranceMs) return 'date-too-old'
   return sentAt > now + toleranceMs ? 'date-in-future' : sentAt
 }
 
-/** Whether the header content-digest (RFC 9530) is of another body. */
+/** Whether the header content-digest (RFC 9530) does not match the body. */
 function isBodyChanged({ headers, body }: WebhookRequest): boolean {
   const digest = headerOf(headers, 'content-digest')?.match(/^sha-256=:([^:]*):$/)?.[1]
   return digest !== undefined && digest !== createHash('sha256').update(body).digest('base64')
 }
 
-/** `webhook-sequence: 1042-1061` */
+/** Reads `webhook-sequence: 1042-1061`. */
 function sequenceOf(headers: WebhookRequest['headers']): { first: number; last: number } | null {
   const [, first, last] = headerOf(headers, 'webhook-sequence')?.match(/^(\d{1,15})-(\d{1,15})$/) ?? []
   return first === undefined ? null : { first: Number(first), last: Number(last) }
 }
 
-/** `webhook-epoch: 583920114` */
+/** Reads `webhook-epoch: 583920114`. */
 function epochOf(headers: WebhookRequest['headers']): number | null {
   const epoch = headerOf(headers, 'webhook-epoch')
   return epoch !== undefined && /^\d{1,15}$/.test(epoch) ? Number(epoch) : null
@@ -214,7 +214,7 @@ function refused(reason: WebhookRefusal): VerifiedWebhook {
   return { valid: false, reason, message, body: JSON.stringify({ reason, message }) }
 }
 
-/** Undefined also for a header that was sent twice: either value may be the wrong one. */
+/** The value of a header. A header that was sent twice counts as missing, because either value may be the wrong one. */
 function headerOf(headers: WebhookRequest['headers'], name: string): string | undefined {
   if (isHeaders(headers)) return headers.get(name) ?? undefined
   const found = Object.keys(headers).filter((key) => key.toLowerCase() === name)
@@ -222,7 +222,7 @@ function headerOf(headers: WebhookRequest['headers'], name: string): string | un
   return typeof value === 'string' ? value : undefined
 }
 
-/** By its method: frameworks bring Headers classes of their own. */
+/** Recognizes Headers by their method, because frameworks bring classes of their own. */
 function isHeaders(headers: WebhookRequest['headers']): headers is Headers {
   return typeof headers['get'] === 'function'
 }

@@ -1,7 +1,7 @@
 /**
- * A database that ledgers are copied into, as the run, the proof and the views need it. SQLite and PostgreSQL
- * implement it, with the tables and columns of packages/contract/src/ledger-tables.ts, each with `society_id` first in
- * its key. One connection, so one call at a time.
+ * The interface of a database that ledgers are copied into. Runs, proofs and views use it; SQLite and PostgreSQL
+ * implement it. The tables and columns are those of packages/contract/src/ledger-tables.ts, and each key begins with
+ * `society_id`. A copy has one connection, so it takes one call at a time.
  */
 import type { LedgerTableName, WholeTableName } from '../../../contract/src/ledger-tables.ts'
 import type { EntryRange } from '../client/changes.ts'

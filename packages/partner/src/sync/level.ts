@@ -1,6 +1,6 @@
 /**
- * Compares the rows of ledgers in a copy with digests of the service, and reads only what differs: what `verify` mends, and
- * the way back of ledgers whose cursors are refused, as all are after a failover.
+ * Compares the rows of ledgers in a copy with digests of the service, and reads only what differs. `verify` repairs
+ * copies with it. It also brings ledgers up to date whose cursors are refused, as all are after a failover.
  */
 import { createHash } from 'node:crypto'
 import {

@@ -1,4 +1,4 @@
-/** Calls of the routes that are no streams, with the types of the OpenAPI document. */
+/** Calls of all routes that do not stream, with the types of the OpenAPI document. */
 import { requireShape } from '../answer-shapes.ts'
 import { clientError, GrandlivreError } from '../errors.ts'
 import { answerFacts } from '../http/answer.ts'
@@ -12,24 +12,24 @@ type Given<Route> = {
   [Part in keyof Route as Exclude<Part, 'answer'>]: Part extends 'path' ? Ids<Route[Part]> : Route[Part]
 } & { signal?: AbortSignal | undefined }
 
-/** The parts in braces of a path: ids as text or number. */
+/** The ids in a path, whose places are in braces. They may be texts or numbers. */
 type Ids<Names> = { [Name in keyof Names]: string | number }
 
-/** What the route needs, and `signal`. It may be left out where the route needs nothing. */
+/** The arguments of a call: what the route needs, and `signal`. They may be omitted if the route needs nothing. */
 export type Call<M extends Method, P extends Path<M>> =
   Record<never, never> extends Given<Routes[M][P]>
     ? [call?: Given<Routes[M][P]>]
     : [call: Given<Routes[M][P]>]
 
-/** The body of the answer, as JSON. */
+/** The JSON body of the route's answer. */
 export type AnswerOf<M extends Method, P extends Path<M>> = Routes[M][P] extends { answer: infer Answer }
   ? Answer
   : never
 
-/** The version of the interface that the types are of. */
+/** The version of the interface that these types describe. */
 export const interfaceVersion = '1.0.0'
 
-/** @throws {GrandlivreError} for an answer that is no success */
+/** @throws {GrandlivreError} if the answer is an error */
 export async function callRoute<M extends Method, P extends Path<M>>(
   requests: Requests,
   method: M,

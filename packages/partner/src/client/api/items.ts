@@ -1,4 +1,4 @@
-/** What the service sends, by the names of docs/spec/resources.md. The types themselves are generated. */
+/** The items that the service sends, under the names of docs/spec/resources.md. The types themselves are generated. */
 import type { AccountingFolder, Entry, Movement, Notification } from './routes.ts'
 
 export type {
@@ -19,10 +19,10 @@ export type {
   WebhookSubscription,
 } from './routes.ts'
 
-/** A movement inside an entry. */
+/** A movement as a member of its entry. */
 export type EntryMovement = Entry['movements'][number]
-/** The entry of a movement. */
+/** The entry as a member of a movement. */
 export type MovementEntry = Movement['entry']
 export type Address = AccountingFolder['address']
-/** What an event is about: `accountingLineEntry` and so on. */
+/** What kind of item an event is about, such as `accountingLineEntry`. */
 export type EventKind = Notification['name']

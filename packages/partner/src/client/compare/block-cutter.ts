@@ -4,17 +4,20 @@ import { createHash, type Hash } from 'node:crypto'
 import type { Block } from '../blocks.ts'
 import type { EntryRange } from '../changes.ts'
 
-/** The least and the greatest id of a database. A row that somebody has made may be beyond the ids of the service. */
+/**
+ * The least and the greatest id that a database can hold. A row that somebody has made may lie beyond the ids of the
+ * service.
+ */
 const [least, most] = ['-9223372036854775808', '9223372036854775807']
 
-/** The entry of the line that begins at `start` and ends before `end`. */
+/** Returns the entry of the line that begins at `start` and ends before `end`. */
 export type EntryAt = (lines: Buffer, start: number, end: number) => number
 
-/** Cuts lines, which ascend by entry, where blocks begin and end. */
+/** Cuts lines, which are in ascending order of entries, where blocks begin and end. */
 export class BlockCutter {
   readonly #blocks: readonly Block[]
   readonly #entryAt: EntryAt
-  /** The block that is next or under way. Its bounds as numbers: ids of the service are exact. */
+  /** Place of the current or next block. Its bounds are numbers, because ids of the service are exact as such. */
   #place = 0
   #from = 0
   #to = 0
@@ -32,7 +35,7 @@ export class BlockCutter {
   }
 
   pass(lines: Buffer): void {
-    // Lines of one block are hashed together.
+    // The lines of one block are hashed in one call.
     let start = 0
     for (let at = 0; at < lines.length; ) {
       const next = lines.indexOf(10, at) + 1
@@ -75,7 +78,7 @@ export class BlockCutter {
     this.#to = block ? Number(block.to) : Number.POSITIVE_INFINITY
   }
 
-  /** Rows before the block that is under way, and after the one before it. */
+  /** Notes rows that lie between the previous block and the current one. */
   #noteOutside(): void {
     if (this.#rowsOutside === 0) return
     const [before, after] = [this.#blocks[this.#place - 1], this.#blocks[this.#place]]

@@ -1,6 +1,6 @@
 /**
- * The way back of a copy whose cursor is refused (docs/spec/changes.md#the-way-back): its lines are compared with the blocks
- * of the selection, and what differs is read again.
+ * Repairs a copy whose cursor is refused (docs/spec/changes.md#the-way-back): compares its lines with the blocks of the
+ * selection, and reads again those that differ.
  */
 import { Buffer } from 'node:buffer'
 import type { Movement } from '../api/items.ts'
@@ -26,7 +26,7 @@ export async function readRepair(
 ): Promise<Repair> {
   const { blocks: all, cursor, digest } = await readBlocks(requests, selection, signal)
   const ranges = rangesFrom(await differingBlocks(all, copy), 0, rangesMax)
-  // Ranges begin and end where blocks do.
+  // The ranges begin and end at bounds of blocks.
   const blocks = all.filter(({ from, to }) => commonOf([[from, to]], ranges).length > 0)
   const query = { ...queryOf(selection, 'movements'), entries: joinedRanges(ranges) }
   const source = { streamed: 'movements' as const, query, blocks: async () => ({ blocks, cursor, digest }) }

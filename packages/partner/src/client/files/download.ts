@@ -1,10 +1,10 @@
 /**
- * Downloads the file of a full export. A cut, a stall and a kill are resumed with `Range`; the file gets its name when
- * its bytes, and those of its content, have the hashes that the service stated.
+ * Downloads the file of a full export. After a cut, a stall or a kill it goes on with `Range`. The file gets its name
+ * once the hashes of its bytes and of its content equal those that the service stated.
  */
 import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
-// Node 20 has no zstd: the name itself could not be imported there.
+// Node 20 has no zstd, so importing that name would fail there.
 import * as zlib from 'node:zlib'
 import { clientError, GrandlivreError } from '../errors.ts'
 import type { Answer } from '../http/answer.ts'
@@ -13,69 +13,69 @@ import { throughLosses } from '../reader.ts'
 import { failureOf, type Requests } from '../requests.ts'
 import { digestOf, openPartialDownload, type PartialDownload } from './part-file.ts'
 
-/** The status of an export that is done. */
+/** The status of a finished export. */
 export interface DoneExport {
   id: string
   status: 'DONE'
-  /** Bytes and SHA-256 (hexadecimal) of the file. */
+  /** Length of the file, and its SHA-256 (hexadecimal). */
   size: number
   fileSha256: string
-  /** Of its content: the same, unless the file is compressed. */
+  /** Length and SHA-256 of the content. They differ from those of the file only if it is compressed. */
   contentSize: number
   sha256: string
-  /** Movements. */
+  /** Number of movements. */
   rows: number
-  /** Sums as exact decimal text: as doubles, large ones that differ by a cent may be equal. */
+  /** Sums as exact decimal texts: as doubles, two large sums that differ by a cent may be equal. */
   totals: { debit: string; credit: string }
-  /** What the file leaves out or alters, by kind. */
+  /** How often the file omits or alters something, by kind. */
   notes?: Record<string, number>
 }
 
 export interface DownloadProgress {
-  /** Bytes of the file on disk. */
+  /** Bytes of the file that are on disk. */
   bytes: number
   size: number
-  /** Answers of the file server so far. */
+  /** Number of answers of the file server so far. */
   connections: number
 }
 
 export interface DownloadOptions {
-  /** Ends the download. What has arrived is kept for the next time. */
+  /** Stops the download. What has arrived is kept for the next one. */
   signal?: AbortSignal | undefined
-  /** Called for each piece that was written. */
+  /** Called after each piece that was written. */
   onProgress?(progress: DownloadProgress): void
-  /** Called when bytes that were there are dropped, with a sentence that says why. */
+  /** Called when stored bytes are discarded, with a sentence that says why. */
   onRestart?(reason: string): void
 }
 
 export interface Downloaded {
   file: string
-  /** Of the file. */
+  /** Length of the file. */
   bytes: number
   fileSha256: string
   contentBytes: number
-  /** Of the content. */
+  /** SHA-256 of the content. */
   sha256: string
   /**
-   * Whether the content was decompressed and its hash compared. Not so if this Node has no zstd (before 22.15); the hash
-   * of the file was compared all the same.
+   * Whether the content was decompressed and its hash compared. False if this Node has no zstd (before 22.15); the hash
+   * of the file was compared even so.
    */
   isContentVerified: boolean
-  /** Bytes that an earlier download had left. */
+  /** Bytes that an earlier download had left and this one used. */
   keptBytes: number
   connections: number
   restarts: number
 }
 
-/** Times that a file is downloaded: two wrong files in a row are no accident of the disk. */
+/** How often a file is downloaded. If two in a row are wrong, the disk is not to blame. */
 const triesMax = 2
 
-/** Reads the address of the file again: one is valid for an hour. */
+/** Reads the current address of the file, since an address is valid for only an hour. */
 type RenewUrl = (signal: AbortSignal | undefined) => Promise<string>
 
 /**
- * @param file its name; an existing file is replaced at the end
- * @throws {GrandlivreError} FILE-DIFFERS, FILE-REFUSED, FILE-NOT-WRITTEN, CONNECTION-LOST, or of the service
+ * @param file the name on this machine; an existing file is replaced at the end
+ * @throws {GrandlivreError} FILE-DIFFERS, FILE-REFUSED, FILE-NOT-WRITTEN, CONNECTION-LOST, or an error of the service
  */
 export async function downloadFile(
   requests: Requests,
@@ -105,7 +105,7 @@ export async function downloadFile(
   }
 }
 
-/** Brings a part from the bytes that it has to all of them. */
+/** Appends to a part the bytes that are still missing. */
 function transferOf(
   requests: Requests,
   source: DoneExport & { url: string },
@@ -116,10 +116,10 @@ function transferOf(
   const { size } = source
   const counts = { connections: 0, restarts: 0 }
   let { url } = source
-  /** Whether the address is a new one that has not given a byte yet. */
+  /** Whether the address is new and has not given a byte yet. */
   let isRenewed = false
 
-  /** Counts and reports that bytes were dropped. */
+  /** Counts and reports that stored bytes were discarded. */
   const report = (reason: string) => {
     counts.restarts += 1
     onRestart?.(reason)
@@ -129,18 +129,19 @@ function transferOf(
     report(reason)
   }
 
-  /** Asks for the bytes that are missing. */
+  /** Requests the bytes that are missing. */
   async function ask(): Promise<Answer> {
     const { bytes, etag } = part
     const range = { Range: `bytes=${bytes}-`, ...(etag === undefined ? {} : { 'If-Range': etag }) }
-    // The stored bytes are asked for, without another compression on the way.
+    // Asks for the bytes as they are stored, without further compression on the way.
     const headers = { 'Accept-Encoding': 'identity', ...(bytes > 0 ? range : {}) }
     try {
       return await requests.send({ url, headers, signal })
     } catch (error) {
       const { status = 0 } = error instanceof GrandlivreError ? error : {}
       if (status === 416 && bytes > 0) await restart('The file server has fewer bytes than were there')
-      // The address is too old, in the words of the service and of S3. A new one that is refused, too, stays so.
+      // The address is too old: this is how the service and S3 say so. If a new address is refused, too, it is not
+      // renewed again.
       else if ((status === 403 || status === 410) && !isRenewed) {
         url = await renewUrl(signal)
         isRenewed = true
@@ -169,7 +170,7 @@ function transferOf(
       const { message } = cause instanceof GrandlivreError ? cause : failureOf({ url }, cause)
       return `${message}; ${part.bytes} of ${size} bytes are kept: the same download goes on there`
     }
-    // Repeating does not mend a wrong certificate, so its error keeps its remedy.
+    // A wrong certificate stays wrong at the next attempt, so its error is thrown at once, with its remedy.
     const isResumable = ({ cause }: GrandlivreError) => isLost(cause)
     const reader = { connection, reached: () => part.bytes, lost, isResumable }
     if (part.bytes < size)
@@ -179,7 +180,7 @@ function transferOf(
   return { counts, report, restart, run }
 }
 
-/** Where in the file the body begins: at the bytes that are there, or at its first. */
+/** The place in the file where the body begins: after the stored bytes, or at 0. */
 function beginningOf(answer: Answer, part: PartialDownload, size: number): number {
   const { bytes } = part
   const [, from, total] = /^bytes (\d+)-\d+\/(\d+)$/.exec(answer.headers['content-range'] ?? '') ?? []
@@ -188,12 +189,12 @@ function beginningOf(answer: Answer, part: PartialDownload, size: number): numbe
   const isOfSize = sent === undefined || Number(sent) === size
   if (isOfSize && (begins === bytes || begins === 0)) return begins
   answer.discard()
-  // Something other than the file server may have answered, so the bytes that are there stay.
+  // This may be the answer of another server, so the stored bytes are kept.
   if (!isOfSize) throw different(part, `it has ${sent} bytes instead of ${size}`)
   throw clientError('UNEXPECTED-ANSWER', `The file server answered Range: bytes=${bytes}- with other bytes`)
 }
 
-/** The error of a file server that is not the service: S3 answers in XML. */
+/** The error for a refusal by a file server other than the service: S3 answers in XML. */
 function refused({ exportId }: PartialDownload, error: unknown): unknown {
   if (!(error instanceof GrandlivreError && error.code === 'UNEXPECTED-ANSWER')) return error
   const { status } = error
@@ -201,13 +202,13 @@ function refused({ exportId }: PartialDownload, error: unknown): unknown {
   return clientError('FILE-REFUSED', message, { status, cause: error })
 }
 
-/** A weak ETag says nothing about bytes. */
+/** The ETag if it is strong. A weak one says nothing about bytes. */
 const strong = (etag: string | undefined) => (etag?.startsWith('W/') ? undefined : etag)
 
-/** @returns false if this runtime cannot decompress it */
+/** Compares the hash of the content. @returns false if this runtime cannot decompress it */
 async function verifyContent(part: PartialDownload, source: DoneExport, signal: AbortSignal | undefined) {
   if (source.sha256 === source.fileSha256) return true
-  // No format of the service begins so without compression.
+  // No format of the service begins with these bytes unless it is compressed.
   const beginning = Buffer.concat(await createReadStream(part.path, { end: 3 }).toArray()).toString('hex')
   const isGzip = beginning.startsWith('1f8b')
   if (!isGzip && beginning !== '28b52ffd') throw await differs(part, 'it is neither gzip nor zstd')
@@ -226,7 +227,10 @@ async function verifyContent(part: PartialDownload, source: DoneExport, signal: 
   throw await differs(part, 'its content has another size or SHA-256')
 }
 
-/** The error of a file that is not the one the service described. Its bytes are of no use to the next download. */
+/**
+ * The error for a file other than the one that the service described. Its bytes are removed, as the next download
+ * cannot use them.
+ */
 async function differs(part: PartialDownload, what: string): Promise<GrandlivreError> {
   await part.remove()
   return different(part, what)

@@ -1,6 +1,6 @@
 /**
- * A download on disk until it is whole: `<file>.part` with the bytes so far, and `<file>.part.json`, which says of which
- * file they are. After a kill the same download goes on where the bytes end.
+ * A download that is not whole yet: `<file>.part` with the bytes so far, and `<file>.part.json`, which says what file
+ * they belong to. After a kill the same download goes on after the last byte.
  */
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -8,9 +8,9 @@ import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'no
 import { dirname } from 'node:path'
 import { clientError } from '../errors.ts'
 
-/** What names the file that is being downloaded: the address changes with each status. */
+/** What identifies the file. Its address does not, because each status gives another one. */
 interface DownloadedFile {
-  /** Id of its export. */
+  /** Id of the export. */
   id: string
   fileSha256: string
   size: number
@@ -19,7 +19,7 @@ interface DownloadedFile {
 export type PartialDownload = Awaited<ReturnType<typeof openPartialDownload>>
 
 /**
- * Takes up the part of the same file, and reads its bytes again for the hash; begins a new one otherwise.
+ * Opens the part of the same file, whose bytes are read again for the hash, or else begins a new one.
  * @throws {GrandlivreError} FILE-NOT-WRITTEN
  */
 export async function openPartialDownload(
@@ -34,14 +34,14 @@ export async function openPartialDownload(
     run().catch((error: unknown) => {
       throw notWritten(file, error)
     })
-  /** Keeps what is there for the next time. It may have been closed before. */
+  /** Closes the file and keeps its bytes for the next time. It may be closed already. */
   const close = async (): Promise<void> => {
     if (!isClosed) await handle.close()
     isClosed = true
   }
   return {
     ...{ exportId, path, close },
-    /** Whether there were bytes of another file, or bytes that could not be used. */
+    /** Whether bytes were discarded because they belonged to another file or could not be used. */
     hasDropped,
     get bytes() {
       return bytes
@@ -50,7 +50,7 @@ export async function openPartialDownload(
       return etag
     },
 
-    /** Drops the bytes that are there. */
+    /** Discards the stored bytes. */
     async beginAgain(): Promise<void> {
       await writing(async () => {
         await handle.close()
@@ -61,10 +61,13 @@ export async function openPartialDownload(
       etag = undefined
     },
 
-    /** Before the first byte, so that bytes on disk always have a state beside them. @param sent of the file server */
+    /**
+     * Called before the first byte, so that bytes on disk always have a state beside them. @param sent the ETag that
+     * the file server sent
+     */
     remember(sent: string | undefined): Promise<void> {
       etag = sent
-      // JSON leaves out an ETag that is undefined.
+      // JSON omits an ETag that is undefined.
       return writing(() => replaceState(file, JSON.stringify({ exportId, fileSha256, size, etag })))
     },
 
@@ -77,10 +80,10 @@ export async function openPartialDownload(
       bytes += chunk.length
     },
 
-    /** Whether the bytes are those of the file. Afterwards nothing can be appended. */
+    /** Whether the bytes have the hash of the file. After this call nothing can be appended. */
     isRight: () => hash.digest('hex') === fileSha256,
 
-    /** Gives the part its name, once it is on disk for good. */
+    /** Makes sure that the part is on the disk, then gives it the name of the file. */
     finish: () =>
       writing(async () => {
         await handle.sync()
@@ -91,7 +94,7 @@ export async function openPartialDownload(
         await namePart(file)
       }),
 
-    /** Leaves nothing for the next time. */
+    /** Removes the part and its state. */
     async remove(): Promise<void> {
       await close()
       for (const each of [path, stateFileOf(file)]) await rm(each, { force: true })
@@ -123,7 +126,7 @@ async function takeUp(
   }
 }
 
-/** The number of bytes, and their SHA-256. */
+/** Counts bytes and makes the SHA-256 of them. */
 export async function digestOf(chunks: AsyncIterable<Uint8Array>): Promise<{ bytes: number; hash: Hash }> {
   const hash = createHash('sha256')
   let bytes = 0
@@ -134,7 +137,7 @@ export async function digestOf(chunks: AsyncIterable<Uint8Array>): Promise<{ byt
   return { bytes, hash }
 }
 
-/** The state that an earlier download has left; undefined if there is none that can be read. */
+/** The state that an earlier download left; undefined if there is none or it cannot be read. */
 async function readState(
   file: string,
 ): Promise<{ fileSha256?: string; size?: number; etag?: string } | undefined> {
@@ -146,7 +149,7 @@ async function readState(
 }
 
 /**
- * A new file and not the old one emptied, which another download may still be writing to.
+ * Makes a new file. The old one is not emptied, because another download may still be writing to it.
  * @internal of the package: programs of partners need no types of Node
  */
 export async function createPart(file: string): Promise<FileHandle> {
@@ -154,20 +157,23 @@ export async function createPart(file: string): Promise<FileHandle> {
   return open(partOf(file), 'wx')
 }
 
-/** Replaces the state at once: a kill leaves a whole state or none. */
+/** Replaces the state in one step, so that a kill never leaves half of it. */
 export async function replaceState(file: string, text: string): Promise<void> {
   await writeFile(`${stateFileOf(file)}.new`, text)
   await rename(`${stateFileOf(file)}.new`, stateFileOf(file))
 }
 
-/** Gives the part, which is closed, the name of the file. */
+/** Gives the part, which must be closed, the name of the file. */
 export async function namePart(file: string): Promise<void> {
   await rename(partOf(file), file)
   await syncFolder(dirname(file))
   await rm(stateFileOf(file), { force: true })
 }
 
-/** Keeps the names of a folder's files on disk. Some systems cannot open a folder; there the rename itself has to do. */
+/**
+ * Makes sure that the names of a folder's files are on the disk. Some systems cannot open a folder; there the rename
+ * alone must do.
+ */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined)
   await handle?.sync().catch(() => {})

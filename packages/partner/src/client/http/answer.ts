@@ -1,30 +1,33 @@
-/** What callers see of an answer. It names no type of Node, so that the types of the package need none. */
-// The whole module: Node before 22.15 has no zstd, and a named import of what is missing fails as a whole.
+/** The parts of an answer that callers see. It uses no types of Node, so that the package's own types need none. */
+// Imports the whole module: Node before 22.15 has no zstd, and importing a missing name would fail.
 import zlib from 'node:zlib'
 
 export interface Answer {
   readonly status: number
-  /** By lower-case name. */
+  /** By name in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>
-  /** The decompressed body, to be read once. It throws where it is cut, and the reason of the signal. */
+  /**
+   * The decompressed body, which can be read once. Reading throws if the body is cut, and throws the reason of the
+   * signal.
+   */
   readonly body: AsyncIterable<Uint8Array>
-  /** By lower-case name; known when the body has been read. */
+  /** By name in lower case; known once the body has been read. */
   trailers(): Readonly<Record<string, string | undefined>>
-  /** Bytes of the body that have arrived, before decompression. */
+  /** Bytes of the body that have arrived, counted before decompression. */
   wireBytes(): number
-  /** The whole body, compared with the trailer X-Content-SHA256 if there is one. */
+  /** The whole body. It is compared with the trailer X-Content-SHA256 if that came. */
   text(): Promise<string>
   json(): Promise<unknown>
-  /** Closes the connection; the rest of the body is not read. */
+  /** Closes the connection without reading the rest of the body. */
   discard(): void
 }
 
 export type Encoding = 'identity' | 'gzip' | 'zstd'
 
-/** The best encoding that this runtime can read. */
+/** The best compression that this runtime can read. */
 export function bestEncoding(): Encoding {
   return typeof zlib.createZstdDecompress === 'function' ? 'zstd' : 'gzip'
 }
 
-/** What errors say of an answer. */
+/** The facts about an answer that errors contain. */
 export const answerFacts = ({ status, headers }: Answer) => ({ status, requestId: headers['x-request-id'] })

@@ -1,5 +1,6 @@
 /**
- * Sends one HTTP request by node:http or node:https, and resolves with the head of its answer. Fetch shows no trailers.
+ * Sends one HTTP request through node:http or node:https, and resolves with the head of its answer. Fetch is of no use,
+ * because it does not show trailers.
  */
 import http from 'node:http'
 import https from 'node:https'
@@ -10,11 +11,11 @@ export interface HttpRequest {
   headers: Record<string, string>
   body: string | Uint8Array | undefined
   signal: AbortSignal | undefined
-  /** Milliseconds for which the head of the answer may be awaited. */
+  /** Most milliseconds to wait for the head of the answer. */
   answerMs: number
 }
 
-/** Connections, kept open between requests. */
+/** Keeps connections open between requests. */
 export class Connections {
   readonly #http = new http.Agent({ keepAlive: true })
   readonly #https = new https.Agent({ keepAlive: true })
@@ -27,7 +28,8 @@ export class Connections {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
       const isSecure = url.protocol === 'https:'
-      // The other side may close a kept connection while a request is on its way. Only what can be repeated uses one.
+      // The other side may close a kept connection while a request is on its way. So only requests that can be repeated
+      // use one.
       const kept = isSecure ? this.#https : this.#http
       const agent = method === 'GET' || method === 'HEAD' ? kept : false
       const request = (isSecure ? https : http).request(url, { method, headers, agent })
@@ -54,12 +56,12 @@ export class Connections {
   }
 }
 
-/** A time-out, as an error of the system is. */
+/** A time-out in the form of an error of the system. */
 export function timedOut(what: string, ms: number): Error {
   return Object.assign(new Error(`${what} ${ms / 1000} seconds`), { code: 'ETIMEDOUT' })
 }
 
-/** As node:http reports an answer that ends before its end. */
+/** The error that node:http reports for an answer that is cut off. */
 export function cut(message: string, cause?: unknown): Error {
   return Object.assign(new Error(message, { cause }), { code: 'ECONNRESET' })
 }
@@ -81,9 +83,11 @@ const lossCodes = new Set([
   'ConnectionRefused',
 ])
 
-/** Whether a connection was lost or not made, which may pass. A wrong certificate does not. */
+/**
+ * Whether a connection was lost or could not be made, for a reason that may pass. A wrong certificate does not pass.
+ */
 export function isLost(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException | undefined)?.code ?? ''
-  // HPE: what arrives is no HTTP, or not any more.
+  // Codes that begin with HPE_ mean that the bytes are not HTTP, or no longer are.
   return lossCodes.has(code) || code.startsWith('HPE_')
 }

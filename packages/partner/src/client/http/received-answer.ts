@@ -1,4 +1,4 @@
-/** An answer of node:http: its body decompressed, with an eye on stalls, and its trailers at the end. */
+/** An answer of node:http. Its body is decompressed and watched for stalls, and its trailers are known at the end. */
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -8,20 +8,20 @@ import { clientError } from '../errors.ts'
 import { type Answer, bestEncoding } from './answer.ts'
 import { cut, isLost, timedOut } from './connection.ts'
 
-/** Size of the pieces in which a body is decompressed: fewer and larger ones cost less. */
+/** Size of the pieces in which a body is decompressed. Few large pieces cost less than many small ones. */
 const pieceBytes = 256 * 1024
 
-/** Bytes that have to arrive within `stallMs`. A slower transfer could go on for days, and counts as lost. */
+/** Number of bytes that must arrive within `stallMs`. A slower transfer could go on for days, so it counts as lost. */
 const slowestBytes = 1024
 
 export interface Limits {
-  /** Milliseconds in which 1 KB of a body has to arrive, while its reader waits. */
+  /** Milliseconds within which 1 KB of a body must arrive while its reader waits. */
   stallMs: number
-  /** Bytes of a body that is read whole, after decompression. A longer one is read as a stream. */
+  /** Most bytes, after decompression, of a body that is read as a whole. Longer bodies have to be read as streams. */
   wholeBytesMax: number
 }
 
-/** @param request method and address, for errors */
+/** @param request its method and address, for errors */
 export function receivedAnswer(
   response: IncomingMessage,
   request: string,
@@ -64,7 +64,7 @@ export function receivedAnswer(
   }
 }
 
-/** @param count called with the bytes of each chunk */
+/** @param count called with the number of bytes in each chunk */
 async function* received(
   response: IncomingMessage,
   stallMs: number,
@@ -73,7 +73,8 @@ async function* received(
 ): AsyncGenerator<Uint8Array> {
   const chunks = response[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
   let slow: Error | undefined
-  // Both counted since the last KB. While the reader is busy with a chunk, nothing has to arrive.
+  // The bytes, and the time spent waiting, since the last whole KB. While the reader is busy with a chunk, no time
+  // counts.
   let [bytes, waitedMs] = [0, 0]
   try {
     for (;;) {
@@ -89,14 +90,14 @@ async function* received(
       waitedMs += performance.now() - began
       if (bytes >= slowestBytes) [bytes, waitedMs] = [0, 0]
       yield value
-      // Chunks that have arrived before an abort are still there after it.
+      // Chunks that arrived before an abort would still come out after it.
       signal?.throwIfAborted()
     }
     if (!response.complete) throw cut('The connection was closed before the end of the body')
   } catch (error) {
     if (signal?.aborted) throw signal.reason
     const { message } = error as Error
-    // Whatever ends a body early, an alert of TLS for example, is a loss.
+    // Any early end of a body is a loss, even one by an alert of TLS.
     throw slow ?? (isLost(error) ? error : cut(message, error))
   } finally {
     if (!response.complete) response.destroy()
@@ -109,7 +110,7 @@ function decoded(
   arrived: AsyncGenerator<Uint8Array>,
 ): AsyncIterable<Uint8Array> {
   if (encoding === 'identity') return arrived
-  // The decoder gives out what a cut body holds, too. Whether it is whole is proven elsewhere.
+  // With this flag the decoder also gives out what a cut body contains. Whether the body is whole is proven elsewhere.
   if (encoding === 'gzip' || encoding === 'x-gzip') {
     const finishFlush = zlib.constants.Z_SYNC_FLUSH
     return through(zlib.createGunzip({ chunkSize: pieceBytes, finishFlush }), arrived, response)
@@ -125,7 +126,7 @@ function decoded(
   )
 }
 
-/** Gives out everything that arrived before a cut, then its error. */
+/** Gives out everything that arrived before a cut, then throws the error of the cut. */
 async function* through(
   decoder: zlib.Gunzip | zlib.ZstdDecompress,
   arrived: AsyncGenerator<Uint8Array>,
@@ -139,12 +140,13 @@ async function* through(
       lost = { error }
     }
   }
-  // The reader of the decoder gets its errors.
+  // Whoever reads from the decoder gets this error.
   const feeding = pipeline(untilLost, decoder).catch(() => {})
   try {
     for await (const chunk of decoder) yield chunk as Uint8Array
   } catch (cause) {
-    // A body that was only cut decompresses without an error. What came out of this one before may be wrong, too.
+    // A body that is merely cut decompresses without an error. This one is damaged, and what came out before may be
+    // wrong, too.
     throw clientError('NOT-PROVEN', 'The compressed body was damaged on the way', { cause })
   } finally {
     decoder.destroy()
@@ -154,7 +156,7 @@ async function* through(
   if (lost) throw lost.error
 }
 
-/** @throws {Error} a loss, if it is not JSON: a proxy may end a body early and cleanly */
+/** @throws {Error} a loss if the text is not JSON: a proxy may have ended the body early, as if it were whole */
 export function parseWhole(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -1,4 +1,4 @@
-/** The digests of many ledgers, to compare copies with (docs/spec/ledgers.md#blocks). */
+/** Reads the digests of many ledgers, to compare copies with (docs/spec/ledgers.md#blocks). */
 import { wholeTables } from '../../../../contract/src/ledger-tables.ts'
 import { blocksLines, misfitOf } from '../answer-shapes.ts'
 import { digestOf, rowsOf } from '../blocks.ts'
@@ -11,12 +11,15 @@ import { areAscending } from './entry-ranges.ts'
 import type { LedgerBlock, LedgerBlocks, LedgerChangesOptions, LedgerRefused } from './ledger-parts.ts'
 import { askLedgers, ledgersMax } from './ledgers-requests.ts'
 
-/** A block of at least 500 movements takes some 130 bytes: those of sixty million movements. */
+/**
+ * Longest line. A block has at least 500 movements and takes some 130 bytes, so a line can describe sixty million
+ * movements.
+ */
 const lineBytesMax = 16 * 1024 * 1024
 
 type BlocksLine = Omit<LedgerBlocks, 'kind'> | { refused: string; code: string; message: string }
 
-/** @throws {GrandlivreError} NOT-PROVEN if digests do not fit together, or are not of what was asked for */
+/** @throws {GrandlivreError} NOT-PROVEN if the digests do not fit together, or do not belong to the request */
 export async function* readLedgerBlocks(
   requests: Requests,
   societies: readonly string[],

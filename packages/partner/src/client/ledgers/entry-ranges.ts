@@ -3,7 +3,7 @@ import type { EntryRange } from '../changes.ts'
 
 export const lastEntryId = '9007199254740991'
 
-/** Whether the ranges ascend and do not overlap. */
+/** Whether the ranges are in ascending order and do not overlap. */
 export function areAscending(ranges: readonly EntryRange[]): boolean {
   let last = -1
   return ranges.every(([from, to]) => {
@@ -13,11 +13,11 @@ export function areAscending(ranges: readonly EntryRange[]): boolean {
   })
 }
 
-/** Whether the given ranges have all wanted entries. Both are ascending; ranges that touch count as one. */
+/** Whether every wanted entry lies in the given ranges. Both lists ascend; given ranges that touch count as one. */
 export const areWithin = (wanted: readonly EntryRange[], given: readonly EntryRange[]): boolean =>
   String(unionOf(wanted, given)) === String(unionOf([], given))
 
-/** The entries that are in both lists of ranges. Both are ascending. */
+/** The entries that are in both lists of ranges. Both lists ascend. */
 export function commonOf(one: readonly EntryRange[], other: readonly EntryRange[]): EntryRange[] {
   const common: EntryRange[] = []
   for (let here = 0, there = 0; here < one.length && there < other.length; ) {
@@ -42,7 +42,10 @@ export function unionOf(one: readonly EntryRange[], other: readonly EntryRange[]
   return union
 }
 
-/** What the ranges have from an entry on, in at most `count` ranges: the last of them holds what lies between, too. */
+/**
+ * The part of the ranges from an entry on, as at most `count` ranges. If there are more, the last one is widened to the
+ * end of all, with the entries between them.
+ */
 export function rangesFrom(ranges: readonly EntryRange[], entry: number, count: number): EntryRange[] {
   const rest = ranges.flatMap(([from, to]): EntryRange[] => {
     if (Number(to) < entry) return []

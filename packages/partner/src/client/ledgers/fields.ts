@@ -1,7 +1,10 @@
-/** Rows of PostgreSQL's COPY as texts. */
+/** Reads rows of PostgreSQL's COPY as texts. */
 import { clientError } from '../errors.ts'
 
-/** What COPY writes with a backslash: the letter after it, and the character. The backslash itself comes first. */
+/**
+ * Characters that COPY writes as a backslash and a letter: the letter, then the character. The backslash itself comes
+ * first.
+ */
 export const escapes: ReadonlyMap<string, string> = new Map([
   ['\\', '\\'],
   ['b', '\b'],
@@ -13,13 +16,13 @@ export const escapes: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * The fields of a row, in the order of its columns; null where there is none.
+ * The fields of a row, in the order of its columns; null for a field without a value.
  * @param line without its line feed
  * @throws {GrandlivreError} NOT-PROVEN for an escape that COPY does not write
  */
 export function readRow(line: string): (string | null)[] {
   const fields: (string | null)[] = line.split('\t')
-  // `\N` is in nearly every row, an escape in few.
+  // Nearly every row contains `\N`, but few contain another escape.
   for (let column = 0; column < fields.length; column += 1) {
     const field = fields[column] as string
     if (field.includes('\\')) fields[column] = field === '\\N' ? null : unescaped(field)
@@ -37,7 +40,7 @@ export function unescaped(field: string): string {
   })
 }
 
-/** The rows of proven bytes, one after the other, as the fields of each. */
+/** The rows of proven bytes, one after the other. Each is a list of its fields. */
 export function* readRows(bytes: Uint8Array): Generator<(string | null)[], void, undefined> {
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
   for (let start = 0, end: number; start < text.length; start = end + 1) {

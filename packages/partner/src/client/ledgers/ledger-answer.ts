@@ -1,6 +1,6 @@
 /**
- * One answer of a stream of many ledgers (docs/spec/ledgers.md#changes), line by line: proven lines come out as
- * parts, and any other ends with an error that says what is wrong.
+ * Reads one answer of a stream of many ledgers (docs/spec/ledgers.md#changes) line by line. Lines that are proven come
+ * out as parts; any other line ends the reading with an error that says what is wrong.
  */
 import type { Buffer } from 'node:buffer'
 import { createHash, type Hash } from 'node:crypto'
@@ -30,18 +30,18 @@ interface Lines {
   rows: { rows: number; sha256: string }
 }
 
-/** A ledger that has begun and not ended. */
+/** A ledger whose beginning has come, but not its end. */
 export interface UnfinishedLedger {
   asked: WantedLedger
   cursor: string
   ranges: EntryRange[]
-  /** The SHA-256 of tables that came whole. */
+  /** The SHA-256 of each table that came whole. */
   tables: Partial<Record<WholeTableName, string>>
   table: { rows: TableRows; place: number; hash: Hash; isProven: boolean; isOver: boolean } | undefined
 }
 
 export class LedgerAnswer {
-  /** How many of the ledgers that were asked for have ended or are refused. */
+  /** Number of ledgers in the request that have ended or been refused. */
   answered = 0
   underWay: UnfinishedLedger | undefined
   isWhole = false
@@ -54,18 +54,19 @@ export class LedgerAnswer {
     this.#requestId = requestId
   }
 
-  /** The error of a line that no service sends. */
+  /** The error for a line that the service never sends. */
   readonly fail = (what: string): GrandlivreError => {
     const society = this.underWay?.asked.society
     const where = society === undefined ? 'The ledgers' : `Ledger ${society}`
     return clientError('NOT-PROVEN', `${where}: ${what}`, { requestId: this.#requestId })
   }
 
-  /** @throws {GrandlivreError} NOT-PROVEN, or UNEXPECTED-ANSWER for tables that this version does not know */
+  /** @throws {GrandlivreError} NOT-PROVEN, or UNEXPECTED-ANSWER for a table that this version does not know */
   take({ rows, json }: Frame): LedgerPart | undefined {
     if (this.isWhole) throw this.fail('more came after the last line')
     const { kind, line } = this.#parse(json)
-    // A ledger is refused within its rows where the next row is too long. Those before it have no proof.
+    // The service may refuse a ledger in the middle of its rows, because the next row is too long. The rows before it
+    // then have no proof.
     if (rows.length > 0 && kind !== 'rows' && !(kind === 'refused' && this.underWay))
       throw this.fail(`rows came without a proof before the line "${kind}"`)
     if (kind === 'ledger') return this.#begin(line as Lines['ledger'])
@@ -91,7 +92,7 @@ export class LedgerAnswer {
     return { kind, line }
   }
 
-  /** The ledger that has to come next. */
+  /** Finds the ledger that has to come next. */
   #next(society: string): WantedLedger {
     const asked = this.#asked[this.answered]
     if (this.underWay) throw this.fail(`ledger ${society} came before the end of this one`)
@@ -116,7 +117,7 @@ export class LedgerAnswer {
     const place = tableNames.indexOf(table as LedgerTableName)
     const name = tableNames[place]
     const known = name && ledgerTables[name].columns.map((column) => column.name)
-    // A copy without a column could not be compared with the digests any more.
+    // A copy that lacked a column could no longer be compared with the digests.
     if (name === undefined || known!.join() !== columns.join())
       throw clientError(
         'UNEXPECTED-ANSWER',
@@ -135,7 +136,7 @@ export class LedgerAnswer {
     return { kind: 'table', table: name }
   }
 
-  /** Nothing more of the table comes. */
+  /** Closes a table, of which no more rows come. */
   #closeTable({ table, tables }: UnfinishedLedger): void {
     if (!table) return
     const name = table.rows.table

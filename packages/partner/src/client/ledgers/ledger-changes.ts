@@ -1,6 +1,6 @@
 /**
- * What changed in many ledgers (docs/spec/ledgers.md#changes), over as many answers as it takes: a ledger at which an
- * answer breaks goes on where its proven rows ended.
+ * Reads what changed in many ledgers (docs/spec/ledgers.md#changes), in as many answers as it takes. If an answer
+ * breaks within a ledger, the next one goes on where the proven rows of that ledger ended.
  */
 import { type WholeTableName, wholeTables } from '../../../../contract/src/ledger-tables.ts'
 import { cut, isLost } from '../http/connection.ts'
@@ -12,29 +12,31 @@ import { LedgerAnswer, type UnfinishedLedger } from './ledger-answer.ts'
 import type { LedgerChangesOptions, LedgerPart, LedgersWhole, WantedLedger } from './ledger-parts.ts'
 import { askLedgers, ledgersMax } from './ledgers-requests.ts'
 
-/** Longest body that the service takes in one request. */
+/** Longest body of a request that the service accepts. */
 const bodyBytesMax = 8 * 1024 * 1024
 const rangesMax = 1000
-/** Breaks in a row at one ledger, without further rows of it, after which the other ledgers come first. */
+/**
+ * After this many breaks in a row at one ledger, none of which brought more of its rows, the other ledgers come first.
+ */
 const breaksMax = 3
-/** Refusals of cursors that came with a ledger, after which the ledger counts as refused. */
+/** How often a cursor that came with a ledger may be refused before the ledger counts as refused. */
 const refusalsMax = 3
 
-/** A ledger that has not come to its end. */
+/** A ledger whose end has not come yet. */
 interface Pending {
   wanted: WantedLedger
-  /** What is asked for now: after a break, changes since the state that came. */
+  /** What the next request asks for. After a break: the changes since the state that came. */
   asked: WantedLedger
-  /** Whether the consumer has got its beginning. */
+  /** Whether the consumer has received the beginning of the ledger. */
   isBegun: boolean
   breaks: number
-  /** Refusals of a cursor that came with it. */
+  /** How often a cursor that came with the ledger was refused. */
   refusals: number
-  /** How far it came in any answer: the place of its table, and the entry. */
+  /** The furthest point that any answer reached: the place of the table, and the entry. */
   furthest: readonly [table: number, entry: number]
 }
 
-/** @throws {GrandlivreError} NOT-PROVEN; CONNECTION-LOST at the ledger that does not come */
+/** @throws {GrandlivreError} NOT-PROVEN; CONNECTION-LOST if a ledger does not come even after several breaks */
 export async function* readLedgerChanges(
   requests: Requests,
   wanted: readonly WantedLedger[],
@@ -49,7 +51,7 @@ export async function* readLedgerChanges(
   const whole: LedgersWhole = { kind: 'whole', ledgers: 0, refusals: 0 }
   let reached = 0
 
-  /** One answer. Returns if it is whole. */
+  /** The parts of one answer. Returns if the answer is whole. */
   async function* connection(): AsyncGenerator<LedgerPart, void, undefined> {
     const ledgers = fitting(pending)
     const type = 'application/vnd.grandlivre.ledgers'
@@ -63,7 +65,7 @@ export async function* readLedgerChanges(
       if (!answer.isWhole) throw cut('The answer ended without its last line')
     } catch (error) {
       if (!isLost(error)) throw error
-      // Each ledger has proven its end, so the last line tells nothing more.
+      // Every ledger has come with a proof of its end, so nothing is lost if the last line is missing.
       if (answer.answered === ledgers.length) return
       const [first] = pending
       if (isFurther(first!, answer.underWay)) reached += 1
@@ -82,7 +84,8 @@ export async function* readLedgerChanges(
     }
     if (part.kind === 'end' || part.kind === 'refused') {
       const isOurs = first!.asked !== first!.wanted
-      // The cursor of a break can have become another epoch's; what the consumer asked with is still to be answered.
+      // After a break, the cursor of the request came with the ledger and may belong to an epoch that has ended. The
+      // consumer's own request has not been answered yet.
       if (part.kind === 'refused' && part.code === 'ERR-CURSOR-EXPIRED' && isOurs) {
         first!.refusals += 1
         if (first!.refusals < refusalsMax) return yield* postpone(pending, part.message)
@@ -101,7 +104,7 @@ export async function* readLedgerChanges(
   yield whole
 }
 
-/** Notes a break of the answer at this ledger. @returns whether it came further than in any answer before */
+/** Notes that the answer broke at this ledger. @returns whether the ledger came further than in any answer before */
 function isFurther(pending: Pending, underWay: UnfinishedLedger | undefined): boolean {
   pending.breaks += 1
   if (!underWay) return false
@@ -114,14 +117,14 @@ function isFurther(pending: Pending, underWay: UnfinishedLedger | undefined): bo
   return true
 }
 
-/** Puts the first ledger last. */
+/** Moves the first ledger to the end of the list. */
 function* postpone(pending: Pending[], reason: string): Generator<LedgerPart> {
   const { wanted, isBegun, ...first } = pending.shift()!
   pending.push({ ...first, wanted, asked: wanted, isBegun: false, breaks: 0 })
   if (isBegun) yield { kind: 'postponed', society: wanted.society, reason }
 }
 
-/** The first ledgers, as many as one request can hold. */
+/** As many of the first ledgers as fit into one request. */
 function fitting(pending: readonly Pending[]): WantedLedger[] {
   const fit: WantedLedger[] = []
   let bytes = JSON.stringify({ ledgers: [] }).length
@@ -134,8 +137,8 @@ function fitting(pending: readonly Pending[]): WantedLedger[] {
 }
 
 /**
- * What is still to come of a ledger. Of its last entry some movements may be missing, so it comes again. A table that
- * came in part has replaced that of the copy, so its digest is named no more.
+ * The request for what is still missing of a ledger. Its last entry comes again, because some of the entry's movements
+ * may be missing. A table that came in part has already replaced the table of the copy, so its digest is left out.
  */
 function restOf({ asked, cursor, ranges, tables, table }: UnfinishedLedger): WantedLedger {
   const entries = rangesFrom(ranges, table?.rows.lastEntry ?? -1, rangesMax)

@@ -1,6 +1,6 @@
 /**
- * What a stream of many ledgers is asked for and consists of (docs/spec/ledgers.md#changes). The contract between the
- * library, which proves it, and the programs that keep copies.
+ * The requests and the parts of a stream of many ledgers (docs/spec/ledgers.md#changes): the contract between the
+ * library, which proves the stream, and the programs that keep copies.
  */
 import type { LedgerTableName, WholeTableName } from '../../../../contract/src/ledger-tables.ts'
 import type { EntryRange } from '../changes.ts'
@@ -13,62 +13,65 @@ export interface Ledger {
   firm: { id: string; name: string }
   name: string
   reference: string | null
-  /** Names the state of its ledger, which has changed if the copy has another cursor. */
+  /** Names the state of the ledger. If the copy has another cursor, the ledger has changed. */
   cursor: string
-  /** Whether accounts of employees come with their personal data. The cursor says nothing of it. */
+  /** Whether accounts of employees come with their personal data. The cursor does not depend on it. */
   employees: boolean
 }
 
 export interface LedgerList {
-  /** Ascending by id, as numbers. */
+  /** In ascending order of their ids, as numbers. */
   ledgers: Ledger[]
-  /** Names this list: `after` of the next call. */
+  /** Names this list. Pass it as `after` of the next call. */
   etag: string
 }
 
 export interface LedgersOptions {
-  /** The `etag` of an earlier list. The answer is undefined as long as the list is the same. */
+  /** The `etag` of an earlier list. If the list is still the same, the result is undefined. */
   after?: string | undefined
-  /** Seconds, 0 to 30, for which the service waits for another list than `after`. */
+  /** Seconds, 0 to 30, for which the service waits until the list differs from `after`. */
   wait?: number | undefined
   signal?: AbortSignal | undefined
 }
 
-/** What is wanted of one ledger. */
+/** What to read of one ledger. */
 export interface WantedLedger {
   society: string
-  /** The cursor of the copy. Without it everything is given. */
+  /** The cursor of the copy. Without it the whole ledger comes. */
   since?: string | undefined
-  /** With `since`: entries that are given besides what has changed. At most 1,000 ranges, ascending and disjoint. */
+  /**
+   * Entries that come in addition to those that changed; only with `since`. At most 1,000 ranges, ascending and
+   * disjoint.
+   */
   entries?: EntryRange[] | undefined
-  /** The SHA-256 of tables that the copy has: one that is still the same is left out. */
+  /** The SHA-256 of each table that the copy has. A table that is still the same does not come. */
   tables?: Partial<Record<WholeTableName, string>> | undefined
 }
 
 export interface LedgerChangesOptions {
   signal?: AbortSignal | undefined
-  /** How the body travels. Default: zstd where the runtime can read it, otherwise gzip. */
+  /** Compression of the body. Default: zstd if the runtime can read it, otherwise gzip. */
   encoding?: Encoding | undefined
 }
 
 /**
- * A ledger begins, or goes on (`resumed`) after its stream broke: in the same transaction, drop the movements of the
- * entries in `ranges`, those that came before among them.
+ * A ledger begins, or goes on after its stream broke (`resumed`). In both cases drop the movements of the entries in
+ * `ranges`, including those that came before the break, in the same transaction.
  */
 export interface LedgerBegin {
   kind: 'ledger'
   society: string
-  /** Null if the ledger is given in full. */
+  /** The cursor that was asked with; null if the whole ledger comes. */
   since: string | null
-  /** Names the state that the rows show. */
+  /** Names the state of the ledger that the rows show. */
   cursor: string
   ranges: EntryRange[]
   resumed: boolean
 }
 
 /**
- * Rows of this table follow. All rows of the copy's table are replaced, those that came before a break among them; of
- * `movements`, just those in the ranges. Its columns are those of packages/contract/src/ledger-tables.ts.
+ * Rows of this table follow. They replace all rows of the copy's table, including those that came before a break; rows
+ * of `movements` replace only those in the ranges. The columns are those of packages/contract/src/ledger-tables.ts.
  */
 export interface TableBegin {
   kind: 'table'
@@ -79,25 +82,27 @@ export interface TableBegin {
 export interface ProvenRows {
   kind: 'rows'
   table: LedgerTableName
-  /** Whole lines of PostgreSQL's COPY, each with its line feed. The consumer may keep them. */
+  /** Whole lines of PostgreSQL's COPY, each with its line feed. The consumer may keep the bytes. */
   bytes: Uint8Array
   rows: number
 }
 
-/** The ledger is whole: commit its rows together with `cursor`. */
+/** The ledger is whole: commit its rows, and `cursor` with them. */
 export interface LedgerEnd {
   kind: 'end'
   society: string
   cursor: string
-  /** Movements since the last `ledger` of this society, and their sums: texts with two decimals. */
+  /**
+   * Number and sums of the movements since the last `ledger` part of this society. Sums are texts with two decimals.
+   */
   rows: number
   debit: string
   credit: string
-  /** The SHA-256 of every table but `movements`. A table that did not come has the SHA-256 that was asked with. */
+  /** The SHA-256 of every table except `movements`. For a table that did not come, it is the one in the request. */
   tables: Record<WholeTableName, string>
 }
 
-/** The service does not give this ledger, or not to its end: roll back what came of it. */
+/** The service refuses this ledger, or the rest of it: roll back what has come. */
 export interface LedgerRefused {
   kind: 'refused'
   society: string
@@ -106,7 +111,10 @@ export interface LedgerRefused {
   message: string
 }
 
-/** The stream broke at this ledger again and again: roll back what came of it. It comes again from its beginning, last. */
+/**
+ * The stream broke at this ledger again and again: roll back what has come. The ledger comes again later, after all
+ * others and from its beginning.
+ */
 export interface LedgerPostponed {
   kind: 'postponed'
   society: string
@@ -116,7 +124,7 @@ export interface LedgerPostponed {
 /** The last part: nothing is missing. */
 export interface LedgersWhole {
   kind: 'whole'
-  /** Ledgers that came to their end. */
+  /** Number of ledgers that came whole. */
   ledgers: number
   refusals: number
 }
@@ -130,13 +138,13 @@ export type LedgerPart =
   | LedgerPostponed
   | LedgersWhole
 
-/** A range of entries and what the ledger has in it. */
+/** A range of entries, with the number and the digest of its movements in the ledger. */
 export interface LedgerBlock {
   from: string
   to: string
-  /** Movements in the range. */
+  /** Number of movements in the range. */
   rows: number
-  /** SHA-256 of their lines, each with its line feed; hexadecimal. */
+  /** SHA-256 of the lines of these movements, each with its line feed; hexadecimal. */
   sha256: string
 }
 
@@ -144,12 +152,12 @@ export interface LedgerBlock {
 export interface LedgerBlocks {
   kind: 'blocks'
   society: string
-  /** Names the state of which they are. */
+  /** Names the state of the ledger that the digests describe. */
   cursor: string
   rows: number
-  /** SHA-256 of the digests of all blocks, as bytes, in order. */
+  /** SHA-256 of the digests of all blocks: their bytes, in the order of the blocks. */
   digest: string
   tables: Record<WholeTableName, string>
-  /** Disjoint and ascending. Rows of a copy outside of them differ, too. */
+  /** Disjoint and ascending. Rows of a copy that lie outside of all blocks differ from the ledger, too. */
   blocks: LedgerBlock[]
 }

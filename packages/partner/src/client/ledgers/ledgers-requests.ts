@@ -1,4 +1,4 @@
-/** Requests for the list of ledgers that a token may read, and for rows or digests of many. */
+/** Requests the list of ledgers that a token may read, and the rows or digests of many ledgers. */
 import { clientError } from '../errors.ts'
 import { type Answer, answerFacts } from '../http/answer.ts'
 import { acceptJson, type Requests, sendFor } from '../requests.ts'
@@ -10,10 +10,10 @@ import type {
   WantedLedger,
 } from './ledger-parts.ts'
 
-/** Most ledgers that the service takes in one request. */
+/** Most ledgers that one request may name. */
 export const ledgersMax = 10_000
 
-/** @param what of them: `changes` or `blocks` */
+/** @param what to request of the ledgers: `changes` or `blocks` */
 export function askLedgers(
   requests: Requests,
   what: 'changes' | 'blocks',
@@ -33,7 +33,7 @@ export function askLedgers(
 }
 
 /**
- * The ledgers with the cursor of each (docs/spec/ledgers.md#the-list).
+ * The ledgers, each with its cursor (docs/spec/ledgers.md#the-list).
  * @returns undefined if the list is still the one that `after` names
  */
 export async function listLedgers(

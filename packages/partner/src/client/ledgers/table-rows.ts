@@ -1,4 +1,4 @@
-/** Looks through the rows of one table of a ledger: their values, their order, and what movements add up to. */
+/** Checks the rows of one table of a ledger: the form of their values, their order, and the sums of movements. */
 import type { Buffer } from 'node:buffer'
 import { isUtf8 } from 'node:buffer'
 import {
@@ -11,8 +11,8 @@ import type { GrandlivreError } from '../errors.ts'
 import { lastEntryId } from './entry-ranges.ts'
 
 /**
- * How COPY writes a value of each type. A value that came in another form would leave a copy as other bytes than those
- * that were proven. Texts are without the characters that COPY escapes.
+ * The form in which COPY writes a value of each type. A copy would give back a value in any other form as bytes that
+ * differ from the proven ones. The pattern for texts excludes the characters that COPY escapes.
  */
 const text = '[^\\0\\b\\t\\n\\v\\f\\r\\\\]*'
 const day = '(?:\\d{4}|[1-9]\\d{4,6})-\\d\\d-\\d\\d'
@@ -27,7 +27,10 @@ const forms: Record<ColumnType, string> = {
   json: text,
 }
 
-/** The form of a row. Its groups are the ids (of movements those of the entry and the movement) and the amounts. */
+/**
+ * Patterns for the fields of a row. Their groups are the ids (for movements those of the entry and the movement) and
+ * the amounts.
+ */
 function formsOf(table: LedgerTableName): string[] {
   return ledgerTables[table].columns.map(({ name, type }, place) => {
     if (place === 0 || name === 'movement_id') return '(0|[1-9]\\d{0,15})'
@@ -44,13 +47,13 @@ const rowForms = new Map(
 )
 
 const lineFeed = 10
-/** Every number of at most this many characters is exact as a double. */
+/** Every decimal number with at most this many characters is exact as a double. */
 const exactLength = 15
 
 export class TableRows {
   readonly table: LedgerTableName
   rows = 0
-  /** Of movements: the entry of the last row; -1 before the first. */
+  /** The entry of the last row, for movements only; -1 before the first row. */
   lastEntry = -1
   readonly debit = new Sum()
   readonly credit = new Sum()
@@ -59,10 +62,10 @@ export class TableRows {
   readonly #fail: (what: string) => GrandlivreError
   readonly #form: RegExp
   #range = 0
-  /** The id in a row's first column, or of its movement. */
+  /** The id of the last row: its first column, or for movements the id of the movement. */
   #lastId = -1
 
-  /** @param ranges in which entries of movements have to lie */
+  /** @param ranges that must contain the entries of all movements */
   constructor(
     table: LedgerTableName,
     society: string,
@@ -77,7 +80,8 @@ export class TableRows {
   }
 
   /**
-   * One expression for a whole row: 600,000 movements (181 MB) in 0.25 s. Byte by byte took 0.3 s, and looked at less.
+   * Checks lines. One expression matches a whole row: 600,000 movements (181 MB) take 0.25 s. A loop over the bytes
+   * took 0.3 s and checked less.
    * @param bytes whole lines @returns how many
    */
   pass(bytes: Buffer): number {
@@ -85,8 +89,9 @@ export class TableRows {
     if (!isUtf8(bytes)) throw this.#wrong('is not UTF-8')
     for (let at = 0; at < bytes.length; this.rows += 1) {
       const end = bytes.indexOf(lineFeed, at) + 1
-      // A character for each byte: all that is looked at is ASCII. One text of all lines is too long for the young ones
-      // of the heap, and brings on a collection of all of it: a fifth of a copy into PostgreSQL.
+      // Latin-1 makes one character of each byte, and everything that is checked is ASCII. Each line becomes a text of
+      // its own: a text of all lines would be too long for the young part of the heap, and would cause collections of
+      // the whole heap that take a fifth of the time of a copy into PostgreSQL.
       const line = bytes.toString('latin1', at, end)
       const [, id, movement, debit, credit] = this.#form.exec(line) ?? this.#escaped(line)
       if (this.table === 'movements') this.#movement(Number(id), Number(movement), debit!, credit!)
@@ -96,7 +101,10 @@ export class TableRows {
     return this.rows - before
   }
 
-  /** Few rows have an escape. An expression that allows for any number of them has no room on the stack for a long text. */
+  /**
+   * Matches a line with escapes, which few rows have. An expression that allowed for any number of escapes would
+   * overflow the stack at a long text.
+   */
   #escaped(line: string): RegExpExecArray {
     const plain = line.replaceAll(/\\[bfnrtv\\]/g, 'e')
     const found = this.#form.exec(plain)
@@ -139,7 +147,9 @@ export class TableRows {
   }
 }
 
-/** An exact sum of amounts. As long as numbers are exact it adds those: a BigInt for each row takes ten times as long. */
+/**
+ * An exact sum of amounts. It adds numbers as long as they are exact: a BigInt for each row takes ten times as long.
+ */
 class Sum {
   #large = 0n
   #cents = 0
@@ -150,7 +160,7 @@ class Sum {
     if (Math.abs(this.#cents) > 2 ** 52) this.#flush()
   }
 
-  /** With two decimals. */
+  /** The sum as a text with two decimals. */
   text(): string {
     this.#flush()
     const digits = String(this.#large).replace('-', '').padStart(3, '0')

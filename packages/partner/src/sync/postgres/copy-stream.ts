@@ -1,6 +1,7 @@
 /**
- * Bytes of `COPY ... FROM STDIN` and `COPY ... TO STDOUT` past the package pg, which would copy each buffer that goes and
- * make an object of each row that comes. Both use the socket of pg's connection while the statement runs.
+ * Moves the bytes of `COPY ... FROM STDIN` and `COPY ... TO STDOUT` around the package pg, which would copy each buffer
+ * that is sent and make an object of each row that is received. Both classes use the socket of pg's connection while
+ * the statement runs.
  */
 import { strict as assert } from 'node:assert'
 import type { Socket } from 'node:net'
