@@ -22,7 +22,7 @@ const movements = atFullSpeed ? 100_000 : 15_000
 /** Deaths per pair of exports, in rotation. After the third death the exports have failed. */
 const deaths = [1, 2, 3]
 
-test('a crash loop leaves at most one part file of a running export, and none of an ended one', {
+test('a crash loop leaves at most one part file for a running export, and none for an ended one', {
   timeout: 120_000 + kills * 60_000,
 }, async ({ onTestFinished }) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'grandlivre-kills-'))

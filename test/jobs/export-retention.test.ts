@@ -36,7 +36,7 @@ describe('retention', () => {
     return [code, body.status ?? body.error.code]
   }
 
-  test('an expired export answers 410, then its file is removed, then its row', async () => {
+  test('an expired export first answers 410, then loses its file, then its row', async () => {
     await sweep()
     const { id, url: address } = await stage.exported(stage.company, { compression: 'zstd' })
     expect(address).toContain('.json.zst?')
@@ -56,7 +56,7 @@ describe('retention', () => {
     expect(await status(id)).toEqual([404, 'ERR-EXPORT-NOT-FOUND'])
   })
 
-  test('an orphan is removed, but not while it is fresh, and files of others stay', async () => {
+  test('an orphaned file is removed once it is old enough; foreign files stay', async () => {
     const { id } = await stage.exported()
     const objects = await openObjects()
     const strays = [
@@ -85,7 +85,7 @@ describe('retention', () => {
     await unfinished.abort()
   })
 
-  test('a file is kept while its export runs, as the row may be about to name it', async () => {
+  test('the file of a running export is kept, as its row may be about to name it', async () => {
     const id = `export_${'d'.repeat(32)}`
     await stage.sql(
       `insert into grandlivre.exports (schema_id, id, folder_id, version, format, identity, request_id, state, attempt)
@@ -105,7 +105,7 @@ describe('retention', () => {
     expect(await sweep(later)).toMatchObject({ orphans: 1 })
   })
 
-  test('an export that never ended becomes FAILED', async () => {
+  test('an export that never ended is marked as FAILED', async () => {
     const id = `export_${'f'.repeat(32)}`
     await stage.sql(
       `insert into grandlivre.exports (schema_id, id, folder_id, version, format, identity, request_id, created_at)

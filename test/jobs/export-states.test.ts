@@ -41,7 +41,7 @@ const file = {
 const database = forTests(createTestDatabase)
 const staff = forTests(() => createTenants(database.ownerUrl))
 
-test('each statement changes the states that its event can happen in, and none leaves a final state', async () => {
+test('each statement applies only in the states that allow its event, and none leaves a final state', async () => {
   const id = `export_${'e'.repeat(32)}`
   const epoch = Number(
     (await staff.client.query('select last_value from grandlivre.epoch')).rows[0].last_value,
@@ -87,7 +87,7 @@ test('each statement changes the states that its event can happen in, and none l
   await pool.end()
 })
 
-test('a claim of a former epoch can only be released, and not if the same attempt is another claim', async () => {
+test('a claim of a former epoch can only be released, and only if its attempt was not claimed again', async () => {
   const key = { schemaId: first.schemaId, exportId: `export_${'f'.repeat(32)}` }
   const owner = staff.client
   await owner.query(

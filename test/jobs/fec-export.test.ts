@@ -41,7 +41,7 @@ const download = async (url: string) => {
   }
 }
 
-test('a FEC is one exercice under the name of the law, and its status counts what it leaves out', async () => {
+test('a FEC holds one exercice under its legal file name, and its status counts what it leaves out', async () => {
   await stage.sql(`update grandlivre.folders set siret = '12345678900018' where id = $1`, [first.folderId])
   const job = await exported({})
   const { bytes, name, type } = await download(job.url!)
@@ -62,7 +62,7 @@ test('a FEC is one exercice under the name of the law, and its status counts wha
   expect(job.rows).toBe(bytes.toString('latin1').split('\r\n').length - 2)
 })
 
-test('encoding, columns and compression make another file, in any letter case', async () => {
+test('another encoding, columns or compression, in any letter case, makes another file', async () => {
   const plain = await exported({})
   const whole = await exported({ encoding: 'UTF-8', columns: 'Extended', compression: 'zstd' })
   expect(whole.id).not.toBe(plain.id)
@@ -93,7 +93,7 @@ test.each([
   expect((await download(job.url!)).name).toBe(expected)
 })
 
-test('the name stays when the exercice is gone', async () => {
+test('the file name stays when the exercice has been deleted', async () => {
   const headers = stage.asFirm(sameFirm.folderId)
   const job = await exported({ idExercice: '11' }, headers)
   const { name } = await download(job.url!)
@@ -106,7 +106,7 @@ test('the name stays when the exercice is gone', async () => {
   expect((await download(after.url!)).name).toBe(name)
 })
 
-test('the exercice is required, of the folder, and the only selection; options have one value', async () => {
+test('an exercice of the folder is required and is the only selection; each option takes one value', async () => {
   const refused = async (query: Record<string, string>) => {
     const { status, body } = await trigger(stage.url, stage.company, { format: 'FEC', ...query })
     const { code, details } = (body as unknown as { error: { code: string; details: { issues?: object[] } } })

@@ -75,7 +75,7 @@ test('an export stops when its attempt is no longer the latest, and leaves no fi
   expect(service.logged('export.done', id)).toBe(false)
 })
 
-test('an export that another process claims while its file is completed loses the file', async (stage) => {
+test('an export loses its file if another process claims it while the file is being completed', async (stage) => {
   const { service, gate, id } = await exportAt(stage, 0.5, stage.startGated())
   // The locked row cannot be renewed: the process learns of its loss only after the last byte.
   await stage.sql('begin')
@@ -121,7 +121,7 @@ test('an export survives the loss of all database connections', async (stage) =>
   expect(await stage.stored()).toHaveLength(1)
 })
 
-test('an export whose sessions are cut each time fails in the end, though the database is there', async (stage, context) => {
+test('an export whose sessions are cut at each attempt finally fails, even if the database is up', async (stage, context) => {
   const service = await stage.start()
   const cutting = setInterval(() => {
     const sessions = `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
@@ -215,7 +215,7 @@ test('100 identical triggers at once, by two tokens across two processes, make o
   expect(await stage.stored()).toHaveLength(1)
 })
 
-test('two processes share the exports, and one continues when the other is killed', async (stage) => {
+test('two processes share the exports, and one takes over when the other is killed', async (stage) => {
   const [one, other] = [await stage.startGatedProcess(), await stage.startGated()]
   const begun = [await stage.begin(one.service), await stage.begin(other.service)]
   const ofProcess = ({ service }: typeof other) => begun.filter((id) => service.logged('export.started', id))

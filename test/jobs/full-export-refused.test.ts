@@ -43,13 +43,13 @@ const refusals: [string, Record<string, string>, string[]][] = [
   ],
   ['an unknown compression', { compression: 'br' }, ['compression']],
   ['two compressions', { compression: 'gzip,zstd' }, ['compression']],
-  ['an encoding, which JSON has none of', { encoding: 'utf-8' }, ['encoding']],
-  ['columns, which TRA cannot choose', { format: 'TRA', columns: 'extended' }, ['columns']],
+  ['an encoding for JSON', { encoding: 'utf-8' }, ['encoding']],
+  ['columns for TRA', { format: 'TRA', columns: 'extended' }, ['columns']],
   ['journals that are not ids', { format: 'TRA', journalIds: 'HA' }, ['journalIds']],
 ]
 
-describe('refused', () => {
-  test.each(refusals)('%s', async (_, query, parameters) => {
+describe('an export request is refused', () => {
+  test.each(refusals)('with %s', async (_, query, parameters) => {
     await expectInvalid(trigger(stage.url, stage.company, query), parameters)
   })
 
@@ -60,18 +60,18 @@ describe('refused', () => {
     ['/status', ['exportId']],
     ['/status?exportId=', ['exportId']],
     ['/status?exportId=a&exportId=b', ['exportId']],
-  ])('a parameter that is given twice or missing: /all%s', async (path, parameters) => {
+  ])('if a parameter is given twice or missing: /all%s', async (path, parameters) => {
     await expectInvalid(request(`${stage.url}/api/v1/mad/all${path}`, stage.company), parameters)
   })
 
-  test('an unknown version, and another method', async () => {
+  test('for an unknown version or another method', async () => {
     const { body } = await request(`${stage.url}/api/v1/mad/all?version=2.0.0&format=JSON`, stage.company)
     expect(body.error.code).toBe('ERR-UNSUPPORTED-VERSION')
     const posted = await request(statusUrl(stage.url, 'a'), stage.company, 'POST')
     expect(posted.headers.get('allow')).toBe('GET, HEAD')
   })
 
-  test('but not parameters without a value, which count as absent', async () => {
+  test('except for parameters without a value, which count as absent', async () => {
     const empty = { accountingFolderId: '', idExercice: '', startDate: '', endDate: '', compression: '' }
     const job = await trigger(stage.url, stage.company, empty)
     expect([job.status, job.body.id]).toEqual([200, (await trigger(stage.url, stage.company)).body.id])
@@ -79,7 +79,7 @@ describe('refused', () => {
     expect(status.status).toBe(200)
   })
 
-  test('HEAD of the trigger, which starts nothing', async () => {
+  test('for HEAD, which starts no export', async () => {
     await stage.passAnHour()
     const count = () => stage.sql('select count(*) from grandlivre.exports')
     const before = await count()
@@ -92,14 +92,14 @@ describe('refused', () => {
     expect((await request(statusUrl(stage.url, id), stage.company, 'HEAD')).status).toBe(200)
   })
 
-  test('a caller without a token, and a folder that is not the firm’s', async () => {
+  test('for a caller without a token or a folder of another firm', async () => {
     expect((await trigger(stage.url, {})).status).toBe(401)
     expect((await trigger(stage.url, stage.firm)).status).toBe(400)
     expect((await trigger(stage.url, stage.asFirm(otherFirm.folderId))).status).toBe(404)
     expect((await trigger(stage.url, { ...stage.company, 'society-id': sameFirm.folderId })).status).toBe(403)
   })
 
-  test('an export of another folder or tenant, with the same answer as an unknown one', async () => {
+  test('for an export of another folder or tenant, with the same answer as for an unknown export', async () => {
     const { id } = await stage.exported()
     const status = (exportId: string, headers = stage.company) =>
       request(statusUrl(stage.url, exportId), headers)

@@ -61,7 +61,7 @@ describe('an export', () => {
     expect(text).toContain(`"totals":{"debit":${decimals(debit)},"credit":${decimals(credit)}}`)
   })
 
-  test('gives a new address with each status, for GET, HEAD and ranges, with a file name of its own', async () => {
+  test('gives a new download address with each status, for GET, HEAD and ranges, with a distinct file name', async () => {
     const { id, url: address, size } = await stage.exported()
     expect(new URL(address!).origin).toBe(stage.url)
     const expires = Number(new URL(address!).searchParams.get('expires'))
@@ -87,14 +87,14 @@ describe('an export', () => {
     }
   })
 
-  test('can be read with any token that opens the folder, through any service', async () => {
+  test('can be read with any token that opens the folder, from any process', async () => {
     const { id } = await stage.exported()
     const { body } = await request(statusUrl(stage.second.url, id), stage.asFirm(first.folderId))
     expect([body.id, body.status]).toEqual([id, 'DONE'])
     expect((await fetch(body.url)).status).toBe(200)
   })
 
-  test('ends even if its entry in the queue is lost', async () => {
+  test('finishes even if its entry in the queue is lost', async () => {
     await stage.passAnHour()
     const blocker = await stage.holdExports()
     const { body } = await trigger(stage.url, stage.company)
@@ -108,7 +108,7 @@ describe('an export', () => {
     expect((await downloadFile(job.url!)).sha256).toBe(job.sha256)
   })
 
-  test('shows one state of the folder, that of its start', async () => {
+  test('shows the folder as it was when the export started', async () => {
     await stage.passAnHour()
     const blocker = await stage.holdExports()
     const { body } = await trigger(stage.url, stage.company)
@@ -123,7 +123,7 @@ describe('an export', () => {
   })
 })
 
-describe('for an hour', () => {
+describe('within an hour', () => {
   const row = (id: string) => stage.sql('select state, latest from grandlivre.exports where id = $1', [id])
 
   test('the same parameters return the same export: running, done or failed', async () => {
@@ -155,7 +155,7 @@ describe('for an hour', () => {
     expect(Math.ceil((Date.parse(sharedUntil!) - hour) / 1000)).toBe(1)
   })
 
-  test('and no longer', async () => {
+  test('and after an hour a new export starts', async () => {
     const { id } = await stage.exported()
     await stage.sql(
       `update grandlivre.exports set created_at = clock_timestamp() - interval '59 minutes' where id = $1`,
@@ -174,7 +174,7 @@ describe('for an hour', () => {
     await ended(stage.url, stage.company, next.body.id)
   })
 
-  test('another folder has another export', async () => {
+  test('another folder gets its own export', async () => {
     const ids = await Promise.all(
       [first, sameFirm].map(
         async ({ folderId }) => (await trigger(stage.url, stage.asFirm(folderId))).body.id,

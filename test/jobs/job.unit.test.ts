@@ -17,7 +17,7 @@ import {
 } from '../../src/jobs/job.ts'
 import { isKey, StoreError } from '../../src/store/store.ts'
 
-test('the states of a job appear as three to callers', () => {
+test('callers see the states of a job as three states', () => {
   expect(jobStates.map(statusOf)).toEqual(['INIT', 'INIT', 'DONE', 'FAILED'])
 })
 
@@ -74,7 +74,7 @@ describe('two triggers', () => {
   })
 })
 
-test('a trigger without compression, encoding and columns, and with employees, has the identity of versions that knew none', () => {
+test('a trigger with none of the newer parameters has the same identity as in versions before them', () => {
   const named = ['100', '111', '1.0.0', 'TRA', null, null, []]
   const identity = createHash('sha256').update(JSON.stringify(named)).digest('hex')
   expect(identityOf(parameters)).toBe(identity)
@@ -87,21 +87,21 @@ describe('the reason of a failure', () => {
   // biome-ignore format: a table
   const causes: FailureCause[] = ['database', 'store', 'refused', 'folder', 'unsupported', 'parquet', 'internal', 'died', 'cancelled', 'forgotten']
 
-  test('is a distinct sentence for each cause, with the request id', () => {
+  test('is a distinct sentence for each cause and includes the request id', () => {
     const reasons = causes.map((cause) => reasonOf(cause, 'request-1'))
     expect(new Set(reasons).size).toBe(causes.length)
     for (const reason of reasons)
       expect(reason).toMatch(/^The [^.;]+[.;] .*[Nn]ew export.*\. Quote request request-1 to the operators/)
   })
 
-  test('states when a new export can be started', () => {
+  test('says when a new export can be started', () => {
     expect(reasonWithExpiry('The folder is on fire.', '2026-03-01T10:00:01Z')).toBe(
       'The folder is on fire. The same parameters return this failure until 2026-03-01T10:00:01Z, ' +
         'and start a new export after that.',
     )
   })
 
-  test('names the caller’s value that does not fit', () => {
+  test('names the value of the caller that is wrong', () => {
     const overflow = new TraOverflow(layouts.CGN, fieldOf(layouts.CGN, 'CODE'), '1'.repeat(18))
     const { cause, detail } = failureOf(overflow)
     expect(reasonOf(cause, 'r', detail)).toBe(
@@ -112,13 +112,13 @@ describe('the reason of a failure', () => {
     expect(failureOf(new Error('of the database')).detail).toBeUndefined()
   })
 
-  test('quotes what staff said', () => {
+  test('quotes the reason that staff gave', () => {
     expect(reasonOf('cancelled', 'r', 'the disk is being replaced')).toContain(
       'new export. They say: the disk is being replaced. Quote request r',
     )
   })
 
-  test('follows from the error, as does whether to retry', () => {
+  test('follows from the error, which also decides about a retry', () => {
     const coded = (code: string) => Object.assign(new Error('secret of the database'), { code })
     let assertion: unknown
     try {

@@ -36,7 +36,7 @@ async function fill(keys: string[]): Promise<void> {
   for (const key of keys) await put(stage.store, key, Buffer.from('{}'))
 }
 
-test('an attempt removes files of earlier attempts, but not of later ones nor of others', async () => {
+test('an attempt removes files of its earlier attempts, but not of later attempts or other exports', async () => {
   const stay = [
     // If it was frozen for long, others have claimed the export since, and one may have finished it.
     ...[10, 11].map((attempt) => fileOf(id('a'), ofAttempt(attempt))),
@@ -53,7 +53,7 @@ test('an attempt removes files of earlier attempts, but not of later ones nor of
 })
 
 describeOnS3((server) => {
-  test('an attempt continues if the store refuses to list, and fails if it is out of reach', async (context) => {
+  test('an attempt continues if the store refuses to list files, and fails if the store is unreachable', async (context) => {
     const proxy = await startS3Proxy(server().endpoint)
     context.onTestFinished(() => proxy.close())
     const { store } = openS3Stage(server(), proxy.endpoint)
@@ -69,7 +69,7 @@ describeOnS3((server) => {
   })
 })
 
-test('an ended export keeps only the file that its row names, and any other export keeps everything', async () => {
+test('an ended export keeps only the file that its row names, and an unfinished export keeps all its files', async () => {
   const running = [1, 2].map((attempt) => fileOf(id('a'), ofAttempt(attempt)))
   const done = [1, 2, 3].map((attempt) => fileOf(id('b'), ofAttempt(attempt)))
   const failed = [1, 2].map((attempt) => fileOf(id('c'), ofAttempt(attempt)))
@@ -118,7 +118,7 @@ test('the files of an earlier attempt are removed when the export fails', async 
   await until(async () => (await scene.stored()).length === 0)
 })
 
-test('an export that is done in a later attempt removes what an earlier one left meanwhile', async (context) => {
+test('an export that a later attempt completes removes files that an earlier attempt left meanwhile', async (context) => {
   const { scene, service, id } = await beginHeldExport(context)
   await scene.store.check()
   const writes = (attempt: number) => async () =>

@@ -6,7 +6,7 @@ import { createTestDatabase } from '../support/servers/database.ts'
 import { startTestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-test('a service stops while a sweep waits for a store that does not answer', async () => {
+test('a service can stop while a sweep waits for a store that does not answer', async () => {
   const requests: string[] = []
   let waiting = 0
   const server = createServer((request, response) => {

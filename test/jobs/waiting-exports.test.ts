@@ -90,7 +90,7 @@ test('waiting exports get slots in the order of their arrival', async () => {
   expect(begun).toEqual(waiting.map((_, i) => i))
 })
 
-test('exports that are cancelled while their hash thread is being replaced end', async () => {
+test('cancelled exports end even while their hash thread is being replaced', async () => {
   for (const reader of running) reader.cancel()
   await until(() => threads.exports.completed === running.length)
   await threads.hashes.threads[0]!.terminate()
@@ -100,7 +100,7 @@ test('exports that are cancelled while their hash thread is being replaced end',
   await until(() => threads.exports.completed === running.length + cancelled.length)
 })
 
-test('a waiting export whose client leaves makes room in the queue', async () => {
+test('a waiting export makes room in the queue when its client disconnects', async () => {
   const left = Array.from({ length: limits.exportQueueMax }, (_, i) =>
     start(i % 2 === 0 ? 'identity' : 'zstd'),
   )

@@ -27,7 +27,7 @@ const numbers = async () => {
   return Object.fromEntries(rows.map(({ journal, numbers }) => [journal, numbers]))
 }
 
-test('each journal of each exercice counts from 1, in one statement by validation and id, and over statements', async () => {
+test('each journal of each exercice counts from 1, ordered by validation and id within a statement, and continues in later statements', async () => {
   for (const id of [1, 2, 3, 4, 5, 6]) await add(id, { validatedAt: null, journalId: id % 2 ? '31' : '32' })
   expect(await numbers()).toEqual({ '12/31': '- - -', '12/32': '- - -' })
   await sql(`update grandlivre.entries set validated_at = date '2024-12-31' - id::int`)
@@ -54,7 +54,7 @@ test('a number given is never changed, given twice, or taken back', async () => 
   expect(await numbers()).toEqual({ '12/31': '1 3' })
 })
 
-test('an entry moves to another journal or exercice only without a number', async () => {
+test('only an entry without a number can move to another journal or exercice', async () => {
   await add(1)
   await add(2, { validatedAt: null })
   for (const other of [
@@ -71,7 +71,7 @@ test('an entry moves to another journal or exercice only without a number', asyn
   expect(await numbers()).toEqual({ '12/31': '1', '12/32': '1' })
 })
 
-test('numbers that entries bring are kept, and the next follows the highest, before and after the first one is given', async () => {
+test('numbers that entries bring are kept, and the next given number always follows the highest', async () => {
   await add(1, { number: '0041' })
   await add(2, { number: 'VE-1000' })
   await add(3)
@@ -83,7 +83,7 @@ test('numbers that entries bring are kept, and the next follows the highest, bef
   expect(await numbers()).toEqual({ '12/31': '0041 VE-1000 42 50 60 61' })
 })
 
-test('a number in digits of another script is no whole number, whatever the locale of the database', async () => {
+test('a number in digits of another script does not count as a number, whatever the locale of the database', async () => {
   const unicode = await createTestDatabase({ template: `template0 builtin_locale 'PG_UNICODE_FAST'` })
   await migrate(unicode.ownerUrl)
   const { client, end } = await createTenants(unicode.ownerUrl)
@@ -104,7 +104,7 @@ test('a number in digits of another script is no whole number, whatever the loca
   }
 })
 
-test('one statement over folders with entries of the same id numbers each folder on its own, and no draft', async () => {
+test('one statement numbers entries of several folders separately, even with equal ids, and leaves out drafts', async () => {
   const other = folders.sameFirm
   await insertDimensions(staff.client, { schemaId: other.schemaId, folderId: other.folderId }, 'other')
   const insert = (ids: string, validatedHere: string, validatedThere: string) =>
@@ -128,7 +128,7 @@ test('one statement over folders with entries of the same id numbers each folder
   expect(await byFolder()).toEqual(['1 2 3 4 5 6 -', '1 2 3 - 4 5 6'])
 })
 
-test('drafts keep no number until they are validated, which other updates do not do', async () => {
+test('drafts get a number only when they are validated, not by other updates', async () => {
   await add(1, { validatedAt: null })
   await sql(`update grandlivre.entries set comment = 'still a draft'`)
   expect(await numbers()).toEqual({ '12/31': '-' })
@@ -136,7 +136,7 @@ test('drafts keep no number until they are validated, which other updates do not
   expect(await numbers()).toEqual({ '12/31': '1' })
 })
 
-test('validated entries of earlier imports stay as they are, and others follow them', async () => {
+test('validated entries of earlier imports keep their numbers, and new numbers follow them', async () => {
   await sql('alter table grandlivre.entries disable trigger number_insert')
   for (const id of [1, 2, 3]) await add(id, { source: 'FEC' })
   await sql('alter table grandlivre.entries enable trigger number_insert')
@@ -148,7 +148,7 @@ test('validated entries of earlier imports stay as they are, and others follow t
   expect(await numbers()).toEqual({ '12/31': '77 - - 4 78' })
 })
 
-test('transactions that validate entries of one journal at once leave no gap and give no number twice', async () => {
+test('concurrent validations in one journal leave no gap and give no number twice', async () => {
   for (let id = 1; id <= 40; id++) await add(id, { validatedAt: null })
   const other = await connect(database.ownerUrl)
   try {
@@ -164,7 +164,7 @@ test('transactions that validate entries of one journal at once leave no gap and
   expect(given.toSorted((a: number, b: number) => a - b)).toEqual(Array.from({ length: 40 }, (_, i) => i + 1))
 })
 
-test('entries of a database from before numbers get them, except those of a FEC, and no ledger version moves', async () => {
+test('the migration numbers existing entries, except those of a FEC, without a new ledger version', async () => {
   const old = await createTestDatabase({ template: 'template1' })
   await makeFormerSchema(old.ownerUrl)
   const client = await connect(old.ownerUrl)

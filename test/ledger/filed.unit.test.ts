@@ -37,7 +37,7 @@ const ledger = {
   account: { filedName: 'Fournisseurs', auxiliaryNumber: 'FIT', auxiliaryName: 'Fit' },
 }
 
-test('a line that the ledger gives back has nothing stored', () => {
+test('nothing is stored for a line that can be rebuilt from the ledger', () => {
   expect(fieldsApart(line, ledger, [], noFields)).toEqual([])
   expect(asJson([])).toBeNull()
 })
@@ -72,7 +72,7 @@ test('every other field is stored under the name of its column, in the standard 
   expect(fieldsApart({ ...line, entryNumber: '' }, unnumbered, [], noFields)).toEqual([['EcritureNum', '']])
 })
 
-test('what all lines of an entry share is stored with it; of one that goes on, only what entries share', () => {
+test('fields that all lines of an entry share are stored once, with the entry', () => {
   const fields: Field[][] = [
     [
       ['PieceDate', '20230130'],
@@ -93,14 +93,14 @@ test('what all lines of an entry share is stored with it; of one that goes on, o
   expect([...sharedFields([...fields, []], true)]).toEqual([])
 })
 
-test('a blank number of the first line is stored with the entry, which gets another', () => {
+test('a blank number in the first line is stored with the entry, though the entry gets a number', () => {
   const blank: Field[] = [['EcritureNum', '']]
   for (const isWhole of [true, false])
     expect([...sharedFields([blank, [['EcritureNum', '7']]], isWhole)]).toEqual(blank)
   expect([...sharedFields([[['EcritureNum', '7']], blank], true)]).toEqual([])
 })
 
-test('a later line of an entry says where it differs from what the entry shares', () => {
+test('a later line of an entry stores only its differences from the shared fields', () => {
   const shared = new Map([
     ['PieceDate', '20230130'],
     ['ValidDate', ''],

@@ -68,17 +68,20 @@ async function outcome(imported: FecImported): Promise<object> {
 
 const asText = (rows: string[][]) => rows.map((fields) => `${fields.join('\t')}\r\n`).join('')
 
-test.each(dialects)('the file %s is kept line by line, and becomes what stands beside it', async (name) => {
-  const options = { name, start: '2023-01-01', end: '2023-12-31' }
-  const imported = await importFec(stage.owner, { ...options, file: fixturePath(`fec/${name}.txt`) })
-  expect(asText(await keptFec(stage.owner, imported.exerciceId))).toBe(
-    readFixture(`fec/${name}.expected.txt`).toString('utf8'),
-  )
-  const found = JSON.stringify(await outcome(imported), null, 1)
-  expectFixture(`fec/${name}.json`, Buffer.from(`${found}\n`))
-})
+test.each(dialects)(
+  'the file %s is kept line by line, and becomes the expected ledger beside it',
+  async (name) => {
+    const options = { name, start: '2023-01-01', end: '2023-12-31' }
+    const imported = await importFec(stage.owner, { ...options, file: fixturePath(`fec/${name}.txt`) })
+    expect(asText(await keptFec(stage.owner, imported.exerciceId))).toBe(
+      readFixture(`fec/${name}.expected.txt`).toString('utf8'),
+    )
+    const found = JSON.stringify(await outcome(imported), null, 1)
+    expectFixture(`fec/${name}.json`, Buffer.from(`${found}\n`))
+  },
+)
 
-test('every form of a ledger file gives the same entries, and is kept as the same lines', async () => {
+test('every form of a ledger file gives the same entries and stores the same lines', async () => {
   const plain = plainFec(fecFile(ledger))
   const { folderId } = await stage.importRows(ledger)
   const expected = await ledgerContent(stage.owner, folderId)
@@ -95,7 +98,7 @@ test('every form of a ledger file gives the same entries, and is kept as the sam
   }
 })
 
-test('entries without a validation date are validated on their own date, or await validation with --drafts', async () => {
+test('entries without a validation date are validated on their own date, or stay drafts with --drafts', async () => {
   const validated = async (exerciceId: string) => {
     const { rows } = await stage.owner.query(
       `select count(*) filter (where validated_at is null)::int as drafts,
@@ -142,7 +145,7 @@ function readRows(name: string): FecRow[] {
   return lines.map((fields) => Object.fromEntries(fields.map((field, at) => [head![at]!, field])))
 }
 
-test('fields of an account or journal that the folder knows by another name are kept as filed', async () => {
+test('names of accounts and journals that differ from the names in the folder are kept as filed', async () => {
   await stage.importRows(ledger)
   await stage.owner.query(
     `update grandlivre.accounts set name = 'renamed'; update grandlivre.journals set name = 'renamed'`,
@@ -166,7 +169,7 @@ test('fields of an account or journal that the folder knows by another name are 
   expect(await keptFec(stage.owner, rows[0].id)).toEqual(plainFec(fecFile(ledger)))
 })
 
-test('an account keeps its number in later years, and one of an earlier version is found by number and name', async () => {
+test('an account keeps its number in later years, and an account from an earlier version is matched by number and name', async () => {
   const sale = (day: string, CompteNum: string, CompAuxNum: string, CompAuxLib: string): FecRow[] => [
     {
       ...ledger[11]!,
@@ -219,7 +222,7 @@ test('an account keeps its number in later years, and one of an earlier version 
   expect(third.renumberedAccounts).toEqual([{ filed: '411800 X', number: '411800X' }])
 })
 
-test('a tab is a character of a field where another one separates them', async () => {
+test('a tab is part of a field if another character separates the fields', async () => {
   const rows = ledger.map((row) => ({
     ...row,
     CompteNum: row['CompteNum']!.replace('607000', '411\tC01'),
@@ -232,7 +235,7 @@ test('a tab is a character of a field where another one separates them', async (
   )
 })
 
-test('an auxiliary without letters and digits leaves the collective account its number', async () => {
+test('an auxiliary account without letters or digits does not change the number of its collective account', async () => {
   const sales = (year: string, auxiliaries: string[]) =>
     auxiliaries.flatMap((CompAuxNum, at) =>
       [11, 12, 13].map((line) => ({
@@ -251,7 +254,7 @@ test('an auxiliary without letters and digits leaves the collective account its 
   expect(rows.map(({ account }) => account)).toEqual(['411000', '411000X *', '411000XX2 -', '411X X'])
 })
 
-test('a ledger that an earlier version imported is named until it is imported again', async () => {
+test('a ledger that an earlier version imported is reported until it is imported again', async () => {
   const first = await stage.importRows(ledger)
   expect(first.earlierImports).toEqual([])
   await stage.owner.query(

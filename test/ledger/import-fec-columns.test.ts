@@ -87,7 +87,7 @@ test.each([
   expect(journalTypeByUse({ ...none, ...use })).toBe(type)
 })
 
-test('an entry in a foreign currency has the rate of all its lines together, if they yield one', async () => {
+test('an entry in a foreign currency gets one rate from all its lines together, if they yield a rate', async () => {
   // Amounts of each line in euro and in the currency; the rate.
   const entries: Record<string, [string[], string[], string | null]> = {
     'a credit note among invoices': [
@@ -126,7 +126,7 @@ test('an entry in a foreign currency has the rate of all its lines together, if 
   expect(found).toHaveLength(7)
 })
 
-test('a foreign currency that an entry does not show is counted once, also where its lines are scattered', async () => {
+test('a foreign currency that an entry cannot show is counted once per entry, even if its lines are scattered', async () => {
   // Entry and currency of each line.
   const lines = '1 USD,2,1 GBP,2 USD,3 USD,1 CHF,3,4,3 USD,4'.split(',').map((line) => line.split(' '))
   const rows = lines.map(([EcritureNum, Idevise = '']) => ({

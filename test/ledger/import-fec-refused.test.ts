@@ -47,7 +47,7 @@ const later: typeof refusals = {
   ),
 }
 
-test('a refused file leaves no row, not even a folder', async () => {
+test('a refused file leaves no rows, not even a folder', async () => {
   const nothing = await rowCounts(stage.owner)
   for (const [name, { file, line, column, value }] of Object.entries(later)) {
     const error = await stage.importFile(file).catch((refused: unknown) => refused)
@@ -113,7 +113,7 @@ test('importing the same file again is refused, and with replace it replaces the
   expect(await rowCounts(stage.owner)).toEqual({ ...before, entries: 10, movements: 25 })
 })
 
-test('the next year joins the same folder, its accounts and journals; years that overlap are refused', async () => {
+test('the next year joins the same folder, accounts and journals; overlapping years are refused', async () => {
   const first = await stage.importRows(ledger)
   const before = await rowCounts(stage.owner)
   const next = await stage.importRows(nextYear, { file: '123456789FEC20241231.txt' })
@@ -137,7 +137,7 @@ test('a closed exercice is not replaced', async () => {
   )
 })
 
-test('options supply what the file name lacks', async () => {
+test('options supply information that the file name lacks', async () => {
   await expect(stage.importRows(ledger, { end: '2023-02-30' })).rejects.toThrow('--end must be a day')
   await expect(stage.importRows(ledger, { start: '2024-01-01' })).rejects.toThrow('must end after it starts')
   await expect(stage.importRows(ledger, { start: '2021-12-31' })).rejects.toThrow('more than 24 months')
@@ -174,7 +174,7 @@ test('a fiscal year taken from the file name begins twelve months before its end
   )
 })
 
-test('if most lines lie outside the fiscal year, one problem names the days that they are dated', async () => {
+test('if most lines lie outside the fiscal year, a single problem names their range of dates', async () => {
   const error = await stage.importRows(ledger, { end: '2022-12-31' }).catch((refused: unknown) => refused)
   expect((error as FecError).problems).toEqual([
     {

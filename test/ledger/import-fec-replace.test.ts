@@ -85,14 +85,14 @@ test.each([
   ['scattered', numbered.toReversed()],
   ['numbered on the second line alone', numbered.with(16, { ...numbered[16]!, EcritureNum: '' })],
   ['without numbers or balance', unbalanced.map((row) => ({ ...row, EcritureNum: '' }))],
-])('the same file again writes nothing: %s', async (_, rows) => {
+])('replacing a ledger with the same file writes nothing: %s', async (_, rows) => {
   const { before, after, entries, movements } = await replaced(rows, rows)
   expect([entries, movements]).toEqual([nothing, nothing])
   expect(after.version).toBe(before.version)
   expect(after.events).toEqual([])
 })
 
-test('a changed line changes one row, under its id', async () => {
+test('a changed line updates one row, which keeps its id', async () => {
   const rows = numbered.with(5, { ...numbered[5]!, EcritureLib: 'Corrigé' })
   const { before, after, entries, movements } = await replaced(numbered, rows)
   expect(entries).toEqual(nothing)
@@ -122,7 +122,7 @@ test('an entry keeps its id when its amounts and its own fields change', async (
   expect(after.events).toEqual(['ledger UPDATE'])
 })
 
-test('lines inserted in the middle get places between their neighbours, and only the new entry an event', async () => {
+test('lines inserted in the middle get places between their neighbours, and only the new entry gets an event', async () => {
   const entry = [16, 17].map((at) => ({ ...numbered[at]!, EcritureNum: '2', EcritureLib: 'Prime' }))
   const { imported, after, entries, movements } = await replaced(numbered, numbered.toSpliced(5, 0, ...entry))
   expect(entries).toMatchObject({ added: [expect.anything()], removed: [], changed: [] })
@@ -145,7 +145,7 @@ test('lines inserted in the middle get places between their neighbours, and only
   })
 })
 
-test('of the lines of a file, only one that moved is written, with a place between its new neighbours', async () => {
+test('only a line that moved within the file is written, with a place between its new neighbours', async () => {
   const rows = numbered.toSpliced(3, 1).toSpliced(20, 0, numbered[3]!)
   const { imported, entries, movements, after } = await replaced(numbered, rows)
   expect(entries).toEqual(nothing)
@@ -159,7 +159,7 @@ test('of the lines of a file, only one that moved is written, with a place betwe
   expect(await keptFec(stage.owner, back.exerciceId)).toEqual(plainFec(fecFile(numbered)))
 })
 
-test('an entry that is gone is removed, and another day or number is another entry', async () => {
+test('an entry missing from the new file is removed, and another day or number makes another entry', async () => {
   const gone = await replaced(
     numbered,
     numbered.filter((row) => row['JournalCode'] !== 'PA'),
@@ -181,7 +181,7 @@ test('an entry that is gone is removed, and another day or number is another ent
   expect(numberedAnew.replacement).toMatchObject({ inserted: { entries: 1 }, deleted: { entries: 1 } })
 })
 
-test('entries of other sources are counted, whether they become those of the file or are deleted', async () => {
+test('entries from other sources are counted, whether they are matched with the file or deleted', async () => {
   await stage.importRows(numbered)
   await stage.owner.query(`update grandlivre.entries set source = 'E' where number in ('8', '9', 'B20')`)
   const rows = numbered.filter((row) => row['EcritureNum'] !== 'B20')
@@ -190,7 +190,7 @@ test('entries of other sources are counted, whether they become those of the fil
   expect(await counted()).toEqual({ overwritten: 0, removed: 0 })
 })
 
-test('an entry without a number stays while its content does', async () => {
+test('an entry without a number keeps its id as long as its content is unchanged', async () => {
   const bank = ledger.map((row, at) => (at < 18 || at > 21 ? row : { ...row, EcritureNum: '' }))
   const rows = bank.map((row, at) => (at > 1 && at < 22 && at > 19 ? { ...row, EcritureLib: 'Autre' } : row))
   const { entries, movements, after } = await replaced(bank, rows)
@@ -200,7 +200,7 @@ test('an entry without a number stays while its content does', async () => {
   expect(after.events.filter((event) => event.startsWith('accountingLine'))).toHaveLength(1)
 })
 
-test('entries of an earlier version, which had no numbers, get theirs and keep their ids', async () => {
+test('entries that an earlier version imported without numbers get them and keep their ids', async () => {
   await stage.importRows(numbered)
   await stage.owner.query(`alter table grandlivre.entries disable trigger user;
     update grandlivre.entries set number = null, filed = null; update grandlivre.movements set filed = null;
@@ -215,7 +215,7 @@ test('entries of an earlier version, which had no numbers, get theirs and keep t
   expect(await keptFec(stage.owner, imported.exerciceId)).toEqual(plainFec(fecFile(numbered)))
 })
 
-test('after any changes the ledger is that of a fresh import', async () => {
+test('after any changes to the file, the ledger equals a fresh import', async () => {
   const rowsOf = (number: number): FecRow[] =>
     [16, 17].map((at) => ({ ...ledger[at]!, EcritureNum: String(number), EcritureLib: `Écriture ${number}` }))
   let entries = [...Array(40).keys()].map(rowsOf)
@@ -290,7 +290,7 @@ function withBalance(rows: FecRow[]): FecRow[] {
   return [...rows, { ...anyLine(), Debit: `${Math.max(-sum, 0)},00`, Credit: `${Math.max(sum, 0)},00` }]
 }
 
-test('whatever lines change, without numbers and balances too, the ledger is that of a fresh import', async () => {
+test('whatever lines change, even if entries lack numbers or balance, the ledger equals a fresh import', async () => {
   // Movements are in the order of their ids, which is not that of the file if some have moved. Journals keep the
   // counterpart of their first import.
   const content = async (folderId: string) =>
@@ -334,7 +334,7 @@ test('whatever lines change, without numbers and balances too, the ledger is tha
   }
 })
 
-test('a line without a change in a changed file is not written', async () => {
+test('an unchanged line in a changed file is not written', async () => {
   const { movements } = await replaced(
     ledger.map((row) => row),
     changed(0, 'DateLet', '20230301'),

@@ -86,18 +86,21 @@ test('a ledger becomes a folder, an exercice, accounts, journals, entries and mo
 test.each<[string, string, (bytes: Buffer) => Buffer]>([
   ['gzip', 'gz', gzipSync],
   ['zstd', 'zst', zstdCompressSync],
-])('a file compressed by %s is the same ledger, and named as the plain one', async (_, ending, compress) => {
-  const plain = await stage.importRows(ledger)
-  const expected = await ledgerContent(stage.owner, plain.folderId)
-  const file = `987654321FEC20231231.txt.${ending}`
-  const imported = await stage.importFile(compress(fecFile(ledger)), { file })
-  expect(imported).toMatchObject({ name: '987654321FEC20231231', siret: '987654321', movements: 27 })
-  expect(await ledgerContent(stage.owner, imported.folderId)).toEqual(expected)
-  const cut = compress(fecFile(ledger)).subarray(0, -20)
-  await expect(stage.importFile(cut, { file, replace: true })).rejects.toThrow('is not a whole')
-})
+])(
+  'a file compressed by %s gives the same ledger, under the name of the plain file',
+  async (_, ending, compress) => {
+    const plain = await stage.importRows(ledger)
+    const expected = await ledgerContent(stage.owner, plain.folderId)
+    const file = `987654321FEC20231231.txt.${ending}`
+    const imported = await stage.importFile(compress(fecFile(ledger)), { file })
+    expect(imported).toMatchObject({ name: '987654321FEC20231231', siret: '987654321', movements: 27 })
+    expect(await ledgerContent(stage.owner, imported.folderId)).toEqual(expected)
+    const cut = compress(fecFile(ledger)).subarray(0, -20)
+    await expect(stage.importFile(cut, { file, replace: true })).rejects.toThrow('is not a whole')
+  },
+)
 
-test('lines in any order give the same entries if numbers identify them', async () => {
+test('lines in any order give the same entries if entry numbers identify them', async () => {
   let payments = 0
   // The three bank payments and the fees get their own numbers.
   const rows = ledger.map((row, at): FecRow => {
@@ -117,7 +120,7 @@ test('lines in any order give the same entries if numbers identify them', async 
   }
 })
 
-test('if numbers count lines instead of entries, runs that balance are the entries', async () => {
+test('if numbers count lines instead of entries, each run of lines that balances becomes an entry', async () => {
   // Without the line of zero, which balances by itself and would be an entry under its own number.
   const rows = ledger.filter((row) => row['CompteLib'] !== 'Arrondis')
   const numbered = rows.map((row, at) => ({ ...row, EcritureNum: String(at + 1) }))
@@ -126,7 +129,7 @@ test('if numbers count lines instead of entries, runs that balance are the entri
   expect(await ledgerContent(stage.owner, imported.folderId)).toEqual(expected)
 })
 
-test('a line of zero does not end a run: under number 0 it stays with the lines after it', async () => {
+test('a line with amount zero does not end a run: under number 0 it stays with the lines after it', async () => {
   const expected = await ledgerContent(stage.owner, (await stage.importRows(ledger)).folderId)
   const zeroFirst = [...ledger.slice(0, 3), ledger[6]!, ...ledger.slice(3, 6), ...ledger.slice(7)]
   const imported = await stage.importRows(
@@ -155,7 +158,7 @@ test('lines that never balance are grouped by journal, number and date, and none
   ])
 })
 
-test('an entry longer than a batch is one entry', async () => {
+test('an entry longer than a batch stays one entry', async () => {
   const longest = 1.2 * batchRows
   const pair = [ledger[16]!, ledger[17]!]
   const rows = Array.from({ length: longest }, (_, at) => ({ ...pair[at % 2]! }))
@@ -195,7 +198,7 @@ describe('over several batches, each loaded while the next is read', () => {
 
   // In the second batch twice, since the first has 1,000 lines, and in the third.
   test.each([600, 4_000, 7_000])(
-    'a refusal of entry %i is the error of the import, and nothing stays',
+    'the import fails with the error for a refused entry %i, and loads nothing',
     async (refused) => {
       await stage.owner.query(`alter table grandlivre.movements add check (description <> 'n ${refused}')`)
       await expect(stage.importRows(entries(7_000))).rejects.toThrow(/violates check constraint/)

@@ -128,7 +128,7 @@ test('a version that was rolled back never comes back', async () => {
   expect(BigInt(await version(folderId))).toBeGreaterThan(BigInt(undone))
 })
 
-test('two writers of one folder take turns, and each gets its own version', async () => {
+test('concurrent writers of one folder take turns, and each gets its own version', async () => {
   await client.query('begin')
   await client.query(ledgerInserts['payments']!(schemaId, 10))
   const first = await version(folderId)

@@ -267,7 +267,7 @@ test('a batch that the database refuses leaves the connection usable and loads n
   expect(await accounts()).toBe(0)
 })
 
-test('rows added while a flush runs belong to the next one', async () => {
+test('rows added during a flush belong to the next flush', async () => {
   const writer = new TableWriter(client, accountTable)
   writer.add(account({ name: 'first' }))
   const flushed = writer.flush()
@@ -281,7 +281,7 @@ test('rows added while a flush runs belong to the next one', async () => {
   expect([writer.pendingBytes, writer.pendingRows]).toEqual([0, 0])
 })
 
-test('ids ascend across blocks, are never issued twice, and must be reserved', async () => {
+test('ids ascend across blocks, are never issued twice, and must be reserved before use', async () => {
   const others = new IdSource(client)
   const source = new IdSource(client)
   await source.reserve(1_500)

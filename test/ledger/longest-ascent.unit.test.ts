@@ -11,7 +11,7 @@ function longest(values: number[]): number {
   return Math.max(0, ...best)
 }
 
-test('an ascent ascends, and none is longer', () => {
+test('the result ascends, and no longer ascent exists', () => {
   for (let round = 0; round < 500; round += 1) {
     const length = randomInt(12)
     const values = Array.from({ length }, (_, at) => ({ at, rank: randomInt(1_000_000) }))

@@ -62,22 +62,25 @@ test.each([
   ['its id', '110000'],
   ['an invoice number', 'FA-10000'],
   ['a partner id', 'sent-10000'],
-])('an entry is found by %s, with what it refers to, from a few dozen rows', async (_what, name) => {
-  await inTenant(pool, schemaId, async (client) => {
-    // After five runs PostgreSQL may plan a statement once for all values.
-    for (let run = 0; run < 8; run++) {
-      const before = await rowsRead(client)
-      const entry = await readNamedEntry(client, named(name), 'Europe/Paris')
-      expect(entry).toMatchObject({ id: '110000', exerciceId: '12' })
-      const dictionary = await readDictionaryOfEntry(client, { schemaId, folderId }, entry)
-      expect(dictionary.accounts).toHaveLength(2)
-      expect(dictionary.journals.map(({ id }) => id)).toEqual(['31'])
-      expect((await rowsRead(client)) - before, `run ${run}`).toBeLessThan(100)
-    }
-  })
-})
+])(
+  'an entry is found by %s with everything it refers to, by reading a few dozen rows',
+  async (_what, name) => {
+    await inTenant(pool, schemaId, async (client) => {
+      // After five runs PostgreSQL may plan a statement once for all values.
+      for (let run = 0; run < 8; run++) {
+        const before = await rowsRead(client)
+        const entry = await readNamedEntry(client, named(name), 'Europe/Paris')
+        expect(entry).toMatchObject({ id: '110000', exerciceId: '12' })
+        const dictionary = await readDictionaryOfEntry(client, { schemaId, folderId }, entry)
+        expect(dictionary.accounts).toHaveLength(2)
+        expect(dictionary.journals.map(({ id }) => id)).toEqual(['31'])
+        expect((await rowsRead(client)) - before, `run ${run}`).toBeLessThan(100)
+      }
+    })
+  },
+)
 
-test('what an entry refers to is what all of the folder’s rows say of it', async () => {
+test('the rows an entry refers to are the same as in an export of the whole folder', async () => {
   await addEntry(
     staff.client,
     { schemaId, folderId },
@@ -104,7 +107,7 @@ test('what an entry refers to is what all of the folder’s rows say of it', asy
   })
 })
 
-test('texts that no index can hold are stored: the invoice number is found, the partner id is not', async () => {
+test('texts too long for an index are stored; such an invoice number is found, such a partner id is not', async () => {
   // Compression does not make them fit.
   const [invoiceNumber, partnerId] = [1, 2].map(() => randomBytes(4_000).toString('base64')) as [
     string,
@@ -125,7 +128,7 @@ test('texts that no index can hold are stored: the invoice number is found, the 
   })
 })
 
-test('invoice numbers that differ in their last character alone are told apart, and so are those of one character', async () => {
+test('invoice numbers that differ only in their last character, or have only one, are told apart', async () => {
   // All of a group have the same key in the index; the last of each group names nothing.
   const groups = [
     ['A', 'B', 'é', 'C'],

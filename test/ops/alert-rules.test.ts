@@ -128,14 +128,14 @@ const promtoolTest = {
   ],
 }
 
-test.runIf(isPrometheusInstalled)('promtool accepts the rules and the example', () => {
+test.runIf(isPrometheusInstalled)('promtool accepts the alert rules and the example configuration', () => {
   const checked = execFileSync('promtool', ['check', 'config', opsFile('prometheus.yml')], {
     encoding: 'utf8',
   })
   expect(checked).toContain('rules found')
 })
 
-test.runIf(isPrometheusInstalled)('each alert fires for its fault alone', async () => {
+test.runIf(isPrometheusInstalled)('each alert fires only for its own fault', async () => {
   await using folder = await openFolder('alerts')
   const path = join(folder.path, 'tests.json')
   const rules = { rule_files: [opsFile('alerts.yml')], evaluation_interval: '1m', tests: [promtoolTest] }
@@ -143,7 +143,7 @@ test.runIf(isPrometheusInstalled)('each alert fires for its fault alone', async 
   expect(execFileSync('promtool', ['test', 'rules', path], { encoding: 'utf8' })).toContain('SUCCESS')
 })
 
-test('shortened rules have other durations, and the same thresholds', async () => {
+test('shortened rules differ only in durations, not in thresholds', async () => {
   const rules = await readFile(opsFile('alerts.yml'), 'utf8')
   const short = shortened(rules, 30)
   expect(short).toContain('max by (job) (grandlivre_export_queue_age_seconds) > 20\n        for: 10000ms')

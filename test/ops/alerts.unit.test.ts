@@ -76,7 +76,7 @@ function unknownIn({ expression, shown }: Use): string[] {
 test.each([
   ['rules', usesInRules(), 20],
   ['dashboard', usesInDashboard(), 40],
-])('the %s name only metrics and labels of the service', (_, uses, least) => {
+])('the %s use only metrics and labels that the service has', (_, uses, least) => {
   expect(uses.length).toBeGreaterThan(least)
   expect(uses.flatMap(unknownIn)).toEqual([])
 })
@@ -100,7 +100,7 @@ function choicesIn(expression: string): Choice[] {
   )
 }
 
-test('the dashboard tells apart what alerts tell apart', () => {
+test('the dashboard distinguishes the same labels as the alerts', () => {
   const shown = usesInDashboard().map(({ expression }) => expression)
   const tells = (expression: string, { series, label, operator, value }: Choice) =>
     new RegExp(`\\b${series}\\b`).test(expression) &&
@@ -127,7 +127,7 @@ test('the dashboard shows every metric', () => {
   expect(missing).toEqual([])
 })
 
-test('the guide says of every alert, and of no other, what to do', () => {
+test('the guide says what to do about every alert, and names no other alert', () => {
   const alerts = [...read('ops/prometheus/alerts.yml').matchAll(/- alert: (\w+)/g)].map(([, name]) => name)
   const [, section = ''] = read('docs/operators/metrics.md').split(/^#+ Alerts\n/m)
   const rows = [...section.matchAll(/^\| `(Grandlivre\w+)` \| (.+) \| (.+) \|$/gm)]

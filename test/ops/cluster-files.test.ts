@@ -20,7 +20,7 @@ const run = async (program: string, words: string[], env: Record<string, string>
 }
 
 test.skipIf(missingOfCluster.length > 0)(
-  'patroni.yml with the environment that it names is valid',
+  'patroni.yml is valid with the environment that it names',
   async () => {
     const { port } = etcd.address() as { port: number }
     const output = await run(
@@ -43,7 +43,7 @@ test.skipIf(missingOfCluster.length > 0)(
   },
 )
 
-test.skipIf(missingOfCluster.length > 0)('haproxy.cfg with three nodes is valid', async () => {
+test.skipIf(missingOfCluster.length > 0)('haproxy.cfg is valid with three nodes', async () => {
   const nodes = [1, 2, 3].flatMap((n) => [
     [`NODE${n}`, `192.0.2.${n}:5432`],
     [`NODE${n}_API`, '8008'],

@@ -69,7 +69,7 @@ test('the composition demands every secret and has a default for none', () => {
 const [, table] = /^## Settings\n([\s\S]*?)^## /m.exec(read('README.md'))!
 const settings = [...table!.matchAll(/^\| (`[A-Z].*?) \|/gm)].flatMap(([, names]) => names!.match(/\w+/g)!)
 
-test('the composition passes every setting of .env on, but those that are the business of the container', () => {
+test('the composition passes on every setting of .env, except those that the container sets itself', () => {
   expect(settings.length).toBeGreaterThan(30)
   for (const name of ['service', 'second']) {
     const { environment = {}, env_file } = services[name]!
@@ -89,7 +89,7 @@ test('no variable of the composition looks like a mistyped setting', () => {
   expect(readConfig(Object.fromEntries(others)).mistyped).toEqual([])
 })
 
-test('a container has the time that a process needs to leave, and bounded memory', () => {
+test('a container has enough time to stop and a memory limit', () => {
   const url = 'postgres://owner@localhost/ledger'
   const { drainSeconds, stopSeconds } = readConfig({ DATABASE_URL: url, MASTER_KEY: 'ab'.repeat(32) })
   const longest = drainSeconds + stopSeconds + defaultTiming.closeMs / 1000
@@ -100,7 +100,7 @@ test('a container has the time that a process needs to leave, and bounded memory
   }
 })
 
-test('the balancer has the file of ops/haproxy/, and every variable that it reads', () => {
+test('the balancer gets the file of ops/haproxy/ and every variable that this file reads', () => {
   const { environment = {}, volumes = [] } = services['balancer']!
   const [file] = volumes[0]!.split(':')
   expect(existsSync(new URL(file!, root))).toBe(true)
@@ -143,7 +143,7 @@ test('the image is built with every page of the documentation', () => {
   expect(dockerfile).toMatch(/^COPY --from=site \/app\/site \.\/site$/m)
 })
 
-test('the health of a container is that its process lives', async (context) => {
+test('the health check of a container succeeds if its process lives', async (context) => {
   expect([services['service']!.healthcheck, services['second']!.healthcheck]).toEqual([undefined, undefined])
   const [, words] = /^HEALTHCHECK .* CMD (\[[\s\S]*?\])$/m.exec(dockerfile)!
   const [, ...check] = JSON.parse(words!.replace('\\\n', ''))
@@ -164,7 +164,7 @@ test('the health of a container is that its process lives', async (context) => {
   expect(await exitCode()).toBe(1)
 })
 
-test('the command in the documentation makes the secrets that are missing, and changes none', (context) => {
+test('the documented command creates missing secrets and changes no existing one', (context) => {
   const [, make] = /^```sh\n(\(umask [\s\S]*?\)) && docker compose up --build\n```/m.exec(docs)!
   expect(/ in ([A-Z0-9_ ]+); do/.exec(make!)![1]!.split(' ')).toEqual(demanded)
   try {

@@ -50,7 +50,7 @@ const secrets = {
   S3_SECRET_KEY: 'secret',
 }
 
-test.skipIf(!hasSystemd)('systemd takes every unit, and finds services well confined', async () => {
+test.skipIf(!hasSystemd)('systemd accepts every unit, and rates the services as well confined', async () => {
   await using files = await openFolder('units')
   const folder = files.path
   // It looks whether programs are where units say.
@@ -65,7 +65,7 @@ test.skipIf(!hasSystemd)('systemd takes every unit, and finds services well conf
     ).toBe(0)
 })
 
-test('a unit has the time that a process needs to leave, and starts it as npm does', () => {
+test('a unit gives its process enough time to stop, and starts it as npm does', () => {
   const { DATABASE_URL, MASTER_KEY } = secrets
   const [, seconds] = /^TimeoutStopSec=(\d+)$/m.exec(unit('grandlivre@.service'))!
   expect(Number(seconds)).toBeGreaterThan(secondsToLeave({ DATABASE_URL, MASTER_KEY }))
@@ -76,7 +76,7 @@ test('a unit has the time that a process needs to leave, and starts it as npm do
   expect(scripts.start).toContain(words)
 })
 
-test('the note of an anchor grows by the present one, and not once the audit is wrong', async (context) => {
+test('the file of anchors grows by the current anchor, but not if the audit is broken', async (context) => {
   const database = await createTestDatabase()
   context.onTestFinished(() => database.drop())
   await using files = await openFolder('anchors')
@@ -106,7 +106,7 @@ test('the note of an anchor grows by the present one, and not once the audit is 
   await staff.end()
 })
 
-test.skipIf(!hasSchemas)('the schemas of Kubernetes take every manifest', () => {
+test.skipIf(!hasSchemas)('every manifest is valid by the schemas of Kubernetes', () => {
   const words = [
     '-m',
     'kubernetes_validate',
@@ -121,7 +121,7 @@ test.skipIf(!hasSchemas)('the schemas of Kubernetes take every manifest', () => 
   expect(run('python3', words, { cwd, env: { ...process.env, PYTHONPATH } })).toEqual({ code: 0, out: '' })
 })
 
-test('manifests agree with each other and with the service', () => {
+test('the manifests agree with each other and with the service', () => {
   const [all, [migration], [settings]] = ['grandlivre.yaml', 'migration.yaml', 'settings.yaml'].map(
     (name) =>
       parseAllDocuments(readFileSync(join(root, 'ops/kubernetes', name), 'utf8')).map((each) => each.toJS()),
@@ -159,7 +159,7 @@ test('manifests agree with each other and with the service', () => {
   expect(made!.match(/(?<=from-literal=)\w+/g)).toEqual(Object.keys(secrets))
 })
 
-test('the page names files that exist, and its commands are those of the shell', async (context) => {
+test('the page names existing files, and its commands are valid in the shell', async (context) => {
   for (const [, path] of page.matchAll(/(ops\/[\w@./-]+\w)/g))
     expect(
       existsSync(join(root, path!)) || unitFiles.some((name) => join('ops/systemd', name).startsWith(path!)),

@@ -57,7 +57,7 @@ async function textOf(answer: IncomingMessage): Promise<string> {
 }
 
 test.skipIf(!isHaproxyInstalled)(
-  'a stream arrives with its trailers, by HTTP/1.1 and by HTTP/2',
+  'a stream through HAProxy arrives with its trailers, over HTTP/1.1 and HTTP/2',
   async () => {
     const direct = await download(services[0]!.url + path, signed)
     const first = await ask(path)
@@ -82,7 +82,7 @@ test.skipIf(!isHaproxyInstalled)(
   },
 )
 
-test.skipIf(!isHaproxyInstalled)('a stream whose client does not read stops at the service', async () => {
+test.skipIf(!isHaproxyInstalled)('a client that does not read stops the stream at the service', async () => {
   const hasEnded = ({ headers }: IncomingMessage) =>
     services
       .flatMap((one) => one.log())
@@ -98,7 +98,7 @@ test.skipIf(!isHaproxyInstalled)('a stream whose client does not read stops at t
   await until(() => hasEnded(stalled))
 })
 
-test.skipIf(!isHaproxyInstalled)('a request that waits gets its answer', async () => {
+test.skipIf(!isHaproxyInstalled)('a waiting request gets its answer through HAProxy', async () => {
   const head = await ask(path)
   head.destroy()
   const answer = await ask(`${path}&since=${head.headers['x-ledger-cursor']}&wait=2`)
@@ -106,18 +106,21 @@ test.skipIf(!isHaproxyInstalled)('a request that waits gets its answer', async (
   expect([answer.statusCode, answer.complete]).toEqual([200, true])
 })
 
-test.skipIf(!isHaproxyInstalled)('where no service is ready, one says itself why', async () => {
-  const ready = async () => (await ask('/readyz')).resume().statusCode === 200
-  services[0]!.child.kill('SIGTERM')
-  // Requests take turns, so a few in a row are all of the other one.
-  await until(async () => (await ready()) && (await ready()) && (await ready()) && (await ready()))
-  services[1]!.child.kill('SIGTERM')
-  await until(async () => {
-    const answer = await ask('/readyz')
-    const text = await textOf(answer)
-    return answer.statusCode === 503 && JSON.parse(text).error.message === 'Not ready: stopping'
-  })
-  const info = await ask('/api/v1/key/info')
-  info.resume()
-  expect(info.statusCode).toBe(200)
-})
+test.skipIf(!isHaproxyInstalled)(
+  'if no service is ready, HAProxy passes on the answer of a service that says why',
+  async () => {
+    const ready = async () => (await ask('/readyz')).resume().statusCode === 200
+    services[0]!.child.kill('SIGTERM')
+    // Requests take turns, so a few in a row are all of the other one.
+    await until(async () => (await ready()) && (await ready()) && (await ready()) && (await ready()))
+    services[1]!.child.kill('SIGTERM')
+    await until(async () => {
+      const answer = await ask('/readyz')
+      const text = await textOf(answer)
+      return answer.statusCode === 503 && JSON.parse(text).error.message === 'Not ready: stopping'
+    })
+    const info = await ask('/api/v1/key/info')
+    info.resume()
+    expect(info.statusCode).toBe(200)
+  },
+)

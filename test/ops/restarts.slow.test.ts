@@ -131,7 +131,7 @@ const isAsked = (service: ServiceProcess) =>
   service.log().some((line) => line.includes('"path":"/api/v1/key/info"'))
 
 test.skipIf(!isHaproxyInstalled)(
-  'nobody behind HAProxy sees that both processes restart, one after the other',
+  'a rolling restart of both processes is invisible to clients of HAProxy',
   async () => {
     const over = new AbortController()
     const loaded = load(over.signal)

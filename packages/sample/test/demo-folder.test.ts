@@ -65,7 +65,7 @@ test('another number of movements refills the same folder, and its tokens stay',
   expect({ ...after, exercices: [] }).toEqual({ ...before, exercices: [] })
 })
 
-test('its firm has four small folders besides, or as many as are asked for, and none goes', async () => {
+test('the firm of the demo has four more small folders, or the requested number, and never loses one', async () => {
   await ensure(600)
   const references = async () => {
     const { out } = await cli(database.ownerUrl, 'folder', 'list')
@@ -79,7 +79,7 @@ test('its firm has four small folders besides, or as many as are asked for, and 
   }
 })
 
-test('an export from before a refill is not reused', async () => {
+test('an export made before a refill is not reused', async () => {
   await fullExport(await ensure(600))
   const { status, rows } = await fullExport(await ensure(700))
   expect({ status, rows }).toEqual({ status: 'DONE', rows: 700 })

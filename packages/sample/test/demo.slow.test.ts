@@ -52,7 +52,7 @@ function demo(...words: string[]): Promise<[number | null, string | null]> {
   return run.ended
 }
 
-test('the demo succeeds, and names exactly the files that it wrote', async () => {
+test('the demo succeeds and lists exactly the files that it wrote', async () => {
   expect(await demo('--once', '--movements', '1000'), output.error).toEqual([0, null])
   const named = [...output.out.matchAll(/^ {2}\S+\/(\S+) +\d+\.\d MB /gm)].map(([, name]) => name!)
   expect(named).toHaveLength(4)
@@ -92,7 +92,7 @@ async function pasteAndInterrupt(line: string, saying: string): Promise<void> {
   await closed
 }
 
-test('the demo refills its folder with another size, and a closed terminal stops all of it', async () => {
+test('the demo refills its folder with another size, and stops entirely when its terminal is closed', async () => {
   const ended = demo('--movements', '1500')
   await until(() => output.out.includes('Ctrl-C stops the service') || child.exitCode !== null)
   const pasted = output.out.match(/(?<=^(\$ )?)npx grandlivre .*$/gm)!
@@ -115,7 +115,7 @@ test('a closed pipe leaves no database running', async () => {
   expect(await ended, output.error).toEqual([0, null])
 })
 
-test('a copy of a firm follows its bookkeeper, each command can be pasted, and one folder is left', async () => {
+test('a copy follows a simulated bookkeeper, each printed command can be pasted, and one folder is left', async () => {
   data = "the firm's data"
   await mkdir(join(folder, data))
   const before = await readdir(folder)
@@ -143,7 +143,7 @@ test('a copy of a firm follows its bookkeeper, each command can be pasted, and o
   expect(await readdir(folder)).toEqual(before)
 })
 
-test('a mistake is one line that says what to do', async () => {
+test('a mistake in the options is reported in one line that says what to do', async () => {
   const wrong = [
     [['--movements', '999'], /^--movements takes a whole number from 1000 to 5000000, not "999"\n$/],
     [['--firm', '--once'], /^--out and --once are for the tour: leave them out with --firm\n$/],

@@ -34,7 +34,7 @@ const ledgers = async (firmId: string) =>
 const firmIds = (out: string) => [...out.matchAll(/^Firm (\d+),/gm)].map(([, id]) => id!)
 let firstFirm: string
 
-test('seed --folders makes firms whose ledgers differ and balance, with a firm token each', async () => {
+test('seed --folders makes firms with different, balanced ledgers and one firm token each', async () => {
   const words = ['seed', '--folders', '4', '--movements', '400', '--firms', '2']
   const { code, out } = await cli(database.ownerUrl, ...words)
   expect(code).toBe(0)
@@ -57,7 +57,7 @@ test('seed --folders makes firms whose ledgers differ and balance, with a firm t
   expect(events.rows.map(({ each }) => each)).toEqual(Array(8).fill(true))
 })
 
-test('a firm is not mixed with the options of one folder', async () => {
+test('the options for one folder are refused together with --folders', async () => {
   const refusal = async (...words: string[]) =>
     (await cli(database.ownerUrl, 'seed', '--movements', '10', ...words)).error
   expect(await refusal('--firms', '2')).toContain('give --folders, too')
@@ -93,7 +93,7 @@ test('corrections of every kind keep entries balanced and give the folder anothe
   expect([letterings.rows, seeded.rows[0].count > 0]).toEqual([[], true])
 })
 
-test('simulate says what it did, and asks which firm where there are several', async () => {
+test('simulate prints what it did, and asks for a firm if there are several', async () => {
   const unclear = await cli(database.ownerUrl, 'simulate', '--folders', '3')
   expect([unclear.code, unclear.error]).toEqual([1, expect.stringContaining('choose one with --firm')])
   const { code, out } = await cli(database.ownerUrl, 'simulate', '--folders', '3', '--firm', firstFirm)

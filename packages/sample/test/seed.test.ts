@@ -46,7 +46,7 @@ const unbalanced = (folderId: string) =>
     folderId,
   )
 
-test('a seed makes exactly the requested number of movements, and returns the facts of the folder', async () => {
+test('a seed makes exactly the requested number of movements, and returns the ids and totals of the folder', async () => {
   const [counts] = await rowsOf(`select
     (select count(*)::integer from movements where folder_id = $1) as movements,
     (select count(*)::integer from entries where folder_id = $1) as entries,
@@ -67,7 +67,7 @@ test('a seed makes exactly the requested number of movements, and returns the fa
 })
 
 test.each([10, 11, 12, 13, 17, 50, 99, 399, 400, 401, 1_234])(
-  'a seed of %i movements balances, too',
+  'a seed of %i movements balances',
   async (count) => {
     const small = await seed(database.ownerUrl, { movements: count, year, reference: `SMALL-${count}` })
     const [found] = await rowsOf(
@@ -79,7 +79,7 @@ test.each([10, 11, 12, 13, 17, 50, 99, 399, 400, 401, 1_234])(
   },
 )
 
-test.each([9, 0, -1, 10.5, 5_000_001, Number.NaN])('%d movements are refused', async (count) => {
+test.each([9, 0, -1, 10.5, 5_000_001, Number.NaN])('a seed of %d movements is refused', async (count) => {
   await expect(seed(database.ownerUrl, { movements: count })).rejects.toThrow(
     'whole number from 10 to 5000000',
   )
@@ -188,7 +188,7 @@ test('drafts and attachments are as frequent as in real books, and currencies, s
   expect(found.sources).toBeGreaterThan(20)
 })
 
-test('third-party accounts have their companies and employees, and IBANs have valid check digits', async () => {
+test('third-party accounts have companies and employees, and IBANs have valid check digits', async () => {
   const [found] = await rowsOf(`select
     count(*) filter (where number ~ '^4[01]1' and c.account_id is null)::integer as without_company,
     count(*) filter (where number ~ '^421' and e.account_id is null)::integer as without_employee
@@ -240,7 +240,7 @@ test('the same seed gives the same ledger apart from ids, and another seed a dif
   expect(await digestOf('OTHER', 8)).not.toBe(digest)
 })
 
-test('an existing reference is refused and its folder untouched, or it is replaced and keeps its ids', async () => {
+test('a seed with an existing reference is refused without a change, or replaces the folder and keeps its ids', async () => {
   const options = { movements: 1_000, year, reference: 'AGAIN' }
   const first = await seed(database.ownerUrl, options)
   const [{ digest }] = await rowsOf(ledgerDigest, first.folderId)
@@ -278,7 +278,7 @@ test('a seed that fails halfway leaves neither rows nor events', async () => {
   expect(await counts()).toEqual(before)
 })
 
-test('the tables have statistics after a seed', async () => {
+test('a seed updates the statistics of the tables', async () => {
   const { rows } = await client.query(`select count(*)::integer as count from pg_stats
     where schemaname = 'grandlivre' and tablename in ('movements', 'entries') and attname in ('folder_id', 'exercice_id')`)
   expect(rows[0].count).toBe(4)

@@ -15,7 +15,7 @@ function setOutput(more: { isTTY?: boolean; columns?: number } = {}) {
   return { output, taken }
 }
 
-test('a wait for a reader that takes no more ends with the signal', async () => {
+test('a signal ends the wait for a reader that has stopped reading', async () => {
   const stop = new AbortController()
   const out = { write: () => true }
   const { bytes } = createTerminal({ input: new PassThrough(), out, err: out })
@@ -30,7 +30,7 @@ describe('progress', () => {
     return () => vi.useRealTimers()
   })
 
-  test.each([60, 200])('on a terminal of %i columns one line is redrawn, and never wraps', (columns) => {
+  test.each([60, 200])('is one redrawn line that never wraps on a terminal of %i columns', (columns) => {
     const { output, taken } = setOutput({ isTTY: true, columns })
     const line = createProgressLine(output)
     line.show('half', 0.5)
@@ -46,7 +46,7 @@ describe('progress', () => {
     expect(taken()).toBe('\r\x1b[K')
   })
 
-  test('elsewhere the latest text is printed every ten seconds, also while nothing new is said, until it ends', () => {
+  test('is printed every ten seconds without a terminal, even if its text has not changed, until it ends', () => {
     const { output, taken } = setOutput()
     const line = createProgressLine(output)
     line.show('at once', 0.1)
@@ -78,7 +78,7 @@ function setTerminal({ isTTY = false } = {}) {
   return { terminal: createTerminal(streams), out, err, input, modes, interruptions: () => interruptions }
 }
 
-test('results go to standard output, and notes beside a line of progress to standard error', () => {
+test('results go to standard output; notes and progress go to standard error', () => {
   const { terminal, out, err } = setTerminal({ isTTY: true })
   terminal.progress('working')
   terminal.print('a result')
@@ -89,7 +89,7 @@ test('results go to standard output, and notes beside a line of progress to stan
 })
 
 describe('questions', () => {
-  test('each gets a line of what is piped in; the end of the input is an error', async () => {
+  test('are each answered by a line of piped input; the end of the input is an error', async () => {
     const { terminal, err, input } = setTerminal()
     input.end('first\n second \n')
     expect(await terminal.ask('One?')).toBe('first')
@@ -99,7 +99,7 @@ describe('questions', () => {
     expect([terminal.isInteractive, terminal.keys]).toEqual([false, undefined])
   })
 
-  test('a person sees what is typed, except a secret', async () => {
+  test('echo what is typed, except a secret', async () => {
     const { terminal, err, input } = setTerminal({ isTTY: true })
     const url = terminal.ask('Address?')
     input.write('https://x\r')
@@ -111,7 +111,7 @@ describe('questions', () => {
     expect(err.taken()).toBe('Secret? \n')
   })
 
-  test('Ctrl-C at a question interrupts the command', async () => {
+  test('let Ctrl-C interrupt the command', async () => {
     const { terminal, err, input, interruptions } = setTerminal({ isTTY: true })
     const answer = terminal.ask('Secret?', { hidden: true })
     input.write('\x03')
@@ -121,7 +121,7 @@ describe('questions', () => {
     expect(interruptions()).toBe(1)
   })
 
-  test('a letter that is taken back leaves the question in its line', async () => {
+  test('keep their line when a letter is erased', async () => {
     const { terminal, err, input } = setTerminal({ isTTY: true })
     const url = terminal.ask('Address?')
     input.write('ab')
@@ -131,20 +131,17 @@ describe('questions', () => {
     expect(err.taken()).toContain('Address? a')
   })
 
-  test.each([false, true])(
-    'an interruption by a signal ends a question, on a terminal: %s',
-    async (isTTY) => {
-      const { terminal, input } = setTerminal({ isTTY })
-      const interruption = new AbortController()
-      const answer = terminal.ask('Secret?', { hidden: true, signal: interruption.signal })
-      input.write('half of it')
-      interruption.abort(new Error('Stopped'))
-      await expect(answer).rejects.toThrow('Stopped')
-    },
-  )
+  test.each([false, true])('end when a signal interrupts them, on a terminal: %s', async (isTTY) => {
+    const { terminal, input } = setTerminal({ isTTY })
+    const interruption = new AbortController()
+    const answer = terminal.ask('Secret?', { hidden: true, signal: interruption.signal })
+    input.write('half of it')
+    interruption.abort(new Error('Stopped'))
+    await expect(answer).rejects.toThrow('Stopped')
+  })
 })
 
-test('keys come one by one until Ctrl-C, which interrupts', async () => {
+test('keys are reported one by one until Ctrl-C, which interrupts the command', async () => {
   const { terminal, input, modes, interruptions } = setTerminal({ isTTY: true })
   input.write('r')
   input.write('q\x03x')
@@ -153,7 +150,7 @@ test('keys come one by one until Ctrl-C, which interrupts', async () => {
   expect([keys, modes, interruptions()]).toEqual([['r', 'q'], [true, false], 1])
 })
 
-test('keys end without an error when the terminal is closed', async () => {
+test('reading keys ends without an error when the terminal is closed', async () => {
   const { terminal, input, modes } = setTerminal({ isTTY: true })
   const keys = Array.fromAsync(terminal.keys!())
   input.destroy(new Error('read EIO'))

@@ -102,7 +102,7 @@ describe('what is given', () => {
 })
 
 test.each([[['pull', '--help']], [['pull', '--exercice', '1', '-h']], [['help', 'pull']]])(
-  '%j shows everything that a command takes',
+  'the help %j shows every option and argument of a command',
   (words) => {
     expect(read(...words)).toBe(`Usage: books pull [options]
 
@@ -120,17 +120,17 @@ Every command also takes:
   },
 )
 
-test('an option that a command declares itself is shown once, in the place of the common one', () => {
+test('an option that a command redeclares is shown once, in place of the common option', () => {
   expect((read('webhook', 'list', '--help') as string).match(/^ +--json .*/gm)).toEqual([
     '  --json  print an array',
   ])
 })
 
-test('what is required stands in the first line, arguments too', () => {
+test('required options and arguments appear in the first line', () => {
   expect(read('webhook', 'doctor', '--help')).toMatch(/^Usage: books webhook doctor <id> --reason <text>\n/)
 })
 
-test.each([[['--help']], [['help']], [[]]])('%j lists the commands', (words) => {
+test.each([[['--help']], [['help']], [[]]])('the help %j lists the commands', (words) => {
   expect(read(...words)).toMatch(/^Usage: books <command>[\s\S]*\n {2}webhook doctor {2}heal a receiver\n/)
 })
 
@@ -147,6 +147,6 @@ test.each([
   ['whoam', 'whoami'],
   ['x', undefined],
   ['export', undefined],
-])('of the commands, %s is nearest to %s', (word, expected) => {
+])('for the mistyped %s the suggested command is %s', (word, expected) => {
   expect(nearest(word, ['pull', 'sync', 'listen', 'whoami', 'login', 'logout'])).toBe(expected)
 })

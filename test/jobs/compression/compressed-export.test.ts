@@ -73,7 +73,7 @@ describe('an export to a folder', () => {
 
   describeExports(stage)
 
-  test('is one for each compression, in any letter case', async () => {
+  test('is a separate export for each compression, named in any letter case', async () => {
     const ids = await Promise.all(
       ['', 'gzip', 'GZIP', 'Gzip', 'zstd', 'zSTD'].map(
         async (compression) => (await trigger(stage.service.url, stage.company, { compression })).body.id,
@@ -85,7 +85,7 @@ describe('an export to a folder', () => {
     for (const id of ids) await ended(stage.service.url, stage.company, id)
   })
 
-  test('can be downloaded in parts, which are parts of the compressed file', async () => {
+  test('can be downloaded in ranges, which are ranges of the compressed file', async () => {
     const job = await exported(stage, { format: 'TRA', compression: 'gzip' })
     const { bytes } = await downloaded(job)
     const head = await fetch(job.url!, { method: 'HEAD' })
@@ -107,7 +107,7 @@ describe('an export to a folder', () => {
     expect(body.notes).toEqual({ drafts: 2 })
   })
 
-  test('by a version that knew no compression is shown as the uncompressed file that it is', async () => {
+  test('made by a version without compression is shown as an uncompressed file', async () => {
     const job = await exported(stage, { format: 'TRA' })
     await stage.sql(
       `update grandlivre.exports set compression = 'zstd', file_bytes = null, file_sha256 = null where id = $1`,

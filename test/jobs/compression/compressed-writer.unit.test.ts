@@ -33,7 +33,7 @@ describe.each([
     return download(stage.store, key)
   }
 
-  test('the object holds one compressed frame, whose bytes depend on nothing but the content', async () => {
+  test('the object holds one compressed frame, whose bytes depend only on the content', async () => {
     // Parquet comes from a pipe, in pieces that differ from time to time.
     const [one, other] = await Promise.all([put(content), put(content, 65_536)])
     expect(decompress(one).equals(content)).toBe(true)
@@ -41,7 +41,7 @@ describe.each([
     expect(decompress(await put(Buffer.alloc(0)))).toHaveLength(0)
   })
 
-  test('the object is not completed if the content has another length', async () => {
+  test('the object is not completed if the content does not have the declared length', async () => {
     const { key, writer } = await begin()
     await writePieces(writer, content)
     await expect(writer.complete({ bytes: content.length + 1 })).rejects.toThrow('6000000 of 6000001 bytes')
@@ -49,7 +49,7 @@ describe.each([
     expect(await exists(stage.store, key)).toBe(false)
   })
 
-  test('an abort ends a write under way, and leaves nothing', async () => {
+  test('an abort ends a running write and leaves no object', async () => {
     const { key, writer } = await begin()
     await writePieces(writer, content)
     const writing = writer.write(content)
@@ -62,7 +62,7 @@ describe.each([
     expect(await stage.leftovers()).not.toContainEqual(expect.stringContaining('.part'))
   })
 
-  test('nothing is accepted after an abort, however small', async () => {
+  test('even a small write is refused after an abort', async () => {
     const { writer } = await begin()
     await writePieces(writer, content)
     await writer.abort()

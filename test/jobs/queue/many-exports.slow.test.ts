@@ -102,7 +102,7 @@ test('a slot claims the next export when one has ended, in the order of the trig
   expect(sumOf(samples, 'grandlivre_export_duration_seconds_sum', queue)).toBeCloseTo(waited!.seconds, 0)
 })
 
-test('processes share a burst, each export once, and one that stops in it returns what it runs', async () => {
+test('processes share a burst and run each export once; a process that stops returns its exports to the queue', async () => {
   const stage = await stageOf(2)
   const { service } = stage
   const second = await stage.join()
@@ -137,7 +137,7 @@ test('processes share a burst, each export once, and one that stops in it return
   })
 })
 
-test('a slot whose export failed leaves the others in the queue until the next poll or trigger', async () => {
+test('a slot whose export failed takes no other export until the next poll or trigger', async () => {
   const stage = await stageOf(1)
   const release = await stage.hold()
   const ids = await stage.triggered(10)

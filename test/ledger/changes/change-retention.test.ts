@@ -108,7 +108,7 @@ test.each([
   ['', true],
   [' though the clock was set back', false],
 ])(
-  'what a cursor is told never shrinks, and is refused only if something was forgotten%s',
+  'the changes since a cursor never shrink, and a cursor is refused only if its changes were forgotten%s',
   async (_though, steady) => {
     const random = new Random(12)
     let refusals = 0
@@ -171,7 +171,7 @@ const largeLog = `
         + n * interval '5 seconds'
     from generate_series(1, 60000) n`
 
-test('two processes that sweep at once leave what one leaves', async () => {
+test('two processes that sweep at once leave the same rows as one', async () => {
   await owner.query(largeLog)
   const alone = await sweep()
   const left = await readLog()
@@ -199,7 +199,7 @@ test('writers do not wait for a sweep', async () => {
   expect((await readLog()).at(-1)).toMatchObject({ kind: 'entries' })
 })
 
-test('direct calls of the functions spare the last day, and leave the last seven exact', async () => {
+test('direct calls of the sweep functions spare the last day, and keep the last seven days exact', async () => {
   const ages = [0, 0.5, 0.9, 2, 2.1, 6, 6.1, 40, 40.1]
   const fill = () =>
     owner.query(
@@ -227,7 +227,7 @@ test('direct calls of the functions spare the last day, and leave the last seven
   }
 })
 
-test('a folder without changes keeps its cursors for ever, and marks do not pile up', async () => {
+test('a folder without changes keeps its cursors valid for ever, and marks do not pile up', async () => {
   const refusals = async () => {
     const { rows } = await owner.query<{ refusal: string | null }>(
       `select (read_ledger_cursor(ledger_cursor(${schemaId}, f.id, c.version, 'r'), ${schemaId}, f.id, 'r')).refusal

@@ -74,14 +74,19 @@ test.each([
     shows([10]),
   ],
   ['a partner', `update third_parties set name = 'x'`, `e.third_party_id is not null`],
-])('%s: the entries of the exercices that show it', async (_what, statement, condition) => {
-  const expected = await showing(condition)
-  expect(await changes([statement])).toEqual(expected)
-  const drafts = { ...watched, among: ['e.validated_at is null'] }
-  expect(await changes([statement], drafts)).toEqual(await showing(`${condition} and e.validated_at is null`))
-})
+])(
+  'after a change of %s, the changed entries are those of the exercices that show it',
+  async (_what, statement, condition) => {
+    const expected = await showing(condition)
+    expect(await changes([statement])).toEqual(expected)
+    const drafts = { ...watched, among: ['e.validated_at is null'] }
+    expect(await changes([statement], drafts)).toEqual(
+      await showing(`${condition} and e.validated_at is null`),
+    )
+  },
+)
 
-test('an amount or rate that equals the id of a section is none', async () => {
+test('an amount or rate that equals the id of a section is not taken for the section', async () => {
   expect(
     await changes([
       `insert into sections (schema_id, folder_id, id, axis_id, code, name)
@@ -90,7 +95,7 @@ test('an amount or rate that equals the id of a section is none', async () => {
   ).toEqual([])
 })
 
-test('entries that the log names are there whatever their exercice, and joined with the others', async () => {
+test('entries named in the log are included whatever their exercice, and merged with the others', async () => {
   const [elsewhere] = await idsOf(`select id from entries where ${ofFolder} and exercice_id = 13 limit 1`)
   const journal = await showing('e.journal_id = 33')
   const found = await changes([
@@ -100,7 +105,7 @@ test('entries that the log names are there whatever their exercice, and joined w
   expect(found).toEqual([...journal, elsewhere!].sort((a, b) => Number(a) - Number(b)))
 })
 
-test('a deleted entry stays in a range', async () => {
+test('the range of a deleted entry is still reported', async () => {
   await client.query('begin')
   const { rows } = await client.query(`select ledger_version from folders where id = ${folderId}`)
   await client.query(`delete from entries where ${ofFolder} and id = 30`)
@@ -108,7 +113,7 @@ test('a deleted entry stays in a range', async () => {
   await client.query('rollback')
 })
 
-test('changes of another folder, and those before the version, count for nothing', async () => {
+test('changes of another folder, or before the version, are ignored', async () => {
   expect(
     await changes([
       `update entries set comment = 'x' where folder_id = ${folders.sameFirm.folderId}`,
@@ -118,7 +123,7 @@ test('changes of another folder, and those before the version, count for nothing
   ).toEqual([])
 })
 
-test('ranges are written, read and merged', () => {
+test('ranges can be written, read and merged', () => {
   expect(readMultirange('{}')).toEqual([])
   expect(readMultirange('{[1,2),[5,9007199254740992)}')).toEqual([
     ['1', '1'],
@@ -146,7 +151,7 @@ test('ranges are written, read and merged', () => {
   ])
 })
 
-test('an account that too many entries show changes all of them; up to a fifth, those that show it', async () => {
+test('a changed account reports the entries that show it, or all entries if more than a fifth show it', async () => {
   const insert = (from: number, to: number, account: number) => [
     `insert into entries (schema_id, folder_id, exercice_id, journal_id, date, accounted_at, created_at, source, currency, id)
        select ${schemaId}, ${folderId}, 12, 31, '2024-09-01', '2024-09-01', '2024-09-01', 'E', 'EUR', n

@@ -272,7 +272,7 @@ async function redefine(name: string, changes: [from: RegExp, to: string][]): Pr
   return async () => void (await staff.client.query(text))
 }
 
-test('a copy changed by what `since` answers is the ledger, for all pairs of moments', async () => {
+test('applying the answer of `since` to a copy gives the ledger, for all pairs of moments', async () => {
   const property = fc.asyncProperty(history, shrinking(live))
   const half = Math.ceil(histories / 2)
   await fc.assert(property, tries(half))
@@ -319,7 +319,7 @@ test.each<[string, () => Promise<() => Promise<void>>]>([
     'does not expand what is renamed',
     logs(/coarsened\(ids\)/, `case kind when 'entries' then ids else '{}' end`),
   ],
-])('the property finds a log that %s', async (_, breakLog) => {
+])('the property test detects a log that %s', async (_, breakLog) => {
   const repair = await breakLog()
   try {
     const found = await fc.check(fc.asyncProperty(history, live), { ...tries(30), endOnFailure: true })

@@ -62,7 +62,7 @@ test.each([
   ['sections', `update sections set name = 'x' where id = 1`, ['sections {[1,2)}']],
   ['sections', ledgerInserts['sections']!(schemaId, 4), ['sections {[4,5)}']],
   ['axes', ledgerInserts['axes']!(schemaId, 4), ['axes {[4,5)}']],
-])('a change of %s is logged as its own kind: %s', async (_table, statement, rows) => {
+])('a change of %s is logged with the kind %s', async (_table, statement, rows) => {
   expect(await logged(statement)).toEqual(rows)
 })
 
@@ -74,11 +74,11 @@ test.each([
   `update banks set is_default = true`,
   `update exercices set closed_at = now()`,
   `update folders set name = 'x' where id = ${folderId}`,
-])('what no line shows leaves no row: %s', async (statement) => {
+])('a change that no exported line shows is not logged: %s', async (statement) => {
   expect(await logged(statement)).toEqual([])
 })
 
-test('a renamed third party leaves a row in every folder with its entries', async () => {
+test('renaming a third party is logged in every folder with its entries', async () => {
   await client.query(`update entries set third_party_id = 1, source = 'API' where id = 1`)
   expect(await logged(`update third_parties set name = 'x' where id = 1`)).toEqual(['third_parties {[1,2)}'])
   expect(await logged(`update third_parties set disconnected_at = now(), disconnected_reason = 'x'`)).toEqual(
@@ -102,7 +102,7 @@ test.each([
   expect(rows[0]).toEqual({ ranges, held, whole: true })
 })
 
-test('entries that lie close together become one range, which holds at most twice those touched', async () => {
+test('entries close together become one range, with at most twice as many entries as were touched', async () => {
   await client.query(
     `insert into entries (schema_id, folder_id, id, exercice_id, journal_id, date, accounted_at, created_at, source, currency)
      select ${schemaId}, ${folderId}, 1000 + 7 * n, 1, 1, '2024-03-01', '2024-03-01', now(), 'E', 'EUR'
@@ -118,7 +118,7 @@ test('entries that lie close together become one range, which holds at most twic
   expect(few?.split('),')).toHaveLength(99)
 })
 
-test('a cursor says its version, and why it is refused', async () => {
+test('a cursor contains its version, and a refused cursor gets the reason', async () => {
   await client.query(`set local grandlivre.schema_id = '${schemaId}'`)
   const one = async <T>(sql: string): Promise<T> => Object.values((await client.query(sql)).rows[0]!)[0] as T
   const read = async (cursor: string, folder = folderId, rendering = 'r1') =>

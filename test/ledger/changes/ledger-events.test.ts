@@ -61,7 +61,7 @@ async function waits(client: pg.Client): Promise<boolean> {
   return rows[0]!.wait_event_type === 'Lock'
 }
 
-test('comes after what the same transaction publishes, also if the ledger changes later', async () => {
+test('comes after other events of the same transaction, even if the ledger changes after them', async () => {
   await writer.query('begin')
   await writer.query(change(one))
   await publish(writer, one, [documentEvent('a')])
@@ -72,7 +72,7 @@ test('comes after what the same transaction publishes, also if the ledger change
   expect(await published()).toEqual(['document', 'document', '1000 1'])
 })
 
-test('is one per transaction and folder, whatever the statements and schemas', async () => {
+test('is published once per transaction and folder, whatever the statements and schemas', async () => {
   await writer.query('begin')
   for (const [schemaId, folder] of [
     [two, '2'],
@@ -124,12 +124,12 @@ test.each([
     ],
     ['1000 1', '1000 2'],
   ],
-])('tells of nothing that was rolled back%s', async (_to, statements, expected) => {
+])('is not published for changes that were rolled back%s', async (_to, statements, expected) => {
   for (const statement of statements) await writer.query(statement)
   expect(await published()).toEqual(expected)
 })
 
-test('a later transaction of the same connection owes nothing to an earlier one', async () => {
+test('a later transaction of the same connection is independent of an earlier one', async () => {
   for (const end of ['commit', 'rollback']) {
     await observer.query('truncate events')
     await writer.query('begin')
@@ -162,7 +162,7 @@ test('transactions over two schemas that change them in opposite order do not bl
   expect((await published()).sort()).toEqual(['1000 1', '1000 2', '2000 1', '2000 2'])
 })
 
-test('a writer waits for another folder of its schema only while that commits, and not for other schemas', async () => {
+test('a writer waits for a writer of another folder only during its commit, and only in the same schema', async () => {
   await writer.query('begin')
   await writer.query(change(one))
   await rival.query(change(one, '2'))
@@ -180,7 +180,7 @@ test('a writer waits for another folder of its schema only while that commits, a
   expect(rows.map(({ folder_id }) => folder_id)).toEqual(['2', '1', '2'])
 })
 
-test('a renamed third party: one in each folder with its entries, also with those that are being imported', async () => {
+test('renaming a third party publishes one event in each folder with its entries, including entries being imported', async () => {
   const ofPartner = `update entries set third_party_id = 1, source = 'API' where id = 1`
   await writer.query(`${ofPartner} and folder_id = 1`)
   await observer.query('truncate events')
@@ -198,7 +198,7 @@ test('a renamed third party: one in each folder with its entries, also with thos
   ])
 })
 
-test('waiting requests are notified once of each folder, and of nothing that was rolled back', async () => {
+test('waiting requests are notified once per folder, and not of changes that were rolled back', async () => {
   const notified: string[] = []
   observer.on('notification', ({ payload }) => notified.push(payload!))
   await observer.query('listen grandlivre_ledgers')

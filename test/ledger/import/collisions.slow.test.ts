@@ -143,7 +143,7 @@ async function collide(count: number, table: string, folderId: string, run: () =
 
 const timesAside = (content: string[]) => content.map((entry) => entry.replaceAll(/"20\d\d-[^"]*Z"/g, ''))
 
-test.each(Object.entries(imports))('%s begins again after three deadlocks', async (_, each) => {
+test.each(Object.entries(imports))('%s starts again after each of three deadlocks', async (_, each) => {
   const { folderId } = await each.first()
   const { result } = await collide(3, each.rows, folderId, () => each.second(folderId))
   expect(result).toMatchObject({ status: 'fulfilled', value: { folderId } })
@@ -159,22 +159,25 @@ test.each(Object.entries(imports))('%s begins again after three deadlocks', asyn
   await other.close()
 })
 
-test.each(Object.entries(imports))('%s gives up after the fourth, and says with whom', async (_, each) => {
-  const { folderId } = await each.first()
-  const before = [await rowCounts(stage.owner), await ledgerContent(stage.owner, folderId)]
-  const { result, writers } = await collide(4, each.rows, folderId, () => each.second(folderId))
-  expect(result!.status).toBe('rejected')
-  const { message } = (result as PromiseRejectedResult).reason as Error
-  expect(message).toMatch(
-    /^The import collided with another writer 4 times, .*nothing was loaded\. The last one was process (\d+) \(a booker\), over rows of \w+\. Import again once/,
-  )
-  expect(writers).toContain(Number(/process (\d+)/.exec(message)![1]))
-  expect([await rowCounts(stage.owner), await ledgerContent(stage.owner, folderId)]).toEqual(before)
-  const { rows } = await stage.owner.query(`select relname from pg_class where relpersistence = 't'`)
-  expect(rows).toEqual([])
-})
+test.each(Object.entries(imports))(
+  '%s gives up after the fourth deadlock, and names the other session',
+  async (_, each) => {
+    const { folderId } = await each.first()
+    const before = [await rowCounts(stage.owner), await ledgerContent(stage.owner, folderId)]
+    const { result, writers } = await collide(4, each.rows, folderId, () => each.second(folderId))
+    expect(result!.status).toBe('rejected')
+    const { message } = (result as PromiseRejectedResult).reason as Error
+    expect(message).toMatch(
+      /^The import collided with another writer 4 times, .*nothing was loaded\. The last one was process (\d+) \(a booker\), over rows of \w+\. Import again once/,
+    )
+    expect(writers).toContain(Number(/process (\d+)/.exec(message)![1]))
+    expect([await rowCounts(stage.owner), await ledgerContent(stage.owner, folderId)]).toEqual(before)
+    const { rows } = await stage.owner.query(`select relname from pg_class where relpersistence = 't'`)
+    expect(rows).toEqual([])
+  },
+)
 
-test('members that the format does not have are counted once, however often an import begins', async () => {
+test('unknown members of the file are counted once, however often an import starts again', async () => {
   const { folderId } = await imports['mad --replace']!.first()
   const more = mad.replaceAll('"lettering":{"state"', '"vat":1,"lettering":{"state"')
   const { result } = await collide(2, 'movements', folderId, () =>
@@ -186,7 +189,7 @@ test('members that the format does not have are counted once, however often an i
   )
 })
 
-test('progress is shown once, however often an import begins', () => {
+test('progress is shown once, however often an import starts again', () => {
   const shown: string[] = []
   const show = showFileProgress({ progress: (text) => shown.push(text) })
   for (const bytes of [0, 1e6, 2e6, 0, 1e6, 3e6]) show({ step: 'loading', bytes, bytesTotal: 3e6, lines: 0 })

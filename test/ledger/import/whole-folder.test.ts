@@ -48,7 +48,7 @@ async function events(): Promise<Record<string, number>> {
 describe.each(['mad', 'tra'] as const)('import %s', (kind) => {
   const load = imports[kind]
 
-  test('makes a new folder each time, in a tenant of its own, named as in the file or as asked', async () => {
+  test('creates a new folder each time, in its own tenant, with the name from the file or the options', async () => {
     const [one, other] = [await load(), await load({ name: 'Copie' })]
     expect(new Set([one.schemaId, other.schemaId]).size).toBe(2)
     expect([one.name, other.name]).toEqual(['Brûlerie Noël', 'Copie'])
@@ -68,7 +68,7 @@ describe.each(['mad', 'tra'] as const)('import %s', (kind) => {
     expect(found['accountingEntryLettering CREATE']).toBeGreaterThan(0)
   })
 
-  test('fills a folder without a ledger, which keeps its own data', async () => {
+  test('fills a folder that has no ledger, and keeps the data of that folder', async () => {
     const { folderId, schemaId } = await load()
     await addEmptyFolder(folderId)
     const filled = await load({ folderId: '77' })
@@ -76,7 +76,7 @@ describe.each(['mad', 'tra'] as const)('import %s', (kind) => {
     expect(await ledgerContent(stage.owner, '77')).toEqual(await ledgerContent(stage.owner, folderId))
   })
 
-  test('replaces the journals of a folder that has nothing else only with --replace', async () => {
+  test('requires --replace for a folder that has nothing but journals', async () => {
     const { folderId } = await load()
     await addEmptyFolder(folderId)
     await stage.owner.query(
@@ -91,7 +91,7 @@ describe.each(['mad', 'tra'] as const)('import %s', (kind) => {
     expect(await ledgerContent(stage.owner, '77')).toEqual(await ledgerContent(stage.owner, folderId))
   })
 
-  test('replaces the ledger of a folder only with --replace, and then all of it', async () => {
+  test('replaces a ledger only with --replace, and then replaces all of it', async () => {
     const { folderId, entries } = await load()
     const content = await ledgerContent(stage.owner, folderId)
     await stage.owner.query(
@@ -132,7 +132,7 @@ describe.each(['mad', 'tra'] as const)('import %s', (kind) => {
     )
   })
 
-  test('refuses the folder of another company, and one that does not exist', async () => {
+  test('refuses the folder of another company and a folder that does not exist', async () => {
     const { folderId } = await load()
     await stage.owner.query(`update grandlivre.folders set siret = '987654321' where id = $1`, [folderId])
     await expect(load({ folderId, replace: true })).rejects.toThrow(
@@ -143,7 +143,7 @@ describe.each(['mad', 'tra'] as const)('import %s', (kind) => {
   })
 })
 
-test('a MAD file goes back into its own folder with its ids, and only entries that were gone have events', async () => {
+test('a MAD file imported into its own folder keeps its ids, and only restored entries get events', async () => {
   const { folderId } = await stage.importMad(openMad)
   const { rows: gone } = await stage.owner.query(
     `delete from grandlivre.entries where id in (select min(id) from grandlivre.entries) returning id::text`,

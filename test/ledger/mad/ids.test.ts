@@ -22,7 +22,7 @@ async function lastValue(): Promise<number> {
   return Number(rows[0].last_value)
 }
 
-test('kept ids are never given out again', async () => {
+test('ids kept from a file are never issued again', async () => {
   const last = '54321'
   await stage.importMad(
     text.replace(`"producerId":"${file.data.entries[7].producerId}"`, `"producerId":"${last}"`),
@@ -35,7 +35,7 @@ test('kept ids are never given out again', async () => {
   expect(next).toBe('55000')
 })
 
-test('an id that a folder of another tenant has is refused with its path', async () => {
+test('an id used by a folder of another tenant is refused with its path', async () => {
   const { folderId } = await stage.importMad(text)
   const before = await rowCounts(stage.owner)
   await expect(stage.importMad(text)).rejects.toThrow(
@@ -81,7 +81,7 @@ test('a taken id of a VAT code is refused with the path of the first company tha
   )
 })
 
-test('an id that another transaction has used and not yet committed is refused, too', async () => {
+test('an id that an uncommitted transaction uses is refused', async () => {
   await passFile()
   const other = await stage.importMad(text, { renumber: true })
   const id = file.data.accounts[5].producerId
@@ -109,7 +109,7 @@ test('an id that another transaction has used and not yet committed is refused, 
   expect(await outcome).toContain(`data.accounts[5].producerId "${id}": this id is taken in accounts`)
 })
 
-test('of two imports of one file at the same time, one is refused', async () => {
+test('one of two concurrent imports of the same file is refused', async () => {
   const outcomes = await Promise.allSettled([stage.importMad(text), stage.importMad(text)])
   expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
   const { rows } = await stage.owner.query(
@@ -118,7 +118,7 @@ test('of two imports of one file at the same time, one is refused', async () => 
   expect(rows).toEqual([])
 })
 
-test('an id far beyond those given out is refused, and none of them is used up', async () => {
+test('an id far beyond the issued ids is refused, and uses up no ids', async () => {
   const far = text.replaceAll(
     `"producerId":"${file.data.entries[7].producerId}"`,
     '"producerId":"9007199254740991"',

@@ -34,14 +34,14 @@ test.each<[string, () => Uint8Array | string]>([
   ['with a byte order mark', () => `\uFEFF${text}`],
   ['compressed by gzip', () => gzipSync(text)],
   ['compressed by zstd', () => zstdCompressSync(text)],
-])('a file %s is the same ledger', async (_, bytes) => {
+])('a file %s gives the same ledger', async (_, bytes) => {
   const plain = await stage.importMad(text, { renumber: true })
   const other = await stage.importMad(bytes(), { renumber: true })
   expect(other.movements).toBe(file.data.entries.flatMap(({ movements }: File) => movements).length)
   expect(await shown(other)).toBe(await shown(plain))
 })
 
-test('the golden file comes out as it went in, but for what tells of the export and of today', async () => {
+test('the golden file is exported as it was imported, except for data about the export and the current date', async () => {
   const again: File = JSON.parse((await madBytes(stage.service, await stage.importMad(text))).toString())
   const expected = structuredClone(file)
   const names = (data: File) => data.exercices.map(({ name }: File) => name)
@@ -56,7 +56,7 @@ test('the golden file comes out as it went in, but for what tells of the export 
   expect(again.data).toEqual(expected.data)
 })
 
-describe('what the schema of a folder does not require may be absent', () => {
+describe('members that the schema does not require may be absent', () => {
   const { contact, address } = file.data.accountingFolder
   const optional: [member: string, within: (folder: File) => File][] = [
     ...['reference', 'SIRET'].map((name): [string, (folder: File) => File] => [name, (folder) => folder]),
@@ -77,7 +77,7 @@ describe('what the schema of a folder does not require may be absent', () => {
     return { folder: data.accountingFolder, fullNames: imported.fullNames }
   }
 
-  test('each member alone: the same as null', async () => {
+  test('each member alone, with the same result as null', async () => {
     for (const [member, within] of optional) {
       const absent = await outcomeOf(({ accountingFolder }) => delete within(accountingFolder)[member])
       const none = await outcomeOf(({ accountingFolder }) => (within(accountingFolder)[member] = null))
@@ -87,7 +87,7 @@ describe('what the schema of a folder does not require may be absent', () => {
     }
   })
 
-  test('all of them, with addresses of companies and employees that are empty', async () => {
+  test('all of them together, and addresses of companies and employees may be empty', async () => {
     const { folder } = await outcomeOf((data) => {
       const { name, capital, RCS } = data.accountingFolder
       data.accountingFolder = { name, capital, RCS, address: {}, contact: {} }
@@ -107,7 +107,7 @@ describe('what the schema of a folder does not require may be absent', () => {
     ['both null', { fullName: null, fullname: null }, 0],
     ['one that is not made of the parts', { fullname: 'Ailleurs' }, 1],
     ['both alike, not made of the parts', { fullName: 'Ailleurs', fullname: 'Ailleurs' }, 1],
-  ])('the full name: %s', async (_, names, fullNames) => {
+  ])('the full name of an employee: %s', async (_, names, fullNames) => {
     expect(fullName).toMatch(/./)
     const outcome = await outcomeOf(({ accountingFolder }) => {
       const { fullName: _one, fullname: _other, ...parts } = accountingFolder.address
@@ -117,7 +117,7 @@ describe('what the schema of a folder does not require may be absent', () => {
   })
 })
 
-test('what is not of the format, and senders that are not registered, are counted', async () => {
+test('unknown members and unregistered senders are counted', async () => {
   const changed = structuredClone(file)
   changed.data.documents = [1, 2, 3]
   changed.data.entries[0].color = 'red'
@@ -140,7 +140,7 @@ test('what is not of the format, and senders that are not registered, are counte
   expect(imported.unknownSenders).toBe(4)
 })
 
-test('what is not of the format is counted after entries that are larger than one read, too', async () => {
+test('unknown members are counted even after entries larger than one read', async () => {
   const changed = structuredClone(file)
   changed.data.entries[0].additionalProducerProperties.comment = 'x'.repeat(600_000)
   changed.data.documents = [1, 2]
@@ -154,7 +154,7 @@ test('what is not of the format is counted after entries that are larger than on
   )
 })
 
-test('codes of axes and sections may hold blanks, and durations that are others are counted', async () => {
+test('codes of axes and sections may contain blanks, and unknown durations are counted', async () => {
   const changed = structuredClone(file)
   const section = (id: string, code: string) => ({
     ...changed.data.analytics[0].sections[0],
@@ -177,7 +177,7 @@ test('codes of axes and sections may hold blanks, and durations that are others 
   expect(again.data.exercices[1].period.duration).toBe(12)
 })
 
-test('amounts and numbers in what partners attach keep their digits', async () => {
+test('amounts and numbers in the metadata of partners keep their digits', async () => {
   const changed = text
     .replace('"debit":12,"amount":-12', '"debit":90071992547409.93,"amount":-90071992547409.93')
     .replace(
@@ -189,7 +189,7 @@ test('amounts and numbers in what partners attach keep their digits', async () =
   expect(again).toContain('"json":{"a":[1.10,12345678901234567890]}')
 })
 
-test('a folder whose entries have another currency and no rate is kept in it', async () => {
+test('a folder whose entries have another currency and no rate keeps its books in that currency', async () => {
   const dollars = text.replaceAll('"currency":{"code":"EUR"}', '"currency":{"code":"USD"}')
   const { folderId } = await stage.importMad(dollars)
   const { rows } = await stage.owner.query('select currency from grandlivre.folders where id = $1', [

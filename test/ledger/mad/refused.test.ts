@@ -191,7 +191,7 @@ const named: [path: string, list: string, of: (data: File) => File][] = [
   ['banks[0].journal', 'journals', (data) => data.banks[0].journal],
 ]
 
-describe.each(named)('refused: data.%s', (path, list, of) => {
+describe.each(named)('a file is refused: data.%s', (path, list, of) => {
   test.each<[string, (item: File) => void, RegExp]>([
     ['an id that the file does not have', (item) => (item.producerId = '77'), /has no such id/],
     [
@@ -212,7 +212,7 @@ describe.each(named)('refused: data.%s', (path, list, of) => {
   })
 })
 
-describe('refused', () => {
+describe('a file is refused', () => {
   async function expectRefused(file: string | Uint8Array, message: string, options = {}) {
     const before = await rowCounts(stage.owner)
     const outcome = await stage.importMad(file, options).then(
@@ -232,11 +232,11 @@ describe('refused', () => {
   test.each([
     ['an entry', 'entries[18]', '.producerId "', { ...known.entries[4], movements: [] }],
     ['a movement', ...values.at(-1)!],
-  ])('%s twice, although all ids are made anew', (_, path, problem, value) =>
+  ])('if it has %s twice, even if all ids are renumbered', (_, path, problem, value) =>
     expectRefused(withValue(path, value), `data.${path}${problem}`, { renumber: true }),
   )
 
-  test('an id twice, before an entry that is none in the same read', async () => {
+  test('if it repeats an id before an invalid entry in the same read', async () => {
     const file = JSON.parse(text)
     const [entry] = file.data.entries.filter((each: File) => each.movements.length === 2)
     const ids = Array.from({ length: 2000 }, (_, at) => String(5_000_000 + at)).values()

@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 
 describe.each(exportedLedgers)('%s', (name) => {
-  test('comes out as it went in, but for its ids, when these are made anew', async () => {
+  test('is exported as it was imported, except for renumbered ids', async () => {
     const file = files.get(name)!.toString()
     const imported = await target.importMad(file, { renumber: true })
     expect(imported.unknownMembers).toEqual(new Map())
@@ -25,7 +25,7 @@ describe.each(exportedLedgers)('%s', (name) => {
     expect(again).not.toBe(name === 'an empty folder' ? '' : file)
   })
 
-  test('comes out byte for byte where its ids are free', async () => {
+  test('is exported byte for byte if its ids are free', async () => {
     const other = await setImportStage()
     await registerSenders(other.database.ownerUrl)
     const imported = await other.importMad(files.get(name)!)

@@ -42,11 +42,11 @@ const party = (code: string, nature: string, collective: string) =>
 test.each<[string, (bytes: Buffer) => Uint8Array]>([
   ['gzip', gzipSync],
   ['zstd', zstdCompressSync],
-])('a file compressed by %s is read', async (_, compress) => {
+])('a file compressed by %s can be imported', async (_, compress) => {
   expect((await stage.importTra(compress(bytesOf(small())))).movements).toBe(5)
 })
 
-test('rows have what the file says', async () => {
+test('the imported rows match the file', async () => {
   const { folderId, ...imported } = await stage.importTra(bytesOf(small()))
   expect(imported).toMatchObject({
     entries: 2,
@@ -99,7 +99,7 @@ test('rows have what the file says', async () => {
   ])
 })
 
-test('blanks before a text belong to it, and so does a hard blank after it', async () => {
+test('leading blanks belong to a text, and so does a trailing no-break space', async () => {
   const line = entryWriter({ ...purchase, number: '3', debit: 0n })
     .text('LIBELLE', '  deux blancs\u00a0')
     .line()
@@ -111,7 +111,7 @@ test('blanks before a text belong to it, and so does a hard blank after it', asy
   expect(rows).toEqual([{ description: '  deux blancs\u00a0' }])
 })
 
-test('codes may be aligned otherwise than in their definitions', async () => {
+test('codes may be aligned differently from their definitions', async () => {
   const lines = small().map((line) => {
     const changed = Buffer.from(line)
     const shift = (at: number, length: number) => {
@@ -129,12 +129,12 @@ test('codes may be aligned otherwise than in their definitions', async () => {
   expect((await stage.importTra(bytesOf(lines))).movements).toBe(5)
 })
 
-test('accounts that cannot get the number of the file are named', async () => {
+test('accounts that cannot keep their number from the file are named', async () => {
   const { renumberedAccounts } = await stage.importTra(withBefore('CAE', general('51-2.9', 'BQE')))
   expect(renumberedAccounts).toEqual([{ filed: '51-2.9', number: '5129' }])
 })
 
-test('the banks of third parties are their IBANs, and what else is said of these is counted', async () => {
+test('third parties keep the IBANs of their banks, and other bank data is counted', async () => {
   const bank = (account: string, iban: string, bic: string) =>
     new LineWriter(layouts.RIB)
       .key('AUXILIAIRE', account)
@@ -181,7 +181,7 @@ test('banks of a file without a bank journal are left out, and counted', async (
   expect(rows).toEqual([])
 })
 
-test('a journal of NATURE OD is reversed with AEXTOURNER, and that of any other NATURE counted', async () => {
+test('AEXTOURNER reverses a journal of NATURE OD, and is counted for any other NATURE', async () => {
   const journal = (code: string, nature: string) =>
     new LineWriter(layouts.JAL)
       .key('CODE', code)
@@ -205,7 +205,7 @@ test('a journal of NATURE OD is reversed with AEXTOURNER, and that of any other 
   expect(unread).toEqual(new Map([['JAL.AEXTOURNER', 2]]))
 })
 
-test('correspondences that are no accounts, and further establishments, are counted', async () => {
+test('correspondences that are not accounts and additional establishments are counted', async () => {
   const ofSection = new LineWriter(layouts.CRR)
     .key('CODE', 'SECTION')
     .text('LIBELLE', 'S')
@@ -221,7 +221,7 @@ test('correspondences that are no accounts, and further establishments, are coun
   expect(rows).toEqual([{ number: '12' }])
 })
 
-test('a rate may end in zeros, and codes of letterings may be aligned otherwise', async () => {
+test('a rate may end in zeros, and lettering codes may be aligned differently', async () => {
   const lines = small()
   const aligned = lines.map((line) => {
     const changed = Buffer.from(line)
@@ -267,7 +267,7 @@ test('a third party keeps its collective account and its own number, as filed', 
   ])
 })
 
-test('drafts, entries without a day of validation, and sums that do not add up are loaded and counted', async () => {
+test('drafts, entries without a validation date, and sums that do not add up are loaded and counted', async () => {
   const line = (number: string) => entryWriter({ ...purchase, number })
   const extra = [
     line('3').text('TYPE ECRITURE', 'S').text('VALIDE', '-').date('VALIDDATE', null).line(),
@@ -282,7 +282,7 @@ test('drafts, entries without a day of validation, and sums that do not add up a
   expect(rows.map(({ day }) => day)).toEqual(['2024-03-31', '2024-03-31', null, '2024-03-15'])
 })
 
-test('fields that exports leave blank are not read, and counted where a file fills them', async () => {
+test('fields that our exports leave blank are not imported, but counted if a file fills them', async () => {
   const other = entryWriter({ ...purchase, number: '3', debit: 0n })
     .text('AFFAIRE', 'X1')
     .line()
@@ -296,7 +296,7 @@ test('fields that exports leave blank are not read, and counted where a file fil
   )
 })
 
-test('a third party below another root is on its collective account, and counted', async () => {
+test('a third party under another root is put on its collective account, and counted', async () => {
   const line: SmallEntryLine = { account: '467000', thirdParty: 'DIVERS1', debit: 5n, number: '3' }
   const entry = [line, { account: '512000', credit: 5n, number: '3' }].map((each) => entryWriter(each).line())
   const file = bytesOf([
@@ -313,7 +313,7 @@ test('a third party below another root is on its collective account, and counted
   expect(rows).toEqual([{ number: '467000' }])
 })
 
-test('the golden file comes out as it went in', async () => {
+test('the golden file is exported as it was imported', async () => {
   const file = readFixture('ledger.tra')
   const imported = await stage.importTra(file)
   expect(imported.unread).toEqual(new Map())

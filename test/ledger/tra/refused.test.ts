@@ -117,7 +117,7 @@ const refusals: Record<string, [file: () => Uint8Array, message: string]> = {
   'a SIRET of letters': [() => written(2, 391, 'SIRET'), 'line 2, column 391, PS1.SIRET'],
 }
 
-describe('refused', () => {
+describe('a file is refused', () => {
   test.each(Object.entries(refusals))('%s', async (_, [file, message]) => {
     const before = await rowCounts(stage.owner)
     const outcome = await stage.importTra(file()).then(
@@ -128,7 +128,7 @@ describe('refused', () => {
     expect(await rowCounts(stage.owner)).toEqual(before)
   })
 
-  test('with the first twenty problems and their number', async () => {
+  test('with its first twenty problems and the number of all', async () => {
     const bad = smallEntries().map((line) => {
       const changed = Buffer.from(line)
       changed.write('x', 139, 'latin1')
@@ -142,7 +142,7 @@ describe('refused', () => {
   })
 })
 
-test('a folder kept in another currency than the euro is refused', async () => {
+test('a folder kept in a currency other than the euro is refused', async () => {
   const { folderId } = await stage.importTra(bytesOf(small()))
   await stage.owner.query(`update grandlivre.folders set currency = 'USD' where id = $1`, [folderId])
   const before = await rowCounts(stage.owner)

@@ -28,7 +28,7 @@ function withoutIds(file: Buffer): string[] {
     )
 }
 
-test.each(exportedLedgers)('%s comes out as it went in', async (name) => {
+test.each(exportedLedgers)('%s is exported as it was imported', async (name) => {
   const file = files.get(name)!
   const imported = await target.importTra(file)
   expect(imported.unread).toEqual(new Map())

@@ -16,11 +16,11 @@ test.each([
   expect(streetParts(whole, name, 35)).toEqual({ number, locatingIndex, streetType })
 })
 
-test('a street that is another one has no parts', () => {
+test('a street that does not match its parts is not split', () => {
   expect(streetParts('1 rue Hugo', 'Foch', 35)).toBeUndefined()
 })
 
-test('a merged order keeps that of each list, as far as they agree', () => {
+test('a merged list keeps the order of both lists as far as they agree', () => {
   expect(
     mergedOrder([
       ['b', 'd'],

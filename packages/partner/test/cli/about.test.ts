@@ -72,11 +72,11 @@ test('version names the package, its API, Node and the platform', async () => {
   expect(await grandlivre({}, ['version'])).toEqual({ code: 0, out: lines, error: '' })
 })
 
-test('a shell that is not known is wrong usage', async () => {
+test('an unknown shell is reported as wrong usage', async () => {
   expect(await grandlivre({}, ['completion', 'fish'])).toMatchObject({ code: 2, out: '' })
 })
 
-test('the overview lists the commands, and each has a help of at most 80 columns', async () => {
+test('the overview lists the commands, and the help of each fits in 80 columns', async () => {
   const overview = await grandlivre({}, ['--help'])
   expect(overview.code).toBe(0)
   const names = [...overview.out.matchAll(/^ {2}([a-z]+( [a-z]+)?) {2}/gm)].map(([, name]) => name!)

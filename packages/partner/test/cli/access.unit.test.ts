@@ -28,7 +28,7 @@ const variables = {
 }
 const permissionsOf = (path: string) => statSync(path).mode & 0o777
 
-test('a login file is read again, and only its user can read it', async () => {
+test('a saved login file can be read again, and only its owner has permission to read it', async () => {
   const env = { HOME: home }
   const path = await writeAccess(env, access)
   expect(path).toBe(join(home, '.config/grandlivre/access.json'))
@@ -39,11 +39,11 @@ test('a login file is read again, and only its user can read it', async () => {
   expect(readdirSync(dirname(path))).toEqual(['access.json'])
 })
 
-test('XDG_CONFIG_HOME is where it goes, if it is set', () => {
+test('the login file goes to XDG_CONFIG_HOME if that is set', () => {
   expect(loginFile({ HOME: home, XDG_CONFIG_HOME: '/etc/x' })).toBe('/etc/x/grandlivre/access.json')
 })
 
-test('the environment wins over the file, and the two are not mixed', async () => {
+test('access in the environment wins over the login file, and the two are never mixed', async () => {
   await writeAccess({ HOME: home }, { ...access, society: '111' })
   const { GRANDLIVRE_URL: baseUrl, GRANDLIVRE_TOKEN: token, GRANDLIVRE_SECRET: secret } = variables
   expect(findAccess({ HOME: home, ...variables })).toEqual({ baseUrl, token, secret, from: 'environment' })
@@ -61,7 +61,7 @@ test('a folder is taken from the option, then the environment, then the file', a
   expect(findAccess({ ...env, ...variables, GRANDLIVRE_SOCIETY: '' }).society).toBeUndefined()
 })
 
-test('a profile that is named brings its own folder, whatever the environment says', async () => {
+test('a profile chosen by name uses its own folder and ignores the folder in the environment', async () => {
   const env = { HOME: home, ...variables, GRANDLIVRE_SOCIETY: '112' }
   await writeAccess(env, access, 'paris')
   await writeAccess(env, { ...access, society: '111' }, 'lyon')
@@ -71,7 +71,7 @@ test('a profile that is named brings its own folder, whatever the environment sa
 })
 
 test.each([0o640, 0o604, 0o620])(
-  'a file with permissions %o is refused with the command that mends it',
+  'a login file with permissions %o is refused, and the error names the command that repairs it',
   async (mode) => {
     const path = await writeAccess({ HOME: home }, access)
     chmodSync(path, mode)
@@ -84,7 +84,7 @@ test.each([0o640, 0o604, 0o620])(
   },
 )
 
-test('a missing or broken file is named with what to do', async () => {
+test('the error for a missing or broken login file names it and says what to do', async () => {
   expect(() => findAccess({ HOME: home })).toThrow('There is no access to a ledger yet')
   const path = await writeAccess({ HOME: home }, access)
   for (const [text, message] of [
@@ -105,7 +105,7 @@ test('an interrupted login leaves the file as it was', async () => {
   expect(JSON.parse(readFileSync(path, 'utf8')).token).toBe('glv_api_1')
 })
 
-test('logins at once all keep their profile, and a lock that was left stops none', async () => {
+test('logins at the same time all keep their profiles, and a leftover lock stops none of them', async () => {
   const env = { HOME: home }
   const names = ['p1', 'p2', 'p3', 'p4', 'p5', 'p6']
   const lock = `${await writeAccess(env, access)}.lock`
@@ -118,13 +118,13 @@ test('logins at once all keep their profile, and a lock that was left stops none
   expect(readdirSync(dirname(lock))).toEqual(['access.json'])
 })
 
-test('a folder in place of the file is named', () => {
+test('the error names a folder that stands in place of the login file', () => {
   const path = loginFile({ HOME: home })
   mkdirSync(path, { recursive: true })
   expect(() => findAccess({ HOME: home })).toThrow(`${path} cannot be read: EISDIR`)
 })
 
-test('the file goes with its last profile', async () => {
+test('the login file is deleted with its last profile', async () => {
   const path = await writeAccess({ HOME: home }, access)
   expect(await removeAccess({ HOME: home }, 'default')).toBe(path)
   await expect(removeAccess({ HOME: home }, 'default')).rejects.toThrow(`${path} has no profile default`)

@@ -239,7 +239,7 @@ async function failing(words: string[], from: Environment, signal?: AbortSignal)
 
 const seen = new Set<number>()
 
-describe('--json and the exit code of', () => {
+describe('--json and the exit code report', () => {
   test.each(Object.keys(cases))('%s', async (name) => {
     const { exit, code, words, from, fault, isAnswered, says = /\w/ } = cases[name]!
     if (fault)
@@ -263,7 +263,7 @@ describe('--json and the exit code of', () => {
     })
   })
 
-  test('a copy that another process holds, whose rows differed, and an interruption', async () => {
+  test('a copy that another process holds, a copy with rows that differed, and an interruption', async () => {
     const to = at('copy.sqlite')
     const held = await openCopy(to)
     await held.lock([folders.first.firmId])
@@ -285,13 +285,13 @@ describe('--json and the exit code of', () => {
     for (const code of [locked.exit, differing.exit, done.code, stopped.exit]) seen.add(code)
   })
 
-  test('no exit code is missing here, and none is unknown', () => {
+  test('these tests cover exactly the documented exit codes', () => {
     expect(Object.keys(cases).length).toBeGreaterThan(30)
     expect([...seen].toSorted((one, other) => one - other)).toEqual(Object.values(exitCodes))
   })
 })
 
-test('--quiet leaves the error alone, and without --json it is prose', async () => {
+test('with --quiet only the error is printed, as prose unless --json is given', async () => {
   const words = ['pull', '--exercice', '11', '--out', at('new.ndjson'), '--force']
   const loud = await grandlivre(its.company, words)
   expect(loud).toMatchObject({ code: 0, error: expect.stringContaining('Exercice 11,') })

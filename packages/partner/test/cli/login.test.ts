@@ -23,7 +23,7 @@ beforeEach(() => {
 const file = () => join(home, '.config/grandlivre/access.json')
 const folder = `111  Folder 111 (${folderReference})`
 
-test('login checks what it is given before it keeps it, and doctor reads it', async () => {
+test('login checks the credentials before it saves them, and doctor can read them', async () => {
   const { GRANDLIVRE_URL: url, GRANDLIVRE_TOKEN: token, GRANDLIVRE_SECRET: secret } = company
   const done = await logIn({ HOME: home }, company)
   expect(done).toMatchObject({ code: 0, error: 'Access token (not shown): \nPartner secret (not shown): \n' })
@@ -39,7 +39,7 @@ test('login checks what it is given before it keeps it, and doctor reads it', as
   expect(seen.out + done.out).not.toContain(token)
 })
 
-test('login takes the credentials of the demo, and says that the environment wins', async () => {
+test('login accepts the credentials of the demo, and warns that the environment takes precedence', async () => {
   const credentials = join(home, 'credentials.json')
   writeCredentials(credentials, company, firm)
   const done = await grandlivre({ HOME: home, ...company }, ['login', '--from', credentials])
@@ -59,7 +59,7 @@ test('login takes the credentials of the demo, and says that the environment win
   expect([alone.code, alone.error]).toEqual([2, expect.stringMatching(/^--firm chooses a token of --from/)])
 })
 
-test('a wrong address is refused in the words in which it was given, before token and secret are asked for', async () => {
+test('a wrong address is refused and quoted as typed, before token and secret are asked for', async () => {
   const is = 'is not an address such as'
   const url = await grandlivre({ HOME: home }, ['login', '--url', 'ledger.example'], { input: 'a\nb\n' })
   expect(url).toMatchObject({ code: 2, error: expect.stringMatching(new RegExp(`^--url ${is}`)) })
@@ -74,7 +74,7 @@ test('a wrong address is refused in the words in which it was given, before toke
   expect(read).toMatchObject({ code: 2, error: expect.stringContaining(`baseUrl in ${from} ${is}`) })
 })
 
-test('--from replaces without asking what is kept of the same demo, and of no other service here', async () => {
+test('--from replaces a saved login of the same demo without asking, but no login of another service', async () => {
   const from = join(home, 'credentials.json')
   writeCredentials(from, company, firm)
   await logIn({ HOME: home }, firm)
@@ -84,7 +84,7 @@ test('--from replaces without asking what is kept of the same demo, and of no ot
   expect([code, error]).toEqual([7, expect.stringContaining('The profile default holds another access')])
 })
 
-test('a token that the service refuses is not kept, and the refusal says what to do', async () => {
+test('a token that the service refuses is not saved, and the error says what to do', async () => {
   const refused = await logIn({ HOME: home }, { ...company, GRANDLIVRE_TOKEN: 'glv_api_wrong' })
   expect(refused).toMatchObject({ code: 4, out: '' })
   expect(refused.error).toMatch(
@@ -109,14 +109,14 @@ describe('a firm token', () => {
     expect(out).toContain(`folder: ${folder}`)
   })
 
-  test('with a folder of another firm: an error lists those that it opens', async () => {
+  test('with a folder of another firm: an error lists the folders that the token opens', async () => {
     const { code, out } = await grandlivre(firm, ['doctor', '--society', '121'])
     expect(code).toBe(4)
     expect(out).toMatch(/^FAULT {2}token: The token does not open the folder 121\n +It opens:\n +111 /m)
   })
 })
 
-test('profiles are kept beside each other, and none is overwritten unless it is asked for', async () => {
+test('several profiles can be saved, and one is overwritten only on request', async () => {
   const run = (...all: string[]) => grandlivre({ HOME: home }, all)
   await logIn({ HOME: home }, company)
   expect((await logIn({ HOME: home }, firm, '--profile', 'firm')).out).toContain(`${file()}, profile firm`)
@@ -138,7 +138,7 @@ test('profiles are kept beside each other, and none is overwritten unless it is 
   expect(unknown.error).toContain('has no profile other\nIt has: default, firm\n')
 })
 
-test('profiles lists them without their secrets, and removes the one that is named', async () => {
+test('`profiles` lists the profiles without their secrets, and removes the named one', async () => {
   const run = (...all: string[]) => grandlivre({ HOME: home }, all)
   await logIn({ HOME: home }, company)
   await logIn({ HOME: home }, firm, '--profile', 'firm', '--society', '112')

@@ -116,7 +116,7 @@ test.each([null, 'x', [], [null, 5, {}], { parameter: 'x' }])(
   },
 )
 
-test('changes whose ranges are no numbers, and lines that are no JSON, are named by their place', async () => {
+test('the error for a range that is no number, or a line that is no JSON, says where it is', async () => {
   const [baseUrl, token, secret] = ['URL', 'TOKEN', 'SECRET'].map(
     (name) => its.company[`GRANDLIVRE_${name}`]!,
   )

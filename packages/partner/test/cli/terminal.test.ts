@@ -43,7 +43,7 @@ const words: Record<string, string[]> = {
 const naming = ['folders', 'pull']
 const copying = ['sync', 'verify']
 
-test('no command is missing here', () => {
+test('these tests cover every command', () => {
   expect(Object.keys(words).toSorted()).toEqual(partnerProgram.commands.map(({ name }) => name).toSorted())
 })
 
@@ -118,7 +118,7 @@ test.each(cases)('%s', async (_, command, bodies) => {
 })
 
 test.each(cases.filter(([, [command]]) => command === 'webhook'))(
-  '%s in JSON are escaped by JSON, and the same when they are read',
+  '%s are escaped in JSON output and are unchanged once it is parsed',
   async (_, command, bodies) => {
     answers(bodies)
     const { out, error } = await grandlivre(its.company, [...command, '--json'])
@@ -165,7 +165,7 @@ describe('a command that has to wait, for a reason that is longer than any line,
     expectHarmless(withoutProgress(text))
   })
 
-  test('prints no escape without a terminal, and no line of progress within ten seconds', async () => {
+  test('prints no escape sequence without a terminal, and no line of progress in the first ten seconds', async () => {
     const { code, out, error } = await startGrandlivre(busy.env, ['folders']).ended
     expect([code, out]).toEqual([4, ''])
     expect(error).not.toContain('\x1b')
@@ -173,7 +173,7 @@ describe('a command that has to wait, for a reason that is longer than any line,
     expectHarmless(error)
   })
 
-  test.skipIf(!isScriptThere)('asks nothing for --out - on a terminal', async () => {
+  test.skipIf(!isScriptThere)('asks no question for --out - on a terminal', async () => {
     const text = await shown(['pull', '--exercice', '2026', '--out', '-'], busy.env)
     expect(text).toContain('--out - writes bytes, and a terminal would obey what is in them')
     expect(busy.asked).toBe(0)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { startBusyService } from '../support/cli/busy-service.ts'
 import { logIn } from '../support/cli/command-line.ts'
 
-test('a login that has to wait says so every ten seconds where there is no terminal', async () => {
+test('without a terminal, a login that has to wait says so every ten seconds', async () => {
   const busy = await startBusyService('Busy', 11)
   const { code, error } = await logIn({}, busy.env)
   busy.close()

@@ -46,7 +46,7 @@ function spoilOnce(fault: Fault, meanwhile: () => Promise<void>): void {
 }
 
 test.each(['cut', 'end'] as const)(
-  'an answer that is %s while the ledger changes: the stream begins again when its reader has discarded what it has',
+  'where an answer is %s while the ledger changes, the stream begins again after its reader has discarded its rows',
   async (kind) => {
     spoilOnce({ kind, afterBytes: 1_000_000 }, () => change([ids[0]!]))
     let kept: Uint8Array[] = []
@@ -68,7 +68,7 @@ test.each([
   ['', false],
   [', also where a proxy drops the ETag', true],
 ])(
-  'without onRestart the stream ends with LEDGER-CHANGED, which says how many rows were given out%s',
+  'without onRestart the stream ends with LEDGER-CHANGED, which says how many rows the reader got%s',
   async (_, isWithoutETag) => {
     spoilOnce({ kind: 'cut', afterBytes: 1_000_000, isWithoutETag }, () => change([ids[0]!]))
     const stream = stage.ledger().movements({ exercice }, { encoding: 'identity' })
@@ -80,7 +80,7 @@ test.each([
   },
 )
 
-test('a stream begins again by itself if nothing was given out, and when the row to resume after is gone', async () => {
+test('a stream begins again by itself if its reader got no row yet, or if the row to resume after is gone', async () => {
   spoilOnce({ kind: 'cut', afterBytes: 200 }, () => change([ids[0]!]))
   const stream = stage.ledger().movements({ exercice }, { encoding: 'identity' })
   expect((await joined(stream.chunks())).equals(await movementsNow())).toBe(true)
@@ -98,7 +98,7 @@ test('a stream begins again by itself if nothing was given out, and when the row
   expect(restarts).toBe(1)
 })
 
-test('blocks and stream are of one state, also while the ledger changes between the two', async () => {
+test('the blocks and the stream show the same state, even if the ledger changes between the two requests', async () => {
   let changes = 0
   stage.proxy.fault = async (path) => {
     if (!path.includes('blocks') && changes < 2) {
@@ -134,7 +134,7 @@ const faults: [string, Fault | undefined][] = [
   ['an early end', { kind: 'end', afterBytes: 10_000 }],
   ['a missing trailer', { kind: 'noTrailers' }],
 ]
-test.each(faults)('changes that many lines show, with %s on the way', async (_, fault) => {
+test.each(faults)('changes of many lines arrive complete despite %s', async (_, fault) => {
   const ledger = stage.ledger({ stallMs: 200 })
   const selection = { exercice, classAccount: ['6', '44'] }
   const before = ledger.movements(selection)
@@ -149,7 +149,7 @@ test.each(faults)('changes that many lines show, with %s on the way', async (_, 
   )
 })
 
-test('changes that end early after a whole line, without trailers, are not taken for whole', async () => {
+test('changes that end early after a whole line, without trailers, are not accepted as complete', async () => {
   const { ledger, cursor } = await afterManyChanges()
   const path = `/mad/movements?version=1.0.0&idExercice=${exercice}&since=${cursor}`
   const expected = await stage.source(path)
@@ -164,7 +164,7 @@ test('changes that end early after a whole line, without trailers, are not taken
   expect(ends).toEqual([])
 })
 
-test('changes of entries, item by item, and none where nothing has changed', async () => {
+test('the changes of entries can be read item by item; an unchanged ledger has none', async () => {
   const ledger = stage.ledger()
   const before = ledger.entries({ exercice })
   await joined(before.chunks())
@@ -178,7 +178,7 @@ test('changes of entries, item by item, and none where nothing has changed', asy
   expect(found).toEqual([String(ids[3]), String(ids[5])])
 })
 
-test('a request that waits ends when the ledger changes', async () => {
+test('a waiting request is answered when the ledger changes', async () => {
   // Waiting is neither a missing answer nor a slow transfer.
   const ledger = stage.ledger({ answerMs: 1_000, stallMs: 100 })
   const { cursor } = await ledger.blocks({ exercice })
@@ -190,7 +190,7 @@ test('a request that waits ends when the ledger changes', async () => {
   expect(ranges).toEqual([[String(ids[7]), String(ids[7])]])
 })
 
-test('changes of which nothing was given out are asked for again in the new state', async () => {
+test('changes are requested again in the new state if the reader got none of them yet', async () => {
   const ledger = stage.ledger()
   const { cursor } = await ledger.blocks({ exercice })
   await change([ids[0]!])
@@ -200,7 +200,7 @@ test('changes of which nothing was given out are asked for again in the new stat
   expect((await joined(changes.lines())).length).toBeGreaterThan(0)
 })
 
-test('an empty answer is no proof that changes are whole', async () => {
+test('an empty answer does not prove that changes are complete', async () => {
   const { ledger, cursor } = await afterManyChanges()
   const path = `/mad/movements?version=1.0.0&idExercice=${exercice}&since=${cursor}`
   const afterBytes = (await stage.source(path)).indexOf(10, 20_000) + 1
@@ -219,7 +219,7 @@ const unproven: [string, Fault][] = [
   ],
   ['whose row count is another one', { kind: 'trailers', changed: { 'x-row-count': '1' } }],
 ]
-test.each(unproven)('changes %s are not proven', async (_, fault) => {
+test.each(unproven)('changes %s are not accepted as proven', async (_, fault) => {
   const { ledger, cursor } = await afterManyChanges()
   stage.proxy.fault = () => fault
   const changes = await ledger.changes(cursor, { exercice }, { encoding: 'identity' })
@@ -265,7 +265,7 @@ test.each(meanwhile)('changes end with LEDGER-CHANGED if %s', async (_, happen) 
   expect(await errorOf(joined(changes.lines()))).toMatchObject({ code: 'LEDGER-CHANGED' })
 })
 
-test('changes that lost their trailers leave later movements to be proven by theirs', async () => {
+test('later movements are still proven by their own trailers after changes lost theirs', async () => {
   const { ledger, cursor } = await afterManyChanges()
   stage.proxy.fault = (path) => (path.includes('since') ? { kind: 'noTrailers' } : undefined)
   await joined((await ledger.changes(cursor, { exercice })).lines())
@@ -276,7 +276,7 @@ test('changes that lost their trailers leave later movements to be proven by the
   expect(stage.proxy.asked.map(({ path }) => path.replace(/\?.*/, ''))).toEqual(['/api/v1/mad/movements'])
 })
 
-test('changes that are not read are let go', async () => {
+test('discarded changes release their connection', async () => {
   const { ledger, cursor } = await afterManyChanges()
   stage.proxy.fault = (path) => (path.includes('since') ? { kind: 'stall', afterBytes: 10_000 } : undefined)
   await (await ledger.changes(cursor, { exercice }, { encoding: 'identity' })).discard()

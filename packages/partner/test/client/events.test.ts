@@ -46,7 +46,7 @@ async function take(events: AsyncIterable<NumberedEvent>, count: number): Promis
   return taken
 }
 
-test('events are read from a number on, in pages, without gaps', async () => {
+test('events can be read from a given number on, in pages and without gaps', async () => {
   const id = await subscriptionWith(numbered(250))
   const all = await take(ledger.events(id, { after: 0 }), 250)
   expect(all.map((name) => Number(name.split(' ')[0]))).toEqual(Array.from({ length: 250 }, (_, i) => i + 1))
@@ -64,7 +64,7 @@ test('events are read from a number on, in pages, without gaps', async () => {
   ])
 })
 
-test('a reader that waits gets a new event, and its end is no error', async () => {
+test('a waiting reader gets a new event, and stopping it is no error', async () => {
   const id = await routes.make(routes.firm, { postUrl: null })
   const controller = new AbortController()
   const { signal } = controller
@@ -80,7 +80,7 @@ test('a reader that waits gets a new event, and its end is no error', async () =
   expect([await reading, seen]).toEqual(['ended', ['1 a']])
 })
 
-test('refused and cut answers are asked for again: no event twice, none missing', async () => {
+test('refused and cut answers are requested again, without a repeated or missing event', async () => {
   const id = await subscriptionWith(numbered(60))
   proxy.fault = (_, nth) =>
     [undefined, { kind: 'refuse' as const }, { kind: 'cut' as const, afterBytes: 700 }][nth % 3]
@@ -88,7 +88,7 @@ test('refused and cut answers are asked for again: no event twice, none missing'
   expect(all.map((name) => Number(name.split(' ')[0]))).toEqual(Array.from({ length: 60 }, (_, i) => i + 1))
 })
 
-test('a number that the subscription has not reached is refused', async () => {
+test('reading from a number that the subscription has not reached is refused', async () => {
   const id = await subscriptionWith(['a', 'b'])
   await expect(take(ledger.events(id, { after: 3, wait: 0 }), 1)).rejects.toMatchObject({
     code: 'INVALID-OPTION',
@@ -96,7 +96,7 @@ test('a number that the subscription has not reached is refused', async () => {
   })
 })
 
-test('a gap is an error that names it, or is reported', async () => {
+test('a gap is an error that names the gap, or is reported to a callback', async () => {
   const id = await subscriptionWith(['a', 'b', 'c'])
   const pages = await take(ledger.events(id, { after: 0 }), 3)
   expect(pages).toHaveLength(3)
@@ -117,7 +117,7 @@ test('a gap is an error that names it, or is reported', async () => {
   expect(gaps).toEqual([{ from: 2, to: 3, epoch: undefined }])
 })
 
-test('events that are no longer kept are an error with the oldest number', async () => {
+test('reading events that are no longer kept is an error with the oldest kept number', async () => {
   const id = await subscriptionWith(numbered(5))
   await take(ledger.events(id, { after: 0 }), 5)
   await owner.query(
@@ -132,7 +132,7 @@ test('events that are no longer kept are an error with the oldest number', async
   await expect(take(ledger.events(id, { after: -1 }), 1)).rejects.toMatchObject({ code: 'INVALID-OPTION' })
 })
 
-test('a jump into another epoch is reported, and readers go on, even one that has read lost events', async () => {
+test('a jump into another epoch is reported, and every reader goes on, even after reading lost events', async () => {
   const id = await subscriptionWith(['a', 'b'])
   const gaps: unknown[] = []
   const onGap = (gap: EventGap) => void gaps.push(gap)

@@ -79,7 +79,7 @@ test.each(['TRA', 'CSV', 'PARQUET'] as const)(
   },
 )
 
-test('stalls, early ends, refusals and cuts are resumed where the bytes end', async () => {
+test('after a stall, early end, refusal or cut, a download resumes after its last byte', async () => {
   const exported = await stage.library({ stallMs: 300 }).fullExport({ format: 'JSON' })
   const unavailable = { kind: 'answer', status: 503, headers: { 'Retry-After': '0' } } as const
   spoil(stage.proxy, [
@@ -100,7 +100,7 @@ test('stalls, early ends, refusals and cuts are resumed where the bytes end', as
   await expectWhole(exported, 'year.json')
 })
 
-test('a download may break more often than attempts are allowed, as long as each brings something', async () => {
+test('a download may break more often than the limit of attempts, as long as each attempt brings bytes', async () => {
   const exported = await stage.library({ attemptsMax: 2 }).fullExport({ format: 'JSON' })
   const afterBytes = Math.ceil(exported.status.size / 6)
   stage.proxy.fault = () => ({ kind: 'end', afterBytes })
@@ -108,7 +108,7 @@ test('a download may break more often than attempts are allowed, as long as each
   await expectWhole(exported, 'year.json')
 })
 
-test('a connection that stays lost ends with what is kept, and the next download goes on there', async () => {
+test('a download whose connection stays lost keeps its bytes, and the next download continues after them', async () => {
   const exported = await stage.library({ attemptsMax: 3, stallMs: 300 }).fullExport({ format: 'JSON' })
   stage.proxy.fault = (_, nth) => (nth === 1 ? { kind: 'stall', afterBytes: 2000 } : { kind: 'refuse' })
   await expect(exported.download(at('year.json'))).rejects.toMatchObject({
@@ -123,7 +123,7 @@ test('a connection that stays lost ends with what is kept, and the next download
   await expectWhole(exported, 'year.json')
 })
 
-test('a part whose bytes were damaged, or of another file, is not built upon', async () => {
+test('a damaged part, or a part of another file, is not resumed', async () => {
   const exported = await stage.library().fullExport({ format: 'JSON' })
   const reasons: string[] = []
   const onRestart = (reason: string) => void reasons.push(reason)
@@ -148,7 +148,7 @@ test('a part whose bytes were damaged, or of another file, is not built upon', a
   expect(reasons).toEqual([expect.stringContaining('SHA-256'), expect.stringContaining('of another file')])
 })
 
-test('bytes that the file server does not have are dropped', async () => {
+test("bytes beyond the end of the server's file are dropped", async () => {
   const exported = await stage.library().fullExport({ format: 'JSON' })
   await leavePart(exported, 'year.json', 3000)
   spoil(stage.proxy, [{ kind: 'answer', status: 416 }])
@@ -157,7 +157,7 @@ test('bytes that the file server does not have are dropped', async () => {
   await expectWhole(exported, 'year.json')
 })
 
-test('a file that has changed on the server is read from its beginning', async () => {
+test('a file that has changed on the server is downloaded from its beginning', async () => {
   const exported = await stage.library().fullExport({ format: 'JSON' })
   await leavePart(exported, 'year.json', 3000)
   const state = JSON.parse(await readFile(at('year.json.part.json'), 'utf8'))
@@ -168,7 +168,7 @@ test('a file that has changed on the server is read from its beginning', async (
   await expectWhole(exported, 'year.json')
 })
 
-test('an address that has expired is read again, and one that is refused again is an error', async () => {
+test('an expired address is replaced by a new one, and a second refusal is an error', async () => {
   const exported = await stage.library().fullExport({ format: 'JSON' })
   const code = 'ERR-FILE-LINK-EXPIRED'
   const body = JSON.stringify({ error: { code, message: 'This file address has expired', details: {} } })
@@ -182,7 +182,7 @@ test('an address that has expired is read again, and one that is refused again i
   await expect(exported.download(at('other.json'))).rejects.toMatchObject({ code, status: 403 })
 })
 
-test('an address that has expired when a cut download goes on is read again', async () => {
+test('an address that expires before a cut download resumes is replaced by a new one', async () => {
   const following = new AbortController()
   const exported = await stage.library().fullExport({ format: 'JSON' }, { signal: following.signal })
   following.abort()
@@ -194,7 +194,7 @@ test('an address that has expired when a cut download goes on is read again', as
   expect([ranges().length, stage.statusesRead()]).toEqual([5, before + 2])
 })
 
-test('a page in place of the file costs none of the bytes that are there', async () => {
+test('a page sent in place of the file costs none of the bytes downloaded so far', async () => {
   const exported = await stage.library().fullExport({ format: 'JSON' })
   await leavePart(exported, 'year.json', 3000)
   const headers = { 'Content-Length': '12' }
@@ -205,7 +205,7 @@ test('a page in place of the file costs none of the bytes that are there', async
   await expectWhole(exported, 'year.json')
 })
 
-test('a file with other bytes than its status says is not given its name', async () => {
+test('a file whose bytes do not match its status is not renamed to its final name', async () => {
   const exported = await stage.library().fullExport({ format: 'JSON' })
   stage.proxy.fault = () => ({ kind: 'flip', at: 77 })
   await writeFile(at('year.json'), 'of yesterday')
@@ -229,7 +229,7 @@ test('a file that cannot be written is an error that names it', async () => {
   })
 })
 
-test('of two downloads to one name, the file is the whole one of the second', async () => {
+test('after two downloads to one name, the file is the complete one of the second', async () => {
   const first = await stage.library({ stallMs: 300 }).fullExport({ format: 'JSON' })
   const second = await stage.library().fullExport({ format: 'CSV' })
   spoil(stage.proxy, [{ kind: 'stall', afterBytes: 3000 }])

@@ -20,7 +20,7 @@ const lines = Array.from(
 )
 const body = Buffer.from(lines.join(''))
 
-test('wherever bytes are cut, whole lines come out, and together they are all lines', async () => {
+test('wherever the bytes are cut, only whole lines come out, and no line is missing', async () => {
   for (let round = 0; round < 100; round += 1) {
     const framing = new WholeLines()
     const out: Uint8Array[] = []
@@ -41,7 +41,7 @@ test('wherever bytes are cut, whole lines come out, and together they are all li
   }
 })
 
-test('what follows the last line feed is kept back', () => {
+test('bytes after the last line feed are held back', () => {
   const framing = new WholeLines()
   expect(Buffer.from(framing.push(Buffer.from('{}\n{"a'))!).toString()).toBe('{}\n')
   expect(framing.restBytes).toBe(3)
@@ -54,7 +54,7 @@ const damaged: [string, string | Uint8Array][] = [
   ['no UTF-8', Buffer.from([0x22, 0xc3, 0x22, 0x0a])],
   ['a byte-order mark', '\ufeff{}\n'],
 ]
-test.each(damaged)('%s among the items is an error', async (_, chunk) => {
+test.each(damaged)('%s among the items is refused as an error', async (_, chunk) => {
   await expect(collect(itemsOf(chunksOf(chunk)))).rejects.toMatchObject({ code: 'NOT-PROVEN' })
 })
 
@@ -74,7 +74,7 @@ function pass(check: BlockCheck, rows: string[]): void {
   }
 }
 
-test.each([0, 1, 79, 80, 81, 150, 200])('lines after the first %i are those of the blocks', (before) => {
+test.each([0, 1, 79, 80, 81, 150, 200])('the lines after the first %i match the blocks', (before) => {
   const check = new BlockCheck(blocks, before)
   expect(check.isComplete).toBe(before === 200)
   pass(check, lines.slice(before))
@@ -85,7 +85,7 @@ test('a selection without rows is complete at once', () => {
   expect(new BlockCheck([block(0, 0)]).isComplete).toBe(true)
 })
 
-test('one line more, one less, or another one: not the lines of the blocks', () => {
+test('one extra, missing or different line does not match the blocks', () => {
   expect(() => pass(new BlockCheck(blocks), [...lines, lines[0]!])).toThrow('More movements')
   expect(() => pass(new BlockCheck(blocks), lines.with(20, lines[20]!.toUpperCase()))).toThrow('differ')
   expect(() => pass(new BlockCheck(blocks, 79), lines.with(90, '{}\n').slice(79))).toThrow(
@@ -97,7 +97,7 @@ test('one line more, one less, or another one: not the lines of the blocks', () 
   expect(short.isComplete).toBe(false)
 })
 
-test('Retry-After is a number of seconds or a date', () => {
+test('Retry-After is read as a number of seconds or a date', () => {
   const now = Date.parse('2026-03-01T12:00:00Z')
   const texts = [
     '0',

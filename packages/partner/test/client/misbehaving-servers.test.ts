@@ -62,7 +62,7 @@ describe('JSON that is longer than the limit', () => {
     })
   })
 
-  test('without an end: the connection is closed', async () => {
+  test('and never ends makes the client close the connection', async () => {
     let isClosed = false
     const ledger = await clientOf((answer) => {
       answer.writeHead(200, json).on('close', () => {
@@ -78,7 +78,7 @@ describe('JSON that is longer than the limit', () => {
     await until(() => isClosed)
   })
 
-  test('is taken where the limit is raised, and refused where it is lowered', async () => {
+  test('is accepted with a higher limit; shorter JSON is refused with a lower limit', async () => {
     const respond = (answer: ServerResponse) => void answer.writeHead(200, json).end(long)
     const ledger = await clientOf(respond, { wholeBytesMax: 20_000_000 })
     expect(String(await ledger.get('/mad/accounts'))).toHaveLength(17_000_000)
@@ -87,7 +87,7 @@ describe('JSON that is longer than the limit', () => {
   })
 })
 
-test('changes that do not begin with ranges leave no connection', async () => {
+test('changes that do not begin with ranges leave no connection open', async () => {
   let isClosed = false
   const ledger = await clientOf((answer) => {
     answer.on('close', () => {
@@ -100,7 +100,7 @@ test('changes that do not begin with ranges leave no connection', async () => {
   await until(() => isClosed)
 })
 
-describe('a transfer that brings less than 1 KB in the time', () => {
+describe('a transfer of less than 1 KB within the time limit', () => {
   /** One byte after the other. */
   const drip = (headers: Record<string, string>) => (answer: ServerResponse) => {
     answer.writeHead(200, headers)
@@ -117,7 +117,7 @@ describe('a transfer that brings less than 1 KB in the time', () => {
     ['of movements', ndjson, (ledger) => read(ledger.movements(selection)), 'CONNECTION-LOST'],
     ['of changes', ndjson, (ledger) => ledger.changes('1', selection), 'CONNECTION-LOST'],
   ]
-  test.each(ways)('%s is a time-out, and asked for again', async (_, headers, call, code) => {
+  test.each(ways)('%s times out and is requested again', async (_, headers, call, code) => {
     let asked = 0
     const ledger = await clientOf(
       (answer) => {
@@ -130,7 +130,7 @@ describe('a transfer that brings less than 1 KB in the time', () => {
     expect(asked).toBe(2)
   })
 
-  test('a slow one that brings more is read to its end', async () => {
+  test('a slow transfer that brings more is read to its end', async () => {
     const ledger = await clientOf(
       (answer) => {
         answer.writeHead(200, json).write('[')

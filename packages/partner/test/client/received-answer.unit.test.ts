@@ -6,7 +6,7 @@ import { isLost } from '../../src/client/http/connection.ts'
 import { receivedAnswer } from '../../src/client/http/received-answer.ts'
 import { errorOf, joined } from '../support/client/chunks.ts'
 
-test('an error of TLS in the middle of a body is a loss, so that the reader goes on', async () => {
+test('a TLS error in the middle of a body counts as a lost connection, so the reader resumes', async () => {
   const response = Object.assign(new PassThrough(), { headers: {}, statusCode: 200, complete: false })
   const limits = { stallMs: 10_000, wholeBytesMax: 1 }
   const { body } = receivedAnswer(response as unknown as IncomingMessage, 'GET /', limits, undefined)

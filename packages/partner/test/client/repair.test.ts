@@ -71,7 +71,7 @@ async function expectTheYear(): Promise<void> {
   expect(copy.text === (await answer.text())).toBe(true)
 }
 
-test('after commits were lost, only blocks that differ are read', async () => {
+test('after commits were lost, only the blocks that differ are read', async () => {
   await edit(450, 'new')
   const ranges = await follow()
   expect(ranges.map(([from]) => Number(from) - firstEntry)).toEqual([100, 400, 900])
@@ -83,7 +83,7 @@ test('after commits were lost, only blocks that differ are read', async () => {
   await expectTheYear()
 })
 
-test('after a planned failover, nothing but digests is read', async () => {
+test('after a planned failover, only digests are read', async () => {
   await beginEpoch()
   expect(await follow()).toEqual([])
   expect(proxy.asked.map(({ path }) => path.replace(/\?.*/, ''))).toEqual([
@@ -102,7 +102,7 @@ test('three epochs with a change in each are repaired at once', async () => {
   await expectTheYear()
 })
 
-test('an answer that is cut goes on, and proves each block', async () => {
+test('a cut answer is continued, and each block is proven', async () => {
   for (const fault of [
     { kind: 'cut', afterBytes: 300_000 },
     { kind: 'end', afterBytes: 300_000 },
@@ -121,7 +121,7 @@ test('an answer that is cut goes on, and proves each block', async () => {
   }
 })
 
-test('where the ledger changes between digests and lines, the cursor of the digests brings the rest', async () => {
+test('if the ledger changes between digests and lines, the cursor from the digests brings the rest', async () => {
   await beginEpoch()
   await edit(3, 'first')
   proxy.fault = async (path) => {
@@ -136,7 +136,7 @@ test('where the ledger changes between digests and lines, the cursor of the dige
   await expectTheYear()
 })
 
-test('other lines than those of the ledger are refused, or read again', async () => {
+test('lines that do not belong to the ledger are refused or read again', async () => {
   const repair = (text: string) => ledger.repair(selection, [Buffer.from(text)])
   const lines = copy.text.match(/.*\n/g)!
   const wrong = { code: 'INVALID-OPTION' }

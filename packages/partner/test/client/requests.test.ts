@@ -40,7 +40,7 @@ const busy = (headers: Record<string, string>, status = 429): Fault => {
   return { kind: 'answer', status, headers, body }
 }
 
-test('a request waits as long as the service asks, in seconds or until a date, and a random time more', async () => {
+test('a request waits as long as Retry-After says, in seconds or until a date, plus a random time', async () => {
   const ledger = await reached()
   const date = new Date(now + 7_000).toUTCString()
   spoil(stage.proxy, [busy({ 'Retry-After': '3' }), busy({ 'Retry-After': date }, 503), busy({})])
@@ -105,14 +105,14 @@ const lasting: [string, Fault, object][] = [
     { code: 'ERR-TOO-MANY-REQUEST', status: 503, retryAfterMs: 86_400_000 },
   ],
 ]
-test.each(lasting)('%s is an error at once', async (_, fault, expected) => {
+test.each(lasting)('%s is an error without a retry', async (_, fault, expected) => {
   const ledger = await reached()
   spoil(stage.proxy, [fault])
   await expect(journals(ledger)).rejects.toMatchObject(expected)
   expect(stage.proxy.asked).toHaveLength(1)
 })
 
-test('a POST is not sent again after a lost connection, and is after a refusal that names a time', async () => {
+test('a POST is sent again after a refusal with Retry-After, but not after a lost connection', async () => {
   const ledger = await reached()
   const post = () =>
     ledger.requests.send({
@@ -131,7 +131,7 @@ test('a POST is not sent again after a lost connection, and is after a refusal t
   expect(stage.proxy.asked).toHaveLength(5)
 })
 
-test('the answer to a POST that is cut is an error of the library', async () => {
+test('a cut answer to a POST is an error of the library', async () => {
   const ledger = await reached()
   spoil(stage.proxy, [{ kind: 'cut', afterBytes: 5 }])
   const made = ledger.post('/webhook', { body: { postUrl: null, onEvents: ['document'] } })
@@ -142,7 +142,7 @@ test('the answer to a POST that is cut is an error of the library', async () => 
   })
 })
 
-test('a filter without values is refused, and does not select everything', async () => {
+test('a filter without values is refused instead of selecting everything', async () => {
   const ledger = client()
   const all = ledger.movements({ exercice: stage.exercice, classAccount: [] })
   await expect(all.chunks().next()).rejects.toMatchObject({
@@ -153,7 +153,7 @@ test('a filter without values is refused, and does not select everything', async
     expect(() => ledger.movements({ exercice: stage.exercice, [name]: '' })).toThrow(name)
 })
 
-test('attempts are bounded: ten once the service has answered, three before', async () => {
+test('a request is tried ten times if the service has ever answered, otherwise three times', async () => {
   const ledger = await reached()
   stage.proxy.fault = () => ({ kind: 'refuse' })
   await expect(journals(ledger)).rejects.toMatchObject({ code: 'CONNECTION-FAILED' })
@@ -166,7 +166,7 @@ test('attempts are bounded: ten once the service has answered, three before', as
   await expect(journals(absent)).rejects.toMatchObject({ message: expect.stringContaining('ECONNREFUSED') })
 })
 
-test('a request without an answer in time counts as lost', async () => {
+test('a request that gets no answer in time counts as a lost connection', async () => {
   const ledger = client({ answerMs: 50, attemptsMax: 2 })
   stage.proxy.fault = () => new Promise(() => {})
   await expect(journals(ledger)).rejects.toMatchObject({
@@ -176,7 +176,7 @@ test('a request without an answer in time counts as lost', async () => {
   expect(stage.proxy.asked).toHaveLength(2)
 })
 
-test('an abort ends a wait, and a request under way, with its reason', async () => {
+test('an abort ends a wait or a running request with its reason', async () => {
   const pacing = { random: () => 1 }
   for (const fault of [busy({ 'Retry-After': '60' }), { kind: 'stall', afterBytes: 5 }] as const) {
     const ledger = await reached({ pacing, stallMs: 600_000 })
@@ -197,7 +197,7 @@ test.each(['/', '/api/v1', '/api/v1/', '///'])('an address may end with %s', asy
   expect(value).not.toEqual([])
 })
 
-test('an address keeps its path', async () => {
+test('a base address keeps its path', async () => {
   await journals(client({ baseUrl: `${stage.proxy.url}/ledger/api/v1/` })).catch(() => {})
   expect(stage.proxy.asked[0]!.path).toBe('/ledger/api/v1/mad/journals?version=1.0.0')
 })
@@ -214,7 +214,7 @@ const refused: [Partial<GrandlivreOptions>, string][] = [
   [{ stallMs: 0 }, 'stallMs'],
   [{ attemptsMax: 1.5 }, 'attemptsMax'],
 ]
-test.each(refused)('%o is refused by its name, without its value', (options, named) => {
+test.each(refused)('the error for %o names the option, but not its value', (options, named) => {
   let thrown: unknown
   try {
     client(options)
@@ -237,7 +237,7 @@ test('no error contains the token or the secret', async () => {
   }
 })
 
-test('credentials go to the service alone', async () => {
+test('credentials are sent to the service alone', async () => {
   const url = `${stage.proxy.url}/api/v1/mad/journals?version=1.0.0`
   await expect(client().requests.send({ url })).rejects.toMatchObject({ code: 'ERR-INVALID-AUTH-HEADER' })
   expect(stage.proxy.asked[0]!.headers).not.toHaveProperty('x-third-party-secret')

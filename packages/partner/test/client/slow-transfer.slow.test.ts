@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { Grandlivre } from '../../src/client/grandlivre.ts'
 
-test('a byte a second is waited for a minute', async () => {
+test('a transfer of one byte a second is given up after a minute', async () => {
   const server = createServer((_, answer) => {
     answer.writeHead(200, { 'Content-Type': 'application/json' })
     const timer = setInterval(() => answer.write(' '), 1_000)

@@ -82,7 +82,7 @@ function resumed(): [inParts: boolean, atOnce: boolean] {
 }
 
 describe.each(['identity', 'zstd'] as const)('with %s', (encoding) => {
-  test('entries come whole through answers that are cut and that end early', async () => {
+  test('entries arrive complete despite answers that are cut or end early', async () => {
     const faults = places(encoding).map(
       (afterBytes, i): Fault => ({ kind: i % 2 ? 'cut' : 'end', afterBytes }),
     )
@@ -92,7 +92,7 @@ describe.each(['identity', 'zstd'] as const)('with %s', (encoding) => {
     expect(stream.progress.provedBy).toBe(resumed()[0] ? 'end' : 'trailers')
   })
 
-  test('without trailers, movements are proven by rows, later ones by blocks, and entries by a question after the last one', async () => {
+  test('without trailers, movements are proven by their row count, later ones by blocks, and entries by asking for rows after the last one', async () => {
     stage.proxy.fault = () => ({ kind: 'noTrailers' })
     const ledger = stage.ledger()
     const all: [LedgerStream<unknown>, Buffer, string][] = [
@@ -111,7 +111,7 @@ describe.each(['identity', 'zstd'] as const)('with %s', (encoding) => {
   })
 })
 
-test('entries are never taken for whole where every answer ends early and no trailer says so', async () => {
+test('entries are never accepted as complete if every answer ends early and no trailer says so', async () => {
   // Of a compressed body so short, nothing comes out.
   stage.proxy.fault = (_, nth) => (nth < 4 ? { kind: 'end', afterBytes: 2_000 } : undefined)
   const stream = stage.ledger().entries({ exercice }, { encoding: 'zstd' })
@@ -119,7 +119,7 @@ test('entries are never taken for whole where every answer ends early and no tra
 })
 
 test.each(['movements', 'entries'] as const)(
-  'bodies of %s that end early after a whole line are not taken for whole',
+  'bodies of %s that end early after a whole line are not accepted as complete',
   async (streamed) => {
     const expected = streamed === 'movements' ? movements : entries
     const ends = [1_000_000, 2_000_000, 3_000_000].map((from) => expected.indexOf(10, from) + 1)
@@ -131,7 +131,7 @@ test.each(['movements', 'entries'] as const)(
   },
 )
 
-test('with proof by blocks a cut stream is compared block by block', async () => {
+test('with proof by blocks, a cut stream is compared block by block', async () => {
   spoilLines([
     { kind: 'cut', afterBytes: 2_000_000 },
     { kind: 'end', afterBytes: 3_000_000 },
@@ -142,7 +142,7 @@ test('with proof by blocks a cut stream is compared block by block', async () =>
 })
 
 describe.each(['trailers', 'blocks'] as const)('proof by %s', (proof) => {
-  test('finds one bit that is wrong', async () => {
+  test('detects one wrong bit', async () => {
     spoilLines([{ kind: 'flip', at: 1_000_000 }])
     const stream = stage.ledger().movements({ exercice }, { encoding: 'identity', proof })
     expect(await errorOf(bytesOf(stream))).toMatchObject({ code: 'NOT-PROVEN' })
@@ -160,7 +160,7 @@ describe.each(['trailers', 'blocks'] as const)('proof by %s', (proof) => {
     expect(second.progress).toMatchObject({ rows: rowsOf(movements), connections: 1, provedBy: 'rows' })
   })
 
-  test('finds that an earlier process kept another number of rows', async () => {
+  test('detects that an earlier process kept another number of rows', async () => {
     const first = stage.ledger().movements({ exercice })
     const after = idOf((await firstOf(first)).toString().split('\n')[9]!)
     const resume = { after, etag: first.progress.etag!, rows: 9 }
@@ -197,7 +197,7 @@ describe('trailers that a proxy drops or changes', () => {
     })
   })
 
-  test('one digit is another one and its SHA-256 is dropped: refused, and found by blocks from then on', async () => {
+  test('a changed digit without its SHA-256 is refused, and from then on blocks detect it', async () => {
     const at = movements.indexOf('"debit":') + '"debit":'.length
     for (const streamed of ['movements', 'entries'] as const) {
       const ledger = stage.ledger()
@@ -219,7 +219,7 @@ describe('trailers that a proxy drops or changes', () => {
   })
 })
 
-test('a compressed body that was damaged on the way is not taken for one that was cut', async () => {
+test('a compressed body that was damaged in transit is not treated as a cut one', async () => {
   const travelling = Math.floor(gzipSync(movements).length / 3)
   for (const place of [1, 1.5, 2]) {
     spoilLines([{ kind: 'flip', at: Math.floor(travelling * place) }])
@@ -236,7 +236,7 @@ test.each([
   expect(() => stage.ledger().entries({ exercice }, { resume })).toThrow('resume')
 })
 
-test('a page that is not of the service gives out no line', async () => {
+test('a page that the service did not send yields no line', async () => {
   const body = '<html>\n<p>Sign in first</p>\n</html>\n'
   const page: Fault = { kind: 'answer', status: 200, headers: { 'Content-Type': 'text/html' }, body }
   for (const streamed of ['movements', 'entries'] as const) {
@@ -246,7 +246,7 @@ test('a page that is not of the service gives out no line', async () => {
   }
 })
 
-test('answers that are always empty are no proof that there are no entries', async () => {
+test('empty answers, however many, do not prove that there are no entries', async () => {
   stage.proxy.fault = () => ({ kind: 'end', afterBytes: 0 })
   const stream = stage.ledger({ attemptsMax: 3 }).entries({ exercice })
   await expect(bytesOf(stream)).rejects.toMatchObject({ code: 'CONNECTION-LOST' })
@@ -255,7 +255,7 @@ test('answers that are always empty are no proof that there are no entries', asy
   expect([(await bytesOf(none)).length, none.progress.provedBy]).toEqual([0, 'end'])
 })
 
-test('a stream that fails before its first line leaves no connection', async () => {
+test('a stream that fails before its first line leaves no connection open', async () => {
   const first = stage.ledger().movements({ exercice })
   await firstOf(first)
   const resume = { after: idOf(movements.toString().split('\n')[9]!), etag: first.progress.etag!, rows: 1e6 }
@@ -264,7 +264,7 @@ test('a stream that fails before its first line leaves no connection', async () 
   await until(() => stage.proxy.open() === 0)
 })
 
-test('items are those of the lines', async () => {
+test('the items match the lines', async () => {
   spoilLines([{ kind: 'cut', afterBytes: 1_000_000 }])
   const items = []
   for await (const movement of stage.ledger().movements({ exercice }, { encoding: 'identity' }))
@@ -273,7 +273,7 @@ test('items are those of the lines', async () => {
   expect(text === movements.toString()).toBe(true)
 })
 
-test('answers that are cut again and again without a new row end with an error that says how far it came', async () => {
+test('a stream that is cut again and again without a new row ends with an error that says how far it got', async () => {
   let answers = 0
   stage.proxy.fault = (path) => {
     if (path.includes('blocks')) return undefined
@@ -287,7 +287,7 @@ test('answers that are cut again and again without a new row end with an error t
   expect([answers, stream.progress.rows > 50]).toEqual([4, true])
 })
 
-test('an abort ends the connection and frees the slot, with the reason of the signal', async () => {
+test('an abort closes the connection, frees the slot and throws the reason of the signal', async () => {
   const leaving = new AbortController()
   const stream = stage.ledger().movements({ exercice }, { signal: leaving.signal, encoding: 'identity' })
   const reason = new Error('no longer wanted')
@@ -300,7 +300,7 @@ test('an abort ends the connection and frees the slot, with the reason of the si
 })
 
 test.each(['identity', 'gzip', 'zstd'] as const)(
-  'leaving the loop ends the connection, with %s',
+  'leaving the loop closes the connection, with %s',
   async (encoding) => {
     spoilLines([{ kind: 'stall', afterBytes: encoding === 'identity' ? 300_000 : 30_000 }])
     for await (const _ of stage.ledger().movements({ exercice }, { encoding }).chunks()) break
@@ -308,7 +308,7 @@ test.each(['identity', 'gzip', 'zstd'] as const)(
   },
 )
 
-test('a reader that takes its time is no stall', async () => {
+test('a slow reader does not count as a stall', async () => {
   const stream = stage.ledger({ stallMs: 500 }).movements({ exercice }, { encoding: 'identity' })
   const chunks: Uint8Array[] = []
   for await (const chunk of stream.chunks()) {
@@ -318,7 +318,7 @@ test('a reader that takes its time is no stall', async () => {
   expect(stream.progress.connections).toBe(1)
 })
 
-test('a stream is read once', async () => {
+test('a stream can be read only once', async () => {
   const stream = stage.ledger().movements({ exercice })
   for await (const _ of stream) break
   await expect(stream.chunks().next()).rejects.toThrow('This stream was read before')
@@ -332,13 +332,13 @@ const wrong: [string, () => unknown, string][] = [
     'leterring',
   ],
 ]
-test.each(wrong)('%s is refused, by its name', (_, call, named) => {
+test.each(wrong)('the error for %s names the parameter', (_, call, named) => {
   expect(call).toThrow(
     expect.objectContaining({ code: 'INVALID-OPTION', message: expect.stringContaining(named) }),
   )
 })
 
-test('what the service refuses is an error with its code, its issues and what to do', async () => {
+test('a refusal by the service is an error with its code, its issues and what to do', async () => {
   const unknown = stage.ledger().movements({ exercice: '404404' })
   expect(await errorOf(bytesOf(unknown))).toMatchObject({
     code: 'ERR-EXERCICE-NOT-FOUND',

@@ -58,7 +58,7 @@ describe('a delivery is accepted', () => {
     expect(verifyWebhook({ secret, headers: known, body: '[]', now })).toEqual(accepted([]))
   })
 
-  test('as text or bytes, with headers in the form of fetch, node:http or any other letter case', () => {
+  test('as text or bytes, with headers from fetch or node:http and in any letter case', () => {
     const signature = sign(body, now)
     const forms: WebhookRequest['headers'][] = [
       new Headers({ date: String(now), signature }),
@@ -78,7 +78,7 @@ describe('a delivery is accepted', () => {
     }
   })
 
-  test('up to five minutes from now in either direction, or as the receiver allows', () => {
+  test('if its date is within five minutes of now, or within the tolerance that the receiver sets', () => {
     const fiveMinutes = 300_000
     const verifiedAfter = (later: number, toleranceMs?: number) =>
       verifyWebhook(delivery({ now: now + later, ...(toleranceMs === undefined ? {} : { toleranceMs }) }))
@@ -179,7 +179,7 @@ describe('with the signing secret of the subscription', () => {
     expect(reasonOf({ ...standard(), signingSecret: otherSecret })).toBe('signature-wrong')
   })
 
-  test('both signatures must be right where both secrets are given', () => {
+  test('both signatures must be valid if both secrets are given', () => {
     const signed = { date: String(now), signature: sign(body, now) }
     expect(reasonOf({ ...standard(signed), secret })).toBe('accepted')
     expect(reasonOf({ ...standard(signed), secret: 'other' })).toBe('signature-wrong')
@@ -299,7 +299,7 @@ describe.each(['receiver-node', 'receiver-hono'])('the example %s', (name) => {
     expect(accepted()).toEqual([line, line])
   })
 
-  test('accepts what the service delivers to a subscription created over HTTP', async () => {
+  test('accepts the deliveries of the service to a subscription created over HTTP', async () => {
     const headers = credentials(await staff.token('ONE', 'firm', folders.first), partnerSecret)
     const response = await fetch(`${service.url}/api/v1/webhook`, {
       method: 'POST',

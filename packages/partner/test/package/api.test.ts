@@ -26,13 +26,13 @@ async function changelog(): Promise<{ unreleased: string; newest: string }> {
 }
 
 test.skipIf(!existsSync(tools.apiExtractor))(
-  'the report is that of the sources: npm run docs -- package',
+  'the API report matches the sources; if not: npm run docs -- package',
   async () => {
     expect(await apiReport()).toBe(await textOf(files.report))
   },
 )
 
-test('the changelog names in backticks what changed in the API since the last release', async () => {
+test('the changelog names in backticks every change of the API since the last release', async () => {
   const { exports } = await readManifest()
   const entryPoints = Object.entries(exports)
     .filter(([, path]) => path.endsWith('.ts'))
@@ -49,11 +49,11 @@ test('the changelog names in backticks what changed in the API since the last re
   ).toEqual([])
 })
 
-test('changes are held against the API of the newest release: npm run docs -- package --released', async () => {
+test('the stored API is that of the newest release; if not: npm run docs -- package --released', async () => {
   expect((await released()).version).toBe((await changelog()).newest)
 })
 
-describe('what the changelog has to name', () => {
+describe('the changelog has to name', () => {
   const reportOf = (...declarations: string[]) =>
     `\`\`\`ts\n\n${declarations.map((each) => `// @public\n${each}\n`).join('\n')}\n\`\`\`\n`
   const before = reportOf(
@@ -70,11 +70,11 @@ describe('what the changelog has to name', () => {
       { report, entryPoints: ['grandlivre', 'grandlivre/sync'], unreleased },
     )
 
-  test('nothing, where nothing changed', () => {
+  test('nothing if nothing changed', () => {
     expect(unnamed(before, '')).toEqual([])
   })
 
-  test('a declaration that is added, changed or removed, by its public name', () => {
+  test('an added, changed or removed declaration by its public name', () => {
     expect(unnamed(before.replace('close(): void', 'close(): Promise<void>'), '')).toEqual(['Ledger'])
     expect(unnamed(before.replace('type Wait_2 = number;', ''), '')).toEqual(['Wait'])
     expect(unnamed(before.replace('again', 'all'), '')).toEqual(['SyncOptions'])
@@ -83,7 +83,7 @@ describe('what the changelog has to name', () => {
     expect(unnamed(added, '')).toEqual(['Kind'])
   })
 
-  test('with its name in backticks, alone or before a member', () => {
+  test('a declaration in backticks, alone or before a member', () => {
     const changed = before.replace('close(): void', 'close(): Promise<void>')
     for (const line of ['`Ledger` closes later', 'wait for `Ledger.close()`'])
       expect(unnamed(changed, line)).toEqual([])
@@ -91,7 +91,7 @@ describe('what the changelog has to name', () => {
       expect(unnamed(changed, line)).toEqual(['Ledger'])
   })
 
-  test('of a package that is new, its entry points', () => {
+  test('only the entry points of a new package', () => {
     const none = { version: '1.0.0', declarations: {} }
     const entryPoints = ['grandlivre', 'grandlivre/sync']
     const named = (unreleased: string) => unnamedChanges(none, { report: before, entryPoints, unreleased })

@@ -37,7 +37,7 @@ const sha256Of = async (path: string) =>
     .update(await readFile(path))
     .digest('hex')
 
-test('the package holds programs, types, a README and a licence', async () => {
+test('the package contains programs, types, a README and a licence', async () => {
   const { stdout } = await run('tar', ['-tzf', archive])
   const names = stdout
     .trimEnd()
@@ -56,7 +56,7 @@ test('the package holds programs, types, a README and a licence', async () => {
   ])
 })
 
-test('it needs nothing, has no scripts, and says whose it is', async () => {
+test('the package has no dependencies and no scripts, and names its owner', async () => {
   const packed = await manifest()
   for (const part of ['dependencies', 'devDependencies', 'optionalDependencies', 'scripts', 'private'])
     expect(packed).not.toHaveProperty(part)
@@ -72,7 +72,7 @@ test('it needs nothing, has no scripts, and says whose it is', async () => {
   })
 })
 
-test('it is no larger than its bounds', async ({ annotate }) => {
+test('the package stays below its size limits', async ({ annotate }) => {
   const { size } = await stat(archive)
   const files = await readdir(join(unpacked, 'package'), { recursive: true, withFileTypes: true })
   const sizes = files
@@ -84,7 +84,7 @@ test('it is no larger than its bounds', async ({ annotate }) => {
   expect(bytes).toBeLessThanOrEqual(bounds.unpacked)
 })
 
-test('another clone gives the same bytes', async ({ annotate }) => {
+test('a package built from another clone has the same bytes', async ({ annotate }) => {
   const other = await clone()
   try {
     // Other rights for its files.
@@ -97,13 +97,13 @@ test('another clone gives the same bytes', async ({ annotate }) => {
   }
 })
 
-test.skipIf(!existsSync(tools.publint))('publint finds nothing', async () => {
+test.skipIf(!existsSync(tools.publint))('publint finds no problem', async () => {
   const words = [tools.publint, archive, '--strict', '--pack', 'false']
   expect((await run(process.execPath, words)).stdout).toMatch(/All good!/)
 })
 
 test.skipIf(!existsSync(tools.attw))(
-  'every kind of compiler finds the types that belong to the code',
+  'every module resolution of TypeScript finds the types that belong to the code',
   async () => {
     const env = { ...npmEnvironment, HOME: unpacked }
     const { stdout } = await run(process.execPath, [tools.attw, archive, '--format', 'json'], { env })
@@ -113,7 +113,7 @@ test.skipIf(!existsSync(tools.attw))(
   },
 )
 
-test('its bill of materials is the package alone, and that of the service names what it runs with', async () => {
+test('the bill of materials of the package lists it alone, and that of the service lists its runtime dependencies', async () => {
   const { metadata, components } = await sbomOfPackage(archive)
   expect(metadata.component).toMatchObject({ name: 'grandlivre', licenses: [{ license: { id: 'MIT' } }] })
   expect(metadata.component.purl).toBe(`pkg:npm/grandlivre@${(await manifest()).version}`)
@@ -126,7 +126,7 @@ test('its bill of materials is the package alone, and that of the service names 
   expect(named).not.toContain(`pkg:npm/vitest@${devDependencies.vitest}`)
 })
 
-test('afterwards the folder is as it was', async () => {
+test('packing leaves the folder as it was', async () => {
   await pack(copy)
   for (const name of ['package.json', 'README.md'])
     expect(await textOf(join(copy, name))).toBe(await textOf(join(checkout, name)))
@@ -146,7 +146,7 @@ test('a pack that is killed leaves the folder as it was', async () => {
   expect(await textOf(join(copy, 'README.md'))).toBe(await textOf(join(checkout, 'README.md')))
 })
 
-test('in the checkout the command can be run without a build', async () => {
+test('the command runs from the checkout without a build', async () => {
   const { mode } = await stat(join(checkout, 'packages/partner/src/grandlivre.ts'))
   expect(mode & 0o111).not.toBe(0)
 })

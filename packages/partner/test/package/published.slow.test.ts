@@ -107,7 +107,7 @@ describe.skipIf(!isPossible).each(runtimes)('$name', (runtime: Runtime) => {
     expect(lock.match(/sha512-/g)).toHaveLength(1)
   })
 
-  test('an ES module reads a year, its changes and a file, and verifies a webhook', async () => {
+  test('an ES module can read a year, its changes and a file, and verify a webhook', async () => {
     await copyFile(consumer('program.mjs'), join(projectOf(runtime), 'program.mjs'))
     const file = join(projectOf(runtime), 'folder.csv.gz')
     const { stdout } = await runIn([program, ...words, 'program.mjs'], { OUT: file })
@@ -119,7 +119,7 @@ describe.skipIf(!isPossible).each(runtimes)('$name', (runtime: Runtime) => {
     expect(sha256Of(gunzipSync(await readFile(file)))).toBe(said.status.sha256)
   })
 
-  test('a CommonJS program reads a year and copies a ledger', async () => {
+  test('a CommonJS program can read a year and copy a ledger', async () => {
     await copyFile(consumer('program.cjs'), join(projectOf(runtime), 'program.cjs'))
     const target = hasSqlite ? { COPY: join(projectOf(runtime), 'required.sqlite') } : undefined
     const { stdout } = await runIn([program, ...words, ...withoutRequireOfModules, 'program.cjs'], target)
@@ -131,7 +131,7 @@ describe.skipIf(!isPossible).each(runtimes)('$name', (runtime: Runtime) => {
     })
   })
 
-  test('the command pulls a year and proves it', async ({ annotate }) => {
+  test('the command can pull a year and prove it', async ({ annotate }) => {
     const file = join(projectOf(runtime), 'year.ndjson')
     const { stdout } = await grandlivre('pull', '--exercice', env['EXERCICE']!, '--out', file)
     expect(stdout).toContain("Whole:   the answer's row count and SHA-256 are those of the file")
@@ -154,7 +154,7 @@ describe.skipIf(!isPossible).each(runtimes)('$name', (runtime: Runtime) => {
   })
 })
 
-describe.skipIf(!isPossible)('what a partner reads', () => {
+describe.skipIf(!isPossible)('what a partner reads is right:', () => {
   /** The project for Node 26, where the package was installed above. */
   const project = () => projectOf(runtimes.at(-1)!)
 
@@ -181,7 +181,7 @@ describe.skipIf(!isPossible)('what a partner reads', () => {
     expect(refused.stderr).toMatch(/^signature-missing /)
   })
 
-  test('its README names commands that there are', async () => {
+  test('every command in its README exists', async () => {
     const readme = await textOf(join(project(), 'node_modules/grandlivre/README.md'))
     const named = [...readme.matchAll(/^npx grandlivre (\w+)/gm)].map(([, name]) => name!)
     const { stdout } = await run(join(project(), 'node_modules/.bin/grandlivre'), ['--help'], {
@@ -204,7 +204,7 @@ describe.skipIf(!isPossible)('what a partner reads', () => {
   ]
 
   test.each(compilers)(
-    'a program compiles for %s, without types of Node',
+    'a program compiles for %s without the types of Node',
     async (target, [program, ...words], options, type = 'module') => {
       const its = join(project(), target.replaceAll(/\W/g, '-'))
       await mkdir(its)

@@ -14,7 +14,7 @@ import { firstFolder, secondFolder, syncStageForTests } from '../support/sync/sy
 const stage = syncStageForTests()
 
 describe.each(copyKinds)('in %s', (kind) => {
-  test('a firm is copied, then what changed; nothing changed is one request', async () => {
+  test('sync copies a firm, then only what changed; an unchanged firm takes one request', async () => {
     const run = await stage.open(stage.newAddress(kind))
     expect(await syncCopy(run)).toMatchObject({ ledgers: 2, copied: 2, failed: [] })
     expect(stage.askedFor()).toEqual(['GET /api/v1/mad/ledgers', `POST ${changesPath}`])
@@ -43,7 +43,7 @@ describe.each(copyKinds)('in %s', (kind) => {
     await run.expectTheLedgers()
   })
 
-  test('the table changes counts each row once, also where the stream breaks and the ledger changes meanwhile', async () => {
+  test('the table `changes` counts each row once, even if the stream breaks and the ledger changes meanwhile', async () => {
     const run = await stage.copied(kind)
     await stage.change(
       `update movements set description = repeat('rompu ${stage.count()} ', 600) where folder_id = 111 and entry_id between 1000050 and 1000079`,
@@ -68,7 +68,7 @@ describe.each(copyKinds)('in %s', (kind) => {
     await run.expectTheLedgers()
   })
 
-  test('a folder that is gone is named and kept, and comes back', async () => {
+  test('a folder that has gone is named, kept in the copy, and updated again once it is back', async () => {
     const run = await stage.copied(kind)
     run.events.length = 0
     await stage.whileGone(async () => {
@@ -87,7 +87,7 @@ describe.each(copyKinds)('in %s', (kind) => {
     await run.expectTheLedgers()
   })
 
-  test('a ledger that comes wrong keeps what it has, and the others are copied', async () => {
+  test('a ledger that arrives corrupted keeps its old copy, and the others are copied', async () => {
     const run = await stage.open(stage.newAddress(kind))
     const ofFirst = new RegExp(`^\\{"ledger":"${firstFolder}"[^]*?\\{"rows":`)
     const body = (whole: Buffer) => Buffer.from(String(whole).replace(ofFirst, (head) => `${head}1`))
@@ -107,7 +107,7 @@ describe.each(copyKinds)('in %s', (kind) => {
     await run.expectTheLedgers()
   })
 
-  test('a command that is killed in a ledger leaves it out, and the next one goes on', async () => {
+  test('a command that is killed within a ledger leaves it uncopied, and the next command continues there', async () => {
     const address = stage.newAddress(kind)
     const words = ['sync', '--json', '--to', address]
     const env = { ...accessOf(stage.proxy.url, stage.firm) }
@@ -125,7 +125,7 @@ describe.each(copyKinds)('in %s', (kind) => {
     await run.expectTheLedgers()
   })
 
-  test('verify finds rows that others changed, names them, and reads only those again', async () => {
+  test('verify finds rows that another program changed, names them, and reads only those again', async () => {
     const address = stage.newAddress(kind)
     const run = await stage.open(address)
     await syncCopy(run)
@@ -177,7 +177,7 @@ describe.each(copyKinds)('in %s', (kind) => {
     await run.expectTheLedgers()
   })
 
-  test('two runs that share their locks follow one firm, and neither breaks what the other writes', async () => {
+  test('two runs that share locks can follow one firm, and neither breaks the writes of the other', async () => {
     const [address, locked, stop] = [stage.newAddress(kind), new Set<string>(), new AbortController()]
     const runs = [
       await stage.open(address, stage.firm, locked),
@@ -194,7 +194,7 @@ describe.each(copyKinds)('in %s', (kind) => {
     await runs[0]!.expectTheLedgers()
   })
 
-  test('the token of one folder leaves the others of its firm as they are', async () => {
+  test('a sync with the token of one folder leaves the other folders of its firm as they are', async () => {
     const address = stage.newAddress(kind)
     const run = await stage.open(address)
     await syncCopy(run)
@@ -238,7 +238,7 @@ describe.each(copyKinds)('in %s', (kind) => {
     })
   })
 
-  test('a ledger whose cursor is refused is compared, and only what differs is read', async () => {
+  test('a ledger whose cursor is refused is compared by digests, and only what differs is read', async () => {
     const run = await stage.copied(kind)
     await run.copy.note([firstFolder], { cursor: 'not.a.cursor' })
     await stage.rename('1003000', `comparé ${stage.count()}`)
@@ -251,7 +251,7 @@ describe.each(copyKinds)('in %s', (kind) => {
     await run.expectTheLedgers()
   })
 
-  test('a folder that the access does not open is named, and the others are copied', async () => {
+  test('a folder that the token does not open is named, and the others are copied', async () => {
     const run = await stage.open(stage.newAddress(kind))
     const societies = [secondFolder, folders.otherTenant.folderId]
     expect(await syncCopy({ ...run, societies })).toMatchObject({ copied: 1, failed: [societies[1]] })
@@ -261,7 +261,7 @@ describe.each(copyKinds)('in %s', (kind) => {
     expect((await run.copy.folders()).map(({ society }) => society)).toEqual([secondFolder])
   })
 
-  test('verify brings a copy to the state of the digests, and proves nothing of a folder that is gone', async () => {
+  test('verify brings a copy to the state of the digests, and proves nothing about a folder that has gone', async () => {
     const run = await stage.copied(kind)
     await stage.rename('1000009', `prouvé ${stage.count()}`)
     expect(await verifyCopy(run)).toMatchObject({ proven: 2, differed: [], unproven: [] })
@@ -270,7 +270,7 @@ describe.each(copyKinds)('in %s', (kind) => {
     })
   })
 
-  test('following copies a change as it comes, until it is stopped', async () => {
+  test('with --follow, each change is copied as it comes, until the command is stopped', async () => {
     const address = stage.newAddress(kind)
     const env = accessOf(stage.proxy.url, stage.firm)
     const following = startGrandlivre(env, ['sync', '--json', '--follow', '--to', address])
@@ -287,7 +287,7 @@ describe.each(copyKinds)('in %s', (kind) => {
   })
 })
 
-test('a ledger whose rows others hold fast in PostgreSQL is noted as failed, and comes last in the next run', async () => {
+test('a ledger whose rows are locked in PostgreSQL is recorded as failed, and comes last in the next run', async () => {
   const address = stage.newAddress('PostgreSQL')
   const run = await stage.open(address)
   await syncCopy({ ...run, societies: [firstFolder] })

@@ -39,7 +39,7 @@ async function expectRowsOf(copy: Copy, caller: Headers): Promise<string> {
 const level = { ledgers: 1, copied: 0, rows: 0, failed: [] }
 
 describe.each(copyKinds)('in %s', (kind) => {
-  test('a copy is level and proven for its token; with another it becomes so at its next sync, both ways', async () => {
+  test('a copy is complete and proven for its token; after a change of token, either way, it is so at the next sync', async () => {
     const copy = await newCopy(kind)
     expect((await sync(copy, stage.hidden)).result).toMatchObject({ copied: 1 })
     const cursors = new Set<string | null>()
@@ -59,7 +59,7 @@ describe.each(copyKinds)('in %s', (kind) => {
     await copy.close()
   })
 
-  test('verify proves the rows that its own token sees, and no others', async () => {
+  test('verify proves exactly the rows that its own token sees', async () => {
     const copy = await newCopy(kind)
     await sync(copy, stage.opened)
     const society = stage.folder.folderId
@@ -73,7 +73,7 @@ describe.each(copyKinds)('in %s', (kind) => {
     await copy.close()
   })
 
-  test('a copy whose cursor is refused becomes level by the digests that its token sees', async () => {
+  test('a copy whose cursor is refused is repaired by the digests that its token sees', async () => {
     const copy = await newCopy(kind)
     await sync(copy, stage.opened)
     const society = stage.folder.folderId
@@ -87,7 +87,7 @@ describe.each(copyKinds)('in %s', (kind) => {
   })
 })
 
-test('changes and changed_at show that accounts came with other data, and folders --to that they will', async () => {
+test('`changes` and changed_at show that accounts were replaced, and `folders --to` that they will be', async () => {
   const copy = await newCopy('SQLite')
   await sync(copy, stage.hidden)
   const [before] = await copy.folders()

@@ -138,7 +138,7 @@ async function digestsOf(copy: Copy): Promise<Record<string, string>> {
   return digests
 }
 
-test('a copy that was brought up to date is a fresh copy, and its digests are those of the service', {
+test('an updated copy equals a fresh copy, and its digests equal those of the service', {
   timeout: 60_000 + pairs * 10_000,
 }, async () => {
   const history = fc.array(fc.array(event, { maxLength: 6 }), {
@@ -221,7 +221,7 @@ function tamper(database: DatabaseSync, { table, kind, row, column, value }: Tam
   }
 }
 
-test('whatever is done to a row, verify finds it, and mends it', {
+test('verify finds and repairs any change to a row', {
   timeout: 60_000 + tamperings * 5_000,
 }, async () => {
   const copy = await openNew()

@@ -28,7 +28,7 @@ const stage = forTests(() => setYearStage(20_000))
 const places = forTests(setCopyPlaces)
 
 test.each(copyKinds)(
-  '%s: the next run after a kill makes the copy the ledger',
+  '%s: after a kill, the next run makes the copy equal to the ledger',
   async (kind) => {
     const random = new Random(seed)
     /** How long a run of each sort takes, in milliseconds. */
@@ -65,7 +65,7 @@ test.each(copyKinds)(
 )
 
 test.each(copyKinds)(
-  '%s: a run that follows makes the copy the ledger, whenever the service is killed',
+  '%s: a following run makes the copy equal to the ledger, whenever the service is killed',
   async (kind) => {
     const random = new Random(seed)
     const settings = { DATABASE_URL: stage.databaseUrl, DATA_DIR: join(stage.out, `data-${kind}`) }

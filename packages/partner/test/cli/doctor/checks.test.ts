@@ -33,7 +33,7 @@ async function examine(env: Record<string, string>, ...more: string[]) {
   return { code, found, faults }
 }
 
-test('all is in order: access, service, token, folder, rate, clock, disk and copy', async () => {
+test('where all is in order, access, service, token, folder, rate, clock, disk and copy pass', async () => {
   const { code, found, faults } = await examine(its.firm, '--to', to)
   expect([code, faults]).toEqual([0, {}])
   expect(found).toEqual({
@@ -49,7 +49,7 @@ test('all is in order: access, service, token, folder, rate, clock, disk and cop
   })
 })
 
-test('a token with groups and an end shows both', async () => {
+test('the groups and the end of a token are shown', async () => {
   const expiresAt = new Date('2031-03-01T00:00:00Z')
   const token = await its.stage.staff.token('PARTNER', 'api', folders.first, {
     groups: ['exports'],
@@ -66,12 +66,12 @@ test('a token with groups and an end shows both', async () => {
   ])
 })
 
-test('no access is a fault of this machine, and the rest is not checked but the disk', async () => {
+test('without access the doctor reports a fault of this machine, and then checks only the disk', async () => {
   const { code, found, faults } = await examine({ HOME: folder })
   expect([code, Object.keys(faults), Object.keys(found)]).toEqual([7, ['access'], ['package', 'disk']])
 })
 
-test('an address that does not answer, one without TLS, and a refused token', async () => {
+test('the doctor names an address that does not answer, an address without TLS, and a refused token', async () => {
   const away = await examine({ ...its.firm, GRANDLIVRE_URL: 'http://127.0.0.1:1' })
   expect([away.code, away.faults]).toEqual([5, { service: expect.stringContaining('ECONNREFUSED') }])
   const plain = await grandlivre({ ...its.firm, GRANDLIVRE_URL: its.proxy.url.replace('http:', 'https:') }, [
@@ -108,7 +108,7 @@ async function throughTls(until: Date, work: (url: string, certificate: string) 
 }
 
 test.skipIf(!isOpensslThere)(
-  'TLS: an authority that is not known, one that is, and an expired certificate',
+  'TLS: the doctor tells an unknown authority, a known authority and an expired certificate apart',
   async () => {
     const day = 86_400_000
     await throughTls(new Date(Date.now() + 30 * day), async (url, certificate) => {
@@ -128,14 +128,14 @@ test.skipIf(!isOpensslThere)(
   },
 )
 
-test('a service that is busy is a finding, and not waited for', async () => {
+test('the doctor reports a busy service and does not wait for it', async () => {
   const body = JSON.stringify({ error: { code: 'ERR-TOO-MANY-REQUEST', message: 'Busy', details: {} } })
   its.proxy.fault = () => ({ kind: 'answer', status: 429, headers: { 'Retry-After': '500' }, body })
   const { code, faults } = await examine(its.firm)
   expect([code, faults]).toEqual([5, { service: 'Busy' }])
 })
 
-test('a clock that differs by ten minutes', async () => {
+test('the doctor reports a clock that differs by ten minutes', async () => {
   const headers = {
     'Content-Type': 'application/json',
     Date: new Date(Date.now() - 600_000).toUTCString(),
@@ -159,7 +159,7 @@ test('a clock that differs by ten minutes', async () => {
   expect(found['token']).toBe('of a firm, id 110')
 })
 
-test('a copy that another process holds, one that is not there, and a disk that is not', async () => {
+test('the doctor reports a copy that another process holds, a missing copy and a missing disk', async () => {
   const held = await openCopy(to)
   await held.lock([folders.first.firmId])
   const locked = await examine(its.firm, '--to', to)

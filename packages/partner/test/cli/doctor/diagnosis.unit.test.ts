@@ -48,7 +48,7 @@ describe('a receiver', () => {
     expect(faultsOf({ milliseconds: slowFromMs - 1 })).toEqual([])
   })
 
-  test('is slow from half of the time on that a delivery has', () => {
+  test('is slow if it takes at least half of the time that a delivery may take', () => {
     expect(slowFromMs).toBe(5_000)
     expect(faultsOf({ milliseconds: slowFromMs })).toEqual(['slow'])
   })
@@ -65,22 +65,25 @@ describe('a receiver', () => {
     expect(faultsOf({}, [deliveredAfter(minute, 'connect ECONNREFUSED')])).toEqual([])
   })
 
-  test.each(noResponseFaults)('that gives no response has the fault that the service saw: %s', (fault) => {
-    const [found, ...others] = diagnose(seen({ status: null, error: 'why', fault, receiverDate: null }))
-    expect([found?.fault, others]).toEqual([fault, []])
-    expect(found?.found).toContain('why')
-    expect(found?.remedies.length).toBeGreaterThan(0)
-  })
+  test.each(noResponseFaults)(
+    'that gives no response gets the fault that the service observed: %s',
+    (fault) => {
+      const [found, ...others] = diagnose(seen({ status: null, error: 'why', fault, receiverDate: null }))
+      expect([found?.fault, others]).toEqual([fault, []])
+      expect(found?.found).toContain('why')
+      expect(found?.remedies.length).toBeGreaterThan(0)
+    },
+  )
 
-  test('that gives no response for a reason that this version does not know is not healthy', () => {
+  test('that gives no response is not healthy, even if this version does not know the reason', () => {
     expect(faultsOf({ status: null, error: 'why', fault: 'quota' as 'dns' })).toEqual(['no-answer'])
   })
 
-  test.each([301, 302, 303, 307, 308])('that answers %i redirects', (status) => {
+  test.each([301, 302, 303, 307, 308])('that answers %i is reported as redirecting', (status) => {
     expect(faultsOf({ status })).toEqual(['redirect'])
   })
 
-  test('that answers 4xx or 5xx is a fault of its own, with what the status means', () => {
+  test('that answers 4xx or 5xx has a distinct fault, which explains the status', () => {
     const meanings = [400, 401, 403, 404, 405, 410, 413, 415, 422, 429].map((status) => {
       const [found] = diagnose(seen({ status }))
       expect(found?.fault).toBe('4xx')
@@ -91,7 +94,7 @@ describe('a receiver', () => {
     for (const status of [500, 502, 503, 504]) expect(faultsOf({ status })).toEqual(['5xx'])
   })
 
-  test('that names a reason has the fault of that reason, whatever the status', () => {
+  test('that states a reason gets the fault for that reason, whatever its status', () => {
     for (const [reason, fault] of [
       ['signature-missing', 'headers-missing'],
       ['date-missing', 'headers-missing'],
@@ -110,7 +113,7 @@ describe('a receiver', () => {
     expect(faultsOf({ status: 500, answer: thrown })).toEqual(['body-changed'])
   })
 
-  test('that refuses without a reason has a wrong clock if its date says so', () => {
+  test('that refuses without a reason has a wrong clock if its Date header is off', () => {
     for (const status of [401, 403]) {
       expect(faultsOf({ status, receiverDate: now + 6 * minute })).toEqual(['clock'])
       expect(faultsOf({ status, receiverDate: now - 6 * minute })).toEqual(['clock'])
@@ -122,7 +125,7 @@ describe('a receiver', () => {
   })
 })
 
-test('of three clocks the one that differs from the others is named', () => {
+test('the diagnosis names which of three clocks differs from the other two', () => {
   const told = (receiverDate: number | null, own: number) => {
     const ping = { status: 401, answer: '{"reason":"date-too-old"}', receiverDate }
     return diagnose({ ...seen(ping), now: own })[0]!.remedies.join('\n')
@@ -136,24 +139,24 @@ test('of three clocks the one that differs from the others is named', () => {
   expect(told(null, now)).toMatch(/^The clock that the receiver compares with is wrong[^\n]*$/)
 })
 
-describe('a delivery that waits', () => {
+describe('a waiting delivery', () => {
   const refused = (status: number) => delivery({ attempts: [attempt(status, now - minute)] })
 
-  test('shows what its receiver last answered, though the ping is accepted', () => {
+  test('shows the last answer of its receiver, even if the receiver accepts the ping', () => {
     expect(faultsOf({}, [refused(500)])).toEqual(['5xx'])
     expect(faultsOf({}, [refused(404)])).toEqual(['4xx'])
     expect(faultsOf({}, [refused(302)])).toEqual(['redirect'])
     expect(diagnose(seen({}, [refused(500)]))[0]!.remedies[0]).toContain('2026-11-22T12:01:00Z')
   })
 
-  test('is no fault if it was not tried yet, got no response, or has ended', () => {
+  test('is no fault if it was not tried yet, got no response or has ended', () => {
     expect(faultsOf({}, [delivery({})])).toEqual([])
     expect(faultsOf({}, [delivery({ attempts: [attempt(null, now, 'connect ECONNREFUSED')] })])).toEqual([])
     expect(faultsOf({}, [{ ...refused(500), state: 'failed', nextAttemptAt: null }])).toEqual([])
   })
 })
 
-test('a disabled subscription is named after the fault that must be mended first', () => {
+test('a disabled subscription is reported after the fault that must be repaired first', () => {
   const disabled = { since: now - minute, reason: 'the receiver answered 410 Gone' }
   expect(faultsOf({ disabled })).toEqual(['disabled'])
   expect(faultsOf({ disabled, status: 500 })).toEqual(['5xx', 'disabled'])
@@ -189,6 +192,6 @@ test.each([
   ['hooks.example.com', '-connect hooks.example.com:443 -servername hooks.example.com shows'],
   ['[2001:db8::7]:8443', '-connect [2001:db8::7]:8443 shows'],
   ['203.0.113.7', '-connect 203.0.113.7:443 shows'],
-])('the certificate of %s is shown by a command that can be run as it is', (host, words) => {
+])('the command that shows the certificate of %s can be run unchanged', (host, words) => {
   expect(remediesOfTls('why', host)).toEqual([`openssl s_client ${words} the certificate and its chain.`])
 })

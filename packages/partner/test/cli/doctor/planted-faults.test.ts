@@ -141,19 +141,19 @@ describe('the doctor names', () => {
     await expectFault(lenient, await lenient.subscribe(await url()), fault, says)
   })
 
-  test('a name that is not in the DNS', async () => {
+  test('a host name that is not in the DNS', async () => {
     const id = await strict.subscribe('https://nowhere.test/hook')
     await expectFault(strict, id, 'dns', /^The name nowhere\.test has no address/)
   })
 
-  test('a name that leads to a private network', async () => {
+  test('a host name that resolves to a private network', async () => {
     const id = await strict.subscribe('https://moved.test/hook')
     names.names.set('moved.test', ['10.0.0.7'])
     const says = /refuses this address by its rules: .*private or reserved address/
     await expectFault(strict, id, 'address-refused', says)
   })
 
-  test('a receiver that was slow a moment ago, and answers in time now', async () => {
+  test('a receiver that was slow a moment ago, even if it now answers in time', async () => {
     const receiver = startAnswering((response, attempt) => {
       if (attempt > 1) response.writeHead(204).end()
     })
@@ -161,7 +161,7 @@ describe('the doctor names', () => {
     await expectFault(lenient, await attempted(receiver), 'slow', says)
   })
 
-  test('an event that the receiver refuses, where it accepts the ping', async () => {
+  test('an event that the receiver refuses, even if it accepts the ping', async () => {
     const receiver = startAnswering(
       (response, attempt) => void response.writeHead(attempt === 1 ? 500 : 204).end('out of\u0007 order'),
     )
@@ -170,7 +170,7 @@ describe('the doctor names', () => {
     await expectFault(lenient, await attempted(receiver), '5xx', says)
   })
 
-  test('a disabled subscription, first what disabled it, and enables it when that is mended', async () => {
+  test('a disabled subscription after the fault that disabled it, and enables it once that fault is repaired', async () => {
     let isGone = true
     const receiver = startAnswering((response) => void response.writeHead(isGone ? 410 : 204).end())
     const id = await attempted(receiver)
@@ -184,27 +184,27 @@ describe('the doctor names', () => {
 })
 
 describe('the doctor finds no fault', () => {
-  test('of a receiver that verifies and accepts', async () => {
+  test('in a receiver that verifies and accepts deliveries', async () => {
     const id = await lenient.subscribe(await plant(startVerifying({ secret: lenient.secret })))
     const { code, out, error } = await grandlivre(lenient.env, ['webhook', 'doctor', id])
     expect([code, error]).toEqual([0, ''])
     expect(out).toMatch(/Ping: 204 \(after \d+ ms\)\nDeliveries: none so far\n\nHealthy: /)
   })
 
-  test('of a subscription without an address, which it does not ping', async () => {
+  test('in a subscription without an address, and does not ping it', async () => {
     const id = await lenient.subscribe(null)
     expect(await examine(lenient, id)).toMatchObject({ code: 0, healthy: true, ping: null })
   })
 })
 
-test('people read the fault and what to do, and the exit code says that there is one', async () => {
+test('the output names the fault and the remedy, and the exit code shows that there is a fault', async () => {
   const id = await lenient.subscribe(await answering(404))
   const { code, out, error } = await grandlivre(lenient.env, ['webhook', 'doctor', id])
   expect([code, error]).toEqual([1, `Subscription ${id} does not receive as it should: 4xx\n`])
   expect(out).toContain('\nFault: 4xx\n  The receiver answers 404.\n  - Correct the path in postUrl')
 })
 
-test('the list shows ids, addresses and kinds', async () => {
+test('the list of subscriptions shows ids, addresses and kinds', async () => {
   const id = await strict.subscribe('https://moved.example/hook')
   const { out } = await grandlivre(strict.env, ['webhook', 'list'])
   expect(out).toMatch(/^id +address +folders +events$/m)

@@ -52,7 +52,7 @@ const subscriptions = async () =>
 const pullOnly = async () => (await subscriptions()).filter(({ postUrl }) => postUrl === null)
 
 describe('an event', () => {
-  test('comes with the body, the headers and the signatures of a delivery', async () => {
+  test('arrives with the body, headers and signatures of a delivery', async () => {
     const { id } = await stage.subscribe('/delivered')
     const { written, ended } = await listening('/forwarded', '--count', '1')
     await publish('Facture n° 12 – "été" \u2028😀')
@@ -75,7 +75,7 @@ describe('an event', () => {
     expect(verified).toMatchObject({ valid: true, sequence: { first: 1, last: 1 } })
   })
 
-  test('is shown with its kind, id and number, and the status and time of the receiver', async () => {
+  test('is shown with its kind, id and number, and with the status and response time of the receiver', async () => {
     stage.receiver.behave('/shown', answerWith(202))
     const { written, ended } = await listening('/shown', '--count', '2')
     await publish('a', 'b')
@@ -85,7 +85,7 @@ describe('an event', () => {
     expect(written.out).toMatch(new RegExp(`^${line('a', 1)}${line('b', 2)}$`))
   })
 
-  test('is one object of JSON each, with --json', async () => {
+  test('is printed as one JSON object with --json', async () => {
     const { written, ended } = await listening('/json', '--count', '2', '--json')
     await publish('a', 'b')
     expect(await ended).toBe(0)
@@ -102,7 +102,7 @@ describe('an event', () => {
     )
   })
 
-  test('waits for a receiver that fails or is down, and r tries again at once', async () => {
+  test('waits for a receiver that fails or is down, and the key r retries it at once', async () => {
     stage.receiver.behave('/failing', (response, _, attempt) =>
       attempt < 3
         ? response.writeHead(503, { 'retry-after': '3600' }).end('restarting\n')
@@ -125,7 +125,7 @@ describe('an event', () => {
     expect(namesOf(stage.receiver.accepted('/failing'))).toEqual(['a', 'b'])
   })
 
-  test('that is lost is named, also where no notes are wanted', async () => {
+  test('that is lost is reported, even with --quiet', async () => {
     const proxy = await startFaultyProxy(stage.service.url)
     try {
       // What a service that has lost the second event would answer.
@@ -144,7 +144,7 @@ describe('an event', () => {
     }
   })
 
-  test('is sent again by r, with the same body and another id of the delivery', async () => {
+  test('is sent again by the key r, with the same body and a new delivery id', async () => {
     const { written, press, ended } = await listening('/again')
     press('r')
     await until(() => written.error.includes('There is no delivery yet to send again'))
@@ -161,7 +161,7 @@ describe('an event', () => {
     expect(second!.headers['webhook-id']).not.toBe(first!.headers['webhook-id'])
   })
 
-  test('stays on this machine for a name below localhost, whatever name servers say', async () => {
+  test('stays on this machine if the target is a name below localhost, whatever name servers answer', async () => {
     const { port } = new URL(stage.receiver.url)
     const { ended } = await listening(`http://app.localhost:${port}/below`, '--count', '1')
     await publish('a')
@@ -169,7 +169,7 @@ describe('an event', () => {
     expect(stage.receiver.requests('/below')[0]!.headers['host']).toBe(`app.localhost:${port}`)
   })
 
-  test('comes in deliveries of a hundred, in order', async () => {
+  test('arrives in order, in deliveries of at most a hundred', async () => {
     const { ended } = await listening('/many', '--count', '150')
     await stage.publish(documents(Array.from({ length: 150 }, (_, index) => `n${index}`)).map(inFolder))
     expect(await ended).toBe(0)
@@ -183,7 +183,7 @@ describe('an event', () => {
 const inFolder = <Event extends object>(event: Event) => ({ ...event, folderId: '111' })
 
 describe('its subscription', () => {
-  test('is there while it listens, for the kinds that were asked for, and is gone after q', async () => {
+  test('exists while listen runs, for the requested kinds, and is deleted by the key q', async () => {
     const { press, ended } = await listening('/')
     const [own, ...others] = await pullOnly()
     expect([own, others]).toMatchObject([{ onEvents: ['document'], accountingFolderId: ['111'] }, []])
@@ -193,7 +193,7 @@ describe('its subscription', () => {
     expect(await readdir(join(home, 'grandlivre/listening'))).toEqual([])
   })
 
-  test('takes all kinds if none are named, and nothing that is no kind', async () => {
+  test('receives all kinds if none is named; an unknown kind is refused', async () => {
     const stop = new AbortController()
     const target = `${stage.receiver.url}/`
     const ended = grandlivre(env, ['listen', target], { signal: stop.signal })
@@ -208,7 +208,7 @@ describe('its subscription', () => {
     expect(await pullOnly()).toEqual([])
   })
 
-  test('is gone after Ctrl-C, also while the receiver is down', async () => {
+  test('is deleted after Ctrl-C, even while the receiver is down', async () => {
     const { written, press, ended } = await listening(await closedPort())
     await publish('a')
     await until(() => written.error.includes('ECONNREFUSED'))
@@ -217,7 +217,7 @@ describe('its subscription', () => {
     expect(await pullOnly()).toEqual([])
   })
 
-  test('is gone after SIGTERM', async () => {
+  test('is deleted after SIGTERM', async () => {
     const { child, soFar, ended } = startGrandlivre(env, ['listen', `${stage.receiver.url}/term`])
     await until(() => soFar.error.includes('Listening'))
     child.kill('SIGTERM')
@@ -225,7 +225,7 @@ describe('its subscription', () => {
     expect(await pullOnly()).toEqual([])
   })
 
-  test('of a killed process is deleted by the next one; those of others stay', async () => {
+  test('is deleted by the next listen if its process was killed; other subscriptions stay', async () => {
     const killed = startGrandlivre(env, ['listen', `${stage.receiver.url}/killed`])
     await until(() => killed.soFar.error.includes('Listening'))
     const [left] = await pullOnly()
@@ -260,7 +260,7 @@ describe('its subscription', () => {
   })
 })
 
-test('an address elsewhere and a count that is none are refused before anything is created', async () => {
+test('a remote address or an invalid count is refused before anything is created', async () => {
   for (const [words, message] of [
     [['http://192.0.2.1/'], 'is not this machine'],
     [[], '<address> is missing: of your receiver, such as http://localhost:3000/hook'],

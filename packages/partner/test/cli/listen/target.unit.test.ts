@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readTarget } from '../../../src/cli/listen/listen.ts'
 
-test('addresses of this machine are taken, in every notation', () => {
+test('addresses of this machine are accepted in every notation', () => {
   for (const address of [
     'http://localhost:3000/hook',
     'https://localhost',
@@ -15,7 +15,7 @@ test('addresses of this machine are taken, in every notation', () => {
     expect(readTarget(address, false).href).toBe(new URL(address).href)
 })
 
-test('other addresses are taken only with --allow-remote', () => {
+test('other addresses are accepted only with --allow-remote', () => {
   for (const address of [
     'http://example.com/hook',
     'https://10.0.0.7/',
@@ -29,7 +29,7 @@ test('other addresses are taken only with --allow-remote', () => {
   }
 })
 
-test('what is no address is refused, and says what one looks like', () => {
+test('text that is no address is refused, and the error shows what an address looks like', () => {
   for (const text of ['', 'localhost:3000', '3000', 'ftp://localhost/', 'http://', '/hook'])
     expect(() => readTarget(text, true)).toThrow('is no address of a receiver')
   expect(() => readTarget('http://me:secret@localhost/', true)).toThrow('user name or password')

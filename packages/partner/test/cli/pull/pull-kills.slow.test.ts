@@ -54,7 +54,7 @@ const commandFor = (stage: YearStage, path: string) => [
   ...['--wire', atAnyMoment ? anyOf(['identity', 'gzip', 'zstd']) : 'identity'],
 ]
 
-test('a pull that is killed at any point ends with the bytes of the service, no row twice', {
+test('a pull that is killed at any point and resumed has the bytes of the service, without a repeated row', {
   timeout: 60_000 + kills * 20_000,
 }, async ({ onTestFinished }) => {
   const stage = await setYearStage(movements)

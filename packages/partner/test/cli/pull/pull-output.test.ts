@@ -39,7 +39,7 @@ async function pulled(words: string[], shell = '"$@"') {
 }
 
 describe('movements', () => {
-  test('come as the service has them, and the summary goes to standard error', async () => {
+  test('are written exactly as the service sent them, and the summary goes to standard error', async () => {
     const source = await stage.source()
     const { code, out, lines } = await pulled(movements('--json'))
     expect(code).toBe(0)
@@ -50,14 +50,14 @@ describe('movements', () => {
     expect([quiet.code, JSON.parse(quiet.error)]).toMatchObject([0, { ...source, file: '-' }])
   })
 
-  test('come whole and proven through a cut', async () => {
+  test('are complete and proven even if the connection is cut', async () => {
     spoil(stage.proxy, [{ kind: 'cut', afterBytes: 1_000_000 }], stream)
     const { code, out, error } = await grandlivre(stage.proxied, movements())
     expect([code, sha256(out)]).toEqual([0, (await stage.source()).sha256])
     expect(error).toContain('Whole:   its lines were compared with the blocks of the ledger')
   })
 
-  test('with one wrong bit after a cut are not proven, although their number is right: exit code 1', async () => {
+  test('with one wrong bit after a cut are not proven, even if the row count is right: exit code 1', async () => {
     const dropped = ['x-content-sha256', 'x-row-count']
     const cut: Fault = { kind: 'cut', afterBytes: 1_000_000 }
     spoil(stage.proxy, [cut, { kind: 'trailers', dropped, at: 300_000 }], stream)
@@ -65,7 +65,7 @@ describe('movements', () => {
     expect([code, error]).toEqual([1, expect.stringContaining('(NOT-PROVEN)\nDiscard what came')])
   })
 
-  test('of a ledger that changes in between cannot be continued: exit code 1', async () => {
+  test('cannot be continued after a cut if the ledger has changed meanwhile: exit code 1', async () => {
     stage.proxy.fault = async (path) => {
       if (!stream.test(path)) return undefined
       if (path.includes('after=')) await stage.change(3)
@@ -75,7 +75,7 @@ describe('movements', () => {
     expect([code, error]).toEqual([1, expect.stringContaining('(LEDGER-CHANGED)\nDiscard what came')])
   })
 
-  test('whose reader closes the pipe end with exit code 7 and one sentence', async () => {
+  test('end with exit code 7 and one sentence if their reader closes the pipe', async () => {
     const { code, out, error } = await pulled(movements('--quiet'), '"$@" | head -n 1; exit $PIPESTATUS')
     expect(out.toString().split('\n')).toHaveLength(2)
     expect([code, error]).toEqual([
@@ -84,7 +84,7 @@ describe('movements', () => {
     ])
   })
 
-  test('on a full disk end with exit code 7 and one object', async () => {
+  test('end with exit code 7 and one JSON object if the disk is full', async () => {
     const { code, error } = await pulled(movements('--quiet', '--json'), '"$@" > /dev/full')
     expect([code, JSON.parse(error)]).toMatchObject([
       7,
@@ -101,7 +101,7 @@ describe('movements', () => {
     expect([code, error]).toEqual([130, 'Interrupted.\n'])
   })
 
-  test('end with exit code 130 at the first signal while their reader takes no more', async () => {
+  test('end with exit code 130 at the first signal, even while their reader has stopped reading', async () => {
     const run = startGrandlivre(stage.proxied, movements('--quiet'))
     const { stdout } = run.child
     await until(() => run.soFar.out !== '')
@@ -119,7 +119,7 @@ describe('movements', () => {
 describe('a full export', () => {
   const all = ['pull', '--all', '--format', 'csv', '--out', '-']
 
-  test('comes as the file does', async () => {
+  test('has the same bytes as the downloaded file', async () => {
     const file = join(stage.out, 'folder.csv')
     expect((await grandlivre(stage.env, all.with(-1, file))).code).toBe(0)
     const { code, out, lines } = await pulled([...all, '--json'])
@@ -127,7 +127,7 @@ describe('a full export', () => {
     expect(JSON.parse(lines.at(-1)!)).toMatchObject({ file: '-', bytes: out.length, isContentVerified: true })
   })
 
-  test('is downloaded and verified, compressed as the name of the file says', async () => {
+  test('is downloaded and verified, with the compression that the file name implies', async () => {
     const file = join(stage.out, 'folder.csv.gz')
     const { code, out } = await grandlivre(stage.env, [...all.with(-1, file), '--json'])
     const result = JSON.parse(out)
@@ -139,14 +139,14 @@ describe('a full export', () => {
     expect(again.out).toContain(`SHA-256  ${result.sha256}\nWhole:   `)
   })
 
-  test('without a folder for temporary files ends with what to do', async () => {
+  test('ends with an error that says what to do if there is no folder for temporary files', async () => {
     const missing = { ...stage.env, TMPDIR: join(stage.out, 'none'), NODE_DISABLE_COMPILE_CACHE: '1' }
     const { code, error } = await startGrandlivre(missing, all).ended
     expect([code, error]).toEqual([7, expect.stringContaining(`${missing.TMPDIR}, cannot be used: ENOENT`)])
     expect(error).toContain('\nSet TMPDIR to a folder that is there')
   })
 
-  test('that is not the one of its status leaves nothing on standard output', async () => {
+  test('leaves nothing on standard output if the file does not match its status', async () => {
     stage.proxy.fault = (path) => {
       if (!path.includes('/mad/all?')) return undefined
       return {

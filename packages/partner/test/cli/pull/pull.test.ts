@@ -54,7 +54,7 @@ async function interruptPull(path = out): Promise<string> {
 }
 
 describe.each(['ndjson', 'ndjson.gz', 'ndjson.zst'])('a file that ends in .%s', (ending) => {
-  test('has the bytes of the service, and nothing else is left', async () => {
+  test('has the bytes of the service, and no other file is left', async () => {
     const path = join(stage.out, `whole.${ending}`)
     const source = await stage.source()
     const { code, out: printed } = await grandlivre(stage.env, words('--json').with(4, path))
@@ -73,7 +73,7 @@ describe.each(['ndjson', 'ndjson.gz', 'ndjson.zst'])('a file that ends in .%s', 
     expect(fileSha256).toHaveLength(64)
   })
 
-  test('continues after an interruption, and is compared with the ledger', async () => {
+  test('is continued after an interruption and then compared with the ledger', async () => {
     const path = join(stage.out, `continued.${ending}`)
     const message = await interruptPull(path)
     expect(message).toContain(`Interrupted.\nThe same command goes on with ${path}.part.`)
@@ -97,7 +97,7 @@ function sizeAndHash(path: string) {
   return { size: bytes.length, fileSha256: createHash('sha256').update(bytes).digest('hex') }
 }
 
-describe('an answer that is spoiled', () => {
+describe('a corrupted answer', () => {
   const pullThrough = async (faults: Fault[]) => {
     const { proxied, proxy, exerciceId: exercice, folderId: society } = stage
     const { GRANDLIVRE_URL: baseUrl, GRANDLIVRE_TOKEN: token, GRANDLIVRE_SECRET: secret } = proxied as never
@@ -120,7 +120,7 @@ describe('an answer that is spoiled', () => {
     ],
     ['trailers that are lost', [{ kind: 'noTrailers' }]],
   ]
-  test.each(lossy)('by %s: the file is compared with the ledger', async (_, faults) => {
+  test.each(lossy)('by %s makes pull compare the file with the ledger', async (_, faults) => {
     const connections = faults.length === 1 ? 1 : faults.length + 1
     const source = await stage.source()
     expect(await pullThrough(faults)).toMatchObject({ ...source, provedBy: 'blocks', connections })
@@ -128,7 +128,7 @@ describe('an answer that is spoiled', () => {
     expect(filesOf(out)).toHaveLength(1)
   })
 
-  test('by one bit, with a row count and without its SHA-256: it is pulled again, and proven by blocks', async () => {
+  test('by one bit, with a row count but no SHA-256, is pulled again and proven by blocks', async () => {
     spoil(stage.proxy, [{ kind: 'trailers', dropped: ['x-content-sha256'], at: 300_000 }], stream)
     const { code, out: printed, error } = await grandlivre(stage.proxied, words())
     expect([code, error]).toEqual([0, expect.stringContaining('cannot be proven: beginning again')])
@@ -137,7 +137,7 @@ describe('an answer that is spoiled', () => {
     expect(printed).not.toContain('row count and SHA-256')
   })
 
-  test('by one bit: it is pulled again, and after five attempts there is no file', async () => {
+  test('by one bit is pulled again, and after five corrupted attempts there is no file', async () => {
     const source = await stage.source()
     expect(await pullThrough([{ kind: 'flip', at: 300_000 }])).toMatchObject(source)
     expect(await factsOfFile(out)).toEqual(source)
@@ -152,7 +152,7 @@ describe('an answer that is spoiled', () => {
 })
 
 describe('a ledger that changes', () => {
-  test('between two runs: the second begins again, and says so', async () => {
+  test('between two runs makes the second run begin again and say so', async () => {
     await interruptPull()
     await stage.change(3)
     const { code, error } = await grandlivre(stage.env, words())
@@ -163,7 +163,7 @@ describe('a ledger that changes', () => {
     expect(await factsOfFile(out)).toEqual(await stage.source())
   })
 
-  test('after the last byte, before the file is compared: it is pulled again', async () => {
+  test('after the last byte, before the file is compared, is pulled again', async () => {
     await interruptPull()
     let changes = 0
     stage.proxy.fault = async (path) => {
@@ -180,7 +180,7 @@ describe('a ledger that changes', () => {
 })
 
 describe('an unfinished file', () => {
-  test('that was damaged meanwhile is found, and pulled again', async () => {
+  test('that was damaged between two runs is detected and pulled again', async () => {
     await interruptPull()
     const file = openSync(`${out}.part`, 'r+')
     writeSync(file, 'x', 100_000)
@@ -201,7 +201,7 @@ describe('an unfinished file', () => {
     }
   })
 
-  test('that another pull has replaced meanwhile does not become the file', async () => {
+  test('that another pull has replaced meanwhile is not renamed to the final file', async () => {
     stage.proxy.fault = async (path) => {
       if (isStream(path)) {
         rmSync(`${out}.part`)
@@ -217,7 +217,7 @@ describe('an unfinished file', () => {
     expect(existsSync(out)).toBe(false)
   })
 
-  test('that has lost its end begins again, and one that is longer than its state is cut', async () => {
+  test('is pulled again if it has lost its end, and cut if it is longer than its state says', async () => {
     await interruptPull()
     // More than is still to come.
     writeFileSync(`${out}.part`, 'x'.repeat(3_000_000), { flag: 'a' })
@@ -244,7 +244,7 @@ describe('an unfinished file', () => {
       /\.part is an unfinished pull of movements\n/,
     ],
   ]
-  test.each(others)('is named and not replaced by %s; --force discards it', async (_, command, says) => {
+  test.each(others)('is reported and not replaced by %s; --force discards it', async (_, command, says) => {
     await interruptPull()
     const { code, error } = await grandlivre(stage.proxied, command())
     expect([code, error]).toEqual([7, expect.stringMatching(says)])
@@ -252,7 +252,7 @@ describe('an unfinished file', () => {
     expect(filesOf(out)).toHaveLength(1)
   })
 
-  test('that is not of a pull is left alone', async () => {
+  test('that no pull has written is left alone', async () => {
     writeFileSync(`${out}.part`, 'mine')
     const refused = await grandlivre(stage.env, words())
     expect([refused.code, refused.error]).toEqual([7, expect.stringContaining('is not an unfinished pull')])
@@ -262,7 +262,7 @@ describe('an unfinished file', () => {
     expect(readFileSync(`${out}.part`, 'utf8')).toBe('mine')
   })
 
-  test('that a running process writes is left to it', async () => {
+  test('that a running process is writing is left alone', async () => {
     await interruptPull()
     const state = { ...(await stateOf(out)), pid: process.ppid }
     writeFileSync(`${out}.part.json`, JSON.stringify(state))
@@ -274,7 +274,7 @@ describe('an unfinished file', () => {
   })
 })
 
-test('a period that was mistyped leaves nothing that stops the mended command', async () => {
+test('a mistyped period leaves no file that would stop the corrected command', async () => {
   const pull = (from: string, to: string) =>
     grandlivre(stage.proxied, ['pull', '--from', from, '--to', to, '--out', out])
   expect((await pull('2026-01-01', '2025-01-01')).error).toContain('(ERR-VALIDATION)')
@@ -289,7 +289,7 @@ test('a period that was mistyped leaves nothing that stops the mended command', 
   expect(filesOf(out)).toHaveLength(1)
 })
 
-test('after a full disk the same command goes on when there is room', async () => {
+test('after a full disk the same command continues once there is room', async () => {
   // No file may be longer than 8 KiB: the first write ends there, as on a disk that is full.
   const limited = { ...stage.env, NODE_DISABLE_COMPILE_CACHE: '1' }
   const { code, error } = await startGrandlivre(limited, words(), 'ulimit -c 0 -f 8').ended
@@ -313,14 +313,14 @@ test('an existing file is refused; with --force it stays until the new one is pr
   expect(await factsOfFile(out)).toEqual(await stage.source())
 })
 
-test('the state of a pull that was killed after its last step does not matter', async () => {
+test('a leftover state file of a pull that was killed after its last step does no harm', async () => {
   await interruptPull()
   rmSync(`${out}.part`)
   const { code } = await grandlivre(stage.env, words('--draft'))
   expect([code, filesOf(out)]).toEqual([0, [`${nth}.ndjson`]])
 })
 
-test('an empty selection is an empty file, which can be decompressed', async () => {
+test('an empty selection gives an empty file, which can be decompressed', async () => {
   for (const ending of ['ndjson', 'ndjson.gz', 'ndjson.zst']) {
     const path = join(stage.out, `empty.${ending}`)
     const command = ['pull', '--from', '1999-01-01', '--to', '1999-12-31', '--out', path, '--json']

@@ -29,7 +29,7 @@ function ask(file: string, sql: string): unknown[] {
   }
 }
 
-test('sync says what it copied, and verify by its exit code whether rows differed', async () => {
+test('sync prints what it copied, and the exit code of verify shows whether rows differed', async () => {
   const to = newFile()
   const synced = await grandlivre(firm(), ['sync', '--to', to])
   const again = await grandlivre(firm(), ['sync', '--to', to])
@@ -60,7 +60,7 @@ test('sync says what it copied, and verify by its exit code whether rows differe
   expect(events[1]).toMatchObject({ copy: to, ledgers: 2, copied: 1, before: 1, failed: [] })
 })
 
-test('several accesses share a copy, each with the folders of its firm', async () => {
+test('several logins can share a copy, each with the folders of its own firm', async () => {
   const to = newFile()
   const env = { XDG_CONFIG_HOME: out }
   const secret = its.stage.firm['X-Third-Party-Secret']!
@@ -122,7 +122,7 @@ test('several accesses share a copy, each with the folders of its firm', async (
   })
 })
 
-test('--society chooses folders, and one that is not there is named at the end', async () => {
+test('--society chooses folders, and a missing folder is named at the end', async () => {
   const to = newFile()
   const one = await grandlivre(firm(), ['sync', '--to', to, '--society', sameFirm.folderId])
   expect(one.out).toContain('1 of 1 ledgers copied')
@@ -145,7 +145,7 @@ test('--society chooses folders, and one that is not there is named at the end',
   })
 })
 
-test('what does not fit ends with what to do', async () => {
+test('a password in --to and a copy of another service are refused, and --again rebuilds a former layout', async () => {
   const addresses = ['postgres://me:secret@localhost/books', 'postgres://localhost/books?password=secret']
   for (const to of [...addresses, 'host=localhost password=secret'])
     for (const command of ['sync', 'verify', 'folders']) {

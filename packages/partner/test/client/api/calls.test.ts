@@ -14,7 +14,7 @@ const codeOf = (call: Promise<unknown>) =>
     ({ code, status }) => [code, status],
   )
 
-test('a route answers what it answers to everybody, in the current version of the interface', async () => {
+test('a call returns the plain answer of its route, in the current version of the API', async () => {
   const accounts: Account[] = await ledger.get('/mad/accounts')
   const { body } = await request(`${stage.service.url}/api/v1/mad/accounts?version=1.0.0`, stage.company)
   expect(accounts.length).toBeGreaterThan(3)
@@ -28,7 +28,7 @@ test('a route answers what it answers to everybody, in the current version of th
   )
 })
 
-test('a subscription is made, read, patched, replaced and deleted', async () => {
+test('a subscription can be created, read, patched, replaced and deleted', async () => {
   const made = await ledger.post('/webhook', { body: { postUrl: null, onEvents: ['document'] } })
   expect(made.signingSecret).toMatch(/^whsec_/)
   const path = { id: made.id }
@@ -49,7 +49,7 @@ test('a subscription is made, read, patched, replaced and deleted', async () => 
   expect(await codeOf(ledger.get('/webhook/{id}', { path }))).toEqual(['ERR-WEBHOOK-NOT-FOUND', 404])
 })
 
-test('a refusal says what is wrong and what to do', async () => {
+test('the error of a refused call says what is wrong and what to do', async () => {
   const call = ledger.get('/mad/balance', { query: { idExercice: '1x' } })
   await expect(call).rejects.toMatchObject({
     code: 'ERR-VALIDATION',
@@ -61,7 +61,7 @@ test('a refusal says what is wrong and what to do', async () => {
   expect(await codeOf(ledger.get('/webhook/{id}', { path: { id: '' } }))).toEqual(['INVALID-OPTION', 0])
 })
 
-test('a name that no route has does not compile', async () => {
+test('a call of a route that does not exist does not compile', async () => {
   const wrong = [
     // @ts-expect-error: no such route
     () => ledger.get('/mad/acounts'),

@@ -24,7 +24,7 @@ const stage = forTests(setDownloadStage)
 
 const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 
-describe('a process that is killed in a download', () => {
+describe('a process that is killed during a download', () => {
   const startDownload = (file: string): ChildProcess => {
     const { baseUrl, token, secret } = stage.access
     const program = join(import.meta.dirname, '../../support/client/download-main.ts')
@@ -32,7 +32,7 @@ describe('a process that is killed in a download', () => {
     return spawn(process.execPath, args, { env: environment, stdio: ['ignore', 'pipe', 'inherit'] })
   }
 
-  test('leaves what its successor goes on with, byte for byte', {
+  test('leaves a part file that its successor completes, byte for byte', {
     timeout: 60_000 + kills * 10_000,
   }, async () => {
     const { size, fileSha256 } = (await stage.library().fullExport({ format: 'JSON' })).status
@@ -73,7 +73,7 @@ describeOnS3((server) => {
   })
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
-  test('a file in S3 is resumed over cuts and kept parts, and no credentials go there', async () => {
+  test('a download from S3 resumes after cuts and from kept parts, and sends no credentials to S3', async () => {
     const files = await openS3Files(server())
     const proxy = await startFaultyProxy(server().endpoint)
     const settings = files.settings

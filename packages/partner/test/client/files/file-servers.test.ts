@@ -45,7 +45,7 @@ async function download(server: Server, scheme: string, options: DownloadOptions
   }
 }
 
-test('a certificate of an unknown authority: the error says what to check', async ({ skip }) => {
+test('the error for a certificate of an unknown authority says what to check', async ({ skip }) => {
   try {
     execFileSync('openssl', ['version'])
   } catch {
@@ -59,7 +59,7 @@ test('a certificate of an unknown authority: the error says what to check', asyn
   })
 })
 
-test('an exception of onRestart comes out of the download as it is', async () => {
+test('the download rethrows an exception of onRestart unchanged', async () => {
   let asked = 0
   const respond: RequestListener = (_, answer) => {
     asked += 1

@@ -14,7 +14,7 @@ const wanted = [...twoFolders]
 const read = async (societies?: string[]) =>
   Array.fromAsync(stage.ledger.ledgerBlocks(societies, { encoding: 'identity' }))
 
-test('digests are those of the rows', async () => {
+test('the digests match the rows of the ledger', async () => {
   const copy = new MemoryCopy()
   await copy.follow(stage.ledger)
   const found = await read()
@@ -29,13 +29,13 @@ test('digests are those of the rows', async () => {
   }
 })
 
-test('a folder that is not there is refused in its place', async () => {
+test('a missing folder is refused at its position in the list', async () => {
   const [first, second] = await read(['999', wanted[0]!])
   expect(first).toMatchObject({ kind: 'refused', society: '999', code: 'ERR-FOLDER-NOT-FOUND' })
   expect(second).toMatchObject({ kind: 'blocks', society: wanted[0] })
 })
 
-test('a broken answer is asked for again from the ledger at which it broke', async () => {
+test('after a broken answer the client asks again, from the ledger at which it broke', async () => {
   const all = await read(wanted)
   stage.proxy.asked.length = 0
   let first = 0
@@ -86,7 +86,7 @@ test.each(lies)('digests with %s are refused', async (_, members, message) => {
   })
 })
 
-test('a line without an end is refused before it fills the memory', async () => {
+test('an endless line is refused before it fills the memory', async () => {
   let sent = 0
   const body = function* () {
     for (; sent < 500; sent += 1) yield Buffer.alloc(1024 * 1024, sent === 0 ? '{' : 'a')
@@ -99,12 +99,12 @@ test('a line without an end is refused before it fills the memory', async () => 
   expect(sent).toBeLessThan(60)
 })
 
-test('more than was asked for is refused', async () => {
+test('an answer with more ledgers than were requested is refused', async () => {
   stage.proxy.fault = () => ({ kind: 'rewrite', body: (whole) => Buffer.concat([whole, whole]) })
   await expect(read([wanted[0]!])).rejects.toMatchObject({ code: 'NOT-PROVEN' })
 })
 
-test('an empty answer is a loss', async () => {
+test('an empty answer counts as a lost connection', async () => {
   stage.proxy.fault = () => ({ kind: 'rewrite', body: () => Buffer.alloc(0) })
   await expect(read([wanted[0]!])).rejects.toMatchObject({
     code: 'CONNECTION-LOST',

@@ -38,7 +38,7 @@ const askedFor = () =>
   stage.proxy.asked.filter((each) => each.path.startsWith(path)).map(({ body }) => JSON.parse(body()).ledgers)
 
 describe('the list', () => {
-  test('has every folder with its cursor, and is asked for again by its ETag', async () => {
+  test('has every folder with its cursor, and can be revalidated with its ETag', async () => {
     const list = await stage.ledger.ledgers({})
     expect(list.ledgers.map(({ society }) => society)).toEqual([large, small])
     expect(list.ledgers[0]).toMatchObject({
@@ -57,7 +57,7 @@ describe('the list', () => {
   })
 })
 
-test('all folders in full, each encoding, are the lines that the service sent', async () => {
+test('with each encoding, a full read of all folders yields the lines that the service sent', async () => {
   for (const encoding of ['identity', 'gzip', 'zstd'] as const) {
     const copy = new MemoryCopy()
     await copy.follow(stage.ledger, undefined, { encoding })
@@ -68,7 +68,7 @@ test('all folders in full, each encoding, are the lines that the service sent', 
   expect(Buffer.concat(rows).toString().slice(0, 4_000_000)).toContain(truth.text(large).slice(0, 10_000))
 })
 
-test('a cursor brings what changed, without tables that are the same', async () => {
+test('reading from a cursor brings what changed, without the unchanged tables', async () => {
   const copy = await copied()
   const { cursor, tables } = copy.ledgers.get(large)!
   await stage.change(
@@ -106,7 +106,7 @@ describe('an answer that breaks', () => {
       [at, 'end' as const],
     ]) as [number, 'cut' | 'end'][]
 
-  test('anywhere goes on where its proven rows ended, to the same copy', async () => {
+  test('anywhere is continued after its last proven row, and gives the same copy', async () => {
     for (const [afterBytes, kind] of places(whole.length)) {
       let answers = 0
       stage.proxy.asked.length = 0
@@ -129,7 +129,7 @@ describe('an answer that breaks', () => {
     }
   }, 120_000)
 
-  test('at every answer, as long as each brings something', async () => {
+  test('at every attempt is continued as long as each attempt brings something', async () => {
     stage.proxy.fault = (asked) =>
       asked.startsWith(path) ? { kind: 'cut', afterBytes: 1_500_000 } : undefined
     const copy = await copied()
@@ -137,7 +137,7 @@ describe('an answer that breaks', () => {
     expect(askedFor().length).toBeGreaterThan(3)
   })
 
-  test('while the ledger changes below and above where it broke', async () => {
+  test('is continued even if the ledger changes before and after the row at which it broke', async () => {
     let answers = 0
     stage.proxy.fault = async (asked) => {
       if (!asked.startsWith(path)) return undefined
@@ -154,7 +154,7 @@ describe('an answer that breaks', () => {
     expect(copy.kinds).toContain('resumed')
   })
 
-  test('within a table that is then as it was before it began', async () => {
+  test('within a table is continued even if that table has returned to its earlier state', async () => {
     const copy = await copied()
     const { cursor: since, tables } = copy.ledgers.get(large)!
     const rename = (name: string) =>
@@ -179,7 +179,7 @@ describe('an answer that breaks', () => {
     expect(copy.text(large) === truth.text(large)).toBe(true)
   })
 
-  test('again and again at one ledger puts that one last', async () => {
+  test('again and again at one ledger moves that ledger to the end', async () => {
     let answers = 0
     stage.proxy.fault = (asked) => {
       if (!asked.startsWith(path)) return undefined
@@ -191,7 +191,7 @@ describe('an answer that breaks', () => {
     expect(askedFor().map((ledgers) => ledgers[0].society)).toEqual([large, large, large, small])
   })
 
-  test('without an end to it is an error that names the ledger', async () => {
+  test('at every attempt without any progress is an error that names the ledger', async () => {
     const strict = libraryOf(stage.firm, stage.proxy.url, { attemptsMax: 3 })
     stage.proxy.fault = (asked) => (asked.startsWith(path) ? { kind: 'cut', afterBytes: 2000 } : undefined)
     await expect(new MemoryCopy().follow(strict, [{ society: large }], identity)).rejects.toMatchObject({
@@ -202,7 +202,7 @@ describe('an answer that breaks', () => {
   })
 })
 
-test('a folder that is not there is refused, and the others come', async () => {
+test('a missing folder is refused, and the others are read', async () => {
   const copy = new MemoryCopy()
   const parts: LedgerPart[] = []
   for await (const part of stage.ledger.ledgerChanges([
@@ -219,7 +219,7 @@ test('a folder that is not there is refused, and the others come', async () => {
   expect(copy.text(small) === truth.text(small)).toBe(true)
 })
 
-test('a signal ends it with its reason, and closes the connection', async () => {
+test('an abort signal ends the read with its reason, and closes the connection', async () => {
   const reason = new Error('enough')
   const control = new AbortController()
   const read = async () => {

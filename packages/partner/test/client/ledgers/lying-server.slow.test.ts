@@ -99,7 +99,7 @@ describe('lines that are', () => {
     })
 })
 
-test('breaks after the first line, and refusals of its cursor, end with the refusal', async () => {
+test('a read ends with the refusal if answers break after the first line and its cursor is refused', async () => {
   let answers = 0
   const refusal = '{"refused":"111","code":"ERR-CURSOR-EXPIRED","message":"no"}\n{"whole":0,"refusals":1}\n'
   stage.proxy.fault = (asked) =>
@@ -118,7 +118,7 @@ test('breaks after the first line, and refusals of its cursor, end with the refu
   expect([answers, kinds.at(-2)]).toEqual([6, 'refused'])
 })
 
-test('one bit that is another, at a hundred places, is never handed over', async () => {
+test('a row with one flipped bit is never handed over, at a hundred places', async () => {
   for (const { at, kind, spoiled } of withOneBitChanged(lines)) {
     const error = await believe(() => spoiled)
     // A cursor names a state, and nothing proves it before it is used.
@@ -142,14 +142,14 @@ describe('lines in place of the first', () => {
   })
 })
 
-describe('forged movements with proofs that fit', () => {
+describe('forged movements with matching proofs', () => {
   test.each(forgeries)('%s', async (_, make, message) => {
     const error = await believe(forged(make), true)
     expect(error).toMatchObject({ code: 'NOT-PROVEN', message: expect.stringMatching(message) })
   })
 
   const { columns } = ledgerTables.movements
-  test.each(Object.entries(otherwise))('%s that COPY writes otherwise', async (type, values) => {
+  test.each(Object.entries(otherwise))('%s that COPY writes in another form', async (type, values) => {
     const ofType = columns.filter((column) => column.type === type)
     for (const [nth, value] of values.entries()) {
       const column = ofType[nth % ofType.length]!
@@ -159,7 +159,7 @@ describe('forged movements with proofs that fit', () => {
     }
   })
 
-  test('the same, made by the same hand, is right', async () => {
+  test('the same forgery without a fault is accepted', async () => {
     expect(
       await believe(
         forged((all) => all),

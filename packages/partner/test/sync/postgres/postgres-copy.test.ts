@@ -63,7 +63,7 @@ const nasty = [
   'x'.repeat(600_000),
 ]
 
-test('gives back the bytes of every table, also nasty texts', async () => {
+test('gives back the bytes of every table, even for nasty texts', async () => {
   const { copy } = await newCopy()
   const movements = nasty
     .map((text, i) =>
@@ -105,7 +105,7 @@ test('gives back the bytes of every table, also nasty texts', async () => {
   await copy.close()
 })
 
-test('takes many rows in buffers of any size, which may be used again at once', async () => {
+test('accepts many rows in buffers of any size, which may be reused at once', async () => {
   const { copy } = await newCopy()
   const lines = Array.from({ length: 30_000 }, (_, i) =>
     lineOf('movements', {
@@ -152,7 +152,7 @@ test('takes many rows in buffers of any size, which may be used again at once', 
   await copy.close()
 })
 
-test('keeps nothing of a ledger with a line that PostgreSQL refuses or ends at, and goes on', async () => {
+test('rolls back a ledger with a line that PostgreSQL refuses or ends at, and stays usable', async () => {
   const { copy } = await newCopy()
   const good = lineOf('movements', { entry_id: '1', movement_id: '1' })
   await fill(copy, '8', { movements: good })
@@ -192,7 +192,7 @@ test('keeps nothing of a ledger with a line that PostgreSQL refuses or ends at, 
   await copy.close()
 })
 
-test('finds rows of folders that it does not have, and removes them', async () => {
+test('finds and removes rows of folders that are not in the copy', async () => {
   const { copy, schema } = await newCopy()
   await fill(copy, '5', { movements: lineOf('movements', { entry_id: '1', movement_id: '1' }) })
   await staff.query(
@@ -206,7 +206,7 @@ test('finds rows of folders that it does not have, and removes them', async () =
   await copy.close()
 })
 
-test('a firm is locked until the copy is closed, or its process has ended', async () => {
+test('keeps a firm locked until the copy is closed or its process has ended', async () => {
   const { copy, schema } = await newCopy()
   const other = await openPostgres(addressOf(schema))
   await copy.lock(['1', '2'])
@@ -225,7 +225,7 @@ test('a firm is locked until the copy is closed, or its process has ended', asyn
   await third.close()
 })
 
-test('every table, column and view has a comment', async () => {
+test('has a comment on every table, column and view', async () => {
   const { copy, schema } = await newCopy()
   const { rows } = await staff.query(
     `select c.relname || coalesce('.' || a.attname, '') as name, c.relkind, d.description
@@ -243,7 +243,7 @@ test('every table, column and view has a comment', async () => {
   await copy.close()
 })
 
-test('refuses a former layout, other tables and an absent copy, and rebuilds a former one on request', async () => {
+test('refuses a former layout, foreign tables and a missing copy, and rebuilds a former layout on request', async () => {
   await staff.query(`create schema former; create table former.sync_state (area text primary key, state text not null);
     create table former.movement_rows (movement_id bigint); create table former.entry_lines (line bytea); create table former.accounts (account_id bigint);
     create view former.movements as select * from former.movement_rows;

@@ -55,14 +55,14 @@ const read = async (copy: Copy, society: string, table: LedgerTableName) =>
 
 const bytesOf = (lines: string[]) => Buffer.from(lines.join('')).toString('latin1')
 
-test('a copy that was opened before another one adopted a service knows that service', async () => {
+test('a copy knows its service even if another process recorded it after the copy was opened', async () => {
   const file = newFile()
   const [earlier, other] = [await openSqlite(file), await openSqlite(file)]
   await other.adopt('https://ledger.example')
   expect(earlier.service).toBe('https://ledger.example')
 })
 
-test('every field of every table comes back byte for byte', async () => {
+test('every field of every table is read back byte for byte', async () => {
   const copy = await openSqlite(newFile())
   const lines = Object.fromEntries(
     tableNames.map((table) => [table, linesOf(table, table === 'folders' ? 1 : 12)]),
@@ -72,7 +72,7 @@ test('every field of every table comes back byte for byte', async () => {
   await copy.close()
 })
 
-test('chunks end between entries, and an entry of more movements than a chunk is whole', async () => {
+test('chunks end between entries, and an entry larger than a chunk stays whole', async () => {
   const copy = await openSqlite(newFile())
   const [line] = linesOf('movements', 1)
   const lines = Array.from({ length: 5000 }, (_, row) => {
@@ -108,7 +108,7 @@ const tampering: Record<string, string> = {
   'a row of another folder': 'update movements set society_id = 7 where entry_id = 1',
 }
 
-test.each(Object.entries(tampering))('%s is seen', async (_, sql) => {
+test.each(Object.entries(tampering))('%s is detected', async (_, sql) => {
   const file = newFile()
   const copy = await openSqlite(file)
   const lines = linesOf('movements')
@@ -121,7 +121,7 @@ test.each(Object.entries(tampering))('%s is seen', async (_, sql) => {
 })
 
 test.each(['description', 'created_at', 'partner_metadata'] as const)(
-  'a row that stands in the %s of the one before it is seen',
+  'a row moved into the %s of the row before it is detected',
   async (name) => {
     const file = newFile()
     const copy = await openSqlite(file)
@@ -142,7 +142,7 @@ test.each(['description', 'created_at', 'partner_metadata'] as const)(
   },
 )
 
-test('rows of a folder that nobody listed are found and removed', async () => {
+test('rows of an unlisted folder are found and removed', async () => {
   const file = newFile()
   const copy = await openSqlite(file)
   await fill(copy, '26002', { movements: linesOf('movements'), accounts: linesOf('accounts') })
@@ -157,7 +157,7 @@ test('rows of a folder that nobody listed are found and removed', async () => {
   await copy.close()
 })
 
-test('what is rolled back leaves nothing, and a diary is kept beside proven columns', async () => {
+test('a rollback leaves no rows, and a diary is kept beside the proven columns', async () => {
   const copy = await openSqlite(newFile())
   await fill(copy, '26002', { folders: linesOf('folders', 1) })
   await copy.note(['26002', '26003'], { firm_id: '26001', firm_name: 'One', gone_at: '2026-01-01T00:00:00Z' })
@@ -174,7 +174,7 @@ test('what is rolled back leaves nothing, and a diary is kept beside proven colu
   await copy.close()
 })
 
-test('only one may write the folders of a firm, and several firms of one service share a file', async () => {
+test('only one process may write the folders of a firm, and several firms of one service can share a file', async () => {
   const file = newFile()
   const link = newFile()
   symlinkSync(file, link)
@@ -190,7 +190,7 @@ test('only one may write the folders of a firm, and several firms of one service
   await other.close()
 })
 
-test('a copy of another layout and a file of something else are refused, with the command that helps', async () => {
+test('a copy of another layout and an unrelated file are refused, and the error names the command that helps', async () => {
   const former = newFile()
   const database = new DatabaseSync(former)
   database.exec(
