@@ -68,18 +68,15 @@ async function outcome(imported: FecImported): Promise<object> {
 
 const asText = (rows: string[][]) => rows.map((fields) => `${fields.join('\t')}\r\n`).join('')
 
-test.each(dialects)(
-  'the file %s is kept line by line, and becomes the expected ledger beside it',
-  async (name) => {
-    const options = { name, start: '2023-01-01', end: '2023-12-31' }
-    const imported = await importFec(stage.owner, { ...options, file: fixturePath(`fec/${name}.txt`) })
-    expect(asText(await keptFec(stage.owner, imported.exerciceId))).toBe(
-      readFixture(`fec/${name}.expected.txt`).toString('utf8'),
-    )
-    const found = JSON.stringify(await outcome(imported), null, 1)
-    expectFixture(`fec/${name}.json`, Buffer.from(`${found}\n`))
-  },
-)
+test.each(dialects)('the file %s is kept line by line and becomes the ledger beside it', async (name) => {
+  const options = { name, start: '2023-01-01', end: '2023-12-31' }
+  const imported = await importFec(stage.owner, { ...options, file: fixturePath(`fec/${name}.txt`) })
+  expect(asText(await keptFec(stage.owner, imported.exerciceId))).toBe(
+    readFixture(`fec/${name}.expected.txt`).toString('utf8'),
+  )
+  const found = JSON.stringify(await outcome(imported), null, 1)
+  expectFixture(`fec/${name}.json`, Buffer.from(`${found}\n`))
+})
 
 test('every form of a ledger file gives the same entries and stores the same lines', async () => {
   const plain = plainFec(fecFile(ledger))

@@ -86,19 +86,16 @@ test('a ledger becomes a folder, an exercice, accounts, journals, entries and mo
 test.each<[string, string, (bytes: Buffer) => Buffer]>([
   ['gzip', 'gz', gzipSync],
   ['zstd', 'zst', zstdCompressSync],
-])(
-  'a file compressed by %s gives the same ledger, under the name of the plain file',
-  async (_, ending, compress) => {
-    const plain = await stage.importRows(ledger)
-    const expected = await ledgerContent(stage.owner, plain.folderId)
-    const file = `987654321FEC20231231.txt.${ending}`
-    const imported = await stage.importFile(compress(fecFile(ledger)), { file })
-    expect(imported).toMatchObject({ name: '987654321FEC20231231', siret: '987654321', movements: 27 })
-    expect(await ledgerContent(stage.owner, imported.folderId)).toEqual(expected)
-    const cut = compress(fecFile(ledger)).subarray(0, -20)
-    await expect(stage.importFile(cut, { file, replace: true })).rejects.toThrow('is not a whole')
-  },
-)
+])('a file compressed by %s gives the ledger and name of the plain file', async (_, ending, compress) => {
+  const plain = await stage.importRows(ledger)
+  const expected = await ledgerContent(stage.owner, plain.folderId)
+  const file = `987654321FEC20231231.txt.${ending}`
+  const imported = await stage.importFile(compress(fecFile(ledger)), { file })
+  expect(imported).toMatchObject({ name: '987654321FEC20231231', siret: '987654321', movements: 27 })
+  expect(await ledgerContent(stage.owner, imported.folderId)).toEqual(expected)
+  const cut = compress(fecFile(ledger)).subarray(0, -20)
+  await expect(stage.importFile(cut, { file, replace: true })).rejects.toThrow('is not a whole')
+})
 
 test('lines in any order give the same entries if entry numbers identify them', async () => {
   let payments = 0
@@ -198,7 +195,7 @@ describe('over several batches, each loaded while the next is read', () => {
 
   // In the second batch twice, since the first has 1,000 lines, and in the third.
   test.each([600, 4_000, 7_000])(
-    'the import fails with the error for a refused entry %i, and loads nothing',
+    'a refused entry %i fails the import, and nothing is loaded',
     async (refused) => {
       await stage.owner.query(`alter table grandlivre.movements add check (description <> 'n ${refused}')`)
       await expect(stage.importRows(entries(7_000))).rejects.toThrow(/violates check constraint/)

@@ -194,7 +194,7 @@ async function watch(owner: pg.Pool, isDirect: (sample: Sample) => boolean, isOv
 }
 
 test.skipIf(!isPgBouncerInstalled)(
-  'through a pooler, a process under load has at most eight sessions of its own, and two for the console',
+  'through a pooler, a process under load has at most eight direct sessions, and two more for the console',
   async () => {
     const { most, mostDirect } = await loaded(true, ({ login, name }) => {
       return login !== pooledLogin.name && name in direct
@@ -208,7 +208,7 @@ test.skipIf(!isPgBouncerInstalled)(
   },
 )
 
-test('directly, a process under load has at most as many sessions of each kind as the guide lists', async () => {
+test('without a pooler, a process under load has at most the sessions of each kind that the guide lists', async () => {
   const { most, mostDirect } = await loaded(false, () => true)
   console.info('directly, at most at once:', mostDirect, most)
   const allowed: Record<string, number> = { ...direct, ...ofConsole, ...others }

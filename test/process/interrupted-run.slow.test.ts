@@ -16,7 +16,7 @@ test.concurrent.each([
   ['Ctrl-C, which reaches the whole group of the terminal', 'SIGINT', 'group'],
   ['SIGTERM', 'SIGTERM', 'process'],
   ['SIGKILL', 'SIGKILL', 'process'],
-] as const)('%s leaves neither servers nor files', { timeout: 180_000 }, async (_, signal, whom) => {
+] as const)('after %s no server or file is left', { timeout: 180_000 }, async (_, signal, whom) => {
   const temporary = await mkdtemp(join(tmpdir(), 'grandlivre-interrupted-'))
   await chmod(temporary, 0o755)
   // Tests with a server of their own beside that of the run.

@@ -88,7 +88,7 @@ async function record(load: UpgradeLoad, seconds: Record<string, number>, first:
 }
 
 test.skipIf(!isFormerCodeKnown)(
-  'an upgrade from 0.2.0 gives 503 for a while, and no wrong answer, copy or event',
+  'an upgrade from 0.2.0 answers 503 for a while, but gives no wrong answer, copy or event',
   async () => {
     const old = [await start(former.path, 'src/main.ts'), await start(former.path, 'src/main.ts')]
     for (const { url } of old) await balancer.add(url)

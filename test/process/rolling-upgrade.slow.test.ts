@@ -60,7 +60,7 @@ async function repeat(act: () => Promise<string | undefined>, over: AbortSignal)
 }
 
 test.skipIf(!isFormerCodeKnown)(
-  'an upgrade, process by process, fails no request and loses no event',
+  'an upgrade of one process after the other fails no request and loses no event',
   async () => {
     const old = [await start(former.path), await start(former.path)] as const
     const staff = await createTenants(database.ownerUrl)

@@ -88,7 +88,7 @@ describe('exports of one folder at once', () => {
     expect(statuses).toEqual([200, 304, 406, 412, 200])
   })
 
-  test('hold no slot for a client that left before it got one', async () => {
+  test('hold no slot for a client that left before it got a slot', async () => {
     const proxy = await startProxy(stage.database.ownerUrl)
     const rateLimit = { requests: 100_000, windowMs: 10_000, concurrent: 1 }
     const { url, lines, stop } = await startTestService({ ownerUrl: proxy.url }, { rateLimit })
@@ -116,7 +116,7 @@ describe('exports of one folder at once', () => {
   })
 })
 
-test('an export that runs when its token is revoked finishes, and the next request is refused', async () => {
+test('an export that is running when its token is revoked finishes, and the next request is refused', async () => {
   await using service = await startTestService(stage.database)
   const token = await stage.staff.token('ONE', 'api', stage.folder)
   const headers = credentials(token, stage.secret)
@@ -144,7 +144,7 @@ test('a start that fails after binding its port says why, and leaves nothing run
   })
 })
 
-test('a start that the database refuses says why, without the password', async () => {
+test('a start that the database refuses says why, without printing the password', async () => {
   const ownerUrl = stage.database.ownerUrl.replace(/:[^:@]+@/, ':hidden@')
   const refused = await startTestService({ ownerUrl }).catch((error: Error) => error.message)
   expect(refused).toContain('DATABASE_URL refuses the connection: password authentication failed')
@@ -171,7 +171,7 @@ test('a stopping service answers one more request of a busy connection, and clos
 })
 
 describe('the process', () => {
-  test('is not ready from SIGTERM on, and answers requests until DRAIN_SECONDS are over', async () => {
+  test('reports not ready from SIGTERM on, and answers requests until DRAIN_SECONDS have passed', async () => {
     const { child, output, ended } = start({ DRAIN_SECONDS: '600' })
     const url = await listening(output, child)
     const first = await request(url + stage.path, { ...stage.signed, Accept: 'application/x-ndjson' }, 'HEAD')
@@ -200,7 +200,7 @@ describe('the process', () => {
     expect(await ended).toEqual([1, null])
   })
 
-  test('cuts off what runs when STOP_SECONDS are over, and says what', async () => {
+  test('cuts off running requests after STOP_SECONDS, and lists them', async () => {
     const { child, output, ended } = start({ DRAIN_SECONDS: '0', STOP_SECONDS: '1' })
     const response = await stalled(await listening(output, child))
     await once(response, 'readable')
@@ -220,7 +220,7 @@ describe('the process', () => {
     expect(events.at(-1)).toMatchObject({ event: 'service.stopped', drained: false })
   })
 
-  test('drains nothing on Ctrl-C', async () => {
+  test('skips the drain on Ctrl-C', async () => {
     const { child, output, ended } = start({ DRAIN_SECONDS: '600' })
     await listening(output, child)
     child.kill('SIGINT')

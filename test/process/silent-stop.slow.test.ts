@@ -3,7 +3,7 @@ import { startProcess } from '../support/process.ts'
 import { createTestDatabase } from '../support/servers/database.ts'
 import { startProxy } from '../support/servers/proxy.ts'
 
-test('a service whose database has fallen silent still stops', { timeout: 180_000 }, async () => {
+test('a service can stop although its database has fallen silent', { timeout: 180_000 }, async () => {
   const database = await createTestDatabase()
   const proxy = await startProxy(database.ownerUrl)
   const service = await startProcess({ DATABASE_URL: proxy.url })

@@ -27,7 +27,7 @@ function run(...words: string[]): RunningProgram {
  */
 const twice = ['SIGINT', 'SIGTERM'] as const
 
-test('a service that hears a Ctrl-C twice lets running answers end, and stops the database', async () => {
+test('a service that gets one Ctrl-C as two signals lets running answers end, and stops the database', async () => {
   const { child, output, ended } = run('src/main.ts')
   await until(() => output.out.includes('service.listening') || child.exitCode !== null)
   const response = await stalledExport()
@@ -55,7 +55,7 @@ test.each([
   { signals: ['SIGTERM'], codes: [143] },
   { signals: twice, codes: [130, 143] },
 ] as const)(
-  'a command that gets $signals undoes what was not finished, stops the database, and names the signal by its exit code',
+  'a command that gets $signals rolls back unfinished work, stops the database, and exits with the code of the signal',
   async ({ signals, codes }) => {
     const { child, output, ended } = await runSeed()
     for (const signal of signals) child.kill(signal)
@@ -68,7 +68,7 @@ test.each([
   },
 )
 
-test('on a server that others use, an interrupted command ends its transaction and leaves the server running', async () => {
+test('an interrupted command on a shared server ends its transaction and leaves the server running', async () => {
   const { child, ended } = await runSeed()
   const database = await startEmbeddedDatabase({ dataDir: stage.dataDir })
   child.kill('SIGINT')
@@ -90,7 +90,7 @@ test('a command that loses its database says in one line what to do', async () =
   await until(async () => (await stage.postmasterPid()) === undefined)
 })
 
-test('a service that gets SIGTERM while it starts stops its database as well', async () => {
+test('a service that gets SIGTERM during its start also stops its database', async () => {
   const { child, ended } = run('src/main.ts')
   await until(async () => (await stage.postmasterPid()) !== undefined || child.exitCode !== null)
   child.kill('SIGTERM')
@@ -98,7 +98,7 @@ test('a service that gets SIGTERM while it starts stops its database as well', a
   await expect(access(join(stage.dataDir, 'postgres/postmaster.pid'))).rejects.toThrow('ENOENT')
 })
 
-test('a service that gets SIGTERM takes no request while it waits for a subscriber', async (context) => {
+test('a service that gets SIGTERM accepts no request while it waits for a subscriber', async (context) => {
   const { receiver, subscribe, publish, ownerUrl } = await stageOf(context)
   receiver.behave('/silent', () => {})
   await subscribe('/silent')

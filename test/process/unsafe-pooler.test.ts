@@ -62,7 +62,7 @@ describe.skipIf(!isPgBouncerInstalled)(title, () => {
     }
   }
 
-  test('a pooler beside the server starts, and commands need the server alone', async () => {
+  test('a service starts with a pooler beside the server, and commands need only the server', async () => {
     expect(await complaintOf(through(), server.ownerUrl)).toBeUndefined()
     const { code, out } = await cli(server.ownerUrl, 'migrate')
     expect([code, out]).toEqual([0, expect.stringContaining('The database is at version')])
@@ -89,7 +89,7 @@ describe.skipIf(!isPgBouncerInstalled)(title, () => {
     )
   })
 
-  test('a login that owns the tables is refused, even if its settings name the role', async () => {
+  test('a login that owns the tables is refused, even if its settings switch to the service role', async () => {
     const owner = new URL(server.ownerUrl).username
     await ask(
       server.ownerUrl,
@@ -117,7 +117,7 @@ describe.skipIf(!isPgBouncerInstalled)(title, () => {
     },
   )
 
-  test('addresses of two databases are refused', async () => {
+  test('a pooled and a direct address of different databases are refused', async () => {
     await ask(server.ownerUrl, 'create database other')
     const other = server.ownerUrl.replace(/\/[a-z]+(?=\?|$)/, '/other')
     await migrate(other)
@@ -126,7 +126,7 @@ describe.skipIf(!isPgBouncerInstalled)(title, () => {
     )
   })
 
-  test('an address that cannot be reached is waited for, and /readyz names it', async () => {
+  test('the service waits for an unreachable address, and /readyz names it', async () => {
     const nowhere = server.ownerUrl.replace(/:\d+\//, ':1/')
     for (const [name, databaseUrl, directDatabaseUrl] of [
       ['DATABASE_URL', nowhere, server.ownerUrl],
@@ -138,7 +138,7 @@ describe.skipIf(!isPgBouncerInstalled)(title, () => {
     }
   })
 
-  test('a pooler that restarts costs nothing lasting', async () => {
+  test('a restart of the pooler has no lasting effect', async () => {
     const own = await startPgBouncer([withLogin(server.ownerUrl)], asTransactions)
     const address = own.through(withLogin(server.ownerUrl))
     const { url, stop } = await startTestService(

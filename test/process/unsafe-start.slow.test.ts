@@ -135,7 +135,7 @@ test.skipIf(!isPgBouncerInstalled).each([
 })
 
 test.skipIf(!isPgBouncerInstalled)(
-  'the process ends with the reasons, even if only exports go through a pooler',
+  'the process ends and prints the reasons, even if only exports go through a pooler',
   async () => {
     const bouncer = await startPgBouncer(logins.map(urlOf), { poolMode: 'session', dropsOptions: true })
     const direct = urlOf('books_owner')

@@ -13,7 +13,7 @@ const stage = setEmbeddedStage()
 /** Of util-linux: gives a program a terminal. That of macOS takes other words. */
 const hasTerminals = process.platform === 'linux' && existsSync('/usr/bin/script')
 
-test.skipIf(!hasTerminals)('on a terminal it says where it runs, and what to paste next', async () => {
+test.skipIf(!hasTerminals)('on a terminal it prints its address and commands to paste next', async () => {
   await copyCluster(stage.dataDir)
   const env = { ...environment, DATA_DIR: stage.dataDir, PORT: '0' }
   const words = ['-qec', `${process.execPath} src/main.ts`, '/dev/null']

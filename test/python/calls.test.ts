@@ -39,7 +39,7 @@ result = [export["sha256"], export["fileSha256"]]`)
     const parts = async () => (await readdir(folder)).filter((name) => name.endsWith('.part'))
 
     test.each(['', ', compression="gzip"', ', compression="zstd"'])(
-      'have both hashes (format="CSV"%s)',
+      'state both hashes (format="CSV"%s)',
       async (more) => {
         const { result, error } = await exportTo('books.csv', `format="CSV"${more}`)
         expect(error).toBeUndefined()
@@ -50,7 +50,7 @@ result = [export["sha256"], export["fileSha256"]]`)
       },
     )
 
-    test('go on where a download broke off', async () => {
+    test('resume where a download broke off', async () => {
       // Files come from the service itself, so that their addresses lead past the proxy.
       python.spoil('mad/all', () =>
         rewritten((whole) => whole.replaceAll(python.stage.service.url, python.proxy.url)),
@@ -68,7 +68,7 @@ result = [export["sha256"], export["fileSha256"]]`)
       expect(createHash('sha256').update(bytes).digest('hex')).toBe(result[1])
     })
 
-    test('to one path at once each have a part of their own, and one whole file stays', async () => {
+    test('downloaded to one path at once each use their own part file, and one complete file stays', async () => {
       const { result } = await python.session.run(`
 import concurrent.futures
 def export(format): return ledger(grandlivre.Ledger, "${sameFirm.folderId}").export(${JSON.stringify(join(folder, 'race'))}, format=format)["sha256"]
@@ -78,7 +78,7 @@ with concurrent.futures.ThreadPoolExecutor(6) as pool: result = list(pool.map(ex
       expect(await parts()).toEqual([])
     })
 
-    test('to a path that cannot be written fail before they ask', async () => {
+    test('to a path that cannot be written fail before any request', async () => {
       for (const path of ['missing/books.csv', '.']) {
         const { error } = await exportTo(path, 'format="CSV"')
         expect(error).toMatchObject({ code: 'INVALID-OPTION', message: expect.stringMatching('^path: ') })
@@ -87,7 +87,7 @@ with concurrent.futures.ThreadPoolExecutor(6) as pool: result = list(pool.map(ex
       expect(await parts()).toEqual([])
     })
 
-    test('that the disk refuses are not tried again', async () => {
+    test('that the disk refuses are not retried', async () => {
       const { result } = await python.session.run(`
 import resource, signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -104,12 +104,12 @@ finally:
       expect(await parts()).toEqual([])
     })
 
-    test.each(['null', '5', '[]', '{"id":"1"}'])('of a status that is %s are no file', async (body) => {
+    test.each(['null', '5', '[]', '{"id":"1"}'])('with a status that is %s leave no file', async (body) => {
       python.spoil('mad/all', () => rewritten((whole) => body.padEnd(whole.length)))
       expect((await exportTo('odd.csv', 'format="CSV"')).error?.code).toBe('UNEXPECTED-ANSWER')
     })
 
-    test('come by HTTP alone', async () => {
+    test('are downloaded only over HTTP', async () => {
       python.spoil('mad/all', () =>
         rewritten((whole) =>
           whole.replace(/"url":"[^"]*"/, '"url":"file:///etc/hostname"').padEnd(whole.length),
@@ -121,7 +121,7 @@ finally:
       })
     })
 
-    test('are not believed where the status states another hash', async () => {
+    test('are refused if the status states another hash', async () => {
       python.spoil('mad/all', () =>
         rewritten((whole) => whole.replace(/"sha256":"[^"]*"/, `"sha256":"${'a'.repeat(64)}"`)),
       )
@@ -142,7 +142,7 @@ finally:
     })
 
     test.each(Object.entries(errorCodes))(
-      '%s has the remedy of the service',
+      'with %s include the remedy from the service',
       async (code, { status, remedy }) => {
         python.proxy.fault = () => error(status, code)
         const { error: thrown } = await python.session.run('ledger(attempts=1).ledgers()')
@@ -150,7 +150,7 @@ finally:
       },
     )
 
-    test('for now are waited for as long as they say, and others are not', async () => {
+    test('that are temporary are retried after the time they state, and others are not retried', async () => {
       for (const [status, code] of [
         [429, 'ERR-TOO-MANY-REQUEST'],
         [503, 'ERR-UNAVAILABLE'],
@@ -170,7 +170,7 @@ finally:
       }
     })
 
-    test('name parameters, folders and options', async () => {
+    test('name the wrong parameters, folders and options', async () => {
       const raised = async (code: string) => (await python.session.run(code)).error
       expect(
         await raised(`list(ledger(grandlivre.Ledger, "${first.folderId}").movements(idExercise="1"))`),
@@ -222,7 +222,7 @@ finally:
       ).toMatchObject({ code: 'CONNECTION-FAILED' })
     })
 
-    test('show characters that would steer a terminal as their numbers', async () => {
+    test('show control characters of a terminal as their numbers', async () => {
       python.proxy.fault = () => ({
         ...error(400, 'ERR-VALIDATION'),
         body: JSON.stringify({ error: { code: 'ERR-\u0007', message: 'a\u001b[2J\u202eb\u009b\r\n' } }),
@@ -232,7 +232,7 @@ finally:
       expect(thrown!.message).toBe('a\\u001b[2J\\u202eb\\u009b\\u000d\\u000a')
     })
 
-    test('a redirect is not followed, since the secret would go with it', async () => {
+    test('include redirects, which are not followed since the secret would go with them', async () => {
       python.proxy.fault = () => ({
         kind: 'answer',
         status: 302,
@@ -246,7 +246,7 @@ finally:
     })
   })
 
-  test('tables of folders are joined, and no folders give an empty table', async () => {
+  test('the tables of several folders are joined, and an empty list of folders gives an empty table', async () => {
     const { result } = await python.session.run(`
 import pyarrow
 books = {change.society: dict(change.tables) for change in ledger().changes()}
@@ -268,7 +268,7 @@ for body in (b"[" * 200_000, b'[1,2,"x"]', b"{}", b"\\xff"):
     expect(result).toEqual(Array(4).fill('body-without-events'))
   })
 
-  test('webhooks are verified as the library for JavaScript verifies them', async () => {
+  test('webhooks are verified exactly as by the library for JavaScript', async () => {
     const body = '[{"name":"ping"}]'
     const secret = 'glv_secret_x'
     const signingSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`

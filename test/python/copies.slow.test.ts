@@ -69,7 +69,7 @@ books, known = {}, {}`)
     return python.asked('mad/ledgers/changes').map(({ body }) => JSON.parse(body()).ledgers)
   }
 
-  test('a copy is the ledgers, first, after changes, and after its cursors were refused', async () => {
+  test('a copy equals the ledgers at first, after changes, and after its cursors were refused', async () => {
     const society = [first.folderId, sameFirm.folderId]
     expect(await follow()).toEqual([society.map((id) => ({ society: id }))])
     expect(await follow()).toEqual([])
@@ -91,7 +91,7 @@ books, known = {}, {}`)
     expect((await follow())[1]!.map(({ entries }) => entries)).toEqual([everything, everything])
   })
 
-  test('what verify proves goes with all else that is known: changes then brings what a proof names, and nothing if all is equal', async () => {
+  test('after verify, `changes` reads only what the proof found different, and nothing if all is equal', async () => {
     await follow()
     await python.session.run('known = {proof.society: proof.known for proof in ledger().verify(books)}')
     expect(await follow()).toEqual([])
@@ -104,7 +104,7 @@ books, known = wrong, {**known, proof.society: proof.known}`)
     expect(await follow()).toMatchObject([[{ society: sameFirm.folderId }]])
   })
 
-  test('a change since a cursor is no copy', async () => {
+  test('a delta since a cursor is not accepted as a copy', async () => {
     await follow()
     await correct('since a cursor')
     const { error } = await python.session.run('[change.onto(None) for change in ledger().changes(known)]')
@@ -114,7 +114,7 @@ books, known = wrong, {**known, proof.society: proof.known}`)
     })
   })
 
-  test('the program of the guide keeps a whole copy when employees come, and drops a folder that left', async () => {
+  test('the program of the guide keeps a complete copy when employees are added, and drops a folder that left', async () => {
     const guide = await readFile(join(pythonPackage, '../docs/guides/python.md'), 'utf8')
     const [program] = stepsOf(guide).flatMap((step) =>
       step.kind === 'file' && step.name === 'nightly.py' ? step.text : [],
@@ -155,7 +155,7 @@ books, known = wrong, {**known, proof.society: proof.known}`)
     }
   })
 
-  test('verify finds what was changed in a copy, also once it was in files, and changes mends it', async () => {
+  test('verify finds rows changed in a copy, even after it was stored in files, and `changes` repairs them', async () => {
     await follow()
     const { result } = await python.session.run(`
 def verdicts(books): return {proof.society: [list(proof.tables), bool(proof.entries), proof.is_equal] for proof in ledger().verify(books)}
@@ -196,7 +196,7 @@ result.append([joined.column_names[0], joined.num_rows == sum(book["movements"].
     ])
   })
 
-  test('rows come as tuples and dicts, too, with values of Python', async () => {
+  test('rows can also be read as tuples and dicts with Python values', async () => {
     const { result } = await python.session.run(`
 change = next(ledger().changes())
 row, values = next(change.dicts("movements")), next(change.rows("movements"))
@@ -214,7 +214,7 @@ result.append([each["description"] for each in change.dicts("movements") if "tab
     expect(result[2]).toBe('tab\t line\n back\\slash \\N é')
   })
 
-  test('changes ask again for the ledgers that were not whole when a stream broke off', async () => {
+  test('`changes` requests the incomplete ledgers again after a stream broke off', async () => {
     for (const [encoding, fault] of [
       ['identity', { kind: 'cut', afterBytes: 1_500_000 }],
       ['gzip', { kind: 'end', afterBytes: 5_000 }],
@@ -269,7 +269,7 @@ result = [[each["producerId"], each["entry"]["producerId"], str(each["value"]["d
       )
     }
 
-    test('are those of the selection, also over several connections', async () => {
+    test('match the selection, even over several connections', async () => {
       await expectMovements()
       await expectMovements(', classAccount=["60", "61"]', { classAccount: '60,61' })
       for (const kind of ['cut', 'end'] as const) {
@@ -314,7 +314,7 @@ result = [[each["producerId"], each["entry"]["producerId"], str(each["value"]["d
       expect((await read()).error?.code).toBe(code)
     })
 
-    test('come in one state: a ledger that changes before the first is read again, later it is an error', async () => {
+    test('show one state: a change of the ledger before the first row starts the read again, a later one is an error', async () => {
       const touch = () => change(`update entries set comment = clock_timestamp()::text where id = 1000000`)
       const changing: FaultOf = async (nth) => {
         if (nth === 1) await touch()

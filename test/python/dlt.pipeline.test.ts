@@ -103,7 +103,7 @@ describe.skipIf(!isInstalled.package)('grandlivre.dlt', () => {
     }
   }
 
-  test('the table is the ledgers of a firm after the first run, after changes, and after its cursors were refused', () =>
+  test('the table equals the ledgers of a firm after the first run, after changes, and after its cursors were refused', () =>
     withPipeline({}, async (run) => {
       const first = await run()
       expect(first.rows).toEqual(await ledgers())
@@ -119,7 +119,7 @@ describe.skipIf(!isInstalled.package)('grandlivre.dlt', () => {
       expect((await run()).rows).toEqual(await ledgers())
     }))
 
-  test('after a failover only rows that differ from the digests are read again', () =>
+  test('after a failover, only ledgers with other digests are read again', () =>
     withPipeline({}, async (run) => {
       const first = await run()
       await change('select begin_epoch(true)')
@@ -149,7 +149,7 @@ describe.skipIf(!isInstalled.package)('grandlivre.dlt', () => {
       expect(rows).toEqual((await ledgers()).filter(([society]) => society === firmFolders[1]))
     }))
 
-  test('the table is the folder that is named', () =>
+  test('the table holds only the named folder', () =>
     withPipeline({ SOURCES__GRANDLIVRE__SOCIETY: firmFolders[1]! }, async (run) => {
       const { rows, accounts } = await run()
       expect(rows).toEqual((await ledgers()).filter(([society]) => society === firmFolders[1]))

@@ -119,7 +119,7 @@ for change in firm.changes():
       }
     })
 
-  test('one bit that is another, at a hundred places', async () => {
+  test('detects one flipped bit, at a hundred places', async () => {
     for (const { at, kind, spoiled } of withOneBitChanged(lines)) {
       const error = await believe(() => spoiled)
       // A cursor names a state, and nothing proves it before it is used.
@@ -127,23 +127,23 @@ for change in firm.changes():
     }
   })
 
-  test.each(jsonLies)('JSON that says %s (%s)', async (_, kind, members) => {
+  test.each(jsonLies)('refuses JSON that says %s (%s)', async (_, kind, members) => {
     const error = await believe(changed(kind, members))
     expect(error?.code).toBe(kind === 'table' ? 'UNEXPECTED-ANSWER' : 'NOT-PROVEN')
     expect(error!.requestId).not.toBeNull()
   })
 
-  test.each(firstLines)('in place of the first line %s', async (_, first) => {
+  test.each(firstLines)('refuses a first line that is replaced: %s', async (_, first) => {
     const error = await believe((all) => [Buffer.from(first, 'latin1'), ...all.slice(1)])
     expect(error?.code).toBe('NOT-PROVEN')
   })
 
-  test.each(forgeries)('forged movements with proofs that fit: %s', async (_, make) => {
+  test.each(forgeries)('refuses forgeries with matching proofs: %s', async (_, make) => {
     expect((await believe(forged(make)))?.code).toBe('NOT-PROVEN')
   })
 
   const { columns } = ledgerTables.movements
-  test.each(Object.entries(otherwise))('%s that COPY writes otherwise', async (type, values) => {
+  test.each(Object.entries(otherwise))('refuses %s that COPY never writes', async (type, values) => {
     const ofType = columns.filter((column) => column.type === type)
     for (const [nth, value] of values.entries()) {
       const column = ofType[nth % ofType.length]!
@@ -152,11 +152,11 @@ for change in firm.changes():
     }
   })
 
-  test('the same, made by the same hand, is right', async () => {
+  test('accepts the same forgery without a fault', async () => {
     expect(await believe(forged((all) => all))).toBeUndefined()
   })
 
-  test.each(endless)('more than memory holds: %s', async (_, piece) => {
+  test.each(endless)('refuses more than memory can hold: %s', async (_, piece) => {
     let sent = 0
     const error = await believe((all) =>
       (function* () {

@@ -32,7 +32,7 @@ describe.skipIf(!isInstalled.package)('the package for Python', () => {
     return out
   }
 
-  test('is used from its wheel as its README says, with its types', async () => {
+  test('works from its wheel as its README says, with types', async () => {
     const built = [
       '-m',
       'pip',

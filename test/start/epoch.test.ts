@@ -23,7 +23,7 @@ async function beginAnother(): Promise<number> {
   return rows[0].epoch
 }
 
-test('/readyz and the metrics name the epoch and its age, and each new one is logged once', async () => {
+test('/readyz and the metrics show the epoch and its age, and each new epoch is logged once', async () => {
   const first = await probed()
   expect(first).toMatchObject({ number: 1, began: expect.stringMatching(/^20.*Z$/) })
   expect(first.ageSeconds).toBeGreaterThanOrEqual(0)
@@ -45,14 +45,14 @@ test('/readyz and the metrics name the epoch and its age, and each new one is lo
   ])
 })
 
-test('an epoch that the failover of an earlier version begins has its time, too', async () => {
+test('an epoch that began with a failover under an earlier version has a time of its own', async () => {
   await owner.query(`select setval('epoch_began', 1)`)
   await owner.query('update service_state set epoch = 4711')
   await until(async () => (await probed()).number === 4711)
   expect((await probed()).ageSeconds).toBeLessThan(3_000)
 })
 
-test('the role of the service reads it, and cannot set it', async () => {
+test('the service role can read the epoch, but not set it', async () => {
   const client = await connect(database.serviceUrl)
   await client.query('set role grandlivre_service')
   for (const name of ['epoch', 'epoch_began']) {

@@ -53,7 +53,7 @@ const locksOfMigrations = `select count(*)::int as held from pg_locks where lock
 const eventsOf = (lines: string[], event: string) =>
   lines.map((line) => JSON.parse(line)).filter((line) => line.event === event)
 
-test('a process that migrates, and one that waits for it, answer probes, and 503 to all else', async () => {
+test('a process that migrates, and a process that waits for it, answer probes and give 503 to all other requests', async () => {
   const migrating = startTestService(database, await onFreePort())
   await isAt(urls[0]!, /^Not ready: migrating, step 1 of \d+, \d+ s$/)
   const waiting = startTestService(database, await onFreePort())
@@ -101,7 +101,7 @@ test('a process that migrates, and one that waits for it, answer probes, and 503
   }
 })
 
-test('so does a process whose database came back while it waited', async (context) => {
+test('a process whose database came back while it waited answers probes and gives 503 to all other requests', async (context) => {
   const proxy = await startProxy(database.ownerUrl)
   context.onTestFinished(() => proxy.cut())
   await proxy.cut()
@@ -114,7 +114,7 @@ test('so does a process whose database came back while it waited', async (contex
   await until(async () => (await readiness(service.url))[0] === 200)
 })
 
-test('a staff command that waits for a process that migrates says so', async () => {
+test('a staff command that waits for a migration in another process says so', async () => {
   const migrating = migrate(database.ownerUrl)
   await until(async () => (await ask(database.ownerUrl, locksOfMigrations))[0]?.['held'] === 1)
   const { ended, soFar } = startCli(database.ownerUrl, 'token', 'list')
@@ -124,7 +124,7 @@ test('a staff command that waits for a process that migrates says so', async () 
   expect((await ended).code).toBe(0)
 })
 
-test('a database that is up to date is opened without a step', async () => {
+test('an up-to-date database is opened without any migration step', async () => {
   await holder.query('rollback')
   await migrate(database.ownerUrl)
   const service = await startTestService(database)

@@ -25,7 +25,7 @@ const called = routes.filter(({ scope, method }) => scope !== 'open' && method !
 
 const parameters = 'version=1.0.0&idExercice=11&format=JSON'
 
-test('every route is answered or 503 while the primary is lost and a standby is promoted', async () => {
+test('every route answers normally or with 503 while the primary is lost and a standby is promoted', async () => {
   const { service, company } = stage
   const answers: Answered[] = []
   const broken: string[] = []

@@ -38,7 +38,7 @@ async function expectUnavailable(service: TestService, headers: Record<string, s
   expect(service.lines.join('')).not.toContain('ERR-INTERNAL')
 }
 
-test('every route is 503 on a standby, and answers again once that is promoted', async () => {
+test('every route answers 503 on a standby, and normally again once the standby is promoted', async () => {
   const { primary, standby, drop } = await startReplication()
   endings.push(drop)
   const { staff, company } = await fillPrimary(primary.ownerUrl)
@@ -69,7 +69,7 @@ async function setReadOnly({ sql }: ReceivingStage, value: 'on' | 'off'): Promis
     where datname = current_database() and pid <> pg_backend_pid() and application_name like 'grandlivre%'`)
 }
 
-test('deliveries and rows of the audit wait for a server that takes changes, and use up no attempt', async () => {
+test('deliveries and audit rows wait for a writable server, and use up no attempt', async () => {
   const stage = await setReceivingStage()
   endings.push(() => stage.close())
   const { id } = await stage.subscribe('/hook')
@@ -97,7 +97,7 @@ test('deliveries and rows of the audit wait for a server that takes changes, and
   })
 })
 
-test('so is a request whose caller was still counted: only what it then writes is refused', async () => {
+test('a request whose caller could still be counted is refused on a standby only at its own writes', async () => {
   const stage = await setReceivingStage()
   endings.push(() => stage.close())
   const { id } = await stage.subscribe('/hook')
@@ -134,7 +134,7 @@ test('so is a request whose caller was still counted: only what it then writes i
   expect(stage.service.lines.join('')).not.toContain('ERR-INTERNAL')
 })
 
-test('a staff command says what to do', async () => {
+test('a staff command on a standby says what to do', async () => {
   const database = await createTestDatabase()
   endings.push(() => database.drop())
   const owner = new pg.Client({ connectionString: database.ownerUrl })

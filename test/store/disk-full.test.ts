@@ -30,7 +30,7 @@ afterAll(() => {
 
 const title = mounted ? 'a full disk' : 'a full disk (needs the right to mount one)'
 describe.skipIf(!mounted)(title, () => {
-  test('is reported as such, leaves nothing of the file, and damages no other file', async () => {
+  test('is reported as a full disk, leaves no part of the file, and damages no other file', async () => {
     const { store, leftovers } = await openFolderStage(join(disk, 'files'))
     const small = randomBytes(1_000_000)
     await put(store, 'a/small.json', small)

@@ -220,7 +220,7 @@ function describeRefused(scene: Scene): void {
     })
   })
 
-  test('the server refuses a part with a wrong MD5, the only protection over https', async () => {
+  test('the server refuses a part with a wrong MD5, which is the only protection over https', async () => {
     const { server, stage } = scene()
     const settings = stage.settings as S3Settings
     const client = createClient(settings, server.endpoint, quickRetries)

@@ -20,7 +20,7 @@ test('a folder shared by many writers is created again each time the last of the
   expect(await leftovers()).toEqual([])
 })
 
-test('an object completed while its folder is cleared is gone too', async () => {
+test('an object completed while its folder is being cleared is removed too', async () => {
   const { store, leftovers } = stage
   const outcomes = new Set<string>()
   for (let round = 0; round < 100; round++) {

@@ -15,7 +15,7 @@ function daysLeft(observe: ReturnType<typeof watchCertificates>): number | undef
   return observed && Math.round(observed.value / 86_400)
 }
 
-test('the expiry of a certificate is read in the background, and read again when that is due', async () => {
+test('the expiry of a certificate is read in the background, and refreshed when due', async () => {
   const observe = watchCertificates([{ endpoint: 'public', url: server.url }], 50, () => {})
   expect(observe()).toEqual([])
   await until(() => daysLeft(observe) === 20)
@@ -24,7 +24,7 @@ test('the expiry of a certificate is read in the background, and read again when
   await until(() => daysLeft(observe) === -2)
 })
 
-test('an address that does not answer is logged once, and keeps the expiry that was read before', async () => {
+test('an address that stops answering is logged once, and keeps its last known expiry', async () => {
   const logged: object[] = []
   const other = await startTlsServer(days(7))
   const log = (event: string, fields: object) => void logged.push({ event, ...fields })
@@ -43,7 +43,7 @@ test('an address that does not answer is logged once, and keeps the expiry that 
   expect(logged).toEqual([{ event: 'certificate.unread', url: other.url, error: expect.any(Error) }])
 })
 
-test('only addresses of the operator with TLS are read', () => {
+test('certificates are read only from TLS addresses of the operator', () => {
   const s3 = {
     kind: 's3',
     endpoint: 'http://files:9000',

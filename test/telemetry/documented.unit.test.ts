@@ -7,7 +7,7 @@ import { type Metric, type MetricName, metrics, prometheusName } from '../../src
 const root = resolve(import.meta.dirname, '../..')
 const page = readFileSync(join(root, 'docs/operators/metrics.md'), 'utf8')
 
-test('the table of metrics is that of the code', () => {
+test('the documented table of metrics matches the code', () => {
   const rows = Object.entries(metrics).map(([name, metric]: [string, Metric]) => {
     const labels = metric.labels.map((label) => `\`${label.replaceAll(/[.]/g, '_')}\``).join(', ')
     return `| \`${prometheusName(name as MetricName)}\` | ${metric.kind} | ${labels} | ${metric.description} |`
@@ -21,7 +21,7 @@ test('the table of metrics is that of the code', () => {
 /** The calls by which code counts, records or observes what it names. */
 const calls = { counter: 'count', histogram: 'record', gauge: 'observe' }
 
-test('each metric is counted, recorded or observed by its name', () => {
+test('the code uses each metric by its name', () => {
   const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
   const others = files.filter((file) => file.endsWith('.ts') && file !== 'telemetry/metrics.ts')
   const code = others.map((file) => readFileSync(join(root, 'src', file), 'utf8')).join('\n')
@@ -33,7 +33,7 @@ test('each metric is counted, recorded or observed by its name', () => {
   expect(code).toContain("observe('process.cpu.time'")
 })
 
-test('names are those of OpenTelemetry for Prometheus', () => {
+test('metrics have the names that OpenTelemetry gives them for Prometheus', () => {
   expect(prometheusName('http.server.request.duration')).toBe('http_server_request_duration_seconds')
   expect(prometheusName('grandlivre.export.bytes')).toBe('grandlivre_export_bytes_total')
   expect(prometheusName('process.cpu.time')).toBe('process_cpu_time_seconds_total')

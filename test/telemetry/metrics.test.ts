@@ -38,7 +38,7 @@ async function seen(where: { service: ExportStage['service'] }, is: (samples: Sa
   return samples
 }
 
-test('a streamed export is counted by its rows, bytes and stages, and its request by the template of its route', async () => {
+test('a streamed export is counted by rows, bytes and stages, and its request by route template', async () => {
   const before = await scrape()
   const began = performance.now()
   const answer = await download(movementsUrl(stage.service.url, { idExercice: '12' }), stage.company)
@@ -67,7 +67,7 @@ test('a streamed export is counted by its rows, bytes and stages, and its reques
   expect(each).toBeLessThan(seconds)
 })
 
-test('what is wrong with a request is counted by its code, and no path, id or token becomes a label', async () => {
+test('a refused request is counted by its error code, and no path, id or token becomes a label', async () => {
   await download(movementsUrl(stage.service.url, { idExercice: '999' }), stage.company)
   await download(`${stage.service.url}/no/such/4711`, stage.company)
   const notFound = { error_type: 'ERR-NOT-FOUND', http_response_status_code: '404' }
@@ -83,7 +83,7 @@ test('what is wrong with a request is counted by its code, and no path, id or to
   expect(sumOf(samples, 'grandlivre_export_ended_total', { outcome: 'failed' })).toBe(0)
 })
 
-test('a full export is counted with its requests to the store', async () => {
+test('a full export and its requests to the store are counted', async () => {
   const { body } = await trigger(stage.service.url, stage.company)
   await ended(stage.service.url, stage.company, body.id)
   const labels = { grandlivre_export_kind: 'folder', grandlivre_export_format: 'json' }
@@ -112,7 +112,7 @@ test('deliveries are counted by outcome, and subscriptions by state', async () =
   expect(sumOf(samples, 'grandlivre_delivery_oldest_undelivered_seconds', {})).toBeGreaterThan(0)
 })
 
-test('the next end of a token in use is shown', async () => {
+test('the metrics show when the next token in use expires', async () => {
   const inDays = (days: number) => ({ expiresAt: new Date(Date.now() + days * 86_400_000) })
   const { issue } = webhooks
   const revoked = await issue('api', folders.first, inDays(1))
@@ -124,7 +124,7 @@ test('the next end of a token in use is shown', async () => {
   expect(days(await seen(webhooks, (now) => days(now) > 0))).toBeCloseTo(10, 2)
 })
 
-test('connections are counted by pool, those of export threads too', async () => {
+test('connections are counted by pool, including those of export threads', async () => {
   const pool = { db_client_connection_pool_name: 'grandlivre export' }
   const samples = await seen(
     stage,
@@ -138,7 +138,7 @@ test('connections are counted by pool, those of export threads too', async () =>
   expect(sumOf(samples, 'db_client_connection_max', main)).toBeGreaterThan(0)
 })
 
-test('errors of the database are counted by class in export threads, too', async () => {
+test('database errors in export threads are also counted by class', async () => {
   const before = sumOf(await scrape(), 'grandlivre_database_errors_total', { class: 'other' })!
   await stage.staff.client.query('revoke select on grandlivre.movements from grandlivre_service')
   const answer = await download(movementsUrl(stage.service.url, { idExercice: '12' }), stage.company)
@@ -149,7 +149,7 @@ test('errors of the database are counted by class in export threads, too', async
   expect(sumOf(samples, 'grandlivre_export_ended_total', { outcome: 'failed' })).toBe(1)
 })
 
-test('every metric of the table is shown, but for those that nothing here can have', async () => {
+test('every metric of the table is shown, except those that cannot occur in this test', async () => {
   const absent: MetricName[] = [
     // No replica, no pooler and no certificate.
     'grandlivre.replica.lag',
@@ -192,7 +192,7 @@ test('every metric of the table is shown, but for those that nothing here can ha
     }
 })
 
-test('alerts choose among values of labels that a scrape has', async () => {
+test('alerts select only label values that a scrape contains', async () => {
   const rules = await readFile('ops/prometheus/alerts.yml', 'utf8')
   const [first, second] = await Promise.all([scrape(), metricsOf(webhooks.service)])
   const has = (name: string, label: string, value: string) =>
@@ -212,7 +212,7 @@ test('alerts choose among values of labels that a scrape has', async () => {
   expect(unknown).toEqual([])
 })
 
-test('promtool finds nothing to say about the text but that OpenTelemetry calls counts counts', async ({
+test('promtool objects only to names that end in "count", which OpenTelemetry prescribes', async ({
   skip,
 }) => {
   const text = await (await fetch(stage.service.metricsUrl!)).text()
@@ -222,14 +222,14 @@ test('promtool finds nothing to say about the text but that OpenTelemetry calls 
   expect(lines.filter((line) => !line.includes('should not have "_count" suffix'))).toEqual([])
 })
 
-test('nothing but /metrics is served on the port of metrics', async () => {
+test('the metrics port serves only /metrics', async () => {
   const url = new URL(stage.service.metricsUrl!)
   expect((await fetch(new URL('/', url))).status).toBe(404)
   expect((await fetch(new URL('/api/v1/mad/movements', url))).status).toBe(404)
   expect((await fetch(url, { method: 'POST' })).status).toBe(405)
 })
 
-test('a database that hangs delays no scrape: only what must be read from it is absent', async () => {
+test('a hanging database does not delay a scrape; only metrics read from the database are missing', async () => {
   const database = await createTestDatabase()
   const proxy = await startProxy(database.ownerUrl)
   const service = await startTestService({ ownerUrl: proxy.url }, metricsOnAnyPort)
@@ -281,7 +281,7 @@ test.each(Object.entries(scrapedHosts).flatMap(([status, hosts]) => hosts.map((h
   },
 )
 
-test('a port that another program has ends the start with a sentence that names the setting', async () => {
+test('if the port is in use, the start fails with a sentence that names the setting', async () => {
   const other = createServer().listen(0, '127.0.0.1')
   await once(other, 'listening')
   const { port } = other.address() as AddressInfo

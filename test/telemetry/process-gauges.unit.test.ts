@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { watchProcess } from '../../src/telemetry/sdk/process-gauges.ts'
 import type { Observation } from '../../src/telemetry/telemetry.ts'
 
-test('what the process takes is in seconds and bytes', async () => {
+test('the use of the process is measured in seconds and bytes', async () => {
   const read = new Map<string, () => unknown>()
   const began = performance.now()
   onTestFinished(watchProcess((name, reader) => void read.set(name, reader), 0))

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createReading } from '../../src/telemetry/reading.ts'
 
-test('a reading is kept for some seconds, and many who ask at once cost one', async () => {
+test('a reading is cached for some seconds, and concurrent callers share one reading', async () => {
   let [reads, now] = [0, 0]
   const read = async () => {
     reads += 1
@@ -15,7 +15,7 @@ test('a reading is kept for some seconds, and many who ask at once cost one', as
   expect(await reading.latest()).toBe(2)
 })
 
-test('a reading that fails is absent, and is tried again', async () => {
+test('a failed reading is reported as absent, and is tried again', async () => {
   let reads = 0
   const reading = createReading(() => {
     reads += 1
@@ -26,7 +26,7 @@ test('a reading that fails is absent, and is tried again', async () => {
   expect(await reading.latest()).toBe(2)
 })
 
-test('a reading that fails later is absent, too: the value before it would be shown forever', async () => {
+test('a later failed reading is absent as well, as its old value would be shown forever', async () => {
   let [isAway, now] = [false, 0]
   const read = () => {
     if (isAway) throw new Error('the database is away')
@@ -38,7 +38,7 @@ test('a reading that fails later is absent, too: the value before it would be sh
   expect(await reading.latest()).toBeUndefined()
 })
 
-test('a reading that never comes keeps nobody waiting, and is not begun twice', async () => {
+test('a reading that never ends blocks no caller, and is not started twice', async () => {
   let reads = 0
   const reading = createReading(
     () => {

@@ -16,7 +16,7 @@ async function started(): Promise<StartedTelemetry> {
   return telemetry
 }
 
-test('each thing is counted once, with its labels', async () => {
+test('each event is counted once, with its labels', async () => {
   const { telemetry, metricsUrl } = await started()
   const value = async (name: string, labels: Record<string, string> = {}) =>
     sumOf(await metricsOf({ metricsUrl }), name, labels)
@@ -57,7 +57,7 @@ test('each thing is counted once, with its labels', async () => {
   expect(await value('grandlivre_thread_waiting')).toBe(4)
 })
 
-test('a request is active until its answer has ended', async () => {
+test('a request counts as active until its answer has ended', async () => {
   const { telemetry, metricsUrl } = await started()
   const active = async () => sumOf(await metricsOf({ metricsUrl }), 'http_server_active_requests', {})
   const request = telemetry.requestBegan('BREW', {})
@@ -72,7 +72,7 @@ test('a request is active until its answer has ended', async () => {
   expect(counted!.labels).not.toHaveProperty('error_type')
 })
 
-test('a gauge whose reading fails is absent', async () => {
+test('a gauge whose reading fails is left out', async () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   onTestFinished(() => void vi.useRealTimers())
   const { telemetry, metricsUrl } = await started()
@@ -88,7 +88,7 @@ test('a gauge whose reading fails is absent', async () => {
   expect(await offset()).toBeUndefined()
 })
 
-test('durations are in seconds', async () => {
+test('durations are measured in seconds', async () => {
   const { telemetry, metricsUrl } = await started()
   const began = performance.now()
   telemetry.deliveryBegan().ended('delivered', 200)

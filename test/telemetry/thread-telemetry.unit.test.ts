@@ -22,7 +22,7 @@ test('threads add to the same counters', () => {
   expect(counted('grandlivre.replica.fallbacks')).toEqual([{ value: 2, labels: { reason: 'promoted' } }])
 })
 
-test('the pools of a thread that died are no longer counted, but the time-outs of its callers are', () => {
+test('the pools of a dead thread are no longer counted, but the time-outs of its callers still are', () => {
   const memory = shareThreadMemory()
   const main = readThreadMemory(memory)
   for (const threadId of [1, 2]) {
@@ -54,7 +54,7 @@ test('a thread is busy while it has a task', async () => {
   expect(main.busy([1, 2])).toBe(0)
 })
 
-test('threads beyond what the memory holds are left out', () => {
+test('threads beyond the size of the shared memory are not counted', () => {
   const memory = shareThreadMemory()
   for (let threadId = 1; threadId <= 300; threadId += 1)
     inThread(memory, threadId).watchPool('grandlivre export', pool(1))

@@ -46,7 +46,7 @@ test('a trace goes on from the caller through a request to the receiver of a del
   expect(attempt.spanId).toBe(sentSpan)
 })
 
-test('a caller that records nothing is followed: its trace goes on, unrecorded', async () => {
+test('the trace of a caller that does not record is continued, unrecorded', async () => {
   const { id } = await webhooks.subscribe('/unrecorded')
   const other = 'f'.repeat(32)
   const caller = { traceparent: `00-${other}-${callerSpan}-00` }
@@ -76,7 +76,7 @@ test.each(['00-zz-b7ad6b7169203331-01', `00-${'0'.repeat(32)}-${callerSpan}-01`,
   },
 )
 
-test('an export is a span of its request with a child for each stage, and tells nothing of what was asked', async () => {
+test('an export is a span of its request with a child for each stage, and reveals nothing about the query', async () => {
   const id = 'a'.repeat(32)
   const url = movementsUrl(stage.service.url, { idExercice: '12', classAccount: '401' })
   await download(url, { ...stage.company, traceparent: `00-${id}-${callerSpan}-01` })
@@ -96,7 +96,7 @@ test('an export is a span of its request with a child for each stage, and tells 
   expect(texts.filter((text) => secrets.test(text))).toEqual([])
 })
 
-test('a full export goes on with the trace of its trigger', async () => {
+test('a full export continues the trace of its trigger', async () => {
   const id = 'b'.repeat(32)
   const headers = { ...stage.company, traceparent: `00-${id}-${callerSpan}-01` }
   const { body } = await trigger(stage.service.url, headers)
@@ -114,7 +114,7 @@ test('metrics arrive with the names and units of OpenTelemetry', async () => {
   expect(collector.metrics.get('grandlivre.export.bytes')).toBe('By')
 })
 
-test('a process that stops sends what it has', async () => {
+test('a process that stops sends its remaining spans and metrics', async () => {
   const slow = { ...quick, telemetry: { ...quick.telemetry, exportMs: 60_000, spanBatchMs: 60_000 } }
   const service = await startTestService(stage.database, { otlpEndpoint: collector.url }, { timing: slow })
   const id = 'c'.repeat(32)
@@ -123,7 +123,7 @@ test('a process that stops sends what it has', async () => {
   expect(named(id, 'GET /healthz')).toBeDefined()
 })
 
-test('a collector that is away is logged once, and costs no request anything', async () => {
+test('an unreachable collector is logged once, and does not slow any request', async () => {
   const gone = await startCollector()
   await gone.close()
   const service = await startTestService(stage.database, { otlpEndpoint: gone.url }, { timing: quick })

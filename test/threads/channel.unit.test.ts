@@ -104,7 +104,7 @@ test('a cancel rejects a waiting read', async () => {
   await until(() => writer.signal.aborted)
 })
 
-test('an error crosses with its code, headers, issues and ids, and overtakes chunks', async () => {
+test('an error crosses the channel with its code, headers, issues and ids, and overtakes chunks', async () => {
   const { reader, writer } = pair(1000)
   await writer.write(new Uint8Array(10))
   const cause = new Error('the reason')
@@ -125,7 +125,7 @@ test('an error crosses with its code, headers, issues and ids, and overtakes chu
   await expect(reader.head()).rejects.toBe(error)
 })
 
-test('a database error crosses with its code, but without the row it quotes', async () => {
+test('a database error crosses the channel with its code, but without the row that it quotes', async () => {
   const { reader, writer } = pair(1000)
   const row = { detail: 'Failing row contains (Dupont)', where: 'COPY entries, line 1: "Dupont"' }
   const cause = Object.assign(new Error('violates check'), row, { code: '23514' })
@@ -135,7 +135,7 @@ test('a database error crosses with its code, but without the row it quotes', as
   expect(stack).not.toContain('Dupont')
 })
 
-test('anything but an AppError crosses as a plain error', async () => {
+test('any error other than an AppError crosses the channel as a plain error', async () => {
   for (const thrown of [new TypeError('odd'), 'odd']) {
     const { reader, writer } = pair(1000)
     writer.fail(thrown)
@@ -146,7 +146,7 @@ test('anything but an AppError crosses as a plain error', async () => {
   }
 })
 
-test('a port that closes without an end is an error', async () => {
+test('a port that closes without an end message is an error', async () => {
   const { reader, writer, threadPort } = pair(1000)
   await writer.write(new Uint8Array(10))
   threadPort.close()
@@ -157,7 +157,7 @@ test('a port that closes without an end is an error', async () => {
   ).rejects.toThrow('ended without finishing')
 })
 
-test('a thread that dies is an error, before the first byte and after', async () => {
+test('the death of the thread is an error, before and after the first byte', async () => {
   for (const code of ['', `port.postMessage({ kind: 'head', head: {} });`]) {
     const reader = new ChannelReader<Head, Summary>()
     const thread = new Worker(
@@ -247,7 +247,7 @@ describe('when an export ends, the next one', () => {
     await reader.read()
   })
 
-  test('gets buffers left in the thread: at most a window, and none larger or smaller than a chunk', async () => {
+  test('reuses buffers left in the thread: at most a window, each exactly the size of a chunk', async () => {
     const many = Array.from({ length: 40 }, () => new ArrayBuffer(chunkBytes))
     await send([chunkBytes], many)
     const counts = [reuseBuffers(), reuseBuffers(), reuseBuffers()].map(({ length }) => length)

@@ -31,7 +31,7 @@ function hashInThread() {
 
 const sha256 = (chunks: Uint8Array[]) => hashOf('sha256', Buffer.concat(chunks))
 
-test('a channel through a hash thread brings the bytes, their digest, and the buffers back', async () => {
+test('a channel through a hash thread delivers the bytes and their digest, and returns the buffers', async () => {
   const { reader, writer, hashing } = hashedPair()
   const sent = Array.from({ length: 40 }, () => new Uint8Array(randomBytes(100)))
   const writing = (async () => {
@@ -74,7 +74,7 @@ test('a writer stops at the window, however fast the hash thread is', async () =
   await Promise.all([writing, hashing])
 })
 
-test('an error, a cancel and the death of each of the threads reach the other sides', async () => {
+test('an error, a cancel and the death of any thread reach the other threads', async () => {
   const failed = hashedPair()
   failed.writer.fail(new Error('no rows'))
   await expect(failed.reader.read()).rejects.toThrow('no rows')
@@ -97,7 +97,7 @@ test('an error, a cancel and the death of each of the threads reach the other si
   await died.hashing
 })
 
-test('chunks that stay in the thread are hashed after use, large ones and constants too', async () => {
+test('chunks that stay in the thread are hashed after use, even large ones and constants', async () => {
   const { hash, hashing } = hashInThread()
   const constant = new Uint8Array(randomBytes(50))
   // Shares its memory with other buffers.
@@ -127,7 +127,7 @@ test('chunks that stay in the thread are hashed after use, large ones and consta
   await hashing
 })
 
-test('a hash thread that does nothing gets a window, and its death fails the hash', async () => {
+test('a hash thread that takes no chunks is sent at most a window, and its death fails the hash', async () => {
   const { port1, port2 } = new MessageChannel()
   const port = transfer(port2)
   const hash = new ThreadHash(port)

@@ -19,7 +19,7 @@ describe('after an attempt', () => {
       expect(decide({ ...failed, status }, now, 0)).toMatchObject({ state: 'pending' })
   })
 
-  test('the delays are those of the specification, about three days in all', () => {
+  test('the delays match the specification, about three days in all', () => {
     const delays = Array.from({ length: 11 }, (_, index) => {
       const decision = decide({ ...failed, attempts: index + 1, failingSince: now }, now, 0)
       return decision.state === 'pending' ? (decision.nextAttemptAt - now) / 1000 : decision
@@ -49,7 +49,7 @@ describe('after an attempt', () => {
     })
   })
 
-  test('Retry-After counts where it exceeds the delay of the table, up to a day', () => {
+  test('Retry-After applies if it exceeds the delay of the table, up to a day', () => {
     const answered = (retryAfter: string) =>
       decide({ ...failed, status: 503, retryAfter, attempts: 2 }, now, 0)
     expect(answered('10')).toEqual({ state: 'pending', nextAttemptAt: now + 30_000, disable: null })
@@ -112,7 +112,7 @@ describe('the body of a delivery', () => {
     sequence: Number(id) + 40,
   })
 
-  test('holds the events as specified, and nothing else', () => {
+  test('holds exactly the specified form of its events', () => {
     const { body, ...batch } = packBatch('7', [event('1'), { ...event('3'), sequence: 42 }])
     expect(batch).toEqual({
       schemaId: '100',

@@ -11,7 +11,7 @@ const requests = forEachTest(() =>
   createPool(database.serviceUrl, { max: 1, applicationName: 'test requests' }),
 )
 
-test('events and finished deliveries are removed after thirty days, however many; younger ones stay, and those that are sent', async () => {
+test('events and finished deliveries are removed after thirty days, however many; younger and unfinished ones stay', async () => {
   await staff.thirdParty('SWEPT')
   await staff.client.query(`
     set search_path = grandlivre;
@@ -78,7 +78,7 @@ test('an event that a subscription has yet to collect stays, unless the subscrip
   expect(await kept()).toEqual([])
 })
 
-test('the numbers of deleted events go, however many runs they are in; deliveries that wait for a disconnected third party, too', async () => {
+test('the sweep removes the numbers of deleted events in any number of runs, and deliveries that wait for a disconnected third party', async () => {
   for (const code of ['SWEPT', 'GONE']) await staff.thirdParty(code)
   // As of a subscription that got each event in a delivery of its own; the first runs are of the other schema.
   await staff.client.query(`

@@ -63,7 +63,7 @@ async function eventsOf(id: number, headers: Record<string, string>) {
 /** What only the other firm may know: ids, references and SIRETs of it and of its folder. */
 const secrets = ['"firmId":120', '120000222', ':121', 'ref-of-121', '12100033300044', 'of the other']
 
-test('a firm hears of its folders, itself and the schema, and of no other firm', async () => {
+test('a firm receives events of its folders, of itself and of the schema, but not of another firm', async () => {
   const ids = [await subscribe(firm, 'firm'), await subscribe(other, 'other')]
   await stage.publish([
     documentEvent('of 111', '111'),
@@ -100,7 +100,7 @@ test('a firm hears of its folders, itself and the schema, and of no other firm',
   for (const secret of secrets) expect(shown.join('\n')).not.toContain(secret)
 })
 
-test('both firms hear of a move, then only the one that has the folder', async () => {
+test('both firms receive the move of a folder; later events go only to its new firm', async () => {
   const id = await subscribe(firm, 'firm')
   await subscribe(other, 'other')
   const named = await subscribe(firm, 'named', { accountingFolderId: ['111', '112'] })
@@ -136,7 +136,7 @@ test('both firms hear of a move, then only the one that has the folder', async (
   }
 })
 
-test('a ping names a folder that moved to its company alone, not to the firm that it left', async () => {
+test('a ping names a moved folder only to its company, not to the firm that it left', async () => {
   const one = await subscribe(firm, 'one', { accountingFolderId: ['111'] })
   const company = await subscribe(stage.own, 'company')
   await stage.sql(`update grandlivre.folders set firm_id = 120, reference = 'ref-of-121' where id = 111`)
@@ -153,7 +153,7 @@ test('a ping names a folder that moved to its company alone, not to the firm tha
   })
 })
 
-test('thousands of events of another firm between two hold nothing up', async () => {
+test('thousands of events of another firm in between cause no delay', async () => {
   const id = await subscribe(firm, 'firm')
   const many = Array.from({ length: 2_500 }, (_, at) => documentEvent(`of the other ${at}`, '121'))
   const mixed = Array.from({ length: 2_500 }, (_, at) => documentEvent(`m${at}`, at % 2 ? '121' : '111'))
@@ -171,7 +171,7 @@ test('thousands of events of another firm between two hold nothing up', async ()
   expect(labels(events)).toEqual(expected.slice(0, 1000))
 })
 
-test('numbers given before firms were told apart say nothing of another firm, stored deliveries neither', async () => {
+test('numbers and deliveries stored before events had a firm reveal nothing about another firm', async () => {
   stage.receiver.behave(`${path}pushed`, answerWith(500))
   const id = await subscribe(firm, '', { postUrl: null })
   const pushed = await subscribe(firm, 'pushed')
@@ -213,7 +213,7 @@ test('numbers given before firms were told apart say nothing of another firm, st
   for (const secret of secrets) expect(sent).not.toContain(secret)
 })
 
-test('the migration tells of which firm events without a number are', async () => {
+test('the migration records the firm of events that have no number yet', async () => {
   const id = await subscribe(firm, '', { postUrl: null })
   await stage.publish([documentEvent('numbered', '111')])
   await eventsOf(id, firm)

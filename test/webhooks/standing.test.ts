@@ -12,7 +12,7 @@ const pool = forEachTest(() => createPool(stage.serviceUrl, { max: 1, applicatio
 const health = () => whileDelivering(pool, readDeliveryHealth)
 const lateness = (id: string) => whileDelivering(pool, (client) => readLateness(client, id))
 
-test('events that no dispatcher has collected are late, for those that receive them', async () => {
+test('events that no dispatcher has collected count as late for the subscriptions that receive them', async () => {
   await stage.subscribe('/folder', { folderIds: ['27002'] })
   const all = await stage.subscribe('/all')
   const none = { oldestSeconds: 0, oldestFailingSeconds: 0 }
@@ -36,7 +36,7 @@ test('events that no dispatcher has collected are late, for those that receive t
   expect(await health()).toMatchObject(none)
 })
 
-test('events are late also when a reader has asked for their numbers, and each subscription for itself', async () => {
+test('events count as late for each subscription separately, even after a reader has asked for their numbers', async () => {
   const id = await stage.subscribe('/all')
   const other = await stage.subscribe('/other')
   await stage.publish([documentEvent('a'), documentEvent('b')])
@@ -52,7 +52,7 @@ test('events are late also when a reader has asked for their numbers, and each s
   expect((await health()).oldestSeconds).toBe(0)
 })
 
-test('a subscription without a token is suspended, and neither late nor failing', async () => {
+test('a subscription without a token counts as suspended, not as late or failing', async () => {
   const firms = { level: 'firm', firmId: '110' } as const
   const id = await stage.subscribe('/firm', firms)
   await stage.subscribe('/failing', firms)

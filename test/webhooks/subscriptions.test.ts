@@ -121,7 +121,7 @@ describe('a changed filter', () => {
     expect(await positionOf(subscription)).toBe(latest)
   })
 
-  test('leaves earlier events their numbers, and counts for those that are committed later', async () => {
+  test('does not change the numbers of earlier events, and applies to events committed later', async () => {
     const subscription = await subscribe()
     const wider = { onEvents: ['document', 'exercice'] }
     const first = await addEvent('document', 111)
@@ -151,7 +151,7 @@ describe('a changed filter', () => {
     ])
   })
 
-  test('skips what was not delivered if the patch says so: the waiting batch fails, numbers stay', async () => {
+  test('skips undelivered events if the patch says so: the waiting batch fails, and numbers stay', async () => {
     const subscription = await subscribe()
     const missed = [await addEvent('document', 111), await addEvent('document', 111)]
     await addDeliveries(subscription)
@@ -186,7 +186,7 @@ describe('a changed filter', () => {
     expect(await sql('select post_url from subscriptions')).toEqual([{ post_url: 'https://hooks.test/new' }])
   })
 
-  test('makes a pending retry due at once, and no other', async () => {
+  test('makes only its own pending retry due at once', async () => {
     const subscription = await subscribe()
     const other = await subscribe()
     for (const each of [subscription, other]) await addDeliveries(each)
@@ -206,7 +206,7 @@ describe('a changed filter', () => {
 })
 
 describe('a subscription', () => {
-  test('that is disabled keeps what waits, and records the reason', async () => {
+  test('that is disabled keeps its waiting deliveries, and records the reason', async () => {
     const subscription = await subscribe()
     await subscribe()
     await addDeliveries(subscription)
@@ -221,7 +221,7 @@ describe('a subscription', () => {
     ])
   })
 
-  test('that is enabled goes on where it stopped, and what waits is due at once', async () => {
+  test('that is enabled again continues where it stopped, and its waiting delivery is due at once', async () => {
     const subscription = await subscribe()
     const delivered = await addEvent('document', 111)
     expect(await numbersOf(subscription)).toEqual([`1 document ${delivered}`])

@@ -70,7 +70,7 @@ test.each([
   ['api', 'expiry', expire],
   ['firm', 'expiry', expire],
 ] as const)(
-  'its only token (%s) has ended by %s: nothing is posted, after an issue all is, in order',
+  'with its only token (%s) ended by %s a subscription gets nothing; a new token brings all in order',
   async (level, _, end) => {
     const { id, token } = await subscribeByToken(level)
     const staffs = await subscribeByStaff()
@@ -98,7 +98,7 @@ test.each([
   },
 )
 
-test('a delivery that waits is not repeated while its subscription is suspended, and at once afterwards', async () => {
+test('a waiting delivery is not repeated while its subscription is suspended, but at once afterwards', async () => {
   const { token } = await subscribeByToken()
   const staffs = await subscribeByStaff()
   stage.receiver.behave(path, answerWith(500))
@@ -117,7 +117,7 @@ test('a delivery that waits is not repeated while its subscription is suspended,
   expect(received()).toEqual(['a', 'x', 'y', 'z'])
 })
 
-test('one token of several keeps it going; those of another folder, level, partner do not', async () => {
+test('one of several tokens keeps a subscription active; a token for another folder, level or partner does not', async () => {
   const { id, token } = await subscribeByToken()
   const second = await stage.issue('api', folder)
   await stage.revoke(token.id)
@@ -147,7 +147,7 @@ test.each([
     (id: string, at: string) =>
       stage.sql(`update grandlivre.tokens set expires_at = ${at}, revoked_at = now() where id = ${id}`),
   ],
-])('the time after %s counts for no limit: the receiver has the rest of its five days', async (_, end) => {
+])('the time after %s is not counted: the receiver still has the rest of its five days', async (_, end) => {
   const { id, token } = await subscribeByToken()
   stage.receiver.behave(path, answerWith(500))
   await publish('a')

@@ -48,7 +48,7 @@ const acts: [string, () => Promise<{ status: number }>][] = [
   ['reading events by number', read],
 ]
 
-test.each(acts)('%s sends what waits at once', async (_, act) => {
+test.each(acts)('%s sends waiting deliveries at once', async (_, act) => {
   expect(await waiting()).toEqual({ attempts: 4, used: 4, waits: true })
   stage.receiver.behave(path, answerWith(204))
   expect((await act()).status).toBe(200)
@@ -56,16 +56,13 @@ test.each(acts)('%s sends what waits at once', async (_, act) => {
   expect(received()).toEqual(['a'])
 })
 
-test.each(acts.slice(1))(
-  '%s leaves the retry of a receiver that is still down when it was',
-  async (_, act) => {
-    const planned = await nextAttempt()
-    await act()
-    await until(async () => (await waiting()).attempts === 5)
-    expect(await waiting()).toEqual({ attempts: 5, used: 4, waits: true })
-    expect(await nextAttempt()).toEqual(planned)
-  },
-)
+test.each(acts.slice(1))('%s does not move the retry for a receiver that is still down', async (_, act) => {
+  const planned = await nextAttempt()
+  await act()
+  await until(async () => (await waiting()).attempts === 5)
+  expect(await waiting()).toEqual({ attempts: 5, used: 4, waits: true })
+  expect(await nextAttempt()).toEqual(planned)
+})
 
 /** Lets time pass: each time that the service compares with the present moves into the past. */
 const pass = (seconds: number) =>
@@ -95,7 +92,7 @@ async function settled(): Promise<number | null> {
   return left
 }
 
-test('a delivery whose events are read all the time fails after about three days', async () => {
+test('a delivery fails after about three days, even if its events are read all the time', async () => {
   await stage.sql('update grandlivre.deliveries set attempts_before_replay = 3')
   let passed = 0
   for (let left = await settled(); left !== null; left = await settled()) {
@@ -115,7 +112,7 @@ test('a delivery whose events are read all the time fails after about three days
   expect(attempts).toBeLessThan(4 + 24)
 })
 
-test('reads never pass over a Retry-After, also one of an attempt that a read has sent ahead', async () => {
+test('a read never overrides a Retry-After, even from an attempt that a read brought forward', async () => {
   stage.receiver.behave(path, answerWith(503, { 'retry-after': '3600' }))
   await read()
   await until(async () => (await waiting()).attempts === 5)
@@ -132,7 +129,7 @@ test('reads never pass over a Retry-After, also one of an attempt that a read ha
   await until(async () => (await waiting()).attempts === 6)
 })
 
-test('patches in a loop send what waits once in five seconds', async () => {
+test('patches in a loop send waiting deliveries at most once in five seconds', async () => {
   const patch = () => stage.call('PATCH', `/${id}`, [])
   const planned = await nextAttempt()
   await patch()
@@ -144,7 +141,7 @@ test('patches in a loop send what waits once in five seconds', async () => {
   expect(new Date(planned).getTime() - new Date(await nextAttempt()).getTime()).toBe(5_000)
 })
 
-test('a ping that fails sends nothing, nor does reading a disabled subscription or one without an address', async () => {
+test('a failed ping sends no deliveries, nor does reading a subscription that is disabled or has no address', async () => {
   await stage.call('POST', `/${id}/ping`)
   expect(await waiting()).toMatchObject({ attempts: 4, waits: true })
   for (const state of [

@@ -74,17 +74,12 @@ test.each([
     shows([10]),
   ],
   ['a partner', `update third_parties set name = 'x'`, `e.third_party_id is not null`],
-])(
-  'after a change of %s, the changed entries are those of the exercices that show it',
-  async (_what, statement, condition) => {
-    const expected = await showing(condition)
-    expect(await changes([statement])).toEqual(expected)
-    const drafts = { ...watched, among: ['e.validated_at is null'] }
-    expect(await changes([statement], drafts)).toEqual(
-      await showing(`${condition} and e.validated_at is null`),
-    )
-  },
-)
+])('%s: the entries of all exercices that show it change', async (_what, statement, condition) => {
+  const expected = await showing(condition)
+  expect(await changes([statement])).toEqual(expected)
+  const drafts = { ...watched, among: ['e.validated_at is null'] }
+  expect(await changes([statement], drafts)).toEqual(await showing(`${condition} and e.validated_at is null`))
+})
 
 test('an amount or rate that equals the id of a section is not taken for the section', async () => {
   expect(

@@ -159,23 +159,20 @@ test.each(Object.entries(imports))('%s starts again after each of three deadlock
   await other.close()
 })
 
-test.each(Object.entries(imports))(
-  '%s gives up after the fourth deadlock, and names the other session',
-  async (_, each) => {
-    const { folderId } = await each.first()
-    const before = [await rowCounts(stage.owner), await ledgerContent(stage.owner, folderId)]
-    const { result, writers } = await collide(4, each.rows, folderId, () => each.second(folderId))
-    expect(result!.status).toBe('rejected')
-    const { message } = (result as PromiseRejectedResult).reason as Error
-    expect(message).toMatch(
-      /^The import collided with another writer 4 times, .*nothing was loaded\. The last one was process (\d+) \(a booker\), over rows of \w+\. Import again once/,
-    )
-    expect(writers).toContain(Number(/process (\d+)/.exec(message)![1]))
-    expect([await rowCounts(stage.owner), await ledgerContent(stage.owner, folderId)]).toEqual(before)
-    const { rows } = await stage.owner.query(`select relname from pg_class where relpersistence = 't'`)
-    expect(rows).toEqual([])
-  },
-)
+test.each(Object.entries(imports))('%s gives up after four, and names the other', async (_, each) => {
+  const { folderId } = await each.first()
+  const before = [await rowCounts(stage.owner), await ledgerContent(stage.owner, folderId)]
+  const { result, writers } = await collide(4, each.rows, folderId, () => each.second(folderId))
+  expect(result!.status).toBe('rejected')
+  const { message } = (result as PromiseRejectedResult).reason as Error
+  expect(message).toMatch(
+    /^The import collided with another writer 4 times, .*nothing was loaded\. The last one was process (\d+) \(a booker\), over rows of \w+\. Import again once/,
+  )
+  expect(writers).toContain(Number(/process (\d+)/.exec(message)![1]))
+  expect([await rowCounts(stage.owner), await ledgerContent(stage.owner, folderId)]).toEqual(before)
+  const { rows } = await stage.owner.query(`select relname from pg_class where relpersistence = 't'`)
+  expect(rows).toEqual([])
+})
 
 test('unknown members of the file are counted once, however often an import starts again', async () => {
   const { folderId } = await imports['mad --replace']!.first()

@@ -12,7 +12,7 @@ test.each([
   ['12 avenue du Général de Gaulle, à', 'du Général de Gaulle, à   Lyon', ['12', null, 'avenue']],
   ['', '', [null, null, null]],
   ['12 rue de la République et des Arts', 'de la République et des Arts et Métiers', ['12', null, 'rue']],
-])('%s with the name %s', (whole, name, [number, locatingIndex, streetType]) => {
+])('%s is split at the name %s', (whole, name, [number, locatingIndex, streetType]) => {
   expect(streetParts(whole, name, 35)).toEqual({ number, locatingIndex, streetType })
 })
 

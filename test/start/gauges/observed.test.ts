@@ -45,7 +45,7 @@ async function readyIn(read: Gauges): Promise<Record<string, number>> {
   return Object.fromEntries(observed.map(({ labels, value }) => [labels!['need'], value]))
 }
 
-test('each need is 1 or 0, and without a pooler there is no gauge of one', async () => {
+test('each gauge of a need is 1 or 0, and without a pooler there is no gauge for it', async () => {
   const read = gauges([
     { name: 'the database', label: 'database', check: met },
     { name: 'the store of files', label: 'store', check: unmet },
@@ -56,7 +56,7 @@ test('each need is 1 or 0, and without a pooler there is no gauge of one', async
   expect(await read['grandlivre.audit.stalled']!()).toEqual([{ value: 2 }])
 })
 
-test('with a pooler, the direct address says whether the database answers, and the other one whether the pooler does', async () => {
+test('with a pooler, the direct address shows whether the database answers, and the pooled address whether the pooler does', async () => {
   const read = gauges(
     [
       { name: 'the database of DATABASE_URL', label: 'database', check: unmet },
@@ -68,7 +68,7 @@ test('with a pooler, the direct address says whether the database answers, and t
   expect(await read['grandlivre.pooler.ready']!()).toEqual([{ value: 0 }])
 })
 
-test('a database without a free connection lacks connections, and is not down', async () => {
+test('a database without a free connection is reported as short of connections, not as down', async () => {
   const missing = 'a free connection to the database'
   const check = async () => {
     throw new AppError('ERR-UNAVAILABLE', { missing })
@@ -77,7 +77,7 @@ test('a database without a free connection lacks connections, and is not down', 
   expect(await readyIn(read)).toEqual({ database: 1, connections: 0, requests: 1 })
 })
 
-test('while a check has no answer, the result before it is shown', async () => {
+test('while a check waits for its answer, the previous result is shown', async () => {
   const { promise: silent, reject } = Promise.withResolvers<void>()
   let check = met
   const read = gauges([{ name: 'the store of files', label: 'store', check: () => check() }])
@@ -88,7 +88,7 @@ test('while a check has no answer, the result before it is shown', async () => {
   await until(async () => (await readyIn(read))['store'] === 0)
 })
 
-test('a clock that is ahead of that of the database has a positive offset', async () => {
+test('a clock ahead of the database clock has a positive offset', async () => {
   const read = gauges([])
   const offset = async () => (await read['grandlivre.clock.offset']!())[0]!.value
   // Within five seconds.

@@ -17,7 +17,7 @@ async function standingStage(context: TestContext) {
   return { stage, pool }
 }
 
-test('the chart of the console shows what the gauges say', async (context) => {
+test('the chart of the console shows the values of the gauges', async (context) => {
   const { stage, pool } = await standingStage(context)
   const [working, failing] = [await stage.subscribe('/working'), await stage.subscribe('/failing')]
   await stage.publish([documentEvent('a')])
@@ -46,7 +46,7 @@ test('the chart of the console shows what the gauges say', async (context) => {
   expect(history.values('queuedExport').at(-1)).toBe(age!.value)
 })
 
-test('an export that is claimed in vain again and again keeps its age', async (context) => {
+test('an export that is repeatedly claimed in vain keeps its age', async (context) => {
   const { stage, pool } = await standingStage(context)
   const waiting = JSON.stringify({ since: new Date(Date.now() - 3_600_000).toISOString() })
   // Paused until its next claim; the other one is to be retried later.
@@ -62,7 +62,7 @@ test('an export that is claimed in vain again and again keeps its age', async (c
   expect((await inTransaction(pool, readQueueStanding)).ageSeconds).toBe(0)
 })
 
-test('a statement for a gauge ends after a second, and gives its connection back', async (context) => {
+test('a statement for a gauge is ended after a second and returns its connection', async (context) => {
   const { pool } = await standingStage(context)
   const slow = whileDelivering(pool, async (client) => {
     await boundStatements(client)

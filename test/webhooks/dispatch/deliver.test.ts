@@ -14,7 +14,7 @@ const database = forEachTest(() =>
   createPool(stage.serviceUrl, { max: 1, applicationName: 'grandlivre test' }),
 )
 
-test('a receiver whose response starts at once but ends late is slow, and has succeeded', async ({
+test('a receiver whose response starts at once but ends late counts as slow and successful', async ({
   onTestFinished,
 }) => {
   const rules = { allowInsecure: true }

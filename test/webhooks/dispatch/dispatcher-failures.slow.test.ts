@@ -123,7 +123,7 @@ async function subscribeAll(
     }
 }
 
-test('two kills and a restart lose no event and keep the order, with few repeats', {
+test('two kills and a restart lose no event, keep the order and repeat few events', {
   timeout: 600_000,
 }, async (context) => {
   const { start, restartDatabase, sql, received, receiver } = await stageOf(context)

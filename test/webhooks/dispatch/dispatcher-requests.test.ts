@@ -204,7 +204,7 @@ test('the timeout covers a whole request, and other receivers do not wait meanwh
   }
 })
 
-test('nothing is sent to this machine or without TLS, even if such a target was registered', async () => {
+test('no event is sent to this machine or without TLS, even if such a target was registered', async () => {
   const { port } = new URL(stage.receiver.url)
   const reasons: [string, string][] = [
     [`http://127.0.0.1:${port}/a`, 'The address must begin with https://'],

@@ -55,7 +55,7 @@ test('410 disables a subscription; enabled again, it goes on where it stopped, i
   expect(sequencesOf(stage.receiver.requests('/one')).at(-1)).toBe(3)
 })
 
-test('without an address nothing is sent; with one again, deliveries go on after the last one', async () => {
+test('a subscription without an address gets nothing; with an address again, deliveries continue after the last one', async () => {
   const id = await stage.subscribe('/one')
   stage.dispatch()
   await stage.publish(documents(['a']))
@@ -73,7 +73,7 @@ test('without an address nothing is sent; with one again, deliveries go on after
   expect(sequencesOf(stage.receiver.requests('/one'))).toEqual([1, 2, 3])
 })
 
-test('what expires while a subscription is disabled shows as a gap in its numbers', async () => {
+test('events that expire while a subscription is disabled appear as a gap in its numbers', async () => {
   const id = await stage.subscribe('/one')
   const disable = () =>
     stage.sql(`update subscriptions set enabled = false, disabled_at = now(), disabled_reason = 'x'`)

@@ -49,7 +49,7 @@ test('a search reads a few rows, however many events for others lie in between',
   expect(busy.rows).toBeLessThanOrEqual(9)
 })
 
-test('a position with nothing to receive after it moves to the newest event', async () => {
+test('a position moves to the newest event if the subscription receives none after it', async () => {
   await stage.subscribe('/idle', { onEvents: ['portfolio'] })
   await stage.subscribe('/busy')
   await stage.publish(documents(numbered(1_500)))

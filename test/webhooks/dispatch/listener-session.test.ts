@@ -13,7 +13,7 @@ const two = forEachTest(open)
 
 const ids = Array.from({ length: 200 }, (_, number) => String(number))
 
-test('of two sessions that lock many subscriptions at once, only one holds each, until it unlocks it', async () => {
+test('if two sessions lock many subscriptions at once, each subscription is held by one session until that unlocks it', async () => {
   const lockAll = (session: ListenerSession) => Promise.all(ids.map((id) => session.lock(id)))
   const [ones, twos] = await Promise.all([lockAll(one), lockAll(two)])
   expect(ids.filter((_, index) => ones[index] === twos[index])).toEqual([])
@@ -27,7 +27,7 @@ test('of two sessions that lock many subscriptions at once, only one holds each,
   while (!(await one.lock('0')));
 })
 
-test('ids of deliveries that a crash of the database may have forgotten are passed over', async () => {
+test('after a crash of the database, delivery ids that it may have forgotten are skipped', async () => {
   const next = async () =>
     Number((await client.query(`select nextval('grandlivre.delivery_ids') as id`)).rows[0].id)
   const before = await next()

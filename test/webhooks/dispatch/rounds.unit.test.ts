@@ -30,7 +30,7 @@ const own = (schemaIds: string[] | null, from: Record<string, string>): Search =
   whom: 'own',
 })
 
-test('nothing is searched until there is news, then all of it is', () => {
+test('no search runs until there is news, then all third parties with news are searched', () => {
   expect(rounds.searches(0, noneBusy)).toEqual([])
   expect(rounds.dueAt(noneBusy)).toBe(Number.POSITIVE_INFINITY)
   rounds.notify('1')
@@ -75,7 +75,7 @@ test('news during a search is searched afterwards, for every third party', () =>
   expect(rounds.searches(pauseMs, noneBusy)).toEqual([own(['2', '3'], { x: '0' })])
 })
 
-test('a third party with enough waiting is not searched until it has less, and then misses nothing', () => {
+test('a third party with enough waiting work is not searched until it has less, and then misses nothing', () => {
   const busy = new Set(['x'])
   rounds.notify('1')
   finish(rounds.searches(0, busy))

@@ -67,7 +67,7 @@ test('a newcomer gets a slot at once, though a dozen greedy third parties came b
   expect(slots.assign()).toEqual(candidate('new', 0))
 })
 
-test('the failing and slow receivers of a third party leave room for its healthy ones', () => {
+test('failing and slow receivers of a third party leave room for its healthy ones', () => {
   const slots = slotsWith(['x', 1_000, true])
   expect(assignAll(slots).length).toBe(75)
   crowd(slots, 'x', 1_000)

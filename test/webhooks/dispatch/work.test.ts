@@ -27,7 +27,7 @@ async function subscribeMany(count: number): Promise<string[]> {
 const idsOf = (work: Work[], examined = true) =>
   work.filter((each) => each.examined === examined).map(({ subscriptionId }) => subscriptionId)
 
-test('a search examines a limited number per third party, and returns where the next one continues', async () => {
+test('a search examines a limited number of subscriptions per third party, and returns where the next search continues', async () => {
   const ids = await subscribeMany(25)
   const other = await stage.subscribeOther('/other')
   await stage.publish([documentEvent('a')])
@@ -61,7 +61,7 @@ test('a search for a schema finds the subscriptions that receive its events', as
   expect(idsOf(await search({ schemaIds: null }))).toEqual([here, elsewhere, all])
 })
 
-test('a search reads only the deliveries of subscriptions it examines, however many await a retry', async () => {
+test('a search reads only deliveries of the subscriptions that it examines, however many await a retry', async () => {
   await stage.subscribe('/0')
   await stage.sql(
     `insert into subscriptions (id, schema_id, level, third_party_id, post_url, on_events, start_position)
@@ -108,7 +108,7 @@ test('retries are found at the moment they become due', async () => {
   expect(await due(1_000_000, 2_000_000)).toEqual([{ thirdPartyId, schemaId: null }])
 })
 
-test('positions are moved in portions', async () => {
+test('positions are moved in batches', async () => {
   const ids: string[] = []
   for (let number = 0; number < 5; number++)
     ids.push(await stage.subscribe('/idle', { onEvents: ['portfolio'] }))

@@ -65,7 +65,7 @@ async function pull(id: string, after: number) {
   return { epoch, latest, events: events.map(({ sequence, event }) => `${sequence} ${event.data.name}`) }
 }
 
-test('events that are left keep their numbers, and those of the new epoch come after a jump', async () => {
+test('remaining events keep their numbers, and events of the new epoch follow after a jump', async () => {
   const id = await subscribe('/left')
   await add('a', 'b')
   await numberRest(id)
@@ -92,7 +92,7 @@ test('events that are left keep their numbers, and those of the new epoch come a
   expect(await pull(id, fresh!.sequence)).toEqual({ epoch, latest: fresh!.sequence, events: [] })
 })
 
-test('a number that a crash has lost is given again, to the same event, also the first one of an epoch', async () => {
+test('a number lost in a crash is given again to the same event, even the first number of an epoch', async () => {
   const id = await subscribe('/crashed')
   await add('a')
   await numberRest(id)
@@ -109,7 +109,7 @@ test('a number that a crash has lost is given again, to the same event, also the
   expect(await numberRest(id)).toEqual(lost)
 })
 
-test('numbers never go back, also where a server is lost with the jump that it made', async () => {
+test('numbers never go back, even if a server is lost together with the jump that it made', async () => {
   const id = await subscribe('/twice')
   await add('before')
   await numberRest(id)
@@ -143,7 +143,7 @@ test('numbers never go back, also where a server is lost with the jump that it m
   }
 })
 
-test('a reader of a subscription without a number from before gets its first one', async () => {
+test('a subscription that has no numbers from earlier epochs gives its reader the first number of the new one', async () => {
   const [quiet, lost] = [await subscribe('/quiet'), await subscribe('/lost')]
   await becomeOther()
   await add('first')
@@ -157,7 +157,7 @@ test('a reader of a subscription without a number from before gets its first one
   }
 })
 
-test('a reader that has read everything goes on, also when what was before the jump is no longer kept', async () => {
+test('a reader that has read everything goes on, even if the events before the jump are no longer kept', async () => {
   const id = await subscribe('/swept')
   await add('old', 'older')
   await numberRest(id)
@@ -170,7 +170,7 @@ test('a reader that has read everything goes on, also when what was before the j
   await expect(pull(id, 1)).rejects.toMatchObject({ code: 'ERR-EVENTS-EXPIRED' })
 })
 
-test('a reader that knows of lost numbers learns of the epoch before anybody else has drawn', async () => {
+test('a reader that has seen lost numbers learns of the new epoch before any new number is given', async () => {
   const id = await subscribe('/early')
   await add('one')
   await numberRest(id)
@@ -181,7 +181,7 @@ test('a reader that knows of lost numbers learns of the epoch before anybody els
   expect(await epochNow()).not.toBe(former)
 })
 
-test('over three epochs with events in each, numbered at once or one by one', async () => {
+test('numbers are right over three epochs with events in each, numbered at once or one by one', async () => {
   const late = await stage.subscribe('/late', { postUrl: null })
   const prompt = await stage.subscribe('/prompt', { postUrl: null })
   const epochs: number[] = []
@@ -211,7 +211,7 @@ test('over three epochs with events in each, numbered at once or one by one', as
   expect(new Set(epochs).size).toBe(4)
 })
 
-test('for all schemas the jump comes before anything else is numbered', async () => {
+test('in a subscription for all schemas, the jump precedes every new number', async () => {
   const id = await stage.subscribe('/all', { schemaId: null, postUrl: null })
   await add('before')
   const [before] = await numberRest(id)
@@ -228,7 +228,7 @@ test('for all schemas the jump comes before anything else is numbered', async ()
   expect(rest[1]!.sequence).toBe(rest[0]!.sequence + 1)
 })
 
-test('each delivery names the epoch of its numbers, also where numbers wait on both sides of a jump', async () => {
+test('each delivery names the epoch of its numbers, even if numbers wait on both sides of a jump', async () => {
   const id = await stage.subscribe('/posted')
   await add('x')
   const former = await epochNow()

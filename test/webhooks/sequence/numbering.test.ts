@@ -66,7 +66,7 @@ const eventIds = async (kinds: string[]) =>
     ({ id }) => id,
   )
 
-test('deliveries, readers and patches number at the same time as events are committed: none twice, none left out', async () => {
+test('deliveries, readers and patches that number events during commits repeat none and leave out none', async () => {
   await staff.client.query('delete from events')
   const id = await subscribe()
   let isPublishing = true
@@ -117,7 +117,7 @@ test('deliveries, readers and patches number at the same time as events are comm
   expect(rows[0].numbered).toBe(all.length)
 })
 
-test('a reader that comes while the dispatcher numbers waits for it, and goes on after its numbers', async () => {
+test('a reader that comes while the dispatcher gives numbers waits for it, and continues after them', async () => {
   await staff.client.query('delete from events')
   const id = await subscribe()
   await add(numbered(5))
@@ -140,7 +140,7 @@ test('a reader that comes while the dispatcher numbers waits for it, and goes on
   expect([sequences, page!.latest]).toEqual([['1', '2', '3', '4', '5'], 5])
 })
 
-test('long runs are cut at a thousand numbers, and read from any number on', async () => {
+test('long runs are split at a thousand numbers, and can be read from any number on', async () => {
   await staff.client.query('delete from events')
   const id = await subscribe()
   // Between two events of the subscription there are eleven others.
@@ -173,7 +173,7 @@ test('long runs are cut at a thousand numbers, and read from any number on', asy
   }
 })
 
-test('numbers stay those of their events when the first events of a run are deleted', async () => {
+test('events keep their numbers when the first events of their run are deleted', async () => {
   await staff.client.query('delete from events')
   const id = await subscribe()
   await add(numbered(10))
@@ -189,7 +189,7 @@ test('numbers stay those of their events when the first events of a run are dele
   expect(await inTenant(pools[0], '100', (client) => oldestNumber(client, id))).toBe(11)
 })
 
-test('a reader is answered although new events come with every part that is numbered', async () => {
+test('a reader is answered even if new events arrive with every numbered batch', async () => {
   await staff.client.query('delete from events')
   const id = await subscribe()
   await add(['first'])
@@ -215,7 +215,7 @@ test('a reader is answered although new events come with every part that is numb
   }
 })
 
-test('the next number over all schemas is after the last one, while those before it are still there', async () => {
+test('the next number over all schemas follows the last one, even while earlier events are still kept', async () => {
   await staff.client.query('delete from events')
   const fields = { ...owner, schemaId: null, level: 'staff', firmId: null, postUrl: null } as const
   const { id } = await insertSubscription(staff.client, { ...fields, folderIds: [], onEvents: ['document'] })
@@ -239,7 +239,7 @@ test('the next number over all schemas is after the last one, while those before
   expect(await Promise.all([0, 5, 10, 160, 165, 170].map(oldest))).toEqual([1, 6, 161, 161, 166, 171])
 })
 
-test('the order across schemas outlives a crash: those numbers are committed to disk', async () => {
+test('the order across schemas survives a crash, as these numbers are flushed to disk at commit', async () => {
   await staff.client.query('delete from events')
   await add(['a'])
   const commits = (id: string) =>
@@ -270,7 +270,7 @@ test('the order across schemas outlives a crash: those numbers are committed to 
 
 // A process of an earlier version numbers all events of the schema, and counts the numbers of a run by kinds and folders
 // alone. It does so here, where the subscription is not a firm's.
-test('numbers from before firms were told apart stay, and earlier processes count later ones alike', async () => {
+test('numbers given before events had a firm stay, and processes of earlier versions continue them alike', async () => {
   await staff.client.query('delete from events')
   const id = await subscribe()
   const publishIn = (names: Record<string, string>) => {

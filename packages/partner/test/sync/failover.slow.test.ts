@@ -115,7 +115,7 @@ async function levelFollower(comment?: string): Promise<void> {
   ledger.close()
 }
 
-test.each(copyKinds)('only differing rows of ledgers that lost commits are read: %s', async (kind) => {
+test.each(copyKinds)('only rows that differ are read, of ledgers that lost commits: %s', async (kind) => {
   const summary = await sync(kind)
   expect(summary).toMatchObject({ ledgers: societies.length, copied: 3, failed: [] })
   expect(asked()).toEqual(['/api/v1/mad/ledgers', changesPath, digestsPath, changesPath])
@@ -167,52 +167,46 @@ test.each(copyKinds)('after a planned failover, only the list and the digests ar
   await expectTheLedgers(runs[kind], small)
 })
 
-test.each(copyKinds)(
-  'three epochs with a change in each are repaired by sync and by verify: %s',
-  async (kind) => {
-    await sync(kind)
-    for (const [i, folder] of [small[0], large, small[4]].entries()) {
-      await beginEpoch()
-      await change(`update movements set description = '${kind} ${i}' where folder_id = ${folder}
+test.each(copyKinds)('sync and verify repair three epochs of changes: %s', async (kind) => {
+  await sync(kind)
+  for (const [i, folder] of [small[0], large, small[4]].entries()) {
+    await beginEpoch()
+    await change(`update movements set description = '${kind} ${i}' where folder_id = ${folder}
       and id = (select max(id) from movements where folder_id = ${folder})`)
-    }
-    expect(await sync(kind)).toMatchObject({ copied: 3, failed: [] })
-    await expectTheLedgers(runs[kind], small)
-    for (const [i, folder] of [small[1], large, small[3]].entries()) {
-      await beginEpoch()
-      await change(`update movements set description = '${kind} ${i}' where folder_id = ${folder}
+  }
+  expect(await sync(kind)).toMatchObject({ copied: 3, failed: [] })
+  await expectTheLedgers(runs[kind], small)
+  for (const [i, folder] of [small[1], large, small[3]].entries()) {
+    await beginEpoch()
+    await change(`update movements set description = '${kind} ${i}' where folder_id = ${folder}
       and id = (select min(id) from movements where folder_id = ${folder})`)
-      expect(await verifyCopy(runs[kind])).toMatchObject({
-        proven: societies.length,
-        differed: [],
-        unproven: [],
-      })
-    }
-    await expectTheLedgers(runs[kind])
-  },
-)
+    expect(await verifyCopy(runs[kind])).toMatchObject({
+      proven: societies.length,
+      differed: [],
+      unproven: [],
+    })
+  }
+  await expectTheLedgers(runs[kind])
+})
 
-test.each(copyKinds)(
-  'the copy of a ledger that lost its first entry becomes empty again: %s',
-  async (kind) => {
-    const empty = folders.sameFirm.folderId
-    await change(`insert into exercices (schema_id, folder_id, id, start_date, end_date) values (100, ${empty}, 1, '2020-01-01', '2020-12-31');
+test.each(copyKinds)('a copy loses the first entry that its ledger lost: %s', async (kind) => {
+  const empty = folders.sameFirm.folderId
+  await change(`insert into exercices (schema_id, folder_id, id, start_date, end_date) values (100, ${empty}, 1, '2020-01-01', '2020-12-31');
     insert into journals (schema_id, folder_id, id, code, name, type) values (100, ${empty}, 1, 'AN', 'New', 'AN');
     insert into accounts (schema_id, folder_id, id, number, name) values (100, ${empty}, 1, '401', 'Lost');
     insert into entries (schema_id, folder_id, id, exercice_id, journal_id, date, accounted_at, created_at, source, currency)
       values (100, ${empty}, 1, 1, 1, '2020-03-01', '2020-03-01', '2020-03-01', 'FEC', 'EUR');
     insert into movements (schema_id, folder_id, exercice_id, entry_id, id, account_id, description, invoice_number, debit, credit)
       values (100, ${empty}, 1, 1, 1, 1, 'Lost', '', 1, 0)`)
-    await sync(kind)
-    await beginEpoch()
-    await change(`delete from movements where folder_id = ${empty}; delete from entries where folder_id = ${empty};
+  await sync(kind)
+  await beginEpoch()
+  await change(`delete from movements where folder_id = ${empty}; delete from entries where folder_id = ${empty};
     delete from accounts where folder_id = ${empty}; delete from journals where folder_id = ${empty};
     delete from exercices where folder_id = ${empty}`)
-    expect(await sync(kind)).toMatchObject({ copied: 1, failed: [] })
-    expect(runs[kind].events.at(-1)).toMatchObject({ society: empty, rows_before: 1, rows_after: 0 })
-    await expectTheLedgers(runs[kind], [empty])
-  },
-)
+  expect(await sync(kind)).toMatchObject({ copied: 1, failed: [] })
+  expect(runs[kind].events.at(-1)).toMatchObject({ society: empty, rows_before: 1, rows_after: 0 })
+  await expectTheLedgers(runs[kind], [empty])
+})
 
 test.each(copyKinds)('a ledger whose new cursors are all refused is read in full: %s', async (kind) => {
   const one = { ...runs[kind], societies: [small[0]!] }

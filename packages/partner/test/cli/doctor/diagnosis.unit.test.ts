@@ -65,15 +65,12 @@ describe('a receiver', () => {
     expect(faultsOf({}, [deliveredAfter(minute, 'connect ECONNREFUSED')])).toEqual([])
   })
 
-  test.each(noResponseFaults)(
-    'that gives no response gets the fault that the service observed: %s',
-    (fault) => {
-      const [found, ...others] = diagnose(seen({ status: null, error: 'why', fault, receiverDate: null }))
-      expect([found?.fault, others]).toEqual([fault, []])
-      expect(found?.found).toContain('why')
-      expect(found?.remedies.length).toBeGreaterThan(0)
-    },
-  )
+  test.each(noResponseFaults)('without a response has the fault that the service saw: %s', (fault) => {
+    const [found, ...others] = diagnose(seen({ status: null, error: 'why', fault, receiverDate: null }))
+    expect([found?.fault, others]).toEqual([fault, []])
+    expect(found?.found).toContain('why')
+    expect(found?.remedies.length).toBeGreaterThan(0)
+  })
 
   test('that gives no response is not healthy, even if this version does not know the reason', () => {
     expect(faultsOf({ status: null, error: 'why', fault: 'quota' as 'dns' })).toEqual(['no-answer'])
