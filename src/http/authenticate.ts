@@ -66,7 +66,7 @@ function credentialsOf(c: Context<Edge>) {
   return { credentials, hashes: [sha256(credentials.secret), sha256(credentials.token)] as const }
 }
 
-/** Takes a request that was held out of its token's rate again, unless its window is over by now. */
+/** Subtracts a request that was held from the rate of its token, unless its rate window is over by now. */
 export async function takeBackFromRate(c: Context<Edge>, services: Services): Promise<void> {
   const window = c.get('rate')
   assert(window, 'a route with levels counts its requests')

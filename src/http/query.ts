@@ -99,7 +99,8 @@ export function wordOf<Word extends string>(words: readonly Word[], given: unkno
 }
 
 /**
- * Values repeated (`a=1&a=2`), separated by commas (`a=1,2`), or both. Surrounding blanks and empty values are dropped.
+ * Several values: repeated (`a=1&a=2`), separated by commas (`a=1,2`), or both. Surrounding blanks and empty values are
+ * dropped.
  * @param item schema of one value; its message is reported for the whole parameter
  */
 export function several<Item extends z.ZodType<unknown, string>>(item: Item) {

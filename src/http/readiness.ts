@@ -88,7 +88,7 @@ export class Readiness {
     this.#closedBy = cause
   }
 
-  /** Makes the process unready from now on: it stops. */
+  /** Makes the process report that it is not ready, because it is stopping. */
   leave(): void {
     this.#leaving = new AppError('ERR-UNAVAILABLE', { message: 'Not ready: stopping' })
   }
@@ -113,7 +113,7 @@ export class Readiness {
 
   /**
    * Remembers the cause of a failed answer, unless a check finds it anyway. The check of the database finds a lost or
-   * read-only one; anything else may be missing while every check succeeds.
+   * read-only database; anything else may be missing while every check succeeds.
    */
   recordFailure(error: unknown): void {
     const missing = missingOf(error)

@@ -4,8 +4,8 @@ import type { RequestSlots } from '../auth/request-slots.ts'
 export type RequestSlot = ReturnType<typeof requestSlot>
 
 /**
- * Runs the function once the answer is over: ended, failed, or given up by the client. Runs it at once if that is so
- * already.
+ * Runs the function once the answer is over: ended, failed, or given up by the client. If the answer is over already,
+ * the function runs at once.
  */
 export function whenOver(outgoing: ServerResponse, run: () => void): void {
   outgoing.once('close', run)

@@ -70,7 +70,7 @@ interface Declaration<Query extends z.ZodObject, Call> {
   method: Method
   /** A verb and a noun, unique: client generators name their methods by it. */
   operationId: string
-  /** `/api/v1/webhook/{id}` */
+  /** The path with its parameters: `/api/v1/webhook/{id}`. */
   path: `/${string}`
   /** One line for the documentation. */
   summary: string
@@ -84,7 +84,7 @@ interface Declaration<Query extends z.ZodObject, Call> {
   params?: z.ZodObject
   /** The JSON body. */
   body?: {
-    /** For the documentation; the answer checks it (`checkBody`). */
+    /** The schema for the documentation; `answer` checks the body (`checkBody`). */
     schema: z.ZodType
     /** Schemas of the media types that do not take `schema`, by media type. */
     schemaOf?: Record<string, z.ZodType>

@@ -47,7 +47,7 @@ export interface Services {
   streams: RunningStreams
   /** Records what was answered to partners. */
   audit: AuditTrail
-  /** Whether requests can be accepted; remembers what failed ones lacked. */
+  /** Knows whether requests can be accepted, and remembers what failed requests lacked. */
   readiness: Readiness
   /** The epoch of the database. */
   epoch: Reading<Epoch>

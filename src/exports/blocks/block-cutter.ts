@@ -22,7 +22,7 @@ export class BlockCutter {
   #rowsBefore = 0
   /** The block ends with the entry that reaches this number of rows. */
   #rowsMax: number = blockSizes.usual
-  /** Where in the chunk the lines begin that have not been hashed yet. */
+  /** Position in the chunk of the first line that has not been hashed yet. */
   #from = 0
 
   /** @param former at least one block; the first begins at 0 */

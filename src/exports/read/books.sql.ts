@@ -51,7 +51,7 @@ export interface BookAccount extends AccountHead {
   closed: boolean
   counterpartAccountId: string | null
   correspondanceAccountId: string | null
-  /** With the ids of its mode of payment and its VAT code in place of both. */
+  /** The company, with the ids of its mode of payment and its VAT code instead of these two themselves. */
   company: (Omit<CompanyView, 'payment' | 'vat'> & { paymentId: number | null; vatId: number | null }) | null
   employee: (Omit<EmployeeView, 'payment'> & { paymentId: number | null }) | null
 }

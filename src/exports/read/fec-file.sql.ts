@@ -76,7 +76,7 @@ export async function countFecMovements(client: pg.ClientBase, key: ExerciceKey)
 const joinMovements = `join movements m on (m.schema_id, m.folder_id, m.exercice_id, m.entry_id)
   = (e.schema_id, e.folder_id, e.exercice_id, e.id)`
 
-/** Reads the journals and accounts of the folder, as they were filed if they were. */
+/** Reads the journals and accounts of the folder, with the values that an imported FEC gave them, where it gave any. */
 export async function readFecDictionary(
   client: pg.ClientBase,
   { schemaId, folderId }: FolderKey,

@@ -117,7 +117,7 @@ export async function readMuchChanged(
   return found!.much
 }
 
-/** The rows of these exercices, planned apart from the limit, as in changed-entries.sql.ts. */
+/** The rows of these exercices. They are planned apart from the limit, as in changed-entries.sql.ts. */
 function ofExercices(
   alias: 'e' | 'm',
   conditions: string[],

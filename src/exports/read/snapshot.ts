@@ -224,7 +224,7 @@ function beginFirst<Shown>(schemaId: string, fence?: Fence<Shown>): string {
 type ClientPair = readonly [first: pg.PoolClient, second: pg.PoolClient]
 
 /**
- * Begins both transactions at once, so that their two requests stand side by side where a pooler lets them wait.
+ * Begins both transactions at once, so that a pooler that lets requests wait has these two side by side.
  * @returns undefined if they did not both begin in time; then both connections are released
  * @throws {AppError} ERR-UNAVAILABLE
  */

@@ -105,7 +105,7 @@ async function* each<Row>(batches: AsyncGenerator<Row[]>, item: (row: Row) => ob
 /**
  * The collection as an array or one object, or one item per line.
  * @param counted called with the number of items of each piece
- * @throws {AppError} ERR-FOLDER-NOT-FOUND if a collection of one object has none
+ * @throws {AppError} ERR-FOLDER-NOT-FOUND if the one object of a collection does not exist
  */
 export function collectionTexts(
   client: pg.ClientBase,

@@ -4,9 +4,9 @@ import type { ChunkBuffer, Chunks } from '../chunks.ts'
 /** The text around and between items. */
 export interface Framing {
   open: string
-  /** Before each item except the first. */
+  /** The text before each item except the first. */
   separator: string
-  /** After each item. */
+  /** The text after each item. */
   terminator: string
   close: string
 }

@@ -137,7 +137,8 @@ async function inSegments(client: pg.ClientBase, resolved: ResolvedSelection): P
 }
 
 /**
- * The entries of the selection that may have changed since a cursor, or every one if these are many.
+ * Returns the ranges of the selection's entries that may have changed since a cursor, or a range with every entry if
+ * these are many.
  * @param besides further entries that the caller wants
  * @throws {AppError} ERR-VALIDATION, ERR-CURSOR-EXPIRED
  */

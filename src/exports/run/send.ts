@@ -103,7 +103,7 @@ export function chunkBuffer(
   // Each chunk is transferred to the main thread.
   if (encoding === 'identity')
     return (bytesNeeded = 0) => channel.buffer(Math.max(limits.chunkBytes, bytesNeeded))
-  // A compressor reads each chunk in this thread; then it may be transferred to a hash thread.
+  // A compressor reads each chunk in this thread; after that, the chunk may be transferred to a hash thread.
   return hash instanceof ThreadHash ? (bytesNeeded) => hash.buffer(bytesNeeded) : twoChunkBuffers()
 }
 

@@ -97,7 +97,7 @@ export class ExportSources {
     try {
       if (!this.#replica)
         return { ...(await before.next(source.schemaId)), isOfReplica: false, seen: source.seen }
-      // Which server shows the next ledger is only known when it is asked.
+      // Only when a server is asked does it say whether it shows the next ledger.
       await before.close()
     } catch (error) {
       // The connections were lost between two ledgers: no row is missing.

@@ -28,7 +28,7 @@ export function readDemoCredentials(
   config: Pick<Config, 'host' | 'databaseUrl' | 'publicUrl' | 'dataDir'>,
   request: BrowserRequest,
 ) {
-  // The demo folder is in the embedded database; the file of an earlier run may still be there.
+  // Only the embedded database has the demo folder; the file of an earlier run may still be there.
   if (config.databaseUrl !== undefined || !isOnOwnMachine(config, request)) return undefined
   const { companyToken, thirdPartySecret, exercices } = readCredentials(config.dataDir) ?? {}
   const idExercice = exercices?.at(-1)?.id

@@ -4,7 +4,7 @@
  *
  * DuckDB opens files by name. Under the names /dev/stdin and /dev/stdout it can open pipes, but not the sockets that
  * Node gives its children, so a shell puts a `cat` on either side. Nothing is on disk, so a kill leaves nothing there.
- * If the service is killed, input and output of the three processes end, and they do.
+ * If the service is killed, the input and output of the three processes end, and so do the processes.
  */
 
 import { type ChildProcessByStdio, spawn } from 'node:child_process'

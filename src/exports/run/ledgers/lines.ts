@@ -46,8 +46,8 @@ export function joinedRanges(ranges: readonly EntryRange[]): readonly EntryRange
 }
 
 /**
- * The lines that prove rows of a ledger: one after at most 1 MiB of rows, or after one longer row, and one after the last
- * (docs/spec/ledgers.md#proofs).
+ * The lines that prove the rows of a ledger (docs/spec/ledgers.md#proofs). A proof stands after at most 1 MiB of rows,
+ * or after one longer row; the last proof stands after the last row.
  */
 
 /** Bytes of rows between two proofs, unless a single row has more. */

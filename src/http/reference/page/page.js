@@ -75,9 +75,9 @@ function operationsOf({ tags, paths, webhooks }) {
 }
 
 /**
- * Removes most examples, because Swagger UI fills each field with the example of its parameter. All filters at once
- * select nothing, and an invented id exists nowhere, so only required parameters keep their examples. The demo has a
- * fiscal year that can be asked for.
+ * Removes most examples. Swagger UI fills each field with the example of its parameter, but all filters at once select
+ * nothing, and an invented id exists nowhere. So only required parameters keep their examples. The demo has a fiscal
+ * year that can be asked for.
  */
 function prepareOperations(spec, demo) {
   for (const { operation, operationId } of operationsOf(spec)) {

@@ -114,7 +114,7 @@ async function readOrWait(call: ListCall, isHeld: (list: LedgerList) => boolean)
   whenOver(c.env.outgoing, () => watch.stop())
   const token = `${principal.tokenId} ${c.get('folderId') ?? ''}`
   const [name, read] = shared(ifNoneMatch)
-  // A process that stops answers at once.
+  // A process that is stopping answers at once.
   const pause = watch.over.aborted ? undefined : listReads.pauseOf(token)
   if (pause) await watch.meanwhile(pause, left())
   let list = await listReads.read(name, read)
