@@ -1,10 +1,11 @@
 /**
- * Collects the rows of this process's requests and appends them together, half a second after the first at the latest:
- * a row of its own would cost each small request a commit.
+ * Collects the rows of this process's requests and appends them together, at most half a second after the first one
+ * arrived: a transaction for each row would cost each small request a commit.
  *
- * While the database is away the rows wait. Beyond `limits.auditRowsMax` they are only counted, and a row with the
- * count follows when the database is back: nothing is lost silently. A batch whose answer was lost is sent again under
- * the same number, and the database appends it once. Of a batch that it refuses for its content, each row is sent alone.
+ * While the database is unreachable, the rows wait. Beyond `limits.auditRowsMax` they are only counted, and a row with
+ * the count follows when the database is back: no row is lost silently. If the response to a batch was lost, the batch
+ * is sent again under the same number, and the database appends it only once. If the database refuses a batch for its
+ * content, each of its rows is sent alone.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -13,11 +14,11 @@ import { limits } from '../config.ts'
 import type { Log } from '../log.ts'
 import { appendRequests, type Batch, canonicalJson } from './audit.sql.ts'
 
-/** Rows of one statement. */
+/** Most rows per statement. */
 const batchRowsMax = 2_500
 /** Pause before a batch is sent again. */
 const retryMs = 1_000
-/** Interval between log lines that say why rows wait. */
+/** Interval between log lines that tell why rows wait. */
 const reportMs = 10_000
 
 interface Lost {
@@ -33,15 +34,15 @@ export class AuditTrail {
   readonly #closing = new AbortController()
   #rows: AnsweredRequest[] = []
   #lost: Lost | undefined
-  /** Not known to be appended. */
+  /** The batch that was sent and is not known to be appended. */
   #sent: Batch | undefined
-  /** What the last row of `#sent` reports. */
+  /** The lost rows that the last row of `#sent` reports. */
   #reported: Lost | undefined
   #batches = 0
-  /** Rows of a batch that was refused for its content, which are sent one by one: only some of them are bad. */
+  /** Rows of a batch that was refused for its content. They are sent one by one, because only some of them are bad. */
   #apart: object[] = []
   #appending: Promise<void> | undefined
-  /** When rows began to wait, or the last of them were appended. */
+  /** When rows began to wait, or when rows were last appended. */
   #advancedAt = 0
   #reportedAt = Number.NEGATIVE_INFINITY
 
@@ -51,12 +52,12 @@ export class AuditTrail {
     this.#log = log
   }
 
-  /** Rows that are not known to be appended. */
+  /** Number of rows that are not known to be appended. */
   get waiting(): number {
     return this.#waitingRows + (this.#lost ? 1 : 0)
   }
 
-  /** Seconds in which rows waited and the database took none. 0 if none waits. */
+  /** Seconds for which rows have waited without the database appending any; 0 if no row waits. */
   get stalledSeconds(): number {
     return this.waiting === 0 ? 0 : (performance.now() - this.#advancedAt) / 1_000
   }
@@ -71,7 +72,7 @@ export class AuditTrail {
     this.#appending ??= this.#appendAll()
   }
 
-  /** Appends what is left, unless the database refuses it now. Call it before the pool ends. */
+  /** Appends the waiting rows, unless the database refuses them now. Call it before the pool ends. */
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#appending
@@ -102,7 +103,7 @@ export class AuditTrail {
     } catch (error) {
       this.#report(error)
       if (!isRefusedForItsContent(error)) return false
-      // It would be refused for ever, and everything after it would wait.
+      // Sent again, the batch would be refused forever, and all later rows would wait.
       this.#sent = undefined
       const requests = this.#takeBackReport(rows)
       if (rows.length === 1 && requests.length === 1) this.#lose(1, (rows[0] as AnsweredRequest).at)
@@ -111,7 +112,10 @@ export class AuditTrail {
     }
   }
 
-  /** The count of lost rows is kept until its own row is appended. @returns the rows of requests */
+  /**
+   * Takes the report of lost rows back from a batch: their count is kept until the report is appended. @returns the
+   * rows of requests
+   */
   #takeBackReport(rows: object[]): object[] {
     if (!this.#reported) return rows
     const { rows: lost, from, to } = this.#reported
@@ -148,7 +152,7 @@ export class AuditTrail {
   }
 }
 
-/** SQLSTATE class 22 (data) or 23 (constraints): any other reason may pass. */
+/** Whether the error has SQLSTATE class 22 (data) or 23 (constraints). Errors for any other reason may pass. */
 function isRefusedForItsContent(error: unknown): boolean {
   return error instanceof Error && 'code' in error && /^2[23]...$/.test(String(error.code))
 }
@@ -158,14 +162,14 @@ function columnsOfLost({ rows, from, to }: Lost): object {
   return { at: to, act: 'audit lost', details, outcome: 'failed' }
 }
 
-/** What is noted of a request while it is answered. Only requests with these facts get a row. Ids are decimal digits. */
+/** Facts about a request, noted while it is answered. A request without them gets no row. Ids are decimal digits. */
 export interface AnswerFacts {
   thirdPartyId: string | null
   tokenId: string | null
   schemaId: string
   /** `/api/v1/mad/movements` */
   route: string
-  /** What was asked, checked. No secrets, and nothing of books. */
+  /** What the request asked for, after validation. Contains no secrets and no content of books. */
   selection: object
   rows?: number
   bytes?: number
@@ -173,30 +177,33 @@ export interface AnswerFacts {
   cursor?: string | undefined
 }
 
-/** How its answer ended. */
+/** How the response to a request ended. */
 interface AnswerEnd {
   at: Date
   /** `GET` */
   method: string
   requestId: string
   folderId: string | undefined
-  /** Undefined if the client left before there was an answer. */
+  /** Undefined if the client left before there was a response. */
   status: number | undefined
-  /** Whether its last byte was given to the network. */
+  /** Whether the last byte of the response was handed to the network. */
   isWhole: boolean
-  /** Code of an error. */
+  /** Code of the error, if there was one. */
   code: string | undefined
 }
 
 export type AnsweredRequest = ReturnType<typeof answeredRequest>
 
-/** The row of a request that was answered, or whose answer was cut off, by the names of the columns. Pure. */
+/**
+ * Makes the row of a request that was answered or whose response was cut off; its keys are the names of the columns.
+ * Pure.
+ */
 export function answeredRequest(facts: AnswerFacts, end: AnswerEnd) {
   const outcome = outcomeOf(end)
-  // What the export counted is no evidence of what arrived.
+  // Unless the response was sent whole, what the export counted does not prove what arrived.
   const { rows, sha256 } = outcome === 'sent' ? facts : {}
   return {
-    /** When its answer ended. */
+    /** When the response ended. */
     at: end.at,
     third_party_id: facts.thirdPartyId,
     token_id: facts.tokenId,
@@ -205,20 +212,20 @@ export function answeredRequest(facts: AnswerFacts, end: AnswerEnd) {
     folder_id: end.folderId,
     request_id: end.requestId,
     details: canonicalJson(facts.selection),
-    /** Items of the answer, or movements of the file. */
+    /** Items of the response, or movements of the file. */
     rows,
     /** Bytes of a streamed body that were sent. */
     bytes: facts.bytes,
-    /** Of the content before compression, hexadecimal. */
+    /** SHA-256 of the content before compression, hexadecimal. */
     sha256,
-    /** Names the state of the ledger that the answer shows. */
+    /** Names the state of the ledger that the response shows. */
     cursor: facts.cursor,
     outcome,
     code: end.code,
   }
 }
 
-/** `unchanged` is a 304, `refused` a 4xx, `failed` a 5xx, `cut` never arrived whole. */
+/** `unchanged` is a 304, `refused` a 4xx, `failed` a 5xx. `cut` is a response that did not leave whole. */
 function outcomeOf({ status, isWhole }: AnswerEnd): 'sent' | 'unchanged' | 'cut' | 'refused' | 'failed' {
   if (status === undefined || !isWhole) return 'cut'
   if (status === 304) return 'unchanged'

@@ -1,4 +1,4 @@
-/** Rows of the audit (docs/operators/audit.md): what they hold, appending and reading them. */
+/** Rows of the audit (docs/operators/audit.md): what they contain, and how they are appended and read. */
 import { createHash } from 'node:crypto'
 import type { ClientBase, Pool, QueryConfig } from 'pg'
 import { limits } from '../config.ts'
@@ -7,9 +7,9 @@ import { type Connection, queryRow, queryRows, queryValue } from '../db/statemen
 
 export type Details = Record<string, string | number | boolean | null>
 
-/** What staff did. Ids are decimal digits. */
+/** An act of staff. Ids are decimal digits. */
 export interface StaffAct {
-  /** The user of the command, or `console <key name>`. The login of the database is added. */
+  /** The user of the command, or `console <key name>`. The database login is added to it. */
   staff: string
   /** `token issue` */
   act: string
@@ -17,11 +17,11 @@ export interface StaffAct {
   tokenId?: string | undefined
   schemaId?: string | null | undefined
   folderId?: string | null | undefined
-  /** What else it concerned. No secrets, and nothing of books. */
+  /** What else the act concerned. Contains no secrets and no content of books. */
   details?: Details
 }
 
-/** A row as it is kept. Numbers, ids and hashes as texts: decimal digits, hexadecimal. */
+/** A row as it is stored. Numbers and ids are decimal digits, hashes are hexadecimal. */
 export interface AuditRow {
   number: string
   /** Seconds since 1970 with six decimals. */
@@ -47,8 +47,8 @@ export interface AuditRow {
 const charactersMax = 2_000
 
 /**
- * JSON with the members of objects in the order of their names and without those that are undefined: equal values have
- * equal texts, within one process and across versions.
+ * Returns JSON with the members of objects sorted by name and without undefined members. So equal values have equal
+ * texts, in every process and every version.
  */
 export function canonicalJson(value: unknown): string {
   const text = JSON.stringify(value, (_, member: unknown) => {
@@ -59,7 +59,7 @@ export function canonicalJson(value: unknown): string {
   return JSON.stringify({ characters: text.length, sha256: createHash('sha256').update(text).digest('hex') })
 }
 
-/** A place in the chain: the number of a row, and its hash, hexadecimal. */
+/** A place in the chain: the number of a row, as decimal digits, and its hash, hexadecimal. */
 export interface Link {
   count: string
   hash: string
@@ -70,9 +70,9 @@ export interface Head extends Link {
   epoch: string
 }
 
-/** Where the chain begins: the last row that retention has deleted. */
+/** Where the chain begins: the last row that retention has deleted, with its signature. */
 export interface Start extends Link {
-  /** Seconds since 1970 with six decimals; null while nothing was deleted. */
+  /** Seconds since 1970 with six decimals; null if no row has been deleted yet. */
   at: string | null
   signature: Buffer | null
 }
@@ -95,7 +95,7 @@ export interface AuditSelection {
   most: number
 }
 
-/** The newest rows of a selection, the newest first. As the owner. */
+/** Lists the newest rows of a selection, newest first. Runs as the owner. */
 export function listAudit(client: Connection, { folderId, thirdPartyId, from, to, most }: AuditSelection) {
   const text = `select ${auditColumns}, (select t.code from grandlivre.third_parties t where t.id = third_party_id) as "partnerCode"
      from grandlivre.audit_rows
@@ -105,57 +105,59 @@ export function listAudit(client: Connection, { folderId, thirdPartyId, from, to
   return queryRows<ListedAuditRow>(client, text, [folderId, thirdPartyId, from, to, most])
 }
 
-/** All rows in their order, by a cursor. As the owner, in a transaction. */
+/** Reads all rows in their order, through a cursor. Runs as the owner, in a transaction. */
 export function readAudit(client: ClientBase): AsyncGenerator<AuditRow[]> {
   const text = `select ${auditColumns} from grandlivre.audit_rows order by audit_rows.number`
   return readByCursor<AuditRow>(client, text, [], 1000)
 }
 
-/** The first statement of a transaction: all others see the database as it is now. */
+/** Makes all later statements of the transaction see the database as it is now. Must be the first statement. */
 export async function readOneState(client: ClientBase): Promise<void> {
   await client.query('set transaction isolation level repeatable read, read only')
 }
 
-/** As the owner. */
+/** Runs as the owner. */
 export function readHead(client: ClientBase) {
   const text = `select count::text, encode(hash, 'hex') as hash, epoch::text from grandlivre.audit_head`
   return queryRow<Head>(client, text)
 }
 
-/** As the owner. */
+/** Runs as the owner. */
 export function countAudit(client: ClientBase) {
   return queryValue<number>(client, 'select count(*)::float8 from grandlivre.audit_rows')
 }
 
-/** As the owner. */
+/** Runs as the owner. */
 export function readStart(client: ClientBase) {
   const text = `select count::text, encode(hash, 'hex') as hash, extract(epoch from at)::text as at, signature from grandlivre.audit_start`
   return queryRow<Start>(client, text)
 }
 
-/** One batch of a process, as JSON. */
+/** A batch of rows from one process, to be sent as JSON. */
 export interface Batch {
-  /** UUID of the process. */
+  /** UUID that the process drew for itself. */
   sender: string
   /** Rises with each batch. */
   number: number
-  /** Members have the names of the columns. */
+  /** The keys of each row are the names of the columns. */
   rows: object[]
 }
 
-/** Appends a batch, unless it was appended before. As the service role. */
+/** Appends a batch, unless it was appended before. Runs as the service role. */
 export async function appendRequests(database: Pool, { sender, number, rows }: Batch): Promise<void> {
   await database.query({
     text: 'select grandlivre.append_requests($1, $2, $3)',
     values: [JSON.stringify(rows), sender, number],
-    // A server that hangs is away, too. pg accepts this for a single query; its types do not declare it.
+    // A server that hangs counts as unreachable, too. pg accepts this option for a single query, although its types do
+    // not declare it.
     query_timeout: limits.databaseConnectMs,
   } as QueryConfig)
 }
 
 /**
- * Records an act in its own transaction, as the owner. It must be the last statement: other acts and the requests of all
- * processes wait from here to the commit. So what is deferred to the commit runs before.
+ * Records an act in its own transaction, as the owner. It must be the last statement, because other acts and the
+ * requests of all processes wait from here to the commit. For the same reason, it first runs what was deferred to the
+ * commit.
  */
 export async function recordStaffAct(client: ClientBase, given: StaffAct): Promise<void> {
   const { staff, act, thirdPartyId, tokenId, schemaId, folderId, details = {} } = given
@@ -173,20 +175,21 @@ export async function recordStaffAct(client: ClientBase, given: StaffAct): Promi
   await client.query(text, [JSON.stringify([row]), staff])
 }
 
-/** The last of the oldest rows, `most` at most, that are all older than `months`. As the service role. */
+/** Returns the last of the oldest rows, at most `most`, that are all older than `months`. Runs as the service role. */
 export function readExpired(database: Pool, months: number, most: number) {
   const text = `select count::text, encode(hash, 'hex') as hash from grandlivre.expired_audit($1, $2)`
   return queryRow<Link>(database, text, [months, most])
 }
 
-/** As the owner. */
+/** Runs as the owner. */
 export async function updateStartSignature(client: ClientBase, signature: Buffer): Promise<void> {
   await client.query('update grandlivre.audit_start set signature = $1', [signature])
 }
 
 /**
- * Deletes the rows up to one, and writes the signed start of the rest. Returns their number. As the service role.
- * @param last as `readExpired` gives it
+ * Deletes the rows up to `last`, and writes the signed start of the remaining ones. Returns the number of deleted rows.
+ * Runs as the service role.
+ * @param last the row that `readExpired` returned
  */
 export function forgetAudit(client: ClientBase, last: Link, at: Date, signature: Buffer, months: number) {
   const text = 'select grandlivre.forget_audit($1, $2, $3, $4)::integer'

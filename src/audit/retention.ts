@@ -1,6 +1,7 @@
 /**
- * Deletes the rows of the audit that are older than AUDIT_RETENTION_MONTHS, and signs what is left: `audit verify` then
- * begins at a row whose hash only a holder of MASTER_KEY can have named. Each deletion is a row of the audit itself.
+ * Deletes rows of the audit that are older than AUDIT_RETENTION_MONTHS, and signs the start of the remaining ones. So
+ * `audit verify` begins at a row whose hash was certainly named by a holder of MASTER_KEY. Each deletion is itself
+ * recorded in a row of the audit.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { ClientBase, Pool } from 'pg'
@@ -8,14 +9,14 @@ import { inTransaction } from '../db/pool.ts'
 import { inParts } from '../db/sweeping.ts'
 import { forgetAudit, type Link, readExpired, type Start } from './audit.sql.ts'
 
-/** Rows per transaction: a second on a busy machine. Only its end keeps others from appending. */
+/** Rows per transaction: it takes a second on a busy machine. Others cannot append only at its very end. */
 const rowsAtOnce = 50_000
 
 /**
  * One sweep.
- * @param kept with a database that connects as the service role, the months for which rows are kept, and what finds the
- *   key that signs until the end of a transaction
- * @returns the rows that it deleted
+ * @param kept `database` connects as the service role; rows are kept for `months`; `signingKey` returns the key to sign
+ *   with until the end of a transaction
+ * @returns the number of rows that it deleted
  */
 export function sweepAudit(
   kept: { database: Pool; months: number; signingKey: (client: ClientBase) => Promise<Buffer> },
@@ -34,7 +35,8 @@ export function sweepAudit(
 }
 
 /**
- * Signs the start of what retention has left, with a key derived from MASTER_KEY: the database alone cannot make another.
+ * Signs the start of the rows that retention has left, with a key derived from MASTER_KEY: someone with only the
+ * database cannot forge a signature.
  * @param at seconds since 1970 with six decimals
  */
 export function signStart({ count, hash }: Link, at: string, masterKey: Buffer): Buffer {
@@ -44,7 +46,7 @@ export function signStart({ count, hash }: Link, at: string, masterKey: Buffer):
     .digest()
 }
 
-/** @param masterKeys one of which has to have signed it */
+/** Whether one of these keys signed the start. */
 export function isSigned({ signature, at, ...link }: Start, masterKeys: readonly Buffer[]): boolean {
   if (signature === null || at === null) return false
   return masterKeys.some((masterKey) => {

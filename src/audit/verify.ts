@@ -1,7 +1,7 @@
 /**
- * Checks the chain of the audit from its start to its head, in one state of the database and with little memory: every
- * number follows the one before, and every hash is that of the row and the hash before. A number jumps only where a row
- * `epoch` says so, and only as far as the database does at that time.
+ * Checks the chain of the audit from its start to its head, in one state of the database and with little memory. Every
+ * number must follow the one before it, and every hash must be the hash of the row and the hash before it. Numbers may
+ * jump only at a row `epoch`, and only as far as the database makes them jump at that time.
  */
 import { createHash } from 'node:crypto'
 import type { ClientBase } from 'pg'
@@ -20,7 +20,7 @@ import { isSigned } from './retention.ts'
 export type Verification = Awaited<ReturnType<typeof verifyAudit>>
 
 /**
- * @param client as the owner, in a transaction that sees one state of the database
+ * @param client connects as the owner, in a transaction that sees one state of the database
  * @param asked.masterKeys 32 bytes each
  * @param asked.anchor a head that was noted earlier
  */
@@ -44,7 +44,7 @@ export async function verifyAudit(
   let last: Link = start
   let checked = 0
   for await (const batch of readAudit(client)) {
-    // After a problem the rest is read all the same: the connection is free again only after the last row.
+    // Even after a problem, all rows are read: the connection is free again only after the last row.
     for (const row of batch) {
       problem ??= rowProblem(row, last, began.at(-1))
       const beginning = epochRowOf(row)
@@ -63,13 +63,13 @@ export async function verifyAudit(
   return {
     head,
     start,
-    /** Between start and head. */
+    /** Number of rows between start and head. */
     rows,
     /** Rows that began an epoch. */
     began,
-    /** The one in whose jump the anchor is. */
+    /** The row that began an epoch and in whose jump the anchor lies: the anchor's own row was lost then. */
     lostIn: problem ? undefined : began.find(isLost),
-    /** The first thing that is wrong; undefined if the chain is whole. */
+    /** The first problem that was found; undefined if the chain is whole. */
     problem,
   }
 }
@@ -83,7 +83,7 @@ function startProblem(start: Start, masterKeys: readonly Buffer[]): string | und
   )
 }
 
-/** @param before the last row that began an epoch */
+/** Returns what is wrong with a row. @param before the last row that began an epoch */
 function rowProblem(row: AuditRow, last: Link, before: EpochRow | undefined): string | undefined {
   const problem = row.act === epochAct ? epochProblem(row, last, before) : orderProblem(row, last)
   if (problem || hashOfRow(last.hash, row) === row.hash) return problem
@@ -110,7 +110,9 @@ function epochProblem(row: AuditRow, last: Link, before: EpochRow | undefined): 
   return undefined
 }
 
-/** Whether a place in the chain contradicts the anchor, as far as it can be compared there. */
+/**
+ * Returns how a place in the chain contradicts the anchor; undefined if it does not, or if the two cannot be compared.
+ */
 function anchorProblem(anchor: Link, { count, hash }: Link, start: Link): string | undefined {
   if (Number(anchor.count) < Number(start.count))
     return (
@@ -133,12 +135,13 @@ function endProblem(last: Link, head: Head, before: EpochRow | undefined): strin
     : `Row ${Number(head.count) + 1} was added without the lock: the head ends at row ${head.count}`
 }
 
-/** The hash before the first row, hexadecimal. */
+/** The hash that stands before the first row, hexadecimal. */
 const noHash = '0'.repeat(64)
 
 /**
- * The hash of a row, hexadecimal: SHA-256 of a JSON array of strings and nulls, the columns in the order in which `readAudit`
- * gives them. The database computes the same (audit_hash); they share no code, so that each checks the other.
+ * The hash of a row, hexadecimal: SHA-256 of a JSON array of strings and nulls. The array has the columns in the order
+ * in which `readAudit` returns them. The database computes the same hash (audit_hash). The two share no code, so that
+ * each checks the other.
  */
 function hashOfRow(previous: string, { hash: _, ...columns }: AuditRow): string {
   const hashed = JSON.stringify([previous, ...Object.values(columns)])
@@ -146,16 +149,16 @@ function hashOfRow(previous: string, { hash: _, ...columns }: AuditRow): string 
 }
 
 /**
- * The act of the first row after a server took the place of another. Its number jumps far beyond all that the other one
- * may have given to rows that are lost. The database writes it (append_audit).
+ * The act of the first row after one server replaced another. Its number jumps far beyond all numbers that the former
+ * server may have given to rows that are lost. The database writes this row (append_audit).
  */
 export const epochAct = 'epoch'
 
-/** What the row says. Decimal digits. */
+/** The content of a row that began an epoch. Numbers are decimal digits. */
 export interface EpochRow {
   /** Seconds since 1970 with six decimals. */
   at: string
-  /** Its own. */
+  /** Number of this row. */
   number: string
   /** Number of the row before it. */
   last: string
@@ -163,14 +166,14 @@ export interface EpochRow {
   epoch: string
 }
 
-/** Undefined for any other row, and for one that the database has not written. */
+/** Returns undefined for any other row, and for one that the database did not write itself. */
 export function epochRowOf({ act, at, number, details }: AuditRow): EpochRow | undefined {
   const form = /^\{"epoch":(\d{1,9}),"former":(\d{1,9}),"last":(\d{1,16})\}$/
   const [, epoch, former, last] = act === epochAct ? (form.exec(details) ?? []) : []
   return epoch && former && last ? { at, number, last, former, epoch } : undefined
 }
 
-/** Whether the number is one that `beyond_lost` (functions/epoch.sql) gives at that time after that row. */
+/** Whether `beyond_lost` (functions/epoch.sql) gives this number at that time after the row before it. */
 function jumpsFarEnough({ at, number, last }: EpochRow): boolean {
   const seconds = Math.floor(Number(at) - Date.UTC(2026, 0) / 1_000)
   const least = Math.max(Number(last) + 4_000_000_000, 2_000_000 * seconds)

@@ -5,24 +5,24 @@ import { lookUp, queryRow, queryValue } from '../db/statement.ts'
 import type { Level } from './secrets.ts'
 import type { Kind } from './third-parties.sql.ts'
 
-/** What routes belong to, and what a token may be issued for alone. */
+/** Groups of routes. A token may be issued for some of them only. */
 export const tokenGroups = ['movements', 'exports', 'webhooks', 'resources', 'employees'] as const
 export type TokenGroup = (typeof tokenGroups)[number]
 
-/** A caller whose token and secret belong together. Ids are decimal digits. */
+/** A caller whose token and secret belong together, with what is known of both. Ids are decimal digits. */
 export interface KnownCaller {
   thirdPartyId: string
   kind: Kind
-  /** Null while the third party is connected. */
+  /** Null if the third party is connected. */
   disconnectedReason: string | null
   underMaintenance: boolean
   tokenId: string
   schemaId: string
   level: Level
   firmId: string
-  /** The folder of a company token; null for a firm token, which names a folder with each request. */
+  /** The folder of a company token. Null for a firm token: it names a folder with each request. */
   folderId: string | null
-  /** Null: all. */
+  /** The groups for which the token was issued; null for all. */
   groups: readonly TokenGroup[] | null
 }
 
@@ -32,7 +32,7 @@ export interface KnownCaller {
  */
 export type CallerFacts = KnownCaller | { tokenId: null }
 
-/** Of a row `e` of the SQL functions `admit` and `caller_facts`. */
+/** Columns of a row `e` of the SQL functions `admit` and `caller_facts`. */
 const callerColumns = `e.third_party_id as "thirdPartyId", e.kind, e.disconnected_reason as "disconnectedReason",
   e.under_maintenance as "underMaintenance", e.token_id as "tokenId", e.schema_id as "schemaId", e.level,
   e.firm_id as "firmId", e.folder_id as "folderId", e.groups`
@@ -41,11 +41,11 @@ const callerColumns = `e.third_party_id as "thirdPartyId", e.kind, e.disconnecte
 export interface RateWindow {
   /** Requests in this window, including the current one. */
   requests: number
-  /** Requests that the partner may send in it. */
+  /** Most requests that the partner may send in this window. */
   most: number
-  /** Requests of the partner on one route and folder that may run at once, if it has a limit of its own. */
+  /** Most requests of the partner that may run at once on one route and folder; null if it has no limit of its own. */
   concurrent: number | null
-  /** As PostgreSQL writes it. */
+  /** Start of this window, in the notation of PostgreSQL. */
   startedAt: string
   /** Start of the next window, epoch milliseconds. */
   resetAt: number
@@ -54,14 +54,14 @@ export interface RateWindow {
 
 /**
  * Identifies the caller and counts the request across all processes that share the database. The first request of a
- * token activates it, whatever its outcome; if activation would have to wait for a lock, a later request does it
- * (SQL function `activate`).
+ * token activates it, even if the request fails. If activation would have to wait for a lock, a later request activates
+ * the token (SQL function `activate`).
  *
  * @param secretHash SHA-256, 32 bytes
  * @param tokenHash SHA-256, 32 bytes
- * @param rate limits of partners that have none of their own
- * @returns the caller and its window, which counts nothing if the token is unknown; undefined if no third party has this
- *   secret
+ * @param rate limits for partners that have none of their own
+ * @returns the caller and its window, in which the request is not counted if the token is unknown; undefined if no
+ *   third party has this secret
  */
 export async function authenticateCaller(
   database: Pool,
@@ -85,8 +85,8 @@ export async function authenticateCaller(
 }
 
 /**
- * Takes one request back from the rate of a token.
- * @returns the requests that the window counts then; null if it is over
+ * Takes one request back from the count of a token.
+ * @returns the requests that the window counts then; null if the window is over
  */
 export function uncountRequest(database: Pool, { schemaId, tokenId }: KnownToken, startedAt: string) {
   const text = 'select uncount_request($1, $2, $3)'
@@ -103,7 +103,7 @@ export function findCaller(database: Pool | ClientBase, secretHash: Buffer, toke
   return queryRow<CallerFacts>(database, lookUp({ name: 'caller facts', text, values }))
 }
 
-/** When a token ends, ISO 8601, UTC. Null: never. */
+/** When a token expires, ISO 8601, UTC; null if never. */
 export async function endOfToken(database: Pool, { schemaId, tokenId }: KnownToken): Promise<string | null> {
   const [row] = await askInTenant<{ ends: string | null }>(
     database,
@@ -124,7 +124,7 @@ export async function isFolderOfFirm(
   return (await askInTenant(database, schemaId, text)).length === 1
 }
 
-/** Sets maintenance mode: from then on every process answers authenticated requests with 503. */
+/** Turns maintenance mode on or off. While it is on, every process answers authenticated requests with 503. */
 export async function setMaintenance(client: ClientBase, underMaintenance: boolean): Promise<void> {
   await client.query('update grandlivre.service_state set under_maintenance = $1', [underMaintenance])
 }

@@ -1,14 +1,15 @@
 /**
- * Staff sign in to the console with a key that the command line makes. The database stores the SHA-256 of keys and of
- * sessions, and finds them by it (secrets.ts says why that needs no constant time). Sessions are in the database,
- * so that they outlive a restart, hold in every process, and end with their key. All run as the owner of the tables.
+ * Staff sign in to the console with a key that the command line creates. The database stores the SHA-256 of keys and of
+ * sessions, and looks them up by it (secrets.ts tells why that does not need constant time). Sessions are in the
+ * database, so that they survive a restart, are valid in every process, and end with their key. All statements run as
+ * the owner of the tables.
  */
 import type { ClientBase, Pool } from 'pg'
 import { limits } from '../config.ts'
 import { queryCount, queryRows, queryValue } from '../db/statement.ts'
 import { makeToken, sha256 } from './secrets.ts'
 
-/** @returns the key, which is stored nowhere; undefined if a key in use has this name */
+/** @returns the key, which is not stored anywhere; undefined if a key in use has this name */
 export async function createConsoleKey(client: ClientBase, name: string): Promise<string | undefined> {
   const key = makeToken('console')
   return (await insertConsoleKey(client, name, sha256(key))) ? key : undefined
@@ -28,14 +29,14 @@ export interface ListedKey {
   revokedAt: Date | null
 }
 
-/** Newest first. */
+/** Lists the keys, newest first. */
 export function listConsoleKeys(client: ClientBase) {
   const text = `select name, created_at as "createdAt", used_at as "usedAt", revoked_at as "revokedAt"
      from console_keys order by id desc`
   return queryRows<ListedKey>(client, text)
 }
 
-/** Ends its sessions, too. Returns false if no key in use has this name. */
+/** Revokes a key and ends its sessions. Returns false if no key in use has this name. */
 export async function revokeConsoleKey(client: ClientBase, name: string): Promise<boolean> {
   const text = `with revoked as (
        update console_keys set revoked_at = now() where name = $1 and revoked_at is null returning id
@@ -46,20 +47,20 @@ export async function revokeConsoleKey(client: ClientBase, name: string): Promis
   return (await queryCount(client, text, [name])) === 1
 }
 
-/** False if the key is unknown or revoked. Without a transaction. */
+/** Returns false if the key is unknown or revoked. Runs outside a transaction. */
 export async function isKeyInUse(owner: Pool, key: string): Promise<boolean> {
   const text = 'select from console_keys where key_hash = $1 and revoked_at is null'
   return (await queryCount(owner, text, [sha256(key)])) === 1
 }
 
 export interface Session {
-  /** The text of the cookie, which is stored nowhere. */
+  /** The text of the cookie, which is not stored anywhere. */
   token: string
-  /** Name of the key. */
+  /** Name of the key that began the session. */
   name: string
 }
 
-/** Begins a session, and forgets those that have expired. Undefined if the key is unknown or revoked. */
+/** Begins a session, and deletes those that have expired. Returns undefined if the key is unknown or revoked. */
 export async function beginSession(client: ClientBase, key: string): Promise<Session | undefined> {
   await client.query('delete from console_sessions where expires_at <= clock_timestamp()')
   const token = makeToken('session')
@@ -75,7 +76,7 @@ export async function beginSession(client: ClientBase, key: string): Promise<Ses
   return name === undefined ? undefined : { token, name }
 }
 
-/** Undefined if the session is unknown, too old, or ended with its key. */
+/** Returns undefined if the session is unknown, too old, or ended with its key. */
 export async function readSession(owner: Pool, token: string): Promise<Session | undefined> {
   const text = `select k.name from console_sessions s join console_keys k on k.id = s.key_id
      where s.session_hash = $1 and s.expires_at > clock_timestamp() and k.revoked_at is null`

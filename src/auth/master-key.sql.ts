@@ -1,8 +1,9 @@
 /**
- * The key that encrypts secrets: the setting MASTER_KEY, or a key generated once and kept in `dataDir/master.key`, readable
- * only by its owner. A secret stored under another key can be read by no process that has the right one, so the database
- * knows the fingerprint of its key, and a process with another key is refused before anything is changed. While keys are
- * rotated (rotation.sql.ts), a process has two: it reads under both, and writes under the one that the database names.
+ * The key that encrypts secrets: the setting MASTER_KEY, or a key that is generated once and kept in
+ * `dataDir/master.key`, readable only by its owner. If one process stored secrets under a wrong key, the others could
+ * not read them. So the database knows the fingerprint of its key, and a process with another key is refused before it
+ * changes anything. While keys are rotated (rotation.sql.ts), a process has two keys: it decrypts with either, and
+ * encrypts with the one that the database names.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -18,8 +19,8 @@ import { decryptWith, type MasterKeys } from './secrets.ts'
 type KeySettings = Pick<Config, 'masterKey' | 'dataDir'> & Partial<Pick<Config, 'formerMasterKey'>>
 
 /**
- * The keys, once the database has admitted them: MASTER_KEY first.
- * @throws {Error} if there is none, or its file holds anything else; says what to do
+ * Returns the keys, MASTER_KEY first, once the database has admitted them.
+ * @throws {Error} if there is no key, or the key file contains anything else; the message says what to do
  */
 export async function loadMasterKeys(config: KeySettings): Promise<MasterKeys> {
   const keys = keysOf(config, await readMasterKey(config))
@@ -28,11 +29,13 @@ export async function loadMasterKeys(config: KeySettings): Promise<MasterKeys> {
 }
 
 /**
- * Returns the check for `openDatabase`. A key file is made for a database that has neither a fingerprint nor secrets.
- * @param adopts whether the database takes the fingerprint of this key, if it has none and the newest secret opens, if
- *   there is one. A command does not: it may run in a job with another key, and any secret that it stores shows its key
- * @throws {Error} before any database is opened, if the key file holds no key, or both keys are the same. The check throws
- *   if the database has another key, or goes to one that is not here. All say what to do
+ * Returns the check for `openDatabase`. Creates a key file if the database has neither a fingerprint nor secrets.
+ * @param adopts whether the database takes the fingerprint of this key if it has none. If there are secrets, the key
+ *   must decrypt the newest. A command does not let it: it may run in a job with another key, and any secret that it
+ *   stores shows its key
+ * @throws {Error} before any database is opened, if the key file contains no key or both keys are the same. The check
+ *   throws if the database has another key, or is being rotated to a key that this process lacks. All messages say what
+ *   to do
  */
 export async function keyCheck(
   config: KeySettings,
@@ -41,7 +44,7 @@ export async function keyCheck(
   keysOf(config, await readMasterKey(config))
   return async (client) => {
     const stored = await readStoredKey(client)
-    // Such a database is asked again once it is migrated, before that is committed.
+    // Such a database is checked again after its migration, before that is committed.
     if (stored === undefined) return
     const { newestSecret } = stored
     const isNew = !stored.fingerprint && newestSecret === null
@@ -49,7 +52,7 @@ export async function keyCheck(
     const keys = keysOf(config, key)
     const ours = keys?.find((each) => !newestSecret || decryptWith(newestSecret, each) !== undefined)
     if (keys === undefined || ours === undefined) throw refusal(config, keys ?? [], stored)
-    // A command with two keys rotates them, and writers have to know which of the two to use.
+    // A command with two keys rotates them; writers then have to know which of the two to use.
     const isAdopting = stored.fingerprint === null && stored.adopts && (adopts || keys.length > 1)
     const fingerprint = isAdopting ? await adoptFingerprint(client, fingerprintOf(ours)) : stored.fingerprint
     const named = { ...stored, fingerprint }
@@ -57,7 +60,7 @@ export async function keyCheck(
   }
 }
 
-/** For /readyz. @throws {AppError} ERR-UNAVAILABLE if the database has adopted another key, or goes to one */
+/** For /readyz. @throws {AppError} ERR-UNAVAILABLE if the database has another key, or is being rotated to another */
 export async function checkAdopted(database: Pool, masterKeys: MasterKeys): Promise<void> {
   const named = await readFingerprints(database)
   if (holdsAll(masterKeys, named)) return
@@ -66,14 +69,18 @@ export async function checkAdopted(database: Pool, masterKeys: MasterKeys): Prom
   throw new AppError('ERR-UNAVAILABLE', { message: missing, missing })
 }
 
-/** The key that signs links to files, derived from the key that the database names. A single key needs no query. */
+/**
+ * Returns the key that signs links to files. It is derived from the key that the database names. A single key needs no
+ * query.
+ */
 export async function linkKey(database: Pool, masterKeys: MasterKeys): Promise<string> {
   if (masterKeys.length === 1) return signingKeyOf(masterKeys[0])
   return signingKeyOf(keyNamed((await readFingerprints(database)).fingerprint, masterKeys))
 }
 
 /**
- * The key to encrypt or sign with until the end of the transaction: what is stored under it is not missed by `rotate-key`.
+ * Returns the key to encrypt or sign with until the end of the transaction. `rotate-key` finds everything that is
+ * stored under it.
  * @throws {AppError} ERR-UNAVAILABLE if the database names another key
  */
 export async function sealingKey(client: ClientBase, masterKeys: MasterKeys): Promise<Buffer> {
@@ -145,7 +152,7 @@ function fileOf({ dataDir }: KeySettings): string {
   return join(dataDir, 'master.key')
 }
 
-/** Undefined without a key. @throws {Error} if both are the same */
+/** Returns undefined if there is no key. @throws {Error} if both keys are the same */
 function keysOf({ formerMasterKey }: KeySettings, key: Buffer | undefined): MasterKeys | undefined {
   if (key === undefined) return undefined
   if (formerMasterKey?.equals(key))
@@ -153,7 +160,7 @@ function keysOf({ formerMasterKey }: KeySettings, key: Buffer | undefined): Mast
   return formerMasterKey ? [key, formerMasterKey] : [key]
 }
 
-/** Undefined if it is not set and there is no file. */
+/** Returns undefined if the setting is missing and there is no file. */
 async function readMasterKey(config: KeySettings): Promise<Buffer | undefined> {
   if (config.masterKey) return config.masterKey
   const path = fileOf(config)
@@ -171,7 +178,10 @@ function keyOf(path: string, kept: string): Buffer {
   return Buffer.from(kept.trim(), 'hex')
 }
 
-/** Two processes that start at the same time must get the same key, and must never read a partial file. */
+/**
+ * Creates the key file, so that two processes that start at the same time get the same key and never read a partial
+ * file.
+ */
 async function makeKeyFile(path: string): Promise<Buffer> {
   await mkdir(join(path, '..'), { recursive: true })
   const draft = `${path}.${randomBytes(6).toString('hex')}`
@@ -190,14 +200,15 @@ async function makeKeyFile(path: string): Promise<Buffer> {
 interface Fingerprints {
   /** Null until a process has adopted its key. */
   fingerprint: Buffer | null
-  /** Of the key that `rotate-key` goes to, until it is done. */
+  /** Fingerprint of the key to which `rotate-key` is rotating; null if no rotation is under way. */
   nextFingerprint: Buffer | null
 }
 
 /**
- * What the database says of its key. `adopts`: whether it can adopt one, not before the migration for it. `newestSecret`:
- * the encrypted secret that was stored last; null if there is none, or a fingerprint.
- * @returns undefined where there are no secrets yet, or by the first migrations of all, which the owner alone meets
+ * Returns what the database knows of its key. `adopts`: whether it can adopt a key; false before the migration that
+ * allows that. `newestSecret`: the encrypted secret that was stored last; null if there is none, or if there is a
+ * fingerprint.
+ * @returns undefined if there are no tables of secrets yet; only the owner meets such a database
  */
 export async function readStoredKey(client: ClientBase) {
   const text = `select to_regprocedure('grandlivre.master_key_standing()') is not null as adopts,
@@ -205,7 +216,7 @@ export async function readStoredKey(client: ClientBase) {
   const known = await queryRow<{ adopts: boolean; secrets: boolean }>(client, text)
   if (!known?.secrets) return undefined
   const { adopts } = known
-  // Every column, since a database that is not migrated yet has no next_fingerprint.
+  // Selects every column, because a database that is not migrated yet has no next_fingerprint.
   const row = await queryRow<{
     fingerprint?: Buffer | null
     next_fingerprint?: Buffer | null
@@ -230,42 +241,42 @@ export async function readFingerprints(database: Pool): Promise<Fingerprints> {
   return (await queryRow<Fingerprints>(database, lookUp({ text })))!
 }
 
-/** @returns the fingerprint of the database: that of the first process that adopted its key */
+/** @returns the fingerprint that the database has then: that of the first process that adopted its key */
 function adoptFingerprint(client: ClientBase, fingerprint: Buffer) {
   return queryValue<Buffer>(client, 'select grandlivre.adopt_master_key($1)', [fingerprint])
 }
 
-/** The fingerprint of the key that encrypts until the end of the transaction. */
+/** Reads the fingerprint of the key to encrypt with until the end of the transaction. */
 function readSealingKey(client: ClientBase) {
   return queryValue<Buffer | null>(client, 'select grandlivre.sealing_key()')
 }
 
-/** The lock of one key, as two numbers. @param fingerprint an expression */
+/** The lock of one key, as two numbers. @param fingerprint an SQL expression */
 const keyLock = (fingerprint: string) =>
   [`hashtext('grandlivre master key')`, `hashtext(encode(${fingerprint}, 'hex'))`] as const
 
-/** Lets `listProcesses` see, as long as this session lives, that its process has these keys. */
+/** Shows `listProcesses`, for as long as this session lives, that its process has these keys. */
 export async function lockKeys(client: ClientBase, fingerprints: readonly Buffer[]): Promise<void> {
   const text = `select pg_advisory_lock_shared(${keyLock('fingerprint').join()}) from unnest($1::bytea[]) as fingerprint`
   await client.query(text, [fingerprints])
 }
 
-/** A live process of the service: each has one session of a dispatcher, which names it. */
+/** A live process of the service. Each has one dispatcher session, which bears its name. */
 export interface ServiceProcess {
-  /** Host and process, `web-1:4711`; null for a version that gives none. */
+  /** Host and process, `web-1:4711`; null if its version sets no name. */
   name: string | null
   version: string | null
-  /** Null on this machine, and where the login of the reader may not see it. */
+  /** Null if it runs on this machine, or if the reader's login may not see the address. */
   address: string | null
-  /** The process of PostgreSQL that serves it. */
+  /** Id of the PostgreSQL process that serves its session. */
   connection: string
-  /** Since when it is connected; null where the login of the reader may not see it. */
+  /** When the session connected; null if the reader's login may not see that. */
   connectedAt: string | null
-  /** Whether it has all the keys in question. None of a version that knows of no rotation has. */
+  /** Whether it has all of the keys in question. False for versions that cannot rotate keys. */
   hasKeys: boolean
 }
 
-/** @param fingerprints of the keys in question */
+/** @param fingerprints those of the keys in question */
 export function listProcesses(client: ClientBase, fingerprints: readonly Buffer[]) {
   const [classOf, idOf] = keyLock('fingerprint')
   const part = (place: number) => `nullif(split_part(application_name, ' ', ${place}), '')`
@@ -283,8 +294,8 @@ export function listProcesses(client: ClientBase, fingerprints: readonly Buffer[
 }
 
 /**
- * Whether any session but those of commands is there: it may be of a process whose session of a dispatcher is to come, or
- * lost at this moment.
+ * Whether there is any session other than those of commands. Such a session may belong to a process whose dispatcher
+ * session is still to come or was lost just now.
  */
 export async function seesOurSessions(database: Pool): Promise<boolean> {
   const text = `select from pg_stat_activity
@@ -292,7 +303,7 @@ export async function seesOurSessions(database: Pool): Promise<boolean> {
   return (await queryCount(database, text)) !== 0
 }
 
-/** Its name for staff. */
+/** Returns the name of a process for staff. */
 export function processText({ name, address, connection }: ServiceProcess): string {
   const at = address === null ? '' : `at ${address} `
   return `${name ?? 'of a former version'} ${at}(connection ${connection})`

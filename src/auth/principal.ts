@@ -45,7 +45,7 @@ export interface RouteAccess {
   closedToFirmCustomers?: boolean
 }
 
-/** Returns the error for such a caller, or undefined if it may use the route. */
+/** Returns the error to answer this caller with, or undefined if it may use the route. */
 export function refusalOf(
   { level, kind, groups }: Pick<Principal, 'level' | 'kind' | 'groups'>,
   { levels, groups: needed, closedToFirmCustomers = false }: RouteAccess,
@@ -81,14 +81,16 @@ export function authorize(caller: KnownCaller, routeAccess: RouteAccess): Princi
 
 /** How a request names its folder. Ids are decimal digits without leading zeros. */
 interface FolderNames {
-  /** The header, as sent. */
+  /** Value of the header society-id, as sent. */
   societyId: string | undefined
-  /** The query parameter. The validation of the query reports `malformed` together with its other errors. */
+  /**
+   * Value of the query parameter. If it is `malformed`, the validation of the query reports that with its other errors.
+   */
   accountingFolderId: string | 'malformed' | undefined
 }
 
 /**
- * Whether header and parameter name two different folders. The validation of the query reports that, as it does a
+ * Whether header and parameter name two different folders. The validation of the query reports that, as well as a
  * malformed parameter.
  */
 export function namesDisagree(names: FolderNames): boolean {
@@ -98,14 +100,15 @@ export function namesDisagree(names: FolderNames): boolean {
   return accountingFolderId !== 'malformed' && accountingFolderId !== header
 }
 
-/** An empty header names no folder. Text that is not an id is returned unchanged. */
+/** Returns the id in the header, or undefined if the header is empty. Text that is not an id is returned unchanged. */
 function headerOf({ societyId }: FolderNames): string | undefined {
   const given = societyId?.trim() ?? ''
   return readId(given) ?? (given || undefined)
 }
 
 /**
- * Returns the folder of a request. For a firm token the caller must still check that the folder belongs to the firm.
+ * Returns the folder of a request. If the caller has a firm token, the calling code must still check that the folder
+ * belongs to the firm.
  * @returns undefined only if the parameter that should name the folder is malformed
  * @throws {AppError} ERR-FORBIDDEN-ACCESS, ERR-SOCIETY-ID-REQUIRED, ERR-FOLDER-NOT-FOUND if the header is not an id
  */

@@ -2,13 +2,13 @@
  * Limits how many requests of one route run at once for one folder, across all processes that share the database.
  *
  * A slot is a session-level advisory lock of PostgreSQL, named after the route, the folder and a number below the
- * limit. Each process keeps one connection for its locks and nothing else. A killed process loses its connection and
- * its slots with it, at once. A table of running requests would need leases, clocks and sweeps instead.
+ * limit. Each process keeps one connection only for its locks. A killed process loses its connection, and its slots
+ * with it, at once. A table of running requests would need leases, clocks and sweeps instead.
  *
  * PostgreSQL grants a session its own lock again, so the process remembers the slots it holds. The connection runs one
- * statement at a time. If it is lost, running requests continue and their slots are locked again on a new connection;
- * until then other processes may admit a few requests too many. It connects to PostgreSQL itself: a pooler shares
- * sessions between clients, and their locks would mix.
+ * statement at a time. If it is lost, running requests continue, and their slots are locked again on a new connection;
+ * until then other processes may admit a few requests too many. The connection leads to PostgreSQL itself: a pooler
+ * shares sessions between clients, and their locks would mix.
  */
 import type pg from 'pg'
 import { connectSafely } from '../db/check-connection.ts'
@@ -18,7 +18,7 @@ import { tryLocks, unlock } from '../db/statement.ts'
 import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
 
-/** A server that ends a session notifies the client first and releases the locks a moment later. */
+/** When a server ends a session, it notifies the client first and releases the locks a moment later. */
 const retryMs = 250
 
 export class RequestSlots {
@@ -28,11 +28,11 @@ export class RequestSlots {
   #client: pg.Client | undefined
   /** Keys (route, folder, number) of the slots that this process holds. */
   readonly #held = new Set<string>()
-  /** Slots whose lock was lost with the connection and is not regained yet. */
+  /** Slots whose lock was lost with the connection and has not been regained yet. */
   readonly #missing = new Set<string>()
-  /** By route and folder: ends when the last request in the line has its slot. */
+  /** For each route and folder, a promise that settles when the last request in the line has its slot. */
   readonly #lines = new Map<string, Promise<unknown>>()
-  /** By route and folder: called when this process releases a slot. */
+  /** For each route and folder, the function to call when this process releases a slot. */
   readonly #onRelease = new Map<string, () => void>()
   #turn: Promise<unknown> = Promise.resolve()
   #retry: NodeJS.Timeout | undefined
@@ -49,9 +49,9 @@ export class RequestSlots {
   }
 
   /**
-   * @param whose the folder, or the folder of a partner that has a limit of its own
-   * @param limit of these slots. Absent: that of all routes
-   * @returns releases the slot; must be called in every case, and may be called more than once
+   * @param whose the folder, or a partner and its folder if the partner has a limit of its own
+   * @param limit most slots of this name; if absent, the limit for all routes
+   * @returns function that releases the slot; must be called in every case, and may be called more than once
    * @throws {AppError} ERR-TOO-MANY-CONCURRENT-REQUEST if all slots are held, ERR-UNAVAILABLE
    */
   async acquire(route: string, whose: string, limit = this.#limit): Promise<() => void> {
@@ -61,9 +61,9 @@ export class RequestSlots {
   }
 
   /**
-   * Waits for a slot after those of this process that wait already, instead of being refused.
+   * Waits for a slot instead of being refused. Requests of this process that already wait come first.
    * @param signal aborted when the request is over: it then leaves the line
-   * @returns as `acquire`; undefined if the request was over first
+   * @returns as `acquire`; undefined if the request was over before it got a slot
    * @throws {AppError} ERR-UNAVAILABLE
    */
   async acquireInTurn(
@@ -84,7 +84,10 @@ export class RequestSlots {
     }
   }
 
-  /** Only the first of a line. Other processes do not say when they release a slot, so it also tries now and then. */
+  /**
+   * Called only for the first request of a line. Other processes do not tell when they release a slot, so it also tries
+   * at intervals.
+   */
   async #acquireWhenFree(
     name: string,
     signal: AbortSignal,
@@ -133,7 +136,8 @@ export class RequestSlots {
   }
 
   async #lockFreeSlot(name: string, limit: number): Promise<string | undefined> {
-    // `place` must stay: processes of two versions that share a database during an upgrade count together.
+    // The word `place` must stay: during an upgrade, processes of two versions share a database and must count
+    // together.
     const slots = Array.from({ length: limit }, (_, number) => `grandlivre place ${name} ${number}`)
     const free = slots.filter((slot) => !this.#held.has(slot))
     if (free.length === 0) return undefined
@@ -144,7 +148,7 @@ export class RequestSlots {
 
   async #unlock(slot: string): Promise<void> {
     this.#held.delete(slot)
-    // If the connection was lost, its lock is gone already.
+    // If the connection was lost, so was the lock.
     if (this.#missing.delete(slot) || !this.#client) return
     try {
       await this.#ask((client) => unlock(client, [slot]))
@@ -184,7 +188,7 @@ export class RequestSlots {
     void this.#inTurn(() => this.#regain())
   }
 
-  /** Without this, running requests would not count until the next new one. */
+  /** Locks lost slots again. Without this, running requests would not count until the next new request. */
   async #regain(): Promise<void> {
     if (this.#missing.size === 0 || this.#closed) return
     try {

@@ -1,14 +1,14 @@
 /**
- * `rotate-key`: from FORMER_MASTER_KEY to MASTER_KEY, beside running processes. Each of them has both keys from before it
- * begins, reads under either, and writes under the one that the database names.
+ * `rotate-key` rotates from FORMER_MASTER_KEY to MASTER_KEY while processes run. Each of them has had both keys since
+ * before the rotation began. It decrypts with either, and encrypts with the one that the database names.
  *
- * The first step records where it goes (`next_key`): from then on a process or command without both keys is refused. Then
- * every secret is re-encrypted, some blocks of a table at a time; a secret that opens with the new key is done, so a run
- * that follows a killed one needs no memory of it. The last step locks out writers, re-encrypts what they wrote
- * meanwhile, signs the start of the audit again and names the new key: in one transaction, so that no moment has a secret
- * which the key that the database names does not lead to.
+ * The first step records the new key (`next_key`): from then on, a process or command without both keys is refused.
+ * Then every secret is re-encrypted, some blocks of a table at a time. A secret that the new key decrypts is done, so a
+ * run that follows a killed one needs no record of it. The last step locks out writers, re-encrypts what they wrote
+ * meanwhile, signs the start of the audit again and names the new key. It does all that in one transaction, so that at
+ * every moment the key that the database names leads to every secret.
  *
- * A rotation that is not done goes back in the same way: with the two keys exchanged.
+ * An unfinished rotation can be reversed in the same way, with the two keys exchanged.
  */
 import type { ClientBase } from 'pg'
 import { readStart, updateStartSignature } from '../audit/audit.sql.ts'
@@ -20,18 +20,18 @@ import { decryptWith, encrypt } from './secrets.ts'
 /** MASTER_KEY and FORMER_MASTER_KEY. */
 export type RotatedKeys = readonly [to: Buffer, from: Buffer]
 
-/** Blocks of a table in one transaction: some 800 secrets. */
+/** Blocks of a table per transaction: some 800 secrets. */
 const blocksAtOnce = 16
 
-/** Others hold what the step needs. It was undone, and can be repeated. */
+/** Others hold what the step needs. The step was undone and can be repeated. */
 export class SecretsInUse extends Error {}
 
-/** Live processes have not the new key. The step was undone. */
+/** Some live processes do not have the new key. The step was undone. */
 export class KeyMissing extends Error {}
 
 /**
- * The first step, in a transaction.
- * @returns whether a rotation begins, goes on after one that was cut off, or is done
+ * The first step. Runs in a transaction.
+ * @returns whether a rotation begins, continues after one that was cut off, or is done already
  * @throws {KeyMissing} then nothing was changed
  */
 export async function beginRotation(
@@ -46,14 +46,14 @@ export async function beginRotation(
   return (await writeNextKey(client, fingerprintOf(to))) ? 'begins' : 'goes on'
 }
 
-/** Blocks of a table, from `first` and before `last`. */
+/** Blocks of a table: from `first`, up to but not including `last`. */
 interface Step {
   table: SealedTable
   first: number
   last: number
 }
 
-/** The steps between the first and the last: each is to run in a transaction of its own. */
+/** The steps between the first and the last. Each must run in a transaction of its own. */
 export async function* stepsOfRotation(client: ClientBase): AsyncGenerator<Step> {
   for (const table of Object.keys(sealedTables) as SealedTable[]) {
     const blocks = await countBlocks(client, table)
@@ -63,8 +63,8 @@ export async function* stepsOfRotation(client: ClientBase): AsyncGenerator<Step>
 }
 
 /**
- * @returns how many secrets it re-encrypted; `left`: how many are in rows that others have locked, and are not done;
- *   `unreadable`: the names of those that open with neither key
+ * @returns how many secrets it re-encrypted; `left`: how many are still to do, because others have locked their rows;
+ *   `unreadable`: the names of secrets that neither key decrypts
  */
 export async function reencrypt(client: ClientBase, { table, first, last }: Step, [to, from]: RotatedKeys) {
   const replaced = []
@@ -82,9 +82,9 @@ export async function reencrypt(client: ClientBase, { table, first, last }: Step
 export type EndOfRotation = Awaited<ReturnType<typeof endRotation>>
 
 /**
- * The last step, in a transaction.
- * @returns how many secrets it re-encrypted, and the names of those that open with neither key; `isStartForeign`: whether
- *   the start of the audit was signed with neither key, and is left so
+ * The last step. Runs in a transaction.
+ * @returns how many secrets it re-encrypted, and the names of those that neither key decrypts; `isStartForeign`:
+ *   whether the start of the audit was signed with neither key, and so keeps its signature
  * @throws {SecretsInUse}
  * @throws {KeyMissing}
  */
@@ -126,15 +126,15 @@ const sealedTables = {
 type SealedTable = keyof typeof sealedTables
 
 /**
- * Keeps writers of secrets, of all processes, waiting until the transaction ends (`sealing_key`). Gives up before PostgreSQL
- * would look for a deadlock, which could end a request instead of this transaction.
+ * Makes writers of secrets, in all processes, wait until the transaction ends (`sealing_key`). Gives up before
+ * PostgreSQL would look for a deadlock, because that could end a request instead of this transaction.
  */
 async function lockOutWriters(client: ClientBase): Promise<void> {
   await client.query(`set local lock_timeout = '500ms'`)
   await client.query(`select pg_advisory_xact_lock(hashtextextended('grandlivre sealing', 0))`)
 }
 
-/** @returns false if it was written before */
+/** @returns false if the fingerprint was written before */
 async function writeNextKey(client: ClientBase, fingerprint: Buffer): Promise<boolean> {
   const text = `insert into grandlivre.next_key as n (fingerprint) values ($1)
      on conflict (one) do update set fingerprint = excluded.fingerprint where n.fingerprint <> excluded.fingerprint`
@@ -152,7 +152,10 @@ function countBlocks(client: ClientBase, table: SealedTable) {
   return queryValue<number>(client, text)
 }
 
-/** The encrypted secrets in blocks of a table, from the first and before the last, each with the place of its row. */
+/**
+ * Reads the encrypted secrets in blocks of a table, from `first` up to but not including `last`, each with the place of
+ * its row.
+ */
 function readSealed(client: ClientBase, table: SealedTable, first: number, last: number) {
   const text = `select ctid::text as place, secret_encrypted as sealed, ${sealedTables[table]} as name from grandlivre.${table}
      where ctid >= format('(%s,0)', $1::integer)::tid and ctid < format('(%s,0)', $2::integer)::tid
@@ -161,8 +164,8 @@ function readSealed(client: ClientBase, table: SealedTable, first: number, last:
 }
 
 /**
- * Replaces encrypted secrets by others. Skips rows that others have locked or changed: waiting for them while holding locks
- * could deadlock.
+ * Replaces encrypted secrets with others. Skips rows that others have locked or changed: waiting for them while holding
+ * locks could deadlock.
  * @returns how many it replaced
  */
 async function replaceSealed(

@@ -1,10 +1,11 @@
 /**
- * The credentials of a third party: an access token, the partner secret, and one secret for each subscription to
- * events, 256 random bits each.
+ * The credentials of a third party: access tokens, the partner secret, and one secret for each subscription to events.
+ * Each has 256 random bits.
  *
- * The database stores the SHA-256 of the former two, and a lookup compares digests, never the text that the caller sent. That makes the
- * comparison safe without constant time: the duration of an index miss reveals something about a digest, but a digest
- * reveals nothing about the 256 bits it was made from. Random bits need neither salt nor a slow hash.
+ * The database stores the SHA-256 of tokens and partner secrets. A lookup compares digests, never the text that the
+ * caller sent. So the comparison is safe without constant time: the duration of an index miss reveals something about a
+ * digest, but a digest reveals nothing about the 256 bits it was made from. Random bits need neither salt nor a slow
+ * hash.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { signingSecretPrefix } from '../../packages/contract/src/webhook-delivery.ts'
@@ -12,15 +13,15 @@ import { signingSecretPrefix } from '../../packages/contract/src/webhook-deliver
 export type Level = 'api' | 'firm'
 
 /**
- * `glv_api_...` opens one folder, `glv_firm_...` the folders of a firm. `glv_secret_...` is the secret of a partner,
- * `glv_console_...` signs a member of staff in to the console, `glv_session_...` is the cookie of a session of it. The
- * prefix lets scanners of logs and repositories recognize a secret; 43 base64url characters follow.
+ * `glv_api_...` opens one folder, `glv_firm_...` the folders of a firm. `glv_secret_...` is the secret of a partner.
+ * `glv_console_...` signs a member of staff in to the console, and `glv_session_...` is the cookie of a console
+ * session. The prefix lets scanners of logs and repositories recognize a secret; 43 base64url characters follow.
  */
 export function makeToken(kind: Level | 'secret' | 'console' | 'session'): string {
   return `glv_${kind}_${randomBytes(32).toString('base64url')}`
 }
 
-/** `whsec_...`, the form of Standard Webhooks: the base64 of 32 bytes, with which deliveries are signed. */
+/** Makes a secret that signs deliveries: `whsec_...`, the base64 of 32 bytes, as in Standard Webhooks. */
 export function makeSigningSecret(): string {
   return `${signingSecretPrefix}${randomBytes(32).toString('base64')}`
 }
@@ -37,7 +38,7 @@ const nonceBytes = 12
 const tagBytes = 16
 
 /**
- * Encrypts with AES-256-GCM. Secrets that sign webhooks must be recoverable.
+ * Encrypts with AES-256-GCM. Secrets that sign webhooks are not hashed, because the service needs them again.
  * @param masterKey 32 bytes
  * @returns nonce (12 bytes), tag (16 bytes), ciphertext
  */
@@ -48,7 +49,7 @@ export function encrypt(secret: string, masterKey: Buffer): Buffer {
   return Buffer.concat([nonce, cipher.getAuthTag(), ciphertext])
 }
 
-/** @throws {Error} if none of these is the key it was encrypted with, or if a byte was changed */
+/** @throws {Error} if the secret was encrypted with none of these keys, or if a byte was changed */
 export function decrypt(sealed: Buffer, masterKeys: MasterKeys): string {
   for (const masterKey of masterKeys) {
     const secret = decryptWith(sealed, masterKey)
@@ -57,7 +58,7 @@ export function decrypt(sealed: Buffer, masterKeys: MasterKeys): string {
   throw new Error('A secret cannot be read: MASTER_KEY is not the key it was stored under')
 }
 
-/** Undefined under another key: the tag does not fit. */
+/** Returns undefined if it was encrypted with another key: then the tag does not match. */
 export function decryptWith(sealed: Buffer, masterKey: Buffer): string | undefined {
   const nonce = sealed.subarray(0, nonceBytes)
   const tag = sealed.subarray(nonceBytes, nonceBytes + tagBytes)

@@ -1,7 +1,7 @@
 /**
- * Third parties, as the owner of the tables, and changes to them by staff, with their events. A third party belongs to no
- * schema, so every schema in which it holds a token gets the event. (Its registration is published with its first token
- * there, see tokens.sql.ts.)
+ * Third parties, and changes to them by staff, with their events. Runs as the owner of the tables. A third party
+ * belongs to no schema, so every schema in which it holds a token gets the event. (Its registration is published with
+ * its first token there, see tokens.sql.ts.)
  */
 import type { ClientBase } from 'pg'
 import { utc } from '../db/literal.ts'
@@ -11,7 +11,10 @@ import { encrypt, makeToken, sha256 } from './secrets.ts'
 
 export type Kind = 'partner' | 'customer'
 
-/** Codes of third parties. With the flag of patterns in forms, which need the last - escaped. */
+/**
+ * Pattern of the codes of third parties. Has the flag of patterns in HTML forms, which requires the last - to be
+ * escaped.
+ */
 export const codePattern = /^[A-Z0-9][A-Z0-9_\-]{0,31}$/v
 
 interface StoredSecret {
@@ -21,13 +24,13 @@ interface StoredSecret {
   encrypted: Buffer
 }
 
-/** A new secret, and what is stored of it. @param masterKey 32 bytes */
+/** Makes a new secret. `secret` is what is stored of it. @param masterKey 32 bytes */
 export function makeSecret(masterKey: Buffer): { plain: string; secret: StoredSecret } {
   const plain = makeToken('secret')
   return { plain, secret: { hash: sha256(plain), encrypted: encrypt(plain, masterKey) } }
 }
 
-/** @returns id; undefined if the code is already in use */
+/** @returns the id; undefined if the code is already in use */
 export function insertThirdParty(
   client: ClientBase,
   { code, name, kind, secret }: { code: string; name: string; kind: Kind; secret: StoredSecret },
@@ -45,8 +48,8 @@ export function insertThirdParty(
 }
 
 /**
- * Replaces the secret that signs. Calls may use the old and the new one until the old one is retired.
- * @param keepSeconds how long the old one is accepted; 0: not at all
+ * Replaces the secret that signs. Calls may use either the old or the new secret until the old one is retired.
+ * @param keepSeconds how long the old secret is accepted; 0: not at all
  * @returns false if no third party has this code
  */
 export async function rotateSecret(
@@ -75,14 +78,15 @@ export async function rotateSecret(
   return true
 }
 
-/** Locks the third party until the transaction ends. @returns its id; undefined if none has this code */
+/** Locks the third party until the transaction ends. @returns its id; undefined if no third party has this code */
 export function lockThirdParty(client: ClientBase, code: string) {
   const text = 'select id from grandlivre.third_parties where code = $1 for no key update'
   return queryValue<string | undefined>(client, text, [code])
 }
 
 /**
- * @param reason of disconnecting it; null connects it again
+ * Disconnects a third party, or connects it again.
+ * @param reason why it is disconnected; null connects it again
  * @returns false if no third party has this code, or it is in that state already
  */
 export async function setConnection(client: ClientBase, code: string, reason: string | null) {
@@ -95,7 +99,7 @@ export async function setConnection(client: ClientBase, code: string, reason: st
   return id !== undefined
 }
 
-/** In every schema in which the third party holds an active token, in ascending order. */
+/** Publishes a change in every schema in which the third party holds an active token, in ascending order. */
 async function publishChange(client: ClientBase, id: string, operation: 'UPDATE' | 'DELETE', code: string) {
   const text = `select distinct schema_id as id from grandlivre.tokens
      where third_party_id = $1 and revoked_at is null and expires_at > now() order by 1`
@@ -104,14 +108,14 @@ async function publishChange(client: ClientBase, id: string, operation: 'UPDATE'
     await publish(client, schema.id, [{ name: 'thirdParty', operation, data: { code } }])
 }
 
-/** What a partner has in place of the settings RATE_LIMIT_*; null: as the setting. */
+/** Limits of a partner that replace the settings RATE_LIMIT_*. If null, the setting applies. */
 export interface PartnerLimits {
   requests: number | null
   windowMs: number | null
   concurrent: number | null
 }
 
-/** Sets those limits that are given, of a third party that exists. @returns all of them */
+/** Sets the given limits of an existing third party. @returns all of its limits */
 export function updateLimits(client: ClientBase, code: string, given: Partial<PartnerLimits>) {
   const text = `insert into grandlivre.partner_limits as kept (third_party_id, requests, window_ms, concurrent)
      select p.id, n.requests, n."windowMs", n.concurrent
@@ -134,7 +138,7 @@ export interface ThirdParty {
   name: string
   kind: Kind
   createdAt: string
-  /** Null while connected. */
+  /** Null if it is connected. */
   disconnectedAt: string | null
   disconnectedReason: string | null
   limits: PartnerLimits
@@ -147,8 +151,8 @@ const selectThirdParties = `select id, code, name, kind, ${utc('created_at')} as
   from grandlivre.third_parties`
 
 /**
- * In the order of their codes.
- * @param filter.search a part of the code or name, in any case
+ * Lists third parties by code.
+ * @param filter.search a part of the code or name, in upper or lower case
  * @param filter.after only codes after this one
  */
 export function listThirdParties(
@@ -162,18 +166,18 @@ export function listThirdParties(
   return queryRows<ThirdParty>(client, text, [search, after, most])
 }
 
-/** Undefined if none has this code. */
+/** Returns undefined if no third party has this code. */
 export function findThirdParty(client: Connection, code: string) {
   return queryRow<ThirdParty>(client, `${selectThirdParties} where code = $1`, [code])
 }
 
 export interface KeptSecret {
   createdAt: string
-  /** Until when requests may carry it. Null: the newest, which signs. */
+  /** Until when requests may carry the secret. Null for the newest secret, which signs. */
   retiredAt: string | null
 }
 
-/** The secrets that requests may carry, newest first. */
+/** Lists the secrets that requests may carry, newest first. */
 export function listSecrets(client: Connection, thirdPartyId: string) {
   const text = `select ${utc('created_at')} as "createdAt", ${utc('retired_at')} as "retiredAt"
      from grandlivre.third_party_secrets
@@ -182,7 +186,7 @@ export function listSecrets(client: Connection, thirdPartyId: string) {
   return queryRows<KeptSecret>(client, text, [thirdPartyId])
 }
 
-/** Codes of third parties by their ids. */
+/** Reads the codes of third parties. Returns a map from id to code. */
 export async function readCodes(client: Connection, ids: readonly string[]): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map()
   const text = 'select id, code from grandlivre.third_parties where id = any ($1)'

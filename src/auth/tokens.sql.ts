@@ -1,6 +1,6 @@
 /**
- * Tokens: issuing and revoking them by staff, with their events, as the owner of the tables. (The SQL function `admit`
- * publishes their first use.)
+ * Tokens: staff issue and revoke them, with their events. Runs as the owner of the tables. (The SQL function `admit`
+ * publishes the first use of a token.)
  */
 import type { ClientBase } from 'pg'
 import { utc } from '../db/literal.ts'
@@ -18,14 +18,14 @@ export interface Opened {
   folderId: string | null
 }
 
-/** Undefined if no tenant has this folder. */
+/** Returns undefined if no tenant has this folder. */
 export function findFolder(client: ClientBase, folderId: string) {
   const text = `select schema_id as "schemaId", firm_id as "firmId", id as "folderId" from grandlivre.folders
      where id = $1 and erased_at is null`
   return queryRow<Opened>(client, text, [folderId])
 }
 
-/** Undefined if no tenant has this firm, or it is being erased. */
+/** Returns undefined if no tenant has this firm, or if the firm is being erased. */
 export function findFirm(client: ClientBase, firmId: string) {
   const text = `select schema_id as "schemaId", id as "firmId", null as "folderId" from grandlivre.firms f
      where id = $1 and not exists (select from grandlivre.erasures where kind = 'firm' and id = f.id and ended_at is null)`
@@ -37,13 +37,13 @@ export interface NewToken {
   level: Level
   /** `folderId` is null for a firm token. */
   opened: Opened
-  /** Null: all. */
+  /** The groups of routes for which it is issued; null for all. */
   groups?: readonly TokenGroup[] | null
-  /** Null: never. */
+  /** Null if it never expires. */
   expiresAt?: Date | null
 }
 
-/** @returns the token, which is stored nowhere; undefined if no third party has this code */
+/** @returns the token, which is not stored anywhere; undefined if no third party has this code */
 export async function issueToken(
   client: ClientBase,
   issued: NewToken,
@@ -86,11 +86,11 @@ export function insertToken(client: ClientBase, token: NewToken & { hash: Buffer
 
 interface RevokedToken extends Opened {
   id: string
-  /** Code of its third party. */
+  /** Code of the third party that owned it. */
   code: string
 }
 
-/** @returns undefined if there is no such token, or it is revoked already */
+/** @returns undefined if there is no such token, or if it is revoked already */
 export async function revokeToken(client: ClientBase, tokenId: string): Promise<RevokedToken | undefined> {
   const revoked = await revokeTokens(client, 't.id', tokenId)
   await publishRevoked(client, revoked)
@@ -102,7 +102,7 @@ export async function revokeTokensOf(client: ClientBase, thirdPartyCode: string)
   await publishRevoked(client, await revokeTokens(client, 'p.code', thirdPartyCode))
 }
 
-/** Revokes one active token, or all of a third party, without events. */
+/** Revokes one active token, or all tokens of a third party, without events. */
 export function revokeTokens(client: ClientBase, by: 't.id' | 'p.code', value: string) {
   const text = `update grandlivre.tokens t set revoked_at = now() from grandlivre.third_parties p
      where p.id = t.third_party_id and t.revoked_at is null and ${by} = $1
@@ -126,7 +126,7 @@ function connectorEvent(
   return { name: 'connector', operation, data: { id: Number(id), code }, firmId, folderId }
 }
 
-/** Seconds until the next token ends; undefined: none that is in use has an end. Inside `whileDelivering`. */
+/** Seconds until the next token expires; undefined if no token in use expires. Runs inside `whileDelivering`. */
 export async function readNextEnd(client: ClientBase): Promise<number | undefined> {
   const text = `select extract(epoch from min(expires_at) - now())::float8 from tokens
      where revoked_at is null and expires_at > now() and expires_at < 'infinity'`
@@ -140,19 +140,19 @@ export interface ListedToken extends Opened {
   thirdPartyId: string
   partnerCode: string
   level: Level
-  /** Of the folder, or of the firm. */
+  /** Name of the folder or firm that it opens. */
   openedName: string
   /** The token's last four characters. */
   hint: string
   createdAt: string
   activatedAt: string | null
   revokedAt: string | null
-  /** Null: all. */
+  /** The groups of routes for which it was issued; null for all. */
   groups: TokenGroup[] | null
-  /** Null: never. */
+  /** Null if it never expires. */
   expiresAt: string | null
   isExpired: boolean
-  /** Within 14 days, and it is in use until then. */
+  /** Whether it is in use and expires within 14 days. */
   endsSoon: boolean
   /** Whether its third party is disconnected. */
   isDisconnected: boolean
@@ -160,7 +160,7 @@ export interface ListedToken extends Opened {
 
 const endsSoon = `t.revoked_at is null and t.expires_at > now() and t.expires_at <= now() + interval '14 days'`
 
-/** @param tokens rows of the table */
+/** @param tokens SQL that selects rows of the table */
 const selectTokens = (tokens: string) => `
   select t.id, t.third_party_id as "thirdPartyId", p.code as "partnerCode", t.level,
     t.schema_id as "schemaId", t.firm_id as "firmId", t.folder_id as "folderId",
@@ -176,16 +176,16 @@ const selectTokens = (tokens: string) => `
 
 export interface TokenFilter {
   thirdPartyId?: string | undefined
-  /** Only tokens that open this folder and have not ended. */
+  /** Only tokens that open this folder or firm and have not ended. */
   opens?: Opened | undefined
-  /** Only tokens that are in use and end within 14 days. */
+  /** Only tokens that are in use and expire within 14 days. */
   endSoon?: boolean
-  /** Only tokens older than the one with that id. */
+  /** Only tokens older than the one with this id. */
   after?: string | undefined
   most?: number | undefined
 }
 
-/** Of all tenants, the newest first. */
+/** Lists tokens of all tenants, newest first. */
 export function listTokens(client: Connection, filter: TokenFilter) {
   const { thirdPartyId, opens, endSoon = false, after, most } = filter
   const { schemaId, firmId, folderId }: Partial<Opened> = opens ?? {}
@@ -200,7 +200,7 @@ export function listTokens(client: Connection, filter: TokenFilter) {
   return queryRows<ListedToken>(client, `${selectTokens(chosen)} order by t.id desc`, values)
 }
 
-/** Undefined if there is none. */
+/** Returns undefined if there is no such token. */
 export function readToken(client: Connection, id: string) {
   return queryRow<ListedToken>(client, `${selectTokens('grandlivre.tokens')} where t.id = $1`, [id])
 }
