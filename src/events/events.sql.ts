@@ -1,29 +1,32 @@
-/** Statements on `events`: writing, and listing for staff. Run inside a transaction of the tenant, or as the owner. */
+/**
+ * Statements that write events and list them for staff. Each runs inside a transaction of the tenant, or as the owner.
+ */
 import type { ClientBase } from 'pg'
 import { idLiteral } from '../db/literal.ts'
 import { type Connection, queryRows } from '../db/statement.ts'
 import { type EventKind, type EventPayload, eventKinds } from './kinds.ts'
 
-/** Of bigint. */
+/** The greatest value of bigint. */
 export const idMax = '9223372036854775807'
 
-/** An event, and where it happened. An absent id means the schema as a whole. Ids are decimal digits. */
+/**
+ * An event, and where it happened. If it has neither firm nor folder, it concerns the whole schema. Ids are decimal
+ * digits.
+ */
 export type NewEvent = EventPayload & {
   folderId?: string | null
-  /** Needed only without `folderId`: the firm of a folder is known. */
+  /** Needed only without `folderId`: otherwise it is the firm of the folder. */
   firmId?: string | null
-  /** Who caused it, if it was a person who is known: 1 to 2^53-1. */
+  /** The person who caused the event, if known: 1 to 2^53-1. */
   personId?: string | null
 }
 
-/**
- * Locks the schema's events until the transaction ends. To be called before event ids are drawn (see `lock_events`).
- */
+/** Locks the schema's events until the transaction ends. Call it before event ids are drawn (see `lock_events`). */
 export async function lockEvents(client: ClientBase, schemaId: string): Promise<void> {
   await client.query({ name: 'lock-events', text: 'select grandlivre.lock_events($1)', values: [schemaId] })
 }
 
-/** Inserts events in this order. To be called after `lockEvents`. */
+/** Inserts events in this order. Call it after `lockEvents`. */
 export async function insertEvents(client: ClientBase, schemaId: string, events: readonly NewEvent[]) {
   const column = (read: (event: NewEvent) => string | null) => events.map(read)
   await client.query({
@@ -67,21 +70,22 @@ export interface ListedEvent {
 }
 
 export interface EventFilter {
-  /** Absent: of all tenants. */
+  /** If absent, events of all tenants are listed. */
   schema?: string | undefined
   folder?: string | undefined
   name?: EventKind | undefined
-  /** Only events older than the one with that id. */
+  /** Only events older than the one with this id. */
   after?: string | undefined
   most?: number | undefined
 }
 
 /**
- * Newest first. As the owner.
+ * Lists events, newest first. Runs as the owner.
  *
- * Each list is read from the end of an index: of its schema, its kind, or its folder and kind. So a probe takes rows in
- * the order of that index between two of its keys. If it asked for the kind by itself, the planner could choose to walk
- * through all events by id. A folder without a kind takes one probe for each kind; all tenants take one for each schema.
+ * Each list is read from the end of an index: that of the schema, of the kind, or of the folder and the kind. A probe
+ * therefore takes rows in the order of that index, between two of its keys. If it had a condition on the kind alone,
+ * the planner could choose to walk through all events by id. A folder without a kind takes one probe per kind; all
+ * tenants take one per schema.
  */
 export function listEvents(client: Connection, filter: EventFilter) {
   const { schema, folder, name, after, most } = filter

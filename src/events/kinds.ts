@@ -17,16 +17,16 @@ const connector = z
     userId: z.int().positive().optional(),
   })
   .meta({ id: 'ConnectorData' })
-/** The description in the API's document is given: the library cannot make one of any JSON. */
+/** The type is given for the description in the API's document: the library cannot describe arbitrary JSON. */
 const state = z.record(z.string(), z.json()).meta({ type: 'object' }).optional()
 const changed = z
   .strictObject({ id: text, previousState: state, currentState: state })
   .meta({ id: 'ChangedData' })
 const lettering = z
   .strictObject({
-    /** Id of its first movement. */
+    /** Id of the first movement of the lettering. */
     id: text,
-    /** Code of a payment mode, as exports show it; empty if none is known. */
+    /** Code of a payment mode, as in exports; empty if none is known. */
     paymentType: z.string(),
     /** Invoice number of that movement. */
     piece1: z.string().optional(),
@@ -58,7 +58,7 @@ const adminMessage = z
   })
   .meta({ id: 'AdminMessageData' })
 
-/** The schema of the data of each operation, by kind; in the order of docs/spec/webhooks.md#events. */
+/** For each kind, the schema of the data of each operation; in the order of docs/spec/webhooks.md#events. */
 export const kinds = {
   connector: { CREATE: connector, UPDATE: connector, DELETE: connector },
   accountingFolder: { CREATE: identified, UPDATE: changed },
@@ -85,7 +85,7 @@ export function isEventKind(name: string): name is EventKind {
   return Object.hasOwn(kinds, name)
 }
 
-/** A kind, one of its operations, and the data that belong to them. */
+/** A kind, one of its operations, and the data of that operation. */
 export type EventPayload = {
   [K in EventKind]: {
     [O in keyof Kinds[K]]: {

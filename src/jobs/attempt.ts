@@ -1,4 +1,4 @@
-/** One attempt at a full export, from the main thread: starts it in a thread, reads its progress, stops it. */
+/** One attempt at a full export, as the main thread handles it: starts it in a thread, reads its progress, stops it. */
 import { addAbortListener } from 'node:events'
 import { MessageChannel } from 'node:worker_threads'
 import { monotonicSeconds } from '../telemetry/telemetry.ts'
@@ -13,7 +13,7 @@ export type AttemptOutcome = Exclude<FolderOutcome, { replicaFailed: true }> | {
 export interface RunningAttempt {
   /** Current progress. */
   progress(): Progress
-  /** The export thread that runs it; undefined until one has begun. */
+  /** The export thread that runs the attempt; undefined until one has begun it. */
   threadId(): number | undefined
   /** Never rejects. */
   outcome: Promise<AttemptOutcome>
@@ -24,7 +24,8 @@ export interface RunningAttempt {
 type AttemptTask = Omit<FolderTask, 'isAgain' | 'progress' | 'port' | 'hash' | 'sentAt'>
 
 /**
- * Begins again on the main database if a replica fails, which uses up no further attempt.
+ * Starts an attempt. If a replica fails, the attempt starts over on the main database; that does not count as another
+ * one.
  * @param stopMs how long a stopped attempt may take to remove what it wrote
  */
 export function startAttempt(threads: Threads, task: AttemptTask, stopMs: number): RunningAttempt {
@@ -65,7 +66,7 @@ async function runInThread(
 ): Promise<FolderOutcome | { noThread: true }> {
   const { port1: ourPort, port2: port } = new MessageChannel()
   const { port1: from, port2: hash } = new MessageChannel()
-  // If it dies, the port closes, and the attempt fails.
+  // If the hash thread dies, the port closes and the attempt fails.
   hashBeside(threads, { from }, () => {})
   using _heard = addAbortListener(stopped, () => ourPort.postMessage('stop'))
   try {
@@ -75,11 +76,11 @@ async function runInThread(
       { name: 'exportFolder', transferList },
     )
   } catch (error) {
-    // The queue of the threads is full, or the thread died.
+    // Either the queue of the threads is full, or the thread died.
     return isQueueFull(error) ? { noThread: true } : { failed: failureOf(error) }
   } finally {
     ourPort.close()
-    // Unless the thread has received it.
+    // No effect if the thread has received the port.
     hash.close()
   }
 }

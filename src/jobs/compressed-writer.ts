@@ -4,11 +4,13 @@ import { Compressor } from '../exports/chunks.ts'
 import type { Compression } from '../formats/file-formats.ts'
 import type { ObjectWriter } from '../store/store.ts'
 
-/** Writes to an object of the store compressed. */
+/** Compresses what is written to an object of the store. */
 export class CompressedWriter implements ObjectWriter {
   readonly #object: ObjectWriter
   readonly #compressor: Compressor
-  /** Hashes what is stored, a twentieth of the content. A hash thread would save less than its messages cost. */
+  /**
+   * Hashes the compressed bytes, a twentieth of the content. A hash thread would save less time than its messages cost.
+   */
   readonly #hash = createHash('sha256')
   #bytes = 0
   #contentBytes = 0
@@ -18,13 +20,13 @@ export class CompressedWriter implements ObjectWriter {
     this.#compressor = new Compressor(compression, (pieces) => this.#store(pieces))
   }
 
-  /** Resolves when the bytes are compressed. That is done in another thread. */
+  /** Resolves when the bytes are compressed. Another thread compresses them. */
   async write(bytes: Uint8Array): Promise<void> {
     this.#contentBytes += bytes.length
     await this.#compressor.write(bytes)
   }
 
-  /** @param expected bytes before compression */
+  /** @param expected number of bytes before compression */
   async complete(expected: { bytes: number }): Promise<void> {
     await this.#compressor.end()
     assert(
@@ -39,7 +41,7 @@ export class CompressedWriter implements ObjectWriter {
     await this.#object.abort()
   }
 
-  /** What the object holds, after complete(); to be called once. */
+  /** Returns size and hash of the stored object. Call it once, after complete(). */
   stored(): { bytes: number; sha256: string } {
     return { bytes: this.#bytes, sha256: this.#hash.digest('hex') }
   }

@@ -10,20 +10,23 @@ import type { FailureCause } from './job.ts'
 export interface Failure {
   cause: FailureCause
   retryable: boolean
-  /** The database is away or was promoted, which says nothing of the export: it takes up no attempt. */
+  /**
+   * Whether the database was unreachable or another server was promoted. That is no fault of the export, so it uses up
+   * no attempt.
+   */
   isAway: boolean
-  /** For the caller: what in its books caused the failure. */
+  /** What in the books caused the failure, for the caller; undefined if it was something else. */
   detail: string | undefined
   /** For the log only. */
   message: string
-  /** With its causes. */
+  /** Stack traces of the error and of its causes. */
   stack: string
 }
 
 /**
- * A retry cannot fix a folder that was deleted or does not fit the format, a store that refuses, or a bug, which the
- * same rows would trigger again. Every other error is retried: the database was unreachable, short of a resource or
- * cancelled the query, or the thread died.
+ * Describes an error. A retry cannot help if the folder was deleted or does not fit the format, if the store refuses,
+ * or if there is a bug: the same rows would trigger it again. Every other error is retried: the database was
+ * unreachable, short of a resource or cancelled the query, or the thread died.
  */
 export function failureOf(error: unknown): Failure {
   const known = error instanceof Error ? error : new Error(String(error))

@@ -13,7 +13,10 @@ export function exportFolder({ schemaId, exportId }: ExportKey): string {
   return `exports/${schemaId}/${exportId}`
 }
 
-/** Random, so that two writers never share a key, even if both believe that they are the same attempt. */
+/**
+ * Makes a new key. It is random, so that two writers never share one, even if both believe that they are the same
+ * attempt.
+ */
 export function freshFileKey(
   claim: AttemptKey,
   format: FileFormat,
@@ -23,7 +26,10 @@ export function freshFileKey(
   return `${exportFolder(claim)}/${name}.${endingOf(format, compression)}`
 }
 
-/** The ending of a file's name, without the first dot: what the file is, whichever version of the service made it. */
+/**
+ * The ending of a file's name, after the first dot. Tells the kind of the file, whichever version of the service made
+ * it.
+ */
 export function endingOfKey(key: string): string {
   return key.slice(key.indexOf('.') + 1)
 }
@@ -32,7 +38,7 @@ const keyPattern = new RegExp(
   `^exports/(\\d{1,16})/(export_[0-9a-f]{32})/(\\d+)-[0-9a-f]{16}${endingPattern}$`,
 )
 
-/** Undefined for any other key: a bucket may hold other objects. */
+/** Returns undefined for a key of any other form: a bucket may contain other objects. */
 export function readFileKey(key: string): AttemptKey | undefined {
   const [, schemaId, exportId, attempt] = keyPattern.exec(key) ?? []
   if (schemaId === undefined || exportId === undefined) return undefined

@@ -1,9 +1,9 @@
 /**
- * A full export in its thread, in any format: one snapshot, rendered, compressed if the trigger asked for it, written
- * to the store, and hashed in a hash thread, chunk by chunk. The main thread sends at most one message: stop. Then the
- * attempt removes what it wrote.
+ * A full export in its thread, in any format. It renders one snapshot, compresses it if the trigger asked for that,
+ * writes it to the store, and has a hash thread hash it, chunk by chunk. The main thread sends at most one message,
+ * stop; then the attempt removes what it wrote.
  *
- * Both transactions commit before the file is completed, so a read that fails at its end creates no file, and a store
+ * Both transactions commit before the file is completed. So a read that fails at its end creates no file, and a store
  * that is slow to join parts blocks neither connections nor the database's vacuum.
  */
 import { strict as assert } from 'node:assert'
@@ -44,26 +44,30 @@ export interface FolderTask {
   options: FormatOptions
   /** The part of the folder that the file holds. */
   selection: Pick<Selection, 'schemaId' | 'folderId' | 'exerciceId' | 'period' | 'journalIds'>
-  /** Cursor of the ledger at the claim: the file shows that state or a later one. Undefined if the folder is gone. */
+  /**
+   * Cursor of the ledger when the export was claimed: the file shows that state or a later one. Undefined if the folder
+   * is gone.
+   */
   seen: string | undefined
-  /** A replica has failed this attempt: it reads the main database. */
+  /** Whether a replica has failed this attempt, so that it reads the main database. */
   isAgain: boolean
   /**
-   * Movements so far, movements in total (NaN until they are counted), bytes before compression, the number of the
-   * thread. Shared memory, because a message for each chunk took 60 ms of the 1.7 s that the service needs for 600,000 movements.
+   * Four numbers: movements so far, movements in total (NaN until they are counted), bytes before compression, and the
+   * number of the thread. In shared memory, because a message for each chunk took 60 ms of the 1.7 s that the service
+   * needs for 600,000 movements.
    */
   progress: Float64Array
   port: MessagePort
-  /** Its other end has a hash thread. */
+  /** The hash thread has the other end of this port. */
   hash: MessagePort
-  /** `monotonicSeconds` when it was sent. */
+  /** When it was sent, as `monotonicSeconds`. */
   sentAt: number
 }
 
 /**
- * `replicaFailed`: the attempt is to be begun again on the main database. `noConnections`: none were free for so long
- * that the attempt did not begin. `axesLeftOut`: codes of the analytic axes that the format cannot hold. `facts` is for
- * telemetry; a thread that died has none.
+ * How an attempt ended. `replicaFailed`: it must start over on the main database. `noConnections`: it did not start,
+ * because for too long no connections were free. `axesLeftOut`: codes of the analytic axes that the format cannot
+ * represent. `facts` is for telemetry; missing if the thread died.
  */
 export type FolderOutcome = (
   | { stored: StoredFile; axesLeftOut: string[] }
@@ -72,7 +76,7 @@ export type FolderOutcome = (
   | { noConnections: true }
 ) & { facts?: ExportFacts }
 
-/** Never rejects: `failureOf` needs the class of an error, which would be lost on the way to the main thread. */
+/** Never rejects: on the way to the main thread, an error would lose its class, which `failureOf` needs. */
 export async function storeFolder(
   sources: ExportSources,
   settings: ThreadSettings,
@@ -117,7 +121,7 @@ async function produce(
   const snapshot = await sources.open({ schemaId, seen, isAgain: task.isAgain })
   times.end('snapshot')
   let writer: ObjectWriter | undefined
-  // Takes effect at once, whether the export is waiting for a row or for the store.
+  // Stops the attempt at once, whether it is waiting for a row or for the store.
   const abort = () => {
     void snapshot.close(stopped.reason)
     void writer?.abort()

@@ -1,15 +1,15 @@
 /**
- * A full export from trigger to end: its states, the identity of its trigger, and the reason that its caller gets when
- * it fails. Pure. The statements of jobs.sql.ts lead from state to state.
+ * A full export from trigger to end: its states, the identity of its trigger, and the reason that its caller gets if it
+ * fails. Pure. The statements in jobs.sql.ts change the state.
  */
 import { createHash } from 'node:crypto'
 import type { Compression, FormatOptions } from '../formats/file-formats.ts'
 
-/** Waiting for a claim, claimed, or ended. Drawn in src/README.md. */
+/** In order: waiting for a claim, claimed, ended with a file, ended without one. Drawn in src/README.md. */
 export const jobStates = ['queued', 'running', 'done', 'failed'] as const
 export type JobState = (typeof jobStates)[number]
 
-/** A job in one of these can be claimed, from the queue or from a dead process, and ended. */
+/** States in which a job can be ended or claimed, whether it waits in the queue or its process died. */
 export const openStates: readonly JobState[] = ['queued', 'running']
 
 /** The status that callers see (docs/spec/exports.md#states-and-attempts). */
@@ -27,14 +27,14 @@ export interface ExportParameters extends FormatOptions {
   format: string
   exerciceId?: string | undefined
   period?: { start: string; end: string } | undefined
-  /** A set: order and repetition do not matter. Empty: all journals. */
+  /** A set: order and repetition do not matter. If empty, all journals are selected. */
   journalIds?: string[] | undefined
   compression?: Compression | undefined
-  /** Whether the file has the personal data of employees. */
+  /** Whether the file contains the personal data of employees. */
   withEmployees: boolean
 }
 
-/** Equal for triggers of the same export: 64 hexadecimal digits. */
+/** Returns 64 hexadecimal digits, which are equal for two triggers of the same export. */
 export function identityOf(parameters: ExportParameters): string {
   const { schemaId, folderId, version, format, exerciceId, period, journalIds = [] } = parameters
   const { compression = null, encoding = null, columns = null, withEmployees } = parameters
@@ -46,15 +46,15 @@ export function identityOf(parameters: ExportParameters): string {
     exerciceId === undefined ? null : wholeNumber(exerciceId),
     period === undefined ? null : [period.start, period.end],
     setOfIds(journalIds),
-    // The next two are absent where they say nothing: versions before them, which may still run beside this one, name the
-    // same export alike.
+    // The next two items are left out when they have no content. So earlier versions, which may still run beside this
+    // one, compute the same identity for the same export.
     ...((compression ?? encoding ?? columns) ? [[compression, encoding, columns]] : []),
     ...(withEmployees ? [] : ['without employees']),
   ]
   return createHash('sha256').update(JSON.stringify(named)).digest('hex')
 }
 
-/** Ascending as numbers, without duplicates. */
+/** Returns the ids in ascending order as numbers, without duplicates. */
 export function setOfIds(ids: string[]): string[] {
   const numbers = [...new Set(ids.map(BigInt))]
   return numbers.sort((a, b) => (a < b ? -1 : 1)).map(String)
@@ -66,12 +66,12 @@ function wholeNumber(digits: string): string {
 
 /**
  * Why an export failed: the database or the store was unreachable for too long; the store refused; the folder was
- * deleted, or does not fit the format; the program that writes Parquet failed; a bug; the processes of all attempts
- * died; staff cancelled it; no process claimed it or kept working on it (`forgotten`).
+ * deleted, or does not fit the format; the program that writes Parquet failed; there is a bug; the process of every
+ * attempt died; staff cancelled the export; no process claimed it or kept working on it (`forgotten`).
  */
 export type FailureCause = keyof typeof causes
 
-/** What happened, and whether a new export can succeed. */
+/** For each cause, what happened and whether a new export can succeed. */
 const causes = {
   database: 'The ledger could not be read completely, despite retries. A new export may succeed.',
   store: 'The file could not be stored, despite retries. A new export may succeed.',
@@ -90,9 +90,9 @@ const causes = {
 }
 
 /**
- * A sentence for the caller, without internals.
- * @param requestId of the trigger
- * @param note the explanation of the staff who cancelled it; or what does not fit the format
+ * Returns a sentence for the caller, without internals.
+ * @param requestId the id of the trigger's request
+ * @param note the explanation by the staff who cancelled the export; or what does not fit the format
  */
 export function reasonOf(cause: FailureCause, requestId: string, note?: string): string {
   const noteText = note === undefined ? '' : cause === 'cancelled' ? ` They say: ${note}.` : ` ${note}.`

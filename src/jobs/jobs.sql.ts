@@ -1,13 +1,13 @@
 /**
  * All statements on the table of full exports except those of retention. Each runs inside a transaction of the tenant.
  *
- * Fencing: a slow process may still write when another one has claimed its export. So each claim increments `attempt`,
+ * Fencing: a slow process may still write after another one has claimed its export. So each claim increments `attempt`,
  * and every later statement of a claim requires `state = 'running' and attempt = $n`. A process whose statement matches
  * no row stops and removes what it stored. Cancelling works the same way, because it ends the row.
  *
- * A claim also names the epoch in which it was made. A promoted server may lack the last claim, and give its attempt to
- * another process; and what a process read before may be of a state that was lost. So a claim of a former epoch can only
- * be released.
+ * A claim also names the epoch in which it was made. A promoted server may lack the last claim and give the same
+ * attempt number to another process. Also, what a process read before may belong to a state that was lost. So a claim
+ * of a former epoch can only be released.
  */
 import { strict as assert } from 'node:assert'
 import type { ClientBase, Pool } from 'pg'
@@ -26,7 +26,7 @@ export interface AttemptKey extends ExportKey {
   attempt: number
 }
 
-/** A process's claim on an export. The next claim has a higher attempt and voids this one; so does another epoch. */
+/** A process's claim on an export. A later claim, which has a higher attempt, voids this one; so does a new epoch. */
 export interface Claim extends AttemptKey {
   epoch: number
 }
@@ -36,7 +36,7 @@ interface NewExport extends ExportKey, FormatOptions {
   version: string
   format: FileFormat
   exerciceId: string | undefined
-  /** Its last day, `YYYY-MM-DD`. */
+  /** Last day of the exercice, `YYYY-MM-DD`. */
   exerciceEnd: string | undefined
   period: { start: string; end: string } | undefined
   journalIds: string[]
@@ -107,31 +107,31 @@ export interface ExportView {
   /** Last day of the exercice, if one was selected, `YYYY-MM-DD`. */
   exerciceEnd: string | null
   state: JobState
-  /** Digits. */
+  /** Movements so far, as decimal digits. */
   rows: string
-  /** Null until an attempt has counted. */
+  /** Null until an attempt has counted them. */
   rowsTotal: string | null
-  /** Of the content: the file before compression. */
+  /** Size of the content: the file before compression. */
   bytes: string
   sha256: string | null
   fileKey: string | null
-  /** Of the file as stored. Null until then. */
+  /** Size of the file as stored. Null until it is stored. */
   fileBytes: string | null
   fileSha256: string | null
-  /** Minor units, digits. */
+  /** In minor units, as decimal digits. */
   debit: string | null
   credit: string | null
-  /** `YYYY-MM-DD` */
+  /** Day of the snapshot, `YYYY-MM-DD`. */
   snapshotOn: string | null
-  /** What the format counted of what it left out or altered; null if it counts nothing. */
+  /** How much the format left out or altered; null if it counts nothing. */
   notes: FileNotes | null
   reason: string | null
   /** ISO 8601, UTC: the end of the hour in which the same trigger returns this export. */
   answersUntil: string
 }
 
-// One second after the hour, because the format cuts fractions off. Exports made before files could be compressed have
-// no bytes and hash of the file: those of its content are.
+// Adds one second to the hour, because the time format drops fractions. Exports from before files could be compressed
+// have no size and hash of the file; those of the content are shown, which are the same.
 const viewColumns = `e.id, e.folder_id as "folderId", f.reference, f.siret, e.format, e.compression,
   e.exercice_end::text as "exerciceEnd", e.state, e.rows,
   e.rows_total as "rowsTotal", e.bytes, e.sha256, e.file_key as "fileKey",
@@ -140,7 +140,7 @@ const viewColumns = `e.id, e.folder_id as "folderId", f.reference, f.siret, e.fo
   e.notes, e.reason,
   ${utc("(e.created_at + interval '1 hour 1 second')")} as "answersUntil"`
 
-/** The export that answers a trigger. After `insertExport` there always is one. */
+/** Reads the export that answers a trigger. There always is one after `insertExport`. */
 export async function readLatest(client: ClientBase, { schemaId, folderId, identity }: Identity) {
   const { rows } = await client.query<ExportView>({
     name: 'latest-export',
@@ -154,9 +154,9 @@ export async function readLatest(client: ClientBase, { schemaId, folderId, ident
 }
 
 /**
- * @param withEmployees whether one with the personal data of employees may be read, too
- * @returns `expired`: whether its retention period is over, so the file was removed or is about to be. Undefined if the
- *   folder has no such export for this reader.
+ * @param withEmployees whether the reader may also read an export with the personal data of employees
+ * @returns `expired`: whether its retention period is over, so that the file was removed or is about to be. Undefined
+ *   if the folder has no such export for this reader
  */
 export async function readExport(
   client: ClientBase,
@@ -181,7 +181,7 @@ export interface ClaimedExport {
   version: string
   format: FileFormat
   exerciceId: string | null
-  /** `YYYY-MM-DD`, both or neither. */
+  /** `YYYY-MM-DD`. The start and the end of the period are both set or both null. */
   periodStart: string | null
   periodEnd: string | null
   journalIds: string[]
@@ -190,11 +190,13 @@ export interface ClaimedExport {
   columns: FormatOptions['columns'] | null
   withEmployees: boolean
   requestId: string
-  /** Cursor of the folder's ledger now, no earlier than the trigger saw it. Null if the folder is gone. */
+  /**
+   * Cursor of the folder's ledger at the claim, so not earlier than when it was triggered. Null if the folder is gone.
+   */
   seen: string | null
 }
 
-/** Undefined if the export has ended or does not exist. */
+/** Returns undefined if the export has ended or does not exist. */
 export async function claimExport(client: ClientBase, { schemaId, exportId }: ExportKey) {
   const { rows } = await client.query<ClaimedExport>({
     name: 'claim-export',
@@ -211,14 +213,14 @@ export async function claimExport(client: ClientBase, { schemaId, exportId }: Ex
   return rows[0]
 }
 
-/** Passes the gate. */
+/** Condition that a claim still holds. Also passes the gate (`pass_gate`). */
 const isClaimed = `schema_id = $1 and id = $2 and state = 'running' and attempt = $3 and epoch = $4 and pass_gate() = $4`
 
 export interface Progress {
   rows: number
-  /** Undefined until they are counted. */
+  /** Undefined until the movements are counted. */
   rowsTotal: number | undefined
-  /** Of the content. */
+  /** Bytes of the content, before compression. */
   bytes: number
 }
 
@@ -236,7 +238,10 @@ export async function renewExport(client: ClientBase, claim: Claim, progress: Pr
   return rowCount === 1
 }
 
-/** Returns the export to `queued`, from a claim of a former epoch, too. False if the process has lost it. */
+/**
+ * Returns the export to `queued`, even from a claim of a former epoch. Returns false if the process has lost the
+ * export.
+ */
 export async function releaseExport(client: ClientBase, claim: Claim): Promise<boolean> {
   const { rowCount } = await client.query(
     `update exports set state = 'queued'
@@ -250,21 +255,24 @@ export async function releaseExport(client: ClientBase, claim: Claim): Promise<b
 export interface StoredFile {
   fileKey: string
   rows: number
-  /** Of the content: the file before compression. */
+  /** Size of the content: the file before compression. */
   bytes: number
   sha256: string
-  /** Of the file as stored. */
+  /** Size of the file as stored. */
   fileBytes: number
   fileSha256: string
-  /** Minor units. */
+  /** In minor units. */
   debit: bigint
   credit: bigint
-  /** `YYYY-MM-DD` */
+  /** Day of the snapshot, `YYYY-MM-DD`. */
   snapshotOn: string
   notes: FileNotes | undefined
 }
 
-/** @returns the folder; undefined if the process has lost the export. end.ts publishes the event. */
+/**
+ * Ends an export with a file. @returns the folder; undefined if the process has lost the export. end.ts publishes the
+ * event
+ */
 export async function finishExport(client: ClientBase, claim: Claim, file: StoredFile) {
   const { rows } = await client.query<{ folderId: string }>({
     name: 'finish-export',
@@ -290,7 +298,7 @@ export async function finishExport(client: ClientBase, claim: Claim, file: Store
   return rows[0]?.folderId
 }
 
-/** Returns as `finishExport`. */
+/** Ends an export that failed. @returns as `finishExport` */
 export async function failExport(client: ClientBase, claim: Claim, reason: string) {
   const { rows } = await client.query<{ folderId: string }>(
     `update exports set state = 'failed', finished_at = clock_timestamp(), reason = $5
@@ -301,7 +309,7 @@ export async function failExport(client: ClientBase, claim: Claim, reason: strin
   return rows[0]?.folderId
 }
 
-/** Needs no claim. @returns the folder; undefined if the export has ended already or does not exist */
+/** Ends an export without a claim. @returns the folder; undefined if the export has ended already or does not exist */
 export async function endExport(client: ClientBase, { schemaId, exportId }: ExportKey, reason: string) {
   const { rows } = await client.query<{ folderId: string }>(
     `update exports set state = 'failed', finished_at = clock_timestamp(), reason = $3
@@ -335,7 +343,7 @@ const recordColumns = `${viewColumns}, e.schema_id as "schemaId", e.request_id a
   ${utc('e.finished_at')} as "finishedAt",
   (extract(epoch from e.finished_at - e.created_at) * 1000)::float8 as "tookMs"`
 
-/** Each has an index, so that a list ends with its last row. */
+/** Each order has an index, so that a list reads no more rows than it returns. */
 const exportOrders = {
   newest: 'order by e.created_at desc, e.id',
   'oldest that is open': `and e.state in ('queued', 'running') order by e.created_at`,

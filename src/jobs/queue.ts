@@ -15,11 +15,11 @@ import type { ExportTiming } from '../timing.ts'
 export interface QueueEntry {
   schemaId: string
   exportId: string
-  /** Of the trigger. */
+  /** Id of the trigger's request. */
   requestId: string
-  /** Trace of the trigger. An entry is JSON, so it needs no column. */
+  /** Trace headers of the trigger. An entry is JSON, so they need no column. */
   trace?: TraceHeaders | undefined
-  /** ISO 8601: since when it waits, if it was claimed but found no thread or no connections. */
+  /** ISO 8601: since when the entry has waited, if it was claimed before but found no thread or no connections. */
   since?: string | undefined
 }
 
@@ -28,7 +28,7 @@ export interface ClaimedEntry {
   entry: QueueEntry
   /** Whether this is the last attempt. */
   isLast: boolean
-  /** How long it could have been claimed before. */
+  /** How long the entry was ready to be claimed before this process claimed it. */
   waitedSeconds: number
   /** Aborted when another process may claim the entry. */
   lost: AbortSignal
@@ -40,10 +40,12 @@ export interface ClaimedEntry {
   requeue: (client: ClientBase, pauseSeconds: number) => Promise<void>
 }
 
-/** Minimum interval between log lines: while the database is unreachable, pg-boss reports several failures a second. */
+/** Minimum interval between log lines: pg-boss reports several failures a second while the database is unreachable. */
 const reportMs = 10_000
 
-/** Heartbeat interval. Less than half of the silence that is tolerated, because many heartbeats may be late or fail. */
+/**
+ * Heartbeat interval. It is less than half of the silence that is tolerated, because heartbeats may be late or fail.
+ */
 const aliveSeconds = 2
 
 export class ExportQueue {
@@ -59,25 +61,26 @@ export class ExportQueue {
   constructor(directUrl: string, log: Log, { superviseSeconds, pollSeconds }: ExportTiming) {
     this.#polling = { pollingIntervalSeconds: pollSeconds, notifyPollingIntervalSeconds: pollSeconds }
     this.#boss = new PgBoss({
-      // Passed on to pg. pg-boss opens one more connection that is not checked: it only listens and wakes the workers,
-      // which use the pool. Its statements take turns on one connection: each takes a millisecond or two.
+      // These options are passed on to pg. pg-boss opens one more connection that is not checked: it only listens and
+      // wakes the workers, which use the pool. All statements of pg-boss take turns on one connection: each takes a
+      // millisecond or two.
       ...pooledConnections(directUrl, 'service', 'grandlivre queue'),
       max: 1,
       schema: queueSchema,
-      // The owner created the tables; this role may not.
+      // The owner has created the tables; this role may not.
       migrate: false,
       schedule: false,
       reindex: false,
       monitorVacuum: false,
       useListenNotify: true,
-      // How often each process searches for entries whose process died and entries that are due, and refreshes the
-      // queue definitions.
+      // How often each process looks for entries that are due or whose process died, and refreshes the queue
+      // definitions.
       superviseIntervalSeconds: superviseSeconds,
       monitorIntervalSeconds: superviseSeconds,
     })
     this.#boss.on('error', (error) => {
-      // A pool of pg has ended before the server has closed its connections. A server that is stopped next may still
-      // answer one of them with an error.
+      // The pool counts as ended before the server has closed its connections. If the server is stopped then, one of
+      // them may still report an error.
       if (this.#isClosed) return
       const now = performance.now()
       if (this.#reportedAt !== 0 && now - this.#reportedAt < reportMs) return
@@ -86,7 +89,7 @@ export class ExportQueue {
     })
   }
 
-  /** @throws {Error} if the database is unreachable or its queue has another version */
+  /** @throws {Error} if the database is unreachable or has another version of the queue */
   async start(): Promise<void> {
     this.#isClosed = false
     try {
@@ -98,7 +101,7 @@ export class ExportQueue {
     }
   }
 
-  /** Runs in the transaction that inserts the export. */
+  /** Adds an entry in the transaction that inserts the export. */
   async add(client: ClientBase, entry: QueueEntry): Promise<void> {
     const id = await this.#send(client, entry, exportAttempts)
     assert(id !== null, 'a new export has no entry yet')
@@ -128,10 +131,11 @@ export class ExportQueue {
   }
 
   /**
-   * A worker claims one entry at a time, and the next one as soon as that has ended. (With a poll in between, 3,000 small
-   * exports took 48 minutes instead of one. `burstWhenReadyExceeds` of pg-boss goes by a count that is up to a minute
-   * old, and leaves the last entries to the poll.) If something was missing, it waits for the next poll or notification:
-   * otherwise a store that refuses would fail the whole queue within a minute.
+   * Starts a worker. It claims one entry at a time, and the next one as soon as the first has ended. (With a poll in
+   * between, 3,000 small exports took 48 minutes instead of one. pg-boss's own `burstWhenReadyExceeds` relies on a
+   * count that is up to a minute old, and leaves the last entries to the poll.) If an export failed because something
+   * was missing, the worker waits for the next poll or notification: otherwise a store that refuses would fail the
+   * whole queue within a minute.
    */
   async #startWorker(
     queue: string,
@@ -165,9 +169,9 @@ export class ExportQueue {
     since: string,
   ): Promise<void> {
     await this.#boss.complete(exportQueue, { id: job.id, retryCount: job.retryCount }, {}, through(client))
-    // A paused export has not begun, so it has waited since then.
+    // An export that is requeued with a pause has not begun, so its wait still counts from the first time.
     const entry = { ...job.data, since: pauseSeconds > 0 ? since : undefined }
-    // No effect if another process has claimed the entry already: then there is nothing to requeue.
+    // No effect if another process has claimed the entry in the meantime: then there is nothing to requeue.
     await this.#send(client, entry, job.retryLimit - job.retryCount + 1, pauseSeconds)
   }
 

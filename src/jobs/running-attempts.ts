@@ -15,12 +15,12 @@ export class RunningAttempts {
       const { rows, bytes } = shown.progress()
       this.#ended.rows += rows
       this.#ended.bytes += bytes
-      // Unless a later attempt has begun.
+      // A later attempt at the same export stays listed.
       if (this.#running.get(exportId) === listed) this.#running.delete(exportId)
     }
   }
 
-  /** Of all attempts since the process began; bytes before compression. */
+  /** Totals of all attempts since the process began. Bytes are counted before compression. */
   totals(): { rows: number; bytes: number } {
     const totals = { ...this.#ended }
     for (const { shown } of this.#running.values()) {
@@ -31,7 +31,7 @@ export class RunningAttempts {
     return totals
   }
 
-  /** Undefined if another process makes the attempt, or none. */
+  /** Returns undefined if no attempt is being made, or another process makes it. */
   find(exportId: string) {
     const found = this.#running.get(exportId)
     if (!found) return undefined

@@ -1,12 +1,12 @@
 /**
- * Claims full exports from the queue, at most one per thread, runs each attempt in a thread, records its progress and
- * its end.
+ * Claims full exports from the queue, at most one per thread. It runs each attempt in a thread, and records its
+ * progress and its end.
  *
- * A process can lose an export: it was silent for too long and another process claimed it, or staff cancelled it. Then
- * its next statement matches no row (see jobs.sql.ts), the thread stops, and none of its file stays in the store. If the
- * database is away, or another server took its place, the export returns to the queue without using up an attempt. The
- * next attempt removes what a killed process left. After the last attempt, the queue entry returns until a process
- * finds the export ended and removes the rest.
+ * A process loses an export if it was silent for too long and another process claimed the export, or if staff cancelled
+ * it. Then its next statement matches no row (see jobs.sql.ts), the thread stops, and nothing of its file stays in the
+ * store. If the database is unreachable, or another server took its place, the export returns to the queue without
+ * using up an attempt. The next attempt removes what a killed process left. After the last attempt, the queue entry
+ * returns until a process finds the export ended and removes the rest.
  */
 import { addAbortListener } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -47,15 +47,20 @@ interface SupervisorParts {
   log: Log
 }
 
-/** Tells telemetry how an attempt ended; `cancelled` also if another process has claimed the export. */
+/**
+ * Reports to telemetry how an attempt ended. `cancelled` also stands for an export that another process has claimed.
+ */
 type Report = (ended: ExportOutcome) => void
 
 type Stored = Extract<AttemptOutcome, { stored: unknown }>
 
-/** An export whose sessions are always cut, by a balancer for example, looks as if the database were away. */
+/**
+ * Most attempts that may end with an unreachable database. The limit is for an export whose sessions are always cut, by
+ * a balancer for example: it looks as if the database were unreachable.
+ */
 const awayAttemptsMax = 30
 
-/** Causes that lie in the export itself, so that others may still succeed. */
+/** Causes that lie in the export itself: other exports may still succeed. */
 const ownCauses: Failure['cause'][] = ['folder', 'unsupported']
 
 export class Supervisor {
@@ -88,7 +93,7 @@ export class Supervisor {
       return false
     }
     const job = await inTenant(database, schemaId, (client) => claimExport(client, claimed.entry))
-    // It has ended: the process that seemed dead finished it, or it was cancelled.
+    // The export has ended: the process that seemed dead finished it, or it was cancelled.
     if (!job) {
       await this.#clear({ schemaId, exportId })
       return true
@@ -108,7 +113,7 @@ export class Supervisor {
     if ('stored' in outcome) await this.#finish(claim, claimed, outcome, ms, report)
     else if (this.#closing.signal.aborted) await this.#requeue(claim, claimed, 'stopping', report)
     else if (isLost) await this.#requeue(claim, claimed, 'lost', report)
-    // An export that has not begun is not reported as ended.
+    // An export that has not begun is not reported to telemetry.
     else if ('noThread' in outcome) await this.#requeue(claim, claimed, 'noThread', () => {})
     else if ('noConnections' in outcome) await this.#requeue(claim, claimed, 'noConnections', () => {})
     else await this.#fail(claim, claimed, job, outcome.failed, report)
@@ -148,8 +153,8 @@ export class Supervisor {
   }
 
   /**
-   * Renews the claim at intervals, and stops the attempt when the export is lost or the process stops.
-   * @returns function that ends the watch, and says whether the export is lost
+   * Renews the claim at intervals. Stops the attempt when the export is lost or the process stops.
+   * @returns function that ends the watch, and returns whether the export is lost
    */
   #watch(claim: Claim, attempt: RunningAttempt, lost: AbortSignal): () => Promise<boolean> {
     const { database, timing } = this.#parts
@@ -166,7 +171,8 @@ export class Supervisor {
       inTenant(database, claim.schemaId, (client) => renewExport(client, claim, attempt.progress()))
     const renewing = (async () => {
       while (await delay(timing.renewMs, true, { signal: ended.signal }).catch(() => false))
-        // While the database is unreachable, the attempt and the queue notice that too, and report it in more detail.
+        // An unreachable database is ignored here: the attempt and the queue notice it too, and report it in more
+        // detail.
         if (!(await renew().catch(() => true))) return lose()
     })()
     return async () => {
@@ -192,7 +198,7 @@ export class Supervisor {
       finished = await inTenant(database, claim.schemaId, (client) => finish(client, claim, file))
     } catch (error) {
       if (!isAway(error)) throw error
-      // The file stays, because the transaction may still have committed. The next claim finds out.
+      // The file stays, because the transaction may have been committed after all. The next claim finds out.
       return this.#requeue(claim, claimed, 'databaseAway', report)
     }
     if (!finished) {
@@ -202,24 +208,25 @@ export class Supervisor {
     report('done')
     const { rows, bytes, fileBytes } = file
     log('export.done', { ...claim, rows, bytes, fileBytes, ms })
-    // First attempts, nearly all of them, need no request to the store.
+    // Nearly all attempts are first ones. They have nothing to clear, and so need no request to the store.
     if (claim.attempt > 1) await this.#clear(claim)
   }
 
   /**
-   * Requeues without using up an attempt, unless another process has the export or it has ended. Even if only the queue
-   * entry was lost, or the epoch of the claim has passed: otherwise, with no entry left, nothing might ever claim the
-   * export again. Waits for a database that is away.
+   * Requeues the export without using up an attempt, unless another process has it or it has ended. Also does so if
+   * only the queue entry was lost, or if the epoch of the claim has passed: with no entry left, no process might ever
+   * claim the export again. Waits until the database is reachable.
    */
   async #requeue(claim: Claim, claimed: ClaimedEntry, because: RequeueReason, report: Report): Promise<void> {
     const { database, timing, log } = this.#parts
     const requeue = async (client: ClientBase) => {
       if (!(await releaseExport(client, claim))) return false
-      // Without a pause, it would return to the same busy threads again and again.
+      // Without a pause, the export would return to the same busy threads again and again.
       await claimed.requeue(client, because.startsWith('no') ? timing.pollSeconds : 0)
       return true
     }
-    // It may be back at once, and away again as soon as the export is read: when all its connections are taken.
+    // Waits first: a database whose connections are all taken may answer now, and fail again as soon as the export is
+    // read.
     if (because === 'databaseAway') await this.#pause(timing.pollSeconds * 1_000)
     const isRequeued = await this.#onceBack(() => inTenant(database, claim.schemaId, requeue))
     report(isRequeued ? 'interrupted' : 'cancelled')
@@ -227,7 +234,7 @@ export class Supervisor {
     else log('export.lost', claim)
   }
 
-  /** Repeats what can be repeated until the database is back, or the process stops. */
+  /** Runs `run` again while the database is unreachable, until the process stops. `run` must be safe to repeat. */
   async #onceBack<Result>(run: () => Promise<Result>): Promise<Result> {
     for (;;) {
       try {

@@ -1,4 +1,7 @@
-/** Content-Disposition: `attachment` with an ASCII name, and the full name for clients that support RFC 6266. */
+/**
+ * Returns the header Content-Disposition: `attachment`, an ASCII name, and the full name for clients that support RFC
+ * 6266.
+ */
 export function attachment(fileName: string): string {
   const plain = fileName
     .normalize('NFD')

@@ -1,18 +1,18 @@
 /**
- * Signs the address of a stored file. Anyone with the address can download the file until it expires, and cannot derive
- * another address from it. Pure: the time is an argument.
+ * Signs the address of a stored file. Anyone with the address can download the file until the address expires, but
+ * cannot derive another address from it. Pure: the time is an argument.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 
 export interface FileLink {
   key: string
-  /** The name under which clients save it. */
+  /** The name under which clients save the file. */
   fileName: string
   /** Epoch seconds at which it expires. */
   expires: number
 }
 
-/** Returns path and query, to append to the public address of the service. */
+/** Returns path and query of the link, to append to the public address of the service. */
 export function signLink(link: FileLink, signingKey: string): string {
   const query = new URLSearchParams({
     expires: String(link.expires),
@@ -23,8 +23,10 @@ export function signLink(link: FileLink, signingKey: string): string {
 }
 
 /**
+ * Reads a link.
  * @param target path and query, as sent
- * @returns undefined if signLink did not make this link with one of these keys; the caller checks whether it has expired
+ * @returns undefined if signLink did not make this link with one of these keys. The caller must check whether it has
+ *   expired
  */
 export function readLink(target: string, signingKeys: readonly string[]): FileLink | undefined {
   const [path = '', search = ''] = target.split('?', 2)
@@ -33,7 +35,7 @@ export function readLink(target: string, signingKeys: readonly string[]): FileLi
   if (query.size !== 3 || fileName == null || given == null || !/^\d{1,12}$/.test(expires ?? ''))
     return undefined
   const link: FileLink = { key: path.slice('/files/'.length), fileName, expires: Number(expires) }
-  // Compared as text: the last base64url character holds two bits that decoding ignores.
+  // Signatures are compared as text: decoding would ignore two bits of the last base64url character.
   const bytes = Buffer.from(given)
   const isSigned = signingKeys.some((signingKey) => {
     const expected = Buffer.from(signature(link, signingKey))

@@ -1,9 +1,9 @@
 /**
- * Stores files in a local folder, at paths equal to their keys. An object is written under a name that no key can have,
- * in its final folder, and renamed when it is complete and on disk. Removing the last file of a folder removes the
- * folder. So a new folder may vanish before its first file exists; it is created again then.
+ * Stores files in a local folder, at paths equal to their keys. While an object is written, it lies in its final
+ * folder, under a name that no key can have. When it is complete and on disk, it is renamed. Removing the last file of
+ * a folder also removes the folder. So a new folder may vanish before its first file exists; then it is created again.
  *
- * The content type is not stored: the key's file ending determines it (formats/file-formats.ts).
+ * The content type is not stored: the file ending of the key determines it (formats/file-formats.ts).
  */
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -14,16 +14,16 @@ import { checkKey, type ObjectStore, type ObjectWriter, StoreError, type StoreSe
 
 type FilesystemSettings = Extract<StoreSettings, { kind: 'filesystem' }>
 
-/** Which of its keys signs now, hexadecimal. */
+/** Returns the store's key that signs now, hexadecimal. */
 export type SignsWith = () => Promise<string>
 
-/** More often than a folder can vanish between its creation and its first file. */
+/** Tries to create a file: more than the times a folder can vanish between its creation and its first file. */
 const createTries = 100
 
-/** Final name, start of the write in epoch milliseconds, unique suffix. */
+/** Name of an unfinished file: its final name, when writing began in epoch milliseconds, and a unique suffix. */
 const unfinishedName = /^\.(.+)\.(\d{13})-[0-9a-f]{12}\.part$/
 
-/** Bytes between syncs. Syncing 1.4 GB only at the end took 0.6 s during which nothing else could be done. */
+/** Bytes between syncs. A single sync of 1.4 GB at the end took 0.6 s, during which nothing else could be done. */
 const flushBytes = 64 * 1024 * 1024
 
 export interface OpenFile {
@@ -57,7 +57,7 @@ export class FilesystemStore implements ObjectStore {
     return this.#settings.publicUrl + signLink({ key, fileName, expires }, await this.#signsWith())
   }
 
-  /** For the route that serves files. @returns undefined if there is no such object */
+  /** Opens a file for the route that serves files. @returns undefined if there is no such object */
   async open(key: string): Promise<OpenFile | undefined> {
     checkKey(key)
     const path = join(this.#settings.folder, key)
@@ -66,7 +66,7 @@ export class FilesystemStore implements ObjectStore {
       const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW)
       const found = await handle.stat()
       if (found.isFile()) return { handle, bytes: found.size, at: found.mtime }
-      // The key may name a folder.
+      // The key names a folder, or something else that is not a file.
       await handle.close()
       return undefined
     } catch (error) {
@@ -75,7 +75,7 @@ export class FilesystemStore implements ObjectStore {
     }
   }
 
-  /** One of them signed each link of this store. */
+  /** Each link of this store was signed with one of these keys. */
   get signingKeys(): readonly string[] {
     return this.#settings.signingKeys
   }
@@ -103,7 +103,7 @@ export class FilesystemStore implements ObjectStore {
   async clear(folder: string, isLeft: (key: string) => boolean): Promise<void> {
     checkKey(folder)
     const root = this.#settings.folder
-    // Unfinished writes first: one that completes just before its removal is found among the complete files.
+    // Unfinished writes come first: one that completes just before its removal is then found among the complete files.
     for (const unfinished of [true, false])
       for await (const path of this.#paths(join(root, folder))) {
         const name = unfinishedName.exec(basename(path))?.[1]
@@ -129,7 +129,7 @@ export class FilesystemStore implements ObjectStore {
     })
   }
 
-  /** Paths of all files, unfinished ones included. A folder removed meanwhile counts as empty. */
+  /** Paths of all files, including unfinished ones. A folder that is removed meanwhile counts as empty. */
   async *#paths(folder = this.#settings.folder): AsyncGenerator<string> {
     const found = await readdir(folder, { withFileTypes: true }).catch((error) => {
       unlessAbsent(error, folder)
@@ -149,17 +149,17 @@ class FileWriter implements ObjectWriter {
   readonly #draft: string
   readonly #handle: FileHandle
   #written = 0
-  /** Bytes that a sync has covered, or is about to. */
+  /** Number of bytes that a sync has covered or is about to. */
   #flushed = 0
   #flushing: Promise<void> | undefined
   #flushFailure: unknown
   #ended: 'completed' | 'aborted' | undefined
   #failure: StoreError | undefined
   #discarded: Promise<void> = Promise.resolve()
-  /** Settles, without an error, when the last step is done. */
+  /** Settles, never with an error, when the last step is done. */
   #step: Promise<unknown> = Promise.resolve()
 
-  /** @param root the store's folder, equal to or above that of `path` */
+  /** @param root the store's folder: the folder of `path`, or one above it */
   constructor(root: string, path: string, draft: string, handle: FileHandle) {
     this.#root = root
     this.#path = path
@@ -178,7 +178,10 @@ class FileWriter implements ObjectWriter {
     this.#flush()
   }
 
-  /** Not awaited: the disk works while the next bytes are produced. complete() reports failures. */
+  /**
+   * Starts a sync without waiting for it, so that the disk works while the next bytes are produced. complete() reports
+   * failures.
+   */
   #flush(): void {
     if (this.#flushing || this.#written - this.#flushed < flushBytes) return
     this.#flushed = this.#written
@@ -195,7 +198,7 @@ class FileWriter implements ObjectWriter {
   async complete(expected: { bytes: number }): Promise<void> {
     await this.#take(async () => {
       await this.#flushing
-      // The disk reports a failure once: sync() would not report it again.
+      // The disk reports a failure only once, so another sync() would not report it again.
       if (this.#flushFailure) throw this.#flushFailure
       await this.#handle.sync()
       const { size } = await this.#handle.stat()
@@ -224,7 +227,7 @@ class FileWriter implements ObjectWriter {
     await this.#discard()
   }
 
-  /** A second call waits for the first: an export reported as lost has left nothing. */
+  /** A second call waits for the first, so that nothing is left of an export when it is reported as lost. */
   #discard(): Promise<void> {
     if (this.#ended === undefined) {
       this.#ended = 'aborted'
@@ -264,7 +267,7 @@ async function createFile(path: string): Promise<FileHandle> {
 }
 
 /**
- * Removes the file and then its empty parent folders, up to the store's folder. No error if the file does not exist.
+ * Removes the file, and then its empty parent folders up to the store's folder. No error if the file does not exist.
  */
 async function removeFile(path: string, root: string): Promise<void> {
   await rm(path, { force: true })
@@ -273,7 +276,7 @@ async function removeFile(path: string, root: string): Promise<void> {
   await syncFolder(folder).catch(unlessAbsent)
 }
 
-/** Returns false if the folder stays: it is not empty, or may not be removed. */
+/** Returns false if the folder stays, because it is not empty or may not be removed. */
 function removeFolder(path: string): Promise<boolean> {
   return rmdir(path).then(() => true, isAbsent)
 }
@@ -288,7 +291,7 @@ function codeOf(error: unknown): string {
 }
 
 function isAbsent(error: unknown): boolean {
-  // A key may name a folder, or continue after the name of a file. Neither is an object.
+  // A key may name a folder, or go on after the name of a file. There is no object in either case.
   return ['ENOENT', 'ENOTDIR', 'EISDIR', 'ELOOP'].includes(codeOf(error))
 }
 

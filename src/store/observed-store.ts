@@ -1,4 +1,4 @@
-/** A store that reports the time and outcome of its requests; for telemetry. */
+/** A store that reports the time and outcome of its requests to telemetry. */
 import { limits } from '../config.ts'
 import type { StoreRequest } from '../telemetry/telemetry.ts'
 import type { ObjectStore, ObjectWriter } from './store.ts'
@@ -14,16 +14,16 @@ export function observedStore(store: ObjectStore, report: Report): ObjectStore {
     clear: (folder, isLeft) => timed('list', () => store.clear(folder, isLeft)),
     sweep: (before) => timed('list', () => store.sweep(before)),
     check: () => timed('check', () => store.check()),
-    // Pages are read as they are used, so its time is that of its user.
+    // Not timed: pages are read while they are used, so the time would include that of the user.
     listObjects: (before) => store.listObjects(before),
-    // Needs no request.
+    // Not timed: it needs no request.
     signedUrl: (...link) => store.signedUrl(...link),
   }
 }
 
 function observedWriter(writer: ObjectWriter, report: Report): ObjectWriter {
   const timed = timedBy(report)
-  // Small writes only fill a buffer: reported are writes of the size of a part of an upload.
+  // Small writes only fill a buffer. So writes are reported together, once they have the size of a part of an upload.
   let [bytes, seconds] = [0, 0]
   const written = (outcome: StoreRequest['outcome']) => {
     report({ operation: 'write', outcome, seconds })

@@ -3,8 +3,9 @@ import { FilesystemStore, type SignsWith } from './filesystem.ts'
 import type { ObjectStore, StoreSettings } from './store.ts'
 
 /**
- * Does not connect yet: check() reports whether the store is reachable. Nothing needs to be closed.
- * @param signsWith which of the settings' keys signs links to files of a local folder; absent: the first
+ * Opens the store without connecting: check() reports whether it is reachable. The store does not need to be closed.
+ * @param signsWith returns the key, of those in the settings, that signs links to files of a local folder; if absent,
+ *   the first key signs
  */
 export async function openStore(
   settings: StoreSettings,
@@ -12,7 +13,7 @@ export async function openStore(
   signsWith?: SignsWith,
 ): Promise<ObjectStore> {
   if (settings.kind === 'filesystem') return new FilesystemStore(settings, signsWith)
-  // Loaded on demand: the S3 client takes memory in every thread.
+  // Loaded only if needed: the S3 client takes memory in every thread.
   const { S3Store } = await import('./s3.ts')
   return new S3Store(settings, timing)
 }

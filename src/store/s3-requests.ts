@@ -1,9 +1,9 @@
 /**
  * Requests to an S3 server: the client, the meaning of its errors, and retries.
  *
- * The package's client waits forever for a silent server and returns the connection of a 5xx response without reading
- * it. So we give it a transport that bounds every request and reads what the client ignores. Its own retry is off: it
- * tries only once more, and logs that to the console.
+ * The package's client waits forever for a silent server, and gives back the connection of a 5xx response without
+ * reading the response. So we give it a transport that bounds every request and reads what the client ignores. The
+ * package's own retry is off: it tries only once more, and logs that to the console.
  */
 
 import http from 'node:http'
@@ -39,7 +39,7 @@ export function createClient(
     useSSL: secure,
     accessKey: settings.accessKey,
     secretKey: settings.secretKey,
-    // Otherwise the client asks the server for the region before its first request and before signing an address.
+    // Without a region, the client asks the server for it before its first request and before signing an address.
     region: settings.region,
     transportAgent: agents[secure ? 'https:' : 'http:'],
     transport: { request: boundedRequest(secure ? https.request : http.request, timing, signal) },
@@ -54,7 +54,7 @@ function boundedRequest(
 ): typeof http.request {
   return ((options: http.RequestOptions, respond: (response: http.IncomingMessage) => void) => {
     const outgoing = request({ ...options, ...(signal ? { signal } : {}) }, (response) => {
-      // The client turns these into errors without reading them, which would keep the connection busy.
+      // The client turns these responses into errors without reading them, which would keep the connection busy.
       if (response.statusCode! >= 500 || response.statusCode === 429) response.resume()
       respond(response)
     })
@@ -82,7 +82,7 @@ export async function withRetries<Result>(
       const failure = asStoreError(error, doing)
       if (!failure.retryable || attempt >= timing.tries || signal?.aborted) throw failure
       const pauseMs = Math.min(timing.retryMs * 2 ** (attempt - 1), timing.retryMsMax)
-      // Jitter, so that uploads interrupted by one restart do not all return at the same moment.
+      // Jitter keeps uploads that one restart interrupted from all returning at the same moment.
       await delay(pauseMs * (0.75 + Math.random() / 2), undefined, signal ? { signal } : {}).catch(() => {})
     }
   }
@@ -101,11 +101,11 @@ const passingCodes = new Set([
   'BadDigest',
   'XAmzContentSHA256Mismatch',
   'IncompleteBody',
-  // No code: a proxy's response, or an error with status 200.
+  // For errors without a code: a proxy's response, or an error with status 200.
   '',
 ])
 
-/** Errors of the network and of responses that are not S3: neither our own mistakes nor an aborted request. */
+/** Names of network errors, and of responses that are not from S3. Excludes our own mistakes and aborted requests. */
 const passingNames = new Set(['Error', 'AggregateError', 'InvalidXMLError'])
 
 export function asStoreError(cause: unknown, doing: string): StoreError {
@@ -118,7 +118,7 @@ export function asStoreError(cause: unknown, doing: string): StoreError {
   return new StoreError(`${doing} failed: ${text}`, { retryable, cause })
 }
 
-/** The error code of S3 or of the network; '' if there is none. */
+/** Returns the error code of S3 or of the network; '' if there is none. */
 export function codeOf(error: unknown): string {
   const { code } = (error instanceof StoreError ? (error.cause ?? error) : error) as { code?: string }
   return code ?? ''

@@ -21,13 +21,13 @@ import { type ObjectWriter, StoreError } from './store.ts'
 export interface Upload {
   client: Client
   bucket: string
-  /** Including the store's prefix. */
+  /** Name of the object, with the store's prefix. */
   name: string
   uploadId: string
   timing: StoreTiming
   /** Aborts the requests of `client`. */
   cut: AbortController
-  /** A client that stays usable, for cleaning up. */
+  /** A client for cleaning up: it stays usable when `client` is aborted. */
   store: Client
 }
 
@@ -45,7 +45,7 @@ export class S3Writer implements ObjectWriter {
   #state: 'open' | 'completing' | 'completed' | 'aborted' = 'open'
   #completion: Promise<unknown> = Promise.resolve()
   #discarded: Promise<void> = Promise.resolve()
-  /** Requests in flight may finish, but are not retried. */
+  /** Aborted when the upload is given up: requests in flight may finish, but are not retried. */
   readonly #giveUp = new AbortController()
 
   constructor(upload: Upload) {
@@ -76,7 +76,7 @@ export class S3Writer implements ObjectWriter {
   async abort(): Promise<void> {
     if (this.#state === 'completed') return
     this.#giveUp.abort()
-    // A failing completion cleans up after itself; a successful one came before this abort.
+    // If completion fails, it cleans up after itself. If it succeeds, it counts as earlier than this abort.
     await this.#completion
     if (this.#isCompleted()) return
     await this.#discard()
@@ -114,7 +114,7 @@ export class S3Writer implements ObjectWriter {
       try {
         await client.completeMultipartUpload(bucket, name, uploadId, etags)
       } catch (error) {
-        // An earlier try succeeded but its response was lost. Checking the size decides.
+        // An earlier try succeeded but its response was lost: checking the size decides.
         if (tries > 1 && saysAbsent(error)) return
         throw error
       }
@@ -128,7 +128,7 @@ export class S3Writer implements ObjectWriter {
       throw new StoreError(`${name} arrived with ${size} bytes instead of ${bytes}`, { retryable: true })
   }
 
-  /** Returns a buffer that no part in flight uses, waiting for one if all are in use. */
+  /** Returns a buffer that is not part of a request in flight. Waits for one if all are in use. */
   async #takeBuffer(): Promise<Buffer> {
     if (this.#free.length === 0 && this.#buffers < limits.storePartsInFlight) {
       this.#buffers += 1
@@ -169,7 +169,7 @@ export class S3Writer implements ObjectWriter {
     this.#etags.push({ part, etag })
   }
 
-  /** Retries until the upload is given up. */
+  /** Runs `run`, with retries until the upload is given up. */
   #retried<Result>(doing: string, run: () => Promise<Result>): Promise<Result> {
     return withRetries(doing, this.#upload.timing, run, this.#giveUp.signal)
   }
@@ -200,7 +200,7 @@ export class S3Writer implements ObjectWriter {
     return this.#state === 'completed'
   }
 
-  /** A second call waits for the first: an export reported as lost has left nothing. */
+  /** A second call waits for the first, so that nothing is left of an export when it is reported as lost. */
   #discard(): Promise<void> {
     if (this.#state !== 'aborted') {
       const mayBeThere = this.#state === 'completing'
@@ -218,7 +218,7 @@ export class S3Writer implements ObjectWriter {
   async #removeUpload(mayBeThere: boolean): Promise<void> {
     await this.#land()
     const { store, bucket, name, uploadId } = this.#upload
-    // Not worth half a minute of waiting: retention cleans up too.
+    // A few tries are enough, without half a minute of waiting: retention cleans up too.
     const timing = { ...this.#upload.timing, tries: Math.min(this.#upload.timing.tries, 4) }
     const quietly = (doing: string, run: () => Promise<void>) =>
       withRetries(doing, timing, run).catch(() => {})

@@ -12,14 +12,14 @@ import { checkKey, type ObjectStore, type ObjectWriter } from './store.ts'
 
 const prefix = 'grandlivre/'
 
-/** Page size of S3 servers. */
+/** Most objects that S3 servers list per page. */
 const listPageMax = 1000
 
 export class S3Store implements ObjectStore {
   readonly #settings: S3Settings
   readonly #timing: StoreTiming
   readonly #client: Client
-  /** Signs for the host that partners see; never connects. */
+  /** Signs addresses for the host that partners see. Never connects. */
   readonly #publicClient: Client
 
   constructor(settings: S3Settings, timing: StoreTiming) {
@@ -33,7 +33,7 @@ export class S3Store implements ObjectStore {
     checkKey(key)
     const { bucket, endpoint } = this.#settings
     const name = prefix + key
-    // A client of its own on the shared connections, so that aborting ends its requests and no others.
+    // Each writer has a client of its own on the shared connections: aborting ends its requests and no others.
     const cut = new AbortController()
     const client = createClient(this.#settings, endpoint, this.#timing, cut.signal)
     const initiate = () => client.initiateNewMultipartUpload(bucket, name, { 'content-type': contentType })
@@ -78,7 +78,8 @@ export class S3Store implements ObjectStore {
   async clear(folder: string, isLeft: (key: string) => boolean): Promise<void> {
     checkKey(folder)
     const inFolder = `${prefix}${folder}/`
-    // Unfinished uploads first: one that completes just before its removal is found among the complete objects.
+    // Unfinished uploads come first: one that completes just before its removal is then found among the complete
+    // objects.
     await this.#abortUploads(({ key }) => key.startsWith(inFolder) && isLeft(key.slice(prefix.length)))
     for await (const { name } of this.#objects(inFolder)) {
       const key = name.slice(prefix.length)
@@ -87,8 +88,8 @@ export class S3Store implements ObjectStore {
   }
 
   /**
-   * Aborts unfinished uploads. MinIO lists them only without a prefix, and only those begun since it was started; it
-   * removes the others itself after a day.
+   * Aborts unfinished uploads. MinIO lists them only without a prefix, and only if they began after its own start; it
+   * removes all others itself after a day.
    * @returns how many were aborted
    */
   async #abortUploads(isLeft: (upload: { key: string; initiated: Date }) => boolean): Promise<number> {
@@ -131,8 +132,8 @@ export class S3Store implements ObjectStore {
   }
 
   /**
-   * Lists one page. The package retries none of its listings, and a sweep often runs just after idle connections were
-   * closed.
+   * Lists one page, with retries: the package does not retry its listings, and a sweep often runs just after idle
+   * connections were closed.
    */
   async #listPage(namePrefix: string, after: string): Promise<{ name: string; at: Date }[]> {
     const page: { name: string; at: Date }[] = []
@@ -166,7 +167,7 @@ export class S3Store implements ObjectStore {
     try {
       await this.#client.makeBucket(bucket, region)
     } catch (error) {
-      // Another process created it first.
+      // The error is ignored if another process created the bucket first.
       if (!(await this.#client.bucketExists(bucket))) throw error
     }
   }

@@ -11,13 +11,16 @@ import type { Config, FileStore } from '../config.ts'
 
 type Folder = Extract<FileStore, { kind: 'filesystem' }>
 
-/** What a thread needs to open the store: plain data. A local folder also signs the addresses of its files. */
+/**
+ * What a thread needs to open the store, as plain data. For a local folder, that includes keys to sign the addresses of
+ * files.
+ */
 export type StoreSettings =
   | Exclude<FileStore, Folder>
   | (Folder & {
       /** Public address of the service, without a trailing slash. */
       publicUrl: string
-      /** Hexadecimal: one of them signed the address of a file. */
+      /** Hexadecimal keys. The address of each file was signed with one of them. */
       signingKeys: readonly string[]
     })
 
@@ -29,21 +32,22 @@ export interface ObjectStore {
    */
   create(key: string, contentType: string): Promise<ObjectWriter>
   /**
-   * Returns an absolute address, valid for `seconds`, that downloads the object as an attachment of that name. Needs no
-   * network. Valid for GET; a local folder also allows HEAD. S3 signs the method, so there a request for the first byte
-   * (`Range: bytes=0-0`) reports the size.
+   * Returns an absolute address, valid for `seconds`, that downloads the object as an attachment with that name. Needs
+   * no network. The address is valid for GET. That of a local folder also allows HEAD; S3 signs the method, so there a
+   * request for the first byte (`Range: bytes=0-0`) tells the size.
    */
   signedUrl(key: string, fileName: string, seconds: number): Promise<string>
-  /** No error if the object does not exist. */
+  /** Removes an object. No error if it does not exist. */
   remove(key: string): Promise<void>
   /**
-   * Removes objects and unfinished writes in a folder of keys. A writer still active there fails, in its complete() at
-   * the latest, and creates no object; only one whose parts an S3 server is joining at that moment may still create it.
+   * Removes objects and unfinished writes in a folder of keys. A writer that is still active there fails, in its
+   * complete() at the latest, and creates no object. The exception is a writer whose parts an S3 server is joining at
+   * that moment: it may still create the object.
    * @param folder a key without its last segment
    * @param isLeft whether to remove the object or unfinished write with that key
    */
   clear(folder: string, isLeft: (key: string) => boolean): Promise<void>
-  /** Removes unfinished writes that began before that moment. @returns how many */
+  /** Removes unfinished writes that began before that moment. @returns how many it removed */
   sweep(before: Date): Promise<number>
   /** Lists the objects that were completed before that moment. */
   listObjects(before: Date): AsyncIterable<{ key: string; at: Date }>
@@ -51,16 +55,21 @@ export interface ObjectStore {
   check(): Promise<void>
 }
 
-/** After the first failure every further call fails with the same error, and nothing is left. */
+/**
+ * Writes one object. After the first failure, every further call fails with the same error, and nothing is left in the
+ * store.
+ */
 export interface ObjectWriter {
-  /** Resolves when the writer accepts more. The bytes have been copied by then, so the caller may reuse the buffer. */
+  /** Resolves when the writer accepts more. By then it has copied the bytes, so the caller may reuse the buffer. */
   write(bytes: Uint8Array): Promise<void>
   /**
-   * Makes the object visible, after checking that the store holds exactly this number of bytes and the checksum of each
+   * Makes the object visible, after checking that the store has exactly this number of bytes, and the checksum of each
    * part.
    */
   complete(expected: { bytes: number }): Promise<void>
-  /** Removes what was written; no effect after complete(). Never fails: sweep() removes what it cannot reach. */
+  /**
+   * Removes what was written. No effect after complete(). Never fails: sweep() removes what abort() could not reach.
+   */
   abort(): Promise<void>
 }
 
@@ -87,14 +96,14 @@ export function isKey(key: string): boolean {
   return key.length <= 512 && /^[A-Za-z0-9_-][A-Za-z0-9._-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/.test(key)
 }
 
-/** The service makes all keys itself, so a malformed one is a bug. */
+/** Throws if a key is malformed. The service makes all keys itself, so that is a bug. */
 export function checkKey(key: string): void {
   assert(isKey(key), `not an object key: ${JSON.stringify(key)}`)
 }
 
 /**
- * Completes the store's settings. A key that signs links is derived from the master key, so all processes have the
- * same one and nothing more needs to be stored.
+ * Completes the store's settings. A key that signs links is derived from the master key. So all processes have the same
+ * one, and it does not need to be stored.
  * @param publicUrl the service's own address; the setting PUBLIC_URL overrides it
  */
 export function storeSettings(
@@ -110,7 +119,7 @@ export function storeSettings(
   }
 }
 
-/** Hexadecimal. */
+/** Derives the key that signs links, hexadecimal. */
 export function signingKeyOf(masterKey: Buffer): string {
   return Buffer.from(hkdfSync('sha256', masterKey, '', 'grandlivre: links to files', 32)).toString('hex')
 }

@@ -20,10 +20,10 @@ import type { AttemptKey, ExportKey } from '../jobs.sql.ts'
 import { fileOf } from './retention.sql.ts'
 
 /**
- * Removes what earlier attempts left. Later attempts are left alone: if this process was frozen for long, others may
- * have claimed the export since, and even finished it.
- * @throws {StoreError} if the store is unreachable. If it refuses the removal, the attempt continues, because the store
- * may still accept the file
+ * Removes what earlier attempts left. Leaves later attempts alone: if this process was frozen for long, others may have
+ * claimed the export since, and even finished it.
+ * @throws {StoreError} if the store is unreachable. If the store refuses the removal, the attempt continues: the store
+ *   may still accept the file
  */
 export async function clearEarlier(store: ObjectStore, claim: AttemptKey): Promise<void> {
   if (claim.attempt === 1) return
@@ -38,7 +38,7 @@ export async function clearEarlier(store: ObjectStore, claim: AttemptKey): Promi
   }
 }
 
-/** Removes everything but the recorded file of an export that has ended; nothing of any other. */
+/** If the export has ended, removes all of its files except the recorded one. Otherwise removes nothing. */
 export async function clearEnded(database: Pool, store: ObjectStore, key: ExportKey): Promise<void> {
   const file = await inTenant(database, key.schemaId, (client) => fileOf(client, key))
   if (!file || statusOf(file.state) === 'INIT') return

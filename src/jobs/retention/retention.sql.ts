@@ -11,8 +11,8 @@ export async function tenantsWithExports(client: ClientBase): Promise<string[]> 
 }
 
 /**
- * Files of exports that ended more than the retention period plus the life of a link ago, so that no valid link is
- * dead.
+ * Finds the files to remove. Their exports ended longer ago than the retention period plus the life of a link, so that
+ * no valid link leads to a removed file.
  */
 export async function expiredFiles(
   client: ClientBase,
@@ -35,7 +35,7 @@ export async function forgetFile(client: ClientBase, { schemaId, exportId }: Exp
   ])
 }
 
-/** Deletes rows of exports that ended more than `days` ago and have no file any more. @returns their number */
+/** Deletes rows of exports that ended more than `days` ago and no longer have a file. @returns how many it deleted */
 export async function deleteEnded(client: ClientBase, schemaId: string, days: number): Promise<number> {
   const { rowCount } = await client.query(
     `delete from exports
@@ -45,7 +45,10 @@ export async function deleteEnded(client: ClientBase, schemaId: string, days: nu
   return rowCount ?? 0
 }
 
-/** Exports triggered more than `days` ago that have not ended and whose lease was not renewed for a day. */
+/**
+ * Finds exports that were triggered more than `days` ago, have not ended, and whose lease was last renewed over a day
+ * ago.
+ */
 export async function forgottenExports(client: ClientBase, schemaId: string, days: number) {
   const { rows } = await client.query<{ exportId: string; requestId: string }>(
     `select id as "exportId", request_id as "requestId" from exports
@@ -56,7 +59,7 @@ export async function forgottenExports(client: ClientBase, schemaId: string, day
   return rows
 }
 
-/** The state of an export and the key of its file. */
+/** Reads the state of an export and the key of its file. */
 export async function fileOf(client: ClientBase, { schemaId, exportId }: ExportKey) {
   const { rows } = await client.query<{ state: JobState; fileKey: string | null }>(
     'select state, file_key as "fileKey" from exports where schema_id = $1 and id = $2',

@@ -35,7 +35,7 @@ interface FilesOfExports {
 
 export type Swept = Record<'files' | 'rows' | 'orphans' | 'unfinished' | 'forgotten', number>
 
-/** One sweep. @param now for the ages of objects in the store; ages of rows use the database's clock */
+/** One sweep. @param now determines the ages of objects in the store; ages of rows use the database's clock */
 export async function sweepExports(files: FilesOfExports, now: Date, stopped?: AbortSignal): Promise<Swept> {
   const { database, store } = files
   const swept: Swept = { files: 0, rows: 0, orphans: 0, unfinished: 0, forgotten: 0 }
@@ -82,7 +82,7 @@ async function isOrphan(database: Pool, key: string): Promise<boolean> {
   const named = readFileKey(key)
   if (!named) return false
   const file = await inTenant(database, named.schemaId, (client) => fileOf(client, named))
-  // While an export runs, the process that stored this file may be about to record it.
+  // The export still runs: the process that stored this file may be about to record it.
   if (file && statusOf(file.state) === 'INIT') return false
   return file?.fileKey !== key
 }
