@@ -1,6 +1,6 @@
 /**
- * The only reader of the environment. Settings are read once, checked together and passed down as arguments. Limits
- * that are not settings are below, each with its reason.
+ * The only code that reads the environment. Settings are read once, checked together and passed down as arguments.
+ * Limits that are not settings are below, each with its reason.
  */
 import { strict as assert } from 'node:assert'
 import { availableParallelism } from 'node:os'
@@ -15,13 +15,13 @@ export type Config = ReturnType<typeof readConfig>
 export type FileStore =
   | {
       kind: 'filesystem'
-      /** Absolute path. */
+      /** Absolute path of the folder. */
       folder: string
     }
   | {
       kind: 's3'
       endpoint: string
-      /** The endpoint for partners' downloads; the signature covers its host. */
+      /** The endpoint from which partners download; the signature of a link covers its host. */
       publicEndpoint: string
       bucket: string
       region: string
@@ -32,7 +32,7 @@ export type FileStore =
 const logLevels = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof logLevels)[number]
 
-/** Default of PORT. The demo, which may choose, takes the next free one. */
+/** Default of PORT. The demo may choose another port: it takes the next free one. */
 export const defaultPort = 8080
 
 /** Default of EXPORTS_PER_THREAD. */
@@ -48,7 +48,9 @@ export class ConfigError extends Error {
   }
 }
 
-/** Least and most of what limits the requests of partners, whether a setting says it or staff for one partner. */
+/**
+ * The lowest and highest values for limits on partners' requests, set for all by a setting or for one partner by staff.
+ */
 export const rateBounds = {
   requests: [1, 1_000_000],
   windowMs: [100, 3_600_000],
@@ -81,7 +83,10 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env) {
   const directDatabaseUrl = databaseAddress('DIRECT_DATABASE_URL')
   if (directDatabaseUrl !== undefined && databaseUrl === undefined)
     mistakes.push('DATABASE_URL is required with DIRECT_DATABASE_URL')
-  /** Undefined if no port is set. These listeners have no callers of partners: the loopback address unless set. */
+  /**
+   * Address of a listener; undefined if its port is not set. Partners do not call these listeners, so the host is the
+   * loopback address by default.
+   */
   const listener = (name: string): { host: string; port: number } | undefined => {
     const host = text(`${name}_HOST`) ?? '127.0.0.1'
     const isSet = text(`${name}_PORT`) !== undefined
@@ -90,7 +95,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env) {
   const metrics = listener('METRICS')
   const allowedHosts = readHostNames('METRICS_ALLOWED_HOSTS', text, mistakes)
   if (text('MASTER_KEY') === undefined && (databaseUrl !== undefined || text('S3_ENDPOINT') !== undefined)) {
-    // A key in a local folder would be lost with the machine, and with it every partner secret.
+    // A key in a local folder would be lost with the machine, and with the key every partner secret.
     const reason = databaseUrl === undefined ? 'S3_ENDPOINT' : 'DATABASE_URL'
     mistakes.push(`MASTER_KEY is required with ${reason} (make one with: openssl rand -hex 32)`)
   }
@@ -106,23 +111,26 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env) {
   const config = {
     host,
     port: wholeNumber('PORT', defaultPort, 0, 65535),
-    /** Absolute path of the embedded database, the generated key and the demo credentials. */
+    /** Absolute path of the folder for the embedded database, the generated key and the demo credentials. */
     dataDir,
-    /** Absent: the embedded database in `dataDir`. */
+    /** Address of the database; if absent, the embedded one in `dataDir` is used. */
     databaseUrl,
-    /** The server itself, if `databaseUrl` leads through a pooler. Absent: `databaseUrl`. */
+    /** Address of the server itself, if `databaseUrl` leads through a pooler; by default `databaseUrl`. */
     directDatabaseUrl,
-    /** Database that exports read, such as a replica. Absent: the main database. */
+    /** Address of the database that exports read, such as a replica; by default the main database. */
     exportDatabaseUrl: databaseAddress('EXPORT_DATABASE_URL'),
-    /** 32 bytes each: what encrypts secrets (absent: kept in `dataDir`); the one before, while keys are rotated. */
+    /**
+     * Two keys of 32 bytes: the key that encrypts secrets (if absent, a key is kept in `dataDir`), and the previous key
+     * while keys are rotated.
+     */
     masterKey: readKey('MASTER_KEY', text, mistakes),
     formerMasterKey: readKey('FORMER_MASTER_KEY', text, mistakes),
-    /** IANA name of the platform's time zone, in which its timestamps become days. */
+    /** The platform's time zone, an IANA name. Timestamps become days in it. */
     timeZone,
     exportThreads: wholeNumber('EXPORT_THREADS', Math.min(availableParallelism(), 8), 1, 64),
     /**
-     * Exports that one thread runs at once, each with two connections. Rendering is far faster than a slow client
-     * reads, so a thread with one export would mostly wait.
+     * Exports that one thread runs at once, each with two connections. A thread renders far faster than a slow client
+     * reads, so with only one export it would mostly wait.
      */
     exportsPerThread: wholeNumber('EXPORTS_PER_THREAD', defaultExportsPerThread, 1, 64),
     rateLimit: {
@@ -131,34 +139,38 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env) {
       concurrent: wholeNumber('RATE_LIMIT_CONCURRENT', 10, ...rateBounds.concurrent),
     },
     /**
-     * `store`: where the files of exports are stored. `publicUrl`: the public address of the service, without a slash at
-     * its end; absent: the address where it listens.
+     * `store`: where the files of exports are stored. `publicUrl`: the public address of the service, without a slash
+     * at its end; by default the address where it listens.
      */
     ...readStore(text, mistakes, { dataDir, host, databaseUrl }),
-    /** Days until files are removed. */
+    /** Days until the files of exports are removed. */
     fileRetentionDays: wholeNumber('FILE_RETENTION_DAYS', 7, 1, 3650),
-    /** Days for which changes of ledgers are remembered. */
+    /** Days for which changes of ledgers are kept. */
     changesRetentionDays: wholeNumber('CHANGES_RETENTION_DAYS', 400, 1, 3650),
-    /** Allows webhooks to http addresses and private networks: only for development. */
+    /** Allows webhooks to http addresses and private networks; only for development. */
     webhookAllowInsecure: readYesOrNo('WEBHOOK_ALLOW_INSECURE', text, mistakes),
     /** Subscriptions that the tokens of one third party may create in one schema. */
     webhookSubscriptionsMax: wholeNumber('WEBHOOK_SUBSCRIPTIONS_MAX', 100, 1, 100_000),
     /** Months for which the audit is kept. */
     auditRetentionMonths: wholeNumber('AUDIT_RETENTION_MONTHS', 12, 1, 1200),
-    /** Where metrics are read. Absent: nowhere. */
+    /** Where metrics are served; if absent, they are not. */
     metrics: metrics && { ...metrics, allowedHosts },
-    /** Where traces and metrics are sent by OTLP over HTTP: `http://collector:4318`. Absent: nowhere. */
+    /**
+     * Where traces and metrics are sent by OTLP over HTTP, such as `http://collector:4318`; if absent, they are not.
+     */
     otlpEndpoint: webAddress('OTEL_EXPORTER_OTLP_ENDPOINT', text, mistakes),
-    /** Share of the traces that begin in this service which are recorded, 0 to 1. */
+    /** Which share of the traces that begin in this service is recorded, 0 to 1. */
     tracesShare: tracesShareOf(text('OTEL_TRACES_SAMPLER'), text('OTEL_TRACES_SAMPLER_ARG'), mistakes),
-    /** Where staff sign in with a browser. Absent: nowhere. */
+    /** Where staff sign in with a browser; if absent, the console does not run. */
     console: listener('CONSOLE'),
-    /** Seconds after SIGTERM in which requests are still answered, for a balancer to turn to another process. */
+    /**
+     * Seconds after SIGTERM for which new requests are still answered, so that a balancer can turn to another process.
+     */
     drainSeconds: wholeNumber('DRAIN_SECONDS', databaseUrl === undefined ? 0 : 10, 0, 600),
-    /** Seconds after these for answers that run. */
+    /** Seconds after `drainSeconds` for requests that still run. */
     stopSeconds: wholeNumber('STOP_SECONDS', 25, 0, 3600),
     logLevel,
-    /** Variables whose names are nearly those of settings. */
+    /** Variables whose names are almost those of settings. */
     mistyped: mistyped(),
   }
   if (mistakes.length > 0) throw new ConfigError(mistakes)
@@ -175,13 +187,12 @@ function readStore(
   const endpoint = webAddress('S3_ENDPOINT', text, mistakes)
   const publicEndpoint = webAddress('S3_PUBLIC_ENDPOINT', text, mistakes)
   if (text('S3_ENDPOINT') === undefined) {
-    // With half a configuration the files would silently go to the local disk.
+    // With only some of the S3 settings, files would silently go to the local disk.
     const others = ['S3_PUBLIC_ENDPOINT', 'S3_BUCKET', 'S3_REGION', 'S3_ACCESS_KEY', 'S3_SECRET_KEY']
     const stray = others.filter((name) => text(name) !== undefined)
     if (stray.length > 0)
       mistakes.push(`S3_ENDPOINT is required with ${stray.join(', ')} (such as https://s3.example.com)`)
-    // Links contain the address of this service, and clients cannot connect to the address for listening on all
-    // interfaces.
+    // Links contain the address of this service. Clients cannot connect to an address that only means all interfaces.
     if (databaseUrl !== undefined && publicUrl === undefined && ['0.0.0.0', '::'].includes(host))
       mistakes.push(
         `PUBLIC_URL is required with DATABASE_URL and HOST ${host}: the address at which partners download ` +
@@ -209,114 +220,133 @@ function readStore(
   return { publicUrl, store }
 }
 
-/** Limits that the code decides, not the operator. Time limits that tests shorten are in timing.ts. */
+/** Limits that the code sets, not the operator. Time limits that tests shorten are in timing.ts. */
 export const limits = {
   /**
-   * Bytes that a thread renders before it sends them. Smaller chunks cost messages, larger ones delay the first byte.
+   * Bytes that a thread renders before it sends them. Smaller chunks cost more messages, larger ones delay the first
+   * byte.
    */
   chunkBytes: 256 * 1024,
   /**
-   * Bytes of one export between thread and socket. Eight chunks hide the latency between threads; more only fills
-   * memory for a slow client.
+   * Bytes of one export that may lie between thread and socket. Eight chunks hide the latency between threads; more
+   * would only fill memory for a slow client.
    */
   channelWindowBytes: 8 * 256 * 1024,
-  /** Exports that may wait for a free thread; further ones get 503. */
+  /** Exports that may wait for a free thread; any more get 503. */
   exportQueueMax: 32,
-  /** How long an export waits for a free thread, and then for both its connections, before 503. */
+  /** How long an export waits for a free thread, and then for both of its connections, before it gets 503. */
   exportWaitMs: 15_000,
   /**
-   * How long an export holds one connection without the other before it gives both back: a pooler that is too small may
-   * have given all its sessions to such halves.
+   * How long an export holds one of its two connections while it waits for the other. It then gives up both: a pooler
+   * that is too small may have given all its sessions to exports that hold one each.
    */
   halfSnapshotMs: 500,
-  /** How long a request waits for a database connection before 503. */
+  /** How long a request waits for a database connection before it gets 503. */
   databaseConnectMs: 5_000,
-  /** How long a process waits for another one to migrate. A new database takes less than a second. */
+  /** How long a process waits while another one migrates. Migrating a new database takes less than a second. */
   migrationLockMs: 30_000,
-  /** How long a migration waits for a table, and requests behind it; and until it tries again. */
+  /**
+   * How long a migration waits for the lock of a table, while requests wait behind it. Also the pause until it tries
+   * again.
+   */
   migrationTableLockMs: 2_000,
   migrationPauseMs: 1_000,
-  /** Connections of the main thread to the database; its queries are single-row look-ups. */
+  /** Connections of the main thread to the database. It only looks up single rows. */
   serviceConnectionsMax: 8,
   /**
-   * Connections to PostgreSQL itself, for deliveries and the lock of a sweep; their transactions take a few
-   * milliseconds. With one each for request slots, notifications, the dispatcher's locks, the queue and what it listens
-   * to, a process has eight at most, and with a console `consoleConnectionsMax` more.
+   * Connections to PostgreSQL itself for deliveries and the lock of a sweep; their transactions take a few
+   * milliseconds. Five more serve the request slots, the notifications, the dispatcher's locks, the queue and the
+   * queue's listening: a process has at most eight, and with a console `consoleConnectionsMax` more.
    */
   directConnectionsMax: 3,
   /**
-   * A second signal within this time is an echo of the first: npm passes it on in milliseconds, on a busy machine
-   * later.
+   * A second signal within this time is an echo of the first: npm passes a signal on within milliseconds, on a busy
+   * machine later.
    */
   signalEchoMs: 2_000,
-  /** Bytes of a part of an upload. S3 allows 10,000 parts of at least 5 MiB, so files may have 80 GB. */
+  /** Bytes of one part of an upload. S3 allows 10,000 parts of at least 5 MiB, so a file may have 80 GB. */
   storePartBytes: 8 * 1024 * 1024,
-  /** Concurrent parts of an upload, each with its own buffer. A fourth brought no gain on one machine. */
+  /** Parts of an upload that are sent at once, each with its own buffer. A fourth brought no gain on one machine. */
   storePartsInFlight: 3,
-  /** How long the address of a file is valid (docs/spec/exports.md#download). */
+  /** How long the link to a file is valid (docs/spec/exports.md#download). */
   fileLinkSeconds: 3600,
   /** How often retention searches for expired files and rows. */
   retentionEveryMs: 3_600_000,
   /**
-   * Age at which a complete file that no export names is an orphan, left by a dead attempt
+   * Age from which a complete file that no export names counts as an orphan, left by a dead attempt
    * (jobs/retention/leftovers.ts).
    */
   orphanAgeMs: 3_600_000,
-  /** Unfinished writes of this age belong to no living attempt: none may take longer than six hours. */
+  /** Age from which an unfinished write belongs to no living attempt: an attempt may take six hours at most. */
   unfinishedAgeMs: 24 * 3_600_000,
-  /** Days for which an export is reported as expired after its file is removed; then its row is deleted. */
+  /** Days for which an export is reported as expired after its file was removed. Its row is then deleted. */
   expiredDays: 30,
-  /** Events per request to a subscriber (docs/spec/webhooks.md#deliveries). */
+  /** Most events in one request to a subscriber (docs/spec/webhooks.md#deliveries). */
   deliveryEventsMax,
-  /** Bytes of such a request, unless a single event has more: by default, Express accepts bodies of up to 100 KiB. */
+  /**
+   * Most bytes of one request to a subscriber, unless a single event has more. By default, Express accepts bodies of up
+   * to 100 KiB.
+   */
   deliveryBytesMax,
-  /** Bytes of a response to a delivery that are stored for staff. */
+  /** Most bytes of a response to a delivery that are stored, for staff. */
   deliveryAnswerBytes: 4 * 1024,
-  /** Bytes of a response that its owner is shown. */
+  /** Most bytes of a response to a delivery that the subscription's owner is shown. */
   shownAnswerBytes: 1024,
-  /** Attempts of a delivery that its owner is shown: all of them, unless it was replayed. */
+  /** Most attempts of a delivery that the subscription's owner is shown: all of them, unless it was replayed. */
   shownAttemptsMax: 20,
-  /** Events of one replay that an owner asks for: some 10 deliveries, whose bodies are stored at once. */
+  /** Most events that an owner may ask to replay at once: some 10 deliveries, whose bodies are stored at once. */
   replayedEventsMax: 1_000,
-  /** Replayed deliveries of a subscription that may wait; then its owner can replay no more. */
+  /** Replayed deliveries of a subscription that may wait. With this many, its owner cannot replay more. */
   pendingReplaysMax: 100,
-  /** Bytes of a response that are read; then the connection is closed, since the response may never end. */
+  /**
+   * Most bytes of a response to a delivery that are read. The connection is then closed, since the response may never
+   * end.
+   */
   deliveryAnswerBytesMax: 64 * 1024,
-  /** Share by which retries may be later than in the table (docs/spec/webhooks.md#retries). */
+  /** Share of its delay by which a retry may come later than the table says (docs/spec/webhooks.md#retries). */
   deliveryJitter: 0.1,
-  /** A subscription without a success for this long is disabled (docs/spec/webhooks.md#disabled-subscriptions). */
+  /**
+   * A subscription that has had no success for this long is disabled (docs/spec/webhooks.md#disabled-subscriptions).
+   */
   subscriptionFailingMsMax: 5 * 24 * 3_600_000,
   /**
-   * Subscriptions that one process serves at once, each with a socket and a body of up to `deliveryBytesMax`. They are
-   * shared by third party (`webhooks/dispatch/slots.ts`).
+   * Subscriptions that one process serves at once, each with a socket and a body of up to `deliveryBytesMax`. Third
+   * parties share these slots (`webhooks/dispatch/slots.ts`).
    */
   deliveriesAtOnceMax: 256,
   /**
-   * Subscriptions of one third party that a search examines, at about 40 microseconds each on a busy machine. It is the
-   * default limit of subscriptions per third party and schema.
+   * Most subscriptions of one third party that a search examines, at about 40 microseconds each on a busy machine. It
+   * is also the default limit of subscriptions per third party and schema.
    */
   searchSubscriptionsMax: 100,
-  /** A third party with this many subscriptions waiting for slots is not searched: half of what one search may find. */
+  /**
+   * A third party that has this many subscriptions waiting for slots is not searched: half of what one search may find.
+   */
   searchWaitingMax: 50,
-  /** How long rows of the audit are collected before they are appended: each is there a second after its request. */
+  /**
+   * How long rows of the audit are collected before they are appended together. A row is appended within a second of
+   * its request.
+   */
   auditAppendMs: 500,
   /**
-   * Rows of the audit that wait in memory while the database is away, at a kilobyte each; an answer of many ledgers may
-   * have 10,000 at once. Further ones are counted.
+   * Rows of the audit that wait in memory while the database is away, at a kilobyte each. An answer of many ledgers may
+   * add 10,000 at once. Any more are only counted.
    */
   auditRowsMax: 30_000,
-  /** Ids in the error about a name that several entries have: enough to choose from, short enough for an error. */
+  /** Most ids in the error about a name that several entries have: enough to choose from, short enough for an error. */
   ambiguousEntriesMax: 100,
-  /** Mistakes in a body that its error names: one of 8 MiB may have 700,000, which were an answer of 40 MB. */
+  /**
+   * Most mistakes that the error about a body names. A body of 8 MiB may have 700,000, and naming all would take 40 MB.
+   */
   issuesMax: 100,
-  /** docs/spec/interface.md#size-and-time-limits */
+  /** Most bytes of a body (docs/spec/interface.md#size-and-time-limits). */
   bodyBytesMax: 64 * 1024,
-  /** Names thousands of folders, some with what the caller has of each. */
+  /** Paths with larger bodies: they name thousands of folders, some with what the caller already has of each. */
   largeBody: {
     paths: ['/api/v1/mad/ledgers/changes', '/api/v1/mad/ledgers/blocks'] as readonly string[],
     bytesMax: 8 * 1024 * 1024,
   },
-  /** Answers of many ledgers that a token may have at once. */
+  /** Answers of many ledgers that one token may have running at once. */
   ledgersAtOnceMax: 2,
   /**
    * Limit for connecting to a subscriber: DNS, TCP and TLS. Half the time of a delivery, so that a late connection
@@ -324,8 +354,8 @@ export const limits = {
    */
   webhookConnectMs: 5_000,
   /**
-   * Limits for all DNS queries of a subscriber's name, and for a single query. If the query for one kind of address is
-   * never answered, there is time left to connect to the other.
+   * Time limits for all DNS queries of a subscriber's name, and for a single query. If the query for one kind of
+   * address is never answered, there is time left to connect to an address of the other kind.
    */
   webhookResolveMs: 3_000,
   webhookResolveTryMs: 2_000,
@@ -334,35 +364,44 @@ export const limits = {
    * five days is disabled, so staff have weeks to notice and replay.
    */
   eventRetentionDays: 30,
-  /** How long a replaced secret of a subscription signs beside the new one (docs/spec/webhooks.md#signing-secrets). */
+  /**
+   * How long a replaced secret of a subscription still signs beside the new one
+   * (docs/spec/webhooks.md#signing-secrets).
+   */
   signingSecretKeptMs: 24 * 3_600_000,
-  /** Secrets of a subscription that may sign at once: three rotations in 24 hours. Each adds to every delivery's headers. */
+  /**
+   * Secrets of a subscription that may sign at once: enough for three rotations in 24 hours. Each adds to the headers
+   * of every delivery.
+   */
   signingSecretsMax: 4,
-  /** Pause between two pings of one subscription. */
+  /** Least time between two pings of one subscription. */
   pingEveryMs: 1_000,
-  /** Full days for which the log of changes keeps every row. Older ones are compacted, so that it stays small. */
+  /** Full days for which the log of changes keeps every row. Older rows are compacted, so that the log stays small. */
   changesExactDays: 7,
-  /** Requests of a process that may wait for a change at once (`db/notifications.ts`); further ones get 503. */
+  /** Requests of a process that may wait for a change at once (`db/notifications.ts`); any more get 503. */
   waitingRequestsMax: 1_000,
-  /** Connections on which those that were woken read at once. */
+  /** Connections that woken requests share to read what has changed. */
   waitingReadsMax: 2,
-  /** A token that waits for a list of ledgers is woken at most so often: a list of 10,000 is a megabyte. */
+  /** Least time between two wake-ups of a token that waits for a list of ledgers: a list of 10,000 is a megabyte. */
   listReadEveryMs: 1_000,
-  /** Bytes of a page of events, unless a single event has more. */
+  /** Most bytes of a page of events, unless a single event has more. */
   eventPageBytesMax: 4 * 1024 * 1024,
-  /** Sessions of the console end after a working day. */
+  /** How long a session of the console lasts: a working day. */
   consoleSessionMs: 12 * 3_600_000,
-  /** Sign-ins that one address may fail within `consoleAttemptsMs`. A key cannot be guessed; each attempt is recorded. */
+  /**
+   * Sign-ins from one address that may fail within `consoleAttemptsMs`. A key cannot be guessed, but each attempt is
+   * recorded.
+   */
   consoleAttemptsMax: 10,
   consoleAttemptsMs: 60_000,
-  /** Pages of the console that one process keeps up to date at once; further ones are reloaded. */
+  /** Pages of the console that one process keeps up to date at once; any more have to be reloaded. */
   consoleViewersMax: 16,
   /**
-   * Connections of the console, to PostgreSQL itself: it samples delays as long as it runs, and pages read what they
+   * Connections of the console to PostgreSQL itself. It samples delays as long as it runs, and pages read what they
    * show.
    */
   consoleConnectionsMax: 2,
-  /** Longer URLs are refused: no request of this API needs nearly as much. */
+  /** Most bytes of a URL; a longer one is refused. No request of this API needs nearly as much. */
   urlBytesMax: 16 * 1024,
 } as const
 

@@ -7,21 +7,24 @@ import {
 } from '../packages/contract/src/error-codes.ts'
 
 export interface AppErrorOptions {
-  /** Message for the caller, without secrets, SQL or stack. Absent: that of the table. */
+  /** Message for the caller, without secrets, SQL or stack; by default the one in the table of errors. */
   message?: string
   issues?: Issue[] | undefined
-  /** Resources of which the caller has to choose one. */
+  /** Resources that the caller has to choose from. */
   producerIds?: string[] | undefined
-  /** The first number of an event that is kept. */
+  /** Number of the oldest event that is kept. */
   oldest?: string | undefined
   /** Response headers that the status requires: `Retry-After`, `Allow`. */
   headers?: Record<string, string>
-  /** The missing dependency, as /readyz names it, if known. */
+  /** The missing dependency by its name in /readyz, if it is known. */
   missing?: string | undefined
   cause?: unknown
 }
 
-/** An error of the caller or the environment. Bugs of the service are assertions, which callers see as ERR-INTERNAL. */
+/**
+ * An error that the caller or the environment caused. Bugs of the service are assertions, which callers see as
+ * ERR-INTERNAL.
+ */
 export class AppError extends Error {
   readonly code: ErrorCode
   readonly issues: Issue[] | undefined
@@ -47,7 +50,7 @@ export class AppError extends Error {
   }
 }
 
-/** 400 ERR-VALIDATION for one parameter. */
+/** 400 ERR-VALIDATION about one parameter. */
 export function invalid(parameter: string, message: string): AppError {
   return new AppError('ERR-VALIDATION', { issues: [{ parameter, message }] })
 }

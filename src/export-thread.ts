@@ -1,4 +1,4 @@
-/** The entry point of an export thread. A thread runs several exports concurrently; each waits for its own reader. */
+/** The entry point of an export thread. A thread runs several exports at once; each waits for its own reader. */
 import { constants, setPriority } from 'node:os'
 import { parentPort, threadId, workerData } from 'node:worker_threads'
 import { limits } from './config.ts'
@@ -32,12 +32,13 @@ const openPool = (
   options: Pick<PoolOptions, 'max' | 'applicationName' | 'kept' | 'connectMs' | 'firstAnswerMs'>,
 ) => createPool(address, { telemetry, ...options })
 
-/** Two connections for each export that the thread runs at once. */
+/** Connections for exports: two for each export that the thread runs at once. */
 const ofExports = 2 * settings.exportsPerThread
 
 /**
- * Pools live as long as the thread. Two connections open at once and stay open, which saves 20 ms for an export after a
- * pause. Beside a replica the main database is rarely read, and connections to it close when they are idle.
+ * Connections that a pool keeps open. Pools live as long as the thread. Two connections open at once and stay open,
+ * which saves 20 ms for an export after a pause. If there is a replica, the main database is rarely read, and idle
+ * connections to it close.
  */
 const kept = 2
 const mainPool = openPool(database, {
@@ -64,7 +65,7 @@ const read = replicaParts?.pool ?? mainPool
 // If the database is unreachable, the first export reports the error.
 await Promise.allSettled([read.query('select'), read.query('select')])
 
-// When exports use every core, the main thread, which answers small routes, must come first: beside two exports this
+// The main thread answers small routes, so it must come first when exports use every core: beside two exports this
 // reduces the p99 of key/info from 46 ms to 28 ms. Linux has a priority per thread; elsewhere this would change the
 // whole process.
 if (process.platform === 'linux') setPriority(0, constants.priority.PRIORITY_BELOW_NORMAL)

@@ -1,11 +1,12 @@
-/** Binds the ports of the service: of the API, of metrics, of the console. The last two answer for few names. */
+/** Binds the ports of the API, of metrics and of the console. The last two accept requests for few host names only. */
 import type { Server } from 'node:http'
 import { type AddressInfo, isIP } from 'node:net'
 
 /**
- * @param settings names of those with the port and its address, for errors: `METRICS_PORT`, `METRICS_HOST`
- * @returns the port, also if 0 was asked for
- * @throws {Error} if it is taken or may not be opened, with the setting to change
+ * Binds a port.
+ * @param settings names of the settings with the port and its address, for errors: `METRICS_PORT`, `METRICS_HOST`
+ * @returns the port that was bound, even if 0 was asked for
+ * @throws {Error} that names the setting to change, if the port is taken or may not be opened
  */
 export function listen(
   server: Server,
@@ -35,8 +36,9 @@ export function urlOf(host: string, port: number | string): string {
 }
 
 /**
- * @param text of the setting
- * @returns names of hosts, which are separated by commas
+ * Reads a setting that lists host names.
+ * @param text reads the text of a setting
+ * @returns the host names, which commas separate in the setting
  */
 export function readHostNames(
   setting: string,
@@ -50,10 +52,11 @@ export function readHostNames(
 }
 
 /**
- * Whether a request is for us: another site may let its name lead to this machine (DNS rebinding), and its pages then
- * read what we answer. Such a request carries that name, so only loopback names, bare addresses and our own names count.
+ * Whether a request is meant for us. Another site may let its name lead to this machine (DNS rebinding), so that its
+ * pages could read our answers. Such a request carries the site's name in its Host header, so only loopback names, bare
+ * addresses and our own names are accepted.
  * @param host the header, with or without a port
- * @param names that count beside those, in any letter case
+ * @param names our own names, in any letter case
  */
 export function isOurHost(host: string | undefined, names: readonly string[]): boolean {
   const url = `http://${host}`

@@ -1,9 +1,10 @@
 /**
- * Writes JSON lines to standard output: `{"at","level","event", ...fields}`. The event kinds are a closed table, so
+ * Writes JSON lines to standard output: `{"at","level","event", ...fields}`. The kinds of events are a closed table, so
  * that an operator can build alerts on them. Headers and bodies are never logged, and anything shaped like a token or a
  * secret is masked in every line, whatever its source.
  *
- * We use no logging library because nothing here formats, rotates or ships. The container's log collector does.
+ * We use no logging library because the service neither formats, rotates nor ships logs. The container's log collector
+ * does.
  */
 import type { LogLevel } from './config.ts'
 
@@ -24,14 +25,15 @@ interface ExportFields {
 }
 
 /**
- * In this order: the process is stopping; the claim or its queue entry is lost, or another server took the place of the
- * database; all threads are busy; all connections are taken; the database is away.
+ * Why an export was requeued. `stopping`: the process is stopping. `lost`: the claim or its queue entry is lost, or
+ * another server took the place of the database. `noThread`: all threads are busy. `noConnections`: all connections are
+ * taken. `databaseAway`: the database is away.
  */
 export type RequeueReason = 'stopping' | 'lost' | 'noThread' | 'noConnections' | 'databaseAway'
 
 interface Logged<Fields> {
   level: Exclude<LogLevel, 'silent'>
-  /** Only its type is used. */
+  /** Never set: it only carries the type of the fields. */
   fields?: Fields
 }
 
@@ -42,11 +44,11 @@ const error = <Fields>(): Logged<Fields> => ({ level: 'error' })
 
 /** The level and the fields of each line. */
 const logEvents = {
-  /** The database runs on a server that took the place of another. Cursors and ETags from before are refused. */
+  /** The database runs on a server that took the place of another. Cursors and ETags from before that are refused. */
   'epoch.began': warn<{ epoch: number; former: number; began: string }>(),
   /** The server of DATABASE_URL could not be opened and is being retried. Logged at most every ten seconds. */
   'service.waiting': error<{ error: unknown }>(),
-  /** A variable of the environment has no effect, and its name is nearly that of a setting. */
+  /** A variable of the environment has no effect, and its name is almost that of a setting. */
   'setting.unknown': warn<{ name: string; meant: string }>(),
   'service.listening': info<{ url: string; pid: number }>(),
   /** Each step of migrating the database. */
@@ -56,8 +58,8 @@ const logEvents = {
   'database.waiting': warn<{ doing: string }>(),
   'service.stopping': info<{ signal: string }>(),
   /**
-   * Answers that had not ended when their time was over, and which paths they were of. `streams`: those of ledgers that had
-   * begun, with the bytes that they had sent.
+   * Answers that were cut off because their time was over: how many, and their paths. `streams` counts the streams of
+   * ledgers among them that had begun, and `bytes` what those had sent.
    */
   'service.cut': warn<{ answers: number; paths: string[]; streams: number; bytes: number }>(),
   'service.stopped': info<{ drained: boolean }>(),
@@ -65,14 +67,14 @@ const logEvents = {
   'request.ended': info<{
     requestId: string
     method: string
-    /** Without the query string. */
+    /** The path without the query string. */
     path: string
     /** Absent if the client disconnected before there was a response. */
     status?: number
     /** Error code of the response. */
     code?: string
     ms: number
-    /** Of a streamed export that was sent completely: its items, and its bytes before compression. */
+    /** For a streamed export that was sent completely: its items, and its bytes before compression. */
     rows?: number
     bytes?: number
     /** The client disconnected, or the response failed before its end. */
@@ -81,33 +83,41 @@ const logEvents = {
     schemaId?: string
     folderId?: string
   }>(),
-  /** The request was not HTTP, or too large, and reached no route. */
+  /** The request was not HTTP or was too large. It reached no route. */
   'request.refused': info<{ requestId: string; code: string }>(),
   /** A fault of the service or of a dependency; the caller got ERR-INTERNAL or ERR-UNAVAILABLE. */
   'request.failed': error<{ requestId: string; code: string; error: unknown }>(),
   /** A streamed export failed after its first byte: the client saw a broken transfer. */
   'stream.broken': error<{ requestId: string; error: unknown }>(),
-  /** A ledger of an answer of many was refused for a fault of the service or of a dependency; the others went on. */
+  /**
+   * In an answer of many ledgers, one was refused because of a fault of the service or of a dependency; the others went
+   * on.
+   */
   'ledger.failed': error<{ requestId: string; folderId: string; code: string; error: unknown }>(),
   /** The digests of an exercice could not be stored. The next request for them computes them again. */
   'blocks.notKept': warn<{ requestId: string; error: unknown }>(),
   /** A stored file failed after its first byte: the client saw a broken transfer. */
   'file.broken': error<{ requestId: string; error: unknown }>(),
-  /** A full export was claimed, interrupted, requeued, lost to another process or cancelled, or finished. */
+  /**
+   * Steps of a full export: it was claimed, interrupted, requeued, lost to another process or cancelled, or finished.
+   */
   'export.started': info<ExportFields>(),
   'export.interrupted': warn<ExportFields & { error: unknown }>(),
   'export.requeued': info<ExportFields & { because: RequeueReason }>(),
   'export.lost': warn<ExportFields>(),
   /** `bytes` is before compression, `fileBytes` as stored. */
   'export.done': info<ExportFields & { rows: number; bytes: number; fileBytes: number; ms: number }>(),
-  /** Codes of analytic axes that have no column in a TRA file. */
+  /** These codes of analytic axes were left out, because a TRA file has no column for them. */
   'export.axesLeftOut': warn<ExportFields & { axes: string[] }>(),
   'export.failed': error<ExportFields & { requestId: string; cause: string; error: unknown }>(),
-  /** The processes of all its attempts died. */
+  /** The export was given up: the processes of all its attempts died. */
   'export.abandoned': error<{ schemaId: string; exportId: string; requestId: string }>(),
-  /** Files left by killed attempts could not be removed. Retention will remove them. */
+  /** Files that killed attempts left could not be removed. Retention will remove them. */
   'export.notCleared': warn<{ schemaId: string; exportId: string; error: unknown }>(),
-  /** An export thread reads the main database for now, or reads the replica of EXPORT_DATABASE_URL again. */
+  /**
+   * An export thread has left the replica of EXPORT_DATABASE_URL and reads the main database for now, or has returned
+   * to it.
+   */
   'replica.left': warn<{ threadId: number; reason: string; message: string }>(),
   'replica.regained': info<{ threadId: number }>(),
   /** The queue of full exports could not be polled. Logged at most every ten seconds. */
@@ -121,13 +131,15 @@ const logEvents = {
     forgotten: number
   }>(),
   'retention.eventsSwept': info<{ events: number; deliveries: number }>(),
-  /** Old rows of the log of changes were forgotten, or joined with others. */
+  /** Old rows of the log of changes were deleted, or merged with others. */
   'retention.changesSwept': info<{ forgotten: number; compacted: number }>(),
   'retention.error': warn<{ error: unknown }>(),
   /** The connection that holds the slots of running requests was lost, or is back. */
   'requestSlots.lost': warn<{ error: unknown }>(),
   'requestSlots.regained': info<{ slots: number; missing: number }>(),
-  /** The connection by which waiting requests hear of changes was lost. It is opened again; then all compare again. */
+  /**
+   * The connection that tells waiting requests of changes was lost. Once it is open again, all of them compare again.
+   */
   'notifications.lost': warn<{ error: unknown }>(),
   /** A delivery succeeded, will be retried, or has failed until staff replay it. */
   'delivery.sent': debug<DeliveryFields>(),
@@ -139,20 +151,20 @@ const logEvents = {
   'subscription.error': error<{ subscriptionId: string; error: unknown }>(),
   /** The database could not be polled for deliveries. Logged at most every ten seconds. */
   'dispatcher.error': warn<{ error: unknown }>(),
-  /** Where METRICS_PORT is served. */
+  /** METRICS_PORT is served at this address. */
   'metrics.listening': info<{ url: string }>(),
   /** The collector accepted no metrics or no traces. Logged once until it accepts some. */
   'telemetry.notSent': warn<{ signal: 'metrics' | 'traces'; error: unknown }>(),
   'console.listening': info<{ url: string }>(),
   /** A page or act of the console failed because of a fault of ours or of a dependency. */
   'console.failed': error<{ path: string; error: unknown }>(),
-  /** Rows of the audit could not be appended. They wait. Logged at most every ten seconds. */
+  /** Rows of the audit could not be appended and wait in memory. Logged at most every ten seconds. */
   'audit.waiting': warn<{ rows: number; error: unknown }>(),
   /** The process stopped before the database accepted these rows of the audit. */
   'audit.lost': error<{ rows: number }>(),
   /** Old rows of the audit were deleted. */
   'retention.auditSwept': info<{ rows: number }>(),
-  /** The certificate of an address of ours could not be read. Logged again only once it has been. */
+  /** The certificate of one of our addresses could not be read. Logged again only after it has been read once. */
   'certificate.unread': warn<{ url: string; error: unknown }>(),
   'log.dropped': warn<{ lines: number }>(),
 }
@@ -163,7 +175,7 @@ const ranks: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3, 
 
 export type Log = <Kind extends keyof LogEvents>(event: Kind, fields: LogEvents[Kind]) => void
 
-/** Bytes buffered for a slow reader. Lines beyond that are dropped and counted rather than kept in memory. */
+/** Bytes that are buffered for a slow reader. Lines beyond that are dropped and counted rather than kept in memory. */
 const backlogBytesMax = 1024 * 1024
 
 /** @param out standard output of the process; tests pass another stream */
@@ -196,14 +208,14 @@ function line(event: keyof LogEvents, fields: object): string {
   return `${withoutSecrets(text)}\n`
 }
 
-/** Masks every token and secret in the text. For anything that quotes a caller. */
+/** Masks every token and secret in a text. Use it for any text that quotes a caller. */
 export function withoutSecrets(text: string): string {
   return text
     .replace(/glv_(api|firm|secret|console|session)_[\w-]+/g, 'glv_$1_***')
     .replace(/whsec_[A-Za-z0-9+/=%]+/g, 'whsec_***')
 }
 
-/** Omits an error's other properties: database errors quote rows. */
+/** The parts of an error to log. Leaves out other properties, because database errors quote rows in them. */
 function describe(error: Error): object {
   return {
     message: error.message,

@@ -1,14 +1,15 @@
-/** The settings of an environment: their names, which others look like mistyped ones, and forms that settings have. */
+/** Reads the settings of an environment: finds mistyped names, and parses common forms of values. */
 
 import { distanceOf } from '../packages/terminal/src/nearest.ts'
 
-/** Undefined if it is not set, or is blank. */
+/** Reads the text of a setting; undefined if it is not set or is blank. */
 export type ReadText = (name: string) => string | undefined
 
 /**
- * Reads settings, and remembers their names: read each one, even if others make it unnecessary. `mistyped` lists variables
- * that were not read and are nearly one of these (`RATE_LIMIT_REQUEST`). An environment is full of other variables, so short
- * names are left out, and none is refused.
+ * Reads settings and remembers their names, so every setting must be read, even if others make it unnecessary.
+ * `mistyped` lists variables that were not read and whose names are almost those of settings, such as
+ * `RATE_LIMIT_REQUEST`. An environment is full of other variables, so short names of settings are not compared, and no
+ * variable is refused.
  */
 export function settingsOf(env: NodeJS.ProcessEnv) {
   const asked = new Set<string>()
@@ -26,7 +27,7 @@ export function settingsOf(env: NodeJS.ProcessEnv) {
   return { text, mistyped }
 }
 
-/** 32 bytes; undefined if it is not set. */
+/** The 32 bytes of a key; undefined if it is not set. */
 export function readKey(name: string, text: ReadText, mistakes: string[]): Buffer | undefined {
   const value = text(name) ?? ''
   if (!/^([0-9a-f]{64})?$/i.test(value))
@@ -34,7 +35,7 @@ export function readKey(name: string, text: ReadText, mistakes: string[]): Buffe
   return value === '' ? undefined : Buffer.from(value, 'hex')
 }
 
-/** False if it is not set. */
+/** Whether a setting says yes; false if it is not set. */
 export function readYesOrNo(name: string, text: ReadText, mistakes: string[]): boolean {
   const value = text(name) ?? 'false'
   if (!['true', 'false', '1', '0'].includes(value))
@@ -42,7 +43,10 @@ export function readYesOrNo(name: string, text: ReadText, mistakes: string[]): b
   return value === 'true' || value === '1'
 }
 
-/** `http://host:port` or `https://...`; neither S3 nor the routes of the service live below a path. */
+/**
+ * An address such as `http://host:port` or `https://...`, without a path: neither S3 nor the routes of the service are
+ * below one.
+ */
 export function webAddress(name: string, text: ReadText, mistakes: string[]): string | undefined {
   const value = text(name)
   if (value === undefined) return undefined
@@ -53,7 +57,7 @@ export function webAddress(name: string, text: ReadText, mistakes: string[]): st
   return undefined
 }
 
-/** An offset such as +02:00 is not a time zone: PostgreSQL inverts its sign. */
+/** Whether the text names a time zone. An offset such as +02:00 does not: PostgreSQL inverts its sign. */
 export function isTimeZone(name: string): boolean {
   try {
     if (!/^[A-Za-z]/.test(name)) return false

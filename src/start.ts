@@ -27,16 +27,17 @@ import { FairTurns } from './webhooks/dispatch/fair-turns.ts'
 import { httpToSubscribers } from './webhooks/dispatch/post.ts'
 
 export interface RunningService {
-  /** `http://127.0.0.1:8080` */
+  /** Address of the service: `http://127.0.0.1:8080`. */
   url: string
-  /** `http://127.0.0.1:9090/console`; undefined without CONSOLE_PORT. */
+  /** Address of the console: `http://127.0.0.1:9090/console`; undefined if CONSOLE_PORT is not set. */
   consoleUrl: string | undefined
-  /** `http://127.0.0.1:9464/metrics`; undefined if METRICS_PORT is not set. */
+  /** Address of the metrics: `http://127.0.0.1:9464/metrics`; undefined if METRICS_PORT is not set. */
   metricsUrl: string | undefined
   /**
-   * /readyz is 503 at once, background work takes nothing new, and requests that wait are answered. Requests are answered
-   * for `drainMs` more; those that then run have STOP_SECONDS. Then everything else stops.
-   * @param drainMs default: 0
+   * Stops the service. At once /readyz is 503, background work takes nothing new, and requests that wait for a change
+   * are answered. New requests are answered for `drainMs` more; requests that still run then have STOP_SECONDS. After
+   * that everything else stops.
+   * @param drainMs 0 by default
    * @returns whether all responses ended by themselves
    */
   close(drainMs?: number): Promise<boolean>
@@ -47,15 +48,15 @@ export interface StartOptions {
   /** Default: `defaultTiming`. */
   timing?: Timing
   /**
-   * Runs once the database is open. The function it returns is called with the service's URL before the first response
-   * but those of probes.
+   * Runs once the database is open. The function that it returns is called with the service's URL, before any response
+   * except those to probes.
    */
   prepare?: (database: Database, masterKeys: MasterKeys) => Promise<(url: string) => void>
 }
 
 /**
- * Starts the service. While the database server cannot be reached, requests get 503 and /readyz names it.
- * @throws {Error} if anything else is missing or the database is unsafe to use; says what to do. Nothing is left
+ * Starts the service. While the database server cannot be reached, requests get 503 and /readyz names the server.
+ * @throws {Error} if anything else is missing or the database is unsafe to use, with the remedy. Nothing is left
  *   running.
  */
 export async function startService(config: Config, options: StartOptions = {}): Promise<RunningService> {
@@ -80,7 +81,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const { database: pool, direct, queue, notifications, requestSlots, audit } = connections
   const standing = observeStanding(telemetry, pool)
   const bound = database && (await options.prepare?.(database, masterKeys))
-  // Links to files contain the port, which is known only once it is bound if PORT is 0.
+  // Links to files contain the port. If PORT is 0, it is known only once it is bound.
   const settings = storeSettings(config, masterKeys, url)
   const store = await openStore(settings, timing.store, () => linkKey(pool, masterKeys))
   const threads = createThreads(config.exportThreads, telemetry, {
@@ -118,7 +119,7 @@ export async function startService(config: Config, options: StartOptions = {}): 
   const pauseMs = timing.databaseAwayMs
   const background = await startWhenOpen({ config, opening, away, readiness, pauseMs, log, start })
   listening.answerWith(app)
-  // In parallel: each may need some seconds to finish.
+  // Stops these in parallel, because each may need some seconds to finish.
   stack.defer(async () => {
     readiness.leave()
     notifications.stopWaiting()

@@ -1,6 +1,6 @@
 /**
- * Which share of the traces that begin in this service is recorded, by the settings of OpenTelemetry. All samplers here
- * follow the caller: one that recorded parts of other people's traces would tear them.
+ * Which share of the traces that begin in this service is recorded, according to the settings of OpenTelemetry. All
+ * samplers here follow the caller: a sampler that decided by itself would leave gaps in traces of other services.
  * @returns 0 to 1
  */
 export function tracesShareOf(
