@@ -48,9 +48,7 @@ export class ConfigError extends Error {
   }
 }
 
-/**
- * The lowest and highest values for limits on partners' requests, set for all by a setting or for one partner by staff.
- */
+/** Lowest and highest limits on partners' requests, set for all by a setting or for one partner by staff. */
 export const rateBounds = {
   requests: [1, 1_000_000],
   windowMs: [100, 3_600_000],
@@ -163,9 +161,7 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env) {
     tracesShare: tracesShareOf(text('OTEL_TRACES_SAMPLER'), text('OTEL_TRACES_SAMPLER_ARG'), mistakes),
     /** Where staff sign in with a browser; if absent, the console does not run. */
     console: listener('CONSOLE'),
-    /**
-     * Seconds after SIGTERM for which new requests are still answered, so that a balancer can turn to another process.
-     */
+    /** Seconds after SIGTERM for which requests are still answered, so that a balancer can turn elsewhere. */
     drainSeconds: wholeNumber('DRAIN_SECONDS', databaseUrl === undefined ? 0 : 10, 0, 600),
     /** Seconds after `drainSeconds` for requests that still run. */
     stopSeconds: wholeNumber('STOP_SECONDS', 25, 0, 3600),
@@ -246,8 +242,7 @@ export const limits = {
   /** How long a process waits while another one migrates. Migrating a new database takes less than a second. */
   migrationLockMs: 30_000,
   /**
-   * How long a migration waits for the lock of a table, while requests wait behind it. Also the pause until it tries
-   * again.
+   * How long a migration, and requests behind it, wait for the lock of a table. Also the pause until it tries again.
    */
   migrationTableLockMs: 2_000,
   migrationPauseMs: 1_000,
@@ -298,16 +293,11 @@ export const limits = {
   replayedEventsMax: 1_000,
   /** Replayed deliveries of a subscription that may wait. With this many, its owner cannot replay more. */
   pendingReplaysMax: 100,
-  /**
-   * Most bytes of a response to a delivery that are read. The connection is then closed, since the response may never
-   * end.
-   */
+  /** Most bytes of a response that are read before the connection is closed: the response may never end. */
   deliveryAnswerBytesMax: 64 * 1024,
   /** Share of its delay by which a retry may come later than the table says (docs/spec/webhooks.md#retries). */
   deliveryJitter: 0.1,
-  /**
-   * A subscription that has had no success for this long is disabled (docs/spec/webhooks.md#disabled-subscriptions).
-   */
+  /** A subscription without success for this long is disabled (docs/spec/webhooks.md#disabled-subscriptions). */
   subscriptionFailingMsMax: 5 * 24 * 3_600_000,
   /**
    * Subscriptions that one process serves at once, each with a socket and a body of up to `deliveryBytesMax`. Third
@@ -319,14 +309,9 @@ export const limits = {
    * is also the default limit of subscriptions per third party and schema.
    */
   searchSubscriptionsMax: 100,
-  /**
-   * A third party that has this many subscriptions waiting for slots is not searched: half of what one search may find.
-   */
+  /** A third party with this many subscriptions waiting for slots is not searched: half of what a search may find. */
   searchWaitingMax: 50,
-  /**
-   * How long rows of the audit are collected before they are appended together. A row is appended within a second of
-   * its request.
-   */
+  /** How long rows of the audit are collected. Each is appended within a second of its request. */
   auditAppendMs: 500,
   /**
    * Rows of the audit that wait in memory while the database is away, at a kilobyte each. An answer of many ledgers may
@@ -335,9 +320,7 @@ export const limits = {
   auditRowsMax: 30_000,
   /** Most ids in the error about a name that several entries have: enough to choose from, short enough for an error. */
   ambiguousEntriesMax: 100,
-  /**
-   * Most mistakes that the error about a body names. A body of 8 MiB may have 700,000, and naming all would take 40 MB.
-   */
+  /** Most mistakes that the error about a body names. A body of 8 MiB may have 700,000: an answer of 40 MB. */
   issuesMax: 100,
   /** Most bytes of a body (docs/spec/interface.md#size-and-time-limits). */
   bodyBytesMax: 64 * 1024,
@@ -369,10 +352,7 @@ export const limits = {
    * (docs/spec/webhooks.md#signing-secrets).
    */
   signingSecretKeptMs: 24 * 3_600_000,
-  /**
-   * Secrets of a subscription that may sign at once: enough for three rotations in 24 hours. Each adds to the headers
-   * of every delivery.
-   */
+  /** Secrets that may sign at once: enough for three rotations in 24 hours. Each adds to every delivery's headers. */
   signingSecretsMax: 4,
   /** Least time between two pings of one subscription. */
   pingEveryMs: 1_000,
@@ -396,10 +376,7 @@ export const limits = {
   consoleAttemptsMs: 60_000,
   /** Pages of the console that one process keeps up to date at once; any more have to be reloaded. */
   consoleViewersMax: 16,
-  /**
-   * Connections of the console to PostgreSQL itself. It samples delays as long as it runs, and pages read what they
-   * show.
-   */
+  /** Connections of the console to PostgreSQL itself: for what pages show, and for sampling delays all the time. */
   consoleConnectionsMax: 2,
   /** Most bytes of a URL; a longer one is refused. No request of this API needs nearly as much. */
   urlBytesMax: 16 * 1024,

@@ -60,8 +60,8 @@ export const defaultTiming = {
      */
     superviseSeconds: 5,
     /**
-     * Polling interval of the queue: new entries send a notification, requeued ones are found only by polling. Also the
-     * delay before retrying an export that found no free thread.
+     * Polling interval of the queue: new entries send a notification, but requeued ones are found only by polling. Also
+     * the pause before an export that found no free thread is tried again.
      */
     pollSeconds: 2,
     /** How long a stopped full export may take to remove what it wrote. After that the process ends regardless. */

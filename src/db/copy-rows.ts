@@ -117,8 +117,8 @@ export class CopyRows extends Rows implements pg.Submittable {
   }
 
   /**
-   * Reads the next batch and puts the rows from the present one on at its beginning. False if there are no more rows; the
-   * batch then stays unchanged.
+   * Reads the next batch. It begins with the current row and those after it, which are copied from the current batch.
+   * Returns false if there are no more rows; the current batch then stays unchanged.
    */
   async extend(): Promise<boolean> {
     assert(this.#texts.length === 1, 'the end of a statement must not be scanned twice')

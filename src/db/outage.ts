@@ -1,4 +1,4 @@
-/** Outages of the database, and their 503. */
+/** Recognizes outages of the database, and turns them into 503. */
 import { AppError } from '../errors.ts'
 import { type DatabaseErrorClass, databaseErrorClasses } from '../telemetry/metrics.ts'
 import { asUnsafeConnection, UnsafeConnection } from './check-connection.ts'
@@ -36,8 +36,8 @@ function isReadOnly(error: Error): boolean {
 }
 
 /**
- * Whether an error means that the connection is lost or could not be opened, or that the server takes no changes for now,
- * rather than that a statement is wrong. PostgreSQL reports SQLSTATE class 08 (connection), 57P0x (shutdown, crash,
+ * Whether an error means that the connection is lost or cannot be opened, or that the server takes no changes for now.
+ * Errors of a wrong statement do not count. PostgreSQL reports SQLSTATE class 08 (connection), 57P0x (shutdown, crash,
  * start-up) or 53300 (no connection left).
  */
 export function isConnectionLoss(error: unknown): boolean {

@@ -114,7 +114,7 @@ async function initialise(folder: string, path: string, programs: Programs, pass
       // default of 4,096 takes 1.5 of the 10 ms of processor time of a new connection.
       '--set=scram_iterations=1',
       '--encoding=UTF8',
-      // Locales of the C library differ between machines, and an index sorted by one is corrupt under another.
+      // Locales of the C library differ between machines, and an index sorted by one locale is corrupt under another.
       '--locale-provider=builtin',
       '--builtin-locale=C.UTF-8',
       '--locale=C',

@@ -46,7 +46,7 @@ const settings = {
   // Loading 600,000 movements writes 0.6 GB of log; with the default of 1 GB each load would include a checkpoint.
   max_wal_size: '4GB',
   checkpoint_timeout: '15min',
-  // Index builds and foreign key checks of a bulk load.
+  // For the index builds and foreign key checks of a bulk load.
   maintenance_work_mem: '128MB',
   // Exports read in index order; if a plan sorts after all, 16 MB keep small folders off the disk.
   work_mem: '16MB',
