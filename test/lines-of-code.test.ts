@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { codeLines, roomOf } from './lines-of-code.ts'
 
-test('comments and blank lines are no lines of code', () => {
+test('comments and blank lines do not count as lines of code', () => {
   const text = [
     '/** A head. */',
     '/*',
@@ -24,6 +24,6 @@ test.each([
   ['packages/partner/src/client/http/retry.ts', 'packages/partner'],
   ['ops/tables.sql', 'ops'],
   ['vitest.config.ts', 'the top folder'],
-])('%s is in the room %s', (path, room) => {
+])('the file %s belongs to the room %s', (path, room) => {
   expect(roomOf(path)).toBe(room)
 })

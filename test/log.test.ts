@@ -4,7 +4,7 @@ import { Writable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { createLog } from '../src/log.ts'
 
-test('lines that a slow reader cannot take are dropped and counted, not kept in memory', async () => {
+test('lines that a slow reader cannot take are dropped and counted, so that memory stays bounded', async () => {
   const lines: string[] = []
   let release: (() => void) | undefined
   const out = new Writable({
@@ -29,7 +29,7 @@ test('lines that a slow reader cannot take are dropped and counted, not kept in 
   expect(events.filter(({ event }) => event === 'service.listening')).toHaveLength(1000 - dropped)
 })
 
-test('a reader that goes away does not end the process', async () => {
+test('the process continues if the reader of its log goes away', async () => {
   const code = `
     import { createLog } from './src/log.ts'
     const log = createLog('info')
@@ -51,7 +51,7 @@ test('a reader that goes away does not end the process', async () => {
   expect(error).toBe('alive')
 })
 
-test('only lines of the level or above are written, and none if it is silent', () => {
+test('only lines of the given level or above are written, and none if the level is silent', () => {
   const lines: string[] = []
   const out = new Writable({
     write(chunk, _encoding, done) {

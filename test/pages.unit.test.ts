@@ -45,16 +45,16 @@ test('the errors page matches the table of errors (npm run docs -- errors)', () 
   expect(read('docs/errors.md')).toBe(errorsPage())
 })
 
-test.each(pagesWithResults)('%s shows the results of the bench (npm run docs -- bench)', (page) => {
+test.each(pagesWithResults)('the page %s shows the results of the bench (npm run docs -- bench)', (page) => {
   expect(read(page)).toMatch(/<!-- bench:\w+ -->\n.+/)
   expect(read(page)).toBe(withResults(read(page)))
 })
 
-test.each(blocks)('the README has the commands of a newcomer: %s (npm run bench -- newcomer)', (name) => {
+test.each(blocks)('the README has the commands for a newcomer: %s (npm run bench -- newcomer)', (name) => {
   expect(commandsOf(read('README.md'), name).text).not.toBe('')
 })
 
-test('links between pages resolve to existing files and headings', () => {
+test('links between pages lead to existing files and headings', () => {
   const links = pages.flatMap((page) =>
     [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)]
       .map(([, target]) => target!)
@@ -69,7 +69,7 @@ test('links between pages resolve to existing files and headings', () => {
   expect(links.filter(({ address }) => !exists(address))).toEqual([])
 })
 
-test('citations of the documents in the code resolve', () => {
+test('citations of documents in the code name existing sections', () => {
   const files = ['src', 'packages', 'test', 'bench', 'examples'].flatMap((folder) =>
     filesIn(folder, /\.(ts|sql)$/),
   )
@@ -80,7 +80,7 @@ test('citations of the documents in the code resolve', () => {
   expect(citations.filter(({ address }) => !exists(address))).toEqual([])
 })
 
-test('the map has a row for each room, in at most 40, and names only what exists', () => {
+test('the map has one row for each room, at most 40, and names only existing things', () => {
   const rows = [...read('src/README.md').matchAll(/^\| (.*?`(.+?)`.*?) \| (.*) \|$/gm)]
   const [, ...map] = rows.slice(0, rows.findIndex(([, , room]) => room === 'packages/contract/src/') + 1)
   const named = map.map(([, , room]) => room!)

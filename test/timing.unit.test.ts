@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { checkTiming, type Timing, defaultTiming as usual } from '../src/timing.ts'
 
-test('the timing of the service does not contradict itself', () => {
+test('the durations that the service uses are consistent with each other', () => {
   expect(() => checkTiming(usual)).not.toThrow()
 })
 
@@ -20,6 +20,6 @@ const contradictions: [string, Partial<Timing>, string][] = [
   ['a slow answer is always late', { deliveries: { ...deliveries, slowMs: 10_000 } }, 'one that still comes'],
 ]
 
-test.each(contradictions)('timing is refused if %s', (_, changed, reason) => {
+test.each(contradictions)('durations are refused if %s', (_, changed, reason) => {
   expect(() => checkTiming({ ...usual, ...changed })).toThrow(reason)
 })

@@ -31,7 +31,7 @@ test.skipIf(!existsSync(linter))('actionlint finds nothing', () => {
   expect(stdout + stderr).toBe('')
 })
 
-test('its jobs read the repository alone, end, and run actions that nobody can move', () => {
+test('the jobs of the workflow have read access only, a time limit, and actions pinned to a commit', () => {
   expect(permissions).toEqual({ contents: 'read' })
   expect(concurrency.group).toContain('github.ref')
   for (const job of Object.values(jobs)) {
@@ -43,17 +43,17 @@ test('its jobs read the repository alone, end, and run actions that nobody can m
   expect(used.filter((action) => !/^actions\/[\w-]+@[0-9a-f]{40} # v[\d.]+$/.test(action))).toEqual([])
 })
 
-test('changes run .ci/run on Node 22 and 26', () => {
+test('each change runs .ci/run on Node 22 and 26', () => {
   expect(jobs.check.strategy.matrix.node).toEqual([22, 26])
   expect(jobs.check.steps.at(-1)!.run).toBe('.ci/run')
 })
 
-test('each night runs every long run', () => {
+test('each night runs all long tests', () => {
   expect(jobs.long.strategy.matrix.run).toEqual(Object.keys(longRuns).toSorted())
   expect(jobs.long.steps.some(({ run }) => run?.startsWith('.ci/nightly '))).toBe(true)
 })
 
-test('a long run ends before its job is stopped, and its tests exist', () => {
+test('a long test run ends before its job is stopped, and its tests exist', () => {
   for (const { node, minutes } of Object.values(longRuns)) {
     expect(minutes).toBeLessThan(jobs.long['timeout-minutes']!)
     for (const path of node.filter((word) => /^(?:test|packages)\//.test(word)))

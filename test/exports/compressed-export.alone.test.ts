@@ -30,7 +30,7 @@ const produce = async (_snapshot: unknown, _task: unknown, buffer: ChunkBuffer):
 }
 
 test.each(['gzip', 'zstd'] as const)(
-  '%s holds no more of a long export in memory than of a short one',
+  '%s needs no more memory for a long export than for a short one',
   async (encoding) => {
     const reader: ExportReader = new ChannelReader()
     const sent = sendExport(

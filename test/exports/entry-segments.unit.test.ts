@@ -12,7 +12,7 @@ const cut = (...spans: ExerciceSpan[]) =>
     ({ exerciceIds, least, greatest }) => `${exerciceIds.join('+')}: ${least} to ${greatest}`,
   )
 
-test('years with separate ids are read one after another, by id, whatever their order', () => {
+test('fiscal years whose ids do not overlap are read one after another by id, whatever their order in time', () => {
   expect(cut(span('1', 500, 900), span('2', 10, 499), span('3', 1000, 1000))).toEqual([
     '2: 10 to 499',
     '1: 500 to 900',
@@ -21,7 +21,7 @@ test('years with separate ids are read one after another, by id, whatever their 
   expect(cut()).toEqual([])
 })
 
-test('years are read together only where their ids interleave', () => {
+test('fiscal years are read together only where their ids interleave', () => {
   expect(cut(span('1', 1, 100), span('2', 90, 200), span('3', 95, 95))).toEqual([
     '1: 1 to 89',
     '1+2: 90 to 94',
@@ -32,7 +32,7 @@ test('years are read together only where their ids interleave', () => {
   expect(cut(span('1', 1, 100), span('2', 1, 100))).toEqual(['1+2: 1 to 100'])
 })
 
-test('ids beyond what a double holds are not rounded', () => {
+test('ids too large for a double are not rounded', () => {
   const spans = ['9007199254740990', '9007199254740991'].map((id) => ({
     ...span(id, 0, 0),
     least: id,
@@ -44,7 +44,7 @@ test('ids beyond what a double holds are not rounded', () => {
   ])
 })
 
-test('a segment is dense if all of its years are', () => {
+test('a segment is dense if all of its fiscal years are dense', () => {
   const segments = entrySegments([span('1', 1, 100), span('2', 90, 200, false)])
   expect(segments.map(({ dense }) => dense)).toEqual([true, false, false])
 })

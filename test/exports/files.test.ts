@@ -22,7 +22,7 @@ const folder = { schemaId, folderId }
 
 beforeAll(() => insertDimensions(stage.staff.client, folder, 'random'))
 
-test('whatever entries say, every file says it as a second, plain writer does', async () => {
+test('whatever texts entries contain, every file equals that of a second, simple writer', async () => {
   const { client } = stage.staff
   const tryEntries = fc.asyncProperty(
     randomEntries,
@@ -77,7 +77,7 @@ const { first } = folders
 const formats = ['JSON', 'TRA', 'CSV', 'FEC'] as const
 const chosen = (format: string) => (format === 'FEC' ? { exerciceId: '12' } : {})
 
-test.each(formats)('a file is the same for every chunk size: %s', async (format) => {
+test.each(formats)('a file has the same bytes for every chunk size: %s', async (format) => {
   const whole = await renderedFile(stage.pool, first, format, { now, ...chosen(format) })
   for (const chunkBytes of [300, 1500, 4096]) {
     const { bytes, parts } = await renderedFile(stage.pool, first, format, {
@@ -92,7 +92,7 @@ test.each(formats)('a file is the same for every chunk size: %s', async (format)
 })
 
 test.each([...formats, 'PARQUET'] as const)(
-  'totals are those of SQL to the cent, and never decrease: %s',
+  'totals equal those of SQL to the cent, and never decrease: %s',
   async (format) => {
     const rendering = { now, chunkBytes: 4096, ...chosen(format) }
     const { totals, counts, bytes, rowsTotal } = await renderedFile(stage.pool, first, format, rendering)
@@ -122,7 +122,7 @@ test.each([...formats, 'PARQUET'] as const)(
 )
 
 test.each(['JSON', 'TRA', 'CSV', 'PARQUET'] as const)(
-  'of a folder that is unknown, or another tenant’s, there is no byte: %s',
+  'no byte is written for a folder that is unknown, or another tenant’s: %s',
   async (format) => {
     for (const unknown of ['999', '211'])
       await expect(

@@ -50,7 +50,7 @@ test('the movements of the whole folder equal their fixture, one per line', asyn
 const { data } = JSON.parse(readFixture('ledger.mad.json').toString('utf8'))
 const besideMadFile = Object.keys(collections).filter((name) => !(name in data)) as FolderCollection[]
 
-test.each(besideMadFile)('%s, which the MAD file does not have, equal their fixture', async (what) => {
+test.each(besideMadFile)('%s equal their fixture; the MAD file does not have them', async (what) => {
   const snapshot = await openSnapshot(pool, folder.schemaId)
   const owner = { ...folder, today: '2024-04-02', timeZone: 'Europe/Paris', withEmployees: true }
   const texts = await Array.fromAsync(collectionTexts(snapshot.first, { what, owner }, 'ndjson', () => {}))
@@ -63,13 +63,13 @@ test('the balance of the whole folder equals its fixture, one account per line',
   expectFixture('balance.ndjson', await producedBytes(pool, { what: 'balance', selection, ...ndjson }))
 })
 
-test('the TRA file equals its fixture, and has no problem', async () => {
+test('the TRA file equals its fixture, and the check finds no problem', async () => {
   expectFixture('ledger.tra', await traBytes(pool, folder, { now }))
   const { problems, movements, shares } = await checkTra(once(readFixture('ledger.tra')))
   expect([problems, movements, shares]).toEqual([[], 45, 8])
 })
 
-test('the FEC equals its fixture, which has the lines of the imported one in their order', async () => {
+test('the FEC equals its fixture, which has the imported lines in their order', async () => {
   const { bytes } = await renderFec(pool, folder, folder.exerciceId, { columns: 'extended' })
   expectFixture('ledger.fec-out.txt', bytes)
   const filed = readFixture('ledger.fec.txt').toString('utf8').trimEnd().split('\n')

@@ -94,7 +94,7 @@ test.each(losses)('a folder that %s after the main thread looked is refused', as
   expect(JSON.parse(digests.text)).toMatchObject({ refused: second, code: refusal.code })
 })
 
-test('no transaction stays open while ledgers go by that are not read', async () => {
+test('no transaction stays open while ledgers are skipped', async () => {
   const open: number[] = []
   const looking = (next: NextLedger) => async () => {
     open.push((await openOnes()).length)
@@ -111,7 +111,7 @@ test('no transaction stays open while ledgers go by that are not read', async ()
   expect(open).toEqual([0, 2, 0, 2, 0])
 })
 
-test('a ledger whose connections are lost before it begins is read on others', async () => {
+test('a ledger that loses its connections before it begins is read on others', async () => {
   const lost = async () => {
     await query(
       `select pg_terminate_backend(pid) from pg_stat_activity where application_name = '${applicationName}'`,
@@ -123,7 +123,7 @@ test('a ledger whose connections are lost before it begins is read on others', a
   expect(ledgers.map(({ society }) => society)).toEqual([first, second])
 })
 
-test('where the database has no connections, or refuses a statement, the ledger is refused, and others go on', async () => {
+test('a ledger is refused if the database has no free connection or refuses a statement, and the next ones follow', async () => {
   const one = createPool(stage.database.serviceUrl, { max: 1, applicationName, connectMs: 50 })
   const away = await send('ledgers', [() => ledger(first)], one)
   await one.end()
@@ -146,7 +146,7 @@ test('where the database has no connections, or refuses a statement, the ledger 
   }
 })
 
-test('a row that is too long: the ledger is refused in place of its end, with the entry, and others go on', async () => {
+test('a row that is too long ends its ledger with an error that names the entry, and the next ledgers follow', async () => {
   const entry = (
     await query(`select min(entry_id) as id from grandlivre.movements where folder_id = ${first}`)
   )[0].id

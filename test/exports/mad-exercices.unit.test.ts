@@ -40,17 +40,17 @@ describe('fiscal years', () => {
     ).toBe(names)
   })
 
-  test('that overlap are named after the one that contains today', () => {
+  test('that overlap are named relative to the one that contains today', () => {
     const overlapping = [year('2024-01-01', '2025-12-31'), year('2025-02-01', '2025-03-31')]
     const names = exerciceItems(overlapping, '2025-07-01') as { name: string }[]
     expect(names.map(({ name }) => name)).toEqual(['N', 'N+1'])
   })
 
-  test('count a partial month in their duration', () => {
+  test('count a partial month in their length', () => {
     expect(itemsOn('2025-01-01').map(({ period }) => period.duration)).toEqual([12, 6, 18, 1])
   })
 
-  test('have different tags for each day and time zone, and none of an earlier version that named closing times', () => {
+  test('have a different tag for each day and time zone, never one of an earlier version that named closing times', () => {
     const owner = {
       schemaId: '1',
       folderId: '2',

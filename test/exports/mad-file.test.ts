@@ -31,7 +31,7 @@ async function streamed(bytes: Buffer, name: string): Promise<any[]> {
 }
 
 describe('a file', () => {
-  test('read with a streaming parser equals, item by item, what SQL reads from the folder', async () => {
+  test('read with a streaming parser equals, item by item, the rows that SQL reads from the folder', async () => {
     const { first } = folders
     const { bytes, text } = await stage.file(first)
     for (const name of madCollectionNames.filter((each) => each !== 'accountingFolder')) {
@@ -50,7 +50,7 @@ describe('a file', () => {
   })
 
   test.each(['first', 'otherFirm', 'otherTenant'] as const)(
-    'of folder %s holds that folder alone, byte for byte',
+    'of folder %s contains only that folder, byte for byte',
     async (name) => {
       expect((await stage.file(folders[name])).text).toBe(await stage.expected(folders[name]))
     },
@@ -65,7 +65,7 @@ describe('a file', () => {
     expect(parsed.metadata).toEqual(metadata)
   })
 
-  test('of an empty folder is complete', async () => {
+  test('of an empty folder is a complete file', async () => {
     const { text, totals } = await stage.file(folders.sameFirm)
     expect(text).toBe(await stage.expected(folders.sameFirm))
     const { accountingFolder, ...collections } = JSON.parse(text).data
@@ -86,7 +86,7 @@ const company = 'producerId number name closed counterpartAccount company'
 const employee = 'producerId number name closed employee'
 
 describe('accounts', () => {
-  test('have the shape that the root of their number prescribes', async () => {
+  test('have the form that the root of their number prescribes', async () => {
     const shapes = [...(await accounts())].map(([number, account]) => [
       number,
       Object.keys(account).join(' '),
@@ -107,7 +107,7 @@ describe('accounts', () => {
     })
   })
 
-  test('show everything known about a company', async () => {
+  test('show all details of a company', async () => {
     const address = {
       addressNumber: '12',
       addressComplement: 'BP 1',
@@ -141,7 +141,7 @@ describe('accounts', () => {
     )
   })
 
-  test('show a company with no details under the name of its account', async () => {
+  test('show a company without details under the name of its account', async () => {
     expect((await accounts()).get('401').company).toEqual({
       name: 'Fournisseurs',
       SIREN: null,
@@ -158,7 +158,7 @@ describe('accounts', () => {
     expect([name, address.fullName]).toEqual(['', null])
   })
 
-  test('show an employee, and a doubtful account even without other details', async () => {
+  test('show an employee, and a doubtful account, even without other details', async () => {
     const found = await accounts()
     const { employee: full } = found.get('42100001')
     expect(Object.keys(full).join(' ')).toBe(
@@ -210,7 +210,7 @@ test('entries include drafts and entries without movements', async () => {
 })
 
 describe('totals', () => {
-  test('are exact beyond what a double can hold', async () => {
+  test('are exact where a double would not be', async () => {
     const folder = folders.otherFirm
     const before = (await stage.file(folder)).totals
     const large = [9_007_199_254_740_993n, 9_223_372_036_854_775_807n, 999_999_999_999_999n, 1n, -3n]
@@ -233,7 +233,7 @@ describe('totals', () => {
   })
 })
 
-test('a file shows one state of the folder, whatever is committed meanwhile', async () => {
+test('a file shows a single state of the folder, whatever is committed meanwhile', async () => {
   const before = await stage.expected(folders.otherTenant)
   const snapshot = await openSnapshot(stage.pool, folders.otherTenant.schemaId)
   const { chunks } = renderChunks(snapshot, folders.otherTenant, 'JSON', { now, chunkBytes: 2000 })
@@ -266,13 +266,13 @@ async function cutOff(folder: FolderKey, chunkBytes: number, chunksBefore: numbe
 }
 
 test.each([1, 2, 3, 5, 8, 13])(
-  'a database connection lost within the collections ends the file with an error',
+  'losing the database connection within the collections ends the file with an error',
   async (chunks) => {
     expect(isConnectionLoss(await cutOff(folders.first, 600, chunks))).toBe(true)
   },
 )
 
-test('a database connection lost within the entries ends the file with an error', async () => {
+test('losing the database connection within the entries ends the file with an error', async () => {
   for (let i = 0; i < 40; i++) {
     const entry = { id: String(80_000 + i), comment: 'x'.repeat(300_000) }
     await addEntry(stage.staff.client, folders.otherTenant, entry, [{ id: String(90_000 + i) }])

@@ -25,19 +25,19 @@ const resolved: ResolvedSelection = {
   ]),
 }
 
-test('a period over two exercices is read one exercice after the other, each in the order of its key', () => {
+test('a period over two fiscal years is read one year after the other, each in the order of its key', () => {
   const statements = copyMovements(resolved, movementColumns)
   expect(statements).toHaveLength(2)
   expect(statements[0]).toMatch(/m\.entry_id between 100 and 500\b.*m\.exercice_id = 11\b/s)
   expect(statements[1]).toMatch(/m\.entry_id between 600 and 900\b.*m\.exercice_id = 12\b/s)
 })
 
-test('entries are joined only if few of those in the segment are selected', () => {
+test('entries are joined only if the selection has few of those in the segment', () => {
   const [dense, sparse] = copyMovements(resolved, movementColumns)
   expect(dense).not.toContain('join entries')
   expect(sparse).toMatch(/join entries.*e\.exercice_id = 12\b.*e\.date between/s)
 })
 
-test('entries are read from both exercices at once, as their key is their id', () => {
+test('entries of both fiscal years are read at once, as their key is their id', () => {
   expect(copyEntries(resolved, entryColumns)).toMatch(/e\.id between 100 and 900\b.*any \('\{11,12\}'/s)
 })

@@ -38,7 +38,7 @@ let nextId = 100_000
 const newId = () => String(nextId++)
 
 describe('a text', () => {
-  test('in the names of accounts, journals, axes, sections and partners', async () => {
+  test('is complete in the names of accounts, journals, axes, sections and partners', async () => {
     const { client } = stage.staff
     const text = `"\\\\N\t\n\u0001\u007f\u2028😀`
     const ofFolder = 'schema_id = 100 and folder_id = 111'
@@ -55,7 +55,7 @@ describe('a text', () => {
     expectWhole(await ask({ idExercice: '11' }), plainBody(expected, 'json'), expected.length)
   })
 
-  test('far larger than a chunk, first, last and in between, even if escaping makes it six times longer', async () => {
+  test('is complete if far larger than a chunk, first, last and in between, even if escaping makes it six times longer', async () => {
     const day = '2024-12-01'
     const long = [
       '\u0001'.repeat(100_000),
@@ -75,7 +75,7 @@ describe('a text', () => {
   })
 })
 
-test('movements that may need a chunk each but turn out small are complete in every encoding', async () => {
+test('movements are complete in every encoding even if each reserves a chunk and turns out small', async () => {
   const { client } = stage.staff
   const day = '2024-12-04'
   const ofSection = 'schema_id = 100 and folder_id = 111 and id = 71'
@@ -137,7 +137,7 @@ test('amounts are exact at any size', async () => {
   expect(text).not.toMatch(/":-0[,}]|\de[+-]?\d/)
 })
 
-test('numbers in a partner’s metadata come back as it sent them', async () => {
+test('numbers in a partner’s metadata are returned as the partner sent them', async () => {
   const day = '2024-12-03'
   const id = newId()
   await addEntry(stage.staff.client, folders.first, { id, date: day }, [{ id: newId() }])
@@ -151,7 +151,7 @@ test('numbers in a partner’s metadata come back as it sent them', async () => 
 })
 
 describe('an answer', () => {
-  test('without movements is an empty array in JSON and empty in NDJSON, with its trailers', async () => {
+  test('without movements is an empty array in JSON and an empty body in NDJSON, with its trailers', async () => {
     const nothing = { startDate: '1990-01-01', endDate: '1990-12-31' }
     for (const encoding of encodings) {
       expectWhole(await ask(nothing, { 'Accept-Encoding': encoding }), '[]', 0)
@@ -174,7 +174,7 @@ describe('an answer', () => {
     }
   })
 
-  test('has the encoding that its client prefers', async () => {
+  test('has the encoding that the client prefers', async () => {
     const encodingOf = async (accepted: string) =>
       (await ask({ idExercice: '12' }, { 'Accept-Encoding': accepted }, 'HEAD')).headers['content-encoding']
     for (const [accepted, encoding] of [
@@ -191,7 +191,7 @@ describe('an answer', () => {
     expect((await ask({ idExercice: '12' })).headers['content-encoding']).toBeUndefined()
   })
 
-  test('names its file after the folder’s reference, its period and its media type', async () => {
+  test('names its file after the reference of the folder, its period and its media type', async () => {
     const nameOf = async (query: Record<string, string>, headers = {}) =>
       String((await ask(query, headers, 'HEAD')).headers['content-disposition'])
     const name = await nameOf({ idExercice: '12' })

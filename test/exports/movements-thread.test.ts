@@ -113,7 +113,7 @@ afterAll(async () => {
 
 const large = () => movementsUrl(url, { idExercice: largeExercice })
 
-test('a thread that dies mid-stream breaks its transfers off, and another runs the next export', async () => {
+test('a thread that dies mid-stream breaks its transfers off, and the next export runs on another', async () => {
   const messages = await Promise.all([1, 2, 3].map(() => open(large(), stage.company)))
   for (const message of messages) {
     expect(message.statusCode).toBe(200)
@@ -134,7 +134,7 @@ test('a thread that dies mid-stream breaks its transfers off, and another runs t
   await until(async () => (await runningQueries(stage.staff.client)).length === 0)
 })
 
-test('a hash thread that dies mid-stream breaks its transfers off, and another hashes the next export', async () => {
+test('a hash thread that dies mid-stream breaks its transfers off, and another thread hashes the next export', async () => {
   const encodings = [{}, { 'Accept-Encoding': 'zstd' }]
   const messages = await Promise.all(
     encodings.map((encoding) => open(large(), { ...stage.company, ...encoding })),
@@ -158,7 +158,7 @@ test('a hash thread that dies mid-stream breaks its transfers off, and another h
   await until(async () => (await runningQueries(stage.staff.client)).length === 0)
 })
 
-test('without a digest none is announced or sent; no hash thread is asked then, or for a short answer', async () => {
+test('a client that refuses digests gets none, and no hash thread is used for it or for a short answer', async () => {
   // Two lines of one header.
   const without = { ...stage.company, 'Want-Content-Digest': ['sha-512=5', 'sha-256=0'] }
   const hashed = () => threads.hashes.completed
@@ -192,7 +192,7 @@ test('without a digest none is announced or sent; no hash thread is asked then, 
   }
 })
 
-test('a thread that dies before the first byte gives an error, and another runs the next export', async () => {
+test('a thread that dies before the first byte causes an error, and the next export runs on another', async () => {
   await stage.staff.client.query('begin; lock table grandlivre.entries in access exclusive mode')
   const answer = download(large(), stage.company)
   await until(async () => (await lockWaits(stage.staff.client, 'entries')) > 0)
@@ -203,7 +203,7 @@ test('a thread that dies before the first byte gives an error, and another runs 
   expect((await download(large(), stage.company)).trailers['x-row-count']).toBe('30000')
 })
 
-test('the ETag and If-Match of an export concern the ledger at its start, not at its request', async () => {
+test('the ETag and If-Match of an export refer to the ledger when the export starts, not when it is requested', async () => {
   const small = () => movementsUrl(url, { idExercice: '11' })
   const before = String((await download(small(), stage.company)).headers.etag)
   const running = await Promise.all(

@@ -132,7 +132,7 @@ function whatIn(sent: string): string {
 const url = (items: string, query: Record<string, string>) =>
   movementsUrl(service.url, query).replace('/movements', `/${items}`)
 
-test.each(['movements', 'entries'])('%s wait seven times for the database', async (items) => {
+test.each(['movements', 'entries'])('%s make seven round trips to the database', async (items) => {
   await expectTrips(url(items, { idExercice: '11' }), stage.company, [
     ['grandlivre: who calls'],
     ['grandlivre request slots: a slot'],
@@ -144,7 +144,7 @@ test.each(['movements', 'entries'])('%s wait seven times for the database', asyn
   ])
 })
 
-test('a firm token waits once more for its folder, and a period once more for its entry segments', async () => {
+test('a firm token costs one more round trip for its folder, and a period one more for its entry segments', async () => {
   const period = { startDate: '2025-01-01', endDate: '2025-06-30', classAccount: '60' }
   await expectTrips(url('movements', period), { ...stage.firm, 'society-id': '111' }, [
     ['grandlivre: who calls'],

@@ -14,7 +14,7 @@ import {
   streamedForms,
 } from '../../src/formats/file-formats.ts'
 
-test('the database accepts the declared formats, compressions and options, and no others', () => {
+test('the database accepts exactly the declared formats, compressions and options', () => {
   const schema = readFileSync(join(import.meta.dirname, '../../src/db/schema.sql'), 'utf8')
   const table = /create table (?:grandlivre\.)?exports \([\s\S]*?\n\);/i.exec(schema)?.[0] ?? ''
   const declared = { format: fileFormatNames, compression: compressionNames, ...formatOptions }
@@ -24,7 +24,7 @@ test('the database accepts the declared formats, compressions and options, and n
   }
 })
 
-test('each format has a renderer, and each streamed form its framing', () => {
+test('each format has a renderer, and each streamed format its framing', () => {
   expect(Object.keys(fileRenderers).toSorted()).toEqual(fileFormatNames.toSorted())
   expect(Object.keys(framings).toSorted()).toEqual(streamedForms.toSorted())
   expect(mediaTypes).toEqual({
@@ -35,7 +35,7 @@ test('each format has a renderer, and each streamed form its framing', () => {
   expect(framings.ndjson.terminator).toBe('\n')
 })
 
-test('a file is served with the media type of the format that its ending names', () => {
+test('a file is served with the media type that its file extension names', () => {
   for (const { ending, mediaType } of Object.values(fileFormats)) {
     expect(ending).toMatch(/^[a-z0-9]+$/)
     expect(mediaTypeOf(`exports/1/x.${ending}`)).toBe(mediaType)

@@ -102,15 +102,15 @@ const placesOfEntries: typeof placesOfMovements = [
 const missing = (columns: readonly string[], names: readonly string[], instead: Instead) =>
   columns.filter((column) => instead[column] !== '' && !names.includes(instead[column] ?? column))
 
-test.each(placesOfMovements)('every column of a movement is in %s', (_, names, instead) => {
+test.each(placesOfMovements)('every column of a movement appears in %s', (_, names, instead) => {
   expect(missing(columnsOf(movements), names, instead)).toEqual([])
 })
 
-test.each(placesOfEntries)('every column of an entry is in %s', (_, names, instead) => {
+test.each(placesOfEntries)('every column of an entry appears in %s', (_, names, instead) => {
   expect(missing(columnsOf(entries), names, instead)).toEqual([])
 })
 
-test('loaders write every column of src/db/schema.sql', () => {
+test('the loaders together write every column in src/db/schema.sql', () => {
   // What a FEC filed, and where a line stands in its file: written by their own loader and by replacements.
   expect(missing(storedColumns('movements'), columnsOf(movements), { filed: '', place: '' })).toEqual([])
   expect(missing(storedColumns('entries'), columnsOf(entries), { filed: '' })).toEqual([])

@@ -142,13 +142,13 @@ const writers: Shown[] = [
   }),
 ]
 
-test.each(writers)('the writer in $file shows every member of its row', ({ write, changed }) => {
+test.each(writers)('the writer in $file writes every member of its row', ({ write, changed }) => {
   const item = JSON.stringify(write())
   const forgotten = changed.filter(([, other]) => JSON.stringify(other) === item)
   expect(forgotten.map(([member]) => member)).toEqual([])
 })
 
-test('the statements of src/ledger/collections.sql.ts that name their columns read all of them', () => {
+test('statements of src/ledger/collections.sql.ts that list their columns read all columns of the table', () => {
   const statements = sourceOf('src/ledger/collections.sql.ts')
   const bodyOf = (name: string) =>
     statements.split(new RegExp(`(?:function|const) ${name}\\b`))[1]!.split('\nexport ')[0]!
@@ -172,7 +172,7 @@ const writersOfBytes: [what: string, members: string[], files: string[]][] = [
   ],
 ]
 
-test.each(writersOfBytes)('every member of %s is in its writer in src/formats/mad', (_, members, files) => {
+test.each(writersOfBytes)('src/formats/mad writes every member of %s', (_, members, files) => {
   const code = files.map((file) => sourceOf(`src/formats/mad/${file}`)).join('\n')
   const written = code.replaceAll(/\/\*[\s\S]*?\*\//g, '')
   const isWritten = (member: string) =>

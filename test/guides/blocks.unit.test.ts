@@ -4,7 +4,7 @@ import { isOutput, stepsOf } from '../support/guides/blocks.ts'
 
 const fence = '```'
 
-test('a page is read as files, commands, events and outputs, in its order', () => {
+test('a page is read as files, commands, events and outputs, in the order of the page', () => {
   const page = `# Title
 <!-- file: a.mjs -->
 ${fence}js
@@ -33,13 +33,13 @@ ${fence}
   ])
 })
 
-test('a block that nothing would try is refused', () => {
+test('a code block that no test would run is refused', () => {
   for (const language of ['js', 'py', 'json', 'text', 'bash', ''])
     expect(() => stepsOf(`a\n${fence}${language}\nx\n${fence}\n`)).toThrow(`"${language}" in line 2`)
   expect(() => stepsOf(`${fence}sh\nx\n`)).toThrow('line 1 does not end')
 })
 
-test('an output may leave out parts, and nothing else', () => {
+test('an expected output matches exactly, except for parts left out with three dots', () => {
   expect(isOutput('{"id":31,"name":"x"}\n', '{"id":...,"name":"x"}')).toBe(true)
   expect(isOutput('first\nsecond\nlast\n', '...\nlast')).toBe(true)
   expect(isOutput('last', '...\nlast')).toBe(true)

@@ -112,7 +112,7 @@ test.each(guides)('%s', async (guide) => {
   }
 })
 
-test('the balances of a Parquet file with several years are those of the service', async () => {
+test('the balances computed from a Parquet file of several years equal those of the service', async () => {
   const guide = stepsOf(textOf('year-every-night.md'))
   const query = guide.flatMap((step) =>
     step.kind === 'file' && step.name === 'balances.sql' ? step.text : [],

@@ -173,7 +173,7 @@ async function startedOn(copy: string, run: (url: string) => Promise<void>): Pro
 }
 
 test.skipIf(!arePostgresToolsInstalled)(
-  'the page on backups restores every export byte for byte',
+  'a restore that follows the page on backups brings back every export byte for byte',
   async () => {
     restoredUrl = withDatabase(target.ownerUrl, 'restored')
     const blanks: [string, string][] = [

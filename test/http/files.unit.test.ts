@@ -86,7 +86,7 @@ describe('a stored file', () => {
     expect((await get(url, { Range: 'bytes=0-' })).status).toBe(416)
   })
 
-  test('breaks the transfer off if it was truncated meanwhile', async () => {
+  test('breaks off its transfer if the file was truncated meanwhile', async () => {
     await put(stage.store, '1000/cut.json', randomBytes(20_000_000))
     const url = await stage.store.signedUrl('1000/cut.json', 'a.json', 60)
     const printed = [vi.spyOn(console, 'error'), vi.spyOn(process.stderr, 'write')]
@@ -101,7 +101,7 @@ describe('a stored file', () => {
     vi.restoreAllMocks()
   })
 
-  test.skipIf(process.platform !== 'linux')('is closed when its client leaves', async () => {
+  test.skipIf(process.platform !== 'linux')('is closed when the client leaves', async () => {
     await put(stage.store, '1000/left.json', randomBytes(20_000_000))
     const url = await stage.store.signedUrl('1000/left.json', 'a.json', 60)
     const linksOf = async () => {
@@ -133,7 +133,7 @@ describe('a range', () => {
     ['a suffix', 'bytes=-7', 999_996, 1_000_003],
     ['a suffix longer than the file', 'bytes=-2000000', 0, 1_000_003],
     ['more than one read returns', 'bytes=1-900000', 1, 900_001],
-  ] as const)('gives %s', async ([, range, start, end]) => {
+  ] as const)('is answered with %s', async ([, range, start, end]) => {
     const { status, headers, body } = await get(link, { Range: range })
     expect(status).toBe(206)
     expect(headers.get('content-range')).toBe(`bytes ${start}-${end - 1}/1000003`)
@@ -142,7 +142,7 @@ describe('a range', () => {
   })
 
   test.for(['bytes=1000003-', 'bytes=1000003-1000010', 'bytes=9999999-', 'bytes=-0'])(
-    'past the end is refused: %s',
+    'beyond the end is refused: %s',
     async (range) => {
       const answer = await get(link, { Range: range })
       expect([answer.status, codeOf(answer)]).toEqual([416, 'ERR-RANGE-NOT-SATISFIABLE'])
@@ -151,7 +151,7 @@ describe('a range', () => {
   )
 
   test.for(['bytes=0-1,5-6', 'bytes=-', 'bytes=9-3', 'lines=1-2', 'bytes=a-b', 'nonsense'])(
-    'that is not supported gives the whole file: %s',
+    'that is not supported is ignored, and the whole file is sent: %s',
     async (range) => {
       const { status, body } = await get(link, { Range: range })
       expect([status, body.equals(content)]).toEqual([200, true])
@@ -168,7 +168,7 @@ describe('the ETag of a file', () => {
     expect((await get(link, { 'If-None-Match': '"other"' })).status).toBe(200)
   })
 
-  test('decides with If-Range whether a part or the whole file is sent', async () => {
+  test('in If-Range decides whether a part or the whole file is sent', async () => {
     const { headers } = await get(link)
     const status = async (ifRange: string) =>
       (await get(link, { Range: 'bytes=10-', 'If-Range': ifRange })).status
@@ -214,7 +214,7 @@ describe('the address of a file', () => {
     }
   })
 
-  test('is accepted under the key that signed it, among others, and under no other', () => {
+  test('is accepted only under the key that signed it, even among several keys', () => {
     const target = signLink({ key, fileName: 'a.json', expires: 9_999_999_999 }, 'ab'.repeat(32))
     const others = ['cd'.repeat(32), 'ef'.repeat(32)]
     expect(readLink(target, [...others, 'ab'.repeat(32)])).toEqual({
@@ -225,14 +225,14 @@ describe('the address of a file', () => {
     expect(readLink(target, others)).toBeUndefined()
   })
 
-  test('answers 410 once it has expired, and without its file', async () => {
+  test('answers 410 once it has expired, also if the file is gone', async () => {
     const expired = await get(await stage.store.signedUrl(key, 'a.json', -1))
     expect([expired.status, codeOf(expired)]).toEqual([410, 'ERR-FILE-LINK-EXPIRED'])
     const removed = await get(await stage.store.signedUrl('1000/never.json', 'a.json', 60))
     expect([removed.status, codeOf(removed)]).toEqual([410, 'ERR-FILE-LINK-EXPIRED'])
   })
 
-  test('opens nothing but stored files, signed or not', async () => {
+  test('opens only stored files, signed or not', async () => {
     const outside = `${basename(stage.folder)}-outside.json`
     await writeFile(join(stage.folder, '..', outside), '{}')
     await mkdir(join(stage.folder, '1000'), { recursive: true })
@@ -267,7 +267,7 @@ describe('the address of a file', () => {
     await rm(join(stage.folder, '..', outside))
   })
 
-  test('does not reveal in error bodies where files are stored', async () => {
+  test('does not show in error bodies where files are stored', async () => {
     const answer = await get(await stage.store.signedUrl('1000/never.json', 'a.json', 60))
     expect(String(answer.body)).not.toContain(stage.folder)
     expect(await readFile(join(stage.folder, key))).toHaveLength(content.length)

@@ -6,7 +6,7 @@ import { createLog } from '../../src/log.ts'
 import { noTelemetry } from '../../src/telemetry/telemetry.ts'
 import { defaultTiming } from '../../src/timing.ts'
 
-test('headers that take more than ten seconds get an error that states the limits', async ({
+test('a request whose headers take more than ten seconds gets an error that states the limits', async ({
   onTestFinished,
 }) => {
   const server = createListener(

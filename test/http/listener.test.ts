@@ -16,19 +16,19 @@ const stage = forTests(setCallerStage)
 describe('a request is refused as too large', () => {
   const refused = [413, 'ERR-PAYLOAD-TOO-LARGE']
 
-  test('for its URL', async () => {
+  test('because of its URL', async () => {
     const { status, headers, body } = await request(`${stage.service.url}/healthz?${'a'.repeat(20_000)}`)
     expect([status, body.error.code]).toEqual(refused)
     expect(body.error.details.url.length).toBeLessThan(4096)
     expect(headers.get('x-request-id')).toBe(body.error.details.requestId)
   })
 
-  test('for its headers', async () => {
+  test('because of its headers', async () => {
     const { status, body } = await request(`${stage.service.url}/healthz`, { 'x-long': 'a'.repeat(50_000) })
     expect([status, body.error.code]).toEqual(refused)
   })
 
-  test('for its body', async () => {
+  test('because of its body', async () => {
     const response = await fetch(stage.service.url + keyInfo, { method: 'POST', body: 'a'.repeat(70_000) })
     const { error } = (await response.json()) as { error: { code: string } }
     expect([response.status, error.code]).toEqual(refused)
@@ -56,14 +56,14 @@ describe('a malformed request', () => {
     ['no path', 'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n', 404],
     ['a backslash in the path', 'GET /a\\b HTTP/1.1\r\nHost: a\r\n\r\n', 404],
     ['an odd expectation', 'GET /healthz HTTP/1.1\r\nHost: a\r\nExpect: gold\r\n\r\n', 400],
-  ])('with %s gets an error of the usual shape', async (_what, text, status) => {
+  ])('with %s gets an error in the usual form', async (_what, text, status) => {
     const { head, error } = await raw(text)
     expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
     expect(error.code).toBe(status === 400 ? 'ERR-VALIDATION' : 'ERR-NOT-FOUND')
     expect(head.toLowerCase()).toContain(`x-request-id: ${error.details.requestId}`)
   })
 
-  test('with an invalid chunked body gets an error of the usual shape, before the app answers', async () => {
+  test('with an invalid chunked body gets an error in the usual form before the app answers', async () => {
     const headers = Object.entries({ ...stage.signed, 'Content-Type': 'application/json' })
     const { head, error } = await raw(
       `POST /api/v1/webhook HTTP/1.1\r\nHost: a\r\n${headers.map((pair) => `${pair.join(': ')}\r\n`).join('')}` +
@@ -118,7 +118,7 @@ test.each([
   ])
 })
 
-test('a client that stops reading its answer is cut off', async () => {
+test('a client that stops reading its answer is disconnected', async () => {
   const cutOff = Promise.withResolvers<void>()
   const endless = () =>
     new ReadableStream({
@@ -133,7 +133,7 @@ test('a client that stops reading its answer is cut off', async () => {
 })
 
 describe('a connection that has sent nothing yet', () => {
-  test('is not answered, however late its first request comes', async () => {
+  test('is closed without an answer, however late its first request comes', async () => {
     const timing = { headersMs: 100, requestMs: 100, checkMs: 50 }
     const { server, socket } = await listen(() => new Response('there'), timing)
     let answer = ''
@@ -149,7 +149,7 @@ describe('a connection that has sent nothing yet', () => {
   })
 })
 
-test('later requests on a keep-alive connection are answered like the first', async () => {
+test('later requests on a keep-alive connection are answered like the first one', async () => {
   const { port } = new URL(stage.service.url)
   const socket = connect(Number(port), '127.0.0.1')
   await once(socket, 'connect')

@@ -126,7 +126,7 @@ describe('a database that is away when the process starts', () => {
     await until(async () => (await request(service.url + status, signed)).body.status === 'DONE')
   })
 
-  test('serves no request while it is back with another schema version', async () => {
+  test('blocks all requests while it is back with another schema version', async () => {
     const proxy = await proxyOf(true)
     const service = await start({ ownerUrl: proxy.url })
     onTestFinished(
@@ -142,7 +142,7 @@ describe('a database that is away when the process starts', () => {
     await expectRecovery(service)
   })
 
-  test('is also waited for if it goes away during the start', async () => {
+  test('is also awaited if it goes away during the start', async () => {
     const proxy = await proxyOf()
     const prepare = async () => {
       await proxy.cut()
@@ -154,7 +154,7 @@ describe('a database that is away when the process starts', () => {
     await expectRecovery(service)
   })
 
-  test('is also waited for if it has no free connection during the start', async () => {
+  test('is also awaited if it has no free connection during the start', async () => {
     for (const statement of [
       `create role narrow login createrole connection limit 1 password 'secret'`,
       'grant grandlivre_service to narrow with admin option, set true',
@@ -170,13 +170,13 @@ describe('a database that is away when the process starts', () => {
     await until(async () => (await missing(service)) === '')
   })
 
-  test('does not keep the process from stopping', async () => {
+  test('does not prevent the process from stopping', async () => {
     const service = await startTestService({ ownerUrl: 'postgres://nobody:secret@127.0.0.1:1/none' })
     expect(await missing(service)).toBe('the database of DATABASE_URL')
     await service.stop()
   })
 
-  test('is reported as degraded if only exports read from it, and they read the main one', async () => {
+  test('is reported as degraded if only exports read from it, and they read the main database meanwhile', async () => {
     const proxy = await proxyOf(true)
     const service = await start({ ownerUrl: url }, { exportDatabaseUrl: proxy.url })
     expect(await missing(service)).toBe('degraded: the database of EXPORT_DATABASE_URL')
@@ -189,7 +189,7 @@ describe('a database that is away when the process starts', () => {
 
 describe.skipIf(!isPgBouncerInstalled)('a pooler that connects as another role', () => {
   test.each(['DATABASE_URL', 'EXPORT_DATABASE_URL'])(
-    'is reported for %s, and no request reads through it',
+    'is reported for the database of %s, and no request reads through it',
     async (name) => {
       const bouncer = await startBouncer()
       const proxy = await proxyOf()
@@ -208,7 +208,7 @@ describe.skipIf(!isPgBouncerInstalled)('a pooler that connects as another role',
     },
   )
 
-  test('is reported at an address that was away at the start, and requests are refused', async () => {
+  test('is reported even if its address was away at the start, and requests are refused', async () => {
     const bouncer = await startBouncer()
     const proxy = await proxyOf(true)
     const service = await start({ ownerUrl: proxy.url })
@@ -228,7 +228,7 @@ describe('a running database server', () => {
   })
   afterAll(() => service?.stop())
 
-  test('is reported if row-level security no longer binds the service role', async () => {
+  test('is reported if row-level security does not bind the service role any more', async () => {
     expect(await missing(service)).toBe('')
     await ask(server.ownerUrl, 'alter role grandlivre_service bypassrls')
     expect(await missing(service)).toContain('a safe connection to the database')
@@ -236,7 +236,7 @@ describe('a running database server', () => {
     await until(async () => (await missing(service)) === '')
   })
 
-  test('is reported at another schema version', async () => {
+  test('is reported if it has another schema version', async () => {
     await ask(url, `insert into grandlivre.migrations (version, name) values (9999, 'of newer code')`)
     expect(await missing(service)).toBe('the database of DATABASE_URL (the version of this process)')
     expect(service.lines.join('')).toContain('The database is at version 9999, and this process needs ')
@@ -247,7 +247,7 @@ describe('a running database server', () => {
     expect(await missing(service)).toBe('')
   })
 
-  test('without a free connection is reported once requests have failed, and recovers by itself', async () => {
+  test('is reported once requests failed to get a connection, and recovers by itself', async () => {
     await ask(server.ownerUrl, 'alter role books_owner connection limit 1')
     const ofThreads = `from pg_stat_activity where application_name = 'grandlivre export'`
     await ask(server.ownerUrl, `select pg_terminate_backend(pid, 10000) ${ofThreads}`)
@@ -257,7 +257,7 @@ describe('a running database server', () => {
     await expectRecovery(service)
   })
 
-  test('without a free connection is reported until it has one, also if exports read elsewhere', async () => {
+  test('is reported until a connection is free, also if exports read elsewhere', async () => {
     await ask(server.ownerUrl, `create role reader login password 'secret'`)
     await ask(server.ownerUrl, 'grant grandlivre_service to reader with set true')
     const ofReader = url.replace('books_owner', 'reader')
@@ -279,7 +279,7 @@ describe('a running database server', () => {
     await until(async () => (await missing(other)) === '')
   })
 
-  test('on a full disk is reported once requests have failed, and recovers by itself', async ({ skip }) => {
+  test('is reported once requests failed on a full disk, and recovers by itself', async ({ skip }) => {
     if (!isMounted) skip('needs permission to mount a disk')
     expect(await statuses(service, keyInfo, journals)).toEqual([200, 200])
     const filler = join(disk, 'filler')

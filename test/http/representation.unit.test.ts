@@ -35,7 +35,7 @@ test.each([
   ['*/*', 'identity;q=0, br', 'json', 'identity'],
   ['*/*', 'identity, gzip;q=0.5', 'json', 'identity'],
   ['*/*', '', 'json', 'identity'],
-])('Accept %j with Accept-Encoding %j is %s, %s', (accept, acceptEncoding, form, encoding) => {
+])('Accept %j with Accept-Encoding %j gives %s, %s', (accept, acceptEncoding, form, encoding) => {
   expect(representationOf(accept, acceptEncoding)).toEqual({ form, encoding })
 })
 
@@ -50,7 +50,7 @@ test.each([
   expect(() => representationOf(accept)).toThrow('This route serves')
 })
 
-test('an ETag is strong, and differs by media type, encoding and position', () => {
+test('an ETag is strong, and differs for each media type, encoding and position', () => {
   const tags = (['json', 'ndjson'] as const).flatMap((form) =>
     (['identity', 'gzip', 'zstd'] as const).flatMap((encoding) =>
       [[], ['after-1'], ['after-12']].map((parts) => etagOf('tag', { form, encoding }, parts)),
@@ -60,7 +60,7 @@ test('an ETag is strong, and differs by media type, encoding and position', () =
   for (const tag of tags) expect(tag).toMatch(/^"[!#-~]+"$/)
 })
 
-test('If-None-Match needs the exact ETag, If-Match any ETag of the same selection', () => {
+test('If-None-Match needs the exact ETag; If-Match accepts any ETag of the same selection', () => {
   const tag = etagOf('tag', { form: 'json', encoding: 'gzip' }, [])
   const other = etagOf('tag', { form: 'ndjson', encoding: 'identity' }, ['after-7', 'entries-x'])
   const foreign = etagOf('tagg', { form: 'json', encoding: 'gzip' }, [])
@@ -81,11 +81,11 @@ test.each([
   [`"a'b\\c(1)*.json`, `attachment; filename="_a_b_c_1_.json"; filename*=UTF-8''%22a%27b%5Cc%281%29%2A.json`],
   ['a\r\nX: b.json', `attachment; filename="a_X_b.json"; filename*=UTF-8''a%0D%0AX%3A%20b.json`],
   ['😀.json', `attachment; filename="_.json"; filename*=UTF-8''%F0%9F%98%80.json`],
-])('Content-Disposition of a file named %j', (name, header) => {
+])('Content-Disposition can name the file %j', (name, header) => {
   expect(attachment(name)).toBe(header)
 })
 
-test('only a preference of 0 for sha-256 leaves out the digest', () => {
+test('only a preference of 0 for sha-256 omits the digest', () => {
   for (const header of [
     'sha-256=0',
     'sha-256=00',

@@ -9,7 +9,7 @@ import { until } from '../support/until.ts'
 const stage = forTests(setCallerStage)
 
 describe('an address', () => {
-  test('where nothing is answers 404, without a caller', async () => {
+  test('without a route answers 404, even without a caller', async () => {
     for (const path of [
       '/api/v1',
       '/api/v1/nothing',
@@ -24,7 +24,7 @@ describe('an address', () => {
     }
   })
 
-  test('with another method answers 405 and says which it has', async () => {
+  test('with a wrong method answers 405 and lists the allowed ones', async () => {
     for (const path of [keyInfo, '/healthz', '/api/v1/mad/movements', '/api/v1/openapi.json'])
       for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH']) {
         const { status, headers, body } = await request(stage.service.url + path, {}, method)
@@ -54,7 +54,7 @@ describe('a query', () => {
     return body.error.details.issues.map((issue: { parameter: string }) => issue.parameter).sort()
   }
 
-  test('gets all its errors at once', async () => {
+  test('gets all its errors in one answer', async () => {
     expect(await issues('mode=full&foo=1&bar=2&baz=%ff')).toEqual(['bar', 'baz', 'baz', 'foo', 'mode'])
   })
 
@@ -69,7 +69,7 @@ describe('a query', () => {
     expect(await issues('mode=extended&mode=extended')).toEqual(['mode'])
   })
 
-  test('may not contain a parameter that the route does not know, whatever its name', async () => {
+  test('may not contain a parameter that the route does not know, even with an odd name', async () => {
     expect(await issues('modes=extended')).toEqual(['modes'])
     expect(await issues('__proto__=1&constructor=2&toString=3')).toEqual([
       '__proto__',
@@ -78,12 +78,12 @@ describe('a query', () => {
     ])
   })
 
-  test('must be percent-encoded UTF-8', async () => {
+  test('must be UTF-8, percent-encoded', async () => {
     for (const query of ['mode=%', 'mode=%f', 'mode=%zz', 'mode=%c3%28', 'mode=%ff'])
       expect(await issues(query)).toContain('mode')
   })
 
-  test('of a mad route must name a supported version', async () => {
+  test('of a route below /mad must name a supported version', async () => {
     const movements = async (query: string) =>
       (await request(`${stage.service.url}/api/v1/mad/movements?idExercice=1${query}`, stage.signed)).body
         .error
@@ -103,7 +103,7 @@ describe('a query', () => {
     expect((await movements('&version=1.0.0')).code).toBe('ERR-EXERCICE-NOT-FOUND')
   })
 
-  test('never makes the service fail, however odd', async () => {
+  test('never causes an internal error, however odd', async () => {
     const numbers = ['', '0', '-1', '9'.repeat(19), '9'.repeat(16), '1e3', '0000-01-01', '2024-02-30']
     const values = [...numbers, 'a'.repeat(5000), '%00', '%F0%9F%92%A9', "'", '"', '\\']
     for (const name of ['idExercice', 'startDate', 'classAccount', 'lettering', 'after', 'since', 'entries'])
@@ -128,7 +128,7 @@ describe('the request id', () => {
     return headers.get('x-request-id')
   }
 
-  test('is kept if it is valid', async () => {
+  test('is kept from the request if it is valid', async () => {
     for (const id of [
       'a',
       'x'.repeat(128),
@@ -144,7 +144,7 @@ describe('the request id', () => {
       expect(await idOf(id)).toMatch(uuid)
   })
 
-  test('is in the answer and in its line of the log', async () => {
+  test('is in the answer and in its log line', async () => {
     const { headers } = await request(stage.service.url + keyInfo, {
       ...stage.signed,
       'x-request-id': 'traced-one',
@@ -168,7 +168,7 @@ describe('the request id', () => {
   })
 })
 
-test('no secret appears in an error or in the log, even one that a caller puts into the URL', async () => {
+test('no secret appears in an error or in the log, even if a caller puts one into the URL', async () => {
   const signing = makeSigningSecret()
   const escaped = encodeURIComponent(signing)
   const url = `${stage.service.url}${keyInfo}?token=${stage.company.token}&${stage.secret}=1&${escaped}=1`
@@ -186,7 +186,7 @@ test('no secret appears in an error or in the log, even one that a caller puts i
   for (const line of stage.service.lines) expect(JSON.parse(line).event).toEqual(expect.any(String))
 })
 
-test('an internal error answers 500 without details, and logs them', async () => {
+test('an internal error is answered with 500 without details, which are logged', async () => {
   // The last test: no caller is admitted any more.
   await stage.staff.client.query('drop function grandlivre.admit cascade')
   const { status, body } = await request(stage.service.url + keyInfo, stage.signed)

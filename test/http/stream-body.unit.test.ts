@@ -8,7 +8,7 @@ import { expect, test } from 'vitest'
 import type { Edge } from '../../src/http/route.ts'
 import { streamBody } from '../../src/http/stream/stream-export.ts'
 
-test('every chunk comes back once the kernel has it, also small ones that follow one another at once', async () => {
+test('every chunk is returned to its pool once the kernel has it, even small chunks in quick succession', async () => {
   const usual = 256 * 1024
   const sizes = [20, usual, 20, 20, usual, 20]
   const recycled: number[] = []

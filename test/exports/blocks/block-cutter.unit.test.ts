@@ -79,7 +79,7 @@ describe('without former blocks', () => {
     expectDigests(blocks, ledger)
   })
 
-  test('no movement: one block of nothing', () => {
+  test('without movements there is one empty block', () => {
     const blocks = cut(new Map([[5, []]]))
     expect(itemsOf(blocks)).toEqual([
       {
@@ -114,13 +114,13 @@ function cutAgain(ledger: Ledger, former: FormerBlock[]): Block[] {
 const ids = (...list: number[]): EntryRange[] => list.map((id) => [String(id), String(id)])
 
 describe('with former blocks', () => {
-  test('nothing changed: nothing is read, all blocks are kept', () => {
+  test('if no entry changed, no movement is read and all blocks are kept', () => {
     const former = markChanged(tenBlocks, [])
     expect(changedSegments(former, '1')).toEqual([])
     expect(new BlockCutter(former).end(0)).toEqual(tenBlocks)
   })
 
-  test('only blocks with changed entries are read; their bounds stay', () => {
+  test('only blocks with changed entries are read, and they keep their bounds', () => {
     const ledger = new Map(tenThousand).set(1500, [7]).set(2500, [7, 7]).set(9999, [7])
     const former = markChanged(tenBlocks, ids(1500, 2500, 9999))
     expect(changedSegments(former, '1').map(({ least, greatest }) => [least, greatest])).toEqual([
@@ -134,7 +134,7 @@ describe('with former blocks', () => {
     )
   })
 
-  test('a range reaches into every block that it touches', () => {
+  test('a range of changed entries affects every block that it touches', () => {
     const marks = (from: number, to: number) =>
       markChanged(tenBlocks, [[String(from), String(to)]]).flatMap(({ changed }, i) => (changed ? [i] : []))
     expect(marks(1000, 1000)).toEqual([0])
@@ -160,7 +160,7 @@ describe('with former blocks', () => {
     expect(grown(3000).slice(0, 4)).toEqual([1000, 3299, 700, 1000])
   })
 
-  test('drafts that were validated inside a block are cut into blocks of the usual size', () => {
+  test('drafts validated inside a block are cut into blocks of the usual size', () => {
     const apart: Ledger = new Map(entriesOf(1999, 1))
     for (const [id, texts] of entriesOf(5000, 1, 50_000)) apart.set(id, texts)
     const validated = entriesOf(6000, 1, 2000)
@@ -170,7 +170,7 @@ describe('with former blocks', () => {
     expect(sizesOf(blocks)).toEqual([1000, 2000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000, 999])
   })
 
-  test('a block that lost most movements is joined with the next when either changes again', () => {
+  test('a block that lost most movements is joined with the next when one of them changes again', () => {
     const ledger = new Map(tenThousand)
     for (let id = 1001; id <= 1900; id++) ledger.delete(id)
     const lost = cutAgain(ledger, markChanged(tenBlocks, [['1001', '1900']]))
@@ -182,7 +182,7 @@ describe('with former blocks', () => {
     }
   })
 
-  test('a block that lost everything is part of the one before it', () => {
+  test('a block that lost all movements becomes part of the one before it', () => {
     const ledger = new Map([...tenThousand].filter(([id]) => id <= 1000 || id > 2000))
     const blocks = cutAgain(ledger, markChanged(tenBlocks, [['1001', '2000']]))
     expect(firstsOf(blocks)).toEqual([0, ...firstsOf(tenBlocks).slice(2)])
@@ -192,7 +192,7 @@ describe('with former blocks', () => {
   })
 })
 
-test('whatever changes, the blocks are those of the ledger and have a fair size', () => {
+test('after any change, the blocks cover the ledger and have a reasonable size', () => {
   const random = new Random(12)
   for (let history = 0; history < 6; history++) {
     const ledger = entriesOf(random.integer(0, 2000), random.integer(1, 5))

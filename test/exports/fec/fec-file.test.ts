@@ -133,7 +133,7 @@ describe('a file', () => {
     },
   )
 
-  test('has lines in every exercice above, and fields of every odd column', async () => {
+  test('has lines in every exercice of these tests, and values in every unusual column', async () => {
     const { bytes } = await renderFec(pool, filed, '12', { encoding: 'utf-8', columns: 'extended' })
     const rows = bytes
       .toString()
@@ -148,7 +148,7 @@ describe('a file', () => {
       ]).toEqual([column, true])
   })
 
-  test('of an exercice that is gone fails with a reason, and of an empty one has only its header', async () => {
+  test('of a deleted exercice fails with a reason; a file of an empty exercice has only its header', async () => {
     await expect(renderFec(pool, hostile, '99')).rejects.toMatchObject({
       name: 'UnsupportedByFormat',
       message: 'The exercice 99 is no longer in the folder',
@@ -164,7 +164,7 @@ describe('a file', () => {
 })
 
 describe('notes', () => {
-  test('count what is left out', async () => {
+  test('count the entries that are left out', async () => {
     const [left] = await sql(`select count(*) as drafts from grandlivre.entries e
       where ${key('e', hostile)} and e.exercice_id = 12 and e.validated_at is null`)
     const { notes } = await renderFec(pool, hostile, '12')
@@ -177,7 +177,7 @@ describe('notes', () => {
     expect(notes['drafts']).toBeGreaterThan(0)
   })
 
-  test('count blank and altered fields of every line, filed or not', async () => {
+  test('count blank and altered fields of every line, whether filed or not', async () => {
     for (const [folder, columns] of [
       [hostile, undefined],
       [filed, undefined],
@@ -197,7 +197,7 @@ describe('notes', () => {
     }
   })
 
-  test('count each character that the file shows otherwise, as often as it does', async () => {
+  test('count each replaced character as often as it occurs', async () => {
     const replaced = async (entry: object, description: string, encoding?: 'utf-8') => {
       await sql('begin')
       await sql(`delete from grandlivre.movements m where ${key('m', hostile)} and exercice_id = 13`)
@@ -228,7 +228,7 @@ describe('the order', () => {
     lines((await renderFec(pool, hostile, '12')).bytes).map((line) => line.split('\t')[10]!)
   const ids = ['80001', '80002', '80003', '80004', '80005']
 
-  test('begins with opening journals, then follows the day of validation and the id', async () => {
+  test('puts opening journals first, then sorts by day of validation and id', async () => {
     const [a, b, c, d, e] = ids as [string, string, string, string, string]
     const add = (id: string, entry: object) =>
       addEntry(staff.client, hostile, { id, ...entry }, [
@@ -250,7 +250,7 @@ describe('the order', () => {
     expect(all.findIndex((text) => text.startsWith(e))).toBeLessThan(all.indexOf(`${b} first`))
   })
 
-  test('of an imported exercice is that of its file, even if lines of entries are scattered', async () => {
+  test('of an imported exercice is the order of its file, even if the lines of an entry are scattered', async () => {
     const file = `update grandlivre.exercices x set filed_columns = $1, scattered = $2
       where ${key('x', hostile)} and id = 12`
     await sql(file, [[], false])
@@ -270,14 +270,14 @@ describe('the order', () => {
     await sql(file, [null, false])
   })
 
-  test('leaves out drafts and journals outside the books, but not what a FEC contained', async () => {
+  test('leaves out drafts and journals outside the books, except those that came from a FEC', async () => {
     const texts = await descriptions()
     const found = ['from E', 'from FEC', 'draft'].map((text) => texts.includes(text))
     expect(found).toEqual([false, true, false])
   })
 })
 
-test('an import by an earlier version comes in the order of its entries, numbered in each journal, and says so', async () => {
+test('an import by an earlier version is written in the order of its entries, numbered in each journal, and this is reported', async () => {
   await sql('begin')
   await sql('alter table grandlivre.entries disable trigger number_insert')
   for (const [id, journalId, validatedAt] of [

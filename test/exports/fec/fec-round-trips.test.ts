@@ -54,7 +54,7 @@ async function expectSameAfterImport(folder: FolderKey, exerciceId: string, end:
 }
 
 describe('a file of ours', () => {
-  test('of the seed has the form that the law asks for, and is the same after an import', async () => {
+  test('of the demo data has the legal form, and is the same after an import', async () => {
     const { exercices, ...folder } = await seed(stage.database.ownerUrl, { movements: 4_000, year: 2025 })
     for (const { id, end } of exercices) {
       for (const encoding of encodings) {
@@ -153,18 +153,15 @@ const linesOf = (bytes: Buffer, encoding: 'utf-8' | undefined) =>
   plainFec(encoding === undefined ? Buffer.from(iconv.decode(bytes, 'iso-8859-15')) : bytes)
 
 describe('an imported file', () => {
-  test.each(dialects)(
-    'in the dialect %s comes out in the form of the standard, byte for byte',
-    async (name) => {
-      const options = { name, start: '2023-01-01', end: '2023-12-31' }
-      const imported = await importFec(stage.owner, { ...options, file: fixturePath(`fec/${name}.txt`) })
-      const all = { encoding: 'utf-8', columns: 'extended' } as const
-      const { bytes } = await renderFec(stage.owner, imported, imported.exerciceId, all)
-      const expected = readFixture(`fec/${name}.expected.txt`)
-      expect(textOf(bytes, 'utf-8')).toEqual(textOf(expected, 'utf-8'))
-      expect(bytes.equals(expected)).toBe(true)
-    },
-  )
+  test.each(dialects)('in the dialect %s is exported in the standard form, byte for byte', async (name) => {
+    const options = { name, start: '2023-01-01', end: '2023-12-31' }
+    const imported = await importFec(stage.owner, { ...options, file: fixturePath(`fec/${name}.txt`) })
+    const all = { encoding: 'utf-8', columns: 'extended' } as const
+    const { bytes } = await renderFec(stage.owner, imported, imported.exerciceId, all)
+    const expected = readFixture(`fec/${name}.expected.txt`)
+    expect(textOf(bytes, 'utf-8')).toEqual(textOf(expected, 'utf-8'))
+    expect(bytes.equals(expected)).toBe(true)
+  })
 
   test.each(Object.entries(forms))(
     'of the form: %s comes out in the form of the standard',
@@ -195,7 +192,7 @@ describe('an imported file', () => {
     },
   )
 
-  test('leaves out its drafts until they are validated, and is followed by what was booked later', async () => {
+  test('is exported without its drafts until they are validated, and ends with what was booked later', async () => {
     const imported = await stage.importFile(fecFile(ledger), { drafts: true })
     const filed = plainFec(fecFile(ledger))
     const out = async () => {
@@ -240,7 +237,7 @@ describe('an imported file', () => {
     expect(notes).toMatchObject({ drafts: 0, blankValidDates: 0, earlierImports: 0 })
   })
 
-  test.runIf(haveRealLedgers)('that a company filed comes out with every field', async () => {
+  test.runIf(haveRealLedgers)('that a company filed is exported with every field', async () => {
     for (const { file, lines } of realLedgers) {
       const filed = plainFec(await readFile(file))
       expect(filed.length).toBe(lines + 1)

@@ -43,7 +43,7 @@ async function storedLabels(folderId: string): Promise<string[]> {
   return found.map(({ description }) => description)
 }
 
-test('labels of 5,000 characters are whole in every format', async () => {
+test('labels of 5,000 characters are complete in every format', async () => {
   const folder = await imported(fecFile(rows))
   expect(await storedLabels(folder.folderId)).toEqual(twice)
 
@@ -76,7 +76,7 @@ test('labels of 5,000 characters are whole in every format', async () => {
   expect(entryLines).toHaveLength(twice.length)
 })
 
-test('a FEC with labels of 5,000 characters comes out the same, and is the same after an import', async () => {
+test('a FEC with labels of 5,000 characters is exported unchanged, also after another import', async () => {
   const folder = await imported(fecFile(rows))
   const out = await renderFec(stage.service, folder, folder.exerciceId, { encoding: 'utf-8' })
   const lines = out.bytes.toString('utf8').split('\r\n').slice(1, -1)
@@ -92,7 +92,7 @@ test('a FEC with labels of 5,000 characters comes out the same, and is the same 
   expect(Math.max(...lengths.map((line) => line.length))).toBeGreaterThan(90_000)
 })
 
-test('the stream of movements has labels of 5,000 characters', async () => {
+test('the stream of movements keeps labels of 5,000 characters', async () => {
   const folder = await imported(fecFile(rows))
   const staff = await createTenants(stage.database.ownerUrl)
   const service = await startTestService(stage.database)

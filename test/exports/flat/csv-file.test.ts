@@ -89,7 +89,7 @@ describe('a file', () => {
     },
   )
 
-  test('says of each movement what the JSON file says', async () => {
+  test('gives the same values for each movement as the JSON file', async () => {
     const { data } = JSON.parse((await stage.file(first)).text)
     const types = new Map<string, string>(
       // biome-ignore lint/suspicious/noExplicitAny: parsed items
@@ -125,7 +125,7 @@ describe('a file', () => {
     }
   })
 
-  test('has the declared columns, texts in quotes and nothing else in quotes', async () => {
+  test('has the declared columns, and quotes around every text and nothing else', async () => {
     const [header, ...rows] = parseCsv(await csvOf(first))
     expect(flatColumns.map(({ name }) => name)).toEqual(flatNames)
     expect(header!.every(({ isQuoted }) => !isQuoted)).toBe(true)
@@ -154,20 +154,20 @@ describe('a selection', () => {
       'e.exercice_id = 13 and e.journal_id in (31, 33, 40)',
     ],
   ]
-  test.each(selections)('of %s has its rows and no others', async (_, chosen, where) => {
+  test.each(selections)('of %s has exactly its rows', async (_, chosen, where) => {
     const expected = await readPlainFlat(stage.staff.client, first, where)
     expect(expected.length).toBeGreaterThan(3)
     expect(await rowsOf(first, chosen)).toEqual(expected)
   })
 
-  test('of nothing has the header alone', async () => {
+  test('of no movements has only the header', async () => {
     expect(await csvOf(first, { period: { start: '1990-01-01', end: '1990-12-31' } })).toBe(
       `${flatNames.join(',')}\r\n`,
     )
   })
 })
 
-test('rows larger than a chunk, at the end of a year and the start of the next, stay apart', async () => {
+test('rows larger than a chunk, at the end of one year and the start of the next, are kept apart', async () => {
   const { client } = stage.staff
   await addEntry(client, first, { id: '900000' }, [{ id: '900001', description: 'x'.repeat(900_000) }])
   const next = { exerciceId: '13', date: '2025-09-01', accountedAt: '2025-09-01' }
@@ -179,7 +179,7 @@ test('rows larger than a chunk, at the end of a year and the start of the next, 
   expect(await rowsOf(first)).toEqual(await readPlainFlat(client, first))
 })
 
-test('fields of a filed ledger come from the line, its entry, its account and date, in this order', async () => {
+test('fields of a filed ledger come first from the line, then from its entry, its account and its date', async () => {
   const { client } = stage.staff
   const ofFolder = `schema_id = ${otherTenant.schemaId} and folder_id = ${otherTenant.folderId}`
   await client.query(`update grandlivre.accounts set filed_number = '401000', filed_name = 'Fournisseurs',

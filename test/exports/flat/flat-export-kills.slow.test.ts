@@ -18,7 +18,7 @@ describe('an export in Parquet', () => {
     return found[0]!
   }
 
-  test('whose program is killed succeeds at the next attempt, and fails with a reason after the last', async ({
+  test('whose program is killed succeeds at the next attempt; after the last attempt it fails with a reason', async ({
     onTestFinished,
   }) => {
     const stage = await setFailingStage({ movements: 200 })
@@ -46,7 +46,7 @@ describe('an export in Parquet', () => {
     }
   })
 
-  test('leaves no process when the service is killed', async ({ onTestFinished }) => {
+  test('leaves no program running when the service is killed', async ({ onTestFinished }) => {
     const stage = await setFailingStage({ movements: 200 })
     onTestFinished(() => stage.close())
     const service = await stage.startProcess()
@@ -58,7 +58,7 @@ describe('an export in Parquet', () => {
     await stage.sql('commit')
   })
 
-  test('leaves no process when the service stops', async ({ onTestFinished }) => {
+  test('leaves no program running when the service stops', async ({ onTestFinished }) => {
     const stage = await setFailingStage({ movements: 200 })
     onTestFinished(() => stage.close())
     const service = await stage.startProcess()

@@ -34,7 +34,7 @@ async function download(job: JobAnswer) {
 }
 
 describe('an export', () => {
-  test('in CSV is a file of its selection, and its status states the contents', async () => {
+  test('in CSV is a file of its selection, and its status states what the file contains', async () => {
     const pool = createPool(stage.database.serviceUrl, { max: 2, applicationName: 'test' })
     const { bytes, counts } = await renderedFile(pool, folders.first, 'CSV', { exerciceId: '12' })
     await pool.end()
@@ -50,7 +50,7 @@ describe('an export', () => {
     expect(job).toMatchObject({ status: 'DONE', size: bytes.length, rows, totals })
   })
 
-  test('in Parquet has the rows and sums of its status, compressed or not', async () => {
+  test('in Parquet has the rows and sums that its status states, compressed or not', async () => {
     for (const query of [{ format: 'PARQUET' }, { format: 'parquet', compression: 'zstd' }]) {
       const job = await exported(query)
       expect(job.status).toBe('DONE')
@@ -68,7 +68,7 @@ describe('an export', () => {
     }
   })
 
-  test('in Parquet has the sums of each account that the balance route has, to the cent', async () => {
+  test('in Parquet has the same sums for each account as the balance route, to the cent', async () => {
     const file = await download(await exported({ format: 'PARQUET', idExercice: '12' }))
     const [found] = await askParquet(
       file.bytes,
@@ -90,7 +90,7 @@ describe('an export', () => {
     )
   })
 
-  test('takes the parameters of a selection, and no others', async () => {
+  test('takes exactly the parameters of a selection', async () => {
     const refused = async (query: Record<string, string>) => {
       const { status, body } = await trigger(stage.service.url, stage.company, query)
       return [status, body.error?.details.issues]
@@ -131,7 +131,7 @@ describe('without the package that writes Parquet', () => {
 
   afterAll(() => rm(root, { recursive: true }))
 
-  test('the service refuses the format and says why, does not list it, and writes CSV', async () => {
+  test('the service refuses the format with a reason, does not list it, and still writes CSV', async () => {
     const settings = { DATABASE_URL: stage.database.ownerUrl, DATA_DIR: join(root, 'data') }
     const service = await startProcess(settings, {}, root)
     try {
@@ -161,7 +161,7 @@ describe('without the package that writes Parquet', () => {
     }
   })
 
-  test('the process that writes it says that the package is missing', async () => {
+  test('the program that writes Parquet says that the package is missing', async () => {
     const child = spawn(process.execPath, ['src/write-parquet.ts'], {
       cwd: root,
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],

@@ -115,7 +115,7 @@ const filled = Object.entries({ sameFirm, otherFirm })
 
 describe.each(filled)('of folder %s', (_, folder) => {
   test.each([...wholeTables, 'movements'] as const)(
-    '%s: COPY takes the lines, and gives the same bytes back',
+    '%s: COPY loads the lines, and gives the same bytes back',
     async (name) => {
       const lines = Buffer.concat(await linesOf(folder, name))
       await load(stage.staff.client, name, lines)
@@ -124,7 +124,7 @@ describe.each(filled)('of folder %s', (_, folder) => {
     },
   )
 
-  test('movements are those that SQL reads, drafts among them', async () => {
+  test('movements equal those that SQL reads, including drafts', async () => {
     const { client } = stage.staff
     await load(client, 'movements', Buffer.concat(await linesOf(folder, 'movements')))
     const printed = ledgerTables.movements.columns.map(({ name, type }) => {
@@ -143,7 +143,7 @@ describe.each(filled)('of folder %s', (_, folder) => {
     expect(new Set(rows.map((row) => row[at])).size).toBe(2)
   })
 
-  test('other tables say what the routes give', async () => {
+  test('other tables have the values that the routes give', async () => {
     const { client } = stage.staff
     const items = async (name: string) =>
       JSON.parse(JSON.stringify(await readPlainCollection(client, folder, name, today)))
@@ -248,7 +248,7 @@ describe.each(filled)('of folder %s', (_, folder) => {
   })
 })
 
-test('lines of a range are those of the whole with its entries, in chunks of whole lines', async () => {
+test('lines of a range equal the same lines of the whole, in chunks of whole lines', async () => {
   const whole = Buffer.concat(await linesOf(otherFirm, 'movements'))
     .toString()
     .split(/(?<=\n)/)
@@ -259,7 +259,7 @@ test('lines of a range are those of the whole with its entries, in chunks of who
   expect(Buffer.concat(parts).toString()).toBe(inRange.join(''))
 })
 
-test('many accounts come in batches, and movements name them without that table', async () => {
+test('many accounts arrive in batches, and movements name them even without the table of accounts', async () => {
   const { client } = stage.staff
   const { schemaId, folderId } = first
   await client.query(
@@ -279,7 +279,7 @@ test('many accounts come in batches, and movements name them without that table'
   expect(ids).toEqual(rows.map(({ id }) => id))
 })
 
-test('the accounts of their table serve the movements, too', async () => {
+test('the accounts that were read for their table are used for the movements too', async () => {
   const { schemaId, folderId } = otherTenant
   const alone = Buffer.concat(await linesOf(otherTenant, 'movements'))
   const snapshot = await openSnapshot(stage.pool, schemaId)
@@ -298,14 +298,14 @@ test('the accounts of their table serve the movements, too', async () => {
   await snapshot.close()
 })
 
-test('a folder that is not there, or another tenant’s, is refused', async () => {
+test('a folder that does not exist, or another tenant’s, is refused', async () => {
   for (const folderId of ['999', '211'])
     await expect(linesOf({ schemaId: '100', folderId }, 'folders')).rejects.toMatchObject({
       code: 'ERR-FOLDER-NOT-FOUND',
     })
 })
 
-test('what no row may hold is refused, and the entry is named', async () => {
+test('a value that no row may hold is refused, and the error names the entry', async () => {
   const { client } = stage.staff
   const long = async (id: string, movement: object) => {
     await addEntry(client, otherTenant, { id }, [{ id: `${id}1`, ...movement }])

@@ -61,7 +61,7 @@ async function expectSameRows(folder: FolderKey, chosen: Chosen = {}): Promise<n
 }
 
 describe('a file', () => {
-  test('has the rows of the CSV file, field by field and in its order', async () => {
+  test('has the rows of the CSV file, in the same order and with the same fields', async () => {
     expect(await expectSameRows(first)).toBeGreaterThan(300)
     expect(await expectSameRows(first, { exerciceId: '12', journalIds: ['31', '32'] })).toBeGreaterThan(3)
   })
@@ -76,7 +76,7 @@ describe('a file', () => {
     expect(codecs).toEqual([['ZSTD']])
   })
 
-  test('has the sums of each account to the cent', async () => {
+  test('has the right sums of each account, to the cent', async () => {
     const [found] = await askParquet(
       await parquetOf(first),
       `select account_id, sum(debit), sum(credit), count(*) from file group by account_id order by account_id`,
@@ -92,13 +92,13 @@ describe('a file', () => {
     expect(found).toEqual(rows)
   })
 
-  test('of an empty selection has its columns and no rows', async () => {
+  test('of an empty selection has columns and no rows', async () => {
     const bytes = await parquetOf(first, { period: { start: '1990-01-01', end: '1990-12-31' } })
     const [columns, rows] = await askParquet(bytes, 'select column_name from (describe file)', everything)
     expect([columns!.length, rows]).toEqual([flatColumns.length, []])
   })
 
-  test('counts rows, bytes and sums as the CSV file does', async () => {
+  test('has the same counts of rows and the same sums as the CSV file', async () => {
     const csv = (await renderedFile(stage.pool, first, 'CSV')).counts.at(-1)
     const { counts, bytes } = await renderedFile(stage.pool, first, 'PARQUET')
     expect(counts.at(-1)).toEqual({ ...csv, bytes: bytes.length })
@@ -111,7 +111,7 @@ describe('a file', () => {
   })
 })
 
-test('texts of every kind come back as they are, and absent ones stay absent', async () => {
+test('texts of every kind are read back unchanged, and missing ones stay missing', async () => {
   const { client } = stage.staff
   const ofFolder = `schema_id = ${otherFirm.schemaId} and folder_id = ${otherFirm.folderId}`
   await addHostileTexts(client, otherFirm)
@@ -127,7 +127,7 @@ describe('amounts', () => {
   const add = (folder: FolderKey, id: string, debit: bigint, shares: bigint[] | null = null) =>
     addEntry(stage.staff.client, folder, { id }, [{ id: String(Number(id) + 1), debit, shares }])
 
-  test('of 18 digits are exact, in shares too, and longer ones are refused by name', async () => {
+  test('of 18 digits are exact, in shares too; longer ones are refused, and the error names their column', async () => {
     await add(otherTenant, '400000', largest, [71n, largest, -largest, 74n, -largest, 1n])
     await add(otherTenant, '400010', -largest)
     await expectSameRows(otherTenant)
@@ -139,7 +139,7 @@ describe('amounts', () => {
     )
   })
 
-  test('of shares are refused if they are longer', async () => {
+  test('of shares are refused if they have more than 18 digits', async () => {
     await stage.staff.client.query('delete from grandlivre.entries where id = 400020')
     await add(otherTenant, '400030', 1n, [71n, 1n, largest + 1n])
     await expect(parquetOf(otherTenant)).rejects.toThrow(
@@ -148,7 +148,7 @@ describe('amounts', () => {
   })
 })
 
-test('a row of 8 MiB fits, and a larger one is refused by name', async () => {
+test('a row of 8 MiB fits; a larger one is refused, and the error names its movement', async () => {
   const { client } = stage.staff
   await client.query(`insert into grandlivre.exercices (schema_id, folder_id, id, start_date, end_date, lettering)
     values (${sameFirm.schemaId}, ${sameFirm.folderId}, 12, '2024-07-01', '2025-06-30', 'MONO')`)

@@ -37,7 +37,7 @@ async function writer(): Promise<number> {
 
 const gone = (pid: number) => until(async () => !(await isRunning(pid)))
 
-test('a row in gives a row out', async () => {
+test('each row that goes in comes out', async () => {
   const file = await all(toParquet(csv([row(7), row(8, 'é "" ,')]), () => 2))
   const [rows] = await askParquet(file, 'select movement_id, description, debit, entry_comment from file')
   expect(rows).toEqual([
@@ -46,7 +46,7 @@ test('a row in gives a row out', async () => {
   ])
 })
 
-test('rows keep their order over several groups, and long ones make smaller groups', async () => {
+test('rows keep their order over several groups, and long rows make smaller groups', async () => {
   const rows = 120_000
   const ordered = (i: number) => row(i, i < 100_000 ? 'x' : `${i}`.padStart(2000, 'abc'))
   const source = csv(Array.from({ length: rows }, (_, i) => ordered(i)))
@@ -68,7 +68,7 @@ const failureOf = (file: Promise<unknown>): Promise<unknown> =>
     (error) => error,
   )
 
-test('a process that is killed ends the file at once, with an error that a retry may fix', async () => {
+test('killing the process ends the file at once, with an error that a retry may fix', async () => {
   const source = csv([row(1)], () => new Promise(() => {}))
   const failure = failureOf(all(toParquet(source, () => 1)))
   const pid = await writer()
@@ -89,7 +89,7 @@ test.each([
   await gone(pid)
 })
 
-test('an error of the source is the error of the file, and ends the process', async () => {
+test('an error of the source becomes the error of the file, and ends the process', async () => {
   const failed = Promise.withResolvers<void>()
   const source = csv([row(1)], () => failed.promise)
   const failure = failureOf(all(toParquet(source, () => 1)))
@@ -99,7 +99,7 @@ test('an error of the source is the error of the file, and ends the process', as
   await gone(pid)
 })
 
-test('a reader that leaves ends the process, even while the source waits', async () => {
+test('a reader that stops early ends the process, even while the source waits', async () => {
   const group = Array.from({ length: 60_000 }, (_, i) => row(i))
   const source = csv(group, () => new Promise(() => {}))
   let pid = 0
@@ -110,7 +110,7 @@ test('a reader that leaves ends the process, even while the source waits', async
   await gone(pid)
 })
 
-test('a stop ends the process, even one that hangs', async () => {
+test('a stop ends even a process that hangs', async () => {
   const stop = new AbortController()
   const source = csv(Array.from({ length: 60_000 }, (_, i) => row(i)))
   const failure = failureOf(all(toParquet(source, () => 60_000, stop.signal)))
@@ -121,7 +121,7 @@ test('a stop ends the process, even one that hangs', async () => {
   await gone(pid)
 })
 
-test('a row that it cannot read is an error that a retry cannot fix, and that quotes nothing of it', async () => {
+test('a row that the process cannot read gives an error that a retry cannot fix, without quoting the row', async () => {
   const file = all(toParquet(csv([row(1, 'secret', 'ten')]), () => 1))
   await expect(file).rejects.toBeInstanceOf(ParquetFailure)
   await expect(file).rejects.toMatchObject({

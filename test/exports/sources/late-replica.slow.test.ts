@@ -35,13 +35,13 @@ const exports = [
   '/mad/accounts?version=1.0.0',
 ]
 
-test('exports read the replica, and beside it the main database only for a moment', async () => {
+test('exports read the replica, and use the main database only briefly', async () => {
   for (const path of exports) expect((await stage.get(path)).status).toBe(200)
   expect(await exportConnections(stage.standby.ownerUrl)).toBeGreaterThan(0)
   expect(await exportConnections(stage.primary.ownerUrl)).toBe(0)
 })
 
-test('a stream of ledgers shows at least the states that were seen, also to a token that the replica lacks', async () => {
+test('a stream of ledgers is never older than the states that were seen, even for a token that the replica lacks', async () => {
   const read = async (headers: Record<string, string>) => {
     const answer = await fetch(`${stage.service.url}/api/v1/mad/ledgers/changes?version=1.0.0`, {
       method: 'POST',
@@ -66,7 +66,7 @@ test('a stream of ledgers shows at least the states that were seen, also to a to
   expect(await exportConnections(stage.primary.ownerUrl)).toBeGreaterThan(0)
 })
 
-test('every export shows at least the state that its request saw', async () => {
+test('no export is older than the state that its request saw', async () => {
   const before = await stage.get(`/mad/movements?${year}`)
   const since = String(before.headers['x-ledger-cursor'])
   await stage.standby.pauseReplay()
@@ -90,7 +90,7 @@ test('every export shows at least the state that its request saw', async () => {
   ])
 })
 
-test('a full export shows at least the state of its trigger', async () => {
+test('no full export is older than the state of its trigger', async () => {
   await stage.standby.pauseReplay()
   await stage.change('in the file')
   const { body } = await trigger(stage.service.url, stage.company)
@@ -99,7 +99,7 @@ test('a full export shows at least the state of its trigger', async () => {
   expect((await downloadFile(job.url!)).bytes.includes('in the file')).toBe(true)
 })
 
-test('a folder that the replica does not have yet is exported', async () => {
+test('a folder that the replica does not have yet is exported from the main database', async () => {
   await stage.standby.pauseReplay()
   const folder = { schemaId: '100', firmId: '110', folderId: '113' }
   await createFolder(stage.staff.client, { schemaId: '100', firmId: '110', id: '113', name: 'New' })
@@ -116,7 +116,7 @@ test('a folder that the replica does not have yet is exported', async () => {
   expect((await ended(stage.service.url, headers, body.id)).status).toBe('DONE')
 })
 
-test('an export waits for a replica that is late by a moment, and reads it', async () => {
+test('an export waits for a replica that is slightly late, and reads it', async () => {
   await stage.standby.pauseReplay()
   const version = await stage.change('after a moment')
   const answer = stage.get(`/mad/movements?${year}`)
@@ -126,7 +126,7 @@ test('an export waits for a replica that is late by a moment, and reads it', asy
   expect(stage.logged('replica.left').filter((line) => line.includes('after'))).toEqual([])
 })
 
-test('a replica that was late is found fit while exports use all their connections', async () => {
+test('a replica that was late is used again, even while exports use all its connections', async () => {
   await addLargeExercice(stage.staff.client, 8_000)
   const folder = { schemaId: '100', firmId: '110', folderId: '114' }
   await createFolder(stage.staff.client, { schemaId: '100', firmId: '110', id: '114', name: 'Late' })
@@ -149,7 +149,7 @@ test('a replica that was late is found fit while exports use all their connectio
   expect(reasons.slice(left)).toEqual(['behind'])
 })
 
-test('a replica that was left before a failover is fit again after it, and after two more', async () => {
+test('a replica that was abandoned before a failover is used again after it, and after two more', async () => {
   for (const comment of ['before the failover', 'before the second', 'before the third']) {
     await stage.standby.pauseReplay()
     await stage.change(comment)

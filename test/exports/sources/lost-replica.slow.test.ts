@@ -67,7 +67,7 @@ async function lock(table: string): Promise<pg.Client> {
 
 const waitsFor = (url: string) => async () => (await exportConnections(url, `wait_event_type = 'Lock'`)) > 0
 
-test('a silent replica is left after a moment, and read again once it answers', async () => {
+test('a silent replica is abandoned quickly, and read again once it answers', async () => {
   await stage.change('before silence')
   await expectExports('before silence')
   proxy.freeze()
@@ -78,7 +78,7 @@ test('a silent replica is left after a moment, and read again once it answers', 
   expect(stage.logged('replica.left').length).toBeGreaterThan(0)
 })
 
-test('an export that the replica cancels before the first byte begins again on the main database', async () => {
+test('an export that the replica cancels before the first byte restarts on the main database', async () => {
   await stage.change('before the conflict')
   await expectExports('before the conflict')
   const ofAccounts = await lock('accounts')
@@ -93,7 +93,7 @@ test('an export that the replica cancels before the first byte begins again on t
   await isReadAgain()
 })
 
-test('a full export that the replica cancels begins again without another attempt', async () => {
+test('a full export that the replica cancels restarts within the same attempt', async () => {
   await stage.change('in the file')
   await expectExports('in the file')
   const ofAccounts = await lock('accounts')
@@ -110,7 +110,7 @@ test('a full export that the replica cancels begins again without another attemp
   await isReadAgain()
 })
 
-test('a replica that dies while it looks for the first row costs no request', async () => {
+test('a replica that dies while it looks for the first row makes no request fail', async () => {
   await stage.change('before the death')
   await expectExports('before the death')
   const locked = await lock('accounts')
@@ -126,7 +126,7 @@ test('a replica that dies while it looks for the first row costs no request', as
   await isReadAgain()
 })
 
-test('a replica that is promoted is no longer read, whatever is written there', async () => {
+test('a promoted replica is no longer read, whatever is written there', async () => {
   await stage.change('before the promotion')
   await expectExports('before the promotion')
   await stage.standby.promote()

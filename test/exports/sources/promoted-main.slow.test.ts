@@ -108,7 +108,7 @@ async function shownBy(
 
 const epochOf = (cursor: string) => cursor.split('.')[1]
 
-test('a replica that follows the new server is waited for through three epochs, and read', async () => {
+test('exports wait for a replica that follows the new server, through three epochs, and read it', async () => {
   const cluster = await startCluster()
   const { main, replica } = cluster
   await Promise.all([main.catchUp(), replica.catchUp()])
@@ -135,7 +135,7 @@ test('a replica that follows the new server is waited for through three epochs, 
   expect(news).toEqual([])
 })
 
-test('before the first draw a replica may show a lost state, whose cursor is then refused, and it is never read again', async () => {
+test('before the new epoch a replica may show a lost state; its cursor is then refused, and the replica is never read again', async () => {
   const cluster = await startCluster()
   const { main, replica } = cluster
   await Promise.all([main.catchUp(), replica.catchUp()])

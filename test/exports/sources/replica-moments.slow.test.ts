@@ -109,7 +109,7 @@ async function stopReplayAtMoments(): Promise<void> {
 }
 
 test(
-  'every answer and file shows at least what its request saw, at whatever moment the replay stops',
+  'wherever the replay stops, no answer or file is older than what its request saw',
   async () => {
     await Promise.all([stopReplayAtMoments(), changeOn(), ask(), ask(), ask(), askForFiles()])
     console.log(`${moments} moments, ${changes.count} changes: ${JSON.stringify(asked)}`)

@@ -46,7 +46,7 @@ async function expected(bytes: Buffer, chosen?: Chosen): Promise<Buffer> {
 }
 
 describe('an export', () => {
-  test('in TRA is a file of its folder, and its status states the contents', async () => {
+  test('in TRA is a file of its folder, and its status states what the file contains', async () => {
     await passAnHour()
     const job = await exported('format=tra')
     const sizes = ['size', 'fileSha256', 'contentSize', 'rows', 'sha256', 'totals']
@@ -83,13 +83,13 @@ describe('an export', () => {
       { exerciceId: '13', journalIds: ['31', '33', '40'] },
     ],
   ]
-  test.each(selections)('of %s contains that and nothing else', async (_, query, chosen) => {
+  test.each(selections)('of %s contains exactly that', async (_, query, chosen) => {
     const bytes = await fetched(await exported(`format=TRA&${query}`))
     expect(bytes.toString('latin1', 8, 14)).toBe('JRLETE')
     expect(bytes.equals(await expected(bytes, chosen))).toBe(true)
   })
 
-  test('is the same job for the same set of journals, and another for any other set', async () => {
+  test('is the same job for the same set of journals, and another job for any other set', async () => {
     await passAnHour()
     const journals = ['31,32', '32,31', '31&journalIds=32', '0032,31,31', '32, 31'].map(
       (ids) => `&journalIds=${ids}`,
@@ -110,7 +110,7 @@ async function* parts(bytes: Buffer) {
 }
 
 describe('refused', () => {
-  test('journals and years that the folder does not have, even if another folder does', async () => {
+  test('are journals and years that the folder does not have, even if another folder does', async () => {
     await sql(
       `insert into grandlivre.journals (schema_id, folder_id, id, code, name, type)
       values ($1, $2, 777, 'X7', 'of another folder', 'OD')`,
@@ -139,7 +139,7 @@ describe('books that do not fit', () => {
       (name) => name.includes(id) && /\.(tra|part)$/.test(name),
     )
 
-  test('end as FAILED at once, with the field and value, and leave nothing in the store', async () => {
+  test('end as FAILED at once, with the field and value, and leave no file in the store', async () => {
     await passAnHour()
     await sql(
       `update grandlivre.accounts set number = '607000000000000000' where folder_id = $1 and id = 110`,
@@ -160,7 +160,7 @@ describe('books that do not fit', () => {
     expect((await ask('format=tra', headers())).body).toEqual(job)
   })
 
-  test('end as FAILED at an amount too large in the middle of the file, whose part is removed', async () => {
+  test('end as FAILED at an amount that is too large in the middle of the file, and the part is removed', async () => {
     await passAnHour()
     await sql('update grandlivre.accounts set number = $2 where folder_id = $1 and id = 110', [
       sameFirm.folderId,

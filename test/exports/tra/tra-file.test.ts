@@ -98,7 +98,7 @@ describe('a file', () => {
     }
   })
 
-  test('has its entries by id, even if those of two years interleave, and numbers them without gaps', async () => {
+  test('has its entries in the order of their ids, even if those of two years interleave, with numbers that have no gaps', async () => {
     const entries = (await file(known.first)).lines.filter((line) => line.length === 1407)
     const ids = entries.map((line) => Number(line.slice(222, 257)))
     expect(ids).toEqual(ids.toSorted((a, b) => a - b))
@@ -109,7 +109,7 @@ describe('a file', () => {
 })
 
 describe('a hostile folder', () => {
-  test('gives files without problems, whole and in parts', async () => {
+  test('gives files without problems, both of the whole and of parts', async () => {
     for (const chosen of [{}, { exerciceId: '12' }, { journalIds: ['31', '33'] }]) {
       const { problems, problemCount, ...found } = await checked((await file(known.hostile, chosen)).bytes)
       expect(problems).toEqual([])
@@ -119,7 +119,7 @@ describe('a hostile folder', () => {
     }
   })
 
-  test('has its names in Windows-1252, cut to length, with one blank for a run of control characters', async () => {
+  test('has names in Windows-1252, cut to length, with one blank for a run of control characters', async () => {
     const { bytes } = await file(known.hostile)
     const names = bytes
       .toString('latin1')
@@ -139,7 +139,7 @@ describe('a hostile folder', () => {
     ])
   })
 
-  test('has unique short codes', async () => {
+  test('has short codes that are unique', async () => {
     const { lines } = await file(known.hostile)
     const journals = lines.filter((line) => line.startsWith('***JAL')).map((line) => line.slice(6, 9))
     expect(journals.slice(0, 3)).toEqual(['AC1', 'AC2', 'J33'])
@@ -164,7 +164,7 @@ describe('a hostile folder', () => {
     )
   })
 
-  test('has no share of its sixth axis, which is reported', async () => {
+  test('has no shares on its sixth axis, and the log reports this', async () => {
     const { lines, leftOut } = await file(known.hostile)
     expect(leftOut).toEqual(['AXIS66'])
     const axes = lines.filter((line) => line.length === 1231).map((line) => line.slice(218, 220))
@@ -180,7 +180,7 @@ describe('the document type of an entry', () => {
     return [own.length, [...new Set(own.map((line) => line.slice(11, 13)))]]
   }
 
-  test('is known in its first line, however far away the line that decides it', async () => {
+  test('is known in its first line, however far below the line that decides it', async () => {
     const many = Array.from({ length: 800 }, (_, i) => ({
       accountId: '110',
       credit: 1n,
@@ -224,7 +224,7 @@ describe('refused, naming the field that is too small', () => {
     }
   }
 
-  test('account numbers of 18 characters', async () => {
+  test('are account numbers of 18 characters', async () => {
     for (const id of ['102', '110'])
       await refused(
         `update grandlivre.accounts set number = rpad(number, 18, '0') where § and id = ${id}`,
@@ -235,7 +235,7 @@ describe('refused, naming the field that is too small', () => {
       )
   })
 
-  test('amounts of 21 characters', async () => {
+  test('are amounts of 21 characters', async () => {
     await refused(
       'update grandlivre.movements set debit = -9223372036854775807, credit = 0 where § and id = 8990',
       'update grandlivre.movements set debit = 1 where § and id = 8990',
@@ -243,7 +243,7 @@ describe('refused, naming the field that is too small', () => {
     )
   })
 
-  test('amounts that become too long in a currency', async () => {
+  test('are amounts that become too long in a currency', async () => {
     await refused(
       `update grandlivre.movements set debit = 9223372036854775807, credit = 0, entry_id = entry_id
        where § and id = (select min(m.id) from grandlivre.movements m join grandlivre.entries e
@@ -254,7 +254,7 @@ describe('refused, naming the field that is too small', () => {
     )
   })
 
-  test('rates of more than ten characters', async () => {
+  test('are rates of more than ten characters', async () => {
     await refused(
       `update grandlivre.entries set rate = 12345678.123456 where § and currency = 'USD'`,
       `update grandlivre.entries set rate = 1.5 where § and currency = 'USD'`,
@@ -262,7 +262,7 @@ describe('refused, naming the field that is too small', () => {
     )
   })
 
-  test('books that are not kept in euro', async () => {
+  test('are books that are not kept in euro', async () => {
     const { folderId } = known.otherTenant
     await refused(
       `update grandlivre.folders set currency = 'USD' where id = ${folderId}`,
@@ -272,7 +272,7 @@ describe('refused, naming the field that is too small', () => {
   })
 })
 
-test('movements larger than a chunk, at the end of a year and the start of the next, stay apart', async () => {
+test('movements larger than a chunk, at the end of one year and the start of the next, are kept apart', async () => {
   const shares = (count: number) => Array.from({ length: count }, () => [71n, 1n, 1n]).flat()
   await addEntry(staff.client, known.first, { id: '900000' }, [{ id: '900001', shares: shares(600) }])
   const next = { exerciceId: '13', date: '2025-09-01', accountedAt: '2025-09-01' }

@@ -51,7 +51,7 @@ async function linesOf(folder: { schemaId: string; folderId: string }): Promise<
   }
 }
 
-test('two collective accounts of one client are two third parties, each below its own', async () => {
+test('two collective accounts of one client become two third parties, each below its own account', async () => {
   const file = fixturePath('fec/auxiliaries-everywhere.txt')
   const imported = await importFec(stage.owner, { file, name: 'Acme', end: '2023-12-31' })
   const { parties, collectives, entries } = await linesOf(imported)
@@ -72,7 +72,7 @@ test('two collective accounts of one client are two third parties, each below it
   expect(entries).toContainEqual(['404000', ''])
 })
 
-test('lines on a collective account itself, and numbers that do not fit', async () => {
+test('lines on a collective account itself go to a third party of that number; a number that does not fit becomes the account of its root', async () => {
   const sale = (number: string, CompteNum: string, CompAuxNum: string): FecRow[] =>
     [11, 12, 13].map((at) => ({
       ...ledger[at]!,

@@ -217,7 +217,7 @@ test.each([
         plainLines.subarray(middle),
       ]),
   ],
-])('each French text comes back from each encoding, %s', async (_, mixed) => {
+])('each French text is read back from each encoding, %s', async (_, mixed) => {
   const wrong: string[] = []
   let cases = 0
   for (const text of texts)
@@ -248,7 +248,7 @@ test.each([
   expect(lines.map(({ description }) => description)).toEqual(labels)
 })
 
-test('where words cannot decide, and where they read the same, it is Windows-1252', async () => {
+test('where words do not decide, and where all encodings read the same, the encoding is Windows-1252', async () => {
   for (const text of ['ACHATS … VENTES', 'ÉTÉ', 'été', 'n° 12'])
     expect((await read(ledgerOf([text], 'windows-1252'))).encoding, text).toBe('windows-1252')
 })
@@ -282,15 +282,12 @@ test.each([
     ['VENTES', 'cœur'],
     { line: 3, text: 'cœur', otherEncoding: 'windows-1252', otherText: 'c½ur' },
   ],
-] as const)(
-  'an example line shows what another possible encoding reads: %s',
-  async (_, encoding, labels, example) => {
-    const choice = await detectEncoding(inPieces(ledgerOf(labels, encoding)))
-    expect(choice).toEqual(example === undefined ? { encoding } : { encoding, example })
-    const marked = Buffer.concat([Buffer.from('\ufeff'), ledgerOf(labels, encoding)])
-    expect((await detectEncoding(inPieces(marked))).example).toEqual(example)
-  },
-)
+] as const)('an example line shows another possible reading: %s', async (_, encoding, labels, example) => {
+  const choice = await detectEncoding(inPieces(ledgerOf(labels, encoding)))
+  expect(choice).toEqual(example === undefined ? { encoding } : { encoding, example })
+  const marked = Buffer.concat([Buffer.from('\ufeff'), ledgerOf(labels, encoding)])
+  expect((await detectEncoding(inPieces(marked))).example).toEqual(example)
+})
 
 test('an example line shows where UTF-8 has other bytes', async () => {
   const file = ledgerOf(['Été', 'Réglé – 12 €', 'Téléphone'], 'utf-8')
@@ -306,7 +303,7 @@ test('an example line shows where UTF-8 has other bytes', async () => {
   })
 })
 
-test('bytes in UTF-8 that are of no encoding stay apart from each other', async () => {
+test('bytes in a file in UTF-8 that belong to no encoding are kept distinct from each other', async () => {
   const file = ledgerOf(['Réglé – 12 €', 'Téléphone', 'M?LL?'], 'utf-8')
   const bytes = Buffer.from(file.toString('latin1').replace('M?LL?', 'M\x81LL\x9d'), 'latin1')
   const { encoding, lines } = await read(bytes)
@@ -319,7 +316,7 @@ test.each([
   ['windows-1252', 'cp850', 'RÉGLÉ', 'R\ufffdGL\ufffd'],
   ['iso-8859-15', 'windows-1252', '10 €', '10 \x80'],
 ] as const)(
-  'bytes that are not of the encoding that is named are refused: %s, in truth %s',
+  'bytes outside the named encoding are refused: %s, in truth %s',
   async (named, encoding, label, shown) => {
     for (const before of [[], Array<string>(3000).fill('Facture')]) {
       const file = ledgerOf([...before, 'Facture', label, 'Facture', label], encoding)
@@ -333,14 +330,14 @@ test.each([
   },
 )
 
-test('the column of bytes that are refused is counted in fields, also in quotes', async () => {
+test('the column of refused bytes is counted in fields, also in quotes', async () => {
   const file = inQuotes(ledgerOf(['Facture', 'RÉGLÉ'], 'windows-1252'))
   const separated = Buffer.from(file.toString('latin1').replaceAll('Fournitures', 'A\tB'), 'latin1')
   const refused = await checkEncoding(inPieces(separated), 'utf-8', true).catch((error: unknown) => error)
   expect((refused as FecError).problems).toMatchObject([{ line: 3, column: 'EcritureLib', value: 'RÉGLÉ' }])
 })
 
-test('an encoding that is named is taken where the bytes are of it, whatever words say', async () => {
+test('a named encoding is used if the bytes belong to it, whatever the words suggest', async () => {
   for (const encoding of fecEncodings) {
     const file = ledgerOf(['LOYER'], 'utf-8')
     await checkEncoding(inPieces(file), encoding, true)
@@ -353,7 +350,7 @@ test('an encoding that is named is taken where the bytes are of it, whatever wor
   )
 })
 
-test.skipIf(!haveRealLedgers)('real ledgers come back unchanged, also from each other encoding', async () => {
+test.skipIf(!haveRealLedgers)('real ledgers are read back unchanged, also from other encodings', async () => {
   for (const { file } of realLedgers) {
     const bytes = readFileSync(file)
     expect(await detectEncoding(inPieces(bytes))).toEqual({ encoding: 'utf-8' })

@@ -14,7 +14,7 @@ const check = (rows: string[], file = name) =>
 const changed = (at: number, column: number, value: string) =>
   lines.map((line, index) => (index === at ? line.split('\t').with(column, value).join('\t') : line))
 
-test('a file in order has no finding', () => {
+test('a correct file has no finding', () => {
   expect(check(lines)).toMatchObject({ findings: [], blanks: { PieceRef: 2 } })
 })
 

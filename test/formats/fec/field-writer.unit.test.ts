@@ -65,7 +65,7 @@ test.each([
   expect(written(text, 'utf-8')).toEqual([expected, replaced])
 })
 
-test('every character is written as a second transcription of the rules says, within its bound', () => {
+test('every character is written as a second implementation of the rules writes it, within the bound on its length', () => {
   const rules = {
     'iso-8859-15': (text: string) => Buffer.from(latin9Bytes(text)),
     'utf-8': (text: string) => Buffer.from(text.replace(/[\p{Cc}\u2028\u2029]/u, ' ')),
@@ -105,7 +105,7 @@ function latin9Bytes(text: string): number[] {
   return Array.from(latin9(text), (character) => euro[character] ?? character.charCodeAt(0))
 }
 
-test('no character grows more than the bound says', () => {
+test('no character becomes longer than the bound allows', () => {
   const writer = fieldWriter('iso-8859-15')
   let most = 0
   const out = new Uint8Array(100)

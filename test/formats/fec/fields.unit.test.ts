@@ -8,7 +8,7 @@ test.each([
   [',250', '0,250'],
   ['7,', '7'],
   ['000', '0'],
-])('the amount %s is %s in the standard', (text, standard) => {
+])('the amount %s is written as %s in the standard form', (text, standard) => {
   expect(standardAmount(text)).toBe(standard)
 })
 
@@ -58,6 +58,6 @@ test.each([
   ['1,00+', undefined],
   ['1-,00', undefined],
   [' -', undefined],
-])('the amount "%s" is %s hundredths (undefined: refused)', (text, expected) => {
+])('the amount "%s" is read as %s hundredths (undefined: refused)', (text, expected) => {
   expect(parseAmount(plainAmount(text))).toBe(expected)
 })

@@ -65,7 +65,7 @@ test('a line has the values of its columns', async () => {
   expect(lines[14]).toMatchObject({ thirdPartyName: 'Müller', debit: -6000n, credit: 0n })
 })
 
-test('fields that are all in quotes may have the separator in them; of others the quotes stay', async () => {
+test('fields may contain the separator if all are in quotes; otherwise the quotes belong to the text', async () => {
   const text = '"Dupont"; Martin; ""'
   const quote = (value: string) => `"${value.replaceAll('"', '""')}"`
   const { lines, findings } = await parseWith(
@@ -79,7 +79,7 @@ test('fields that are all in quotes may have the separator in them; of others th
   expect(some.findings).toMatchObject({ quotedLines: 0 })
 })
 
-test('amounts and days in other forms are counted', async () => {
+test('amounts and days in other forms are read and counted', async () => {
   const same = { PieceDate: '1/12/2023', DateLet: '0/0/0000', Montantdevise: '1\u00a0000.0-' }
   const rows: FecRow[] = ledger.slice(0, 4).map((row) => ({ ...row, ...same }))
   rows[0]!['Debit'] = '12 345 678,5'
@@ -119,7 +119,7 @@ test.each(Object.entries(refusals))(
   },
 )
 
-test('fields of the maximum length are accepted, not counting blanks around them', async () => {
+test('fields of the maximum length are accepted; blanks around them do not count', async () => {
   const codes = { JournalCode: 'J'.repeat(32), CompteNum: '6'.repeat(32), CompAuxNum: 'A'.repeat(32) }
   const texts = { EcritureNum: 'N'.repeat(64), CompteLib: 'é'.repeat(255), EcritureLib: '😀'.repeat(5000) }
   const long = { ...ledger[5]!, ...codes, ...texts, Debit: '20,00'.padStart(64, '0') }
@@ -132,7 +132,7 @@ test('fields of the maximum length are accepted, not counting blanks around them
   })
 })
 
-test('a line may have 64 KiB, wherever chunks end', async () => {
+test('a line may have 64 KiB, wherever the chunks of the file end', async () => {
   const lines = fecFile(ledger).toString().split('\n')
   const padded = (bytes: number) =>
     Buffer.from(
@@ -168,7 +168,7 @@ test('up to 20 problems are reported at once, in the order of the file', async (
   ])
 })
 
-test('control characters for terminals are shown escaped, not obeyed', async () => {
+test('control characters for terminals are shown escaped, not executed', async () => {
   const rows = changed(5, 'Debit', '\x1b[2J\x9b1;31m20,0O')
   const error = await parse(fecFile(rows)).catch((refused: unknown) => refused)
   expect((error as FecError).message).toContain('line 7, Debit "\\x1b[2J\\x9b1;31m20,0O"')
@@ -190,7 +190,7 @@ test.each([
   [['CodeDevise', 'Devise'], 'Idevise', 'currencyAsFiled'],
   [['EcritureLettrage', 'LettragePiece'], 'EcritureLet', 'letteringCode'],
   [['LettragePiece', 'EcrtureLet', 'EcritureLettrage'], 'EcritureLet', 'letteringCode'],
-] as const)('of several other names of a column one names it: %s', async (names, column, member) => {
+] as const)('if a column has several other names, one of them is used: %s', async (names, column, member) => {
   const own = { CodeDevise: '978', Devise: 'USD', EcritureLettrage: 'A', LettragePiece: 'B', EcrtureLet: 'C' }
   const taken = { Idevise: 'Devise', EcritureLet: names.length > 2 ? 'EcrtureLet' : 'EcritureLettrage' }[
     column
@@ -219,7 +219,7 @@ async function parseWith(file: Buffer): Promise<{ lines: FecLine[]; findings: Fe
   return { lines: (await Array.fromAsync(batches)).flat(), findings }
 }
 
-test('further columns are read by name, whatever they are called', async () => {
+test('further columns are read under their own names, whatever these are', async () => {
   const names = ['constructor', '__proto__', 'Libelle', 'Sens', 'NatOp', '17']
   const rows = ledger.map((row, at) => ({
     ...row,
@@ -244,7 +244,7 @@ test('further columns are read by name, whatever they are called', async () => {
   expect(lines[3]!.description).toBe('Café à réception n° 12')
 })
 
-test('days may have another form in a whole column, and a time after them, which is dropped and counted', async () => {
+test('all days of a column may have another form, and a time after them is dropped and counted', async () => {
   const asWritten = (value: string, column: string) => {
     const [year, month, day] = [value.slice(0, 4), value.slice(4, 6), value.slice(6)]
     if (value === '') return column === 'DateLet' ? '0000-00-00 00:00:00' : value
@@ -263,7 +263,7 @@ describe('the form of a column of days', () => {
   const dated = (days: Record<number, FecRow>) => fecFile(ledger.map((row, at) => ({ ...row, ...days[at] })))
   const expected = 'a day written YYYYMMDD is expected, as'
 
-  test('is that of most of its days: the others are problems, wherever they are', async () => {
+  test('is the form of most of its days: days in another form are problems, wherever they are', async () => {
     for (const at of [0, 13, 26]) {
       const day = slashed(ledger[at]!['EcritureDate']!)
       expect(await problemsOf(dated({ [at]: { EcritureDate: day } }))).toEqual([
@@ -309,7 +309,7 @@ describe('the form of a column of days', () => {
     ])
   })
 
-  test('does not let one column fill the report before the odd day of another', async () => {
+  test('does not fill the report with one column before the unusual day of another is named', async () => {
     const days: Record<number, FecRow> = { 26: { PieceDate: '31/12/2023' } }
     for (let at = 0; at < 25; at += 1) days[at] = { ValidDate: `202302${at + 40}` }
     const problems = await problemsOf(dated(days))
@@ -318,7 +318,7 @@ describe('the form of a column of days', () => {
   })
 })
 
-test('lines in another encoding and truncated characters damage nothing around them', async () => {
+test('lines in another encoding and truncated characters leave the lines around them intact', async () => {
   const lines = fecFile(ledger).toString().split('\n')
   const whole = await parse(fecFile(ledger))
   for (const share of [0.1, 0.3]) {

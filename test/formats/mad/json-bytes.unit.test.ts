@@ -42,7 +42,7 @@ function expectedDecimal(units: bigint, decimals: number): string {
   return `${units < 0n ? '-' : ''}${size / scale}${fraction === '' ? '' : `.${fraction}`}`
 }
 
-test('a decimal is exact at any size', () => {
+test('a decimal of any size is written exactly', () => {
   const edges = [9_007_199_254_740_991n, 9_007_199_254_740_993n, 9_223_372_036_854_775_807n]
   const powers = Array.from({ length: 19 }, (_, i) => 10n ** BigInt(i))
   const small = Array.from({ length: 2001 }, (_, i) => BigInt(i))
@@ -58,7 +58,7 @@ const copied = (text: string): string => {
   return text.replace(/[\b\f\n\r\t\v\\]/g, (sign) => `\\${letters[sign] ?? sign}`)
 }
 
-test('every character, alone and among others, is written as JSON.stringify does', () => {
+test('every character, alone and among others, is written as by JSON.stringify', () => {
   const signs = [
     ...Array.from({ length: 0x2ff }, (_, i) => String.fromCodePoint(i + 1)),
     '\u2028',
@@ -70,7 +70,7 @@ test('every character, alone and among others, is written as JSON.stringify does
       expect(written((out, at) => writeText(out, at, rowOf(copied(text)), 0))).toBe(JSON.stringify(text))
 })
 
-test('what must be escaped is found at every position of a text of any length', () => {
+test('a character that must be escaped is found at every position of a text of any length', () => {
   const signs = [...'"\\\n\u0001\u001f\v !#[]\u007fé€😀\u0082']
   for (let length = 0; length <= 40; length++)
     for (let place = 0; place <= length; place++)
@@ -80,7 +80,7 @@ test('what must be escaped is found at every position of a text of any length', 
       }
 })
 
-test('a piece of any length is written whole', () => {
+test('a piece of any length is written completely', () => {
   for (let length = 0; length <= 300; length++) {
     const text = Array.from({ length }, (_, i) => String.fromCharCode(0x30 + ((i * 7 + length) % 64))).join(
       '',

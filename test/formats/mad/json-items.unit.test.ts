@@ -19,7 +19,7 @@ const text = JSON.stringify({
 })
 
 describe('items', () => {
-  test.each([1, 2, 3, 7, 1000])('are the same in parts of %d characters', (characters) => {
+  test.each([1, 2, 3, 7, 1000])('are the same when read in pieces of %d characters', (characters) => {
     expect(itemsOf(text, characters)).toEqual([
       ['metadata', '{"version":"1"}'],
       ['data.folder', '{"a":[1,{"b":null}]}'],
@@ -31,7 +31,7 @@ describe('items', () => {
     ])
   })
 
-  test('of places that are not wanted are left out', () => {
+  test('are left out at places that are not wanted', () => {
     expect(itemsOf(text, 5, (place) => place === 'data.list').map(([path]) => path)).toEqual([
       'data.list[0]',
       'data.list[1]',
@@ -45,13 +45,13 @@ describe('items', () => {
     expect(JSON.stringify(item!.value)).toBe('[92233720368547758.07,1.10,-0]')
   })
 
-  test('may have a member named as the prototype', () => {
+  test('may have a member named __proto__', () => {
     const [item] = new JsonItems(() => true).add('{"a":{"__proto__":{"b":1}}}')
     expect(Object.keys(item!.value as object)).toEqual(['__proto__'])
     expect(JSON.stringify(item!.value)).toBe('{"__proto__":{"b":1}}')
   })
 
-  test('have places that no name of a member imitates', () => {
+  test('have places that the name of a member cannot imitate', () => {
     const places = (text: string) => itemsOf(text, 1000).map(([path]) => path)
     expect(places('{"":{"data":1},"data.list":[1],"data":{"":[1],"a.b":{},"x":2}}')).toEqual([
       '[""]',
@@ -65,14 +65,14 @@ describe('items', () => {
     expect(() => items.end()).toThrow('the file ends before its JSON does, within data')
   })
 
-  test('in more members of the file than anyone remembers are refused', () => {
+  test('are refused if the file has more members than the reader remembers', () => {
     const many = (members: number) =>
       JSON.stringify({ data: Object.fromEntries(Array.from({ length: members }, (_, at) => [`m${at}`, at])) })
     expect(itemsOf(many(900), 1000).length).toBe(900)
     expect(() => itemsOf(many(1100), 1000)).toThrow('data has more than 1000 members')
   })
 
-  test('of too many levels are refused', () => {
+  test('are refused if nested too deeply', () => {
     const deep = `{"a":${'['.repeat(200)}${']'.repeat(200)}}`
     expect(() => new JsonItems(() => true).add(deep)).toThrow('has more than 100 levels')
   })

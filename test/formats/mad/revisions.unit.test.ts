@@ -33,7 +33,7 @@ function partsOfFixtures(): Record<string, string> {
   return Object.fromEntries([...parts, ...others])
 }
 
-test('the parts cut out of the fixture equal those of its JSON', () => {
+test('the parts cut from the fixture equal those that JSON.parse reads', () => {
   const parts = partsOfFixtures()
   const ofFile = Object.entries(parts).filter(([name]) => name in data)
   expect(Object.fromEntries(ofFile.map(([name, part]) => [name, JSON.parse(part)]))).toEqual(data)
@@ -42,7 +42,7 @@ test('the parts cut out of the fixture equal those of its JSON', () => {
   )
 })
 
-test.each(names)('the revision of %s is recorded with its bytes', (name) => {
+test.each(names)('the current revision of %s is recorded with the bytes that it writes', (name) => {
   const revision = revisions[name]!
   const bytes = createHash('sha256').update(partsOfFixtures()[name]!).digest('hex')
   const place = name in collections ? 'src/exports/render/collections.ts' : 'src/formats/file-formats.ts'

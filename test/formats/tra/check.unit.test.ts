@@ -90,7 +90,7 @@ test.each([1, 7, 1407, 1409, 5000])(
   },
 )
 
-test('results do not change if the input buffer is reused', async () => {
+test('results stay the same if the input buffer is reused', async () => {
   const buffer = Buffer.alloc(3000)
   async function* reused() {
     for await (const piece of inPieces(Buffer.concat(valid), buffer.length)) {
@@ -317,14 +317,14 @@ test.each(Object.entries(problems))('%s is found at its line and column', async 
   expect(found).toHaveLength(1 + (furtherProblems[name] ?? 0))
 })
 
-test('the shares of the last line are also added up', async () => {
+test('the shares of the last line are added up too', async () => {
   const credit = entryWriter({ account: '445660', credit: 100_000n }).line()
   const lines = [credit, entryWriter(purchase).line(), shareLine(purchase, 'A1', 'SIEGE', 1n)]
   const { problems: found } = await check([...smallParameters(), ...lines])
   expect(found).toEqual([expect.objectContaining({ column: 131, value: '1000,00' })])
 })
 
-test('a share without a movement before it is reported', async () => {
+test('a share that follows no movement is reported', async () => {
   const lines = [...smallParameters(), shareLine(purchase, 'A1', 'SIEGE', 1n)]
   expect((await check(lines)).problems).toContainEqual(
     expect.objectContaining({
@@ -334,7 +334,7 @@ test('a share without a movement before it is reported', async () => {
   )
 })
 
-test('an entry number that recurs is reported', async () => {
+test('an entry number that occurs again is reported', async () => {
   const again = [...smallEntries(), ...smallEntries().slice(0, 5)]
   const { problems: found } = await check([...smallParameters(), ...again])
   expect(found).toEqual([
@@ -346,7 +346,7 @@ test('an entry number that recurs is reported', async () => {
   ])
 })
 
-test('a JRL file needs no bare records', async () => {
+test('a JRL file needs no records without values', async () => {
   const lines = planted('HEADER', 'TYPE FICHIER', 'JRL').filter(
     (line) => !/^\*{3}[A-Z]{3}\r\n$/.test(line.toString('latin1')),
   )
@@ -364,7 +364,7 @@ test.each([
   expect(found[0]).toMatchObject({ line, message: expect.stringMatching(message) })
 })
 
-test('an endless line is not read to its end', async () => {
+test('an endless line is not read to its end, and the file is refused', async () => {
   let pieces = 0
   async function* endless() {
     yield Buffer.concat(valid)
@@ -374,20 +374,20 @@ test('an endless line is not read to its end', async () => {
   expect(pieces).toBeLessThan(5)
 })
 
-test('the lines before an endless one are read', async () => {
+test('the lines before an endless line are read', async () => {
   const { problems: found, lines } = await check([...valid, Buffer.alloc(200_000, 'x')], 1024 * 1024)
   expect(lines).toBe(valid.length)
   expect(found).toEqual([expect.objectContaining({ line: valid.length + 1 })])
 })
 
-test('an error in every line is counted, but reported only for the first ones', async () => {
+test('an error in every line is counted each time, but only the first ones are listed', async () => {
   const bad = entryWriter({ account: '999999', debit: 0n }).line()
   const summary: TraSummary = await check([...smallParameters(), ...Array<Buffer>(1000).fill(bad)])
   expect(summary.problemCount).toBe(1000)
   expect(summary.problems).toHaveLength(100)
 })
 
-test('the problems reported are the first of the file, though a line has several', async () => {
+test('the problems listed are the first of the file, even if a line has several', async () => {
   const at = lineOf('CAE') + 1
   const wrong = Array.from({ length: 100 }, (_, i) => {
     const named = withField(valid[lineOf('CAE')]!, 'CAE', 'CODE', `FNEW${i}`)

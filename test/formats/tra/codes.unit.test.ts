@@ -36,13 +36,13 @@ describe('a journal has a code of three characters', () => {
     expect(shortened(codes)).toEqual(expected)
   })
 
-  test('even in a folder with 1,500 journals that all begin alike', () => {
+  test('even in a folder with 1,500 journals whose names begin alike', () => {
     const written = shortened(Array.from({ length: 1500 }, (_, at) => `JOURNAL${at}`))
     expect(written.every((code) => /^[0-9A-Z]{3}$/.test(code!))).toBe(true)
   })
 })
 
-test('sections have 17 characters', () => {
+test('codes of sections have at most 17 characters', () => {
   const long = 'CHANTIER-2024-000'
   expect(shortened([long, `${long}1`, `${long}2`], 'SAT')).toEqual([
     long,
@@ -59,15 +59,15 @@ describe('lettering codes', () => {
     return codes.map((code) => forward.get(code)!)
   }
 
-  test('of four characters or fewer stay, in upper case', () => {
+  test('of four characters or fewer are kept, in upper case', () => {
     expect(written(['AAAA', 'b', 'C1', 'zz'])).toEqual(['AAAA', 'B', 'C1', 'ZZ'])
   })
 
-  test('that are longer become four letters, each different', () => {
+  test('that are longer become four letters, different for each', () => {
     for (const code of written(['LETTRAGE1', 'LETTRAGE2', 'AAAAA'])) expect(code).toMatch(/^[A-Z]{4}$/)
   })
 
-  test('that differ only in case stay different', () => {
+  test('that differ only in case remain different', () => {
     const [upper, lower] = written(['AB', 'ab'])
     expect(upper).toBe('AB')
     expect(lower).toMatch(/^[A-Z]{4}$/)
@@ -85,14 +85,14 @@ describe('lettering codes', () => {
     ])
   })
 
-  test('mostly stay the same when an account gets another lettering', () => {
+  test('mostly stay the same when another account gets a lettering', () => {
     const codes = Array.from({ length: 500 }, (_, at) => `LETTRAGE${at}`)
     const before = letteringCodes(codes)
     const after = letteringCodes([...codes, 'AAAAAA'])
     expect(codes.filter((code) => before.get(code) !== after.get(code)).length).toBeLessThan(3)
   })
 
-  test('can use every combination, and then fail with a reason', () => {
+  test('can use every combination of letters; after that the export fails with a reason', () => {
     const four = 26 ** 4
     const plain = Array.from({ length: four - 1 }, (_, at) =>
       Array.from({ length: 4 }, (_, position) =>
@@ -118,7 +118,7 @@ test.each<[nature: string, isCollective: boolean, ...numbers: string[]]>([
   ['CHA', false, '607000'],
   ['PRO', false, '707000'],
   ['EXT', false, '890000', '901000'],
-])('accounts of nature %s, collective: %s, are %s', (nature, isCollective, ...numbers) => {
+])('accounts of nature %s, collective: %s, are written as %s', (nature, isCollective, ...numbers) => {
   expect(numbers.map((number) => accountNature(number, isCollective))).toEqual(numbers.map(() => nature))
 })
 
@@ -133,7 +133,7 @@ test.each([
     type,
     'OD',
   ]),
-])('a journal of type %s is %s', (type, nature) => {
+])('a journal of type %s is written as %s', (type, nature) => {
   expect(journalNature(type!)).toBe(nature)
 })
 
@@ -159,7 +159,7 @@ describe('the collective account of third parties', () => {
     expect(collectives(...numbers)).toEqual(expected)
   })
 
-  test('third parties have three roots', () => {
+  test('third parties have one of three roots', () => {
     expect(['401', '4011', '411X', '42100', '422', '408', '4'].map(partyKind)).toEqual([
       'supplier',
       'supplier',
@@ -187,7 +187,7 @@ test.each([
   ['', ''],
   ['Россия', ''],
   [null, ''],
-])('the country %s is %s', (country, code) => {
+])('the country %s is written as %s', (country, code) => {
   expect(countryCode(country)).toBe(code)
 })
 
@@ -205,7 +205,7 @@ describe('third parties', () => {
     }
   }
 
-  test('hang from the account that they were filed with, which the file makes if the folder has none', () => {
+  test('belong to the account that they were filed with; the file adds this account if the folder has none', () => {
     expect(found(account('411A', ['411100', 'A']), account('411B', ['411.70é', 'B']))).toEqual({
       collectives: [
         [null, '411100', 'F'],
@@ -233,7 +233,7 @@ describe('third parties', () => {
     ])
   })
 
-  test('an account of the same number that is a third party itself is not the collective account', () => {
+  test('do not take another third party for their collective account, even if it has that number', () => {
     expect(
       found(account('411100', ['411000', '411100']), account('411C', ['411100', 'C'])).collectives,
     ).toEqual([
@@ -242,7 +242,7 @@ describe('third parties', () => {
     ])
   })
 
-  test('a number over 17 characters gives way to the auxiliary number, if only one account wants it', () => {
+  test('with a number over 17 characters get their auxiliary number, if only one account claims it', () => {
     const long = (auxiliary: string, collective = '411000') =>
       account(`411${auxiliary}${'0'.repeat(15)}`, [collective, auxiliary])
     const codes = (...accounts: NumberedAccount[]) => found(...accounts).of.map(([, code]) => code)

@@ -7,7 +7,7 @@ const text = (line: Buffer) => line.toString('latin1')
 const columns = (line: Buffer, from: number, to: number) => text(line).slice(from - 1, to)
 
 describe('a line', () => {
-  test('has each value at its columns, and ends with CR LF', () => {
+  test('has each value in its columns, and ends with CR LF', () => {
     const line = new LineWriter(layouts.PS1)
       .text('NOM', 'Établissements')
       .text('VILLE', null)
@@ -26,7 +26,7 @@ describe('a line', () => {
     )
   })
 
-  test('has the empty date and the boolean no in fields that were not written', () => {
+  test('has the empty date and the boolean "no" in fields without a value', () => {
     const line = new LineWriter(layouts.ENTRY).date('DATECOMPTABLE', '2024-02-29').line()
     expect(columns(line, 4, 11)).toBe('29022024')
     expect(columns(line, 122, 129)).toBe('01011900')
@@ -34,7 +34,7 @@ describe('a line', () => {
     expect(columns(new LineWriter(layouts.CGN).line(), 62, 68)).toBe('-------')
   })
 
-  test('may be overwritten, which leaves nothing of the former value', () => {
+  test('may be overwritten, and then contains no part of the former value', () => {
     const line = new LineWriter(layouts.REG).text('LIBELLE', 'a long name').text('LIBELLE', 'short').line()
     expect(columns(line, 10, 44)).toBe('short'.padEnd(35))
   })
@@ -45,7 +45,7 @@ describe('a line', () => {
   })
 })
 
-test('a record without any value is its bare identifier', () => {
+test('a record without any value is only its identifier', () => {
   expect(text(bareLine(layouts.SOU))).toBe('***SOU\r\n')
 })
 
@@ -56,7 +56,7 @@ describe('text', () => {
     ['emoji at the edge', `${'x'.repeat(34)}😀😀`, `${'x'.repeat(34)}?`],
     ['combining accents at the edge', `${'x'.repeat(34)}e\u0301e\u0301`, `${'x'.repeat(34)}\xe9`],
     ['Cyrillic', 'Привет', '??????'],
-  ])('%s: fills exactly the columns of the field', (_, name, expected) => {
+  ])('fills exactly the columns of its field: %s', (_, name, expected) => {
     const line = new LineWriter(layouts.JAL).text('LIBELLE', name).line()
     expect(columns(line, 10, 44)).toBe(expected.padEnd(35))
     expect(columns(line, 45, 999)).toBe('   \r\n')
@@ -72,7 +72,7 @@ describe('numbers', () => {
     [-123_456n, '-1234,56'],
     [999_999_999_999_999_999n, '9999999999999999,99'],
     [-999_999_999_999_999_999n, '-9999999999999999,99'],
-  ])('%s hundredths are %s', (minor, expected) => {
+  ])('%s hundredths are written as %s', (minor, expected) => {
     expect(inUnits(minor, ',')).toBe(expected)
     expect(columns(new LineWriter(layouts.ENTRY).amount('MONTANT1', minor).line(), 131, 150)).toBe(
       expected.padStart(20),
@@ -82,7 +82,7 @@ describe('numbers', () => {
   test.each([
     [99_999_999_999_999_999_999n, 'MONTANT1', '999999999999999999,99'],
     [-9_999_999_999_999_999_999n, 'MONTANT2', '-99999999999999999,99'],
-  ])('%s does not fit and is refused, never cut', (minor, field, shown) => {
+  ])('%s does not fit its field: it is refused, never cut', (minor, field, shown) => {
     const refused = () => new LineWriter(layouts.ENTRY).amount(field, minor)
     expect(refused).toThrow(TraOverflow)
     expect(refused).toThrow(`ENTRY.${field} of a TRA file has 20 columns and cannot hold "${shown}"`)
@@ -96,20 +96,20 @@ describe('a key that other lines refer to', () => {
     )
   })
 
-  test('is refused if it does not fit: cut, it would name another account', () => {
+  test('is refused if it does not fit, because a cut key could name another account', () => {
     const number = '411000000000000018'
     const refused = () => new LineWriter(layouts.CAE).key('CODE', number)
     expect(refused).toThrow(`CAE.CODE of a TRA file has 17 columns and cannot hold "${number}"`)
     expect(() => new LineWriter(layouts.CAE).key('CODE', '4'.repeat(400))).toThrow(/"4{60}\.\.\."$/)
   })
 
-  test('is aligned to the right if the descriptor says so', () => {
+  test('is aligned to the right if the descriptor of the format says so', () => {
     const line = new LineWriter(layouts.MDP).key('CODE', 'CB', 'right').key('CATEGORIE', 'CB', 'right').line()
     expect([columns(line, 7, 9), columns(line, 45, 47)]).toEqual([' CB', ' CB'])
   })
 })
 
-test('writing a field as another kind is a programming error', () => {
+test('writing a field as another type throws a programming error', () => {
   const writer = new LineWriter(layouts.ENTRY)
   expect(() => writer.text('MONTANT1', '1')).toThrow('ENTRY.MONTANT1 is of kind n, not a')
   expect(() => writer.flag('LIBELLE', true)).toThrow('is no flag')

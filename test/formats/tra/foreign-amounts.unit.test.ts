@@ -9,7 +9,7 @@ const alone = (euro: bigint, rate: bigint) => {
 }
 const isNear = (one: bigint, other: bigint) => one - other <= 1n && other - one <= 1n
 
-test('entries that balance in euro balance in their currency, each amount within a cent of its own', () => {
+test('entries that balance in euro also balance in their currency, each amount within a cent of its exact value', () => {
   let different = 0
   for (const rate of rates)
     for (let i = 1n; i < 300n; i++) {
@@ -25,7 +25,7 @@ test('entries that balance in euro balance in their currency, each amount within
   expect(different).toBeGreaterThan(200)
 })
 
-test('shares add up to their line on each axis, whatever their signs', () => {
+test('the shares of a line add up to the line on each axis, whatever their signs', () => {
   for (const rate of rates)
     for (const total of [10_001n, -10_001n, 1n, 0n, 999_999_999_999n]) {
       const amounts = new ForeignAmounts(rate)

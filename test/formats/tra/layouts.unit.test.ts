@@ -8,7 +8,7 @@ import { fieldOf, layouts, type TraLayout } from '../../../src/formats/tra/layou
 const all: [string, TraLayout][] = Object.entries(layouts)
 
 describe.each(all)('%s', (_name, layout) => {
-  test('its fields follow each other without gaps, under distinct names', () => {
+  test('fields follow each other without gaps, under distinct names', () => {
     let next = 1
     for (const { at, length } of layout.fields) {
       expect(at).toBe(next)
@@ -19,7 +19,7 @@ describe.each(all)('%s', (_name, layout) => {
   })
 })
 
-test('mandatory columns end where the last mandatory field ends', () => {
+test('the mandatory columns end where the last mandatory field ends', () => {
   expect(layouts.HEADER.mandatoryEnd).toBe(149)
   expect(layouts.PS1.mandatoryEnd).toBe(6)
   expect(layouts.CAE.mandatoryEnd).toBe(545)
@@ -27,7 +27,7 @@ test('mandatory columns end where the last mandatory field ends', () => {
   expect(layouts.ANALYTIC.mandatoryEnd).toBe(1231)
 })
 
-test('a field is found by its name, and an unknown name is a programming error', () => {
+test('a field is found by its name, and an unknown name throws a programming error', () => {
   expect(fieldOf(layouts.ENTRY, 'MONTANT1')).toMatchObject({
     at: 131,
     length: 20,
@@ -48,7 +48,7 @@ const described = Object.entries(columns).map(([record, { page, mandatory, lengt
 })
 
 // They were compared with the descriptor field by field, as below where it is.
-test('the records are as they were when compared with the descriptor', () => {
+test('the records have not changed since they were compared with the descriptor', () => {
   expect(createHash('sha256').update(JSON.stringify(described)).digest('hex')).toBe(
     '743df96735356dfa78066ddc496d9d9fc9194f23e9b366c7b98bdb0bccfd4e98',
   )
@@ -88,7 +88,7 @@ describe.skipIf(!existsSync(descriptor))('the descriptor', () => {
     },
   )
 
-  test('has no further record but the optional PS4 and GED, which are never written', () => {
+  test('has no other record except the optional PS4 and GED, which are never written', () => {
     expect(Object.keys(records).filter((record) => !(record in columns))).toEqual(['PS4', 'GED'])
   })
 })

@@ -13,7 +13,7 @@ const owner = forTests(() => createOwnerPool(database.ownerUrl, { max: 2, applic
 const exports = forTests(() => createPool(database.serviceUrl, { max: 2, applicationName: 'test' }))
 
 test.skipIf(!haveRealLedgers).each(realLedgers)(
-  'a ledger of $lines lines becomes a file without problems, which a second, plain writer writes, too',
+  'a ledger of $lines lines becomes a file without problems, equal to that of a second, simple writer',
   async ({ file, lines, total }) => {
     const { schemaId, folderId } = await importFec(owner, { file })
     const bytes = await traBytes(exports, { schemaId, folderId })

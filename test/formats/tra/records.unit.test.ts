@@ -270,13 +270,13 @@ test.each(records)('%s', (_, line, texts, length) => {
   expect(text(line)).toBe(laidOut(texts, length))
 })
 
-test('CGN: a number of 18 digits is refused', () => {
+test('a CGN record refuses a number of 18 digits', () => {
   expect(() => cgnLine({ ...account, number: '607000000000000018' }, false, 0)).toThrow(
     'CGN.CODE of a TRA file',
   )
 })
 
-test('DEV: euro, franc, then the currencies of entries', () => {
+test('DEV records list euro, franc, then the currencies of entries', () => {
   const rates = { USD: '0.923400', EUR: '1', JPY: '0.006100' }
   const lines = devLines(new Map(Object.entries(rates))).map(text)
   const dev = (code: string, name: string, decimals: string, parity: string, mark: string) =>

@@ -29,12 +29,12 @@ test.each([
   expect(bytes(text)).toBe(expected)
 })
 
-test('every byte above 0x9f is the character of that number', () => {
+test('every byte above 0x9f is the character with the same number', () => {
   for (let code = 0xa0; code <= 0xff; code++)
     expect(bytes(String.fromCharCode(code))).toBe(String.fromCharCode(code))
 })
 
-test('the result has no control character and no undefined byte, whatever the text', () => {
+test('the result has only defined bytes and no control character, whatever the text', () => {
   const printed = (byte: number) => byte >= 0x20 && ![0x7f, 0x81, 0x8d, 0x8f, 0x90, 0x9d].includes(byte)
   for (let code = 0; code < 0x3000; code++)
     expect(Array.from(toWindows1252(String.fromCharCode(code))).every(printed)).toBe(true)

@@ -80,12 +80,12 @@ test('a year is cut into blocks of about a thousand movements', async () => {
   expect(sum(await expectDigests(year))).toBeGreaterThan(50)
 })
 
-test('nothing selected: one block of no lines', async () => {
+test('an empty selection has one block without lines', async () => {
   const blocks = await expectDigests({ startDate: '1990-01-01', endDate: '1990-12-31' })
   expect(blocks).toMatchObject([{ from: '0', to: '9007199254740991', rows: 0 }])
 })
 
-test.each(['after', 'entries', 'since', 'wait'])('%s is refused: it names a part', async (parameter) => {
+test.each(['after', 'entries', 'since', 'wait'])('%s is refused: it selects a part', async (parameter) => {
   const { status, json } = await ask({ ...year, [parameter]: '1' })
   expect([status, json.error.code]).toEqual([400, 'ERR-VALIDATION'])
   expect(json.error.details.issues).toEqual([{ parameter, message: 'is not a parameter of this route' }])
@@ -118,7 +118,7 @@ describe('ETags', () => {
     expect((await ask(query, { 'If-Match': etag! })).status).toBe(412)
   })
 
-  test('differ by the bounds of the blocks', async () => {
+  test('differ if the blocks have other bounds', async () => {
     await ask(large)
     await expectKept()
     const { etag } = (await ask(large)).headers
@@ -129,7 +129,7 @@ describe('ETags', () => {
     await change(`delete from movement_blocks`)
   })
 
-  test('HEAD tells what is known without reading movements', async () => {
+  test('HEAD returns what is known without reading movements', async () => {
     await change('delete from movement_blocks')
     const unknown = await ask(large, {}, 'HEAD')
     expect([unknown.status, unknown.bytes.length, unknown.headers.etag]).toEqual([200, 0, undefined])

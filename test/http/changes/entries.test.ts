@@ -33,7 +33,7 @@ function linesOf(text: string): { line: string; entryId: number; id: string }[] 
 }
 
 test.each(selections)(
-  'of %s %j are the lines of the whole in these ranges, in its order',
+  'of %s %j are exactly the lines of these ranges, in the order of the whole',
   async (path, query) => {
     const whole = linesOf((await ask(path, query)).text)
     expect(whole.length).toBeGreaterThan(3)
@@ -82,7 +82,7 @@ test.each(selections)(
   },
 )
 
-test('are part of the ETag, however they are written, and not of what If-Match compares', async () => {
+test('are part of the ETag in any notation, but ignored by If-Match', async () => {
   const year = { idExercice: '12' }
   const tagOf = async (query: Query) => (await ask('movements', { ...year, ...query })).headers.etag!
   const tag = await tagOf({ entries: '100-200,300-400' })

@@ -94,7 +94,7 @@ const sha256s = ({ json }: Download): string[] => json.map(({ sha256 }: BlockIte
 const forgedPlaces = (blocks: Download) =>
   sha256s(blocks).flatMap((sha256, i) => (sha256 === forged ? [i + 1] : []))
 
-test('only blocks with changed entries are rendered again, by blocks and by exports', async () => {
+test('only blocks with changed entries are rendered again, by the route of blocks and by exports', async () => {
   const before = await blocksOf(large)
   await keptAt(before)
   for (const place of [2, 5, 9]) await forge(place)
@@ -117,7 +117,7 @@ test('only blocks with changed entries are rendered again, by blocks and by expo
   )
 })
 
-test('movements and entries of other blocks are not read again', async () => {
+test('movements and entries of unchanged blocks are not read again', async () => {
   await keptAt(await blocksOf(large))
   await change(`update entries set comment = 'read' where ${ofFolder} and id = ${firstEntry + 250}`)
   // The third block.
@@ -138,7 +138,7 @@ test('movements and entries of other blocks are not read again', async () => {
   expectDigests(await blocksOf(large), await movementsOf(large))
 })
 
-test('nothing has changed: the answer needs no movement and no thread', async () => {
+test('if the ledger has not changed, the answer reads no movement and uses no thread', async () => {
   const copy = await movementsOf(large)
   await keptAt(copy)
   await change('revoke select on movements, entries from grandlivre_service')
@@ -149,7 +149,7 @@ test('nothing has changed: the answer needs no movement and no thread', async ()
   }
 })
 
-test('a full export of an exercice in NDJSON keeps its digests, in any encoding; no other one does', async () => {
+test('only a full export of an exercice in NDJSON keeps its digests, in any encoding', async () => {
   for (const encoding of ['identity', 'gzip', 'zstd']) {
     await sql('delete from grandlivre.movement_blocks')
     const { rows } = await keptAt(await movementsOf(large, { 'Accept-Encoding': encoding }))
@@ -181,7 +181,7 @@ test('a full export of an exercice in NDJSON keeps its digests, in any encoding;
   ])
 })
 
-test('requests at once, while the ledger changes, all agree with their cursor', async () => {
+test('simultaneous requests on a changing ledger all give digests that match their cursor', async () => {
   const copies = new Map<unknown, Download>()
   const answers: Download[] = []
   const pull = async (encoding: string) => {
@@ -205,7 +205,7 @@ test('requests at once, while the ledger changes, all agree with their cursor', 
   expect(compared.length).toBeGreaterThanOrEqual(3)
 })
 
-test('digests of another rendering are not used, and are replaced', async () => {
+test('digests of another rendering are ignored and replaced', async () => {
   const own = await blocksOf(large)
   await keptAt(own)
   const other = await startTestService(stage.database, { timeZone: 'Asia/Tokyo' })
@@ -223,7 +223,7 @@ test('digests of another rendering are not used, and are replaced', async () => 
   }
 })
 
-test('digests of changes that are forgotten are not used', async () => {
+test('digests are ignored if the log of changes no longer reaches back to them', async () => {
   await keptAt(await blocksOf(large))
   await forge(3)
   await change(`insert into ledger_changes (schema_id, folder_id, version, kind, ids)
@@ -234,7 +234,7 @@ test('digests of changes that are forgotten are not used', async () => {
   await keptAt(after)
 })
 
-test('the digests of an earlier state do not replace those of a later one', async () => {
+test('the digests of an earlier state do not overwrite those of a later one', async () => {
   const pool = createPool(stage.database.serviceUrl, { max: 1, applicationName: 'test' })
   try {
     const selection = {
@@ -265,7 +265,7 @@ test('the digests of an earlier state do not replace those of a later one', asyn
   }
 })
 
-test('digests of folders of other tenants are apart', async () => {
+test("digests of each tenant's folders are kept apart", async () => {
   const secret = await stage.staff.thirdParty('BLOCKS-STRANGER')
   const stranger = credentials(await stage.staff.token('BLOCKS-STRANGER', 'api', folders.otherTenant), secret)
   await keptAt(await movementsOf(year), '12')
@@ -277,7 +277,7 @@ test('digests of folders of other tenants are apart', async () => {
   expectDigests(await blocksOf(year), await movementsOf(year))
 })
 
-test('an answer does not fail where its digests cannot be stored', async () => {
+test('an answer succeeds even if its digests cannot be stored', async () => {
   await change('revoke insert on movement_blocks from grandlivre_service')
   try {
     const copy = await movementsOf(large)

@@ -49,7 +49,7 @@ async function changed(entry: string): Promise<string> {
 
 const firstLine = ({ body }: { body: string }) => JSON.parse(body.split('\n')[0]!)
 
-test('it carries the cursor of a pull right after, and what changed is read from one to the next', async () => {
+test('a ledger event carries the cursor that a pull right after it gets, and pulls from one event to the next return what changed', async () => {
   const before = await read(stage.service)
   const since = before.headers.get('x-ledger-cursor')!
   const cursor = await changed('39')
@@ -64,7 +64,7 @@ test('it carries the cursor of a pull right after, and what changed is read from
   })
 })
 
-test('after a start with another time zone it carries cursors of that rendering; the former ones are 410', async () => {
+test('after a restart with another time zone events carry new cursors, and the former ones are 410', async () => {
   const former = await changed('39')
   await stage.staff.client.query(
     `update grandlivre.ledger_changes set logged_at = now() - interval '31 days' where folder_id = 112`,
@@ -81,7 +81,7 @@ test('after a start with another time zone it carries cursors of that rendering;
   expect([refused.status, refused.body.error?.code]).toEqual([410, 'ERR-CURSOR-EXPIRED'])
 })
 
-test('a service that starts sweeps the log of changes, and says so', async () => {
+test('a service that starts cleans the log of changes, and logs this', async () => {
   const swept = () => later.lines.find((line) => line.includes('"retention.changesSwept"'))
   await until(() => swept() !== undefined)
   expect(JSON.parse(swept()!)).toMatchObject({ forgotten: expect.any(Number), compacted: 0 })

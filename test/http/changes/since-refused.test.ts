@@ -38,7 +38,7 @@ const unknown = [400, 'ERR-VALIDATION', 'since']
 const expired = [410, 'ERR-CURSOR-EXPIRED']
 
 describe('a cursor', () => {
-  test('that is not one of ours is 400', async () => {
+  test('that the service did not make is 400', async () => {
     const own = await cursorAt('ledger_version')
     const forged = [
       'x',
@@ -64,7 +64,7 @@ describe('a cursor', () => {
     }
   })
 
-  test('of a later state than the ledger has is 410, with what to do', async () => {
+  test("of a state later than the ledger's is 410, and the error says what to do", async () => {
     const since = await cursorAt('ledger_version + 1')
     expect(await outcome({ ...year, since })).toEqual(expired)
     expect((await ask({ ...year, since })).json.error.message).toMatch(
@@ -86,7 +86,7 @@ describe('a cursor', () => {
     expect((await ask({ ...year, since })).status).toBe(200)
   })
 
-  test('before a change that is forgotten is 410; an old one of a ledger that has not changed is good', async () => {
+  test('is 410 if it is older than the log of changes; an old cursor of an unchanged ledger stays valid', async () => {
     const old = await cursorAt('ledger_version')
     await sql(`update entries set comment = 'x' where schema_id = 100 and folder_id = 111 and id = 39`)
     expect((await ask({ ...year, since: old })).status).toBe(200)
@@ -101,7 +101,7 @@ describe('a cursor', () => {
   })
 })
 
-test('a folder that is made again with the id of one that is gone honours nothing of that one', async () => {
+test('a folder that is created again with the id of a deleted one refuses all cursors of that one', async () => {
   const again = { ...folders.sameFirm, name: 'Made again', label: 'again', thirdPartyId: stage.thirdPartyId }
   const signed = { ...stage.firm, 'society-id': again.folderId }
   const { rows } = await stage.staff.client.query('select id from grandlivre.exercices where folder_id = 112')
@@ -152,7 +152,7 @@ async function deleteFolder(id: string): Promise<void> {
 }
 
 describe('since', () => {
-  test('is not combined with a part of the answer', async () => {
+  test('cannot be combined with a part of the answer', async () => {
     const since = await cursorAt('ledger_version')
     const refused = (...parameters: string[]) => [400, 'ERR-VALIDATION', ...parameters]
     expect(await outcome({ ...year, since, after: '9000' })).toEqual(refused('after'))
@@ -162,7 +162,7 @@ describe('since', () => {
     )
   })
 
-  test('without a value counts as absent, and is single', async () => {
+  test('counts as absent without a value, and may be given only once', async () => {
     const { text, headers } = await ask({ ...year, since: '' })
     expect([headers['content-type'], text.slice(0, 2)]).toEqual(['application/json', '[{'])
     const twice = `${movementsUrl(stage.service.url, year)}&since=a&since=b`
@@ -186,13 +186,13 @@ describe('since', () => {
       )
   })
 
-  test('is no parameter of balances and collections', async () => {
+  test('is refused by balances and collections', async () => {
     const since = await cursorAt('ledger_version')
     expect(await outcome({ ...year, since }, {}, 'balance')).toEqual(unknown)
     expect(await outcome({ since }, {}, 'accounts')).toEqual(unknown)
   })
 
-  test('of an exercice that is gone is 404, whatever the cursor', async () => {
+  test('of a deleted exercice is 404, whatever the cursor', async () => {
     await sql(`insert into exercices (schema_id, folder_id, id, start_date, end_date)
       values (100, 111, 20, '2030-01-01', '2030-12-31')`)
     const since = await cursorAt('ledger_version')

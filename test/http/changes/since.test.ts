@@ -40,7 +40,7 @@ async function copies(): Promise<Download[]> {
   return all
 }
 
-test('an entry that comes again in another exercice, and the first movement of an entry', async () => {
+test('a delta has an entry that moved to another exercice, and the first movement of an entry', async () => {
   const before = await copies()
   await change(`delete from entries where ${ofFolder} and id = 606`)
   const { schemaId, folderId } = folders.first
@@ -77,7 +77,7 @@ describe('nothing changed', () => {
     { 'Accept-Encoding': 'gzip' },
   ]
 
-  test('is one line, whatever the selection, encoding and media type', async () => {
+  test('is answered with one line, whatever the selection, encoding and media type', async () => {
     const since = await cursorNow()
     const line = `{"since":"${since}","cursor":"${since}","entries":[]}\n`
     for (const [path, query] of selections)
@@ -95,7 +95,7 @@ describe('nothing changed', () => {
       }
   })
 
-  test('is answered though no export could read the ledger', async () => {
+  test('is answered without reading movements, which the service may not read here', async () => {
     const since = await cursorNow()
     await change('revoke select on movements from grandlivre_service')
     try {
@@ -106,7 +106,7 @@ describe('nothing changed', () => {
     }
   })
 
-  test('in any line: the cursor moves alone', async () => {
+  test('in any line, though the version has changed: only the cursor is newer', async () => {
     const since = await cursorNow()
     await change(`update banks set rib = rib; update exercices set closed_at = null where ${ofFolder}`)
     const { cursor, entries, lines } = readDelta((await ask('movements', { ...year, since })).text)
@@ -115,7 +115,7 @@ describe('nothing changed', () => {
   })
 })
 
-test('few changes are exact ranges; more than a tenth is one range of everything', async () => {
+test('few changes are sent as exact ranges; more than a tenth as one range of everything', async () => {
   const since = await cursorNow()
   const ids: string[] = (await ask('entries', year)).text
     .trimEnd()
@@ -137,7 +137,7 @@ test('few changes are exact ranges; more than a tenth is one range of everything
 })
 
 describe('a delta', () => {
-  test('has no ETag, and is never 304', async () => {
+  test('has no ETag, and is never answered with 304', async () => {
     const since = await cursorNow()
     const whole = await ask('movements', year)
     await change(`update entries set comment = comment where ${ofFolder} and id = 39`)
@@ -154,7 +154,7 @@ describe('a delta', () => {
         }
   })
 
-  test('takes the ETag of its selection for If-Match', async () => {
+  test('accepts the ETag of its selection in If-Match', async () => {
     const { headers } = await ask('movements', year, { Accept: 'application/json' })
     const since = String(headers['x-ledger-cursor'])
     const ifMatch = { ...ndjson, 'If-Match': String(headers.etag) }

@@ -51,7 +51,7 @@ async function slotLocks(): Promise<number> {
 
 const isListening = async () => (await backends('grandlivre notifications')).length === 1
 
-test('more requests than slots wait without one, and a commit answers each with what changed', async () => {
+test('more requests than slots can wait, as they hold none; a commit answers each with the changes', async () => {
   const since = await currentCursor()
   let answered = 0
   const waiting = Array.from({ length: 25 }, () =>
@@ -76,21 +76,21 @@ test('more requests than slots wait without one, and a commit answers each with 
   await until(async () => (await slotLocks()) === 0)
 })
 
-test('where there is a change already, nothing waits', async () => {
+test('a request does not wait if there is a change already', async () => {
   const since = await currentCursor()
   await change()
   const { text } = await ask({ since, wait: '30' })
   expect(readDelta(text).entries).toEqual([['39', '39']])
 })
 
-test('when the time is over the answer is unchanged', async () => {
+test('a request whose time is over is answered as unchanged', async () => {
   const since = await currentCursor()
   const first = await ask({ since, wait: '1' })
   expect(first.status).toBe(200)
   expect(readDelta(first.text)).toEqual({ since, cursor: since, entries: [], lines: [] })
 })
 
-test('a change of a table that no line shows ends the wait with a newer cursor alone', async () => {
+test('a change that no line shows ends the wait, and only the cursor is newer', async () => {
   const since = await currentCursor()
   const waiting = ask({ since, wait: '30' })
   await until(isListening)
@@ -102,7 +102,7 @@ test('a change of a table that no line shows ends the wait with a newer cursor a
   expect([entries, lines]).toEqual([[], []])
 })
 
-test('a commit while the listening connection is lost is not missed', async () => {
+test('a commit is noticed even if the listening connection is lost at that moment', async () => {
   const since = await currentCursor()
   const waiting = ask({ since, wait: '30' })
   await until(isListening)
@@ -114,7 +114,7 @@ test('a commit while the listening connection is lost is not missed', async () =
   expect(readDelta((await waiting).text).entries).toEqual([['39', '39']])
 })
 
-test('a service that stops answers its waiting requests as unchanged', async () => {
+test('a service that stops answers waiting requests as unchanged', async () => {
   // The other service may listen, or not: it lost its connection in the test before.
   const before = new Set((await backends('grandlivre notifications')).map(({ pid }) => pid))
   const other = await startTestService(stage.database)
@@ -129,7 +129,7 @@ test.each([
   [{ wait: '5' }, 'wait', 'is only taken with since'],
   [{ since: 'x', wait: '31' }, 'wait', '30'],
   [{ since: 'x', wait: '1.5' }, 'wait', '30'],
-])('refused: %j', async (query, parameter, message) => {
+])('a wait is refused with %j', async (query, parameter, message) => {
   const { status, text } = await ask(query as Record<string, string>)
   expect(status).toBe(400)
   const { issues } = JSON.parse(text).error.details
@@ -153,7 +153,7 @@ describe('while other processes hold every slot', () => {
 
   afterEach(() => others.close())
 
-  test('a cursor that is refused is refused at once', async () => {
+  test('an invalid cursor is refused at once', async () => {
     const { rows } = await stage.staff.client.query(
       `select grandlivre.ledger_cursor(schema_id, id, ledger_version, 'former') as cursor from grandlivre.folders where id = 111`,
     )
@@ -166,7 +166,7 @@ describe('while other processes hold every slot', () => {
     }
   })
 
-  test('a request that waits gets the next one in turn; one that leaves the line takes none', async () => {
+  test('a waiting request gets the next free slot in turn; one that leaves the line takes none', async () => {
     expect((await ask({ since })).status).toBe(429)
     const gone = new AbortController()
     const leaving = fetch(movementsUrl(stage.service.url, { idExercice: '12', since, wait: '30' }), {

@@ -38,7 +38,7 @@ function askable(): [path: string, address: string][] {
   )
 }
 
-test('answers fit their schemas: each collection, as an array and line by line, and of a token in both forms', async () => {
+test('answers fit their schemas: each collection, as an array and line by line, with both kinds of token', async () => {
   const empty: string[] = []
   for (const [path, address] of [
     ...askable(),
@@ -63,7 +63,7 @@ test('an error fits its schema', async () => {
   expect(wrong(schemaOf(path, '4XX'), { error: 'no object' })).toContain('must be object')
 })
 
-test('the document lists every route that the app serves but /files, whose addresses are signed, and the documentation', async () => {
+test('the document lists every route of the app except the documentation and /files, whose addresses are signed', async () => {
   expect(document.openapi).toBe('3.1.0')
   expect(document, 'what document.unit.test.ts reads').toEqual(
     JSON.parse(JSON.stringify(openApiDocument(routes))),

@@ -21,14 +21,14 @@ const now = (): any => JSON.parse(JSON.stringify(openApiDocument(routes)))
 const missing = missingTools('oasdiff')
 
 describe.skipIf(missing.length > 0)('what breaks clients of the last release', () => {
-  test('stands in the changelog', async () => {
+  test('is listed in the changelog', async () => {
     expect(files).toHaveLength(1)
     const silent = unaccounted(await breakingChanges(before, now()), read('CHANGELOG.md'), released)
     const told = silent.map(({ name, field, text }) => `${name}, ${field ?? 'as a whole'}: ${text}`)
     expect(told, 'A point of CHANGELOG.md has to name each operation and field in backquotes').toEqual([])
   })
 
-  test('is named by operation and field', async () => {
+  test('is reported by operation and field', async () => {
     const changed = now()
     delete changed.paths['/api/v1/mad/vats']
     changed.paths['/api/v1/mad/banks'].get.operationId = 'getBanks'
@@ -55,7 +55,7 @@ describe.skipIf(missing.length > 0)('what breaks clients of the last release', (
     ])
   })
 
-  test('is nothing where another way of saying the same is found', async () => {
+  test('does not include another notation of the same schema', async () => {
     const { schemas } = now().components
     const other = now()
     other.components.schemas.Bank.properties.account = {
@@ -67,7 +67,7 @@ describe.skipIf(missing.length > 0)('what breaks clients of the last release', (
   })
 })
 
-test('a point of the changelog accounts for the operation and the field that it names, above the release', () => {
+test('a point of the changelog above the release must name both the operation and the field of a change', () => {
   const change = { name: 'listBanks', field: 'IBAN', text: '' }
   const whole = { ...change, field: undefined }
   const changelog = (above: string, below = '') =>

@@ -61,7 +61,7 @@ function meantBy({ type, enum: words }: Schema, text: string): unknown {
   return type === 'integer' && /^\d+$/.test(text) ? Number(text) : text
 }
 
-test('a query parameter is accepted if and only if its value fits the document', async () => {
+test('the service accepts exactly those query parameters that fit the document', async () => {
   const paths = Object.entries<{ get?: { parameters?: Parameter[] } }>(document.paths)
   const parameters = paths.flatMap(([path, { get }]) =>
     (get?.parameters ?? [])
@@ -84,7 +84,7 @@ test('a query parameter is accepted if and only if its value fits the document',
   }
 })
 
-test('a field of a subscription is accepted if and only if its value fits the document', async () => {
+test('the service accepts exactly those fields of a subscription that fit the document', async () => {
   const { properties } = document.components.schemas.SubscriptionFields
   const ids = [...texts, 0, 111, -1, 1.5, 2 ** 53 - 1, 2 ** 53, true, null]
   const values: Record<string, unknown[]> = {

@@ -60,7 +60,7 @@ const ofOperations = <Value>(value: (operation: { operationId: string; responses
     ]),
   )
 
-test('each operation has its name, a verb and a noun, and none has that of another', () => {
+test('each operation has a unique name of a verb and a noun', () => {
   expect(ofOperations(({ operationId }) => operationId)).toEqual(operations)
   const names = Object.values<object>(operations).flatMap((methods) => Object.values(methods))
   expect(new Set(names).size).toBe(names.length)
@@ -70,7 +70,7 @@ test('each operation has its name, a verb and a noun, and none has that of anoth
     )
 })
 
-test('each operation has errors of both kinds', () => {
+test('each operation documents errors of the client and of the service', () => {
   for (const methods of Object.values<object>(document.paths))
     for (const { responses } of Object.values(methods))
       for (const status of ['4XX', '5XX'])
@@ -79,7 +79,7 @@ test('each operation has errors of both kinds', () => {
         })
 })
 
-test('says under which licence and where it is, whatever the address', () => {
+test('the document names its licence and its location, whatever the address', () => {
   expect(document).toMatchObject({
     info: { title: 'Grandlivre', description: expect.any(String), license: { identifier: 'MIT' } },
     servers: [{ url: '/' }],
@@ -89,7 +89,7 @@ test('says under which licence and where it is, whatever the address', () => {
 describe('a schema', () => {
   const nodes = [...nodesOf(document)] as [string, Record<string, unknown>][]
 
-  test('of an object, and one of several words, has a name', () => {
+  test('has a name if it is an object or a choice of several words', () => {
     const isNamed = (pointer: string) =>
       /^\/components\/schemas\/\w+(\/allOf\/\d)?$/.test(pointer) ||
       // Parameters have names of their own. What only a notification has cannot have one: see notification-schema.ts.
@@ -104,7 +104,7 @@ describe('a schema', () => {
     expect(Object.keys(document.components.schemas).length).toBeGreaterThan(100)
   })
 
-  test('of an object is never null as well: what refers to it says that there may be none', () => {
+  test('of an object does not include null: the property that refers to it does', () => {
     const lists = nodes.filter(([, { type }]) => Array.isArray(type) && type.includes('object'))
     // Two answers and bodies are an array or an object.
     expect(lists.map(([pointer]) => pointer)).toEqual([
@@ -120,7 +120,7 @@ describe('a schema', () => {
     })
   })
 
-  test('is no choice between an array and something else, of which clients in Java do not compile', () => {
+  test('is never a choice between an array and another type, as clients in Java would not compile', () => {
     const resolved = ({ $ref }: { $ref?: string }) =>
       $ref && document.components.schemas[$ref.replace('#/components/schemas/', '')]
     for (const [pointer, { anyOf = [], oneOf = [] }] of nodes)
@@ -128,7 +128,7 @@ describe('a schema', () => {
         expect([pointer, choice.type ?? resolved(choice).type]).not.toEqual([pointer, 'array'])
   })
 
-  test('has examples that fit it', () => {
+  test('has examples that are valid', () => {
     const wrong = schemaCheck(document)
     const shown = nodes.filter(([pointer, node]) => 'example' in node && !pointer.endsWith('/properties'))
     expect(shown.length).toBeGreaterThan(50)
@@ -140,7 +140,7 @@ describe('a schema', () => {
   })
 })
 
-test('puts every route into a group, and no group is empty', () => {
+test('the document puts every route into a group, and no group is empty', () => {
   const operations = Object.values<Record<string, { tags: string[] }>>(document.paths).flatMap((methods) =>
     Object.values(methods),
   )
@@ -149,7 +149,7 @@ test('puts every route into a group, and no group is empty', () => {
   for (const { description } of document.tags) expect(description).toMatch(/^[A-Z].*\.$/)
 })
 
-test('states which values each parameter accepts', () => {
+test('the document states which values each parameter accepts', () => {
   type Schema = Record<string, unknown> & { items?: Schema }
   const parameters = Object.values<Record<string, { parameters?: { name: string; schema: Schema }[] }>>(
     document.paths,
@@ -164,7 +164,7 @@ test('states which values each parameter accepts', () => {
   expect(unstated.filter((name) => !free.includes(name))).toEqual([])
 })
 
-test('names, where it describes the parameters of a route, no parameter that the route lacks', () => {
+test('descriptions name only parameters that their route has', () => {
   const routes = Object.entries<Record<string, { parameters?: { name: string; description?: string }[] }>>(
     document.paths,
   ).flatMap(([path, methods]) =>
@@ -187,7 +187,7 @@ test('names, where it describes the parameters of a route, no parameter that the
   expect(routes.some(({ names, text }) => names.some((name) => isNamed(name, text)))).toBe(true)
 })
 
-test('says which formats of a full export take a parameter, and which require it', () => {
+test('the document says which formats of a full export accept a parameter, and which require it', () => {
   const { parameters } = document.paths['/api/v1/mad/all'].get
   const described = (name: string) =>
     parameters.find((parameter: { name: string }) => parameter.name === name).description
@@ -195,7 +195,7 @@ test('says which formats of a full export take a parameter, and which require it
   expect(described('journalIds')).toMatch(/; only with TRA, CSV or PARQUET$/)
 })
 
-test('has no dangling reference', () => {
+test('the document has no dangling reference', () => {
   const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)].map((match) => match[1]!)
   expect(references.length).toBeGreaterThan(0)
   for (const reference of references) {
@@ -204,7 +204,7 @@ test('has no dangling reference', () => {
   }
 })
 
-test('shows bodies that their routes take', () => {
+test('example bodies are accepted by their routes', () => {
   const shown = routes.filter(({ body }) => body?.example !== undefined)
   expect(shown.map(({ method }) => method)).toEqual(['post', 'post', 'post', 'patch', 'put'])
   for (const { body } of shown) expect(body?.schema.safeParse(body.example).error).toBeUndefined()
@@ -216,7 +216,7 @@ test('shows bodies that their routes take', () => {
 
 const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
 
-test('describes the routes of webhooks with their request bodies and the notification to subscribers', () => {
+test('the document describes the routes of webhooks, with their request bodies and the notification to subscribers', () => {
   const { schemas } = document.components
   const create = document.paths['/api/v1/webhook'].post
   expect(create.requestBody.content['application/json'].schema).toEqual(reference('SubscriptionFields'))

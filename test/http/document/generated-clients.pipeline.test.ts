@@ -39,11 +39,11 @@ const filled = (text: string) =>
 const linkPackages = (folder: string) =>
   symlink(join(root, '.cache/clients/npm/node_modules'), join(folder, 'node_modules'))
 
-test('each part of the guide is tried', () => {
+test('each part of the guide is run by a test', () => {
   expect(parts.map((part) => part.split('\n', 1)[0])).toEqual(Object.keys(needs))
 })
 
-test('the guide names the versions that are tried', () => {
+test('the guide names the versions of the generators that the tests run', () => {
   const pinned = (name: string) =>
     readFileSync(join(import.meta.dirname, 'clients', name), 'utf8')
       .split('\n')

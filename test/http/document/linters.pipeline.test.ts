@@ -49,7 +49,7 @@ describe.each(Object.keys(linters) as (keyof typeof linters)[])('%s', (linter) =
     expect({ code, rules }).toEqual({ code: 0, rules: [] })
   })
 
-  test.skipIf(missing.length > 0)('would find an operation without a name, and a wrong example', async () => {
+  test.skipIf(missing.length > 0)('would report a nameless operation and a wrong example', async () => {
     const document = JSON.parse(JSON.stringify(openApiDocument(routes)))
     delete document.paths['/readyz'].get.operationId
     document.components.schemas.Block.properties.rows.example = 'many'

@@ -93,7 +93,7 @@ const forgeTables = () =>
 const forgedPlaces = ({ blocks }: LedgerDigests) =>
   blocks.flatMap(({ sha256 }, i) => (sha256 === forged ? [i + 1] : []))
 
-test('all ledgers of a firm: the digests are those of the rows that the stream gives, drafts among them', async () => {
+test('for all ledgers of a firm, the digests are those of the rows in the stream, including drafts', async () => {
   const answers = await ask({})
   const ledgers = await ledgersOf({})
   expect(answers.map((each) => each.society)).toEqual([society, folders.sameFirm.folderId, empty])
@@ -103,7 +103,7 @@ test('all ledgers of a firm: the digests are those of the rows that the stream g
     expect(answers[i]).toEqual(plainLedgerBlocks(ledger, answers[i]!))
 })
 
-test('an empty ledger has no block, and the digest of nothing', async () => {
+test('an empty ledger has no block, and the digest of zero bytes', async () => {
   for (const ledger of [await digestsOf(empty), await digestsOf(empty)]) {
     const nothing = createHash('sha256').digest('hex')
     expect(ledger).toMatchObject({ society: empty, rows: 0, blocks: [], digest: nothing })
@@ -112,7 +112,7 @@ test('an empty ledger has no block, and the digest of nothing', async () => {
   }
 })
 
-test('a full ledger of the stream keeps its digests, in any encoding; one since a cursor does not', async () => {
+test('the stream keeps the digests of a full ledger, in any encoding, but not of one since a cursor', async () => {
   for (const encoding of ['identity', 'zstd', 'gzip']) {
     await change('delete from ledger_blocks')
     const answer = await post(
@@ -132,7 +132,7 @@ test('a full ledger of the stream keeps its digests, in any encoding; one since 
   expect((await change(`select from ledger_blocks where folder_id = ${society}`))[1]!.rows).toEqual([])
 })
 
-test('nothing has changed: the answer needs no row and no snapshot', async () => {
+test('if a ledger has not changed, the answer reads no row and opens no snapshot', async () => {
   const ledger = await ledgerOf()
   await keptAt(ledger.cursor)
   await change('revoke select on movements, entries, accounts, exercices from grandlivre_service')
@@ -144,7 +144,7 @@ test('nothing has changed: the answer needs no row and no snapshot', async () =>
   }
 })
 
-test('only blocks with changed entries are rendered again, by blocks and by full ledgers; tables are not', async () => {
+test('only blocks with changed entries are rendered again, by the route of blocks and by full ledgers; unchanged tables are not', async () => {
   const before = await digestsOf()
   await keptAt(before.cursor)
   for (const place of [2, 5, 9]) await forgeBlock(place)
@@ -165,7 +165,7 @@ test('only blocks with changed entries are rendered again, by blocks and by full
   expect((await digestsOf()).tables).toEqual(end.tables)
 })
 
-test('rows of other blocks are not read again', async () => {
+test('rows of unchanged blocks are not read again', async () => {
   const { cursor, blocks } = await digestsOf()
   await keptAt(cursor)
   const { from, to } = blocks[3]!
@@ -187,7 +187,7 @@ test('rows of other blocks are not read again', async () => {
   expect(digests).toEqual(plainLedgerBlocks(ledger, digests))
 })
 
-test('tables that the caller has are not rendered for the end of a ledger where only entries changed', async () => {
+test('tables that the caller has are not rendered again where only entries changed', async () => {
   const { cursor, end } = await ledgerOf()
   await keptAt(cursor)
   await change(`update entries set comment = 'only entries' where ${ofFolder} and id = 39`)
@@ -207,7 +207,7 @@ test('tables that the caller has are not rendered for the end of a ledger where 
   expect(Object.keys(ledger!.tables)).toEqual(['accounts', 'movements'])
 })
 
-test('digests of another rendering, or of changes that are forgotten, are not used', async () => {
+test('digests of another rendering, or older than the log of changes, are ignored', async () => {
   const other = await startTestService(stage.database, { timeZone: 'Asia/Tokyo' })
   try {
     const [digests] = await ask({ ledgers: [{ society }] }, stage.firm, other.url)
@@ -229,7 +229,7 @@ test('digests of another rendering, or of changes that are forgotten, are not us
   await keptAt(digests.cursor)
 })
 
-test('folders of others are refused, the others go on, and digests of tenants are apart', async () => {
+test('folders of others are refused while the rest is answered, and digests of each tenant are kept apart', async () => {
   const ids = [folders.otherTenant.folderId, society, folders.otherFirm.folderId, '999999']
   const answers: object[] = await ask({ ledgers: ids.map((id) => ({ society: id })) })
   const refused = (id: string) => ({ refused: id, code: 'ERR-FOLDER-NOT-FOUND', message: expect.any(String) })
@@ -255,7 +255,7 @@ test('folders of others are refused, the others go on, and digests of tenants ar
   expect((await ask({}, stage.company)).map((each) => each.society)).toEqual([society])
 })
 
-test('an answer does not fail where its digests cannot be stored', async () => {
+test('an answer succeeds even if its digests cannot be stored', async () => {
   await change('revoke insert on ledger_blocks from grandlivre_service')
   try {
     const digests = await digestsOf()
@@ -266,7 +266,7 @@ test('an answer does not fail where its digests cannot be stored', async () => {
   }
 })
 
-test('a cursor is no field of the request', async () => {
+test('a request with a cursor is refused', async () => {
   const answer = await post('blocks', { ledgers: [{ society, since: 'x' }] })
   expect(answer.status).toBe(400)
   expect(await answer.json()).toMatchObject({

@@ -60,7 +60,7 @@ async function movementsOf(folderId: string): Promise<{ ids: string[]; debit: st
 const keys = ({ tables }: LedgerItem) =>
   tables.movements!.map((row) => `${row.split('\t')[0]} ${row.split('\t')[18]}`)
 
-test('all folders of a firm, each whole, in the order of their ids', async () => {
+test('all folders of a firm are sent whole, in the order of their ids', async () => {
   const { ledgers, refused } = await ask({})
   const { rows } = await stage.staff.client.query(
     'select id from grandlivre.folders where schema_id = 100 and firm_id = 110 order by id',
@@ -79,7 +79,7 @@ test('all folders of a firm, each whole, in the order of their ids', async () =>
   expect(ledgers[0]!.proofs.length).toBeGreaterThan(3)
 })
 
-test('in the order of the request, with its cursors, and without tables that the caller has', async () => {
+test('ledgers come in the order of the request, with its cursors, and without tables that the caller has', async () => {
   const first = await one({})
   const { cursor, end } = first
   const same = await one({ since: cursor, tables: end.tables })
@@ -98,7 +98,7 @@ test('in the order of the request, with its cursors, and without tables that the
   expect(ledgers.map(({ society }) => society)).toEqual([folders.sameFirm.folderId, folders.first.folderId])
 })
 
-test('what changed, and entries that are wanted besides, are one union', async () => {
+test('changed entries and entries that the request names are sent as one union', async () => {
   const before = await one({})
   const [id, , other] = [...new Set(keys(before).map((key) => key.split(' ')[0]!))]
   await change(`update entries set comment = 'changed' where ${ofFolder} and id = ${id}`)
@@ -113,7 +113,7 @@ test('what changed, and entries that are wanted besides, are one union', async (
   expect((await one({ since: before.cursor })).entries).toEqual([[id, id]])
 })
 
-test('much changed: all movements, and since stays', async () => {
+test('after many changes all movements are sent, and since stays', async () => {
   const { cursor } = await one({})
   await change(`update movements set description = description || '!' where ${ofFolder}`)
   const after = await one({ since: cursor })
@@ -122,7 +122,7 @@ test('much changed: all movements, and since stays', async () => {
 })
 
 describe('refused', () => {
-  test('folders of others and cursors of others; the rest goes on', async () => {
+  test('are folders and cursors of others; the rest is sent', async () => {
     const { cursor } = await one({})
     const { ledgers, refused } = await ask({
       ledgers: [
@@ -143,7 +143,7 @@ describe('refused', () => {
 
   const rounds = Number(process.env['ISOLATION'] ?? 15)
   test(
-    `${rounds} random requests of four tokens: no ledger, row or cursor of another`,
+    `no ledger, row or cursor of another leaks in ${rounds} random requests of four tokens`,
     async () => {
       const secret = await stage.staff.thirdParty('FOUR')
       const all = Object.entries(folders)
@@ -192,7 +192,7 @@ describe('refused', () => {
     60_000 + rounds * 500,
   )
 
-  test('everything but the folder of the header, or of the token', async () => {
+  test('is every folder except that of the header, or of the token', async () => {
     const { folderId } = folders.first
     const named = { ...stage.firm, 'society-id': folderId }
     for (const headers of [named, stage.company]) {
@@ -233,7 +233,7 @@ describe('refused', () => {
       { ledgers: Array.from({ length: 10_001 }, (_, society) => ({ society: String(society) })) },
       ['ledgers'],
     ],
-  ])('a body with a mistake, which is named: %j', async (body, named) => {
+  ])('is a body with a mistake, which the error names: %j', async (body, named) => {
     // To the route of blocks, `since` and what comes with it are mistakes themselves.
     const routes = /since|tables|entries/.test(JSON.stringify(body)) ? ['changes'] : ['changes', 'blocks']
     for (const route of routes) {
@@ -246,7 +246,7 @@ describe('refused', () => {
   })
 
   test.each(['changes', 'blocks'])(
-    'other media types, and bodies that are too large, by %s',
+    'are other media types, and bodies that are too large, by %s',
     async (route) => {
       expect((await post({}, { ...stage.firm, Accept: 'application/json' }, route)).status).toBe(406)
       expect((await post('{}'.padStart(8 * 1024 * 1024), stage.company, route)).status).toBe(200)
@@ -254,7 +254,7 @@ describe('refused', () => {
     },
   )
 
-  test('a third answer at once for a token, of both routes together, whose body is not parsed', async () => {
+  test('is a third simultaneous stream of a token, counted over both routes, before its body is parsed', async () => {
     const answers = [await post({}), await post({})]
     for (const route of ['changes', 'blocks']) {
       const third = await post('no JSON'.padStart(8 * 1024 * 1024), stage.firm, route)
@@ -268,7 +268,7 @@ describe('refused', () => {
   })
 })
 
-test.each(['gzip', 'zstd'])('encoded in %s', async (encoding) => {
+test.each(['gzip', 'zstd'])('ledgers can be encoded in %s', async (encoding) => {
   const answer = await post({}, { ...stage.firm, 'Accept-Encoding': encoding })
   expect(answer.headers.get('content-encoding')).toBe(encoding)
   expect([answer.headers.get('trailer'), answer.headers.get('etag')]).toEqual([null, null])
@@ -276,7 +276,7 @@ test.each(['gzip', 'zstd'])('encoded in %s', async (encoding) => {
   expect(readLedgers(await answer.text()).ledgers.length).toBeGreaterThan(1)
 })
 
-test('the audit has a row for each ledger', async () => {
+test('the audit has one row for each ledger', async () => {
   const requestId = 'one-row-a-ledger'
   const body = { ledgers: [{ society: folders.first.folderId }, { society: '999' }] }
   const { ledgers } = await ask(body, { ...stage.firm, 'x-request-id': requestId })
@@ -342,7 +342,7 @@ describe('in the middle', () => {
     ['is revoked', 'revoked_at = now()'],
     ['expires', 'expires_at = now()'],
     ['has lost a group', `groups = '{movements}'`],
-  ])('a token that %s breaks the stream before the next ledger', async (what, ended) => {
+  ])('a token that %s ends the stream before the next ledger', async (what, ended) => {
     const code = what.toUpperCase().replaceAll(' ', '-')
     const secret = await stage.staff.thirdParty(code)
     const token = await stage.staff.token(code, 'firm', folders.first)
@@ -354,7 +354,7 @@ describe('in the middle', () => {
     expect(text).not.toContain('{"whole"')
   })
 
-  test('a folder that leaves the firm is refused', async () => {
+  test('a folder that leaves the firm meanwhile is refused', async () => {
     const message = await begin(stage.firm)
     await change(`update folders set firm_id = 120 where id = ${folders.sameFirm.folderId}`)
     const { ledgers, refused } = readLedgers((await textOf(message)).text)
@@ -363,14 +363,14 @@ describe('in the middle', () => {
     expect(refused).toMatchObject([{ refused: folders.sameFirm.folderId, code: 'ERR-FOLDER-NOT-FOUND' }])
   })
 
-  test('a client that leaves ends the queries', async () => {
+  test('a client that leaves ends its queries', async () => {
     const message = await begin(stage.firm)
     await until(async () => (await runningQueries(stage.staff.client)).length > 0)
     message.destroy()
     await until(async () => (await runningQueries(stage.staff.client)).length === 0)
   })
 
-  test('a change between two ledgers is in the second, and not in the first', async () => {
+  test('a change between two ledgers appears in the second only', async () => {
     const { cursor } = (await ask(both, stage.firm)).ledgers[1]!
     const message = await begin(stage.firm)
     await change(`update entries set comment = 'later' where schema_id = 100`)

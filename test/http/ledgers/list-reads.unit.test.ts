@@ -26,7 +26,7 @@ const list = (tag: string): LedgerList => ({ tag, lines: [], bodies: new Map() }
 /** What has not begun by then begins later. */
 const settle = () => delay(5)
 
-test('those that ask before a read begins share it; those that ask while it runs share the next', async () => {
+test('requests before a read begins share it; requests while it runs share the next', async () => {
   const { begun, begins, ask } = stage()
   const first = [ask('7'), ask('7'), ask('7')]
   await begins(1)
@@ -39,14 +39,14 @@ test('those that ask before a read begins share it; those that ask while it runs
   expect(new Set(await Promise.all(later))).toEqual(new Set([list('b')]))
 })
 
-test('a list that is read holds no other', async () => {
+test('reading one list does not delay another', async () => {
   const { begins, ask } = stage()
   void ask('7')
   void ask('8')
   await begins(2)
 })
 
-test('a read that fails is not given to those that ask afterwards', async () => {
+test('a failed read is not given to later requests', async () => {
   const { begun, begins, ask } = stage()
   const failing = ask('7')
   await begins(1)
@@ -58,7 +58,7 @@ test('a read that fails is not given to those that ask afterwards', async () => 
   expect(await next).toEqual(list('a'))
 })
 
-test('a token reads once in each pause, which holds no other token', async () => {
+test('a token reads once in each pause, without delaying other tokens', async () => {
   const { begun, begins, askAfterPause } = stage()
   void askAfterPause('1', '7')
   await begins(1)

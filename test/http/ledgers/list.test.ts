@@ -41,7 +41,7 @@ async function waiting(headers: Query, query: Query = {}, url = stage.service.ur
 }
 
 describe('what it lists', () => {
-  test('the folders of the firm, or the one of a company token, with the cursors of their ledgers', async () => {
+  test('are the folders of the firm, or the one of a company token, with the cursors of their ledgers', async () => {
     const ofFirm = await list(stage.firm)
     expect(ofFirm.json).toEqual([
       {
@@ -67,7 +67,7 @@ describe('what it lists', () => {
     expect(journals.headers['x-ledger-cursor']).toBe(cursorOf(ofCompany, '111'))
   })
 
-  test('a folder that is named, alone; any other is not found', async () => {
+  test('is only the folder that the request names; any other is not found', async () => {
     expect(societies(await list({ ...stage.firm, 'society-id': '112' }))).toEqual(['112'])
     expect(societies(await list(stage.firm, { accountingFolderId: '112' }))).toEqual(['112'])
     for (const { folderId } of [folders.otherFirm, folders.otherTenant]) {
@@ -81,7 +81,7 @@ describe('what it lists', () => {
     expect(errorOf(await list(stage.firm, { accountingFolderId: 'x' }))).toEqual([400, 'ERR-VALIDATION'])
   })
 
-  test('ascending by id as numbers, and a folder that moved with its new firm', async () => {
+  test('is sorted by id as a number, including a folder that moved to its new firm', async () => {
     await sql(
       `insert into grandlivre.folders (schema_id, firm_id, id, name) values (100, 110, 1000, 'a'), (100, 110, 99, 'b')`,
     )
@@ -91,7 +91,7 @@ describe('what it lists', () => {
     await sql('delete from grandlivre.folders where id in (99, 1000)')
   })
 
-  test('as lines, and compressed, under other ETags', async () => {
+  test('is sent as lines, and compressed, under other ETags', async () => {
     const json = await list(stage.firm)
     const answers = [json]
     for (const headers of [
@@ -110,7 +110,7 @@ describe('what it lists', () => {
     }
   })
 
-  test('304 while no ledger of the list changes', async () => {
+  test('is answered with 304 while no ledger of the list changes', async () => {
     const { headers } = await list(stage.firm)
     const same = { ...stage.firm, 'If-None-Match': headers.etag! }
     await change('121')
@@ -149,7 +149,7 @@ describe('a request that waits', () => {
     expect(woken.headers.etag).not.toBe(etag)
   })
 
-  test('of a company token is woken by its folder and by the name of its firm, not by its neighbours', async () => {
+  test('of a company token is woken only by its folder and by the name of its firm', async () => {
     for (const text of [
       `update grandlivre.folders set name = name || '.' where id = 111`,
       `update grandlivre.firms set name = name || '.' where id = 110`,
@@ -167,14 +167,14 @@ describe('a request that waits', () => {
     }
   })
 
-  test('is answered 304 when the time is over, and at once without If-None-Match', async () => {
+  test('is answered with 304 when the time is over, and at once without If-None-Match', async () => {
     const { etag } = (await list(stage.firm)).headers
     const over = await list({ ...stage.firm, 'If-None-Match': etag! }, { wait: '1' })
     expect([over.status, over.headers.etag]).toEqual([304, etag])
     expect((await list(stage.firm, { wait: '30' })).status).toBe(200)
   })
 
-  test('does not count in the rate of its token', async () => {
+  test('does not count towards the rate limit of its token', async () => {
     const { answer } = await waiting(stage.firm)
     const count = async () =>
       (await sql('select sum(requests)::int as requests from grandlivre.rate_windows')).rows[0].requests
@@ -184,7 +184,7 @@ describe('a request that waits', () => {
     expect(await count()).toBe(held - 1)
   })
 
-  test('counts where it is not held, by a service that leaves', async () => {
+  test('counts towards the rate limit if a service that stops answers it at once', async () => {
     const other = await startTestService(stage.database)
     const { answer, etag } = await waiting(stage.firm, {}, other.url)
     const left = other.stop(2_000)
@@ -199,7 +199,7 @@ describe('a request that waits', () => {
     await left
   })
 
-  test('of a revoked token gets nothing', async () => {
+  test('of a revoked token gets no list', async () => {
     const secret = await stage.staff.thirdParty(`GONE-${changes}`)
     const issued = await stage.staff.token(`GONE-${changes}`, 'firm', folders.first)
     const { answer } = await waiting(credentials(issued, secret))
@@ -208,7 +208,7 @@ describe('a request that waits', () => {
     expect(errorOf(await answer)).toEqual([401, 'ERR-FIRM-TOKEN-NOT-FOUND'])
   })
 
-  test('of a folder that leaves the firm gets nothing', async () => {
+  test('of a folder that leaves the firm gets no list', async () => {
     await sql(folder(114))
     const { answer } = await waiting({ ...stage.firm, 'society-id': '114' })
     await sql('update grandlivre.folders set firm_id = 120 where id = 114')

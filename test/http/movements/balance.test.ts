@@ -121,7 +121,7 @@ const classes: [Query, (number: string) => boolean][] = [
   [{ classAccount: '99' }, () => false],
 ]
 
-test('a balance has the sums of its movements, exactly, for every selection and class of accounts', async () => {
+test('a balance has the exact sums of its movements, for every selection and class of accounts', async () => {
   const lines = await linesOfFolder()
   // It has drafts, and journals beside the books, which a balance leaves out.
   expect(lines.some(({ validated, journal_type }) => !validated && journal_type !== 'OD_EXC')).toBe(true)

@@ -30,7 +30,7 @@ const urlOf = (name: string, query: Query = {}) =>
 const ask = (name: string, query: Query = {}, headers: Query = {}) =>
   download(urlOf(name, query), { ...stage.company, ...headers })
 
-test('a streamed export has one line in the log, with what was sent', async () => {
+test('a streamed export writes one line to the log, with what was sent', async () => {
   const { text } = await ask('journals', {}, { 'x-request-id': 'one-line' })
   const lines = () => stage.service.lines.filter((line) => line.includes('one-line'))
   await until(() => lines().length > 0)
@@ -40,7 +40,7 @@ test('a streamed export has one line in the log, with what was sent', async () =
   ])
 })
 
-test('a folder without a reference is called by its id in the names of files, and so is one whose reference is blank', async () => {
+test('files of a folder without a reference, or with a blank one, are named after its id', async () => {
   const headers = { ...stage.firm, 'society-id': folders.sameFirm.folderId }
   for (const reference of ["''", 'null']) {
     await stage.staff.client.query(
@@ -58,7 +58,7 @@ test('a folder without a reference is called by its id in the names of files, an
   }
 })
 
-test('the routes of collections and of entries return, byte for byte, what the full export contains', async () => {
+test('the routes of collections and entries return the same bytes as the full export', async () => {
   const { body } = await trigger(stage.service.url, stage.company)
   const { url } = await ended(stage.service.url, stage.company, body.id)
   const file = await (await fetch(url!)).text()
@@ -78,7 +78,7 @@ test('the routes of collections and of entries return, byte for byte, what the f
   expect(file.slice(file.indexOf('"data":'))).toBe(`"data":{${parts.join(',')}}}`)
 })
 
-test('the firm of a folder has no ETag, because no ledger changes with it: its new name shows at once', async () => {
+test('the firm of a folder has no ETag, because no ledger changes with it; its new name shows at once', async () => {
   const former = await ask('accountingFirm', {}, { 'If-None-Match': '*' })
   expect([former.status, former.headers.etag, former.headers['x-ledger-cursor']]).toEqual([
     200,
@@ -105,7 +105,7 @@ describe('the folders of a token', () => {
   const society = (headers: Query, query = '') =>
     download(`${stage.service.url}/api/v1/society${query}`, headers)
 
-  test('are those of the firm for a firm token', async () => {
+  test('of a firm token are the folders of the firm', async () => {
     const answer = await society(stage.firm)
     const text = JSON.stringify([
       {
@@ -136,7 +136,7 @@ describe('the folders of a token', () => {
     }
   })
 
-  test('are for a company token its own folder alone, whatever others the firm has', async () => {
+  test('of a company token are its own folder alone, whatever others the firm has', async () => {
     const [first, , empty] = (await society(stage.firm)).json
     expect((await society(stage.company)).json).toEqual([first])
     const lines = await society({ ...stage.company, Accept: 'application/x-ndjson' })
@@ -148,7 +148,7 @@ describe('the folders of a token', () => {
     expect((await society(stage.company)).headers.etag).toBeUndefined()
   })
 
-  test('accept no parameters', async () => {
+  test('are listed by a route without parameters', async () => {
     expect((await society(stage.firm, '?version=1.0.0')).status).toBe(400)
   })
 })

@@ -44,7 +44,7 @@ const ambiguous = [409, 'ERR-AMBIGUOUS-ENTRY']
 const unknown = [404, 'ERR-ENTRY-NOT-FOUND']
 
 describe('an entry', () => {
-  test('is the line that the route of entries has, validated or draft, with or without movements', async () => {
+  test('is the same line as on the route of entries, validated or draft, with or without movements', async () => {
     const lines = { ...stage.company, Accept: 'application/x-ndjson' }
     let count = 0
     for (const draft of [undefined, '']) {
@@ -61,7 +61,7 @@ describe('an entry', () => {
     expect(count).toBeGreaterThan(50)
   })
 
-  test('is the one that a notification of its import names', async () => {
+  test('can be found by the id in the notification of its import', async () => {
     const file = join(await mkdtemp(join(tmpdir(), 'grandlivre-entry-')), '123456789FEC20231231.txt')
     await writeFile(file, readFixture('ledger.fec.txt'))
     const pool = createOwnerPool(stage.database.ownerUrl, { max: 2, applicationName: 'test' })
@@ -87,7 +87,7 @@ describe('an entry', () => {
     }
   })
 
-  test('is shown with the chart of its own folder', async () => {
+  test('is shown with the accounts of its own folder', async () => {
     for (const other of [folders.sameFirm, folders.first]) {
       const [entry] = await readPlainEntries(stage.staff.client, other, `e.id = 30`)
       const headers = { ...stage.firm, 'society-id': other.folderId }
@@ -122,7 +122,7 @@ async function idsOf(condition: string, value: string): Promise<string[]> {
 }
 
 describe('a name', () => {
-  test('is an invoice number or, where no entry has it, a partner id; and then of one entry only', async () => {
+  test('is an invoice number or, if no entry has it, a partner id; it must belong to one entry only', async () => {
     // Some invoice numbers are also used in a second entry, some only in drafts.
     await stage.staff.client.query(
       `update grandlivre.movements set invoice_number = 'F-' || (id % 100)
@@ -160,7 +160,7 @@ describe('a name', () => {
       expect([...seen]).toContain(met)
   })
 
-  test('means an id first, then an invoice number, then a partner id', async () => {
+  test('is looked up as an id first, then as an invoice number, then as a partner id', async () => {
     const add = (id: string, invoiceNumber: string, partnerId: string) =>
       addEntry(stage.staff.client, folder, { id, partnerMetadata: { partnerId, json: {} } }, [
         { id, invoiceNumber },
@@ -176,7 +176,7 @@ describe('a name', () => {
     expect(await outcome('660003')).toEqual([200, '660001'])
   })
 
-  test('is compared exactly: letter case, blanks and leading zeros count', async () => {
+  test('is compared exactly, including letter case, blanks and leading zeros', async () => {
     const names = [
       'FA 1',
       'fa 1',
@@ -198,7 +198,7 @@ describe('a name', () => {
       expect(await outcome(name), name).toEqual(unknown)
   })
 
-  test('of a draft is found with draft, and its id without it, too', async () => {
+  test('of a draft is found with the parameter draft; its id is found without it too', async () => {
     const draft = { validatedAt: null, partnerMetadata: { partnerId: 'sent-1', json: null } }
     await addEntry(stage.staff.client, folder, { id: '660031', ...draft }, [
       { id: '660031', invoiceNumber: 'BROUILLARD' },
@@ -219,7 +219,7 @@ describe('a name', () => {
     }
   })
 
-  test('of several entries gets 409 with the first hundred of their ids', async () => {
+  test('of several entries is answered with 409 and the first hundred of their ids', async () => {
     const add = async (from: number, count: number, partnerId: string, invoiceNumber: string) => {
       for (let id = from; id < from + count; id++)
         await addEntry(
@@ -259,7 +259,7 @@ describe('a request for an entry', () => {
     expect(json.error.details.issues).toMatchObject([{ parameter: 'id' }])
   })
 
-  test('finds nothing for digits that no entry has, however many', async () => {
+  test('is answered with 404 for digits that no entry has, however many', async () => {
     for (let digits = 1; digits <= 19; digits++) {
       expect(await outcome('9'.repeat(digits)), String(digits)).toEqual(unknown)
       expect(await outcome('0'.repeat(digits)), String(digits)).toEqual(unknown)
@@ -268,7 +268,7 @@ describe('a request for an entry', () => {
       expect(await outcome(name), name).toEqual(unknown)
   })
 
-  test('gets an ETag of its own, and none without an entry', async () => {
+  test('gets an ETag of its own, but none if there is no entry', async () => {
     const { etag } = (await ask('30')).headers
     for (const other of await Promise.all([ask('39'), ask('30', { draft: '' })]))
       expect(other.headers.etag).not.toBe(etag)

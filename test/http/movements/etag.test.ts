@@ -45,7 +45,7 @@ describe('an ETag', () => {
     expect(new Set(tags).size).toBe(tags.length)
   })
 
-  test('is the same for the same selection written differently, and for another caller of the folder', async () => {
+  test('is the same for a selection written in another way, and for another caller of the folder', async () => {
     const tag = await etag({ ...selected, classAccount: '60,401' })
     expect(await etag({ ...selected, idExercice: '012', classAccount: '401%,60,60' })).toBe(tag)
     const asFirm = (society: string) => etag(selected, { ...stage.firm, 'society-id': society })
@@ -86,7 +86,7 @@ describe('an ETag', () => {
     expect((await ask(selected, { 'If-None-Match': before })).status).toBe(200)
   })
 
-  test('changes when an entry is added, but not with changes elsewhere', async () => {
+  test('changes when an entry of the folder is added, but not with changes in other folders', async () => {
     const before = await etag()
     const other = { schemaId: '100', folderId: '112' }
     await addEntry(stage.staff.client, other, { id: '500001' }, [{ id: '500001' }])
@@ -98,7 +98,7 @@ describe('an ETag', () => {
     expect(await etag()).not.toBe(before)
   })
 
-  test('does not change with a transaction that is rolled back', async () => {
+  test('does not change with a transaction that rolls back', async () => {
     const before = await etag()
     await change('begin')
     await change(`update grandlivre.accounts set name = 'never' where ${ofFolder} and id = 101`)
@@ -108,7 +108,7 @@ describe('an ETag', () => {
   })
 })
 
-test('If-None-Match with anything but the ETag gets 200', async () => {
+test('is sent with 200 if If-None-Match names another', async () => {
   const tag = await etag()
   for (const given of [`"${tag.slice(1, -2)}x"`, tag.slice(1, -1), await etag(selected, ndjson)])
     expect((await ask(selected, { 'If-None-Match': given })).status, given).toBe(200)
@@ -139,7 +139,7 @@ describe('a resumed export', () => {
     expect(other.status).toBe(412)
   })
 
-  test('keeps its filters, and can start after a movement that they exclude', async () => {
+  test('keeps its filters, and can continue after a movement that they exclude', async () => {
     const all: { producerId: string; account: { number: string } }[] = (await ask(year)).json
     const filtered = { ...year, classAccount: '4' }
     const ids = all.map((movement) => movement.producerId)
@@ -154,7 +154,7 @@ describe('a resumed export', () => {
     expect((await ask({ ...period, after: partial[1].producerId })).json).toEqual(partial.slice(2))
   })
 
-  test('can start after a movement of an entry outside its selection', async () => {
+  test('can continue after a movement of an entry outside its selection', async () => {
     const elsewhere = (await ask({ idExercice: '11' })).json.at(-1)
     const own: { entry: { producerId: string } }[] = (await ask(year)).json
     const rest = (await ask({ ...year, after: elsewhere.producerId })).json
@@ -163,7 +163,7 @@ describe('a resumed export', () => {
     )
   })
 
-  test('accepts the ETag of any representation of its selection, and no other', async () => {
+  test('accepts the ETag of any representation of its selection, and no other ETag', async () => {
     const after: string = (await ask(year)).json[3].producerId
     const resume = async (tag: string, query = {}) => {
       const answer = await ask({ ...year, after, ...query }, { ...ndjson, 'If-Match': tag })
@@ -187,7 +187,7 @@ describe('a resumed export', () => {
     expect(await resume(await etag(year, { ...stage.firm, 'society-id': '112' }))).toEqual(refused)
   })
 
-  test('is refused if the ledger has changed meanwhile, and continues if it has not', async () => {
+  test('is refused if the ledger has changed meanwhile, and otherwise continues', async () => {
     const whole = await ask(year, ndjson)
     const after: string = JSON.parse(whole.text.split('\n')[5]!).producerId
     const headers = { ...ndjson, 'If-Match': String(whole.headers.etag) }
@@ -199,7 +199,7 @@ describe('a resumed export', () => {
     expect((await ask({ ...year, after })).status).toBe(200)
   })
 
-  test('cannot start after a movement of another folder', async () => {
+  test('cannot continue after a movement of another folder', async () => {
     const only = { schemaId: '100', folderId: folders.sameFirm.folderId }
     await addEntry(stage.staff.client, only, { id: '600001' }, [{ id: '600001' }])
     const { status, json: body } = await ask({ ...year, after: '600001' })

@@ -36,7 +36,7 @@ const parsed = (text: string): any[] =>
     .slice(0, -1)
     .map((line) => JSON.parse(line))
 
-test('extended entries have the number, the date of the document and the third-party account of a CSV file', async () => {
+test('extended entries have the number, document date and third-party account of a CSV file', async () => {
   const { text } = await ask({ columns: 'extended' })
   const shown = parsed(text).flatMap((entry) =>
     // biome-ignore lint/suspicious/noExplicitAny: parsed items
@@ -60,7 +60,7 @@ test('extended entries have the number, the date of the document and the third-p
   expect(shown.map((row) => row[2])).toEqual(expect.arrayContaining([null, '2024-12-31', '2025-01-02']))
 })
 
-test('they are the plain entries with these members, and nothing else', async () => {
+test('extended entries are the plain entries with these members added', async () => {
   const plain = await ask({})
   const { text } = await ask({ columns: 'extended' })
   expect(plain.text).not.toMatch(/ecritureNum|"filed"/)
@@ -73,7 +73,7 @@ test('they are the plain entries with these members, and nothing else', async ()
   expect(without.join('')).toBe(plain.text)
 })
 
-test('parts of both do not mix: an ETag is of one of them', async () => {
+test('an ETag of plain entries does not continue extended ones, nor the reverse', async () => {
   const plain = await ask({})
   const extended = await ask({ columns: 'extended' })
   expect(extended.headers.etag).not.toBe(plain.headers.etag)
@@ -84,7 +84,7 @@ test('parts of both do not mix: an ETag is of one of them', async () => {
   expect(other.status).toBe(412)
 })
 
-test('what changed since a cursor is extended, too', async () => {
+test('changes since a cursor can be extended too', async () => {
   const before = await ask({ columns: 'extended' })
   const changed = parsed(before.text)[1].producerId
   await stage.staff.client.query(`update grandlivre.entries set comment = 'new' where id = ${changed}`)
@@ -94,7 +94,7 @@ test('what changed since a cursor is extended, too', async () => {
   expect(entry.additionalProducerProperties).toHaveProperty('ecritureNum')
 })
 
-test('any other value is refused', async () => {
+test('any other value of the parameter is refused', async () => {
   const { status, text } = await ask({ columns: 'all' })
   expect([status, JSON.parse(text).error.details.issues]).toEqual([
     400,

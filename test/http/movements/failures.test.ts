@@ -117,7 +117,7 @@ describe('a database connection that dies', () => {
     expect(printed, 'only the log reports it').not.toHaveBeenCalled()
   })
 
-  test('before the first byte gives 503', async () => {
+  test('before the first byte causes 503', async () => {
     const { status, json, headers } = await withLock('movements', async () => {
       const answer = download(large(), stage.company)
       await until(waitsForLock)
@@ -163,7 +163,7 @@ describe('a client that leaves', () => {
     },
   )
 
-  test('before its export begins starts none', async () => {
+  test('before its export begins starts no export', async () => {
     await withLock('entries', async () => {
       const folderLock = new pg.Client({ connectionString: stage.database.ownerUrl })
       await folderLock.connect()
@@ -180,7 +180,7 @@ describe('a client that leaves', () => {
     })
   })
 
-  test('leaves no connection open, however many leave', async () => {
+  test('leaves no connection open, even if many leave', async () => {
     const connections = async (): Promise<number> => {
       const { rows } = await observer.query(
         `select count(*)::int as count from pg_stat_activity
@@ -199,7 +199,7 @@ describe('a client that leaves', () => {
   })
 })
 
-test('exports beyond the request slots of a folder are refused, and those of other folders are not', async () => {
+test('exports beyond the request slots of a folder are refused, while other folders are served', async () => {
   const running = await Promise.all(Array.from({ length: 10 }, () => begin(large(), stage.company)))
   const refused = await download(small(), stage.company)
   expect([refused.status, refused.json.error.code]).toEqual([429, 'ERR-TOO-MANY-CONCURRENT-REQUEST'])
@@ -212,7 +212,7 @@ test('exports beyond the request slots of a folder are refused, and those of oth
   await until(async () => (await runningQueries(observer)).length === 0)
 })
 
-test('exports beyond the threads and their queue get 503 with Retry-After', async () => {
+test('exports beyond the threads and their queue are answered with 503 and Retry-After', async () => {
   const rateLimit = { requests: 100_000, windowMs: 10_000, concurrent: 1000 }
   const service = await startTestService(stage.database, { exportThreads: 1, rateLimit })
   try {
@@ -244,7 +244,7 @@ test('exports beyond the threads and their queue get 503 with Retry-After', asyn
   }
 })
 
-test('a database of exports that is away breaks what it was sending; further exports read the main one', async () => {
+test('losing the database of exports breaks off running transfers; further exports read the main one', async () => {
   const proxy = await startProxy(stage.database.serviceUrl)
   const service = await startTestService(stage.database, { exportDatabaseUrl: proxy.url })
   try {

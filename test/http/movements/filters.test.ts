@@ -85,7 +85,7 @@ test.each([
   ['movements', [sources, accountClasses, letterings, drafts], 60],
   ['entries', [sources, journals, drafts], 40],
 ] as [Route, Filter[][], number][])(
-  '%s of any selection with at most one filter of each kind',
+  '%s equal those of SQL for any selection with at most one filter of each kind',
   async (route, kinds, runs) => {
     const optional = (filters: Filter[]) =>
       fc.option(fc.constantFrom(...filters), { nil: undefined, freq: 2 })
@@ -103,7 +103,7 @@ test.each([
   },
 )
 
-test('any value of draft but false and 0 selects drafts, in any letter case', async () => {
+test('any value of draft except false and 0 selects drafts, in any letter case', async () => {
   const tagOf = async (draft: string[]) =>
     (await download(movementsUrl(stage.service.url, { idExercice: '12', draft }), stage.company)).headers.etag
   const [validatedOnly, draftsOnly] = [await tagOf([]), await tagOf(['true'])]
@@ -140,7 +140,7 @@ describe('a platform date', () => {
     ['of 23 hours, in spring', '2030-03-31', '2030-03-30T23:00:00Z', '2030-03-31T21:59:59Z'],
     ['of 25 hours, in autumn', '2030-10-27', '2030-10-26T22:00:00Z', '2030-10-27T22:59:59Z'],
     ['on a leap day', '2028-02-29', '2028-02-28T23:00:00Z', '2028-02-29T22:59:59Z'],
-  ])('%s is a day in Paris, to the second', async (_what, date, first, last) => {
+  ])('%s is read as a day in Paris, to the second', async (_what, date, first, last) => {
     const before = new Date(Date.parse(first) - 1000).toISOString()
     const after = new Date(Date.parse(last) + 1000).toISOString()
     const base = 100_000 + Math.floor(Date.parse(first) / 1e6)
@@ -151,7 +151,7 @@ describe('a platform date', () => {
     expect(await day(date)).toEqual([first, last])
   })
 
-  test('is a day in the configured time zone', async () => {
+  test('is read as a day in the configured time zone', async () => {
     const service = await startTestService(stage.database, { timeZone: 'Pacific/Auckland' })
     const [first, last] = ['2031-01-09T11:00:00.000Z', '2031-01-10T10:59:59.000Z']
     const moments = ['2031-01-09T10:59:59.000Z', first, last, '2031-01-10T11:00:00.000Z']
@@ -191,7 +191,7 @@ describe('a period', () => {
     expect(await status('9999-02-01', '9999-12-31')).toBe(200)
   })
 
-  test('may be a single day, or hold no movements', async () => {
+  test('may be a single day, or contain no movement', async () => {
     for (const route of ['movements', 'entries'] as const) {
       await expectExport(route, [period('2024-02-29', '2024-02-29')])
       await expectExport(route, [period('1999-01-01', '1999-02-01')])

@@ -41,7 +41,7 @@ describe.each(routes)('the route of %s', (name, own) => {
     return [status, json.error?.code, ...issues.map(({ parameter }) => parameter)]
   }
 
-  test('has the same items in JSON and NDJSON and in every encoding, under six ETags', async () => {
+  test('returns the same items in JSON and NDJSON and in every encoding, under six ETags', async () => {
     const texts = new Set<string>()
     const etags = new Set<string | undefined>()
     for (const Accept of ['application/json', 'application/x-ndjson'])
@@ -91,14 +91,14 @@ describe.each(routes)('the route of %s', (name, own) => {
     expect((await ask({ version: 'x' }, {}, 'HEAD')).bytes).toHaveLength(0)
   })
 
-  test('needs a supported version, and takes no parameter that it does not know', async () => {
+  test('needs a supported version, and refuses unknown parameters', async () => {
     expect(await outcome({ version: '' })).toEqual([400, 'ERR-VALIDATION', 'version'])
     expect(await outcome({ version: '1.1.0' })).toEqual([400, 'ERR-UNSUPPORTED-VERSION'])
     for (const parameter of ['format', 'clasAccount', 'classaccount', '__proto__'])
       expect(await outcome({ [parameter]: '1' })).toEqual([400, 'ERR-VALIDATION', parameter])
   })
 
-  test('opens the folders of its caller, by header or parameter, and no others', async () => {
+  test('opens only folders of its caller, named by header or parameter', async () => {
     const asFirm = (society: string, query: Query = {}) =>
       download(urlOf(name, { ...own, ...query }), { ...stage.firm, 'society-id': society })
     const first = await ask()
@@ -147,7 +147,7 @@ describe.each(routes)('the route of %s', (name, own) => {
 })
 
 describe('an ETag', () => {
-  test('is sent by every route that promises one, and by no other', async () => {
+  test('is sent by exactly the routes that promise one', async () => {
     const { json: document } = await download(`${stage.service.url}/api/v1/openapi.json`, {})
     // biome-ignore lint/suspicious/noExplicitAny: a JSON document
     const listed = Object.entries<any>(document.paths).filter(([path, { get }]) => get && !path.includes('{'))
@@ -171,7 +171,7 @@ describe('an ETag', () => {
     expect(sending.toSorted()).toEqual([...tagged, 'ledgers'].toSorted())
   })
 
-  test('changes on every route when a partner with entries in the folder is renamed, and in no other folder', async () => {
+  test('changes on every route of a folder when a partner with entries in it is renamed, and in no other folder', async () => {
     await stage.staff.thirdParty('OTHER')
     await change(`update entries set third_party_id = (select id from third_parties where code = 'OTHER')
       where schema_id = 100 and folder_id = 112 and source = 'API'`)

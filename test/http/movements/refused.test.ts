@@ -69,7 +69,7 @@ describe('a request gets all errors of its parameters at once', () => {
     }
   })
 
-  test('a parameter given twice, with or without a value', async () => {
+  test('includes a parameter that is given twice, with or without a value', async () => {
     const values = {
       ...july,
       ...year,
@@ -143,7 +143,7 @@ test('journals that the folder does not have get 404 with their ids, even if ano
   }
 })
 
-test('an error has the documented shape and no header of an export', async () => {
+test('an error has the documented form, and no header of an export', async () => {
   const { headers, json } = await ask(
     { idExercice: '1' },
     { 'x-request-id': 'asked-1', 'Accept-Encoding': 'gzip' },

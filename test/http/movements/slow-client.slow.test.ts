@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 const megabyte = 1024 * 1024
 
-test('many slow clients of one thread each get their own bytes', async () => {
+test('many slow clients of one thread each get exactly their own bytes', async () => {
   const readers = await Promise.all(
     Array.from({ length: defaultExportsPerThread }, () => slowReader(url, stage.company)),
   )

@@ -59,20 +59,20 @@ const links = [
   '</docs/versions.html>; rel="sunset"; type="text/html"',
 ]
 
-test('a deprecated route says since when, and when it goes, in errors too', async () => {
+test('answers of a deprecated route say since when it is deprecated and when it ends, in errors too', async () => {
   const headers = ['@1803859200', 'Thu, 30 Sep 2027 00:00:00 GMT', links.join(', ')]
   expect(await announced('/old/7')).toEqual([200, ...headers])
   expect(await announced('/old/7?unknown=1')).toEqual([400, ...headers])
   expect(await announced('/kept?old=1')).toEqual([200, null, null, null])
 })
 
-test('a deprecated parameter is announced to requests that send it', async () => {
+test('requests with a deprecated parameter are told that it is deprecated', async () => {
   expect(await announced('/part?old=1&kept=1')).toEqual([200, '@1803859200', null, links[0]])
   expect(await announced('/part?kept=1')).toEqual([200, null, null, null])
   expect(await announced('/part?old=no')).toEqual([400, '@1803859200', null, links[0]])
 })
 
-test('the document marks them, and says since when', () => {
+test('the document marks deprecated routes and parameters, and says since when', () => {
   const { paths } = openApiDocument(table)
   const [kept, old, part] = table.map(({ path }) => paths![path]!.get!)
   expect([kept, old, part].map((operation) => [operation?.deprecated, operation?.description])).toEqual([
@@ -86,7 +86,7 @@ test('the document marks them, and says since when', () => {
   ])
 })
 
-test('less than six months of notice cannot be declared', () => {
+test('a notice of less than six months cannot be declared', () => {
   const short = route('/api/v1/short', { since: '2027-03-01', sunset: '2027-08-31' })
   expect(() => createApp({ log } as Services, [short])).toThrow('/api/v1/short')
 })

@@ -57,7 +57,7 @@ const shown = ({ status, headers, body }: Answer) => [
   body.id ?? JSON.stringify(body.error?.code ?? body),
 ]
 
-test('the document lists the words of each parameter, which may be sent in any letter case', async () => {
+test('the document lists the words that each parameter accepts, which may be sent in any letter case', async () => {
   const { body: document } = await request(`${stage.service.url}/api/v1/openapi.json`)
   const operations = Object.entries<Record<string, { parameters?: Parameter[] }>>(document.paths)
   const enumerated = operations.flatMap(([path, methods]) =>

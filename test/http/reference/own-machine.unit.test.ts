@@ -29,7 +29,7 @@ test.each([
   [{ host: '::1' }, { host: ['[::1]:8080'] }, '::1'],
   [{ host: '127.0.0.2' }, { host: ['LOCALHOST'] }, '::ffff:127.0.0.1'],
   [{ publicUrl: 'http://localhost:8080' }, {}, undefined],
-])('a page on the machine of the service is its own: %o, %o, from %s', (settings, sent, remote) => {
+])('a page on the machine of the service counts as local: %o, %o, from %s', (settings, sent, remote) => {
   expect(isOwn(settings, sent, remote)).toBe(true)
 })
 
@@ -60,6 +60,6 @@ test.each([
   ['a page that does not say where it is', {}, { referer: undefined }, undefined],
   ['two values of Host', {}, { host: ['127.0.0.1:8080', 'ledger.example.com'] }, undefined],
   ['a proxy that names the address', {}, { 'x-real-ip': ['192.0.2.60'] }, undefined],
-])('%s is not on the machine of the service', (_, settings, sent, remote) => {
+])('%s does not count as local', (_, settings, sent, remote) => {
   expect(isOwn(settings, sent, remote)).toBe(false)
 })

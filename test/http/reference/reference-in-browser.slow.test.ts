@@ -67,7 +67,7 @@ describe.skipIf(!isChromiumInstalled)('the reference in a browser', () => {
     await stage?.close()
   })
 
-  test('shows every route and everything that is sent to subscribers, grouped', async () => {
+  test('shows every route and every message to subscribers, in groups', async () => {
     const drawn = await page.$$eval('.opblock', (operations) =>
       operations.map((operation) => ({
         method: operation.querySelector('.opblock-summary-method')?.textContent?.toLowerCase(),
@@ -85,7 +85,7 @@ describe.skipIf(!isChromiumInstalled)('the reference in a browser', () => {
     expect(await page.locator('#reference').innerText()).not.toContain('default\n')
   })
 
-  test("sends requests with the demo's credentials on the machine of the service", async () => {
+  test('sends requests with the credentials of the demo if opened on the machine of the service', async () => {
     expect(await page.locator('#credentials').innerText()).toContain('of the demo folder')
     const { status, body } = await execute(page, 'GET /mad/movements')
     expect(status).toBe('200')
@@ -113,7 +113,7 @@ describe.skipIf(!isChromiumInstalled)('the reference in a browser', () => {
     expect(await elsewhere.evaluate('JSON.stringify([localStorage, sessionStorage])')).not.toContain('glv_')
   })
 
-  test('is dark for readers who prefer that, at once, and fits a narrow screen', async () => {
+  test('is dark at once for readers who prefer that, and fits a narrow screen', async () => {
     expect(await background(page)).toBe('rgb(255, 255, 255)')
     await page.emulateMedia({ colorScheme: 'dark' })
     await expect.poll(() => background(page)).toBe('rgb(28, 32, 34)')
@@ -123,7 +123,7 @@ describe.skipIf(!isChromiumInstalled)('the reference in a browser', () => {
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
   })
 
-  test('complains of nothing, and asks nothing of other hosts', () => {
+  test('logs no error, and loads nothing from other hosts', () => {
     // The 401 that a request of the reader got.
     const own = complaints.filter((complaint) => !complaint.includes('status of 401'))
     expect(own).toEqual([])

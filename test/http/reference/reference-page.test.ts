@@ -12,7 +12,7 @@ const fromPage = () => ({ 'Sec-Fetch-Site': 'same-origin', Referer: `${stage.ser
 const ask = (path: string, headers?: Record<string, string>, method?: string): Promise<Answer> =>
   request(stage.service.url + path, headers, method)
 
-test('the page needs no credentials, and its policy allows nothing from elsewhere', async () => {
+test('the page needs no credentials, and its policy allows no content from other hosts', async () => {
   const { status, headers, body } = await ask('/docs/api/')
   expect(status).toBe(200)
   expect(headers.get('content-type')).toBe('text/html; charset=utf-8')
@@ -32,7 +32,7 @@ test('the page names only files that the service has', async () => {
   for (const path of named) expect((await ask(path)).status, path).toBe(200)
 })
 
-test('a file is compressed for clients that accept it, and answered with 304 while it stays', async () => {
+test('a file is compressed for clients that accept it, and answered with 304 while it is unchanged', async () => {
   const path = `${stage.service.url}/docs/api/swagger-ui.css`
   const plain = await fetch(path, { headers: { 'Accept-Encoding': 'identity' } })
   const css = Buffer.from(await plain.arrayBuffer())
@@ -66,7 +66,7 @@ test.each([
   '/docs/api/constructor',
   '/docs/api/page.js/x',
   '/docs/api/..%2f..%2fpackage.json',
-])('%s is an error in the shape of all errors', async (path) => {
+])('%s is an error in the usual form', async (path) => {
   const { status, body } = await ask(path)
   expect([status, body.error.code]).toEqual([404, 'ERR-NOT-FOUND'])
 })
@@ -87,12 +87,12 @@ test.each([
   ['/docs/page.js', '/docs/api/page.js'],
   ['/docs/swagger-ui-bundle.js', '/docs/api/swagger-ui-bundle.js'],
   ['/docs/demo-credentials.json', '/docs/api/demo-credentials.json'],
-])('%s, where it was up to version 0.2, leads to %s', async (path, to) => {
+])('%s, the address until version 0.2, redirects to %s', async (path, to) => {
   const answer = await fetch(stage.service.url + path, { redirect: 'manual' })
   expect([answer.status, answer.headers.get('location')]).toEqual([308, to])
 })
 
-test("the page gets the demo's credentials, which nothing keeps", async () => {
+test('the page gets the credentials of the demo, and no cache keeps them', async () => {
   const { status, headers, body } = await ask('/docs/api/demo-credentials.json', fromPage())
   expect([status, headers.get('cache-control')]).toEqual([200, 'no-store'])
   const { companyToken, thirdPartySecret, exercices } = stage.credentials
@@ -104,12 +104,12 @@ test.each([
   ['a page of another site', { 'Sec-Fetch-Site': 'cross-site' }],
   ['a request through a proxy', { 'X-Forwarded-For': '192.0.2.60' }],
   ['a page at the address of a proxy', { Referer: 'https://ledger.example.com/docs/api/' }],
-])('%s gets no credentials, and no error', async (_, headers) => {
+])('%s gets no credentials, but no error either', async (_, headers) => {
   const answer = await ask('/docs/api/demo-credentials.json', { ...fromPage(), ...headers })
   expect([answer.status, answer.body, answer.headers.get('cache-control')]).toEqual([204, '', 'no-store'])
 })
 
-test("a service on the operator's own database offers none, whatever its data folder holds", () => {
+test("a service on the operator's own database offers no credentials, whatever its data folder holds", () => {
   const sent = {
     host: ['localhost'],
     referer: ['http://localhost/docs/api/'],

@@ -113,7 +113,7 @@ describe.skipIf(!isChromiumInstalled)('the site in a browser', () => {
     await keys.close()
   })
 
-  test('is dark for readers who prefer that, and for those who switch it', async () => {
+  test('is dark for readers who prefer that or switch to it', async () => {
     expect(await background(page)).toBe('rgb(255, 255, 255)')
     await page.emulateMedia({ colorScheme: 'dark' })
     await expect.poll(() => background(page)).toBe('rgb(27, 27, 31)')
@@ -130,7 +130,7 @@ describe.skipIf(!isChromiumInstalled)('the site in a browser', () => {
     'guides/sql.html',
     'spec/tra.html',
     'operators/metrics.html',
-  ])('fits a phone: /docs/%s', async (path) => {
+  ])('fits a phone at /docs/%s', async (path) => {
     const phone = await open(`${stage.service.url}/docs/${path}`)
     await phone.setViewportSize({ width: 390, height: 800 })
     await expect.poll(() => phone.evaluate('document.documentElement.scrollWidth')).toBe(390)
@@ -139,7 +139,7 @@ describe.skipIf(!isChromiumInstalled)('the site in a browser', () => {
     await phone.close()
   })
 
-  test('leads to the reference of the API, and so do links to an operation from before', async () => {
+  test('links to the reference of the API, and old links to an operation still lead there', async () => {
     const api = await open(`${stage.service.url}/docs/`)
     await api.locator('.VPNavBarMenu').getByRole('link', { name: 'API' }).click()
     await api.locator('#operations-webhooks-post-ping').waitFor()
@@ -150,7 +150,7 @@ describe.skipIf(!isChromiumInstalled)('the site in a browser', () => {
     await api.close()
   })
 
-  test('another web server shows a site that was made below another path', async () => {
+  test('can be served by another web server below another path', async () => {
     const out = await mkdtemp(join(tmpdir(), 'grandlivre-site-'))
     const server = await serveSite(out, '/books/')
     try {
@@ -167,7 +167,7 @@ describe.skipIf(!isChromiumInstalled)('the site in a browser', () => {
     }
   })
 
-  test('complains of nothing, and asks nothing of other hosts', () => {
+  test('logs no error, and loads nothing from other hosts', () => {
     expect(complaints).toEqual([])
   })
 })

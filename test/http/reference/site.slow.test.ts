@@ -53,7 +53,7 @@ const statusOf = (path: string) =>
       .end()
   })
 
-test('every link of every page leads to a file and a heading of the site', () => {
+test('every link leads to an existing file and heading of the site', () => {
   expect([...html.keys()].sort()).toEqual(
     ['404.html', ...pages.map(({ path }) => path.replace(/md$/, 'html'))].sort(),
   )
@@ -75,7 +75,7 @@ test('every link of every page leads to a file and a heading of the site', () =>
   expect([...new Set(broken)]).toEqual([])
 })
 
-test('every page of docs/ is in the navigation, once, with its summary in llms.txt', () => {
+test('every page of docs/ is in the navigation once, and in llms.txt with its summary', () => {
   const sources = pages.map(({ source }) => source)
   expect(sources.filter((source) => source.startsWith('docs/')).sort()).toEqual(
     globSync('docs/**/*.md', { cwd: root }).sort(),
@@ -90,19 +90,19 @@ test('every page of docs/ is in the navigation, once, with its summary in llms.t
   }
 })
 
-test('a file that the site does not have is named, no link', () => {
+test('the name of a file that the site does not have is not made a link', () => {
   const guide = html.get('guides/webhooks.html')!
   expect(read('guides/webhooks.md')).not.toMatch(/\]\((?:\.\.\/){2}/)
   expect(guide).toContain('packages/partner/src/client/webhooks.ts')
 })
 
-test('no page has a script of its own', () => {
+test('no page has an inline script', () => {
   const inline = [...html].filter(([, text]) => /<script(?![^>]* src=)/.test(text))
   expect(inline.map(([page]) => page)).toEqual([])
   for (const text of html.values()) expect(text).toMatch(/<script src="\/docs\/assets\/first\.\w+\.js">/)
 })
 
-test('an address without its ending leads to the page, and an unknown one shows a page to people alone', async () => {
+test('an address without its file ending leads to the page; for an unknown address, only people get a page', async () => {
   for (const [path, page] of [
     ['versions', 'versions.html'],
     ['guides/webhooks/', 'guides/webhooks.html'],
@@ -117,7 +117,7 @@ test('an address without its ending leads to the page, and an unknown one shows 
   expect([refused.status, refused.body.error.code]).toEqual([404, 'ERR-NOT-FOUND'])
 })
 
-test('every file is answered with its type', async () => {
+test('every file is sent with its media type', async () => {
   const types: Record<string, string> = {
     '.html': 'text/html; charset=utf-8',
     '.md': 'text/markdown; charset=utf-8',
@@ -140,7 +140,7 @@ test('every file is answered with its type', async () => {
   }
 })
 
-test('a page needs no credentials, below a policy that allows no inline script and nothing from elsewhere', async () => {
+test('a page needs no credentials, and its policy allows no inline script and no content from other hosts', async () => {
   const { status, headers, body } = await ask('/docs/guides/webhooks.html')
   expect([status, body]).toEqual([200, html.get('guides/webhooks.html')])
   const policy = headers.get('content-security-policy')!
@@ -148,7 +148,7 @@ test('a page needs no credentials, below a policy that allows no inline script a
   expect(policy).not.toMatch(/unsafe-eval|script-src[^;]*unsafe|https?:|\*/)
 })
 
-test('a page is compressed for clients that accept it, and answered with 304 while it stays', async () => {
+test('a page is compressed for clients that accept it, and answered with 304 while it is unchanged', async () => {
   const gzip = { 'Accept-Encoding': 'gzip' }
   const { headers } = await ask('/docs/errors.html', gzip)
   expect(headers.get('content-encoding')).toBe('gzip')
@@ -159,7 +159,7 @@ test('a page is compressed for clients that accept it, and answered with 304 whi
   expect((await ask('/docs/errors.html', { ...gzip, 'If-None-Match': '"other"' })).status).toBe(200)
 })
 
-test('the address of the service, and what programs ask for, lead to the documentation', async () => {
+test('the root address of the service, and the addresses that programs try, lead to the documentation', async () => {
   for (const [path, status, location] of [
     ['/', 302, '/docs/'],
     ['/docs', 308, '/docs/'],
@@ -202,7 +202,7 @@ test('other methods get 405 with Allow', async () => {
     }
 })
 
-test('an installation without the site says what makes it, and has it from then on', async () => {
+test('an installation without the site names the command that builds it, and serves the site from then on', async () => {
   const empty = mkdtempSync(join(tmpdir(), 'grandlivre-no-site-'))
   const app = new OpenAPIHono<Edge>()
   app.onError((error, c) => c.text(error.message, 404))
@@ -226,7 +226,7 @@ test('an installation without the site says what makes it, and has it from then 
   }
 })
 
-test('a folder that holds something else stays as it is, and wrong options are named', async () => {
+test('a folder that holds other files is left alone, and wrong options are named', async () => {
   const other = mkdtempSync(join(tmpdir(), 'grandlivre-no-site-'))
   writeFileSync(join(other, 'letter.txt'), 'Dear Sir')
   try {
@@ -245,7 +245,7 @@ test('a folder that holds something else stays as it is, and wrong options are n
   }
 })
 
-test('an installation without development dependencies says why it has no site, and succeeds', async () => {
+test('an installation without development dependencies says why it cannot build the site, and succeeds', async () => {
   const other = mkdtempSync(join(tmpdir(), 'grandlivre-no-site-'))
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env['PATH']}` }

@@ -10,7 +10,7 @@ const routes = setWebhookRoutes()
 describe('a request body', () => {
   const small = { postUrl, onEvents: ['document'] }
 
-  test('must be JSON in UTF-8, declared as such or not declared', async () => {
+  test('must be JSON in UTF-8, whether its type declares this or not', async () => {
     const { firm, webhook, send, post, patch, make } = routes
     for (const type of [
       'text/plain',
@@ -44,7 +44,7 @@ describe('a request body', () => {
     )
   })
 
-  test('is accepted with no Content-Type, or an empty one', async () => {
+  test('is accepted without a Content-Type, or with an empty one', async () => {
     const { firm, webhook, make } = routes
     const id = await make(firm)
     const untyped = async (method: string, url: string, body: unknown, type: Record<string, string> = {}) => {
@@ -63,7 +63,7 @@ describe('a request body', () => {
     expect([status, error.code]).toEqual([400, 'ERR-VALIDATION'])
   })
 
-  test('may have 64 KiB, and not a byte more, with Content-Length or chunked', async () => {
+  test('may have exactly up to 64 KiB, with Content-Length or chunked', async () => {
     const { firm, webhook, post } = routes
     const filled = (bytes: number) => {
       const text = JSON.stringify(small)
@@ -88,7 +88,7 @@ describe('a request body', () => {
     }
   })
 
-  test('without an end gets its 413, and the connection is closed', async () => {
+  test('that never ends is answered with 413, and the connection is closed', async () => {
     const { firm, service } = routes
     const socket = connect(Number(new URL(service.url).port), '127.0.0.1')
     socket.on('error', () => {})

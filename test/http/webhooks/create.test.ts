@@ -132,7 +132,7 @@ describe('a subscription is created', () => {
     expect((await staff.client.query('select from grandlivre.subscriptions')).rowCount).toBe(0)
   })
 
-  test('not for an address inside a private network, by number or by name', async () => {
+  test('but not for an address inside a private network, given by number or by name', async () => {
     const { firm, post } = routes
     const ofMachine = ['127.0.0.1', '0x7f.1', '2130706433', '[::1]', '[::ffff:10.0.0.1]', '[::]', 'localhost']
     const others = ['169.254.169.254', '100.64.0.1', '224.0.0.1', '10.1.1.1', 'inside.test']
@@ -155,7 +155,7 @@ describe('a subscription is created', () => {
   })
 })
 
-test('a ping connects to public addresses only, even if its target has moved since', async () => {
+test('a ping connects only to public addresses, even if its host name now resolves to another', async () => {
   const { company, staff, send, make, webhook } = routes
   for (const [target, error] of [
     ['https://inside.test/', 'inside.test resolves to a private or reserved address'],

@@ -122,7 +122,7 @@ describe('the deliveries of a subscription', () => {
     }
   })
 
-  test('show the newest twenty attempts', async () => {
+  test('show their newest twenty attempts', async () => {
     const { id } = await stage.subscribe('/many')
     await deliverEach(id, '/many', ['a'])
     await stage.sql(
@@ -136,7 +136,7 @@ describe('the deliveries of a subscription', () => {
     expect(attempts.map(({ number }: { number: number }) => number)).toEqual(expected)
   })
 
-  test('are for its owner alone', async () => {
+  test('are visible to its owner alone', async () => {
     const { id } = await stage.subscribe('/mine')
     await deliverEach(id, '/mine', ['a'])
     const answers = [
@@ -150,7 +150,7 @@ describe('the deliveries of a subscription', () => {
 })
 
 describe('a replay', () => {
-  test('of numbers is a delivery of its own with these events, ids and numbers', async () => {
+  test('of numbers is a new delivery of these events, with their ids and numbers', async () => {
     const { id } = await stage.subscribe('/replayed')
     await deliverEach(id, '/replayed', ['a', 'b', 'c', 'd'])
     const before = [...stage.receiver.requests('/replayed')]
@@ -175,7 +175,7 @@ describe('a replay', () => {
     expect(stage.receiver.forged).toEqual([])
   })
 
-  test('of more than a hundred numbers is several deliveries', async () => {
+  test('of more than a hundred numbers is split into several deliveries', async () => {
     const { id } = await stage.subscribe('/long')
     await publish(numbered(250))
     await until(() => stage.receiver.accepted('/long').length === 250)
@@ -192,7 +192,7 @@ describe('a replay', () => {
     expect(namesOf(replayed.flatMap(({ events }) => events))).toEqual(numbered(230, 19))
   })
 
-  test('of failed deliveries sends them again with their ids, and later ones were not held up by them', async () => {
+  test('of failed deliveries sends them again with their ids; later deliveries did not wait for them', async () => {
     const { id } = await stage.subscribe('/failed')
     stage.receiver.behave('/failed', answerWith(500))
     await publish(['a'])
@@ -208,7 +208,7 @@ describe('a replay', () => {
     expect(await replay(id, { failed: true })).toMatchObject({ status: 202, body: { deliveries: 0 } })
   })
 
-  test('is refused for numbers that were not sent or are no longer kept, and for anything else', async () => {
+  test('is refused for numbers that were not sent or are no longer kept, and for any other input', async () => {
     const { id } = await stage.subscribe('/refused')
     expect(issuesOf(await replay(id, { from: 1, to: 1 }))).toEqual({
       to: 'is the number of no event that was sent: nothing was sent yet',
@@ -246,7 +246,7 @@ describe('a replay', () => {
     expect((await replay(id, { from: 2, to: 2 })).status).toBe(202)
   })
 
-  test('is refused while nothing is sent to the subscription, or while many wait', async () => {
+  test('is refused while the subscription gets no deliveries, or while many replays wait', async () => {
     const { id } = await stage.subscribe('/stopped')
     await deliverEach(id, '/stopped', ['a'])
     await stage.sql(

@@ -36,7 +36,7 @@ function shown({ status, headers, body }: Answer): unknown[] {
 }
 
 describe('the events of a subscription are read', () => {
-  test('from a number on, at most as many as asked for, with the last number', async () => {
+  test('from a given number, up to the requested count, with the last number', async () => {
     const id = await routes.make(routes.firm)
     expect(shown(await read(id))).toEqual([[], '0'])
     await add(['a', 'b', 'c'])
@@ -56,7 +56,7 @@ describe('the events of a subscription are read', () => {
     })
   })
 
-  test('a hundred at once, or a thousand', async () => {
+  test('a hundred at a time, or a thousand', async () => {
     const id = await routes.make(routes.firm)
     await add(numbered(1001))
     const lengths = await Promise.all(['', '?limit=1000', '?after=1000'].map((query) => read(id, query)))
@@ -75,7 +75,7 @@ describe('the events of a subscription are read', () => {
     expect(shown(await read(id, '?after=2'))).toEqual([['3 3'], '3'])
   })
 
-  test('while it is disabled, and without an address', async () => {
+  test('while it is disabled, and if it has no address', async () => {
     const id = await routes.make(routes.firm, { postUrl: null })
     const disabled = await routes.make(routes.firm)
     await owner.query(
@@ -97,7 +97,7 @@ describe('the events of a subscription are read', () => {
     })
   })
 
-  test('with the kinds and folders of the time of their commit', async () => {
+  test('as selected by the kinds and folders at the time of their commit', async () => {
     const { firm, make, patch } = routes
     const id = await make(firm)
     await add(['a'])
@@ -109,7 +109,7 @@ describe('the events of a subscription are read', () => {
     expect(shown(await read(id))).toEqual([['1 a', '2 in 111'], '2'])
   })
 
-  test('after a jump in the deliveries too: what was skipped keeps its numbers', async () => {
+  test('including events that deliveries skipped, which keep their numbers', async () => {
     const { firm, make, patch, inDatabase } = routes
     const id = await make(firm, { postUrl: null })
     await add(['a', 'b'])
@@ -126,7 +126,7 @@ describe('the events of a subscription are read', () => {
       expect(Object.keys(issuesOf(await patch(firm, id, [step])))).toEqual([parameter])
   })
 
-  test('until they are deleted: 410 names the first that is left', async () => {
+  test('until they are deleted: then 410 names the first number that is left', async () => {
     const id = await routes.make(routes.firm, { postUrl: null })
     await add(['a', 'b', 'c'])
     await owner.query(`update events set created_at = now() - interval '31 days'`)
@@ -149,7 +149,7 @@ describe('the events of a subscription are read', () => {
     expect(codeOf(await request(routes.webhook('/x/events'), firm))).toEqual([404, 'ERR-WEBHOOK-NOT-FOUND'])
   })
 
-  test('with parameters within their bounds', async () => {
+  test('with parameters that are within their bounds', async () => {
     const id = await routes.make(routes.firm)
     expect(issuesOf(await read(id, '?after=-1&limit=0&wait=31&version=1.0.0'))).toEqual({
       after: 'must be a whole number from 0 to 9007199254740991',
@@ -170,7 +170,7 @@ describe('a reader that waits', () => {
   const entered = async (): Promise<number> =>
     (await owner.query('select sum(requests)::int as sum from rate_windows')).rows[0].sum
 
-  test('is answered when an event of its own is committed', async () => {
+  test('is answered when an event of its subscription is committed', async () => {
     const id = await routes.make(routes.firm)
     const before = await entered()
     const answers = Array.from({ length: 20 }, () => read(id, '?wait=30'))

@@ -10,7 +10,7 @@ const routes = setWebhookRoutes({ webhookSubscriptionsMax: max })
 
 const sql = (text: string) => routes.staff.client.query(text)
 
-test('subscriptions of all tokens count, at both levels, and one too many is refused until one is deleted', async () => {
+test('subscriptions of all tokens and both levels count, and one too many is refused until one is deleted', async () => {
   const { make, post, company, sibling, firm, otherFirm, send, webhook } = routes
   await make(company)
   await make(sibling)
@@ -25,7 +25,7 @@ test('subscriptions of all tokens count, at both levels, and one too many is ref
   expect(codeOf(await post(company, body))).toEqual(tooMany)
 })
 
-test('disabled subscriptions count', async () => {
+test('disabled subscriptions count towards the limit', async () => {
   const { make, post, firm } = routes
   for (let number = 0; number < max; number++) await make(firm)
   await sql(
@@ -34,7 +34,7 @@ test('disabled subscriptions count', async () => {
   expect(codeOf(await post(firm, body))).toEqual(tooMany)
 })
 
-test('subscriptions of staff, of other third parties and in other schemas do not count', async () => {
+test('subscriptions of staff, of other third parties and in other schemas do not count towards the limit', async () => {
   const { make, post, firm, stranger, otherTenant } = routes
   for (let number = 0; number < max; number++) {
     await make(firm)
@@ -47,7 +47,7 @@ test('subscriptions of staff, of other third parties and in other schemas do not
   for (const caller of [firm, stranger, otherTenant]) await make(caller)
 })
 
-test('existing subscriptions stay and can be changed, even above a lowered limit', async () => {
+test('existing subscriptions stay and can be changed, even if the limit is lowered below their number', async () => {
   const { make, patch, post, idsOf, firm } = routes
   const id = await make(firm)
   await sql(

@@ -15,7 +15,7 @@ const itemsOf = (webhook: string) =>
 
 const example = { scope: { schemaId: 1 }, webhookId: '5c1f7f0e-0000-5000-8000-000000000000', createdAt: 1 }
 
-test('every kind has one schema for each of its operations', () => {
+test('every kind of event has one schema for each of its operations', () => {
   const described = resolved(itemsOf('notification')).anyOf.map(resolved)
   // biome-ignore lint/suspicious/noExplicitAny: a JSON schema
   const wordsOf = (schema: any): string[] =>
@@ -52,7 +52,7 @@ function firstFieldOf(name: string, operation: string): string {
   return others[name] ?? 'id'
 }
 
-test('a ping has a schema of its own, and is not among the events of a subscription', () => {
+test('a ping has its own schema, and is not among the events of a subscription', () => {
   expect(itemsOf('ping').properties).toMatchObject({
     name: { const: 'ping' },
     operation: { const: 'VOID' },
@@ -63,7 +63,7 @@ test('a ping has a schema of its own, and is not among the events of a subscript
   )
 })
 
-test('the events of a delivery fit the schemas, and no others do', () => {
+test('only the events of a delivery fit the schemas', () => {
   const delivered = JSON.parse(readFileSync('fixtures/events.json', 'utf8')) as object[]
   expect(delivered.length).toBeGreaterThan(5)
   for (const event of delivered) expect(Notification.parse(event)).toEqual(event)

@@ -6,7 +6,7 @@ import { codeOf, issuesOf, postUrl, setWebhookRoutes } from '../../support/stage
 const routes = setWebhookRoutes()
 
 describe('a subscription is changed', () => {
-  test('by a patch, in the order of its operations', async () => {
+  test('by a patch whose operations apply in their order', async () => {
     const { firm, thirdPartyId, webhook, patch, make } = routes
     const id = await make(firm)
     const steps = [
@@ -35,7 +35,7 @@ describe('a subscription is changed', () => {
     expect([whole.status, whole.body.accountingFolderId]).toEqual([200, []])
   })
 
-  test('whole or not at all', async () => {
+  test('completely or not at all', async () => {
     const { firm, webhook, patch, make } = routes
     const id = await make(firm, { accountingFolderId: ['111'] })
     const before = (await request(webhook(`/${id}`), firm)).body
@@ -106,7 +106,7 @@ describe('a subscription is changed', () => {
     expect(issuesOf(empty)).toEqual(Object.fromEntries(missing.map((name) => [name, 'is required'])))
   })
 
-  test('by a company token within its folder', async () => {
+  test('by a company token only within its folder', async () => {
     const { company, patch, make } = routes
     const id = await make(company)
     const to = (value: unknown) => patch(company, id, [{ op: 'replace', path: '/accountingFolderId', value }])
@@ -114,7 +114,7 @@ describe('a subscription is changed', () => {
     expect((await to([])).body.accountingFolderId).toEqual(['111'])
   })
 
-  test('by simultaneous patches without losing any', async () => {
+  test('by simultaneous patches, and none is lost', async () => {
     const { firm, patch, make, inDatabase } = routes
     const id = await make(firm)
     const added = ['connector', 'exercice', 'portfolio', 'visitedPage', 'thirdParty', 'adminMessage']
@@ -125,7 +125,7 @@ describe('a subscription is changed', () => {
     expect((await inDatabase(id)).on_events.toSorted()).toEqual(['document', ...added].toSorted())
   })
 
-  test('at its address while another patch changes the rest', async () => {
+  test('at its address while another patch changes other fields', async () => {
     const { firm, webhook, patch, make } = routes
     const id = await make(firm)
     const answers = await Promise.all([
@@ -140,7 +140,7 @@ describe('a subscription is changed', () => {
     })
   })
 
-  test('and thereby enabled again, where it stopped', async () => {
+  test('and enabled again by the patch, resuming where it stopped', async () => {
     const { firm, staff, patch, make, inDatabase } = routes
     const id = await make(firm)
     const disable = () =>

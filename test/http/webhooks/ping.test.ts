@@ -12,7 +12,7 @@ const stage = forTests(setReceivingStage)
 const ping = (id: number, headers?: Record<string, string>) =>
   stage.call('POST', `/${id}/ping`, undefined, headers)
 
-test('a ping brings one event without a number, and shows the answer of the receiver', async () => {
+test('a ping sends one event without a number, and shows the answer of the receiver', async () => {
   const { id } = await stage.subscribe('/one')
   const receiverDate = Date.UTC(2026, 10, 22, 12)
   const date = new Date(receiverDate).toUTCString()
@@ -50,7 +50,7 @@ test('a ping brings one event without a number, and shows the answer of the rece
   expect(stage.receiver.forged).toEqual([])
 })
 
-test('a ping changes nothing of the subscription and its deliveries, not even with 410', async () => {
+test('a ping leaves the subscription and its deliveries unchanged, even if the receiver answers 410', async () => {
   const { id } = await stage.subscribe('/gone')
   stage.receiver.behave('/gone', answerWith(410))
   expect((await ping(id)).body).toMatchObject({ status: 410, error: null, answer: '' })
@@ -65,7 +65,7 @@ test('a ping changes nothing of the subscription and its deliveries, not even wi
   expect(await stage.sql(deliveries, [id])).toHaveLength(1)
 })
 
-test('a ping to a receiver that cannot be reached shows why', async () => {
+test('a ping to an unreachable receiver shows the error', async () => {
   const { id } = await stage.subscribe('/')
   await stage.sql('update grandlivre.subscriptions set post_url = $2 where id = $1', [
     id,
@@ -76,7 +76,7 @@ test('a ping to a receiver that cannot be reached shows why', async () => {
   expect(body.error).toContain('ECONNREFUSED')
 })
 
-test('a second ping within a second is refused, at most one is sent, and one is allowed again later', async () => {
+test('a second ping within a second is refused, and pings are allowed again later', async () => {
   const { id } = await stage.subscribe('/often')
   const answers = await Promise.all([ping(id), ping(id), ping(id)])
   expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 429, 429])
@@ -89,7 +89,7 @@ test('a second ping within a second is refused, at most one is sent, and one is 
   expect((await ping(id)).status).toBe(200)
 })
 
-test('a disabled subscription may be pinged, and that of another third party is not there', async () => {
+test('a disabled subscription may be pinged; the subscription of another third party is not found', async () => {
   const { id } = await stage.subscribe('/disabled')
   await stage.sql(
     `update grandlivre.subscriptions set enabled = false, disabled_at = now(), disabled_reason = 'test' where id = $1`,

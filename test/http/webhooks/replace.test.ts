@@ -18,7 +18,7 @@ const read = async (id: number, headers = routes.firm) =>
   (await request(routes.webhook(`/${id}`), headers)).body
 
 describe('PUT', () => {
-  test('sets the whole state, with what POST leaves to itself, and enables', async () => {
+  test('sets all fields, with the defaults of POST for missing ones, and enables the subscription', async () => {
     const { firm, make, inDatabase, thirdPartyId } = routes
     const id = await make(firm, { accountingFolderId: ['111'] })
     await disable(id)
@@ -36,7 +36,7 @@ describe('PUT', () => {
     })
   })
 
-  test('keeps a company token to its folder', async () => {
+  test('restricts a company token to its folder', async () => {
     const { company, make } = routes
     const id = await make(company)
     expect((await put(company, id, { postUrl: newUrl, onEvents: ['ledger'] })).body).toMatchObject({
@@ -47,7 +47,7 @@ describe('PUT', () => {
     expect(codeOf(await put(company, id, other))).toEqual([403, 'ERR-FORBIDDEN-ACCESS'])
   })
 
-  test('changes nothing if it is refused', async () => {
+  test('leaves the subscription unchanged if it is refused', async () => {
     const { firm, stranger, otherFirm, sibling, make } = routes
     const id = await make(firm, { accountingFolderId: ['111'] })
     const before = await read(id)
@@ -74,14 +74,14 @@ describe('PUT', () => {
     expect(await read(id)).toEqual(before)
   })
 
-  test('is listed by key/info', async () => {
+  test('is among the routes that key/info lists', async () => {
     const listed = (await request(`${routes.service.url}/api/v1/key/info`, routes.company)).body
     expect(listed).toContainEqual({ path: '/api/v1/webhook/{id}', method: 'put' })
   })
 })
 
 describe('a merge patch', () => {
-  test.each([mergeType, 'application/json'])('sets the fields that it names, as %s', async (type) => {
+  test.each([mergeType, 'application/json'])('sets only the fields that it names, as %s', async (type) => {
     const { firm, patch, make, inDatabase } = routes
     const id = await make(firm, { accountingFolderId: ['111'] })
     const first = await read(id)
@@ -103,7 +103,7 @@ describe('a merge patch', () => {
     expect([(await patch(firm, id, {}, type)).body, (await inDatabase(id)).enabled]).toEqual([expected, true])
   })
 
-  test('is refused whole, and where its media type says something else', async () => {
+  test('is refused as a whole, or if its media type is wrong', async () => {
     const { firm, patch, make } = routes
     const id = await make(firm, { accountingFolderId: ['111'] })
     const before = await read(id)

@@ -7,7 +7,7 @@ import { codeOf, issuesOf, postUrl, setWebhookRoutes } from '../../support/stage
 const routes = setWebhookRoutes()
 
 describe('a caller sees its own subscriptions and no others', () => {
-  test('by level, folder, firm, tenant and third party', async () => {
+  test('limited by level, folder, firm, tenant and third party', async () => {
     const { company, sibling, firm, otherFirm, otherTenant, stranger } = routes
     const { staff, webhook, patch, make, idsOf, thirdPartyId } = routes
     const callers = { company, sibling, firm, otherFirm, otherTenant, stranger }
@@ -45,7 +45,7 @@ describe('a caller sees its own subscriptions and no others', () => {
     expect((await staff.client.query('select from grandlivre.subscriptions')).rowCount).toBe(9)
   })
 
-  test('and those that receive a kind of event, in any or one folder', async () => {
+  test('and can filter them by kind of event, in any folder or in one', async () => {
     const { company, firm, staff, webhook, make, idsOf } = routes
     const whole = await make(firm, { onEvents: ['document', 'portfolio'] })
     const tied = await make(firm, { onEvents: ['document'], accountingFolderId: ['112'] })
@@ -72,7 +72,7 @@ describe('a caller sees its own subscriptions and no others', () => {
     expect(issuesOf(unknown)).toEqual({ name: expect.stringContaining('must be one of connector,') })
   })
 
-  test('and a customer with firm access sees none', async () => {
+  test('and a customer with access to the firm sees none', async () => {
     const { company, firm, staff, service, webhook, post, patch } = routes
     const secret = await staff.thirdParty('CUSTOMER', 'customer')
     const asFirm = credentials(await staff.token('CUSTOMER', 'firm', folders.first), secret)
@@ -140,7 +140,7 @@ describe('the webhook routes', () => {
     expect(codeOf(await request(webhook(), {}, 'POST'))).toEqual([401, 'ERR-INVALID-AUTH-HEADER'])
   })
 
-  test('accept ids of 1 to 16 digits', async () => {
+  test('accept ids of up to 16 digits', async () => {
     const { firm, webhook, make } = routes
     const id = String(await make(firm))
     const answers = async (path: string) => codeOf(await request(webhook(path), firm))
