@@ -113,8 +113,8 @@ export class AuditTrail {
   }
 
   /**
-   * Takes the report of lost rows back from a batch: their count is kept until the report is appended. @returns the
-   * rows of requests
+   * Takes the report of lost rows back from a batch: their count is kept until the report is appended.
+   * @returns the rows of requests
    */
   #takeBackReport(rows: object[]): object[] {
     if (!this.#reported) return rows
@@ -146,7 +146,7 @@ export class AuditTrail {
     this.#log('audit.waiting', { rows: this.waiting, error })
   }
 
-  /** Ends early when the trail is closed. */
+  /** Waits, but no longer than until the trail is closed. */
   async #pause(ms: number): Promise<void> {
     await delay(ms, undefined, { signal: this.#closing.signal }).catch(() => {})
   }

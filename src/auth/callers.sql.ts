@@ -96,7 +96,7 @@ export function uncountRequest(database: Pool, { schemaId, tokenId }: KnownToken
 
 type KnownToken = Pick<KnownCaller, 'schemaId' | 'tokenId'>
 
-/** As `authenticateCaller`, but counts and activates nothing. */
+/** Identifies the caller as `authenticateCaller` does, without counting the request or activating the token. */
 export function findCaller(database: Pool | ClientBase, secretHash: Buffer, tokenHash: Buffer) {
   const text = `select ${callerColumns} from grandlivre.caller_facts($1, $2) e`
   const values = [secretHash, tokenHash]

@@ -272,11 +272,11 @@ export interface ServiceProcess {
   connection: string
   /** When the session connected; null if the reader's login may not see that. */
   connectedAt: string | null
-  /** Whether it has all of the keys in question. False for versions that cannot rotate keys. */
+  /** Whether the process has all of the keys in question. False for versions that cannot rotate keys. */
   hasKeys: boolean
 }
 
-/** @param fingerprints those of the keys in question */
+/** Lists the live processes of the service. @param fingerprints of the keys that each should have */
 export function listProcesses(client: ClientBase, fingerprints: readonly Buffer[]) {
   const [classOf, idOf] = keyLock('fingerprint')
   const part = (place: number) => `nullif(split_part(application_name, ' ', ${place}), '')`

@@ -152,7 +152,7 @@ export interface ListedToken extends Opened {
   /** Null if it never expires. */
   expiresAt: string | null
   isExpired: boolean
-  /** Whether it is in use and expires within 14 days. */
+  /** Whether the token is in use and expires within 14 days. */
   endsSoon: boolean
   /** Whether its third party is disconnected. */
   isDisconnected: boolean

@@ -23,7 +23,7 @@ export interface ExportParameters extends FormatOptions {
   schemaId: string
   folderId: string
   version: string
-  /** In any letter case. */
+  /** Name of a format, in upper or lower case. */
   format: string
   exerciceId?: string | undefined
   period?: { start: string; end: string } | undefined

@@ -270,8 +270,8 @@ export interface StoredFile {
 }
 
 /**
- * Ends an export with a file. @returns the folder; undefined if the process has lost the export. end.ts publishes the
- * event
+ * Ends an export with a file.
+ * @returns the folder; undefined if the process has lost the export. end.ts publishes the event
  */
 export async function finishExport(client: ClientBase, claim: Claim, file: StoredFile) {
   const { rows } = await client.query<{ folderId: string }>({

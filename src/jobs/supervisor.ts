@@ -246,7 +246,7 @@ export class Supervisor {
     }
   }
 
-  /** Ends early if the process stops. */
+  /** Waits, but no longer than until the process stops. */
   #pause(ms: number): Promise<void> {
     return delay(ms, undefined, { signal: this.#closing.signal }).catch(() => {})
   }

@@ -76,7 +76,7 @@ interface DeliveryHealth {
    * no dispatcher has collected.
    */
   oldestSeconds: number
-  /** The same for subscriptions whose receiver fails. */
+  /** As `oldestSeconds`, for subscriptions whose receiver fails. */
   oldestFailingSeconds: number
 }
 

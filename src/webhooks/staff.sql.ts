@@ -114,7 +114,7 @@ export async function readBacklog(
     eventsMax: numbers + (counted ?? unnumbered.events),
     /** When the oldest event or delivery that has not arrived happened or was created: ISO 8601, UTC. */
     since: pendingSince ?? oldest ?? unnumbered.since,
-    /** As metrics and their alert compute it; undefined if nothing is to be sent. */
+    /** Seconds by which deliveries are late, as in metrics and their alert; undefined if nothing is to be sent. */
     lateSeconds: await readLateness(client, id),
   }
 }

@@ -12,14 +12,14 @@ import { lockSubscription, numberAll } from './sequence/numbering.sql.ts'
 
 /** The fields that its creator writes: a caller with a token, or staff. */
 export interface NewSubscription {
-  /** Null: all schemas. */
+  /** Null for all schemas. */
   schemaId: string | null
   /** Who created it: a caller with a company token or with a firm token, or staff. */
   level: 'api' | 'firm' | 'staff'
   /** Firm of the token that created it; null if staff did. */
   firmId: string | null
   thirdPartyId: string
-  /** Null: nothing is posted; its events are read by number. */
+  /** Null if nothing is posted, and its events are only read by number. */
   postUrl: string | null
   onEvents: string[]
   /**

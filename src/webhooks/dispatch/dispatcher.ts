@@ -81,7 +81,7 @@ export class Dispatcher {
     this.#rounds = { notified: new Rounds(searchPauseMs), polled: new Rounds(searchPauseMs) }
   }
 
-  /** Starts delivering. Waits for a database that is away. */
+  /** Starts delivering. If the database is unreachable, waits for it. */
   static start(options: DispatcherOptions): Dispatcher {
     const dispatcher = new Dispatcher(options)
     dispatcher.#running = dispatcher.#run()

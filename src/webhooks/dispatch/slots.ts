@@ -21,7 +21,7 @@ const newcomersShare = 1 / 8
 export interface Candidate {
   subscriptionId: string
   thirdPartyId: string
-  /** Null: all schemas. */
+  /** Null for all schemas. */
   schemaId: string | null
   /** Whether its receiver fails or is slow. */
   isSlow: boolean

@@ -12,7 +12,7 @@ import type { Search } from './rounds.ts'
 export interface Work {
   subscriptionId: string
   thirdPartyId: string
-  /** Null: all schemas. */
+  /** Null for all schemas. */
   schemaId: string | null
   /** Whether its last delivery failed. */
   failing: boolean

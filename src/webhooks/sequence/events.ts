@@ -89,7 +89,8 @@ function shownEvents(events: NumberedEvent[], erased: Numbers[]): NumberedEvent[
 }
 
 /**
- * The events after a number. If numbers jump after it, the events after the jump. @throws {AppError} ERR-EVENTS-EXPIRED
+ * The events after a number. If numbers jump after it, the events after the jump.
+ * @throws {AppError} ERR-EVENTS-EXPIRED
  */
 async function readNext(client: PoolClient, subscriptionId: string, after: number, most: number) {
   const events = await readNumbered(client, subscriptionId, after, most)

@@ -147,7 +147,7 @@ const numbering = (columns: string, until = '') => `
 
 /** How many events of a schema are read to find those to deliver next. */
 const deliveryWindow = 1_000
-/** The same where many events are numbered at once: it takes some hundredths of a second. */
+/** How many are read where many are numbered at once: it takes some hundredths of a second. */
 const wideWindow = 10_000
 
 /** Locks the subscription until the transaction ends, and checks that numbers may be given now (`pass_gate`). */
