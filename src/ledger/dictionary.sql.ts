@@ -1,15 +1,17 @@
-/** Reads the rows that movements refer to, all at once: a folder has few of each. */
+/** Reads all rows that movements refer to at once, as a folder has few of them. */
 
 import type pg from 'pg'
 import { columnName } from '../formats/items/table.ts'
 import type { AuxiliaryRow, DictionaryRows, FolderKey } from '../formats/rows.ts'
 
-/** The name of the table, then columns of `tables`; null after the last one. */
+/**
+ * The name of the table, then its id and the selected columns as texts. A text is null if the table has no such column.
+ */
 type Row = [table: string, id: string, code: string, name: string, further: string]
 
 const ofFolder = 'schema_id = $1 and folder_id = $2'
 
-/** Each table: what partners see of a row beside its id, and the ids of the rows that one entry names. */
+/** For each table: the columns that partners see besides the id, and a select of the ids that one entry names. */
 const tables = [
   { table: 'journals', members: ['code', 'name', 'type'], ofEntry: 'select journal_id from entry' },
   { table: 'accounts', members: ['number', 'name'], ofEntry: 'select account_id from lines' },
@@ -19,7 +21,10 @@ const tables = [
   { table: 'third_parties', members: ['code', 'name'], ofEntry: 'select third_party_id from entry' },
 ]
 
-/** One statement for all tables: the name of the table, the id of a row, and three texts, of which some are null. */
+/**
+ * Builds one statement for all tables. It selects the name of the table, the id of a row, and three texts, some of them
+ * null.
+ */
 function statementOf(name: string, entry?: string) {
   const selects = tables.map(({ table, members, ofEntry }) => {
     const columns = [0, 1, 2].map((i) => (i < members.length ? `${columnName(members[i]!)}::text` : 'null'))
@@ -34,12 +39,12 @@ function statementOf(name: string, entry?: string) {
 }
 
 /**
- * One named statement, whose plan a connection keeps after a few exports: 0.09 ms of the database. Six statements in
- * one message, planned each time, cost 0.28.
+ * One named statement, whose plan a connection keeps after a few exports: it takes 0.09 ms of the database. Six
+ * statements in one message, planned each time, took 0.28 ms.
  */
 const everyTable = statementOf('dictionary')
 
-/** The rows that one entry refers to: the other rows of the folder are not read. */
+/** Reads only the rows that one entry refers to, not the other rows of the folder. */
 const whatOneEntryNames = statementOf(
   'dictionary of an entry',
   `with entry as (select journal_id, third_party_id from entries where ${ofFolder} and id = $3),
@@ -49,13 +54,13 @@ const whatOneEntryNames = statementOf(
        (select share.value from lines cross join unnest(shares) with ordinality share (value, place) where place % 3 = 1))`,
 )
 
-/** Inside the caller's transaction, in one round trip. */
+/** Reads the dictionary of a folder inside the caller's transaction, in one round trip. */
 export async function readDictionary(client: pg.ClientBase, { schemaId, folderId }: FolderKey) {
   const { rows } = await client.query<Row>({ ...everyTable, values: [schemaId, folderId] })
   return byTable(rows)
 }
 
-/** The accounts of the folder that a FEC filed with a third-party account. */
+/** Reads the third-party accounts that a FEC filed for accounts of the folder. */
 export async function readAuxiliaries(client: pg.ClientBase, { schemaId, folderId }: FolderKey) {
   const { rows } = await client.query<AuxiliaryRow>(
     `select id::text, auxiliary_number as number, auxiliary_name as name from accounts
@@ -65,7 +70,7 @@ export async function readAuxiliaries(client: pg.ClientBase, { schemaId, folderI
   return rows
 }
 
-/** The same, of the rows that one entry of the folder refers to. */
+/** Reads the dictionary of one entry: only the rows that it refers to. */
 export async function readDictionaryOfEntry(
   client: pg.ClientBase,
   { schemaId, folderId }: FolderKey,
@@ -76,7 +81,7 @@ export async function readDictionaryOfEntry(
   return byTable(rows)
 }
 
-/** Literals: objects built from lists of members took four times as long, 190 ms for 400,000 accounts. */
+/** Written as literals: building objects from lists of members took four times as long, 190 ms for 400,000 accounts. */
 function byTable(rows: Row[]): DictionaryRows {
   const rowsByTable = Map.groupBy(rows, ([table]) => table)
   const rowsOf = (table: string) => rowsByTable.get(table) ?? []

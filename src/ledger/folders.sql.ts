@@ -1,4 +1,4 @@
-/** What staff see of firms and folders, as the owner of the tables. */
+/** What staff see of firms and folders. Statements run as the owner of the tables. */
 import type { ClientBase, Pool } from 'pg'
 import { utc } from '../db/literal.ts'
 
@@ -10,47 +10,47 @@ export interface ListedFolder {
   name: string
   reference: string | null
   years: number
-  /** Last day of the latest year, `YYYY-MM-DD`. */
+  /** The last day of the latest year, `YYYY-MM-DD`. */
   until: string | null
-  /** Counted up to `countedMax`; one more where there are more. */
+  /** The number of movements, counted up to `countedMax`; one more than that if there are more. */
   movements: number
-  /** ISO 8601, UTC, of the newest change in the log, which forgets old ones; null if it has none. */
+  /** The time of the newest change in the log, ISO 8601, UTC. Null if the log has none, as it forgets old changes. */
   changedAt: string | null
-  /** Tokens in use, of the folder and of its firm. */
+  /** The number of tokens in use, for this folder alone or for its firm. */
   tokens: number
-  /** Subscriptions that get its events. */
+  /** The number of subscriptions that get events of the folder. */
   subscriptions: number
 }
 
 export interface FolderSearch {
   firm?: string | undefined
-  /** An id, or a part of a name or reference in any case. */
+  /** An id, or a part of a name or reference, in upper or lower case. */
   search?: string | undefined
   /** `<schema>.<folder>`: only folders after this one. */
   after?: string | undefined
   most?: number | undefined
 }
 
-/** Whether events of the folder `f` are for the subscription `s`, whatever their kind. */
+/** An SQL condition: whether the subscription `s` gets events of the folder `f`, whatever their kind. */
 export const seesFolder = `coalesce(s.schema_id, f.schema_id) = f.schema_id
   and (s.folder_ids = '{}' or f.id = any (s.folder_ids)) and (s.level <> 'firm' or s.firm_id = f.firm_id)`
 
-/** Entries and movements of a year are counted up to this number, by their primary keys: 1 ms each. */
+/** The most entries or movements of a year that are counted, by their primary keys: 1 ms each. */
 export const countedMax = 10_000
 
-/** How many rows meet a condition; `most` if there are more. */
+/** An SQL expression: how many rows meet a condition, counted up to `most`. */
 const counted = (table: string, condition: string, most: number) =>
   `(select count(*)::int as count from (select from grandlivre.${table} where ${condition} limit ${most}) as counted)`
-/** The condition that a row is of the exercice `x`. */
+/** An SQL condition: whether a row belongs to the exercice `x`. */
 const ofYear = 'schema_id = x.schema_id and folder_id = x.folder_id and exercice_id = x.id'
 
-/** When the newest change in the log of the folder `f` was made; null if the log has none. */
+/** Selects the time of the newest change in the log of the folder `f`; null if the log has none. */
 const newestChange = `select logged_at from grandlivre.ledger_changes
   where schema_id = f.schema_id and folder_id = f.id and kind <> 'forgotten' order by version desc limit 1`
 
 /**
- * In the order of their ids. A search walks along the primary key until the page is full: for a text that no folder has,
- * through all of them, some 10 ms for 10,000.
+ * Lists folders in the order of their ids. A search walks along the primary key until the page is full. For a text that
+ * no folder has, it reads all folders, which takes some 10 ms for 10,000.
  */
 export async function listFolders(
   client: ClientBase | Pool,
@@ -93,15 +93,15 @@ export interface ListedFirm {
   name: string
   siret: string | null
   folders: number
-  /** Tokens in use, of the firm itself and of single folders. */
+  /** The number of tokens in use: for the whole firm, and for single folders. */
   firmTokens: number
   folderTokens: number
   subscriptions: number
-  /** The moment of the newest change in the logs of its folders. */
+  /** The time of the newest change in the logs of the firm's folders. */
   changedAt: string | null
 }
 
-/** In the order of their ids. */
+/** Lists firms in the order of their ids. */
 export async function listFirms(
   client: ClientBase | Pool,
   { id, after = '0.0', most }: { id?: string; after?: string | undefined; most?: number | undefined },
@@ -141,10 +141,10 @@ export interface LastPull {
   bytes: string | null
 }
 
-/** Rows of the audit of a folder in which its last pulls are looked for. */
+/** The most rows of a folder's audit in which its last pulls are looked for. */
 const pullsLookedThrough = 1_000
 
-/** What each third party was last sent whole of a folder, the newest first. */
+/** For each third party, the last pull of the folder that was sent completely; newest first. */
 export async function lastPulls(client: ClientBase | Pool, folderId: string): Promise<LastPull[]> {
   const { rows } = await client.query<LastPull>(
     `select p.code as "partnerCode", r.third_party_id as "thirdPartyId", r.token_id as "tokenId",
@@ -173,14 +173,14 @@ export interface FolderFacts {
   currency: string
   createdAt: string
   ledgerVersion: string
-  /** The newest change in the log, and when it was made; null if the log has none. */
+  /** The version and time of the newest change in the log; null if the log has none. */
   loggedVersion: string | null
   loggedAt: string | null
-  /** Entries that await validation, counted up to `draftsMax`. */
+  /** The number of entries that await validation, counted up to `draftsMax`. */
   drafts: number
 }
 
-/** Drafts are counted up to this number. */
+/** The most drafts that are counted. */
 export const draftsMax = 1_000
 
 /** Undefined if no tenant has this folder. @param id decimal digits within bigint */
@@ -216,24 +216,25 @@ export interface YearFacts {
   /** `YYYY-MM-DD` */
   startDate: string
   endDate: string
-  /** ISO 8601, UTC. Null: open. */
+  /** ISO 8601, UTC; null if the year is open. */
   closedAt: string | null
-  /** Counted up to `countedMax`; one more where there are more. */
+  /** The numbers of entries and movements, counted up to `countedMax`; one more than that if there are more. */
   entries: number
   movements: number
-  /** Movements of the first `countedMax` entries, for an estimate; null where fewer were counted. */
+  /** The number of movements in the first `countedMax` entries, for an estimate. Null if the year has fewer entries. */
   sampled: number | null
   /**
-   * Validated movements at that version of the ledger, as the last complete stream found them; null if there was none.
+   * The number of validated movements that the last complete stream sent, and the version of the ledger that it read;
+   * null if there was no complete stream.
    */
   streamed: string | null
   streamedVersion: string | null
 }
 
-/** Years of a folder that are shown. */
+/** The most years of a folder that are shown. */
 const yearsMax = 30
 
-/** The latest years first. */
+/** Reads the years, latest first. */
 export async function readYears(
   client: ClientBase | Pool,
   { schemaId, id }: Pick<FolderFacts, 'schemaId' | 'id'>,

@@ -1,17 +1,17 @@
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
 
-/** Ids per value of the sequence `ids` (db/schema.sql). */
+/** The number of ids that each value of the sequence `ids` stands for (db/schema.sql). */
 export const idsPerBlock = 1000
 
 /**
- * Hands out ids, ascending, in blocks from the sequence `ids`: that saves thousands of round trips per million rows,
+ * Hands out ids, ascending, in blocks from the sequence `ids`. Blocks save thousands of round trips per million rows,
  * and `next` needs no promise. Ids left over when a loader ends are lost, as with any sequence. All ids stay below
  * 2^53, since JSON clients hold numbers as doubles; in TypeScript they travel as decimal strings.
  */
 export class IdSource {
   readonly #client: ClientBase
-  /** First ids of unused blocks, ascending. Ids are below 2^53, so a number holds them. */
+  /** The first id of each unused block, ascending. Ids are below 2^53, so a number holds them. */
   #blocks: number[] = []
   #next = 0
   #left = 0
@@ -20,12 +20,12 @@ export class IdSource {
     this.#client = client
   }
 
-  /** Whether the next `count` calls of `next` succeed without more ids. */
+  /** Whether the next `count` calls of `next` will succeed without reserving more ids. */
   has(count: number): boolean {
     return count <= this.#left + this.#blocks.length * idsPerBlock
   }
 
-  /** Ensures that the next `count` calls of `next` succeed. */
+  /** Reserves ids so that the next `count` calls of `next` succeed. */
   async reserve(count: number): Promise<void> {
     if (this.has(count)) return
     const missing = count - this.#left - this.#blocks.length * idsPerBlock
@@ -53,7 +53,7 @@ export class IdSource {
   }
 }
 
-/** Ids that count the rows of a file. */
+/** Ids that count the rows of a file, from 1. */
 export function countingIds(): Pick<IdSource, 'has' | 'reserve' | 'next'> {
   let last = 0
   return { has: () => true, reserve: async () => {}, next: () => String(++last) }

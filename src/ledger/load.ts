@@ -1,9 +1,9 @@
 /**
  * The bulk loader: loads rows in the text format of COPY, many at a time.
  *
- * A writer buffers rows as bytes until `flush`, which runs one COPY. Loaders of millions of rows flush
- * every 10,000 movements or so: foreign keys and the ledger version are checked at the end of each COPY, and neither
- * side then holds more than one batch.
+ * A writer buffers rows as bytes until `flush`, which runs one COPY. Loaders of millions of rows flush every 10,000
+ * movements or so: foreign keys and the ledger version are checked at the end of each COPY, and neither side then holds
+ * more than one batch.
  */
 
 import type { ClientBase } from 'pg'
@@ -11,17 +11,17 @@ import { from } from 'pg-copy-streams'
 import { type Address, addressFields } from '../formats/items/accounts/address.ts'
 import { type Column, columnName, type Encoding, type Given, type TableOf } from '../formats/items/table.ts'
 
-/** The temporary table, without foreign keys, in which a replacement compares a file with the ledger. */
+/** The temporary table in which a replacement compares a file with the ledger. It has no foreign keys. */
 export const compared = <Row>(table: TableOf<Row>): TableOf<Row> => ({
   ...table,
   schema: 'pg_temp',
   name: `filed_${table.name}`,
 })
 
-/** How values that need more than to be written are: an id is written plainly, as a reference to one is. */
+/** The encodings that need more work than writing a value as it is. Ids and references are written as they are. */
 type Written = Exclude<Encoding, 'plain' | 'id' | 'reference'>
 
-/** Characters buffered before they are encoded: enough for one fast pass, and few enough to be cheap. */
+/** The number of characters buffered before they are encoded: enough for one fast pass, and few enough to be cheap. */
 const charactersPerChunk = 64 * 1024
 
 /**
@@ -33,14 +33,14 @@ export class TableWriter<Row, Shared extends Partial<Row> = object> {
   readonly #table: TableOf<Row>
   readonly #columns: [member: string, Written | 'plain'][]
   readonly #copy: string
-  /** The fields that all rows share. */
+  /** The fields that all rows share, as text. */
   readonly #beginning: string
   #text = ''
   #chunks: Buffer[] = []
   #chunkBytes = 0
   #rows = 0
 
-  /** @param shared ids that all rows have, such as those of their folder */
+  /** @param shared the ids that all rows have, such as those of their folder */
   constructor(client: ClientBase, table: TableOf<Row>, shared?: Shared) {
     this.#client = client
     this.#table = table
@@ -78,25 +78,25 @@ export class TableWriter<Row, Shared extends Partial<Row> = object> {
     if (this.#text.length >= charactersPerChunk) this.#encodeText()
   }
 
-  /** Bytes that the next flush will send; the last few rows count in characters. */
+  /** The number of bytes that the next flush will send. The last few rows count in characters. */
   get pendingBytes(): number {
     return this.#chunkBytes + this.#text.length
   }
 
-  /** Rows that the next flush will load. */
+  /** The number of rows that the next flush will load. */
   get pendingRows(): number {
     return this.#rows
   }
 
   /**
-   * Loads the rows added so far. Rows added while it runs belong to the next flush.
+   * Loads the rows added so far. Rows added while it runs wait for the next flush.
    * @throws {pg.DatabaseError} if the database refuses the rows; the transaction is then aborted
    */
   flush(): Promise<void> {
     return this.take()()
   }
 
-  /** Takes the rows added so far, and returns what loads them later, as `flush` does. */
+  /** Takes the rows added so far, and returns a function that loads them later, as `flush` does. */
   take(): () => Promise<void> {
     this.#encodeText()
     const chunks = this.#chunks
@@ -108,8 +108,8 @@ export class TableWriter<Row, Shared extends Partial<Row> = object> {
 
   async #load(chunks: Buffer[]): Promise<void> {
     if (chunks.length === 0) return
-    // The batch is in memory, so it is written at once. Not with pipeline(): after the database refuses, that destroys
-    // the stream, and pg-copy-streams then waits for a response that never comes.
+    // The batch is in memory, so it is written at once. pipeline() is not used: if the database refuses rows,
+    // pipeline() destroys the stream, and pg-copy-streams then waits for a response that never comes.
     await new Promise<void>((resolve, reject) => {
       const copy = this.#client.query(from(this.#copy))
       copy.on('error', reject).on('finish', resolve)
@@ -127,19 +127,21 @@ export class TableWriter<Row, Shared extends Partial<Row> = object> {
   }
 }
 
-/** Movements in the first batch of a large load, before `analyzeWhileLoading`. */
+/** The number of movements in the first batch of a large load, before `analyzeWhileLoading`. */
 export const movementsBeforeAnalyze = 1_000
 
-/** From this many rows on, the planner sees clearly that an index over all of them costs more than the key of one. */
+/**
+ * The number of rows from which the planner sees clearly that an index over all rows costs more than the key of one.
+ */
 const entriesAnalyzedMin = 1_000
 
 /**
- * Call it in the loading transaction after a small first batch of entries and movements. For each row PostgreSQL looks
- * up what it refers to, and plans that lookup from its statistics: for empty tables it takes any index that begins with
- * the folder, and then reads all entries of the folder loaded so far for each further movement. 600,000 movements took
- * more than ten minutes that way, instead of half a minute.
+ * Call it in the loading transaction, after a small first batch of entries and movements. For each row, PostgreSQL
+ * looks up the rows that it refers to, and plans that lookup from its statistics. If these say that tables are empty,
+ * it takes any index that begins with the folder, and then reads all entries of the folder loaded so far for each
+ * further movement. 600,000 movements took more than ten minutes that way, instead of half a minute.
  *
- * It analyzes only tables without statistics: an analysis blocks others until its transaction ends, so every other
+ * Only tables without statistics are analyzed. An analysis blocks others until its transaction ends, so every other
  * import and seed would wait for the longest one.
  */
 export async function analyzeWhileLoading(client: ClientBase): Promise<void> {
@@ -152,7 +154,9 @@ export async function analyzeWhileLoading(client: ClientBase): Promise<void> {
     grandlivre.entries, grandlivre.movements`)
 }
 
-/** Updates the planner's statistics; otherwise it would take an exercice of a million entries for an empty one. */
+/**
+ * Updates the planner's statistics. Otherwise the planner would take an exercice of a million entries for an empty one.
+ */
 export async function analyzeLedger(client: { query(text: string): Promise<unknown> }): Promise<void> {
   await client.query(
     `analyze grandlivre.entries, grandlivre.movements, grandlivre.accounts, grandlivre.companies,
@@ -160,7 +164,7 @@ export async function analyzeLedger(client: { query(text: string): Promise<unkno
   )
 }
 
-/** Encodes a non-null value as a COPY field; undefined if a text in it contains NUL. */
+/** Encodes a value that is not null as a COPY field. Undefined if a text in the value contains NUL. */
 function encode(value: unknown, encoding: Written): string | undefined {
   switch (encoding) {
     case 'text':
@@ -175,7 +179,7 @@ function encode(value: unknown, encoding: Written): string | undefined {
       return escapeField(addressLiteral(value as Address))
     case 'json': {
       const json = JSON.stringify(value)
-      // In JSON text, NUL is an escape after an even number of backslashes. jsonb cannot store it either.
+      // In JSON text, an escaped NUL follows an even number of backslashes. jsonb cannot store it either.
       return /(?<!\\)(?:\\\\)*\\u0000/.test(json) ? undefined : escapeField(json)
     }
   }
@@ -193,7 +197,7 @@ function quoted(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`
 }
 
-/** The text form of the composite type `address`. */
+/** Writes an address in the text form of the composite type `address`. */
 function addressLiteral(address: Address): string {
   const fields = addressFields.map((field) => address[field])
   return `(${fields.map((field) => (field === null ? '' : quoted(field))).join(',')})`

@@ -1,4 +1,4 @@
-/** Finds the entry that a partner names: by its id, an invoice number, or the partner's own id. */
+/** Finds the entry that a partner names, by the entry's id, an invoice number, or the partner's own id. */
 import type pg from 'pg'
 import { limits } from '../config.ts'
 import { idLiteral, textLiteral } from '../db/literal.ts'
@@ -8,14 +8,17 @@ import type { FolderKey } from '../formats/rows.ts'
 import { cursorExpression } from './changes/cursor.sql.ts'
 
 export interface EntryName extends FolderKey {
-  /** Without the character NUL. */
+  /** The name, which must not contain the character NUL. */
   name: string
-  /** True: an entry awaiting validation. False: a validated one or, if `name` is its id, any. */
+  /**
+   * If true, the entry awaits validation. If false, it is validated; but an entry that is named by its id may be
+   * either.
+   */
   draft: boolean
 }
 
 /**
- * Inside the caller's transaction.
+ * Runs inside the caller's transaction.
  * @throws {AppError} ERR-FOLDER-NOT-FOUND, ERR-ENTRY-NOT-FOUND, ERR-AMBIGUOUS-ENTRY
  */
 export async function readNamedEntry(client: pg.ClientBase, name: EntryName, timeZone: string) {
@@ -23,13 +26,13 @@ export async function readNamedEntry(client: pg.ClientBase, name: EntryName, tim
   return onlyEntry(rows)
 }
 
-/** Does the same in a round trip of its own. @throws {AppError} also ERR-UNAVAILABLE */
+/** Does the same as `readNamedEntry` in a round trip of its own. @throws {AppError} also ERR-UNAVAILABLE */
 export async function askForNamedEntry(pool: pg.Pool, name: EntryName, timeZone: string) {
   return onlyEntry(await askInTenant<FoundEntries>(pool, name.schemaId, statement(name, timeZone)))
 }
 
 interface FoundEntries {
-  /** Names the state of the folder's ledger. */
+  /** The cursor that names the state of the folder's ledger. */
   cursor: string
   /** The folder's own reference. */
   reference: string | null

@@ -1,9 +1,10 @@
 /**
- * Publishes the events of an import, which SQL builds from rows: there are too many to send them one by one. As the
- * owner; to be called after `lockEvents`, except `rememberLetterings`.
+ * Publishes the events of an import. SQL builds them from rows, because there are too many to send one by one.
+ * Statements run as the owner. All except `rememberLetterings` are to be called after `lockEvents`.
  *
- * Movements of one account and exercice with the same code form a lettering, so it is one event, with the id and the
- * invoice number of its first movement and the payment mode of any that has one; empty if none has.
+ * Movements of one account and exercice with the same code form a lettering, which is one event. The event has the id
+ * and the invoice number of the first movement, and the payment mode of any movement that has one; it is empty if none
+ * has.
  */
 import type { ClientBase } from 'pg'
 import type { NewEvent } from '../events/events.sql.ts'
@@ -12,7 +13,8 @@ import { paymentMode, paymentModes } from '../formats/items/payment.ts'
 import type { FolderKey } from '../formats/rows.ts'
 
 /**
- * Saves the letterings of a folder, or of one of its exercices, until the transaction ends, before they are deleted.
+ * Saves the letterings of a folder, or of one of its exercices, before they are deleted. They are kept until the
+ * transaction ends.
  */
 export async function rememberLetterings(client: ClientBase, key: FolderKey, exerciceId: string | null) {
   await client.query(
@@ -29,9 +31,9 @@ const rowsOf = (letterings: string) => ({
 })
 
 /**
- * Inserts the events of letterings: of all that there are, of those that are not among the saved ones, or of the saved
- * ones that are no longer there.
- * @param exerciceId null: of the whole folder
+ * Inserts events for letterings: for all that exist, for those that are not among the saved ones, or for saved ones
+ * that no longer exist.
+ * @param exerciceId null for the whole folder
  */
 export async function insertLetterings(
   client: ClientBase,
@@ -53,7 +55,7 @@ export async function insertLetterings(
 
 /**
  * Inserts the events of entries, in the order of their ids.
- * @param exerciceId null: of those that a replacement added (see replace/replace.sql.ts)
+ * @param exerciceId null for the entries that a replacement added (see replace/replace.sql.ts)
  */
 export async function insertEntries(
   client: ClientBase,
@@ -73,18 +75,18 @@ export async function insertEntries(
   )
 }
 
-/** Where the events of $1 schema and $2 folder happen. The firm is read once, not by the trigger of each. */
+/** The scope of events in schema $1 and folder $2. It reads the firm once, rather than in the trigger of each event. */
 const origin = `origin as materialized (
   select scope, (scope ->> 'firmId')::bigint as firm_id from grandlivre.event_scope($1::bigint, null, $2::bigint) as scope)`
 
-/** Payment codes as stored, as shown to partners, and the code shown for any other. */
+/** Payment codes as stored, the same codes as shown to partners, and the code shown for any other code. */
 const shownPayments = [
   Object.keys(paymentModes),
   Object.values(paymentModes).map(({ code }) => code),
   paymentMode('').code,
 ]
 
-/** The values of the statement `letterings`. */
+/** The parameters of the statement `letterings`. */
 const parameters = ({ schemaId, folderId }: FolderKey, exerciceId: string | null) => [
   schemaId,
   folderId,
@@ -102,20 +104,20 @@ const letterings = `select min(m.id) as id,
     where m.schema_id = $1 and m.folder_id = $2 and ($3::bigint is null or m.exercice_id = $3) and m.lettering_state <> 'none'
     group by m.exercice_id, m.account_id, m.lettering_code`
 
-/** What an import or a seed changed in a folder. Ids of exercices. */
+/** The changes that an import or a seed made in a folder. Lists have ids of exercices. */
 export interface ImportedLedger extends FolderKey {
   folderCreated: boolean
-  /** Whether `rememberLetterings` saved what was there before. */
+  /** Whether `rememberLetterings` saved the former letterings. */
   replaced: boolean
   deleted: string[]
   created: string[]
-  /** Exercices that were empty before and have entries now. */
+  /** Exercices that were empty before and now have entries. */
   filled: string[]
-  /** One that had entries before, of which some were replaced; null: any exercice of the folder. */
+  /** The exercice in which some of the former entries were replaced; null if this may be any exercice of the folder. */
   changed?: string | null | undefined
 }
 
-/** Publishes the events of an import, deletions first, as the last step of the transaction. */
+/** Publishes the events of an import, deletions first. Call it as the last step of the transaction. */
 export async function publishImport(client: ClientBase, imported: ImportedLedger): Promise<void> {
   const { schemaId, folderId } = imported
   const exercice = (operation: 'CREATE' | 'DELETE') => (id: string) =>

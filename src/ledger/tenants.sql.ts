@@ -1,6 +1,6 @@
 /**
- * Statements of staff commands on tenants and their folders: as the owner of the tables, not subject to row-level
- * security.
+ * Statements of staff commands on tenants and their folders. They run as the owner of the tables, which is not subject
+ * to row-level security.
  */
 
 import type { ClientBase } from 'pg'
@@ -36,7 +36,10 @@ export async function createFolder(
   await writer.flush()
 }
 
-/** Folders of any tenant with this reference, oldest first. There may be several: references are not unique. */
+/**
+ * Finds the folders of any tenant with this reference, oldest first. There may be several, as references are not
+ * unique.
+ */
 export async function findFoldersByReference(client: ClientBase, reference: string) {
   const { rows } = await client.query<{ schemaId: string; id: string; firmId: string; name: string }>(
     `select schema_id as "schemaId", id, firm_id as "firmId", name
@@ -54,7 +57,7 @@ export interface FolderTarget extends FolderKey {
   currency: string
 }
 
-/** Locks the folder until the transaction ends: imports into one folder wait for each other. */
+/** Locks the folder until the transaction ends, so that imports into one folder wait for each other. */
 export async function lockFolder(client: ClientBase, id: string): Promise<FolderTarget | undefined> {
   const { rows } = await client.query<FolderTarget>(
     `select schema_id as "schemaId", id as "folderId", firm_id as "firmId", name, siret, currency
@@ -65,8 +68,8 @@ export async function lockFolder(client: ClientBase, id: string): Promise<Folder
 }
 
 /**
- * Gives the folder to another firm of its tenant. Its own tokens and subscriptions go with it. Triggers tell both firms
- * (SQL function `publish_move`).
+ * Moves the folder to another firm of its tenant, with the folder's own tokens and subscriptions. Triggers tell both
+ * firms (SQL function `publish_move`).
  */
 export async function moveFolder(
   client: ClientBase,
@@ -95,7 +98,10 @@ export async function exerciceIds(client: ClientBase, key: FolderKey): Promise<s
   return rows.map((row) => row.id)
 }
 
-/** Children first. Sections before axes: an axis's default section is checked only at commit. */
+/**
+ * The tables in the order of deletion, children first. Sections come before axes: an axis's default section is checked
+ * only at commit.
+ */
 export const tablesOfLedger = [
   'movements',
   'entries',
@@ -118,13 +124,16 @@ export async function deleteLedger(client: ClientBase, { schemaId, folderId }: F
     await client.query(`delete from grandlivre.${table} where schema_id = $1 and folder_id = $2`, key)
 }
 
-/** What a folder's ledger holds. */
+/** Counts the rows of a folder's ledger. */
 export async function countLedger(client: ClientBase, { schemaId, folderId }: FolderKey) {
   const hasRows = tablesOfLedger.map(
     (table) => `exists (select from grandlivre.${table} where schema_id = $1 and folder_id = $2)`,
   )
   const { rows } = await client.query<{
-    /** Whether it has no row of any kind: a new folder may have journals and modes of payment alone. */
+    /**
+     * Whether the ledger has no row of any kind. If not, it may still have no entries: a new folder may have only
+     * journals and modes of payment.
+     */
     isEmpty: boolean
     accounts: number
     entries: number

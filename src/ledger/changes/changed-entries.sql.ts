@@ -1,4 +1,4 @@
-/** Which entries the log says have changed (docs/spec/changes.md#the-log). */
+/** Finds the entries that have changed according to the log (docs/spec/changes.md#the-log). */
 
 import type pg from 'pg'
 import { idArrayLiteral, idLiteral, textLiteral } from '../../db/literal.ts'
@@ -6,28 +6,30 @@ import { queryWithout } from '../../db/statement.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import { type EntryRange, everyEntry, readMultirange } from './entry-ranges.ts'
 
-/** What entries show, and the log names by its own ids. */
+/** The rows that entries show and that the log names by ids of their own. */
 type Shown = 'accounts' | 'journals' | 'payments' | 'axes' | 'sections' | 'third_parties'
 
-/** The entries whose change matters. */
+/** The entries whose changes are wanted. */
 export interface WatchedEntries extends FolderKey {
-  /** The exercices in which entries are looked up that show a changed account, journal or the like. */
+  /** The exercices in which to look for entries that show a changed account, journal or the like. */
   exerciceIds: string[]
   /**
-   * Further conditions on these entries `e`, on columns of entries alone: only a logged change can alter their outcome.
+   * Further conditions on these entries `e`. They may name only columns of entries, so that only a logged change can
+   * alter their outcome.
    */
   among: string[]
 }
 
-/** Expanded entries up to which nobody asks what part of the selection they are. */
+/** Up to this many entries that show a changed row, their share of the selection is not checked. */
 const fewRows = 2000
 
 /**
- * Ranges that contain every entry that has changed since a version of the ledger: those that the log names, in any
- * exercice, since they may have left the selected one; and those that show what it names otherwise. Where these are more
- * than about a tenth of the exercices, the one range of all entries: looking for the others costs more than it saves.
+ * Ranges that contain every entry that has changed since a version of the ledger. Entries that the log names are
+ * included in any exercice, since they may have left the selected one. Entries that show a changed row, such as an
+ * account, are looked up in the selected exercices. If these are more than about a tenth of the exercices, the result
+ * is the single range of all entries, because looking for them costs more than it saves.
  *
- * The client sees one state of the database, so that the log and the entries belong together.
+ * The client must see one state of the database, so that the log and the entries belong together.
  * @param version no later than that state, and not forgotten
  */
 export async function readChangedEntries(client: pg.ClientBase, watched: WatchedEntries, version: string) {
@@ -44,14 +46,14 @@ export async function readChangedEntries(client: pg.ClientBase, watched: Watched
   if (shown.length === 0) return readMultirange(entries)
   const few = await expanded(client, entries, shown, String(fewRows))
   if (few) return few
-  // Movements of an entry count one by one, so a fifth of the entries are about a tenth of what they show.
+  // Movements of an entry are counted one by one, so a fifth of the entries are about a tenth of what they show.
   const many = `(select count(*) / 5 from ${ofExercices('e', 'true', watched)} ${where(watched.among)})`
   return (await expanded(client, entries, shown, many)) ?? everyEntry
 }
 
 /**
  * The ranges, joined with the entries that the selects find.
- * @param most rows that they may find, an expression; undefined if they find more
+ * @param most an expression: the most rows that the selects may find; if they find more, the result is undefined
  */
 async function expanded(
   client: pg.ClientBase,
@@ -78,8 +80,8 @@ async function expanded(
 const multirange = (text: string): string => `${textLiteral(text)}::int8multirange`
 
 /**
- * The ids of the entries that show the accounts, journals or the like of the multirange. Accounts and third parties
- * have an index. The others are looked for in all entries or movements of the exercices.
+ * Selects the ids of the entries that show an account, journal or the like whose id is in the multirange. Accounts and
+ * third parties have an index. For the others, all entries or movements of the exercices are read.
  */
 const showing: Record<Shown, (ids: string, watched: WatchedEntries) => string> = {
   accounts: (ids, watched) =>
@@ -89,7 +91,7 @@ const showing: Record<Shown, (ids: string, watched: WatchedEntries) => string> =
       `(select a.id from accounts a where ${inFolder('a', watched)} and a.id::bigint <@ ${ids}) a cross join`,
     ),
   payments: (ids, watched) => ofMovements(`m.payment_id::bigint <@ ${ids}`, watched),
-  // Shares are section, amount and rate, by threes.
+  // Shares are triples of section, amount and rate.
   sections: (ids, watched) =>
     ofMovements(
       `exists (select from unnest(m.shares) with ordinality s (value, place) where place % 3 = 1 and value <@ ${ids})`,
@@ -111,7 +113,7 @@ const showing: Record<Shown, (ids: string, watched: WatchedEntries) => string> =
      ) e ${where([`e.exercice_id = any (${idArrayLiteral(watched.exerciceIds)})`, ...watched.among])}`,
 }
 
-/** @param beside a source of rows that the condition needs beside the movements `m` */
+/** @param beside a source of rows that the condition needs in addition to the movements `m` */
 function ofMovements(condition: string, watched: WatchedEntries, beside = ''): string {
   const { among } = watched
   const joined = `join entries e on (e.schema_id, e.folder_id, e.exercice_id, e.id)
@@ -121,8 +123,9 @@ function ofMovements(condition: string, watched: WatchedEntries, beside = ''): s
 }
 
 /**
- * Entries or movements of the exercices. `offset 0` has them planned apart from any limit, to which a scan in the order
- * of another column would look cheap, as if the rows of an exercice were spread over the folder.
+ * Selects entries or movements of the exercices. `offset 0` makes PostgreSQL plan them without regard to a limit. With
+ * the limit, a scan in the order of another column would look cheap, as if the rows of an exercice were spread over the
+ * folder.
  */
 function ofExercices(alias: 'e' | 'm', condition: string, watched: WatchedEntries): string {
   return `unnest(${idArrayLiteral(watched.exerciceIds)}) exercice cross join lateral (

@@ -1,5 +1,6 @@
 /**
- * The cursor that names a state of a folder's ledger (docs/spec/changes.md#cursor). The database makes and reads it.
+ * The cursor that names a state of a folder's ledger (docs/spec/changes.md#cursor). Only the database makes and reads
+ * cursors.
  */
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
@@ -8,7 +9,7 @@ import { AppError, invalid } from '../../errors.ts'
 import { formatRevisions } from '../../formats/file-formats.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 
-/** What decides the bytes of a line besides the ledger: 8 characters. */
+/** A text of 8 characters that stands for everything besides the ledger that decides the bytes of a line. */
 export function renderingOf(timeZone: string): string {
   const { movements, entries } = formatRevisions
   return createHash('sha256')
@@ -17,19 +18,19 @@ export function renderingOf(timeZone: string): string {
     .slice(0, 8)
 }
 
-/** The cursor of a row of `folders`, as an expression. */
+/** An SQL expression for the cursor of a row of `folders`. */
 export function cursorExpression(timeZone: string): string {
   return `ledger_cursor(schema_id, id, ledger_version, ${textLiteral(renderingOf(timeZone))})`
 }
 
-/** The rendering that a cursor names, as an expression. */
+/** An SQL expression for the rendering that a cursor names. */
 export const renderingExpression = (cursor: string): string => `split_part(${cursor}, '.', 3)`
 
 interface FolderOfCursor extends FolderKey {
   timeZone: string
 }
 
-/** Why changes since a cursor are unknown, as an expression; null if they are known. */
+/** An SQL expression for the reason why changes since a cursor are unknown; null if they are known. */
 export function refusalExpression(cursor: string, { schemaId, folderId, timeZone }: FolderOfCursor): string {
   const given = [
     textLiteral(cursor),
@@ -40,7 +41,10 @@ export function refusalExpression(cursor: string, { schemaId, folderId, timeZone
   return `(select refusal from read_ledger_cursor(${given.join(', ')}))`
 }
 
-/** The version of the ledger that a cursor names, and why changes since it are unknown; null if they are known. */
+/**
+ * Reads the version of the ledger that a cursor names, and why changes since the cursor are unknown; null if they are
+ * known.
+ */
 export async function readCursor(
   client: pg.ClientBase,
   cursor: string,
@@ -54,7 +58,7 @@ export async function readCursor(
   return rows[0]!
 }
 
-/** Makes `ledger` events carry cursors of this rendering. */
+/** Makes events of the kind `ledger` carry cursors of this rendering. */
 export async function adoptRendering(pool: pg.Pool | pg.ClientBase, timeZone: string): Promise<void> {
   await pool.query('select adopt_rendering($1)', [renderingOf(timeZone)])
 }

@@ -1,13 +1,13 @@
 /** Ranges of entry ids. */
 import { idLiteral } from '../../db/literal.ts'
 
-/** Inclusive, in decimal digits. In a list they ascend and are disjoint. */
+/** The first and last id, in decimal digits. Ranges in a list ascend and do not overlap. */
 export type EntryRange = readonly [from: string, to: string]
 
 /** The range of all ids. */
 export const everyEntry: readonly EntryRange[] = [['0', '9007199254740991']]
 
-/** The ranges of an int8multirange as PostgreSQL writes it: `{[1,2),[5,9)}`. */
+/** Reads the ranges of an int8multirange in the form that PostgreSQL writes: `{[1,2),[5,9)}`. */
 export function readMultirange(text: string): EntryRange[] {
   return Array.from(text.matchAll(/\[(\d+),(\d+)\)/g), ([, from = '', to = '']) => [
     from,
@@ -15,12 +15,12 @@ export function readMultirange(text: string): EntryRange[] {
   ])
 }
 
-/** PostgreSQL orders the ranges, and joins those that overlap or meet. */
+/** Writes the ranges as a literal. PostgreSQL orders them, and joins those that overlap or meet. */
 export function multirangeLiteral(ranges: readonly EntryRange[]): string {
   return `'{${ranges.map(([from, to]) => `[${idLiteral(from)},${idLiteral(to)}]`).join(',')}}'::int8multirange`
 }
 
-/** The same ids in ranges that ascend and do not touch each other. */
+/** Covers the same ids with ranges that ascend and neither overlap nor meet. */
 export function mergedRanges(ranges: readonly EntryRange[]): EntryRange[] {
   const ascending = ranges.toSorted(([a], [b]) => (BigInt(a) < BigInt(b) ? -1 : 1))
   const disjoint: [from: string, to: string][] = []

@@ -1,14 +1,17 @@
 /**
  * Keeps the log of changes small (docs/spec/changes.md#how-long-changes-are-remembered). Partners ask every few minutes
- * or days: for them the log is exact. Older changes are compacted, day by day, and at last forgotten. Statements are on all
- * tenants at once; times are epoch milliseconds.
+ * or days, and for that time the log is exact. Older changes are compacted, day by day, and in the end forgotten. Each
+ * statement covers all tenants at once. Times are epoch milliseconds.
  */
 import type { ClientBase, Pool, PoolClient } from 'pg'
 import { limits } from '../../config.ts'
 import { inTransaction } from '../../db/pool.ts'
 import { inParts } from '../../db/sweeping.ts'
 
-/** Forgets the oldest changes that were logged before that time, at most `most`. @returns how many */
+/**
+ * Forgets the oldest changes, at most `most`, that were logged before the time `before`. @returns how many were
+ * forgotten
+ */
 async function forgetChanges(client: ClientBase, before: number, most: number): Promise<number> {
   const { rows } = await client.query<{ forgotten: string }>(
     'select forget_ledger_changes(to_timestamp($1 / 1000.0), $2) as forgotten',
@@ -18,8 +21,8 @@ async function forgetChanges(client: ClientBase, before: number, most: number): 
 }
 
 /**
- * Joins the changes of the first day that has not been compacted, in its part before that time.
- * @returns how many rows fewer there are; undefined if no such day is left
+ * Joins the changes of the first day that is not compacted yet, as far as they were logged before the time `before`.
+ * @returns by how many rows the log has shrunk; undefined if no such day is left
  */
 async function compactChanges(client: ClientBase, before: number): Promise<number | undefined> {
   const { rows } = await client.query<{ gone: string | null }>(
@@ -35,7 +38,7 @@ const rowsAtOnce = 10_000
 const dayMs = 24 * 3_600_000
 
 /**
- * One sweep, as the service role. Changes are remembered for `retentionDays`.
+ * Runs one sweep, as the service role. Changes are remembered for `retentionDays`.
  * @param now epoch milliseconds
  */
 export async function sweepChanges(
@@ -49,7 +52,7 @@ export async function sweepChanges(
   const forgotten = await all(
     async (client) => (await forgetChanges(client, forgottenBefore, rowsAtOnce)) || undefined,
   )
-  // A part of a day would be joined apart from the rest of it.
+  // Only whole days: a part of a day would be joined apart from the rest of the day.
   const compactedBefore = Math.floor(now / dayMs - limits.changesExactDays) * dayMs
   return { forgotten, compacted: await all((client) => compactChanges(client, compactedBefore)) }
 }

@@ -1,6 +1,6 @@
 /**
- * The second pass over a FEC: turns its lines into entries and movements, in batches, in the caller's transaction. Ids
- * of movements ascend in the order of the file's lines.
+ * The second pass over a FEC. It turns lines into entries and movements, and loads them in batches in the caller's
+ * transaction. Ids of movements ascend in the order of the file's lines.
  */
 
 import { strict as assert } from 'node:assert'
@@ -23,17 +23,17 @@ import { type DatedLine, EntryFinder, type EntryPiece } from './survey/entries.t
 import { paymentCode } from './survey/journals.ts'
 import type { FecSurvey } from './survey/survey.ts'
 
-/** Where lines come from, and where they go. */
+/** The facts that loading needs, and the writer that receives the rows. */
 interface FecTarget {
   survey: FecSurvey
   writer: EntryWriter
   masterData: FecMasterData
   exerciceId: string
-  /** The folder's own currency. */
+  /** The currency of the folder. */
   currency: string
-  /** Names of the file's further columns, known from its first line on. */
+  /** The names of the file's further columns, known once its first line is read. */
   findings: { readonly furtherColumns: readonly string[] }
-  /** Whether entries without a validation date await validation. */
+  /** Whether entries without a validation date become drafts, which await validation. */
   drafts: boolean
 }
 
@@ -41,24 +41,24 @@ const unlettered = { letteringState: 'none', letteringCode: null } as const
 
 type LoadedEntry = ReturnType<EntryWriter['addEntry']>
 
-/** An entry whose first piece is booked, for its later pieces. */
+/** An entry whose first piece is loaded, kept for its later pieces. */
 interface OpenEntry {
   row: LoadedEntry
   fields: LedgerFields['entry']
   shared: SharedFields
   balance: bigint
-  /** Whether it is among the `mixedCurrencyEntries`. */
+  /** Whether the entry is already counted among the `mixedCurrencyEntries`. */
   isMixed: boolean
 }
 
-/** A line on its way into the ledger, with the key of its account. */
+/** A line on its way into the ledger, with the key of its account and its entry. */
 type BookedLine = { line: DatedLine; account: string; entry: LoadedEntry; filed: Field[] }
 
 export class FecEntries {
   readonly #target: FecTarget
   readonly #finder: EntryFinder
   readonly #createdAt = new Date().toISOString()
-  /** Entries that may get more pieces. */
+  /** Entries that may get more pieces, by key. */
   readonly #open = new Map<string, OpenEntry>()
   #lastEntryId = 0
   readonly counts = {
@@ -66,14 +66,14 @@ export class FecEntries {
     letteredLines: { complete: 0, partial: 0 },
     /** Lines of opening journals that were moved to the first day of the fiscal year. */
     movedOpeningLines: 0,
-    /** Entries whose first line has no ValidDate. */
+    /** Entries with a first line that has no ValidDate. */
     entriesWithoutValidDate: 0,
     attachments: 0,
-    /** Entries with a line in a foreign currency other than the one that the entry has. */
+    /** Entries with a line in another foreign currency than the entry's own. */
     mixedCurrencyEntries: 0,
     /** Lines whose ModeRglt is not among the six modes. */
     unknownPaymentLines: 0,
-    /** Whether the order of entry and movement ids is another than that of the file. */
+    /** Whether the order by entry id and movement id differs from the order of the file. */
     isScattered: false,
   }
 
@@ -88,7 +88,7 @@ export class FecEntries {
       for await (const lines of batches) {
         for (const line of lines) {
           const pieces = this.#finder.add(survey.dated(line))
-          // Most lines do not complete a piece, and an `await` for each would take time.
+          // Most lines do not complete a piece, and an `await` for each of them would take time.
           if (pieces.length > 0) await this.#addPieces(pieces)
         }
       }
@@ -100,12 +100,12 @@ export class FecEntries {
     for (const { balance } of this.#open.values()) if (balance !== 0n) this.counts.unbalancedEntries += 1
   }
 
-  /** @param pieces together, consecutive lines of the file */
+  /** @param pieces pieces whose lines, taken together, are consecutive lines of the file */
   async #addPieces(pieces: EntryPiece[]): Promise<void> {
     const { writer } = this.#target
     await writer.reserve(pieces.reduce((sum, { lines }) => sum + lines.length, pieces.length))
     const booked = pieces.flatMap((piece) => this.#book(piece))
-    // An unbalanced run comes in pieces by entry number, each with lines from all over the run.
+    // A run that does not balance comes as one piece per entry number, each with lines from all over the run.
     if (pieces.length > 1) booked.sort((one, other) => one.line.number - other.line.number)
     for (const line of booked) {
       writer.addMovement(line.entry, this.#movementRow(line))
@@ -166,7 +166,7 @@ export class FecEntries {
     this.counts.mixedCurrencyEntries += 1
   }
 
-  /** @param lines of the entry, or of its first piece */
+  /** @param lines the lines of the entry, or only of its first piece */
   #entryRow(
     lines: DatedLine[],
     { number, date, validatedAt }: LedgerFields['entry'],
@@ -225,8 +225,9 @@ export class FecEntries {
 }
 
 /**
- * The first foreign currency that lines of an entry name. The rate is the price of one unit of it in the folder's own
- * currency, computed from all lines together so that the cents of small lines do not distort it; six decimals, rounded.
+ * The first foreign currency that lines of an entry name. Its rate is the price of one unit in the folder's own
+ * currency, rounded to six decimals. It is computed from all lines together, so that the cents of small lines do not
+ * distort it.
  */
 function currencyAndRate(lines: DatedLine[], own: string): Pick<NewEntry, 'currency' | 'rate'> {
   const [currency] = foreignCurrencies(lines, own)
@@ -241,12 +242,12 @@ function currencyAndRate(lines: DatedLine[], own: string): Pick<NewEntry, 'curre
   if (thousandths === 0n || minorUnits === 0n) return { currency, rate: null }
   const millionths = (minorUnits * 10_000_000n + thousandths / 2n) / thousandths
   const digits = String(millionths).padStart(7, '0')
-  // numeric(18, 6) holds 12 digits before the point, and an amount that rounds to zero is not a rate.
+  // numeric(18, 6) holds 12 digits before the point. An amount that rounds to zero gives no rate.
   if (digits.length > 18 || millionths === 0n) return { currency, rate: null }
   return { currency, rate: `${digits.slice(0, -6)}.${digits.slice(-6)}` }
 }
 
-/** The foreign currencies that lines name, in their order. */
+/** The foreign currencies that lines name, in the order of the lines. */
 function foreignCurrencies(lines: DatedLine[], own: string): Set<string> {
   const found = new Set<string>()
   for (const { currency } of lines) if (currency !== undefined && currency !== own) found.add(currency)

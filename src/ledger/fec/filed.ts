@@ -1,18 +1,23 @@
 /**
- * The fields of a line that the ledger's own columns do not give back (docs/spec/imports.md#kept-as-filed). They are
- * stored as JSON beside the entry, where all its lines share them, or beside the movement, and cost nothing where a line
- * has none. A reader takes a field from the movement's JSON, else from the entry's, else from the ledger.
+ * The fields of a line that cannot be derived from the ledger's own columns (docs/spec/imports.md#kept-as-filed). They
+ * are stored as JSON: with the entry, if all its lines share them, or else with the movement. A line without such
+ * fields costs nothing. A reader takes a field from the movement's JSON, else from the entry's JSON, else from the
+ * ledger.
  */
 import type { DatedLine } from './survey/entries.ts'
 
-/** A column of the FEC, and the value in the standard's form: days as YYYYMMDD, a comma in amounts, '' for none. */
+/**
+ * A column of the FEC, and its value as the standard writes it: days as YYYYMMDD, a comma in amounts, '' for no value.
+ */
 export type Field = readonly [column: string, value: string]
 export type SharedFields = ReadonlyMap<string, string>
 
-/** What the ledger gives back for a line. */
+/** The values that can be derived from the ledger for a line. */
 export interface LedgerFields {
   entry: {
-    /** Null if it was filed blank: it may get a number here, and keeps the blank as filed. */
+    /**
+     * Null if the number was filed blank. The entry may get a number from the ledger, but the blank is kept as filed.
+     */
     number: string | null
     /** YYYY-MM-DD. */
     date: string
@@ -25,8 +30,9 @@ export interface LedgerFields {
 const none: Field[] = []
 
 /**
- * @param furtherColumns names for `line.further`
- * @param shared the fields already stored with the entry, which stand for the ledger's
+ * The fields of a line that differ from what a reader would find without them.
+ * @param furtherColumns the names of the columns in `line.further`
+ * @param shared the fields already stored with the entry, which a reader finds in place of the ledger's
  */
 export function fieldsApart(
   line: DatedLine,
@@ -42,7 +48,7 @@ export function fieldsApart(
     fields.push([column, value])
   }
   const compareDay = (column: string, day: string | null | undefined, derived: string | null) => {
-    // The usual case, and faster than writing both days.
+    // The usual case, and faster than writing both days as texts.
     if (day === derived && shared.size === 0) return
     compare(column, fecDay(day), fecDay(derived))
   }
@@ -66,14 +72,14 @@ export function fieldsApart(
 }
 
 /**
- * The columns that all lines of an entry share in most programs. Of an entry whose other lines are still to come only
- * these are stored with it: each line that differs has to say so.
+ * The columns that all lines of an entry share in most programs. If further lines of an entry are still to come, only
+ * these are stored with it, because each line that differs has to store its own value.
  */
 const ofEntries = new Set(['JournalLib', 'EcritureDate', 'PieceDate', 'ValidDate', 'Idevise', 'NatOp'])
 
 /**
- * The fields that all these lines have in common, and a blank number of the first: the entry then gets a number here, and
- * the blank tells it from one that was filed.
+ * The fields that all these lines have in common, and the number of the first line if it is blank: the entry then gets
+ * a number from the ledger, and the stored blank tells that this number was not filed.
  * @param isWhole whether these are all the lines of the entry
  */
 export function sharedFields(lines: readonly Field[][], isWhole: boolean): SharedFields {
@@ -89,7 +95,7 @@ export function sharedFields(lines: readonly Field[][], isWhole: boolean): Share
 
 export const noFields: SharedFields = new Map()
 
-/** The text of a JSON object, with the columns in their order; null for no field. */
+/** The text of a JSON object that has the columns in the given order; null if there is no field. */
 export function asJson(fields: Iterable<Field>): string | null {
   let text = ''
   for (const [column, value] of fields)
@@ -97,7 +103,7 @@ export function asJson(fields: Iterable<Field>): string | null {
   return text === '' ? null : `${text}}`
 }
 
-/** `2023-01-31` as `20230131`. */
+/** Converts `2023-01-31` to `20230131`. */
 function fecDay(day: string | null | undefined): string {
   return day ? day.slice(0, 4) + day.slice(5, 7) + day.slice(8) : ''
 }
@@ -107,9 +113,9 @@ function fecDay(day: string | null | undefined): string {
 export const attachmentColumn = /^(PJ|PieceJointe)$/i
 
 /**
- * Addresses are separated by `*`; any text but an http(s) address only stays in its column. A name that several addresses
- * want gets ` (2)`, ` (3)` before its ending.
- * @returns null without an address
+ * Finds the addresses, which are separated by `*`. Any text that is not an http(s) address only stays in its column. If
+ * several addresses have the same file name, the later ones get ` (2)`, ` (3)` before the ending.
+ * @returns null if there is no address
  */
 export function attachmentsIn(values: readonly string[]): Record<string, string> | null {
   const found = new Map<string, string>()
@@ -121,13 +127,13 @@ export function attachmentsIn(values: readonly string[]): Record<string, string>
   return found.size === 0 ? null : Object.fromEntries(found)
 }
 
-/** The last segment of the path, or the host if the path has none. */
+/** The file name in an address: the last segment of the path, or the host if the path is empty. */
 function nameIn(address: string): string {
   const { pathname, host } = new URL(address)
   const segment = pathname.split('/').findLast((part) => part !== '') ?? host
   try {
     const decoded = decodeURIComponent(segment)
-    // A NUL could not be stored, and a name with a slash would lead who saves the file under it to another folder.
+    // A NUL cannot be stored. A slash could make a program that saves the file under this name write to another folder.
     return /[\p{Cc}/\\]/u.test(decoded) ? segment : decoded
   } catch {
     return segment

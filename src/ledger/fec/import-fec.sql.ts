@@ -1,15 +1,15 @@
-/** Single statements of an import; rows by the thousand go through load.ts. */
+/** Single statements of an import. Rows by the thousand go through load.ts. */
 import type { ClientBase } from 'pg'
 import { columnName } from '../../formats/items/table.ts'
 import type { FolderKey, Period } from '../../formats/rows.ts'
 import type { KnownAccount } from './survey/accounts.ts'
 
-/** Makes imports of the same new ledger wait for each other, before there is a folder to lock. */
+/** Makes imports of the same new ledger wait for each other, as there is no folder yet to lock. */
 export async function lockReference(client: ClientBase, reference: string): Promise<void> {
   await client.query(`select pg_advisory_xact_lock(hashtextextended('import of ' || $1, 0))`, [reference])
 }
 
-/** The exercices of a folder that overlap this period, and whether they have entries. */
+/** Finds the exercices of a folder that overlap this period, and tells whether they have entries. */
 export async function findExercicesWithin(client: ClientBase, key: FolderKey, start: string, end: string) {
   const { rows } = await client.query<Period & { id: string; hasEntries: boolean; closed: boolean }>(
     `select x.id, x.start_date::text as start, x.end_date::text as end, x.closed_at is not null as closed,
@@ -23,7 +23,7 @@ export async function findExercicesWithin(client: ClientBase, key: FolderKey, st
   return rows
 }
 
-/** The rows of a folder, oldest first. */
+/** Reads columns of a folder's rows, oldest first. */
 async function rowsOf<Row>(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,
@@ -43,20 +43,20 @@ export function knownAccounts(client: ClientBase, key: FolderKey): Promise<Known
   return rowsOf<KnownAccount>(client, key, 'accounts', ['id', 'number', 'name', ...filed])
 }
 
-/** A folder's journals by code, with the label that a FEC gave them. */
+/** The journals of a folder by code, each with the label that a FEC gave it. */
 export async function knownJournals(client: ClientBase, key: FolderKey) {
   type Known = { code: string; id: string; filedName: string | null }
   const rows = await rowsOf<Known>(client, key, 'journals', ['code', 'id', 'filedName'])
   return new Map(rows.map((row) => [row.code, row]))
 }
 
-/** Ids of a folder's payment modes by internal code; the oldest of several with one code. */
+/** The ids of a folder's payment modes by internal code. If several modes have the same code, the oldest counts. */
 export async function paymentIds(client: ClientBase, key: FolderKey): Promise<Map<string, string>> {
   const rows = await rowsOf<{ code: string; id: string }>(client, key, 'payments', ['code', 'id'])
   return new Map(rows.toReversed().map(({ code, id }) => [code, id]))
 }
 
-/** Adds what a FEC filed of them to rows of the folder. */
+/** Stores in rows of the folder what a FEC filed for them. */
 export async function fileRows(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,
@@ -77,7 +77,7 @@ export async function fileRows(
   )
 }
 
-/** Remembers how an imported exercice was filed. Writes nothing if that is known already. */
+/** Stores how an imported exercice was filed. Writes nothing if that is stored already. */
 export async function fileExercice(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,
@@ -92,7 +92,7 @@ export async function fileExercice(
   )
 }
 
-/** The exercices of a folder whose FEC an earlier version imported, oldest first. */
+/** The exercices of a folder with a FEC that an earlier version imported, oldest first. */
 export async function findEarlierImports(client: ClientBase, { schemaId, folderId }: FolderKey) {
   const { rows } = await client.query<Period>(
     `select x.start_date::text as start, x.end_date::text as end from grandlivre.exercices x

@@ -1,14 +1,14 @@
 /**
  * Imports a FEC into one folder and exercice, entirely or not at all, in memory that does not grow with the file.
  *
- * The file is read three times: for its encoding (at disk speed), to check everything and collect what must be known
+ * The file is read three times: to find its encoding (at disk speed), to check everything and collect the facts needed
  * before the first row (accounts, and which entries and letterings balance), and to load it by COPY in one transaction.
- * It is read once more for its encoding if that was detected and is not UTF-8, and once more before the checks if only the
- * dates of its lines determine the fiscal year.
+ * It is read once more if an encoding other than UTF-8 was detected, to check that encoding; and once more before the
+ * checks if only the dates of its lines determine the fiscal year.
  *
- * What each column becomes: docs/spec/imports.md. A decision of note: EcritureDate is the entry's date and, since it
- * legally means "date de comptabilisation", also accounted_at. ValidDate would not do: many programs validate a whole
- * year on one day long after its end.
+ * docs/spec/imports.md tells what each column becomes. One decision of note: EcritureDate is the entry's date and also
+ * accounted_at, since it legally means "date de comptabilisation". ValidDate would not do: many programs validate a
+ * whole year on one day, long after its end.
  */
 
 import type pg from 'pg'
@@ -36,8 +36,8 @@ import { FecSurvey } from './survey/survey.ts'
 import { findOrCreateFolder, type NamedFolder, nameFolder, prepareExercice } from './target.ts'
 
 /**
- * The file is read more than once. Without a folder: the one with the same reference (SIREN, else the digits in the
- * file's name, else `name`), created if there is none.
+ * The file is read more than once. Without `folderId`, the folder is the one with the same reference, and is created if
+ * there is none. The reference is the SIREN, else the digits in the file's name, else `name`.
  */
 export interface FecImportOptions extends ImportOptions<FecImported> {
   /** 9 or 14 digits. Default: taken from the file's name. */
@@ -47,7 +47,9 @@ export interface FecImportOptions extends ImportOptions<FecImported> {
   end?: string | undefined
   /** Default: detected. */
   encoding?: FecEncoding | undefined
-  /** Entries without a validation date await validation; otherwise they are validated on their own date. */
+  /**
+   * Whether entries without a validation date await validation. Otherwise they count as validated on their own date.
+   */
   drafts?: boolean
 }
 
@@ -71,7 +73,9 @@ export async function importFec(pool: pg.Pool, options: FecImportOptions): Promi
   const { mtimeMs } = await statSource(file)
   const { encoding, example: encodingExample } = await encodingOf(options)
   const problems = new FecProblems()
-  /** @throws {Error} if the file was modified since the import began: an earlier pass may have read something else */
+  /**
+   * @throws {Error} if the file was modified since the import began, because earlier passes may have read other content
+   */
   async function* read(step: ImportProgress['step'], findings?: FecFindings): AsyncGenerator<FecLine[]> {
     let lines = 0
     const bytes = readSource(file, (read) => onProgress?.({ step, ...read, lines }))
@@ -112,7 +116,7 @@ async function load(
     await rememberLetterings(client, folder, exerciceId)
     await createFiledTables(client)
   }
-  // In the tables of a replacement ids count from 1.
+  // In the tables of a replacement, ids count from 1.
   const writer = new EntryWriter(client, {
     key: folder,
     ids: isReplaced ? countingIds() : ids,
@@ -148,18 +152,18 @@ async function load(
     auxiliaryLines: survey.auxiliaryLines,
     /** Columns beyond the 18 of the standard, in the order of the file. */
     filedColumns,
-    /** Counts of what was read in another form than the standard's. */
+    /** Counts of values that were read in another form than the standard's. */
     findings,
-    /** What was written, if the exercice held a ledger before. */
+    /** Counts of the rows that were written, if the exercice held a ledger before. */
     replacement,
-    /** Exercices of the folder that an earlier version imported, which kept less. */
+    /** Exercices of the folder that were imported by an earlier version, which kept less. */
     earlierImports: await findEarlierImports(client, folder),
   }
 }
 
 async function encodingOf({ file, encoding }: FecImportOptions): Promise<EncodingChoice> {
   const choice = encoding === undefined ? await detectEncoding(readSource(file)) : { encoding }
-  // Words may choose one that does not have every byte of the file. UTF-8 is chosen with other bytes on purpose.
+  // The words may have chosen an encoding that lacks some bytes of the file. UTF-8 is chosen in spite of invalid bytes.
   if (encoding !== undefined || choice.encoding !== 'utf-8')
     await checkEncoding(readSource(file), choice.encoding, encoding !== undefined)
   return choice

@@ -13,7 +13,7 @@ import type { FecSurvey } from './survey/survey.ts'
 
 type FiledAccount = LedgerFields['account'] & { id: string }
 
-/** Existing accounts, journals and payment modes keep the names their users gave them. */
+/** Adds the missing rows. Existing accounts, journals and payment modes keep the names that their users gave them. */
 export async function loadFecMasterData(
   client: ClientBase,
   ids: IdSource,
@@ -34,13 +34,13 @@ export async function loadFecMasterData(
   const journals = await addJournals(load, accounts)
   await loadMasterRows(client, key, rows, keptIds, false)
   return {
-    /** Accounts by the key of FecAccount. */
+    /** Accounts, by the key of FecAccount. */
     accounts,
     /** Journals by code. */
     journals,
     /** Ids of payment modes by internal code. */
     payments,
-    /** New accounts that could not get the number of the file, and CompteNum and CompAuxNum of each. */
+    /** New accounts that could not get the number in the file, each with its CompteNum and CompAuxNum. */
     renumberedAccounts,
   }
 }
@@ -51,7 +51,7 @@ interface MasterLoad {
   ids: IdSource
   key: FolderKey
   survey: FecSurvey
-  /** Receives the new ones. */
+  /** The rows to load; new rows are added to them. */
   rows: MasterRows
 }
 
@@ -73,7 +73,7 @@ async function addAccounts({ client, ids, key, survey, rows }: MasterLoad) {
     rows.accounts.push({ ...filed, number, name, closed: false })
     if (auxiliaryNumber === null) continue
     const party = { accountId: id, ibans: [], contacts: [] }
-    // Nothing marks the first name in the label of an employee's account.
+    // In the label of an employee's account, the first name cannot be told from the last name.
     if (partyKind(number) === 'employee') rows.employees.push({ ...party, lastName: name })
     else rows.companies.push({ ...party, name })
   }

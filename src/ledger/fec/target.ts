@@ -1,4 +1,4 @@
-/** The folder of an import, which its options or the name of the file tell, and the exercice in it. */
+/** Determines the folder of an import, by its options or the name of the file, and the exercice in that folder. */
 
 import { basename } from 'node:path'
 import type { ClientBase } from 'pg'
@@ -11,8 +11,9 @@ import { type FolderTarget, findFoldersByReference } from '../tenants.sql.ts'
 import { findExercicesWithin, lockReference } from './import-fec.sql.ts'
 
 /**
- * The regulation prescribes `<SIREN>FEC<last day of the year, YYYYMMDD>.txt`. The digits before `FEC` identify the ledger
- * again or, if they are all zero (an anonymized company), the whole name, which contains the year too.
+ * The regulation prescribes the file name `<SIREN>FEC<last day of the year, YYYYMMDD>.txt`. The digits before `FEC`
+ * identify the ledger again in later imports. If they are all zero (an anonymized company), the whole name does, which
+ * also contains the year.
  * @throws {Error} if the SIREN of the options has another number of digits
  */
 export function nameFolder(
@@ -25,28 +26,28 @@ export function nameFolder(
   const siren = options.siren ?? (/^\d{9}$/.test(digits ?? '') && !isUnknown ? digits : undefined)
   if (siren !== undefined && !/^(\d{9}|\d{14})$/.test(siren))
     throw new Error(`--siren must be 9 digits (or 14, a SIRET), not "${siren}"`)
-  // A SIRET names an establishment of the company whose SIREN it begins with, and a FEC belongs to a company.
+  // A FEC belongs to a company. A SIRET names one of its establishments, and begins with the SIREN of the company.
   const identity = siren?.slice(0, 9) ?? (isUnknown ? stem : digits) ?? options.name
   return {
-    /** Absent: the folder with the reference, or a new one. */
+    /** If absent, the folder with the reference is used, or a new one is created. */
     id: options.folderId,
     reference: identity ?? stem,
     /** Whether the reference identifies the company. A file name such as ledger.txt does not. */
     isIdentified: identity !== undefined,
-    /** Name of a new folder, its firm and its schema. Default: that of the file, without its endings. */
+    /** The name for a new folder, its firm and its schema. By default, the name of the file without its endings. */
     name: options.name,
     stem,
     /** 9 or 14 digits. */
     siren,
-    /** Last day of the fiscal year by the name of the file, `YYYY-MM-DD`. */
+    /** The last day of the fiscal year according to the name of the file, `YYYY-MM-DD`. */
     end: parseDay(day)?.day,
   }
 }
 export type NamedFolder = ReturnType<typeof nameFolder>
 
 /**
- * Without an id, files of one company find the same folder by its reference, so that a repeated import is detected and
- * next year's file joins this year's. A new folder gets its own firm and schema.
+ * Without an id, the folder is found by its reference. All files of one company have the same reference, so a repeated
+ * import is detected and next year's file joins this year's. A new folder gets a firm and a schema of its own.
  * @throws {Error} if no folder has this id, several have this reference, or the folder may belong to another company
  */
 export async function findOrCreateFolder(
@@ -74,12 +75,15 @@ export async function findOrCreateFolder(
   }
   const bySiren = (siret: string) => `--siren ${siret} if it does belong to that company`
   const folder = await folderWithId(client, id, siren, bySiren)
-  // Naming the folder by id is a decision.
+  // Naming the folder by id is a decision of the caller, and needs no further check.
   if (named.id === undefined) refuseUnknownCompany(folder, named)
   return { ...folder, created: false }
 }
 
-/** The books of two companies in one folder could not be separated again. */
+/**
+ * Refuses a folder that may belong to another company, because the books of two companies in one folder could not be
+ * separated again.
+ */
 function refuseUnknownCompany({ folderId, name }: FolderTarget, named: NamedFolder): void {
   const { reference, isIdentified } = named
   const isNamedOtherwise = named.siren === undefined && named.name !== undefined && named.name !== name

@@ -6,26 +6,26 @@ import type { FolderKey } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
 import { analyzeWhileLoading, compared, movementsBeforeAnalyze, TableWriter } from '../load.ts'
 
-/** Movements (or entries) per COPY: foreign keys are checked once per batch, and a batch is some 2 MB. */
+/** The number of movements (or entries) per COPY. Foreign keys are checked once per batch, and a batch is some 2 MB. */
 export const batchRows = 10_000
 
-/** The tables, with the column of what a FEC filed (fec/filed.ts). */
+/** The tables, each with a column for the fields that a FEC filed (fec/filed.ts). */
 const filedEntries = { ...entryTable, columns: { ...entryTable.columns, filed: orNull(text) } }
 const filedMovements = { ...movementTable, columns: { ...movementTable.columns, filed: orNull(text) } }
 
 type WithoutId<Row extends { id: string }> = Omit<Row, 'id'> & { id?: string }
 type LoadedEntry = FileRow<typeof filedEntries>
-/** References are ids of the database. An entry without an id gets the next one. */
+/** A row to load. Its references are ids of the database. An entry without an id gets the next one. */
 export type NewEntry = WithoutId<LoadedEntry>
 export type NewMovement = Omit<WithoutId<FileRow<typeof filedMovements>>, 'exerciceId' | 'entryId'>
 
 interface EntryLoad {
   key: FolderKey
-  /** Absent if the file has all ids. */
+  /** Absent if all rows of the file have ids. */
   ids?: Pick<IdSource, 'has' | 'reserve' | 'next'>
-  /** Whether they go into the tables of a replacement (replace/replace.sql.ts). */
+  /** Whether the rows go into the tables of a replacement (replace/replace.sql.ts). */
   isCompared: boolean
-  /** Whether validated entries get numbers here; otherwise the database numbers those that have none. */
+  /** Whether validated entries get their numbers here. Otherwise the database numbers those that have none. */
   isNumbered: boolean
 }
 
@@ -37,14 +37,14 @@ export class EntryWriter {
   readonly #movements
   #loading = Promise.resolve()
   #isAnalyzed: boolean
-  /** What was handed over. */
+  /** Counts of the rows that were handed over. */
   readonly counts = {
     entries: 0,
     movements: 0,
     debit: 0n,
     credit: 0n,
     drafts: 0,
-    /** Exercices that have entries. */
+    /** The ids of exercices that have entries. */
     filled: new Set<string>(),
   }
 
@@ -59,10 +59,10 @@ export class EntryWriter {
     this.#isAnalyzed = isCompared
   }
 
-  /** Ensures that there are ids for this many entries and movements. */
+  /** Reserves ids for this many entries and movements. */
   async reserve(count: number): Promise<void> {
     if (this.#ids === undefined || this.#ids.has(count)) return
-    // A connection does one thing at a time.
+    // A connection does one thing at a time, so this waits for the batch.
     await this.#loading
     await this.#ids.reserve(count)
   }
@@ -85,11 +85,11 @@ export class EntryWriter {
   }
 
   /**
-   * Hands the batch to the database if it is full, and does not wait, so that the next one is read meanwhile. Other
-   * statements on the connection come after `end` or `settled`.
+   * Hands a full batch to the database without waiting, so that the next batch is read meanwhile. Other statements on
+   * the connection must come after `end` or `settled`.
    */
   async loadIfFull(): Promise<void> {
-    // Not their sum: a file may have entries without movements.
+    // The larger of the two, because a file may have entries without movements.
     const pending = Math.max(this.#entries.pendingRows, this.#movements.pendingRows)
     if (pending < (this.#isAnalyzed ? batchRows : movementsBeforeAnalyze)) return
     await this.#loading
@@ -108,7 +108,10 @@ export class EntryWriter {
     await this.#loading
   }
 
-  /** Call after an error, too: no statement may come into the middle of a batch. @throws the error of the last batch */
+  /**
+   * Waits for the batch. Call it after an error, too, because no statement may come into the middle of a batch. @throws
+   * the error of the last batch
+   */
   settled(): Promise<void> {
     return this.#loading
   }
@@ -117,19 +120,19 @@ export class EntryWriter {
     const [loadEntries, loadMovements] = [this.#entries.take(), this.#movements.take()]
     // Entries first: movements refer to them.
     this.#loading = loadEntries().then(loadMovements)
-    // Thrown where it is awaited.
+    // The error is thrown where the promise is awaited.
     this.#loading.catch(() => {})
   }
 }
 
 /**
- * Numbers the validated entries of new exercices (docs/spec/fec.md#numbers): 1, 2, 3 in each journal, in the order in
- * which they are loaded: a loader that streams does not know the order of their days of validation. The database
- * numbers entries that come without a number itself, but writes each of them twice.
+ * Numbers the validated entries of new exercices (docs/spec/fec.md#numbers): 1, 2, 3 in each journal, in the order of
+ * loading, because a loader that streams does not know the order of their days of validation. The database numbers
+ * entries that come without a number, too, but it writes each of them twice.
  */
 export function entryNumbers() {
   const last = new Map<string, number>()
-  /** The next number; null for a draft. */
+  /** The next number for an entry; null for a draft. */
   return ({
     exerciceId,
     journalId,

@@ -1,4 +1,4 @@
-/** The folder that an import fills: an existing one, or a new one in a tenant of its own. */
+/** Finds or creates the folder that an import fills: an existing folder, or a new one in a tenant of its own. */
 import type { ClientBase } from 'pg'
 import { printable } from '../../../packages/terminal/src/printable.ts'
 import { isId } from '../../db/literal.ts'
@@ -19,10 +19,10 @@ import type { ImportRequest } from './import-transaction.ts'
 import type { IdOf, MasterRows } from './master-data.ts'
 
 /**
- * Locks the folder, as `lockFolder` does.
- * @param siren of the company in the file, 9 or 14 digits
- * @param remedy what helps beside another folder, from the SIREN or SIRET of this one
- * @throws {Error} if there is none with this id, or it belongs to another company: the books of two companies in one
+ * Finds the folder and locks it, as `lockFolder` does.
+ * @param siren the SIREN or SIRET of the company in the file, 9 or 14 digits
+ * @param remedy from the SIREN or SIRET of this folder: advice for the error, besides giving another folder
+ * @throws {Error} if no folder has this id, or if it belongs to another company: the books of two companies in one
  *   folder could not be separated again
  */
 export async function folderWithId(
@@ -63,16 +63,21 @@ export async function createTenantOf(
 
 /** An import of a whole ledger, with all its exercices. */
 export interface LedgerRequest extends ImportRequest {
-  /** IANA name, in which exercices were closed and entries created on their day. */
+  /**
+   * The IANA name of the time zone in which a file's days are read: those on which exercices were closed and entries
+   * created.
+   */
   timeZone: string
 }
 
 /**
- * Creates the folder, or locks it.
- * @param ofFile what a new folder is made of; an existing one keeps what it has
- * @param firmName of a new firm; if it is empty, that of the folder
- * @returns with `former`, the ids of the exercices of the ledger that is to be replaced; undefined if there is none
- * @throws {Error} if it has a ledger and `replace` is not set, has a closed exercice, or belongs to another company
+ * Creates the folder, or locks an existing one.
+ * @param ofFile the values for a new folder; an existing one keeps its own
+ * @param firmName the name for a new firm; if it is empty, the firm gets the name of the folder
+ * @returns `former` has the ids of the exercices of the ledger that is to be replaced; undefined if there is no such
+ *   ledger
+ * @throws {Error} if the folder has a ledger and `replace` is not set, has a closed exercice, or belongs to another
+ *   company
  */
 export async function prepareFolder(
   client: ClientBase,
@@ -107,7 +112,7 @@ type PreparedFolder = Awaited<ReturnType<typeof prepareFolder>>
 
 /**
  * Publishes the events of the import.
- * @param isByDifference whether rows that do not differ have stayed
+ * @param isByDifference whether rows that are equal in the file have stayed
  */
 export async function endImport(
   client: ClientBase,
@@ -135,7 +140,7 @@ export async function endImport(
     ...counts,
     accounts: accounts.length,
     journals: journals.length,
-    /** Earliest first. */
+    /** Sorted by start, earliest first. */
     exercices: periods.toSorted((one, other) => (one.start < other.start ? -1 : 1)),
   }
 }

@@ -1,11 +1,11 @@
 import { printable } from '../../../packages/terminal/src/printable.ts'
 
-/** A file that was not imported, with its problems, a line each. */
+/** Thrown if a file was not imported because of its problems. The message has one problem per line. */
 export class ImportRefused extends Error {
   override name = 'ImportRefused'
   readonly problems: readonly string[]
 
-  /** @param count of all problems, of which some are named */
+  /** @param count the number of all problems, of which only some may be named */
   constructor(problems: readonly string[], count = problems.length, options?: ErrorOptions) {
     const many = count === 1 ? '1 problem' : `${count.toLocaleString('en')} problems`
     const more = problems.length < count ? `, the first ${problems.length}` : ''

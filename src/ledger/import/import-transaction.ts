@@ -1,17 +1,18 @@
 /**
- * The transaction of an import, which begins again if it collides with other writers.
+ * The transaction of an import. It begins again if it collides with other writers.
  *
- * Locks, in the order in which every import takes them:
+ * Every import takes its locks in this order:
  *
- * 1. the advisory lock of imports alone: on kept ids, or on the reference of a folder that may be new
- * 2. the row of the folder (`lockFolder`), before any row in it. Triggers take the same lock in the same strength for each
- *    statement that changes a ledger, so of two writers that hold it the second waits
- * 3. rows of the ledger, and what foreign keys lock: rows that they refer to, third parties among them
+ * 1. the advisory lock that only imports use: on kept ids, or on the reference of a folder that may be new
+ * 2. the row of the folder (`lockFolder`), before any row in it. Triggers take the same lock in the same strength for
+ *    each statement that changes a ledger, so two writers of one folder never hold it together: the second waits
+ * 3. rows of the ledger, and the rows that foreign keys lock because ledger rows refer to them, third parties among
+ *    them
  * 4. the events of the schema, then the head of the audit: nothing is locked after them
  *
- * A statement of SQL has locked its rows before its trigger asks for the folder. It can meet an import in 2 and 3: each
- * then waits for the other, and PostgreSQL ends one of them. In the next attempt the import waits for the folder until
- * that writer has ended. Serialization failures do not occur: the isolation is read committed.
+ * A single SQL statement locks its rows before its trigger asks for the folder, so it takes 3 before 2. It and an
+ * import may then wait for each other, and PostgreSQL ends one of them. In its next attempt the import waits for the
+ * folder until the other writer has ended. Serialization failures do not occur: the isolation is read committed.
  */
 import { setTimeout } from 'node:timers/promises'
 import pg from 'pg'
@@ -22,54 +23,54 @@ import type { EntryWriter } from './entry-writer.ts'
 import { applicationNames } from './other-writers.sql.ts'
 import type { ReadBytes } from './source-file.ts'
 
-/** Deadlocks after which an import begins again. */
+/** The number of deadlocks after each of which an import begins again. */
 const repetitionsMax = 3
 /**
- * The other writer wakes up meanwhile and locks the folder: an import that began at once could be there before it
- * again.
+ * The pause before the next attempt. It lets the other writer wake up and lock the folder; without it, the import could
+ * be there first again.
  */
 const pauseMs = 500
 
-/** What is to be imported, and where. */
+/** The file to import, and where to import it. */
 export interface ImportRequest {
   /** Path of a regular file. */
   file: string
-  /** Decimal digits; of an existing folder. */
+  /** The id of an existing folder, in decimal digits. */
   folderId?: string | undefined
-  /** Name of a new folder. Default: that of the file. */
+  /** The name for a new folder. Default: the name of the file. */
   name?: string | undefined
-  /** Replaces the ledger of the folder, or of the exercice of a FEC. */
+  /** Whether to replace the ledger of the folder or, with a FEC, the ledger of the exercice. */
   replace?: boolean
   onProgress?: (progress: ImportProgress) => void
 }
 
 export interface ImportOptions<Imported> extends ImportRequest {
-  /** The last statements of the transaction: what else belongs to the import. */
+  /** Runs the last statements of the transaction, for other data that belongs to the import. */
   record?: (client: pg.ClientBase, imported: Imported) => Promise<void>
-  /** Called after the commit. Only statistics follow, which may fail or be interrupted without harm. */
+  /** Called after the commit. Only the update of statistics follows, which may fail or be interrupted without harm. */
   onLoaded?: (imported: Imported) => void
 }
 
-/** What every import reports. */
+/** The facts that every import reports. */
 export interface ImportedFolder extends FolderTarget, Omit<EntryWriter['counts'], 'filled'> {
   /** Whether the folder is new. */
   created: boolean
-  /** Accounts and journals of the file. */
+  /** The numbers of accounts and journals in the file. */
   accounts: number
   journals: number
 }
 
 export interface ImportProgress extends ReadBytes {
-  /** `dating` only if the dates of the lines of a FEC determine the fiscal year. */
+  /** `dating` occurs only if the dates of a FEC's lines determine the fiscal year. */
   step: 'dating' | 'checking' | 'reading' | 'loading'
-  /** Lines of the file that were read; of a MAD file, movements. */
+  /** The number of lines read; for a MAD file, the number of movements. */
   lines: number
 }
 
 /**
  * Loads, records and commits.
  * @param pool connects as the owner of the tables
- * @param load is called again from its beginning, in a new transaction
+ * @param load may be called again from its beginning, in a new transaction
  * @throws {Error} naming the other writers, after one deadlock more than `repetitionsMax`; nothing is loaded
  */
 export async function inImportTransaction<Imported>(
@@ -102,7 +103,7 @@ async function repeated<Result>(
 }
 
 async function collision(pool: pg.Pool, cause: pg.DatabaseError): Promise<Error> {
-  // The first line of the detail is that of the process that was ended. It holds numbers only, no statements.
+  // The first line of the detail is about the process that was ended. The detail holds only numbers, no statements.
   const [, ...others] = [...(cause.detail ?? '').matchAll(/^Process (\d+) waits/gm)].map(([, pid]) => pid!)
   const [, relation] = /in relation "([^"]+)"/.exec(cause.where ?? '') ?? []
   const names = await applicationNames(pool, others).catch(() => new Map<string, string>())

@@ -1,5 +1,5 @@
 /**
- * Master data, which entries refer to: as the rows of a file, with the ids of the file, and their load, with ids of the
+ * Master data, which entries refer to: its rows with the ids of the file, and the loading of these rows with ids of the
  * database.
  */
 import type { ClientBase } from 'pg'
@@ -15,7 +15,7 @@ import type { FolderKey } from '../../formats/rows.ts'
 import type { IdSource } from '../ids.ts'
 import { compared, TableWriter } from '../load.ts'
 
-/** What a FEC filed of an account and of a journal. */
+/** The columns for the fields that a FEC filed for an account or a journal. */
 const filedColumns = {
   accounts: {
     filedNumber: column.orNull(column.text),
@@ -26,7 +26,7 @@ const filedColumns = {
   journals: { filedName: column.orNull(column.text) },
 }
 
-/** In the order of loading: each table before those that refer to it. */
+/** The tables in the order of loading: each comes before the tables that refer to it. */
 export const masterTables = {
   payments: paymentTable,
   vat_codes: vatTable,
@@ -51,15 +51,15 @@ export const noMasterRows = (): MasterRows => ({
   ...{ journals: [], banks: [], axes: [], sections: [], exercices: [] },
 })
 
-/** The id in the database of an id in a file. */
+/** Finds the database's id for an id in a file. */
 export type IdOf = (table: string, id: string) => string
 
-/** The ids of the file. */
+/** Keeps the ids of the file. */
 export const keptIds: IdOf = (_table, id) => id
 
 /**
- * The tables that have ids, in the order in which these are given out and refused, and what identifies a row in its folder
- * where ids do not.
+ * The tables whose rows have ids, in the order in which ids are given out and refused. For each: the members that
+ * identify a row in its folder without its id.
  */
 export const identities = {
   accounts: ['number'],
@@ -76,14 +76,16 @@ export type IdTable = keyof typeof identities
 export interface KnownMasterRow {
   table: string
   id: string
-  /** The values of `identities`. */
+  /** The values of the members in `identities`. */
   identity: string[]
 }
 
-/** Rows of any table, by their members. */
+/** A row of any table, by its members. */
 type AnyRow = Readonly<Record<string, unknown>>
 
-/** @param known rows of the folder, each of which gives its id once; the others get new ones, in their order */
+/**
+ * @param known rows of the folder; each gives its id to one row of the file. All other rows get new ids, in their order
+ */
 export async function newIds(
   ids: IdSource,
   masterData: MasterRows,
@@ -110,7 +112,7 @@ export async function newIds(
   return idOf
 }
 
-/** @param isCompared loads them into the tables of a replacement */
+/** @param isCompared whether to load the rows into the tables of a replacement */
 export async function loadMasterRows(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,

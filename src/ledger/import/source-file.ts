@@ -1,10 +1,10 @@
-/** Files that imports read. */
+/** Reads the files of imports. */
 import { createReadStream, type Stats } from 'node:fs'
 import { open, stat } from 'node:fs/promises'
 import { pipeline, type Readable } from 'node:stream'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
 
-/** @throws {Error} it is not there, not readable, or not a regular file */
+/** @throws {Error} if the file does not exist, is not readable, or is not a regular file */
 export async function statSource(file: string): Promise<Stats> {
   const stats = await stat(file).catch((cause: unknown) => {
     throw new Error(`The file ${file} cannot be read: check its path and permissions`, { cause })
@@ -13,13 +13,13 @@ export async function statSource(file: string): Promise<Stats> {
   return stats
 }
 
-/** Bytes of the file, as it is stored. */
+/** How much of the file was read, in bytes as it is stored. */
 export interface ReadBytes {
   bytes: number
   bytesTotal: number
 }
 
-/** Bytes per read, which also sets the size of batches. */
+/** The number of bytes per read, which also sets the size of batches. */
 const readBytes = 256 * 1024
 
 const compressions = [
@@ -28,9 +28,9 @@ const compressions = [
 ]
 
 /**
- * The bytes of a file, decompressed if it begins as gzip or zstd do; its name does not matter.
+ * Reads the bytes of a file. It decompresses the file if its first bytes are those of gzip or zstd, whatever its name.
  * @param onRead called after each chunk
- * @throws {Error} if it cannot be read, or is compressed and damaged or cut
+ * @throws {Error} if the file cannot be read, or is compressed and damaged or incomplete
  */
 export async function* readSource(
   file: string,
@@ -40,14 +40,14 @@ export async function* readSource(
   const compression = await compressionOf(file)
   const bytes = createReadStream(file, { highWaterMark: readBytes })
   const decompressor = compression?.decompress()
-  // The consumer of `content` gets the error of either.
+  // Whoever reads `content` gets the error of either stream.
   const content: Readable = decompressor === undefined ? bytes : pipeline(bytes, decompressor, () => {})
   try {
     for await (const chunk of content) {
       yield chunk
       onRead({ bytes: bytes.bytesRead, bytesTotal })
     }
-    // The zstd decompressor ignores bytes that are not a frame, also a damaged frame after others.
+    // The zstd decompressor ignores bytes that are not a frame, even a damaged frame after other frames.
     const rest = compression?.name === 'zstd' ? bytesTotal - decompressor!.bytesWritten : 0
     if (rest > 0)
       throw new Error(`The file ${file} is not a whole zstd file: its last ${rest} bytes are not zstd`)

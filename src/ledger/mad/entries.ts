@@ -1,4 +1,4 @@
-/** Checks the entries of a MAD file against its master data, and hands them over to be loaded. */
+/** Checks the entries of a MAD file against its master data, and hands them over for loading. */
 import { type FileEntry, type FileMovement, MadEntry } from '../../formats/items/entry.ts'
 import type { FileExercice } from '../../formats/items/exercice.ts'
 import { type FileItem, pathOf, readItem } from '../../formats/mad/read-items.ts'
@@ -7,12 +7,12 @@ import type { EntryWriter, NewEntry, NewMovement } from '../import/entry-writer.
 import type { IdOf } from '../import/master-data.ts'
 import type { MadMasterData } from './master-data.ts'
 
-/** Where entries go, and what they refer to. */
+/** The writer that receives the entries, and the data that they refer to. */
 interface MadTarget {
   masterData: MadMasterData
   idOf: IdOf
   writer: EntryWriter
-  /** Ids of registered third parties by their code. */
+  /** The ids of registered third parties, by code. */
   thirdParties: ReadonlyMap<string, string>
 }
 
@@ -20,17 +20,17 @@ export class MadEntries {
   readonly #target: MadTarget
   readonly counts = {
     unbalancedEntries: 0,
-    /** Entries that name a partner which is not registered here. */
+    /** The number of entries that name a partner who is not registered here. */
     unknownSenders: 0,
   }
-  /** Currencies of entries without a rate. */
+  /** The currencies of entries that have no rate. */
   readonly currencies = new Set<string>()
 
   constructor(target: MadTarget) {
     this.#target = target
   }
 
-  /** After the first problem entries are only checked, since nothing will be kept. */
+  /** Takes an entry. After the first problem entries are only checked, since nothing will be kept. */
   async add(item: FileItem): Promise<void> {
     const { writer, masterData } = this.#target
     const { problems } = masterData
@@ -48,7 +48,7 @@ export class MadEntries {
     await writer.loadIfFull()
   }
 
-  /** The exercice of the entry; undefined if it has none, which is a problem. */
+  /** Finds the exercice of the entry. Undefined if there is none, which is added as a problem. */
   #check(entry: FileEntry, at: string): FileExercice | undefined {
     const { masterData } = this.#target
     const { problems, items } = masterData
@@ -92,7 +92,7 @@ export class MadEntries {
       axes.add(producerId)
       for (const [k, { amount, rate, ...section }] of sections.entries()) {
         const known = items.sections.get(section.producerId)
-        // A section belongs to one axis.
+        // A section counts only as part of its own axis.
         const ofAxis = known?.axis.producerId === producerId ? known : undefined
         const list = `axis ${axis.code} of data.analytics`
         masterData.checkSame(section, ofAxis, `${at}[${i}].sections[${k}]`, list)

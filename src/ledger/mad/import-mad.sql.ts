@@ -1,11 +1,11 @@
 /**
- * Statements of an import of a MAD file. Most imports keep the ids of the file. Ids are unique in all folders of all
- * tenants, those of files like those that the service gives out.
+ * Statements for importing a MAD file. Most imports keep the ids of the file. Ids are unique in all folders of all
+ * tenants, and kept ids share one range with the ids that the service gives out.
  *
- * The sequence moves beyond them value by value: `setval` could take back what another session has drawn meanwhile. A
- * million values take a second, and more are refused, which also keeps a file from using up the ids of everyone. What
- * others have drawn before and not yet committed cannot be seen, so their transactions are waited for: drawing holds a
- * lock on the sequence until its transaction ends.
+ * The sequence is therefore moved beyond the kept ids, value by value, because `setval` could take back values that
+ * another session has drawn meanwhile. A million values take a second. More are refused, which also keeps a file from
+ * using up everyone's ids. Ids that others have drawn but not yet committed cannot be seen, so the import waits for
+ * their transactions: drawing holds a lock on the sequence until its transaction ends.
  */
 import { setTimeout } from 'node:timers/promises'
 import type { ClientBase } from 'pg'
@@ -23,21 +23,21 @@ import {
 } from '../import/master-data.ts'
 import { tablesOfLedger } from '../tenants.sql.ts'
 
-/** Values of the sequence that one import may pass over. */
+/** The most values of the sequence that one import may skip. */
 const blocksMax = 1_000_000
 const pollMs = 200
-/** Longer than any import takes: after it the other transaction may be waiting for this one. */
+/** Longer than any import takes. After this time the other transaction may be waiting for this one. */
 const othersEndMs = 600_000
 
-/** Makes imports that keep ids wait for each other. Before the first id is drawn. */
+/** Makes imports that keep ids wait for each other. Call it before the first id is drawn. */
 export async function lockKeptIds(client: ClientBase): Promise<void> {
   await client.query(`select pg_advisory_xact_lock(hashtextextended('grandlivre kept ids', 0))`)
 }
 
 /**
- * Ensures that no id up to this one is given out from now on.
- * @param path of the id in the file
- * @throws {Error} if it lies too far beyond those given out so far
+ * Ensures that ids up to `last` are not given out from now on.
+ * @param path tells the path of the id in the file, for the error
+ * @throws {Error} if the id lies too far beyond the ids given out so far
  */
 export async function passIds(client: ClientBase, last: string, path: () => Promise<string>): Promise<void> {
   const { rows } = await client.query<{ next: string }>(
@@ -56,7 +56,7 @@ export async function passIds(client: ClientBase, last: string, path: () => Prom
   await waitForDrawers(client)
 }
 
-/** @throws {Error} if a transaction does not end */
+/** Waits for transactions that have drawn ids. @throws {Error} if one of them does not end in time */
 async function waitForDrawers(client: ClientBase): Promise<void> {
   const drawers = async (among: string[] | null) => {
     const { rows } = await client.query<{ transaction: string }>(
@@ -81,14 +81,14 @@ export interface IdOfTable {
   id: string
 }
 
-/** The first id of these rows of the folder that a row of the same table has in another folder. */
+/** Finds the first id of these rows of the folder that a row of the same table in another folder has, too. */
 export async function findTakenId(
   client: ClientBase,
   key: FolderKey,
   tables: readonly IdOfTable['table'][],
 ): Promise<(IdOfTable & { folderId: string; folderName: string }) | undefined> {
   for (const table of tables) {
-    // Per folder: one look into its index where no id lies between the first and the last of these rows.
+    // Takes one look into the index for each folder that has no id between the first and the last of these rows.
     const { rows } = await client.query<IdOfTable & { folderId: string; folderName: string }>(
       `select '${table}' as table, taken.id, f.id as "folderId", f.name as "folderName"
        from (select min(id) as first, max(id) as last from grandlivre.${table}
@@ -110,7 +110,7 @@ export async function findTakenId(
   return undefined
 }
 
-/** The highest id of these tables' rows in the folder; undefined if there is none. */
+/** The highest id of the folder's rows in these tables; undefined if there are no rows. */
 export async function lastId(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,
@@ -127,7 +127,7 @@ export async function lastId(
   return rows[0]
 }
 
-/** Ids of all registered third parties by their code. */
+/** The ids of all registered third parties, by code. */
 export async function thirdPartyIds(client: ClientBase): Promise<Map<string, string>> {
   const { rows } = await client.query<{ code: string; id: string }>(
     'select code, id from grandlivre.third_parties',
@@ -141,24 +141,28 @@ export async function setCurrency(client: ClientBase, { schemaId, folderId }: Fo
 }
 
 /**
- * Replaces master data by that of the file, writing only the rows that differ. The file is in temporary tables (see
- * replace/replace.sql.ts), with the ids that it gets here. A row that changes loses what a FEC filed of it.
+ * Replaces the folder's master data with that of the file, writing only the rows that differ. The file is in temporary
+ * tables (see replace/replace.sql.ts), where its rows have the ids that they will have in the ledger. A row that
+ * changes loses the fields that a FEC filed for it.
  */
 
 const tables = Object.keys(masterTables) as MasterTable[]
-/** What identifies their rows is unique in a folder, and ends in a text. */
+/** Tables whose rows are identified by a text that is unique in a folder, alone or with other columns before it. */
 const uniqueTables = new Set<string>(['vat_codes', 'accounts', 'journals', 'axes', 'sections'])
 
 const ofFolder = '(t.schema_id, t.folder_id) = ($1, $2)'
 const columnsAt = (alias: string, columns: string[]) =>
   columns.map((column) => `${alias}.${column}`).join(', ')
-/** What a FEC filed of a row, or all else. */
+/** Columns for the fields that a FEC filed for a row (`ofFec`), or all other columns. */
 const columnsOf = (table: MasterTable, ofFec = false) =>
   Object.keys(masterTables[table].columns)
     .filter((member) => isFiled(table, member) === ofFec)
     .map(columnName)
 const idOf = (table: string) => (/^(companies|employees)$/.test(table) ? 'account_id' : 'id')
-/** A number or code that makes room for that of the file until the row gets its own, or is deleted. */
+/**
+ * A temporary number or code for a row. It leaves the number or code free for a row of the file until this row gets its
+ * own, or is deleted.
+ */
 const parked = `lpad(t.id::text, 40, 'Z')`
 
 export async function createFiledMasterTables(client: ClientBase): Promise<void> {
@@ -168,7 +172,7 @@ export async function createFiledMasterTables(client: ClientBase): Promise<void>
     )
 }
 
-/** Copies employees whose data the file leaves out from the ledger into the tables of the file. */
+/** Copies employees from the ledger into the tables of the file, if the file leaves out their data. */
 export async function keepEmployees(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,
@@ -182,7 +186,7 @@ export async function keepEmployees(
 }
 
 /**
- * Inserts and updates. Exercices are lengthened to cover the entries of the ledger and of the file.
+ * Inserts and updates rows. Exercices are lengthened to cover the entries of the ledger as well as those of the file.
  * @returns how many rows differed
  */
 export async function writeMasterRows(
@@ -191,7 +195,7 @@ export async function writeMasterRows(
 ): Promise<number> {
   const key = [schemaId, folderId]
   let written = 0
-  // A file shows any other internal code as that of a cheque.
+  // A file shows every other internal code as the code of a cheque, so the code in the ledger stays.
   await client.query(
     `update pg_temp.filed_payments f set code = t.code from grandlivre.payments t
      where ${ofFolder} and t.id = f.id and t.code <> all ($3) and f.code = $4`,
@@ -216,7 +220,8 @@ export async function writeMasterRows(
     if (name !== 'exercices') written += await updateMasterRows(client, key, name)
   }
   const columns = columnsOf('exercices')
-  // Other exercices still differ: `finishMasterRows` writes and counts them.
+  // Counts the exercices that are now as in the file. The others still differ: `finishMasterRows` writes and counts
+  // them.
   const lengthened = await client.query<{ isAsFiled: boolean }>(
     `update grandlivre.exercices t
      set start_date = least(t.start_date, f.start_date), end_date = greatest(t.end_date, f.end_date)
@@ -229,8 +234,9 @@ export async function writeMasterRows(
 }
 
 /**
- * Once entries refer to rows of the file alone: gives exercices their days, and deletes what the file does not have. VAT
- * codes stay, since a file has only those of companies, unless one of the file took their code.
+ * Call it once entries refer only to rows of the file. Gives exercices their days, and deletes rows that the file does
+ * not have. VAT codes stay, since a file has only the codes of companies, unless a code of the file has taken their
+ * place.
  * @returns how many rows differed
  */
 export async function finishMasterRows(
@@ -264,7 +270,7 @@ async function updateMasterRows(client: ClientBase, key: string[], name: MasterT
   return rowCount!
 }
 
-/** The rows of a folder that have ids. Of several with one identity the first comes first. */
+/** The rows of a folder that have ids. If several have the same identity, the one with the lowest id comes first. */
 export async function knownMasterRows(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,

@@ -2,9 +2,10 @@
  * Imports a full export in JSON into one folder, entirely or not at all, in memory that does not grow with its entries
  * (docs/spec/imports.md#mad-files).
  *
- * The file is read twice. First what entries refer to: in files of this service that stands before the entries, so the
- * first reading is short; the members may have any order. Then the entries, in the transaction that loads them. After
- * the first problem nothing more is loaded, and the check goes on to find further ones.
+ * The file is read twice. The first reading takes the master data that entries refer to. Members may have any order,
+ * but files of this service have the master data before the entries, so this reading is short. The second takes the
+ * entries, in the transaction that loads them. After the first problem nothing more is loaded, and the check goes on to
+ * find further problems.
  */
 import pg from 'pg'
 import { printable } from '../../../packages/terminal/src/printable.ts'
@@ -34,9 +35,9 @@ import { MadEntries } from './entries.ts'
 import * as sql from './import-mad.sql.ts'
 import { MadMasterData, masterDataPlaces, placesBesideEntries } from './master-data.ts'
 
-/** A folder that is replaced keeps what does not differ. Without one: a new folder. */
+/** Without a folder, a new one is created. In a folder that is replaced, rows that do not differ stay. */
 interface MadRequest extends LedgerRequest {
-  /** Gives new ids to everything that the folder does not have. Otherwise the ids of the file are kept. */
+  /** Gives a new id to each row that the folder does not have. Otherwise the ids of the file are kept. */
   renumber?: boolean
 }
 
@@ -45,8 +46,9 @@ export type MadImportOptions = MadRequest & ImportOptions<MadImported>
 
 /**
  * @param pool connects as the owner of the tables
- * @throws {ImportRefused} problems in the file, with paths and values; nothing is loaded
- * @throws {Error} for unsuitable options and folders, and ids that are taken; says what to do; nothing is loaded
+ * @throws {ImportRefused} with problems in the file, their paths and values; nothing is loaded
+ * @throws {Error} for unsuitable options and folders, and for ids that are taken; the message says what to do; nothing
+ *   is loaded
  */
 export async function importMad(pool: pg.Pool, options: MadImportOptions): Promise<MadImported> {
   return refusing(options.file, async () => {
@@ -99,7 +101,7 @@ async function load(client: pg.ClientBase, options: MadRequest, masterData: MadM
     writtenRows = await sql.writeMasterRows(client, folder)
   }
   if (!renumber) await refuseTaken(client, folder, file, masterData, tablesOfMasterData)
-  // New ids are given in the tables of a replacement, which also tell which id the file has twice.
+  // The tables of a replacement serve to give new ids, and to find an id that the file has twice.
   const isCompared = renumber || isReplaced
   if (isCompared) await createFiledTables(client)
   const writer = new EntryWriter(client, { key: folder, isCompared, isNumbered: !isReplaced })
@@ -124,9 +126,12 @@ async function load(client: pg.ClientBase, options: MadRequest, masterData: MadM
   return {
     ...(await endImport(client, folder, rows, idOf, writer.counts, isReplaced)),
     ...{ ...masterData.counts, ...entries.counts, hiddenEmployees: masterData.hiddenEmployees.length },
-    /** How often members occur that are not of the format, by their path. */
+    /** How often members that are not in the format occur, by path. */
     unknownMembers: masterData.problems.unknown,
-    /** What was written, if the folder held a ledger before. `books` counts rows of accounts, journals and so on. */
+    /**
+     * Counts of the rows that were written, if the folder held a ledger before. `books` counts rows of accounts,
+     * journals and so on.
+     */
     replacement: written && { ...written, books: writtenRows },
   }
 }
@@ -140,7 +145,7 @@ async function readEntries(
   { file, onProgress }: MadRequest,
   { problems }: MadMasterData,
 ): Promise<void> {
-  // Also items that neither reading takes, which are counted.
+  // Also takes items that neither reading uses, so that they are counted.
   const items = new JsonItems((place) => !placesBesideEntries.has(place))
   const onRead = (read: ReadBytes) =>
     onProgress?.({ step: 'loading', ...read, lines: writer.counts.movements })
@@ -155,7 +160,7 @@ async function readEntries(
   throwIfAny(problems)
 }
 
-/** @throws {Error} naming the first id that a row of another folder has */
+/** @throws {Error} naming the first id that a row of another folder has, too */
 async function refuseTaken(
   client: pg.ClientBase,
   key: FolderKey,
@@ -175,8 +180,8 @@ async function refuseTaken(
 const entriesPlace = 'data.entries'
 
 /**
- * The items of the wanted places, in batches of one chunk. Ends early when `isEnough`.
- * @throws {JsonTextError} for text that is not JSON, with line and column and what it belongs to
+ * Reads the items at the wanted places, in batches of one chunk. Ends early once `isEnough` is true.
+ * @throws {JsonTextError} for text that is not JSON, with line, column and the item that it belongs to
  */
 async function* readItems(
   file: string,
@@ -219,7 +224,9 @@ async function* decoded(file: string, onRead: (read: ReadBytes) => void): AsyncG
   decode()
 }
 
-/** Such as `data.accounts[3].producerId`. Reads the file once more for an entry or a movement. */
+/**
+ * The path of an id, such as `data.accounts[3].producerId`. For an entry or a movement, it reads the file once more.
+ */
 async function pathOfId(
   file: string,
   masterData: MadMasterData,
@@ -230,14 +237,15 @@ async function pathOfId(
 }
 
 /**
- * Problems of the text, and ids of entries or movements that the file has twice, are reported as those of items are.
+ * Runs an import, and reports errors in the text, and ids of entries or movements that occur twice, as it reports
+ * problems of items.
  */
 async function refusing<Result>(file: string, run: () => Promise<Result>): Promise<Result> {
   try {
     return await run()
   } catch (cause) {
     if (cause instanceof JsonTextError) throw new ImportRefused([cause.message], 1, { cause })
-    // Ids of what entries refer to are checked before they are loaded.
+    // Only entries and movements get here: the ids of master data are checked before they are loaded.
     const { constraint = '', detail = '' } = cause instanceof pg.DatabaseError ? cause : {}
     const [, table] =
       /^(?:filed_)?(entries|movements)_(?:pkey|schema_id_folder_id_id_key)$/.exec(constraint) ?? []
@@ -248,12 +256,14 @@ async function refusing<Result>(file: string, run: () => Promise<Result>): Promi
   }
 }
 
-/** The first two at most: what follows them may be no entry. */
+/**
+ * The paths of the first two items with this id. The search ends there, because what follows may not be a valid entry.
+ */
 async function pathsOfId(file: string, table: string, id: string): Promise<string[]> {
   const paths: string[] = []
   for await (const batch of readItems(file, new JsonItems((place) => place === entriesPlace), () => {}))
     for (const { index, value } of batch) {
-      // An entry that was checked before.
+      // An entry that was already checked.
       const { producerId, movements } = value as unknown as FileIds
       const path = `${entriesPlace}[${index}]`
       if (table === 'entries' && producerId === id) paths.push(`${path}.producerId`)

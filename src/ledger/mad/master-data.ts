@@ -1,7 +1,7 @@
 /**
- * What the entries of a MAD file refer to, in memory: its accounts, journals, payments, axes, exercices. Everything is
- * checked: each item by its schema, ids and codes for being unique, and what items repeat of each other for being the
- * same.
+ * The master data of a MAD file, which its entries refer to, in memory: accounts, journals, payments, axes, exercices.
+ * Everything is checked: each item by its schema; ids and codes for being unique; and members that repeat those of
+ * another item for being equal to them.
  */
 
 import { z } from 'zod'
@@ -26,14 +26,14 @@ import { text } from '../../formats/items/values.ts'
 import { type FileItem, FileProblems, pathOf, readItem } from '../../formats/mad/read-items.ts'
 import type { IdTable, MasterRows } from '../import/master-data.ts'
 
-/** The other members describe the export. */
+/** Only the version is checked. The other members describe the export. */
 const Metadata = z.looseObject({ version: text }, 'an object is expected')
 
 interface Named {
   producerId: string
 }
 
-/** The lists with what members of items name, by the names of these members. */
+/** For each member by which an item names another item: the list that has the named item. */
 const namedBy = {
   account: 'accounts',
   counterpartAccount: 'accounts',
@@ -50,23 +50,25 @@ interface FileSection extends Named {
   axis: FileAxis
 }
 
-/** The lists of `data` but the entries. */
+/** The lists of `data`, without the entries. */
 const listPlaces = ['payments', 'banks', 'journals', 'accounts', 'exercices', 'analytics'].map(
   (name) => `data.${name}`,
 )
 const folderPlace = 'data.accountingFolder'
-/** What has to be read before the entries can be. */
+/** The places that must be read before the entries can be. */
 export const masterDataPlaces: readonly string[] = ['metadata', folderPlace, ...listPlaces]
-/** Those places, the file and its data. The last two come as items only if they are no objects, which is a problem. */
+/**
+ * Those places, the file itself and `data`. The last two become items only if they are not objects, which is a problem.
+ */
 export const placesBesideEntries: ReadonlySet<string> = new Set(['', 'data', ...masterDataPlaces])
 
 export class MadMasterData {
   readonly problems = new FileProblems()
   folder: FileFolder | undefined
-  /** The items of the file by their ids. */
+  /** The items of the file, by id. */
   readonly items = {
     payments: new Map<string, FilePayment>(),
-    /** VAT codes that companies name: the file has no list of them. */
+    /** The VAT codes that companies name, as the file has no list of them. */
     vat_codes: new Map<string, FileVat>(),
     accounts: new Map<string, FileAccount>(),
     journals: new Map<string, FileJournal>(),
@@ -75,11 +77,14 @@ export class MadMasterData {
     sections: new Map<string, FileSection>(),
     exercices: new Map<string, FileExercice>(),
   }
-  /** Addresses whose full name is not made of their parts, and exercices whose duration is not that of their days. */
+  /**
+   * Counts of addresses with a full name that is not made of their parts, and of exercices with a duration that does
+   * not fit their days.
+   */
   readonly counts = { fullNames: 0, durations: 0 }
-  /** Accounts of employees without data, in a file that was made for a token without the group `employees`. */
+  /** Accounts of employees that have no data, in a file that was made for a token without the group `employees`. */
   readonly hiddenEmployees: string[] = []
-  /** Items by their place, for messages. */
+  /** The place of each item, for messages. */
   readonly #placeOf = new Map<object, string>()
   readonly #checks: (() => void)[] = []
   readonly #codes = new Map<string, string>()
@@ -89,7 +94,7 @@ export class MadMasterData {
     return `${this.#placeOf.get(this.items[table].get(id)!) ?? table}.producerId`
   }
 
-  /** @param item of `placesBesideEntries` */
+  /** @param item an item at one of `placesBesideEntries` */
   take(item: FileItem): void {
     const { place, index, value } = item
     const at = pathOf(item)
@@ -110,18 +115,21 @@ export class MadMasterData {
     else this.#takeAxis(item, at)
   }
 
-  /** Call after the last item: what items refer to may follow them. @param complete members that the file has */
+  /**
+   * Call it after the last item, because an item may refer to later items. @param complete the members that the file
+   * has
+   */
   check(complete: ReadonlySet<string>): void {
     for (const place of masterDataPlaces)
       if (!complete.has(place)) this.problems.add(place, undefined, 'missing: a full export has it')
-    // An empty list in its place has no item that could be refused.
+    // An empty list in place of the folder has no item that could be refused.
     if (this.folder === undefined && complete.has(folderPlace))
       this.problems.add(folderPlace, [], 'an object is expected')
     for (const check of this.#checks) check()
     this.#checkPeriods()
   }
 
-  /** @param timeZone in which exercices were closed on their day */
+  /** @param timeZone the time zone of the days on which exercices were closed */
   rows(timeZone: string): MasterRows {
     const { payments, vat_codes, accounts, journals, banks, axes, exercices } = this.items
     const ofAccounts = [...accounts.values()]
@@ -135,7 +143,7 @@ export class MadMasterData {
       sections: [...axes.values()].flatMap(sectionRows),
       exercices: [...exercices.values()].map((each) => exerciceRow(each, timeZone)),
     }
-    // New ids ascend as those of the file do: exports have this order.
+    // New ids ascend in the same order as the ids of the file, which is the order of exports.
     for (const table of Object.values(rows)) table.sort((one, other) => Number(one.id) - Number(other.id))
     return {
       ...rows,
@@ -148,12 +156,14 @@ export class MadMasterData {
     }
   }
 
-  /** Adds a problem unless the file has the item that `given` names, with the members that it repeats. */
+  /**
+   * Adds a problem unless the file has the item that `given` names, and that item has the members that `given` repeats.
+   */
   checkNamed(table: NamedTable, given: Named | null, at: string): void {
     if (given !== null) this.checkSame(given, this.items[table].get(given.producerId), at, `data.${table}`)
   }
 
-  /** Adds a problem unless `known` exists and has the members that `given` repeats of it. */
+  /** Adds a problem unless `known` exists and has the members that `given` repeats. */
   checkSame(given: Named, known: Named | undefined, at: string, list: string): void {
     if (known === undefined) {
       this.problems.add(`${at}.producerId`, given.producerId, `${list} has no such id`)
@@ -167,7 +177,7 @@ export class MadMasterData {
     }
   }
 
-  /** Checks what an item, or a part of it, names of others. */
+  /** Checks the members by which an item, or a part of it, names other items. */
   #checkMembers(item: object, at: string): void {
     for (const [name, value] of Object.entries(item)) {
       const path = `${at}.${name}`
@@ -178,7 +188,10 @@ export class MadMasterData {
     }
   }
 
-  /** The full name is derived; a file of another program may have nothing else. */
+  /**
+   * Counts a full name that is not made of the other members. It is no problem: a file of another program may have only
+   * the full name.
+   */
   #checkAddress(address: FileAddress | null | undefined): void {
     if (!address) return
     const given = address.fullName ?? address.fullname
@@ -229,7 +242,7 @@ export class MadMasterData {
     this.#checks.push(() => this.#checkMembers(account, at))
   }
 
-  /** The first company that has it defines it. */
+  /** The first company that names a VAT code defines it. */
   #takeVat(vat: FileVat, at: string): void {
     const known = this.items.vat_codes.get(vat.producerId)
     if (known !== undefined) this.checkSame(vat, known, at, 'data.accounts')
@@ -252,7 +265,7 @@ export class MadMasterData {
     }
   }
 
-  /** An entry belongs to the exercice of its date. */
+  /** Exercices must not overlap, because an entry belongs to the exercice of its date. */
   #checkPeriods(): void {
     const sorted = [...this.items.exercices.values()].toSorted((one, other) =>
       one.period.start < other.period.start ? -1 : 1,
@@ -281,7 +294,7 @@ export class MadMasterData {
     this.problems.add(path, defaultSectionId, 'the axis has no such section')
   }
 
-  /** The item, which is kept by its id; undefined if it has problems. */
+  /** Reads an item and stores it by its id. Returns undefined if the item has problems. */
   #read<Item extends Named>(
     schema: z.ZodType<Item>,
     item: FileItem,
@@ -301,7 +314,7 @@ export class MadMasterData {
     this.#placeOf.set(item, at)
   }
 
-  /** Numbers and codes that the database keeps once in a folder. */
+  /** Adds a problem if a number or code that must be unique in a folder occurs twice. */
   #checkUnique(what: string, code: string, at: string, member: string): void {
     const key = JSON.stringify([what, code])
     const other = this.#codes.get(key)

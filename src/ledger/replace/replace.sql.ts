@@ -1,13 +1,13 @@
 /**
- * The statements of a replacement by difference (see replace.ts), on temporary tables that live until the transaction
- * ends. Their names are those of the session's own schema, pg_temp:
+ * The statements of a replacement by difference (see replace.ts). They use temporary tables that live until the
+ * transaction ends, in the session's own schema, pg_temp:
  *
- * - filed_entries, filed_movements: the file, as the loader writes it; ids are those of the file, or count its entries and
- *   lines from 1.
- * - former_lines, filed_lines: the content of each movement, of the ledger and of the file, as a digest.
- * - former_entries, filed_contents: what may identify each entry, and the digest of its lines.
- * - entry_matches, line_matches: the id in the ledger of each entry and line of the file. `former` is the place that a
- *   line had and keeps, `place` one that it gets.
+ * - filed_entries, filed_movements: the file, as the loader writes it. Ids are those of the file, or count its entries
+ *   and lines from 1.
+ * - former_lines, filed_lines: the content of each movement of the ledger and of the file, as a digest.
+ * - former_entries, filed_contents: the values that may identify each entry, and the digest of its lines.
+ * - entry_matches, line_matches: for each entry and line of the file, its id in the ledger. `former` is the place that
+ *   a line had and keeps, `place` a place that it gets.
  */
 
 import type { ClientBase } from 'pg'
@@ -18,7 +18,7 @@ import { columnsOf } from '../../formats/items/table.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import { analyzeWhileLoading } from '../load.ts'
 
-/** Whose entries are replaced: those of an exercice, or of the whole folder. */
+/** The entries to replace: those of an exercice, or those of the whole folder. */
 export interface Replaced extends FolderKey {
   exerciceId: string | null
 }
@@ -29,9 +29,9 @@ const entryColumns = [...columnsOf(entryTable), 'filed']
 const movementColumns = [...columnsOf(movementTable), 'filed']
 
 const keys = ['schema_id', 'folder_id', 'exercice_id', 'entry_id', 'id']
-/** What the file may change of an entry and of a movement that stay. */
+/** The columns that the file may change in entries and movements that stay. */
 const entryContent = entryColumns.filter((column) => !keys.includes(column))
-/** The columns of a line that decide whether two are equal: all but those that only a FEC files. */
+/** The columns that decide whether two lines are equal: all except those that only a FEC files. */
 const lineContent = columnsOf(movementTable).filter((column) => !keys.includes(column))
 const movementContent = [...lineContent, 'filed']
 
@@ -46,15 +46,15 @@ export async function createFiledTables(client: ClientBase): Promise<void> {
 const content = (line: string) =>
   `md5(row(${lineContent.map((column) => `${line}.${column}`).join(', ')})::text)::uuid`
 
-/** A digest of the account and amounts of a line, without its texts. */
+/** An SQL expression for a digest of a line's account and amounts, without its texts. */
 const booking = (line: string) => `md5(row(${line}.account_id, ${line}.debit, ${line}.credit)::text)::uuid`
 
-/** The condition that a row is one of those that are replaced. */
+/** An SQL condition: whether a row is among those to be replaced. */
 const ofReplaced = (alias: string, { schemaId, folderId, exerciceId }: Replaced) =>
   `(${alias}.schema_id, ${alias}.folder_id) = (${idLiteral(schemaId)}, ${idLiteral(folderId)})
      ${exerciceId === null ? '' : `and ${alias}.exercice_id = ${idLiteral(exerciceId)}`}`
 
-/** Call once the loader has filled its tables. */
+/** Creates the tables of matches. Call it once the loader has filled its tables. */
 export async function createMatches(client: ClientBase): Promise<void> {
   await client.query(`create temporary table entry_matches (filed_id bigint primary key, id bigint, is_new boolean)
     on commit drop;
@@ -63,7 +63,7 @@ export async function createMatches(client: ClientBase): Promise<void> {
     analyze pg_temp.filed_entries, pg_temp.filed_movements`)
 }
 
-/** Digests both sides, by line and by entry. */
+/** Computes the digests of both sides, by line and by entry. */
 export async function digestBoth(client: ClientBase, replaced: Replaced): Promise<void> {
   const create = (table: string, rows: string) =>
     client.query(`create temporary table ${table} on commit drop as ${rows}`)
@@ -93,14 +93,16 @@ export async function digestBoth(client: ClientBase, replaced: Replaced): Promis
   )
 }
 
-/** The number as filed: an entry that was filed without one may have got one here. */
+/**
+ * The number as filed. An entry that was filed without a number may have got one from the ledger, which does not count.
+ */
 const filedNumber = `coalesce(e.filed ->> 'EcritureNum', e.number, '')`
 const contentOfLines = `md5(coalesce(string_agg(l.content::text, '' order by l.content), ''))::uuid as content,
   min(l.place) as place`
 
 /**
- * Matches entries of the file that have no match yet with those of the ledger that have none, if these columns are
- * equal; the first with the first where several are.
+ * Matches entries of the file with entries of the ledger if these columns are equal and neither has a match yet. If
+ * several are equal, the first is matched with the first, and so on.
  */
 export async function matchEntries(
   client: ClientBase,
@@ -119,7 +121,7 @@ export async function matchEntries(
   )
 }
 
-/** The rows of the file: an entry, and a line with the id that its entry has in the ledger. */
+/** The rows of the file that are matched: an entry; and a line, with the id that its entry has in the ledger. */
 const filedRows = {
   entry_matches: { columns: 'filed_id', rows: 'select id as filed_id from pg_temp.filed_entries' },
   line_matches: {
@@ -129,7 +131,7 @@ const filedRows = {
   },
 }
 
-/** Entries or lines of the file that have no match are new: gives them ids, ascending (see IdSource). */
+/** Gives new ids, ascending (see IdSource), to entries or lines of the file that have no match. */
 export async function addNew(client: ClientBase, matches: keyof typeof filedRows): Promise<void> {
   const { columns, rows } = filedRows[matches]
   await client.query(
@@ -145,7 +147,9 @@ export async function addNew(client: ClientBase, matches: keyof typeof filedRows
   await client.query(`analyze pg_temp.${matches}`)
 }
 
-/** Matches equal lines of matched entries, in their order, and then those that book the same amount on one account. */
+/**
+ * Matches lines of matched entries: first equal lines, in their order, then lines with the same account and amounts.
+ */
 export async function matchLines(client: ClientBase): Promise<void> {
   for (const key of ['content', 'booking']) {
     const copies = (table: string, id: string) =>
@@ -163,7 +167,8 @@ export async function matchLines(client: ClientBase): Promise<void> {
 }
 
 /**
- * Matches entries and lines that keep the ids of the file. One that moved to another exercice, journal or entry is new.
+ * Matches entries and lines that keep the ids of the file. A row that moved to another exercice, journal or entry
+ * counts as new.
  */
 export async function matchById(client: ClientBase, replaced: Replaced): Promise<void> {
   await client.query(
@@ -182,7 +187,7 @@ export async function matchById(client: ClientBase, replaced: Replaced): Promise
   await client.query('analyze pg_temp.line_matches')
 }
 
-/** Keeps what a FEC filed of entries and lines that the file does not change; a changed one loses it. */
+/** Keeps the fields that a FEC filed for entries and lines that the file does not change. A changed row loses them. */
 export async function keepFiled(client: ClientBase, replaced: Replaced): Promise<void> {
   const same = entryContent.filter((column) => !['number', 'filed'].includes(column))
   await client.query(
@@ -211,7 +216,7 @@ export async function keepFiled(client: ClientBase, replaced: Replaced): Promise
   )
 }
 
-/** Whether some lines that stay have another order in the file than before. */
+/** Whether some lines that stay are in another order in the file than before. */
 export async function areLinesMoved(client: ClientBase): Promise<boolean> {
   return hasRows(
     client,
@@ -225,7 +230,7 @@ async function hasRows(client: ClientBase, rows: string, condition: string): Pro
   return found.rowCount! > 0
 }
 
-/** The lines that stay, in the order of the file, each with its rank in the order before. */
+/** The lines that stay, in the order of the file, each with its rank in the former order. */
 export function readFormerRanks(client: ClientBase): AsyncGenerator<{ filedId: string; rank: string }[]> {
   return readByCursor(
     client,
@@ -236,7 +241,7 @@ export function readFormerRanks(client: ClientBase): AsyncGenerator<{ filedId: s
   )
 }
 
-/** Marks lines that do not keep their places. */
+/** Marks the lines that have to move. */
 export async function moveLines(client: ClientBase, filedIds: readonly number[]): Promise<void> {
   await client.query('update pg_temp.line_matches set former = null where filed_id = any ($1::bigint[])', [
     filedIds,
@@ -244,11 +249,11 @@ export async function moveLines(client: ClientBase, filedIds: readonly number[])
 }
 
 /**
- * Lines that were inserted or moved get places between those that stay, at equal distances. New lines after all others
- * need none: their ids are higher.
+ * Gives places to lines that were inserted or moved: between lines that stay, at equal distances. New lines after all
+ * others need no place, as their ids are higher.
  */
 export async function placeLines(client: ClientBase): Promise<void> {
-  // Window functions alone: of what these give, PostgreSQL cannot estimate a join.
+  // Only window functions are used: PostgreSQL could not estimate a join with their results.
   await client.query(
     `with lines as (
        select filed_id, is_new, former, count(former) over upwards as anchor,
@@ -271,8 +276,8 @@ export async function placeLines(client: ClientBase): Promise<void> {
 }
 
 /**
- * Counts the entries that did not come from a FEC, before they are changed and deleted: those that match one of the file,
- * and become it, and the others.
+ * Counts the former entries that did not come from a FEC, before they are changed or deleted: `overwritten` are those
+ * that match an entry of the file, `removed` the others.
  */
 export async function countOtherSources(client: ClientBase, replaced: Replaced) {
   const { rows } = await client.query<{ overwritten: number; removed: number }>(
@@ -297,18 +302,18 @@ export async function deleteUnmatched(client: ClientBase, replaced: Replaced) {
   return { movements: removed, entries: await deleted('entries', 'entry_matches') }
 }
 
-/** These types have no equality, or one that takes 1.0 for 1. */
+/** Casts columns to text if their type has no equality, or an equality that takes 1.0 for 1. */
 const comparable = (value: string) =>
   /\.(filed|attachments|partner_metadata)$/.test(value) ? `${value}::text` : value
 
 /**
- * Writes entries and movements that stay where the file has something else.
- * @returns how many
+ * Updates the entries and movements that stay but differ in the file.
+ * @returns how many were updated
  */
 export async function updateMatched(client: ClientBase, replaced: Replaced) {
-  // A number that was given here stays.
+  // A number that the ledger gave to an entry stays.
   const filed = (column: string) => (column === 'number' ? 'coalesce(f.number, e.number)' : `f.${column}`)
-  // A FEC does not hold when entries were created.
+  // A FEC does not tell when entries were created.
   const changeable = entryContent.filter((column) => replaced.exerciceId === null || column !== 'created_at')
   const changedEntries = await client.query(
     `update grandlivre.entries e set ${changeable.map((column) => `${column} = ${filed(column)}`).join(', ')}
@@ -330,7 +335,7 @@ export async function updateMatched(client: ClientBase, replaced: Replaced) {
   return { entries: changedEntries.rowCount!, movements: changedMovements.rowCount! }
 }
 
-/** Rows per statement: foreign keys and the ledger version are checked at the end of each. */
+/** The number of rows per statement. Foreign keys and the ledger version are checked at the end of each statement. */
 const batchRows = 10_000
 
 /** @returns how many entries and movements were inserted */
@@ -367,7 +372,7 @@ export async function insertNew(client: ClientBase): Promise<RowCounts> {
   }
 }
 
-/** Whether the order of entry and movement ids is another than that of the file. */
+/** Whether the order by entry id and movement id differs from the order of the file. */
 export async function isScattered(client: ClientBase): Promise<boolean> {
   return hasRows(
     client,

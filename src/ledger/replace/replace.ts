@@ -1,18 +1,22 @@
 /**
- * Replaces entries by those of a file, writing only what differs (docs/spec/imports.md#replacing): the copies that partners
- * hold then change little. The file is loaded into temporary tables and compared with the ledger
- * there, so memory does not grow with it. Only if lines stay in another order than before, each costs 20 bytes.
+ * Replaces entries with those of a file, writing only the rows that differ (docs/spec/imports.md#replacing), so that
+ * the copies of partners change little. The file is loaded into temporary tables and compared with the ledger there, so
+ * memory does not grow with it. There is one exception: if the lines that stay have another order than before, each of
+ * them takes 20 bytes.
  *
- * 1. Entries match by journal, number, date and content; then those whose number identifies them by journal, number and
- *    date; then those that an earlier version imported without their numbers by journal, date and content.
+ * 1. Entries match by journal, number, date and content. The remaining entries match by journal, number and date, if
+ *    their number identifies them. Then entries that an earlier version imported without numbers match by journal, date
+ *    and content.
  * 2. The lines of matched entries match by content, in their order, and then by account and amounts.
- * 3. Lines that stay keep their places; of lines in another order, as many as possible.
+ * 3. Lines that stay keep their places. If their order has changed, as many as possible keep theirs.
  */
 import type { ClientBase } from 'pg'
 import type { FolderKey } from '../../formats/rows.ts'
 import * as sql from './replace.sql.ts'
 
-/** To be called once the loader has filled the tables of `createFiledTables`. @param lines of the file */
+/**
+ * Call it once the loader has filled the tables of `createFiledTables`. @param lines the number of lines in the file
+ */
 export async function replaceExercice(client: ClientBase, exercice: sql.Replaced, lines: number) {
   await sql.createMatches(client)
   await sql.digestBoth(client, exercice)
@@ -30,9 +34,9 @@ export async function replaceExercice(client: ClientBase, exercice: sql.Replaced
 }
 
 /**
- * The same for all entries of a folder and a MAD file, whose entries have ids. Those are kept; or, with `renumber`, an
- * entry keeps the id that it has in the ledger: it is the one of the same exercice, journal, date and content, else the
- * one of the same exercice, journal, date and moment of creation.
+ * Replaces all entries of a folder with those of a MAD file, whose entries have ids. These ids are kept. With
+ * `renumber`, an entry keeps the id that it has in the ledger instead: it is found there by exercice, journal, date and
+ * content, or else by exercice, journal, date and moment of creation.
  */
 export async function replaceFolder(
   client: ClientBase,
@@ -53,7 +57,7 @@ export async function replaceFolder(
   return writeDifference(client, folder)
 }
 
-/** Fills a folder that held nothing: all ids are new. */
+/** Fills a folder that had no entries: all ids are new. */
 export async function fillFolder(client: ClientBase): Promise<void> {
   await sql.createMatches(client)
   await sql.addNew(client, 'entry_matches')
@@ -61,7 +65,7 @@ export async function fillFolder(client: ClientBase): Promise<void> {
   await sql.insertNew(client)
 }
 
-/** @returns counts of the rows that were written */
+/** Writes the rows that differ. @returns counts of the rows that were written */
 async function writeDifference(client: ClientBase, replaced: sql.Replaced) {
   const deleted = await sql.deleteUnmatched(client, replaced)
   const updated = await sql.updateMatched(client, replaced)
@@ -92,13 +96,13 @@ async function moveFewest(client: ClientBase, lines: number): Promise<void> {
 }
 
 /**
- * The longest ascending subsequence: of lines that a file has in another order than before, the most that can stay where
- * they are. It needs 12 bytes per value and time with n log n.
+ * The longest ascending subsequence. If a file has lines in another order than before, these are the most lines that
+ * can stay in their places. It needs 12 bytes per value, and time in proportion to n log n.
  * @param values distinct, in the order of the file
- * @returns ascending indexes of the values that ascend
+ * @returns the indexes of the values in that subsequence, ascending
  */
 export function longestAscent(values: Int32Array): Int32Array {
-  /** For each length, the index of the lowest value that ends an ascent of that length. */
+  /** For each length: the index of the lowest value that ends an ascending subsequence of that length. */
   const ends = new Int32Array(values.length)
   const before = new Int32Array(values.length)
   let length = 0

@@ -1,4 +1,4 @@
-/** Turns the entry lines of a TRA file, which the check has found good, into entries and movements to be loaded. */
+/** Turns the entry lines of a TRA file into entries and movements to be loaded. The check has found the lines good. */
 import { strict as assert } from 'node:assert'
 import { partyKind } from '../../formats/items/accounts/parties.ts'
 import type { LetteringState } from '../../formats/items/entry.ts'
@@ -10,21 +10,21 @@ import type { IdOf } from '../import/master-data.ts'
 import type { TraMasterData } from './master-data.ts'
 import { type ReadParameters, sectionKey } from './parameters.ts'
 
-/** CODEMONTANT names the currency of each. */
+/** The fields for amounts. CODEMONTANT names the currency of each. */
 const amountFields = ['MONTANT1', 'MONTANT2', 'MONTANT3']
-/** What the entry has, and its first line tells. */
+/** Fields that belong to the whole entry. Its first line gives them. */
 const entryFields = ['TYPE ECRITURE', 'DEVISE', 'TAUXDEV', 'VALIDDATE']
 
 const letteringStates: Record<string, LetteringState> = { TL: 'complete', PL: 'partial' }
 
-/** Where entries go, and what they refer to. */
+/** The writer that receives the entries, and the data that they refer to. */
 interface TraTarget {
   masterData: TraMasterData
   idOf: IdOf
   writer: EntryWriter
-  /** Receives what the ledger cannot hold, and counts what is not read. */
+  /** Receives values that the ledger cannot hold, and counts values that are not read. */
   parameters: ReadParameters
-  /** IANA name of the time zone of the days on which entries were created. */
+  /** The IANA name of the time zone of the days on which entries were created. */
   timeZone: string
 }
 
@@ -34,14 +34,14 @@ export class TraEntries {
   /** The first line of the current entry. */
   #first: TraLine | undefined
   #entry: ReturnType<EntryWriter['addEntry']> | undefined
-  /** The movement whose shares may follow. */
+  /** The current movement, which shares may follow. */
   #movement: NewMovement | undefined
-  /** Shares by axis, as amounts in euro. */
+  /** The shares of the movement by axis, with amounts in euro. */
   readonly #shares = new Map<string, [section: string, amount: bigint][]>()
   readonly counts = {
-    /** Validated entries without a day of validation. */
+    /** The number of validated entries without a day of validation. */
     blankValidDates: 0,
-    /** Lines of third parties that have no account of their own. */
+    /** The number of lines for third parties that have no account of their own. */
     thirdPartyLines: 0,
   }
 
@@ -49,7 +49,7 @@ export class TraEntries {
     this.#target = target
   }
 
-  /** Each line needs an id, and so does each entry. */
+  /** Takes a line. Needs a reserved id for each line and each entry. */
   add(line: TraLine): void {
     const { idOf, parameters, writer } = this.#target
     parameters.addUnread(line)
@@ -73,7 +73,7 @@ export class TraEntries {
     this.#movement = this.#movementRow(line)
   }
 
-  /** Call after the last line, too. */
+  /** Ends the current movement. Call it after the last line, too. */
   endMovement(): void {
     const movement = this.#movement
     if (movement === undefined) return
@@ -94,7 +94,7 @@ export class TraEntries {
     const exercice = masterData.rows.exercices.find((each) => each.startDate <= date && date <= each.endDate)
     assert(exercice !== undefined, 'the check has found the exercice')
     const type = line.code('TYPE ECRITURE')
-    // S is a simulation. U and R, situations and revisions, are not of the ledger either.
+    // S is a simulation. U and R, situations and revisions, are not part of the ledger either.
     const isDraft = type !== 'N'
     if (isDraft && type !== 'S') parameters.countUnread(line, 'TYPE ECRITURE')
     const validatedOn = line.day('VALIDDATE')
@@ -136,12 +136,12 @@ export class TraEntries {
       credit: isDebit ? 0n : euros,
       paymentId: masterData.rows.payments.some(({ id }) => id === payment) ? idOf('payments', payment) : null,
       letteringState,
-      // The letter case of a code tells its state.
+      // The letter case of a code in the file tells its state.
       letteringCode: letteringState === 'none' ? null : line.text('LETTRAGE').toUpperCase(),
     }
   }
 
-  /** Minor units. */
+  /** The amount of a line in euro, in minor units. */
   #euros(line: TraLine): bigint {
     const { parameters } = this.#target
     const field = amountFields[line.columns('CODEMONTANT').indexOf('E')]
@@ -164,7 +164,7 @@ export class TraEntries {
   }
 }
 
-/** Ten-thousandths of a percent, rounded; 0 where there is nothing to divide. */
+/** A share in ten-thousandths of a percent, rounded; 0 if the whole is zero. */
 function rateOf(amount: bigint, whole: bigint): bigint {
   if (whole === 0n) return 0n
   const [part, all] = whole < 0n ? [-amount, -whole] : [amount, whole]

@@ -2,9 +2,10 @@
  * Imports a TRA file into one folder, entirely or not at all, in memory that does not grow with its entries
  * (docs/spec/imports.md#tra-files).
  *
- * The file is read once, and its check (formats/tra/check) runs beside the load: a file is imported if `inspect tra`
- * finds no problem in it. Entries that do not balance are accepted, since real ledgers have them, and counted.
- * After the first problem nothing more is loaded, and the check goes on to find further ones.
+ * The file is read once, and its check (formats/tra/check) runs beside the load. The check is the one of `inspect tra`:
+ * a file is imported if that command finds no problem in it. Entries that do not balance are accepted and counted,
+ * since real ledgers have them. After the first problem nothing more is loaded, and the check goes on to find further
+ * problems.
  */
 import type pg from 'pg'
 import { printable } from '../../../packages/terminal/src/printable.ts'
@@ -26,13 +27,13 @@ import { folderOf, ReadParameters } from './parameters.ts'
 
 export type TraImported = Awaited<ReturnType<typeof load>>
 
-/** Problems named in a refusal. */
+/** The most problems that a refusal names. */
 const problemsShown = 20
 
 /**
  * @param pool connects as the owner of the tables
- * @throws {ImportRefused} problems in the file, with lines, columns and values; nothing is loaded
- * @throws {Error} for unsuitable options and folders; says what to do; nothing is loaded
+ * @throws {ImportRefused} with problems in the file, their lines, columns and values; nothing is loaded
+ * @throws {Error} for unsuitable options and folders; the message says what to do; nothing is loaded
  */
 export function importTra(pool: pg.Pool, options: LedgerRequest & ImportOptions<TraImported>) {
   return inImportTransaction(pool, options, (client) => load(client, options))
@@ -58,7 +59,7 @@ async function load(client: pg.ClientBase, options: LedgerRequest) {
         check.add(line)
         const isEntry = line.layout === layouts.ENTRY || line.layout === layouts.ANALYTIC
         if (!isEntry && !line.isBare) parameters.addUnread(line)
-        // Parameters precede entries (p. 2), which the check makes sure of.
+        // Parameters precede entries (p. 2); the check makes sure of it.
         if (isEntry) read ??= readMasterData()
         if (read === undefined || !isEntry || problems.count > 0) continue
         if (ledger === undefined) {
@@ -84,14 +85,14 @@ async function load(client: pg.ClientBase, options: LedgerRequest) {
   return {
     ...(await endImport(client, folder, rows, idOf, writer.counts, false)),
     ...{ ...entries.counts, renumberedAccounts, banksLeftOut },
-    /** Entries and shares that do not add up. */
+    /** The number of entries and shares that do not add up. */
     wrongSums: sums.count,
-    /** Lines with a value that is not read, or not as it is, by record and field. */
+    /** The number of lines with a value that is not read, or not as it is in the file, by record and field. */
     unread: parameters.unread,
   }
 }
 
-/** Prepares the folder, and loads what entries refer to. */
+/** Prepares the folder, and loads the master data that entries refer to. */
 async function openLedger(
   client: pg.ClientBase,
   options: LedgerRequest,

@@ -8,16 +8,16 @@ import { type FecAccount, isRenumbered, numberAccounts } from '../fec/survey/acc
 import type { MasterRows } from '../import/master-data.ts'
 import { addressOf, axesOf, exercicesOf, isSiren, type ReadParameters } from './parameters.ts'
 
-/** An account of the ledger, and its records. */
+/** An account of the ledger, with its records in the file. */
 interface TraAccount extends FecAccount {
   cgn?: TraLine | undefined
   cae?: TraLine | undefined
 }
 
-/** Internal codes of modes of payment by those that files show. */
+/** The internal code of each mode of payment, by the code that files show. */
 const internalCodes = new Map(Object.entries(paymentModes).map(([internal, { code }]) => [code, internal]))
 
-/** @param timeZone in which exercices were closed on their day */
+/** @param timeZone the time zone of the days on which exercices were closed */
 export function traMasterData(parameters: ReadParameters, timeZone: string) {
   const { general, thirdParties, order } = accountsOf(parameters)
   const numbered = numberAccounts(order, [])
@@ -63,22 +63,22 @@ export function traMasterData(parameters: ReadParameters, timeZone: string) {
   return {
     rows,
     /**
-     * Ids of accounts by the code of a CAE record. A third party below another root than 401, 411 and 421 has no account of
-     * its own: its lines are on its collective account.
+     * The ids of accounts by the code of a CAE record. A third party below a root other than 401, 411 and 421 has no
+     * account of its own: its lines are booked on its collective account.
      */
     accountOf,
-    /** Accounts that could not get the number of the file. */
+    /** Accounts that could not get the number in the file. */
     renumberedAccounts,
-    /** Banks that no journal of the file could belong to. */
+    /** Banks for which the file has no journal that they could belong to. */
     banksLeftOut,
   }
 }
 export type TraMasterData = ReturnType<typeof traMasterData>
 
 /**
- * General accounts by their number, accounts of third parties by their code, and all in the order of the file. Left out
- * are collective accounts of suppliers, customers and employees that nothing but their third parties names: exports define
- * them even where the folder has none. A third party called as its collective account is that account.
+ * General accounts by number, third-party accounts by code, and all of them in the order of the file. A collective
+ * account of suppliers, customers or employees is left out if only its third parties name it, because exports define
+ * such accounts even if the folder has none. A third party with the code of its collective account is that account.
  */
 function accountsOf(parameters: ReadParameters) {
   const numberOf = (line: TraLine) => {
@@ -89,7 +89,9 @@ function accountsOf(parameters: ReadParameters) {
   }
   const generalLines = new Map(parameters.lines('CGN').map((line) => [numberOf(line), line]))
   const partyLines = new Map(parameters.lines('CAE').map((line) => [line.text('CODE'), line]))
-  /** Names by number. Those of third parties and sections are no accounts. */
+  /**
+   * The names of correspondence accounts, by number. Correspondences of third parties and sections are not accounts.
+   */
   const correspondences = new Map<string, string>()
   for (const line of parameters.lines('CRR'))
     if (line.code('TYPE').startsWith('GE')) correspondences.set(numberOf(line), line.value('LIBELLE'))
@@ -166,7 +168,7 @@ function paymentsOf(parameters: ReadParameters): MasterRows['payments'] {
   return parameters.lines('MDP').map((line) => {
     const id = line.code('CODE')
     const code = internalCodes.get(id)
-    // Shown as a cheque.
+    // Partners see an unknown mode of payment as a cheque.
     if (code === undefined) parameters.countUnread(line, 'CODE')
     return { id, code: code ?? id }
   })
@@ -202,8 +204,9 @@ function journalsOf(
 }
 
 /**
- * A record names no journal: it is the bank journal with the same account, else the first one. A third party has nothing
- * but IBANs, and only as a company or an employee.
+ * Banks, each with its journal. A bank record names no journal, so the bank belongs to the bank journal with the same
+ * account, else to the first bank journal. Of a third party's record only the IBAN is read, and only if the third party
+ * is a company or an employee.
  */
 function banksOf(
   parameters: ReadParameters,
@@ -242,13 +245,13 @@ function banksOf(
 }
 
 /**
- * One order of all items of several lists that keeps the order of each, as far as they agree. Exports write accounts as
- * CRR, CGN and CAE records, each ascending by id, and an account may be in several: ids given in the merged order come
- * out in the order of the file.
+ * Merges several lists into one order that keeps the order of each list, as far as the lists agree. Exports write
+ * accounts as CRR, CGN and CAE records, each ascending by id, and an account may be in several of these lists. Ids that
+ * are given in the merged order are then in the order of the file.
  */
 export function mergedOrder<Item>(lists: readonly (readonly Item[])[]): Item[] {
   const waiting = lists.map((list) => ({ list, at: 0 }))
-  /** The number of lists that each item is in. */
+  /** For each item, the number of lists that contain it. */
   const uses = new Map<Item, number>()
   for (const list of lists) for (const item of list) uses.set(item, (uses.get(item) ?? 0) + 1)
   const order: Item[] = []
@@ -272,7 +275,7 @@ export function mergedOrder<Item>(lists: readonly (readonly Item[])[]): Item[] {
       }
     const blocked = waiting.find(({ list, at }) => at < list.length)
     if (blocked === undefined) return order
-    // The lists disagree.
+    // The lists disagree about the order, so one item is taken regardless.
     if (isStuck) take(blocked.list[blocked.at]!)
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The parameter records of a TRA file, as lines, and the folder, exercices and axes that they define; and what of all lines
- * is not read.
+ * Reads the parameter records of a TRA file: the folder, the exercices and the axes. It also counts the values, on all
+ * lines of the file, that an import does not read.
  */
 
 import type { FolderContent } from '../../formats/items/accounting-folder.ts'
@@ -14,7 +14,10 @@ import type { TraLine, TraProblems } from '../../formats/tra/check/parse.ts'
 import { fieldOf, layouts, noDay, type TraField } from '../../formats/tra/layouts.ts'
 import type { MasterRows } from '../import/master-data.ts'
 
-/** Exports fill the fields that have a source; an import reads these and no others. */
+/**
+ * The fields of each record that an import does not read. It reads only the fields that exports fill, which have a
+ * source.
+ */
 const unreadFields = new Map(
   Object.values(layouts).map((layout) => [
     layout,
@@ -22,26 +25,29 @@ const unreadFields = new Map(
   ]),
 )
 
-/** The parameters that an import reads. */
+/** The parameter records that an import reads. */
 export class ReadParameters {
-  /** Lines with a value that is not read, or not as it is, by record and field: `ENTRY.QTE1`. */
+  /**
+   * The number of lines with a value that is not read, or not as it is in the file, by record and field, such as
+   * `ENTRY.QTE1`.
+   */
   readonly unread = new Map<string, number>()
   readonly lines: TraParameters['lines']
   readonly #problems: TraProblems
 
-  /** @param check whose problems also receive values that the ledger cannot hold */
+  /** @param check its problems also receive values that the ledger cannot hold */
   constructor({ parameters, problems }: TraCheck) {
     this.lines = (record) => parameters.lines(record)
     this.#problems = problems
   }
 
-  /** Counts the fields of a line that are not read. */
+  /** Counts the fields of a line that have a value but are not read. */
   addUnread(line: TraLine): void {
     for (const field of unreadFields.get(line.layout)!)
       if (!isEmpty(line, field)) this.countUnread(line, field.name)
   }
 
-  /** Counts a value that is not taken as it is. */
+  /** Counts a value that is not stored as it is in the file. */
   countUnread({ layout }: TraLine, field: string): void {
     const name = `${layout.record}.${field}`
     this.unread.set(name, (this.unread.get(name) ?? 0) + 1)
@@ -51,7 +57,9 @@ export class ReadParameters {
     line.refuse(this.#problems, field, message)
   }
 
-  /** Hundredths; undefined if the field is blank, or no number, which the check of the form reports. */
+  /**
+   * An amount in hundredths. Undefined if the field is blank or not a number; the check of the form reports the latter.
+   */
   amount(line: TraLine, field: string): bigint | undefined {
     const [, whole, fraction = ''] = /^(-?\d+)(?:,(\d+))?$/.exec(line.code(field)) ?? []
     if (whole === undefined) return undefined
@@ -69,8 +77,8 @@ function isEmpty(line: TraLine, field: TraField): boolean {
 }
 
 /**
- * The name of the firm, and what a new folder has. Refuses a file without entries, or in another currency than the
- * euro.
+ * The name of the firm, and the values for a new folder. A file without entries, or in a currency other than the euro,
+ * is refused.
  */
 export function folderOf(parameters: ReadParameters): { firmName: string; folder: FolderContent } {
   const [header] = parameters.lines('HEADER')
@@ -98,7 +106,7 @@ export function folderOf(parameters: ReadParameters): { firmName: string; folder
     contactMail: line.valueOrNull('EMAIL'),
     rcsName: line.value('RCS'),
   }
-  // The establishment has the whole street, PS1 its name alone. A folder has one establishment.
+  // The record of the establishment has the whole street; PS1 has only its name. A folder has one establishment.
   if (first !== undefined) {
     const { length } = fieldOf(layouts.ETB, 'ADRESSE1')
     const beforeName = streetParts(first.value('ADRESSE1'), address.streetName ?? '', length)
@@ -109,10 +117,10 @@ export function folderOf(parameters: ReadParameters): { firmName: string; folder
 }
 
 /**
- * What stands before the name of a street in a whole one: `12 bis rue` of `12 bis rue des Érables`. Joined again with
- * blanks, the parts and the name give the whole.
- * @param columns of the field of the whole, which may have been cut
- * @returns undefined if the whole does not contain the name
+ * The parts of a street that stand before its name: `12 bis rue` in `12 bis rue des Érables`. Joined with blanks, the
+ * parts and the name give the whole street again.
+ * @param columns the width of the field with the whole street, which may have been cut
+ * @returns undefined if the whole street does not contain the name
  */
 export function streetParts(
   whole: string,
@@ -137,13 +145,13 @@ export function streetParts(
   return undefined
 }
 
-/** @param timeZone in which they were closed on their day */
+/** @param timeZone the time zone of the days on which they were closed */
 export function exercicesOf(parameters: ReadParameters, timeZone: string): MasterRows['exercices'] {
   const exercices: MasterRows['exercices'] = []
   for (const line of parameters.lines('EXO')) {
     const state = line.code('ETATCPTA')
     const [startDate, endDate] = [line.day('DATEDEBUT') ?? '', line.day('DATEFIN') ?? '']
-    // A text in the descriptor, so the check of the form does not read it as a day.
+    // The descriptor calls this field a text, so the check of the form does not check that it is a day.
     const createdOn = line.code('DATECREATION')
     if (createdOn !== '' && !isDay(createdOn))
       parameters.refuse(line, 'DATECREATION', 'a day written DDMMYYYY is expected')
@@ -162,12 +170,12 @@ export function exercicesOf(parameters: ReadParameters, timeZone: string): Maste
   return exercices
 }
 
-/** The id of a section. @param axis such as `A1` @param code blanks around it do not count */
+/** The id of a section. @param axis such as `A1` @param code blanks around it are ignored */
 export const sectionKey = (axis: string, code: string) => `${axis} ${code.trim()}`
 
 /**
- * An axis for each rank up to the highest that anything names: the file has neither its code nor its name. Sections come
- * by axis, in the order of the file.
+ * Makes an axis for each rank up to the highest that any line names; the file has neither the code nor the name of an
+ * axis. Sections are ordered by axis, then as in the file.
  */
 export function axesOf(parameters: ReadParameters): Pick<MasterRows, 'axes' | 'sections'> {
   const sections = parameters.lines('SAT').map((line) => {
@@ -197,7 +205,7 @@ export function isSiren(text: string): boolean {
   return /^(?:\d{9}|\d{14})$/.test(text)
 }
 
-/** The names of three fields differ between records. */
+/** `street`, `complement` and `postalCode` are the names of fields, which differ between records. */
 export function addressOf(line: TraLine, street: string, complement: string, postalCode: string): Address {
   return {
     ...noAddress,

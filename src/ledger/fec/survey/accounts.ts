@@ -1,30 +1,30 @@
 /**
- * Maps the lines of a FEC to accounts of the ledger, and numbers these (docs/spec/imports.md#accounts).
+ * Maps the lines of a FEC to accounts of the ledger, and numbers these accounts (docs/spec/imports.md#accounts).
  *
- * - The account of a line is CompteNum. Below the roots 401 (supplier), 411 (customer) and 421 (employee) a line with
- *   CompAuxNum is on the third party's own account, and gets a company or employee. On any other account the auxiliary
- *   stays with the movement: an account of its own would invent a number (60771 for 607000 and 71), which reads as
- *   another account of the chart.
- * - (CompteNum, CompAuxNum) as filed identifies an account, in this file and in those of other years. It keeps the number
- *   it once got, so numbers depend on the folder, but not on the order of lines.
- * - Accounts that an earlier version imported have no identity. They are found by number, and by name where several
- *   wanted one number.
+ * - The account of a line is CompteNum. Below the roots 401 (supplier), 411 (customer) and 421 (employee), a line with
+ *   CompAuxNum is booked on the third party's own account, which gets a company or employee. On any other account the
+ *   auxiliary stays with the movement: an account of its own would need an invented number (60771 for 607000 and 71),
+ *   which reads as another account of the chart.
+ * - (CompteNum, CompAuxNum) as filed identifies an account, in this file and in files of other years. An account keeps
+ *   the number it once got, so numbers depend on the folder, but not on the order of lines.
+ * - Accounts that an earlier version imported do not have this identity. They are found by number, or by name if
+ *   several accounts wanted the same number.
  */
 
 import type { FecLine } from '../../../formats/fec/parse.ts'
 import { accountNumber, partyKind } from '../../../formats/items/accounts/parties.ts'
 
 export interface FecAccount {
-  /** Identifies the account: CompteNum, or CompteNum, a line feed (which no field has) and CompAuxNum. */
+  /** Identifies the account: CompteNum alone; or CompteNum, a line feed (which no field contains) and CompAuxNum. */
   key: string
   filedNumber: string
   filedName: string
-  /** Null unless the account is a third party's. */
+  /** Null if the account is not a third party's. */
   auxiliaryNumber: string | null
   auxiliaryName: string | null
 }
 
-/** An account that the folder has. What a FEC filed of it is null if no FEC named it yet. */
+/** An account that the folder already has. The filed members are null if no FEC has named the account yet. */
 export type KnownAccount = { id: string; number: string; name: string } & {
   [Member in Exclude<keyof FecAccount, 'key'>]: FecAccount[Member] | null
 }
@@ -36,7 +36,7 @@ export function accountKey(line: FecLine): string | undefined {
   return hasOwnAccount(line, number) ? `${line.accountNumber}\n${line.thirdPartyNumber}` : line.accountNumber
 }
 
-/** The first three characters of a line's account if its auxiliary stays with the movement. */
+/** The first three characters of a line's account if its auxiliary stays with the movement; otherwise undefined. */
 export function rootOfAuxiliary(line: FecLine): string | undefined {
   if (line.thirdPartyNumber === '') return undefined
   const number = accountNumber(line.accountNumber)
@@ -60,19 +60,19 @@ export function fecAccount(key: string, line: FecLine): FecAccount {
   return account
 }
 
-/** Takes the first name that the file gives the account, and the first that it gives the third party. */
+/** Takes the first name that the file gives the account, and the first name that it gives the third party. */
 export function nameAccount(account: FecAccount, line: FecLine): void {
   if (account.filedName === '' && line.accountName !== '') account.filedName = copyOf(line.accountName)
   if (account.auxiliaryName === '' && line.thirdPartyName !== '')
     account.auxiliaryName = copyOf(line.thirdPartyName)
 }
 
-/** Whether `nameAccount` has nothing left to take. */
+/** Whether the account has both names, so that `nameAccount` has nothing left to take. */
 export function isNamed({ filedName, auxiliaryName }: FecAccount): boolean {
   return filedName !== '' && auxiliaryName !== ''
 }
 
-/** The name of the third party, else that of its account, else the number of the account. */
+/** The name of the third party, else the name of the account, else the number of the account. */
 export function nameOf({ auxiliaryName, filedName, filedNumber }: FecAccount): string {
   return auxiliaryName || filedName || filedNumber
 }
@@ -85,11 +85,11 @@ export function copyOf(text: string): string {
 export interface NumberedAccount {
   account: FecAccount
   number: string
-  /** The folder's account. */
+  /** The account in the folder; undefined if the folder does not have it. */
   known: KnownAccount | undefined
 }
 
-/** Numbers all accounts of a file; the result does not depend on their order. */
+/** Numbers all accounts of a file. The result does not depend on their order. */
 export function numberAccounts(accounts: Iterable<FecAccount>, known: readonly KnownAccount[]) {
   const byNumber = new Map(known.map((account) => [account.number, account]))
   const identified = known.filter(({ filedNumber }) => filedNumber !== null)
@@ -116,7 +116,7 @@ export function numberAccounts(accounts: Iterable<FecAccount>, known: readonly K
   return numbered
 }
 
-/** The number under which an earlier version imported the account, recognised by its name. */
+/** The number under which an earlier version imported the account, which is recognised by its name. */
 function numberByName(
   account: FecAccount,
   known: ReadonlyMap<string, KnownAccount>,
@@ -129,7 +129,10 @@ function numberByName(
   }
 }
 
-/** Whether a new account could not get the number of the file: another has it, or it has other characters. */
+/**
+ * Whether a new account could not get the number in the file, because another account has it or because it contains
+ * other characters.
+ */
 export function isRenumbered({ account, number, known }: NumberedAccount): boolean {
   const { filedNumber, auxiliaryNumber } = account
   return known === undefined && number !== (auxiliaryNumber === null ? filedNumber : preferredNumber(account))
@@ -140,8 +143,8 @@ function identityOf({ filedNumber, auxiliaryNumber }: KnownAccount): string {
 }
 
 /**
- * Which of several accounts gets a number that they all want: one without a third party, since its number comes from the
- * chart of accounts, then the lowest CompteNum, then one whose number needed no change.
+ * Decides which of several accounts gets a number that they all want: first one without a third party, since its number
+ * comes from the chart of accounts; then the one with the lowest CompteNum; then one whose number needed no change.
  */
 function byPrecedence(one: FecAccount, other: FecAccount): number {
   const rank = ({ filedNumber, auxiliaryNumber }: FecAccount) =>
@@ -158,7 +161,7 @@ function compare(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0
 }
 
-/** The preferred number of an account and then its alternatives, without end. */
+/** Yields the preferred number of an account, and then alternatives without end. */
 function* numbersFor(account: FecAccount): Generator<string, undefined> {
   yield preferredNumber(account)
   const whole = accountNumber(account.filedNumber) + auxiliaryPart(account)
@@ -170,7 +173,7 @@ function* copiesOf(number: string): Generator<string, undefined> {
   for (let copy = 2; ; copy += 1) yield `${number}X${copy}`
 }
 
-/** An account number has at most 40 characters; the last ones are reserved for X2 and the like. */
+/** An account number has at most 40 characters. The last ones are reserved for endings such as X2. */
 const preferredCharactersMax = 34
 
 function preferredNumber(account: FecAccount): string {
@@ -183,8 +186,8 @@ function preferredNumber(account: FecAccount): string {
 }
 
 /**
- * What the number of an account has of the third party: never nothing, since that is the number of the collective
- * account.
+ * The part of an account's number that stands for the third party. It is never empty, because the number would then be
+ * that of the collective account.
  */
 function auxiliaryPart({ auxiliaryNumber }: FecAccount): string {
   return auxiliaryNumber === null ? '' : accountNumber(auxiliaryNumber) || 'X'

@@ -1,27 +1,30 @@
 /**
  * Groups the lines of a FEC into entries. The regulation says: an entry is the lines of one journal, number and date.
- * Not every program follows it: some write 0 into every EcritureNum, some number lines instead of entries. So:
+ * Some programs do not follow it: they write 0 into every EcritureNum, or number lines instead of entries. So:
  *
- * 1. A number that is not blank or zero identifies an entry if the lines of that journal, number and date balance,
+ * 1. A number that is neither blank nor zero identifies an entry if the lines of its journal, number and date balance,
  *    wherever they are in the file (a FEC may be sorted by account).
- * 2. The other lines are cut into runs: consecutive lines of one journal and date, up to where they balance. If all
- *    numbers are zero, this finds each invoice, where grouping by day would lump them together.
- * 3. Lines whose run does not balance before the journal or date changes stay together by journal, number and date, and
- *    that entry does not balance. The ledger as a whole does: that was checked before.
+ * 2. The other lines are cut into runs: consecutive lines of one journal and date, up to the line where they balance.
+ *    If all numbers are zero, this finds each invoice, whereas grouping by day would lump them together.
+ * 3. Some runs do not balance before the journal or date changes. Their lines are grouped by journal, number and date
+ *    into entries that do not balance. The ledger as a whole does balance: that was checked before.
  *
- * There are two steps, one in each pass over the file: EntryGroups finds out which groups balance and which are
- * scattered, then EntryFinder cuts the lines into pieces of entries. For a file whose entries are contiguous, neither
- * keeps more than one entry in memory (and 16 MiB for the keys seen). Each unbalanced or scattered group costs one key.
+ * There are two steps, one in each pass over the file. EntryGroups finds out which groups balance and which are
+ * scattered; then EntryFinder cuts the lines into pieces of entries. For a file with contiguous entries, neither keeps
+ * more than one entry in memory, and 16 MiB for the keys seen. Each unbalanced or scattered group costs one key.
  */
 import type { FecLine } from '../../../formats/fec/parse.ts'
 
-/** A line with its date in the ledger, and its original date if that differs. */
+/** A line with its date in the ledger, and with its original date if that is another. */
 export type DatedLine = FecLine & { originalDate?: string }
 
-/** Longer entries are passed on in pieces: a whole ledger under one number need not fit into memory. */
+/**
+ * The most lines in a piece. Longer entries are passed on in several pieces, so that a whole ledger under one number
+ * need not fit into memory.
+ */
 const pieceLinesMax = 10_000
 
-/** A field may have a tab, but no line feed. */
+/** Joins with line feeds, because a field may contain a tab, but no line feed. */
 function groupKey(line: DatedLine): string {
   return `${line.journalCode}\n${line.entryNumber}\n${line.date}`
 }
@@ -58,7 +61,10 @@ export class EntryGroups {
     return numberIdentifies(line) && !this.#unbalanced.has(groupKey(line))
   }
 
-  /** Whether the group may have lines in several parts of the file; never false if it has. */
+  /**
+   * Whether the group may have lines in several parts of the file. It may be true without reason, but is never falsely
+   * false.
+   */
   isScattered(key: string): boolean {
     return this.#scattered.has(key)
   }
@@ -70,15 +76,15 @@ export class EntryGroups {
  */
 export type EntryPiece = { key: string | undefined; lines: DatedLine[] }
 
-/** The second pass. Returns lines in pieces, each line exactly once, a little after it was added. */
+/** The second pass. Returns each line exactly once, in a piece, a little after it was added. */
 export class EntryFinder {
   readonly #groups: EntryGroups
   #lines: DatedLine[] = []
-  /** What the collected lines share: the group's key, or journal and date of a run. */
+  /** What the collected lines have in common: the key of their group, or the journal and date of their run. */
   #span = ''
   #isRun = false
   #balance = 0n
-  /** Whether lines of this run or group were passed on already, because there were too many. */
+  /** Whether earlier lines of this run or group were already passed on, because there were too many. */
   #cut = false
 
   constructor(groups: EntryGroups) {
@@ -104,7 +110,7 @@ export class EntryFinder {
     return pieces
   }
 
-  /** Returns the rest: at the end of the file, of a group, or of an unbalanced run. */
+  /** Returns the remaining lines, at the end of the file, of a group, or of an unbalanced run. */
   end(): EntryPiece[] {
     if (this.#isRun) return this.#endRun(false)
     const lines = this.#take()
@@ -138,13 +144,13 @@ function byGroup(lines: DatedLine[]): EntryPiece[] {
 }
 
 /**
- * A Bloom filter: remembers the keys it has seen in 16 MiB, whatever their number. It never forgets a key, but may
- * report a new one as seen (once in 100,000 keys, for 5 million of them). A set of 5 million strings would take 500 MB.
+ * A Bloom filter: remembers keys in 16 MiB, however many there are. It never forgets a key, but may report a new key as
+ * seen (once in 100,000 keys, for 5 million of them). A set of 5 million strings would take 500 MB.
  */
 class BloomFilter {
   readonly #bits = new Uint32Array(2 ** 22)
 
-  /** Adds the key. @returns whether it may have been added before */
+  /** Adds the key. @returns whether the key may have been added before */
   add(key: string): boolean {
     let [low, high] = hashes(key)
     let seen = true
@@ -180,9 +186,9 @@ function hashes(key: string): [number, number] {
 }
 
 /**
- * Running balances, in minor units, of many keys that should each reach zero: entries, letterings. A key at zero is
- * forgotten, so memory depends on what is open at a time rather than on the length of the ledger. The keys left at the
- * end never balanced.
+ * Running balances, in minor units, of many keys that should each reach zero, such as entries and letterings. A key at
+ * zero is forgotten, so memory depends on how many are open at a time rather than on the length of the ledger. The keys
+ * left at the end never balanced.
  */
 export class OpenBalances {
   readonly #balances = new Map<string, bigint>()

@@ -8,7 +8,7 @@ import { isOpening, journalTypeByName } from './journals.ts'
  * Assumes twelve months if only one end of the year is known.
  * @param namedEnd last day according to the file name
  * @returns undefined if nothing determines the year
- * @throws {Error} that names the wrong option
+ * @throws {Error} naming the option that is wrong
  */
 export function fiscalYear(
   namedEnd: string | undefined,
@@ -26,9 +26,9 @@ export function fiscalYear(
   return { start, end }
 }
 
-/** The first and last day of a file's lines, leaving out opening journals, whose lines may be older. */
+/** The first and last day of a file's lines. Lines of opening journals are left out, as they may be older. */
 export class LineDays {
-  /** By journal code, so that each label is read once. */
+  /** Whether a journal is an opening journal, by its code, so that each label is read only once. */
   readonly #openings = new Map<string, boolean>()
   readonly #year = { first: '9999-12-31', last: '' }
   readonly #all = { first: '9999-12-31', last: '' }
@@ -45,14 +45,14 @@ export class LineDays {
     }
   }
 
-  /** For messages: the first and the last day. */
+  /** The first and the last day, for messages. */
   span(): string {
     const { first, last } = this.#year.last === '' ? this.#all : this.#year
     return `${first} to ${last}`
   }
 
   /**
-   * The fiscal year, if the dates touch twelve months: no other year of twelve months contains them all.
+   * The fiscal year, if the dates reach from its first month to its twelfth: no other such year contains them all.
    * @throws {Error} with options to give, if the dates are ambiguous
    */
   fiscalYear(): Period {
@@ -76,7 +76,7 @@ function monthNumber(day: string): number {
   return Number(day.slice(0, 4)) * 12 + Number(day.slice(5, 7))
 }
 
-/** The last day of the twelve months that begin on this day. */
+/** The last day of the twelve months that begin on the day `start`. */
 function twelveMonthsFrom(start: string): string {
   return shifted(start, 12, -1)
 }

@@ -2,7 +2,7 @@ import type { JournalType } from '../../../formats/items/journal.ts'
 
 /** Guesses the type of a journal from its code, its label and the accounts used in it. A FEC does not state it. */
 
-/** Labels are clearer than codes (CA may be Caisse or Crédit Agricole), so every label is tried before any code. */
+/** Labels are clearer than codes (CA may be Caisse or Crédit Agricole), so all labels are tried before any code. */
 const labels: [RegExp, JournalType][] = [
   [/\bA[ -]?NOUV|REPORTS? A NOUV|\bOUVERTURE\b/, 'AN'],
   [/REPRISE.*BALANCE/, 'RBAL'],
@@ -33,7 +33,7 @@ const codes: [RegExp, JournalType][] = [
   [/^(OD|ODS?|DIV)\d*$/, 'OD'],
 ]
 
-/** Undefined if neither label nor code is clear; then the accounts decide. */
+/** The type of a journal by its label or code. Undefined if neither is clear; the accounts then decide. */
 export function journalTypeByName(code: string, label: string): JournalType | undefined {
   const plainLabel = plain(label)
   const plainCode = plain(code)
@@ -43,13 +43,14 @@ export function journalTypeByName(code: string, label: string): JournalType | un
   )
 }
 
-/** How many lines of a journal are on accounts of each kind. */
+/** The number of lines that a journal has on accounts of each kind. */
 export const noUse = { lines: 0, bank: 0, cash: 0, supplier: 0, customer: 0, cost: 0, income: 0 }
 export type JournalUse = typeof noUse
 
 /**
- * Every entry of a bank journal has a line on 512, and most have one other line, so a third of the lines is clear
- * enough; no other kind of journal comes near. The same holds for cash and 53.
+ * Decides by the accounts of the lines. Every entry of a bank journal has a line on 512, and most have one other line,
+ * so a third of the lines is clear enough: no other kind of journal comes near that share. The same holds for cash and
+ * 53.
  */
 export function journalTypeByUse(use: JournalUse): JournalType {
   if (use.bank * 3 >= use.lines) return 'BQ'
@@ -59,7 +60,10 @@ export function journalTypeByUse(use: JournalUse): JournalType {
   return 'OD'
 }
 
-/** Opening journals repeat balances of earlier years, some item by item with their old dates. */
+/**
+ * Whether this is an opening journal. These repeat balances of earlier years, some of them item by item with the old
+ * dates.
+ */
 export function isOpening(type: JournalType | undefined): boolean {
   return type === 'AN' || type === 'RBAL'
 }
@@ -68,7 +72,7 @@ function plain(text: string): string {
   return text.normalize('NFD').replace(/\p{M}/gu, '').toUpperCase().trim()
 }
 
-/** The ledger's six payment modes, as programs write them in ModeRglt. */
+/** The six payment modes of the ledger, as programs write them in ModeRglt. */
 const paymentCodes: [RegExp, string][] = [
   [/^(CB|CARTE)/, 'CB'],
   [/^(VIR|VRT|VT)/, 'VIRT'],
@@ -78,7 +82,7 @@ const paymentCodes: [RegExp, string][] = [
   [/^(LCR|LC|TRAITE|EFFET|BOR)/, 'LCR'],
 ]
 
-/** Undefined if the line names no mode, or none of the six. */
+/** The payment mode of a line. Undefined if the line names none, or one that is not among the six. */
 export function paymentCode(mode: string): string | undefined {
   if (mode === '') return undefined
   const letters = mode

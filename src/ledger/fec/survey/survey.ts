@@ -1,6 +1,7 @@
 /**
  * The first pass over a FEC: collects what must be known, and refuses what must be refused, before a row is loaded. It
- * keeps what a ledger has few of (accounts, journals) and what is open at a time (see OpenBalances), but no lines.
+ * keeps data of which a ledger has few (accounts, journals) or of which few are open at a time (see OpenBalances), but
+ * no lines.
  */
 
 import { type FecProblems, problemsMax } from '../../../formats/fec/fields.ts'
@@ -23,12 +24,15 @@ import { isOpening, type JournalUse, journalTypeByName, noUse, paymentCode } fro
 
 interface FecJournal {
   code: string
-  /** JournalLib of its first line; may be empty. */
+  /** JournalLib of the journal's first line; may be empty. */
   label: string
-  /** From code and label alone; undefined if they are not clear. */
+  /** The type according to code and label; undefined if they are not clear. */
   type: JournalType | undefined
   use: JournalUse
-  /** Lines per account of class 5 (keys of FecAccount): the most used one becomes the counterpart of a bank journal. */
+  /**
+   * The number of lines on each account of class 5, by key of FecAccount. The most used account becomes the counterpart
+   * of a bank journal.
+   */
   treasury: Map<string, number>
 }
 
@@ -38,7 +42,7 @@ export class FecSurvey {
   readonly journals = new Map<string, FecJournal>()
   readonly paymentCodes = new Set<string>()
   readonly groups = new EntryGroups()
-  /** Lines whose auxiliary stays with the movement, by the root of their account. */
+  /** The number of lines whose auxiliary stays with the movement, by the root of their account. */
   readonly auxiliaryLines = new Map<string, number>()
   readonly #problems: FecProblems
   readonly #letterings = new OpenBalances()
@@ -48,7 +52,7 @@ export class FecSurvey {
   #lastLine = 1
   readonly #days = new LineDays()
   #countOutOfYear = 0
-  /** The first ones. */
+  /** The first lines that lie outside the fiscal year. */
   readonly #linesOutOfYear: Pick<FecLine, 'number' | 'date'>[] = []
 
   constructor(period: Period, problems: FecProblems) {
@@ -100,21 +104,24 @@ export class FecSurvey {
   }
 
   /**
-   * The line with its date in the ledger: its own, except that a line of an opening journal dated before the fiscal
-   * year moves to the first day. Some programs open a year with every unpaid item under its old date; left there, the
-   * item would appear in exports of another year, beside its original.
+   * The line with its date in the ledger. It keeps its own date, except in an opening journal: there a line dated
+   * before the fiscal year moves to the first day of the year. Some programs open a year with every unpaid item under
+   * its old date; with that date, the item would appear in exports of another year, beside its original.
    */
   dated(line: FecLine): DatedLine {
     if (line.date >= this.period.start || !isOpening(this.journals.get(line.journalCode)?.type)) return line
     return { ...line, date: this.period.start, originalDate: line.date }
   }
 
-  /** Whether the lines of one account with one code balance. To be called after `end`. */
+  /** Whether the lines of one account with one lettering code balance. Call it after `end`. */
   isLetteringComplete(account: string, code: string): boolean {
     return !this.#letterings.has(`${account}\n${code}`)
   }
 
-  /** If most lines lie outside the fiscal year, the year is wrong rather than the lines: that is said once. */
+  /**
+   * Refuses lines outside the fiscal year. If most lines are outside, the year is wrong rather than the lines, and only
+   * that is reported.
+   */
   #refuseOutOfYear(): void {
     const isYearWrong = this.#countOutOfYear * 2 > this.lines
     const remark = isYearWrong
