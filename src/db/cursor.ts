@@ -13,7 +13,7 @@ export async function* readByCursor<Row>(
   batchRows = 100,
 ): AsyncGenerator<Row[]> {
   const stream = client.query(new QueryStream(text, values, { batchSize: batchRows }))
-  // Destroyed without an error, the stream would wait for the response to closing the cursor. After an error of the
+  // Without an error, destroying the stream waits for the response to closing the cursor. After an error of the
   // cursor or its connection, or when the reader gives up, that response may never come.
   const closeCursor = stream._destroy.bind(stream)
   stream._destroy = (error, done) => (error ? done(error) : closeCursor(error, done))

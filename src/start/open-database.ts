@@ -66,7 +66,7 @@ interface StartWhenOpen {
   /** Pause between two tries. */
   pauseMs: number
   log: Log
-  /** Starts what needs the database. Retried if it fails. */
+  /** Starts the parts that need the database. Called again if it fails. */
   start: () => Promise<Closable>
 }
 

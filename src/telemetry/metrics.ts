@@ -6,7 +6,7 @@
 
 export interface Metric {
   kind: 'counter' | 'histogram' | 'gauge'
-  /** UCUM: `s`, `By`, or a word in braces, which Prometheus does not show. */
+  /** The unit in UCUM notation: `s`, `By`, or a word in braces, which Prometheus does not show. */
   unit: string
   description: string
   /** Labels, by their OpenTelemetry names. */

@@ -4,7 +4,7 @@
  *
  * - Host: only loopback names, bare addresses and CONSOLE_HOST are accepted (`isOurHost`).
  * - Origin: browsers say where a form comes from, in Sec-Fetch-Site or, where the connection is not trusted, in Origin.
- *   The cookie is SameSite=Strict, but other ports of this machine are of the same site.
+ *   The cookie is SameSite=Strict, but other ports of this machine count as the same site.
  * - Token: a form carries a token of its session (`csrf`).
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'

@@ -343,7 +343,7 @@ async function choosePort(cluster: Cluster): Promise<number> {
   return freePort(former).catch(() => freePort(0))
 }
 
-/** @param preferred 0 for any */
+/** Resolves to the preferred port; rejects if it is taken. @param preferred 0 for any free port */
 async function freePort(preferred: number): Promise<number> {
   const server = createServer()
   const { promise, resolve, reject } = Promise.withResolvers<number>()

@@ -1,9 +1,9 @@
 /** The clock of the database, and the time limits of statements for metrics. */
 import type { ClientBase, QueryConfig } from 'pg'
 
-/** The database ends a statement after this time: a scrape that nobody waits for any more must not load it. */
+/** The database ends a statement after this time, so that a scrape that nobody waits for any more does not load it. */
 const statementMs = 1_000
-/** The connection is given up after this time, because a silent server ends no statement. */
+/** The connection is given up after this time: a silent server does not end the statement. */
 const answerMs = 2_000
 
 /** Limits the time of every statement in the rest of a transaction. */
