@@ -17,7 +17,7 @@ import {
 } from '../../src/jobs/job.ts'
 import { isKey, StoreError } from '../../src/store/store.ts'
 
-test('callers see the states of a job as three states', () => {
+test('callers see only three states of a job', () => {
   expect(jobStates.map(statusOf)).toEqual(['INIT', 'INIT', 'DONE', 'FAILED'])
 })
 

@@ -55,7 +55,7 @@ test('the composition publishes no files if they are on an S3 server elsewhere',
   expect(services['files']!.ports).toEqual([`\${S3_ENDPOINT:+127.0.0.1:}9000:9000`])
 })
 
-test('the composition demands every secret and has a default for none', () => {
+test('the composition requires every secret and has no default secrets', () => {
   expect(demanded).toEqual(['MASTER_KEY', 'POSTGRES_PASSWORD', 'S3_ACCESS_KEY', 'S3_SECRET_KEY'])
   expect(variables.filter(({ name, operator }) => isSecret(name) && operator !== ':?')).toEqual([])
   const settings = Object.values(services).flatMap(({ environment = {} }) => Object.entries(environment))

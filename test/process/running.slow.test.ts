@@ -48,7 +48,7 @@ async function stalled(url: string, headers = stage.signed): Promise<IncomingMes
 }
 
 describe('exports of one folder at once', () => {
-  test('share the slots of all processes, and a client that leaves frees one', async () => {
+  test('share the slots of all processes, and a client that leaves frees its slot', async () => {
     const rateLimit = { requests: 100_000, windowMs: 10_000, concurrent: 2 }
     await using own = await startTestService(stage.database, { rateLimit })
     const { child, output, ended } = start({ RATE_LIMIT_CONCURRENT: '2' })

@@ -89,7 +89,7 @@ describe.skipIf(!isPgBouncerInstalled).each([
 ] as const)(`${title} in $poolMode mode that drops our settings: $dropsOptions`, (options) => {
   const bouncer = forTests(() => startPgBouncer(logins.map(urlOf), options))
 
-  test.each(logins)('is refused for the login %s, and leaves no lock', async (login) => {
+  test.each(logins)('is refused with the login %s, and leaves no lock', async (login) => {
     // Migrated, as the database of a service that has run before.
     await migrate(urlOf(login))
     const complaint = await complaintOf(bouncer.through(urlOf(login)))
@@ -219,7 +219,7 @@ test('a migration that waits too long for another names the holder of the lock, 
   expect(await migrate(url)).toEqual([])
 })
 
-test('the message leaves out what the server hides about the holder of the lock', async () => {
+test('the message omits details of the lock holder that the server hides', async () => {
   const url = urlOf('books_owner')
   await migrate(url)
   // The login of the migration may not see the connections of the administrator.

@@ -32,6 +32,6 @@ test.each([
   ['no-answer', failed('HPE_INVALID_CONSTANT')],
   ['no-answer', new AggregateError([])],
   ['address-refused', new RefusedTarget('hooks.example.com')],
-] as const)('%s: %s', (fault, error) => {
+] as const)('the fault is %s for the error %s', (fault, error) => {
   expect(faultOf(error)).toBe(fault)
 })

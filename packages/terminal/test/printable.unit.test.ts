@@ -14,7 +14,7 @@ const cases: [text: string, shown: string, inJson: string][] = [
   ['AC\u034fM\u3164E\ufe0f', 'AC\\u034fM\\u3164E\\ufe0f', 'AC\\u034fM\\u3164E\\ufe0f'],
   ['AC\u{e0041}ME\u{e007f}', 'AC\\udb40\\udc41ME\\udb40\\udc7f', 'AC\\udb40\\udc41ME\\udb40\\udc7f'],
 ]
-test.each(cases)('%j', (text, shown, inJson) => {
+test.each(cases)('the text %j is made printable', (text, shown, inJson) => {
   expect(printable(text)).toBe(shown)
   expect(printableJson(text)).toBe(`"${inJson}"`)
   expect(JSON.parse(printableJson(text))).toBe(text)

@@ -50,7 +50,7 @@ const read = (...words: string[]) => {
   return 'help' in line ? line.help.join('\n') : { name: line.command.name, ...line.given }
 }
 
-describe('what is given', () => {
+describe('the words', () => {
   test.each<[string[], object]>([
     [['pull'], { name: 'pull', format: 'csv' }],
     [['pull', '--exercice=2025', '--json'], { name: 'pull', exercice: '2025', json: true, format: 'csv' }],
@@ -59,7 +59,7 @@ describe('what is given', () => {
     [['pull', '--exercice=-h'], { name: 'pull', exercice: '-h', format: 'csv' }],
     [['webhook', 'list'], { name: 'webhook list' }],
     [['webhook', 'doctor', '7', '--reason', 'ill'], { name: 'webhook doctor', id: 7, reason: 'ill' }],
-  ])('%j', (words, given) => {
+  ])('%j are read', (words, given) => {
     expect(read(...words)).toEqual(given)
   })
 
@@ -96,7 +96,7 @@ describe('what is given', () => {
     [['webhook', 'doctor', '--reason', 'ill'], '<id> is missing: of the receiver'],
     [['webhook', 'doctor', 'x', '--reason', 'ill'], '<id> takes a digit, not "x"'],
     [['webhook', 'doctor', '7'], '--reason <text> is missing: for others'],
-  ])('%j: %s', (words, message) => {
+  ])('%j are refused: %s', (words, message) => {
     expect(() => read(...words)).toThrow(new UsageError(message))
   })
 })
@@ -134,7 +134,7 @@ test.each([[['--help']], [['help']], [[]]])('the help %j lists the commands', (w
   expect(read(...words)).toMatch(/^Usage: books <command>[\s\S]*\n {2}webhook doctor {2}heal a receiver\n/)
 })
 
-test('a group lists its commands', () => {
+test('the help of a group lists its commands', () => {
   const help = read('webhook', '--help') as string
   expect(help).toContain('\n  webhook list ')
   expect(help).not.toContain('pull')

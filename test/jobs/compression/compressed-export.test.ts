@@ -46,7 +46,7 @@ function comparable(format: 'JSON' | 'TRA', content: Buffer): Buffer {
 }
 
 function describeExports(stage: ExportStage): void {
-  test.each(cases)('in %s with %s has the content of an uncompressed one', async (format, compression) => {
+  test.each(cases)('in %s with %s has the content of the plain export', async (format, compression) => {
     const plain = await exported(stage, { format })
     const job = await exported(stage, { format, compression })
     expect(job.id).not.toBe(plain.id)

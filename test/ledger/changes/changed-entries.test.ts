@@ -69,12 +69,12 @@ test.each([
   ['an axis', `update axes set name = 'x' where ${ofFolder} and id = 61`, shows([71, 72, 73])],
   ['a deleted section', `delete from sections where ${ofFolder} and id = 75`, shows([75])],
   [
-    'a new section of old shares',
+    'a new section that existing shares name',
     `insert into sections (schema_id, folder_id, id, axis_id, code, name) values (${schemaId}, ${folderId}, 10, 61, 'N', 'N')`,
     shows([10]),
   ],
   ['a partner', `update third_parties set name = 'x'`, `e.third_party_id is not null`],
-])('%s: the entries of all exercices that show it change', async (_what, statement, condition) => {
+])('%s: changes the entries of the exercices that show it', async (_what, statement, condition) => {
   const expected = await showing(condition)
   expect(await changes([statement])).toEqual(expected)
   const drafts = { ...watched, among: ['e.validated_at is null'] }

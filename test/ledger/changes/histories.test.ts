@@ -306,19 +306,16 @@ test.each<[string, () => Promise<() => Promise<void>>]>([
     'has a version out of order',
     logs(/folder\.folder_id, version, kind/, 'folder.folder_id, version - 1, kind'),
   ],
-  ['knows nothing of one table', withoutTrigger],
+  ['ignores one table', withoutTrigger],
   [
-    'has coarsened ranges that are one short',
+    'has coarsened ranges that are one entry too short',
     () =>
       redefine('coarsened', [
         [/\b1000\b/, '4'],
         [/\(upper\(j\.j\) - 1\)/, '(upper(j.j) - 2)'],
       ]),
   ],
-  [
-    'does not expand what is renamed',
-    logs(/coarsened\(ids\)/, `case kind when 'entries' then ids else '{}' end`),
-  ],
+  ['does not expand a renaming', logs(/coarsened\(ids\)/, `case kind when 'entries' then ids else '{}' end`)],
 ])('the property test detects a log that %s', async (_, breakLog) => {
   const repair = await breakLog()
   try {

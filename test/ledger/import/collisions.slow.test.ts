@@ -159,7 +159,7 @@ test.each(Object.entries(imports))('%s starts again after each of three deadlock
   await other.close()
 })
 
-test.each(Object.entries(imports))('%s gives up after four, and names the other', async (_, each) => {
+test.each(Object.entries(imports))('%s gives up after 4 deadlocks and names the rival', async (_, each) => {
   const { folderId } = await each.first()
   const before = [await rowCounts(stage.owner), await ledgerContent(stage.owner, folderId)]
   const { result, writers } = await collide(4, each.rows, folderId, () => each.second(folderId))

@@ -102,11 +102,11 @@ describe('members that the schema does not require may be absent', () => {
   test.each<[what: string, names: File, fullNames: number]>([
     ['fullName alone', { fullName }, 0],
     ['fullname alone', { fullname: fullName }, 0],
-    ['one of them null', { fullName: null, fullname: fullName }, 0],
+    ['one of the two null', { fullName: null, fullname: fullName }, 0],
     ['neither', {}, 0],
     ['both null', { fullName: null, fullname: null }, 0],
-    ['one that is not made of the parts', { fullname: 'Ailleurs' }, 1],
-    ['both alike, not made of the parts', { fullName: 'Ailleurs', fullname: 'Ailleurs' }, 1],
+    ['a full name that differs from its parts', { fullname: 'Ailleurs' }, 1],
+    ['both equal, but different from the parts', { fullName: 'Ailleurs', fullname: 'Ailleurs' }, 1],
   ])('the full name of an employee: %s', async (_, names, fullNames) => {
     expect(fullName).toMatch(/./)
     const outcome = await outcomeOf(({ accountingFolder }) => {

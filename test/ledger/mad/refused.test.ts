@@ -111,10 +111,7 @@ const refusals: Record<string, [file: string | Uint8Array, message: string]> = {
     'data.accountingFolder: missing: a full export has it',
   ],
   'no data': ['{"metadata":{"version":"1.0.0"}}', 'data.analytics: missing: a full export has it'],
-  'data that are a list': [
-    '{"metadata":{"version":"1.0.0"},"data":[]}',
-    'data "[...]": a full export is expected',
-  ],
+  'a list as data': ['{"metadata":{"version":"1.0.0"},"data":[]}', 'data "[...]": a full export is expected'],
   'a file cut within the accounts': [
     text.slice(0, text.indexOf('"exercices"') - 40),
     'the file ends before its JSON does, within data.accounts[23]',
@@ -128,22 +125,22 @@ const refusals: Record<string, [file: string | Uint8Array, message: string]> = {
     'the file ends before its JSON does, within data',
   ],
   'text after the end': [`${text} {}`, 'not JSON'],
-  'a comma too many': [text.replace('"debit":', '"debit":,'), 'line 50, column 127 ",249.95,'],
+  'a superfluous comma': [text.replace('"debit":', '"debit":,'), 'line 50, column 127 ",249.95,'],
   'bytes that are not UTF-8': [Buffer.from(text, 'latin1'), 'the file is not UTF-8: see bytes 0 to'],
-  'a compressed file, cut': [
+  'a truncated compressed file': [
     gzipSync(text).subarray(0, -40),
     'is not a whole gzip file: unexpected end of file',
   ],
-  'a member twice': [
+  'a repeated member': [
     text.replace('"capital"', '"name":"x","capital"'),
     'data.accountingFolder has the member "name" twice',
   ],
-  'a list twice': [text.replace('"data":{', '"data":{"banks":[],'), 'data has the member "banks" twice'],
+  'a repeated list': [text.replace('"data":{', '"data":{"banks":[],'), 'data has the member "banks" twice'],
   'another version': [
     changed((_, file) => (file.metadata.version = '2.0.0')),
     'metadata.version "2.0.0": version 1',
   ],
-  'a folder beside the data': [
+  'a folder outside the data': [
     changed((data, file) => {
       file['data.accountingFolder'] = data.accountingFolder
       delete data.accountingFolder
@@ -165,11 +162,11 @@ const refusals: Record<string, [file: string | Uint8Array, message: string]> = {
     }),
     'data.accountingFolder.address.fullname "2 rue B": fullName is "1 rue A": both spellings mean the same',
   ],
-  'an id that is no number, told once': [
+  'an id that is no number, reported once': [
     withValue(`${at}.producerId`, 'a1'),
     `The file was not imported: 1 problem\n  data.${at}.producerId "a1": an id is expected`,
   ],
-  'an empty day, told once': [
+  'an empty day, reported once': [
     withValue('entries[2].date', ''),
     'The file was not imported: 1 problem\n  data.entries[2].date: a day is expected',
   ],
@@ -195,7 +192,7 @@ describe.each(named)('a file is refused: data.%s', (path, list, of) => {
   test.each<[string, (item: File) => void, RegExp]>([
     ['an id that the file does not have', (item) => (item.producerId = '77'), /has no such id/],
     [
-      'another number or code than the item has',
+      'a number or code that differs from that of the item',
       (item) => Object.assign(item, { [Object.keys(item).findLast((name) => name !== 'type')!]: 'X' }),
       /\] has the same id and another /,
     ],

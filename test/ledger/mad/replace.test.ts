@@ -155,7 +155,7 @@ const changes: [what: string, change: (data: File) => void, entries: string[], e
     [],
   ],
   [
-    'a comment and a moment of creation',
+    'a comment and a creation time',
     (data) => {
       entryOf(data, '1047').additionalProducerProperties.comment = 'Autre'
       entryOf(data, '602').additionalProducerProperties.createdAt += 60
@@ -184,7 +184,7 @@ const changes: [what: string, change: (data: File) => void, entries: string[], e
     [],
   ],
   [
-    'an entry that is gone, with its account',
+    'a removed entry and its account',
     (data) => {
       data.entries = data.entries.filter(({ producerId }: File) => producerId !== '1034')
       data.accounts = data.accounts.filter(({ producerId }: File) => !['1005', '1006'].includes(producerId))
@@ -193,7 +193,7 @@ const changes: [what: string, change: (data: File) => void, entries: string[], e
     [],
   ],
   [
-    'a new entry on a new account that has the number of one that is gone',
+    'a new entry on a new account with the number of a removed account',
     (data) => {
       rename(data, '1006', { producerId: '1206' })
       const entry = structuredClone(entryOf(data, '1047'))
@@ -208,7 +208,7 @@ const changes: [what: string, change: (data: File) => void, entries: string[], e
     ['accountingLineEntry CREATE 1300'],
   ],
   [
-    'a lettering that is gone, and a new one',
+    'a removed lettering and a new lettering',
     (data) => {
       for (const id of ['1029', '1053'])
         for (const movement of entryOf(data, id).movements)
@@ -224,7 +224,7 @@ const changes: [what: string, change: (data: File) => void, entries: string[], e
     ],
   ],
   [
-    'a draft that was validated, and an entry that awaits validation again',
+    'a validated draft, and a validated entry that became a draft',
     (data) => {
       entryOf(data, '604').additionalProducerProperties.validationDate = '2023-12-31'
       entryOf(data, '603').additionalProducerProperties.validationDate = null
@@ -233,7 +233,7 @@ const changes: [what: string, change: (data: File) => void, entries: string[], e
     [],
   ],
   [
-    'an entry in another journal, and one in another exercice',
+    'an entry moved to another journal, and an entry moved to another exercice',
     (data) => {
       entryOf(data, '1034').journal = entryOf(data, '1047').journal
       entryOf(data, '1059').date = '2024-01-31'
@@ -251,7 +251,7 @@ const changes: [what: string, change: (data: File) => void, entries: string[], e
     [],
   ],
   [
-    'a year that ends earlier, and another that begins there',
+    'a year that ends earlier, and a new year that begins there',
     (data) => {
       const [first, second] = data.exercices.toSorted((one: File, other: File) =>
         one.period.start < other.period.start ? -1 : 1,

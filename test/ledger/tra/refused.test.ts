@@ -35,7 +35,7 @@ const refusals: Record<string, [file: () => Uint8Array, message: string]> = {
   'a FEC': [() => readFixture('ledger.fec.txt'), 'line 1, column 1 "JournalCode|'],
   'a MAD file': [() => readFixture('ledger.mad.json'), 'line 1, column 1 "{"metadata"'],
   'a file cut within a line': [() => bytesOf(small()).subarray(0, -300), `line ${firstEntry + 6}, column `],
-  'a compressed file, cut': [() => gzipSync(bytesOf(small())).subarray(0, -20), 'is not a whole gzip file'],
+  'a cut compressed file': [() => gzipSync(bytesOf(small())).subarray(0, -20), 'is not a whole gzip file'],
   'a file of two zstd frames, the second damaged': [
     () => {
       const [parameters, lines] = [smallParameters(), smallEntries()].map((part) =>
@@ -49,7 +49,7 @@ const refusals: Record<string, [file: () => Uint8Array, message: string]> = {
     () => bytesOf([...smallParameters(), Buffer.from('***XYZ\r\n')]),
     `line ${firstEntry}, column 4 "XYZ": not a record of TRA files of version 011`,
   ],
-  'a bad amount': [
+  'an invalid amount': [
     () => written(firstEntry, 131, '            100O,00 '),
     `line ${firstEntry}, column 131, ENTRY.MONTANT1 "100O,00": a right-aligned number is expected`,
   ],
@@ -61,7 +61,7 @@ const refusals: Record<string, [file: () => Uint8Array, message: string]> = {
     () => written(firstEntry, 173, 'D--'),
     `line ${firstEntry}, column 173, ENTRY.CODEMONTANT "D--": an amount in euro is expected`,
   ],
-  'a bad day': [
+  'an invalid day': [
     () => written(firstEntry, 4, '30022024'),
     `line ${firstEntry}, column 4, ENTRY.DATECOMPTABLE "30022024": a day written DDMMYYYY is expected`,
   ],
@@ -81,7 +81,7 @@ const refusals: Record<string, [file: () => Uint8Array, message: string]> = {
     () => written(1, 9, 'BAL'),
     'line 1, column 9, HEADER.TYPE FICHIER "BAL": DOS or JRL',
   ],
-  'another currency of the books': [
+  'books in another currency': [
     () => written(5, 7, 'USD'),
     'line 5, column 7, PS5.DEVISE "USD": EUR is expected',
   ],
@@ -97,7 +97,7 @@ const refusals: Record<string, [file: () => Uint8Array, message: string]> = {
     () => written(2, 478, '99999999999999999,99'),
     'line 2, column 478, PS1.CAPITAL "99999999999999999,99": at most two decimals and 92233720368547758,07',
   ],
-  'an exercice closed on no day': [
+  'a closed exercice without a closing date': [
     () => written(lineOf('EXO'), 70, '31022024'),
     `line ${lineOf('EXO')}, column 70, EXO.DATECREATION "31022024": a day written DDMMYYYY is expected`,
   ],

@@ -137,7 +137,7 @@ test('a redirect is a failure and is not followed', async () => {
   ])
 })
 
-test('four kilobytes of a response are kept, and an endless one does not hold up the subscriber', async () => {
+test('only four kilobytes of a response are kept, and an endless response does not delay the subscriber', async () => {
   await stage.subscribe('/long')
   let flowing = 0
   stage.receiver.behave('/long', (response) => {

@@ -24,7 +24,7 @@ function startTurns(atOnce: number) {
   }
 }
 
-test('no more than the limit run at once, and work of one key runs in order', async () => {
+test('at most the limit of work runs at once, and work of one key runs in order', async () => {
   const { run, started, endOne } = startTurns(2)
   for (const name of ['a', 'b', 'c', 'd']) void run('x', name)
   await new Promise(setImmediate)

@@ -13,7 +13,7 @@ const two = forEachTest(open)
 
 const ids = Array.from({ length: 200 }, (_, number) => String(number))
 
-test('if two sessions lock many subscriptions at once, each subscription is held by one session until that unlocks it', async () => {
+test('if two sessions lock many subscriptions at once, only one session holds each until it unlocks it', async () => {
   const lockAll = (session: ListenerSession) => Promise.all(ids.map((id) => session.lock(id)))
   const [ones, twos] = await Promise.all([lockAll(one), lockAll(two)])
   expect(ids.filter((_, index) => ones[index] === twos[index])).toEqual([])

@@ -31,7 +31,7 @@ function heldBy(thirdPartyId: string, assigned: Candidate[]): number {
   return assigned.filter((each) => each.thirdPartyId === thirdPartyId).length
 }
 
-test('one greedy third party gets half of what is not reserved for newcomers, however long it waits', () => {
+test('one greedy third party gets half of the slots not reserved for newcomers, however long it waits', () => {
   const slots = slotsWith(['x', 1_000])
   const assigned = assignAll(slots)
   expect(assigned.length).toBe(112)

@@ -143,7 +143,7 @@ test('numbers never go back, even if a server is lost together with the jump tha
   }
 })
 
-test('a subscription that has no numbers from earlier epochs gives its reader the first number of the new one', async () => {
+test('a reader of a subscription without numbers from earlier epochs gets the first number of the new epoch', async () => {
   const [quiet, lost] = [await subscribe('/quiet'), await subscribe('/lost')]
   await becomeOther()
   await add('first')

@@ -37,7 +37,7 @@ describe.each([
   ['bash', 'bash --norc --noprofile -i'],
   ['zsh', 'zsh -f -i'],
 ])('%s', (shell, command) => {
-  test.skipIf(missing.includes(shell) || missing.includes('script'))('completes what is typed', async () => {
+  test.skipIf(missing.includes(shell) || missing.includes('script'))('completes typed words', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'grandlivre-completion-'))
     try {
       const { out: script } = await grandlivre({}, ['completion', shell])

@@ -57,7 +57,7 @@ interface Failing {
 const { failed, usage, refused, unreachable, expired, local } = exitCodes
 const wrong = (words: string[], says = /\w/): Failing => ({ exit: usage, code: 'USAGE', words, says })
 const cases: Record<string, Failing> = {
-  'no such command': wrong(['frobnicate']),
+  'an unknown command': wrong(['frobnicate']),
   'a misspelt option': wrong(
     pull('--exercise', '11'),
     /^There is no option --exercise; is --exercice meant\?\ngrandlivre help pull shows/,
@@ -72,20 +72,20 @@ const cases: Record<string, Failing> = {
     pull('--exercice', '11', '--format', 'csv'),
     /^--format is of a full export: add --all\n/,
   ),
-  'a value that is none': wrong(
+  'an invalid value': wrong(
     pull('--exercice', '11', '--lettering', 'x'),
     /^--lettering takes none, partial, complete, not "x"\n/,
   ),
   '--all without a format': wrong(pull('--all'), /^--all needs --format: json, tra, fec, csv, parquet\n/),
-  'a FEC of no exercice': wrong(
+  'a FEC without an exercice': wrong(
     pull('--all', '--format', 'fec'),
     /^A FEC is of one exercice: add --exercice <id or year>\n/,
   ),
-  'movements of a full export': wrong(
+  'an option for movements with a full export': wrong(
     pull('--all', '--format', 'csv', '--draft'),
     /^--draft selects movements, and --all pulls a full export\n/,
   ),
-  'an encoding that is none': wrong(
+  'an unknown encoding': wrong(
     pull('--exercice', '11', '--wire', 'br'),
     /^--wire takes identity, gzip, zstd, not "br"\n/,
   ),
@@ -94,11 +94,11 @@ const cases: Record<string, Failing> = {
   'a secret in an option': wrong(['login', '--secret', 'glv_x'], /^There is no option --secret/),
   'a password in an address': wrong(['sync', '--to', 'postgres://a:b@h/c']),
   'a profile that is none': wrong(['folders', '--profile', 'a b']),
-  'an id that is none': wrong(['webhook', 'doctor', 'x']),
+  'an invalid id': wrong(['webhook', 'doctor', 'x']),
   'a receiver elsewhere': wrong(['listen', 'http://192.0.2.1/']),
   'no answer to login': wrong(['login', '--url', 'https://x']),
   'several folders': { ...wrong(pull('--exercice', '11')), from: () => its.firm },
-  'a year of several exercices': {
+  'a year that several exercices share': {
     ...wrong(
       pull('--exercice', '2031'),
       /^--exercice 2031 may mean any of these; give the id of one:\n {2}1 {2}2030-07-01 to 2031-06-30 .*\n {2}2 /,
@@ -106,7 +106,7 @@ const cases: Record<string, Failing> = {
     from: () => ({ ...its.company, GRANDLIVRE_SOCIETY: '111' }),
     fault: twoExercices,
   },
-  'an address that is none': {
+  'an invalid address': {
     ...{ exit: usage, code: 'INVALID-OPTION', words: ['folders'] },
     from: () => ({ ...its.company, GRANDLIVRE_URL: 'ftp://x' }),
   },
@@ -127,7 +127,7 @@ const cases: Record<string, Failing> = {
     ...{ exit: refused, code: 'ERR-FOLDER-NOT-FOUND', isAnswered: true, from: () => its.firm },
     words: pull('--exercice', '11', '--society', '121'),
   },
-  'a year of neither exercice': {
+  'a year that no exercice contains': {
     ...{ exit: refused, code: 'REFUSED', words: pull('--exercice', '1990'), fault: twoExercices },
     from: () => ({ ...its.company, GRANDLIVRE_SOCIETY: '111' }),
     says: /^The folder has no exercice 1990\nIt has:\n {2}1 {2}2030-07-01 to 2031-06-30 .*\n {2}2 {2}2031/,
@@ -137,25 +137,25 @@ const cases: Record<string, Failing> = {
     words: pull('--from', '2025-01-01', '--to', '2026-06-30'),
     says: /^--to: must be less than 12 months after --from\nCorrect --to\.$/,
   },
-  'a source and days that are none': {
+  'an unknown source and invalid days': {
     ...{ exit: refused, code: 'ERR-VALIDATION', isAnswered: true },
     words: pull('--from', '2025-13-01', '--to', 'x', '--source', '?'),
     says: /--source: .*\nCorrect --from and --to and --source\.$/,
   },
-  'days that are none, on standard output': {
+  'invalid days, with the result on standard output': {
     ...{ exit: refused, code: 'ERR-VALIDATION', isAnswered: true },
     words: ['pull', '--from', '2025-13-01', '--to', 'x', '--out', '-'],
     says: /--from: .*--to: /,
   },
-  'no such subscription': {
+  'an unknown subscription': {
     ...{ exit: refused, code: 'ERR-WEBHOOK-NOT-FOUND', words: ['webhook', 'doctor', '9'], isAnswered: true },
   },
-  'nothing that listens': {
+  'a port on which nothing listens': {
     ...{ exit: unreachable, code: 'CONNECTION-FAILED', words: ['folders'] },
     from: () => ({ ...its.company, GRANDLIVRE_URL: 'http://127.0.0.1:1' }),
     says: /ECONNREFUSED 127.0.0.1:1\nCheck the address.*\nAddress: http:\/\/127.0.0.1:1, from the environment$/,
   },
-  'no TLS at the port': {
+  'a port without TLS': {
     ...{ exit: unreachable, code: 'CONNECTION-FAILED', words: ['folders'] },
     from: () => ({ ...its.company, GRANDLIVRE_URL: its.proxy.url.replace('http:', 'https:') }),
   },
@@ -168,7 +168,7 @@ const cases: Record<string, Failing> = {
     ...{ exit: unreachable, code: 'UNEXPECTED-ANSWER', words: ['folders'] },
     fault: { kind: 'answer', status: 302, headers: { Location: 'https://example.com/' } },
   },
-  'a service that is busy': {
+  'a busy service': {
     ...{ exit: unreachable, code: 'ERR-TOO-MANY-REQUEST', words: ['folders'], isAnswered: true },
     fault: answer(429, 'ERR-TOO-MANY-REQUEST', busy),
   },
@@ -176,7 +176,7 @@ const cases: Record<string, Failing> = {
     ...{ exit: unreachable, code: 'ERR-API-UNDER-MAINTENANCE', words: ['folders'], isAnswered: true },
     fault: answer(503, 'ERR-API-UNDER-MAINTENANCE', busy),
   },
-  'a file that is gone': {
+  'an export whose file has expired': {
     ...{ exit: expired, code: 'ERR-EXPORT-EXPIRED', words: pullAll, isAnswered: true },
     fault: answer(410, 'ERR-EXPORT-EXPIRED'),
   },
@@ -192,26 +192,26 @@ const cases: Record<string, Failing> = {
     from: () => none,
     says: /^There is no access to a ledger yet\nRun grandlivre login, or set GRANDLIVRE_URL, GRANDLIVRE_TOKEN and GRANDLIVRE_SECRET\.$/,
   },
-  'half an access': {
+  'an access without token and secret': {
     ...{ exit: local, code: 'LOCAL', words: ['folders'] },
     from: () => ({ ...none, GRANDLIVRE_URL: its.proxy.url }),
   },
-  'no such profile': { exit: local, code: 'LOCAL', words: ['profiles', 'remove', 'x'] },
-  'a file that is there': {
+  'an unknown profile': { exit: local, code: 'LOCAL', words: ['profiles', 'remove', 'x'] },
+  'an existing file': {
     ...{ exit: local, code: 'LOCAL', words: ['pull', '--exercice', '11', '--out', at('there.ndjson')] },
   },
   'a folder in place of a file': {
     ...{ exit: local, code: 'LOCAL', words: ['pull', '--exercice', '11', '--out', folder] },
     says: /^(.*) is a folder\nName a file in it: --out \1\/2025.ndjson$/,
   },
-  'no folder for a file': {
+  'a missing folder for the file': {
     ...{ exit: local, code: 'LOCAL', words: ['pull', '--exercice', '11', '--out', at('none/new.ndjson')] },
     says: /^There is no folder (.*)\nRun mkdir -p '\1' first\.$/,
   },
-  'credentials that are none': {
+  'a file without credentials': {
     ...{ exit: local, code: 'LOCAL', words: ['login', '--from', at('there.ndjson')] },
   },
-  'no kind of copy': {
+  'a file that is no copy': {
     ...{ exit: local, code: 'COPY-REFUSED', words: ['sync', '--to', at('copy.ndjson')] },
     says: /grandlivre pull/,
   },

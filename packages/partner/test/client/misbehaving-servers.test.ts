@@ -42,7 +42,7 @@ describe('JSON that is longer than the limit', () => {
     ['compressed by gzip to a few KB', { 'Content-Encoding': 'gzip' }, gzipSync(long)],
     ['compressed by zstd to a few KB', { 'Content-Encoding': 'zstd' }, zstdCompressSync(long)],
   ]
-  test.each(bodies)('%s', async (_, headers, body) => {
+  test.each(bodies)('is refused if it is sent %s', async (_, headers, body) => {
     let asked = 0
     const ledger = await clientOf((answer) => {
       asked += 1

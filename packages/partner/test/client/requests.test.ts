@@ -90,7 +90,7 @@ const lasting: [string, Fault, object][] = [
     },
   ],
   [
-    'a page that is not of the service',
+    'a page that the service did not send',
     { kind: 'answer', status: 404, body: '<html>Not here</html>' },
     { code: 'UNEXPECTED-ANSWER', status: 404, message: expect.stringContaining('status 404') },
   ],

@@ -176,13 +176,13 @@ describe('trailers that a proxy drops or changes', () => {
   const ways: [string, { dropped?: string[]; changed?: Record<string, string> }, (string | undefined)[]][] = [
     ['the SHA-256 is dropped', { dropped: [sha256] }, [undefined, undefined]],
     ['the row count is dropped', { dropped: [rowCount] }, ['rows', 'end']],
-    ['the SHA-256 is another one', { changed: { [sha256]: zeros } }, [undefined, undefined]],
+    ['the SHA-256 is wrong', { changed: { [sha256]: zeros } }, [undefined, undefined]],
     [
-      'only another SHA-256 comes',
+      'only a wrong SHA-256 arrives',
       { dropped: [rowCount], changed: { [sha256]: zeros } },
       [undefined, undefined],
     ],
-    ['the row count is another one', { changed: { [rowCount]: '1' } }, [undefined, undefined]],
+    ['the row count is wrong', { changed: { [rowCount]: '1' } }, [undefined, undefined]],
   ]
   describe.each(ways)('%s', (_, fault, proofs) => {
     test.each(['movements', 'entries'] as const)('of %s', async (streamed) => {

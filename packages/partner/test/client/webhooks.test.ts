@@ -108,7 +108,7 @@ describe('a request is refused', () => {
   const dates = [undefined, '', 'now', new Date(now).toUTCString(), `-${date}`, `${date}.0`, '1e12']
   const bodies = ['{}', 'null', '', '[', 'text', '[1]', '[{}, null]']
   const wrong: [WebhookRefusal, string, Partial<WebhookRequest>][] = [
-    ['signature-wrong', 'another body', { body: body.replace('"7"', '"8"') }],
+    ['signature-wrong', 'a changed body', { body: body.replace('"7"', '"8"') }],
     ['signature-wrong', 'a longer body', { body: `${body} ` }],
     ['signature-wrong', 'another date', { headers: { signature, date: String(now + 1) } }],
     ['signature-wrong', 'another secret', { secret: 'another' }],

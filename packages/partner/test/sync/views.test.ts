@@ -229,7 +229,7 @@ const asText = (value: unknown): string => {
 }
 
 describe.each(copyKinds)('in %s', (kind) => {
-  test.each(Object.entries(expected))('%s', async (view, { of, order, rows }) => {
+  test.each(Object.entries(expected))('the view %s shows the ledger', async (view, { of, order, rows }) => {
     const found = await asks[kind](`select ${of} from ${view} where society_id = 1 order by ${order}`)
     expect(found.map((row) => Object.values(row).map(asText).join(' '))).toEqual(rows)
     // Each firm has its own folders, and the folder that is gone is in no view.

@@ -92,7 +92,7 @@ const faults: [what: string, Fault, url: () => Promise<string>, says: RegExp][] 
   ],
   ['a self-signed certificate', 'tls', () => plant(startSelfSigned()), /certificate is self-signed/],
   [
-    'TLS expected of a port without it',
+    'an https address of a port without TLS',
     'tls',
     async () => (await answering(204)).replace('http:', 'https:'),
     /speaks no TLS/,

@@ -44,8 +44,8 @@ test.each([
   ['a hundred events', Array(100).fill({ id: '1' })],
   ['more than a hundred events', Array(250).fill({ id: '1' })],
   ['90 KiB and more', Array(7).fill(kilobytes(30))],
-  ['an event that alone is larger', [{ id: '1' }, kilobytes(200), { id: '3' }]],
-])('%s', (_, data) => {
+  ['an event larger than a batch', [{ id: '1' }, kilobytes(200), { id: '3' }]],
+])('the batches equal the deliveries of the service for %s', (_, data) => {
   const stored = storedWith(data)
   const batches = [...batchesOf({ events: read(stored), epoch: 5 })]
   expect(batches.map(({ body, sequence }) => ({ body: String(body), sequence }))).toEqual(delivered(stored))

@@ -118,7 +118,7 @@ describe('a corrupted answer', () => {
         { kind: 'stall', afterBytes: 700_001 },
       ],
     ],
-    ['trailers that are lost', [{ kind: 'noTrailers' }]],
+    ['lost trailers', [{ kind: 'noTrailers' }]],
   ]
   test.each(lossy)('by %s makes pull compare the file with the ledger', async (_, faults) => {
     const connections = faults.length === 1 ? 1 : faults.length + 1

@@ -19,10 +19,10 @@ describe('an exercice', () => {
     ['by the only year that it starts or ends in', '2025', ['42']],
     ['by its id, even where that looks like a year', '2026', ['2026']],
     ['by its name', 'n-1', ['41']],
-    ['by a year of two', '2024', ['41', '42']],
-    ['by a year of none', '2021', []],
-    ['by a name that none has', 'N+1', []],
-  ])('%s: %s means %j', (_, word, ids) => {
+    ['by a year that two exercices share', '2024', ['41', '42']],
+    ['by a year without an exercice', '2021', []],
+    ['by an unknown name', 'N+1', []],
+  ])('is found %s: %s means %j', (_, word, ids) => {
     expect(idsFor(word)).toEqual(ids)
   })
 })
@@ -43,7 +43,7 @@ describe('the options', () => {
     [{ from: '2025-01-01' }, '--from and --to belong together; --to is missing'],
     [{ exercice: '1', to: '2025-01-01' }, '--exercice and --to exclude each other'],
     [{ exercice: '1', 'date-filter': 'document' }, '--exercice and --date-filter exclude each other'],
-  ])('%j: %s', (values, message) => {
+  ])('that do not fit are refused: %j: %s', (values, message) => {
     expect(() => wantedMovements(values)).toThrow(message)
   })
 })

@@ -56,7 +56,7 @@ test('after a broken answer the client asks again, from the ledger at which it b
 const sha256 = 'a'.repeat(64)
 const lies: [string, (line: LedgerBlocks) => object, RegExp][] = [
   ['another folder', () => ({ society: '112' }), /those of 112 came in their place/],
-  ['a cursor that is none', () => ({ cursor: '' }), /cursor is no cursor/],
+  ['an invalid cursor', () => ({ cursor: '' }), /cursor is no cursor/],
   ['another digest', () => ({ digest: sha256 }), /the blocks differ from their digest/],
   [
     'another block',

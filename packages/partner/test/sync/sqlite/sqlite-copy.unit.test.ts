@@ -104,7 +104,7 @@ const tampering: Record<string, string> = {
   'a character beyond the end of a text':
     "update movements set description = description || char(0) || 'x' where entry_id = 1",
   'bytes that are no text': "update movements set description = cast(x'ff' as text) where entry_id = 1",
-  'a row that is gone': 'delete from movements where entry_id = 12',
+  'a missing row': 'delete from movements where entry_id = 12',
   'a row of another folder': 'update movements set society_id = 7 where entry_id = 1',
 }
 
