@@ -1,17 +1,18 @@
 /**
- * Every error that callers can see (docs/spec/interface.md#errors). No other code leaves the process. `npm run docs --
- * errors` writes docs/errors.md from this table. The service and the partners' package share it, so it imports nothing.
+ * Every error code that callers can see (docs/spec/interface.md#errors). No other code leaves the process. `npm run
+ * docs -- errors` writes docs/errors.md from this table. The service and the partners' package share this file, so it
+ * imports nothing.
  */
 
 /** One error code. Its texts are for callers and contain no secret, SQL or stack. */
 export interface CallerError {
   /** HTTP status. */
   status: number
-  /** Default of `error.message`; the code that throws may be more specific. */
+  /** The usual `error.message`. Where an error is thrown, a more specific message may replace it. */
   message: string
-  /** Cause in Markdown, for docs/errors.md, like the remedy. */
+  /** What causes the error, in Markdown for docs/errors.md. */
   cause: string
-  /** Steps that the caller can take. */
+  /** What the caller can do, in Markdown for docs/errors.md. */
   remedy: string
 }
 
@@ -303,5 +304,5 @@ export interface Issue {
   message: string
 }
 
-/** The table of codes, for documents that list them. */
+/** The table of codes, for code that lists all of them. */
 export const errorCodes: Readonly<Record<ErrorCode, CallerError & { status: ErrorStatus }>> = errorTable

@@ -1,10 +1,13 @@
 /**
- * The tables of a ledger as `POST /mad/ledgers/changes` gives them (docs/spec/ledgers.md#tables), in the order of the
- * answer. The service writes rows by them, and partners make tables of them: a row is a line of PostgreSQL's COPY that
- * a table of these columns takes as it is, and gives back byte for byte.
+ * The tables of a ledger as `POST /mad/ledgers/changes` sends them (docs/spec/ledgers.md#tables), in the order of the
+ * answer. The service writes rows by this list, and partners create tables from it. A row is a line of PostgreSQL's
+ * COPY: a table with these columns takes it as it is, and gives it back byte for byte.
  */
 
-/** A type of PostgreSQL. A `json` column may as well be `text`, but never `jsonb`, which does not keep bytes. */
+/**
+ * A type of PostgreSQL. A column of type `json` may also be created as `text`, but not as `jsonb`, which does not keep
+ * the bytes.
+ */
 export type ColumnType =
   | 'bigint'
   | 'date'
@@ -23,7 +26,7 @@ export interface LedgerColumn {
 
 export interface LedgerTable {
   description: string
-  /** The first is the key of a table that is given whole. */
+  /** In a table that is sent as a whole, the first column is the key. */
   columns: readonly LedgerColumn[]
 }
 
@@ -184,10 +187,10 @@ export type LedgerTableName = keyof typeof declared
 
 export const ledgerTables: Readonly<Record<LedgerTableName, LedgerTable>> = declared
 
-/** Every table but `movements`: it is given whole, or stays as it is. */
+/** Every table except `movements`. Such a table is sent as a whole, or left out if it has not changed. */
 export type WholeTableName = Exclude<LedgerTableName, 'movements'>
 
 export const wholeTables = Object.keys(declared).filter((name) => name !== 'movements') as WholeTableName[]
 
-/** The columns of a table, by their names as the compiler knows them. */
+/** The names of a table's columns, as a type. */
 export type ColumnName<Name extends LedgerTableName> = (typeof declared)[Name]['columns'][number]['name']

@@ -1,35 +1,36 @@
 /**
- * What a delivery is on the wire: its size, and its headers, by which a subscriber checks who sent it and when
- * (docs/spec/webhooks.md#deliveries). There are two signatures: one keyed with the partner secret, one by the rules of
- * Standard Webhooks with the subscription's own. The service sends deliveries, and so does `grandlivre listen`. The
- * verifier of subscribers shares no code with this file, so that an error in one of the two shows.
+ * The form of a delivery on the wire: its size, and its headers, by which a subscriber checks who sent it and when
+ * (docs/spec/webhooks.md#deliveries). It carries two signatures: one is keyed with the partner secret; the other
+ * follows Standard Webhooks and is keyed with the subscription's own secret. Both the service and `grandlivre listen`
+ * send deliveries with this code. The subscribers' verifier shares no code with this file, so that an error in either
+ * of them is noticed.
  */
 import { createHash, createHmac } from 'node:crypto'
 
 export const deliveryEventsMax = 100
-/** Bytes of a body, unless a single event has more. */
+/** Most bytes of a body, unless a single event is larger. */
 export const deliveryBytesMax = 90 * 1024
 
 export interface Delivered {
-  /** Of the delivery: decimal digits. */
+  /** Id of the delivery, in decimal digits. */
   id: string
-  /** Exactly the bytes that are sent, and signed. */
+  /** The body, exactly as it is sent and signed. */
   body: Uint8Array
-  /** Time of sending, epoch milliseconds. */
+  /** Time of sending, in epoch milliseconds. */
   date: number
   /** The partner secret. */
   secret: string
-  /** Secrets of the subscription, newest first; `whsec_` and base64. */
+  /** Secrets of the subscription, newest first, each `whsec_` followed by base64. */
   signingSecrets: readonly string[]
-  /** First and last number of its events: `1042-1061`; undefined if they have none. */
+  /** First and last number of its events, such as `1042-1061`; undefined if they have no numbers. */
   sequence: string | undefined
-  /** In which its events got their numbers; undefined if they have none. */
+  /** The epoch in which its events were numbered; undefined if they have no numbers. */
   epoch: number | undefined
 }
 
 export const signingSecretPrefix = 'whsec_'
 
-/** @param version of the sender, for `user-agent` */
+/** @param version of the sending program, for `user-agent` */
 export function deliveryHeaders(
   { id, body, date, secret, signingSecrets, sequence, epoch }: Delivered,
   version: string,
@@ -44,7 +45,7 @@ export function deliveryHeaders(
     'webhook-id': id,
     'webhook-timestamp': timestamp,
     'webhook-signature': signingSecrets.map((each) => standardSignatureOf(each, signed)).join(' '),
-    // RFC 9530: lets a receiver tell a changed body from a wrong secret.
+    // RFC 9530: with this digest a receiver can tell a changed body from a wrong secret.
     'content-digest': `sha-256=:${createHash('sha256').update(body).digest('base64')}:`,
     ...(sequence === undefined ? {} : { 'webhook-sequence': sequence }),
     ...(epoch === undefined ? {} : { 'webhook-epoch': String(epoch) }),
@@ -52,7 +53,7 @@ export function deliveryHeaders(
 }
 
 /**
- * HMAC-SHA256 over the body followed directly by the value of the `date` header.
+ * HMAC-SHA256 over the body, directly followed by the value of the `date` header.
  * @param body exactly the bytes that are sent
  * @param date epoch milliseconds, as in the header
  * @returns 64 hexadecimal digits
@@ -62,7 +63,7 @@ export function signatureOf(secret: string, body: Uint8Array, date: string): str
 }
 
 /**
- * One signature of Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`, keyed with the bytes of the secret.
+ * A signature of Standard Webhooks 1.0: HMAC-SHA256 over `id.timestamp.body`, keyed with the bytes of the secret.
  * @param timestamp epoch seconds, as in the header
  */
 function standardSignatureOf(

@@ -1,9 +1,9 @@
-/** Statements of the demo, which runs as the owner of the tables. */
+/** SQL statements of the demo, which connects as the owner of the tables. */
 import type { ClientBase } from 'pg'
 import { queryCount, queryRows, queryValue } from '../../../src/db/statement.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
 
-/** Days are `YYYY-MM-DD`. Earliest first. */
+/** The exercices of a folder, earliest first. Days are `YYYY-MM-DD`. */
 export function listExercices(client: ClientBase, { schemaId, folderId }: FolderKey) {
   return queryRows<{ id: string; start: string; end: string }>(
     client,
@@ -18,7 +18,7 @@ export function countMovements(client: ClientBase, { schemaId, folderId }: Folde
   return queryValue<number>(client, text, [schemaId, folderId])
 }
 
-/** Deletes the folder's ended full exports and returns the keys of their files, which are then orphans. */
+/** Deletes the folder's ended full exports. @returns the keys of their files, which then belong to no export */
 export async function forgetExports(client: ClientBase, { schemaId, folderId }: FolderKey) {
   const rows = await queryRows<{ file_key: string | null }>(
     client,
@@ -30,8 +30,8 @@ export async function forgetExports(client: ClientBase, { schemaId, folderId }: 
 }
 
 /**
- * Changes the comment of validated entries, anywhere in the exercice, or of all of them if there are fewer.
- * @returns how many
+ * Changes the comments of some validated entries from all over the exercice; of all of them if there are too few.
+ * @returns how many were changed
  */
 export function correctComments(
   client: ClientBase,

@@ -1,6 +1,6 @@
 /**
- * A folder to try the service with, on the embedded database: a made-up ledger, a third party, and a token of each level.
- * Its firm has small folders besides, so that a copy of the firm is one of several ledgers.
+ * Makes a folder to try the service with, on the embedded database: a made-up ledger, a third party, and a token of
+ * each level. Its firm also gets small folders, so that a copy of the firm has several ledgers.
  */
 import { strict as assert } from 'node:assert'
 import type { ClientBase } from 'pg'
@@ -16,30 +16,33 @@ import { findFoldersByReference } from '../../../src/ledger/tenants.sql.ts'
 import { correctComments, countMovements, forgetExports, listExercices } from './demo-folder.sql.ts'
 import { asOwner, seed, seedFirm } from './seed.ts'
 
-/** Reference of the folder and code of the third party. */
+/** Reference of the folder, and code of the third party. */
 const demo = 'DEMO'
 
-/** Small, so that the start stays short. Their references begin with that of the folder. */
+/**
+ * The other folders of the firm. They are small, so that the start stays short. Their references begin with that of the
+ * demo folder.
+ */
 const besides = { movements: 250, seed: 2, reference: demo }
 
-/** Enough to look at, and loaded in less than a second, so that the start stays short. */
+/** Movements enough to look at, but few enough to load in less than a second, so that the start stays short. */
 const movementsDefault = 5_000
 
 export interface DemoOptions {
   dataDir: string
   /**
-   * Absent: an existing folder is kept, and a new one gets 5,000. Otherwise the folder is filled again unless it has
-   * this number.
+   * The folder is filled again unless it has this number of movements. If absent, an existing folder is kept, and a new
+   * one gets 5,000.
    */
   movements?: number | undefined
-  /** How many small folders its firm has at least. Default: 4. */
+  /** Least number of small folders in its firm. Default: 4. */
   besides?: number | undefined
   onProgress?: ((movementsDone: number, movements: number) => void) | undefined
 }
 
 /**
- * Creates whatever is missing of the folder and its credentials. Credentials in the file are kept as long as they open
- * the folder.
+ * Creates whatever the folder lacks, and its credentials. Credentials in the file are kept if they still open the
+ * folder.
  */
 export async function ensureDemoFolder(
   database: Pick<DatabaseUrls, 'ownerUrl'>,
@@ -54,7 +57,7 @@ export async function ensureDemoFolder(
     const folder = { schemaId, folderId }
     return inTransaction(pool, async (client) => {
       await fillFirm(client, { schemaId, firmId }, options)
-      // Otherwise triggers within an hour would get an export of the folder's old content.
+      // Otherwise triggers within an hour would return an export of the folder's old content.
       if (!found) await forgetExports(client, folder)
       const kept = await keptSecrets(client, dataDir, folderId)
       const secrets = kept ?? (await makeSecrets(client, masterKeys, { ...folder, firmId }))
@@ -63,7 +66,7 @@ export async function ensureDemoFolder(
   })
 }
 
-/** Makes the small folders that are missing. */
+/** Makes the small folders that the firm lacks. */
 async function fillFirm(
   client: ClientBase,
   firm: { schemaId: string; firmId: string },
@@ -79,7 +82,7 @@ async function fillFirm(
 
 /**
  * Changes a few entries of an exercice, for the demo.
- * @returns how many
+ * @returns how many were changed
  */
 export function correctEntries(ownerUrl: string, folderId: string, exerciceId: string): Promise<number> {
   return asOwner(ownerUrl, 'demo', (pool) =>
@@ -87,7 +90,7 @@ export function correctEntries(ownerUrl: string, folderId: string, exerciceId: s
   )
 }
 
-/** @returns undefined if a folder must be created or filled again */
+/** @returns undefined if the folder has to be created or filled again */
 async function findFolder(client: ClientBase, movements: number | undefined) {
   const [found] = await findFoldersByReference(client, demo)
   if (!found) return undefined

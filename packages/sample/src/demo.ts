@@ -1,6 +1,6 @@
 /**
- * `npm run demo`: starts the service from scratch and runs a partner's commands on it: a tour, or with `--firm` a copy of
- * a firm that follows its bookkeeper. `-- --help` shows the options.
+ * `npm run demo` starts the service from scratch and runs a partner's commands on it: a tour, or with `--firm` a copy
+ * that follows the bookkeeper of a firm. `npm run demo -- --help` shows the options.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -32,10 +32,10 @@ import { asOwner, movementsMax } from './seed.ts'
 import { showProgress } from './seed-command.ts'
 import { correctSome } from './simulate.ts'
 
-/** Fewer movements give no meaningful sizes and rates. */
+/** Least number of movements: with fewer, sizes and rates would mean nothing. */
 const movementsMin = 1_000
 
-/** Of `--firm`: its folders, in how many of them each round corrects something, and when the first round is. */
+/** For `--firm`: number of folders, how many of them each round corrects, and seconds until the first round. */
 const firm = { folders: 30, corrected: 3, firstSeconds: 5 }
 
 const { stdin: input, stdout: out, stderr: err } = process
@@ -59,16 +59,16 @@ const options = {
   once: { help: 'stop after the tour instead of running on' },
 } as const
 
-/** @throws {Error} if something is missing or wrong, with the remedy; nothing is left running then */
+/** @throws {Error} if something is missing or wrong, with the remedy. Nothing is left running afterwards */
 async function runDemo(given: Given<unknown, typeof options>): Promise<void> {
   const { movements, out = 'out', every, once: ends = false } = given
   if (given.firm && (ends || given.out !== undefined))
     throw new Error('--out and --once are for the tour: leave them out with --firm')
   if (!given.firm && every !== undefined) throw new Error('--every is for a firm: give --firm, too')
-  // Before the settings are read, which ask for a key beside it.
+  // Checked before the settings are read, which would ask for a key to go with DATABASE_URL.
   if (namesDatabase()) throw new Error('The demo runs on the embedded database: unset DATABASE_URL')
   const config = readConfig()
-  // Closing the terminal sends SIGHUP.
+  // SIGHUP is the signal of a terminal that is closed.
   const stop = stopSignal(['SIGINT', 'SIGTERM', 'SIGHUP'])
   try {
     if (given.firm) await showFirm(config, { movements, every: every ?? 60, stop })
@@ -104,21 +104,24 @@ async function showTour(
   })
 }
 
-/** One after the other: a recursive mkdir of Node never ends where the system makes no folders, as in /proc. */
+/**
+ * Makes the folders of a path one after the other. A recursive mkdir of Node never ends if the system refuses folders,
+ * as in /proc.
+ */
 async function makeFolder(path: string): Promise<void> {
   if ((await stat(path).catch(() => undefined))?.isDirectory()) return
   await makeFolder(dirname(path))
   await mkdir(path)
 }
 
-/** A copy of a firm follows the corrections of its bookkeeper until Ctrl-C. */
+/** Keeps a copy of a firm that follows the corrections of its bookkeeper, until Ctrl-C. */
 async function showFirm(
   config: Config,
   { movements, every, stop }: { movements: number | undefined; every: number; stop: AbortSignal },
 ): Promise<void> {
   print(['Grandlivre: a firm, whose ledgers a partner follows. Ctrl-C stops.', ''])
   const copy = join(config.dataDir, files.copy)
-  // One of an earlier run may be a copy from another port, which sync refuses.
+  // A copy of an earlier run may belong to another port, and sync would refuse it.
   await rm(copy, { force: true })
   await withService(config, { movements, besides: firm.folders - 1, stop }, async (ownerUrl, credentials) => {
     invite(config, credentials, [
@@ -131,13 +134,13 @@ async function showFirm(
     const signal = AbortSignal.any([stop, ended.signal])
     const sync = ['sync', '--profile', 'demo', '--to', pathOf(copy)]
     await runCommand([...loginWords(config), '--replace'], config, signal)
-    // Corrections begin when the copy is there, so that each is seen as one.
+    // Corrections begin only when the copy is complete, so that each one can be seen to arrive.
     await runCommand(sync, config, signal)
     const both = [
       runCommand([...sync, '--follow'], config, signal),
       keepCorrecting(ownerUrl, credentials.societyId, every, signal),
     ]
-    // One that fails ends the other.
+    // If one of the two fails, it ends the other.
     const results = await Promise.allSettled(both.map((each) => each.finally(() => ended.abort())))
     const failed = results.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined
     if (failed && !stop.aborted) throw failed.reason
@@ -161,7 +164,7 @@ async function keepCorrecting(ownerUrl: string, folderId: string, every: number,
   })
 }
 
-/** Starts the service on the demo folder and its firm, and stops it when `run` has ended. */
+/** Starts the service on the demo folder and its firm, calls `run`, and stops the service when `run` has ended. */
 async function withService(
   config: Config,
   { movements, besides, stop }: Pick<DemoOptions, 'movements' | 'besides'> & { stop: AbortSignal },
@@ -173,7 +176,7 @@ async function withService(
   let ownerUrl = ''
   progress('PostgreSQL is starting', 0)
   const service = await startService(
-    // The tour sends in seconds what a partner sends in a day.
+    // The tour sends as many requests in seconds as a partner in a day.
     { ...config, port, rateLimit: { ...config.rateLimit, requests: 1_000 } },
     {
       log: createLog('warn', process.stderr),
@@ -185,7 +188,7 @@ async function withService(
         const show = showProgress({ progress }, filling, 'Ledger: ')
         let wasMade = false
         const onProgress = (done: number, all: number) => {
-          // Rolls back the whole load, which is one transaction.
+          // The load is one transaction, so throwing here rolls all of it back.
           stop.throwIfAborted()
           wasMade = true
           show(done, all)
@@ -214,10 +217,10 @@ async function withService(
   }
 }
 
-/** What the tour leaves in the folder. */
+/** The files that the tour leaves in its folder. */
 const files = { year: 'year.ndjson.zst', copy: 'firm.sqlite', json: 'folder.json.zst', tra: 'folder.tra' }
 
-/** A year as a file, a copy before and after a change, and the whole folder. */
+/** The tour: a year as a file, a copy before and after a change, and the whole folder as files. */
 async function runTour(
   ownerUrl: string,
   config: Config,
@@ -230,7 +233,7 @@ async function runTour(
   const grandlivre = (name: string, ...words: string[]) =>
     runCommand([name, '--profile', 'demo', ...words], config, stop)
   const pull = (...words: string[]) => grandlivre('pull', '--society', societyId, ...words, '--force')
-  // One of an earlier run may be a copy of another database, which sync refuses.
+  // A copy of an earlier run may belong to another database, and sync would refuse it.
   await rm(join(out, files.copy), { force: true })
   await runCommand([...loginWords(config), '--replace'], config, stop)
   await pull('--exercice', exerciceId, '--out', to(files.year))
@@ -244,7 +247,10 @@ async function runTour(
   await pull('--all', '--format', 'tra', '--out', to(files.tra))
 }
 
-/** The token of the firm opens all its folders. A profile of its own, so that none of the reader's is replaced. */
+/**
+ * The words of a login with the firm's token, which opens all its folders. It uses the profile `demo`, so that it
+ * replaces no profile of the reader.
+ */
 function loginWords(config: Config): string[] {
   return ['login', '--profile', 'demo', '--firm', '--from', credentialsOf(config)]
 }
@@ -254,9 +260,9 @@ function commandOf(words: string[]): string {
 }
 
 /**
- * Runs a command of a partner in its own process, so that it takes no time from the service's threads. Its login is kept
- * in the data folder, and changes nothing that the reader keeps.
- * @throws {Error} if it fails, after it has printed the cause
+ * Runs a command of a partner in a separate process, so that it takes no time from the service's threads. Its login is
+ * kept in the data folder, and leaves the reader's own login file alone.
+ * @throws {Error} if the command fails, after it has printed the cause
  */
 async function runCommand(words: string[], { dataDir }: Config, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return
@@ -283,7 +289,7 @@ async function listFiles(out: string): Promise<void> {
   }
 }
 
-/** Checks the file like a bookkeeping program before an import. */
+/** Checks the file as a bookkeeping program does before an import. */
 async function checkTraFile(file: string, movements: number): Promise<void> {
   const started = performance.now()
   const { size } = await stat(file)
@@ -297,7 +303,7 @@ async function checkTraFile(file: string, movements: number): Promise<void> {
   print(`The TRA file can be imported: ${countText(movements)} movements; ${since(started)}`)
 }
 
-/** @param commands what to paste after the login */
+/** @param commands that the reader can paste after the login */
 function invite(config: Config, { baseUrl }: Credentials, commands: string[]): void {
   print([
     'The service keeps running. In another terminal, in this folder:',
@@ -315,17 +321,17 @@ function invite(config: Config, { baseUrl }: Credentials, commands: string[]): v
 
 const credentialsOf = ({ dataDir }: Config) => pathOf(credentialsPath(dataDir))
 
-/** The setting with which a staff command in another terminal opens this database. */
+/** The setting that a staff command in another terminal needs to open this database. */
 function settingOf({ dataDir }: Config): string {
   return dataDir === readConfig({}).dataDir ? '' : `DATA_DIR=${wordOf(pathOf(dataDir))} `
 }
 
-/** Quotes a word for the shell where it needs quotes. */
+/** The word for the shell, in quotes if it needs them. */
 function wordOf(text: string): string {
   return /^[\w./:@=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
 
-/** The default port or one of the next, so that other programs on this machine do not stop the demo. */
+/** The default port, or the next free one, so that another program on this machine does not stop the demo. */
 async function freePort({ host, port }: Pick<Config, 'host' | 'port'>): Promise<number> {
   for (let candidate = port; candidate < port + 20; candidate += 1)
     if (await isFree(host, candidate)) return candidate
@@ -344,7 +350,7 @@ async function isFree(host: string, port: number): Promise<boolean> {
   }
 }
 
-/** The path, relative if it is inside the current folder. */
+/** The path, as a relative one if it lies in the current folder. */
 function pathOf(path: string): string {
   const fromHere = relative('.', path)
   return fromHere.startsWith('..') ? path : fromHere || '.'
@@ -352,7 +358,7 @@ function pathOf(path: string): string {
 
 const since = (started: number) => secondsText(performance.now() - started)
 
-// A closed output (`| head`, a closed terminal) must not leave the database running.
+// A closed output (`| head`, a closed terminal) must not end the demo while the database is still running.
 for (const output of [out, err]) output.on('error', () => {})
 
 const demo = command({

@@ -1,5 +1,5 @@
 import { seedCommand } from './seed-command.ts'
 import { simulateCommand } from './simulate.ts'
 
-/** Staff commands for made-up ledgers. */
+/** The staff commands that make and change made-up ledgers. */
 export const sampleCommands = [seedCommand, simulateCommand]

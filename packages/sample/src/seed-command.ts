@@ -90,7 +90,7 @@ async function seedOneFolder(
   })
 }
 
-/** Each firm in a transaction of its own, with its token: those that are finished stay if a later one fails. */
+/** Seeds each firm in a transaction of its own, together with its token. If one fails, the firms before it stay. */
 async function seedFirms(
   terminal: StaffTerminal,
   plan: FolderPlan & { folders: number },
@@ -120,7 +120,7 @@ async function seedFirms(
   })
 }
 
-/** @param start of the line, before the counts */
+/** @param start text of the line before the counts */
 export function showProgress({ progress }: Pick<StaffTerminal, 'progress'>, started: number, start = '') {
   return (done: number, all: number) => {
     const rate = Math.round((done / Math.max(performance.now() - started, 1)) * 1000)
@@ -129,7 +129,7 @@ export function showProgress({ progress }: Pick<StaffTerminal, 'progress'>, star
   }
 }
 
-/** @param more counts, after a comma */
+/** @param more further counts, which follow after a comma */
 function loadedText(
   { counts, loadedBytes }: Pick<SeededFirm, 'counts' | 'loadedBytes'>,
   more: string,

@@ -1,9 +1,10 @@
-/** Statements of the seed, which runs as the owner of the tables. */
+/** SQL statements of the seed, which connects as the owner of the tables. */
 import type { ClientBase, Pool } from 'pg'
 import { queryValue } from '../../../src/db/statement.ts'
 
 /**
- * Makes a second seed of the same reference wait until the transaction ends, so that it sees the first one's folder.
+ * Locks the reference until the transaction ends. A second seed with the same reference waits, and then sees the folder
+ * of the first.
  */
 export async function lockReference(client: ClientBase, reference: string): Promise<void> {
   await client.query(`select pg_advisory_xact_lock(hashtextextended('grandlivre seed ' || $1, 0))`, [
@@ -12,9 +13,10 @@ export async function lockReference(client: ClientBase, reference: string): Prom
 }
 
 /**
- * The third party that seeded entries name as sender. It cannot call the service: it has no secret and is disconnected
- * from the start.
- * @returns its id: `id`, unless an earlier seed created it
+ * Finds or creates the third party that seeded entries name as their sender. It cannot call the service: it has no
+ * secret and is disconnected from the start.
+ * @param id of a new third party
+ * @returns the id of the third party: `id`, or that of one from an earlier seed
  */
 export function findOrCreateSender(client: ClientBase, id: string): Promise<string> {
   return queryValue(
@@ -28,16 +30,17 @@ export function findOrCreateSender(client: ClientBase, id: string): Promise<stri
 }
 
 /**
- * For the rest of the transaction, rows of small tables that others refer to are looked up by their keys. The plans of
- * foreign keys are made while these tables hold one folder, and would then read those of all folders for each row.
+ * Makes the rest of the transaction look up rows of small tables by their keys when other rows refer to them. Otherwise
+ * PostgreSQL would plan the checks of foreign keys while these tables hold a single folder, and later read the rows of
+ * all folders for each check.
  */
 export async function lookUpReferences(client: ClientBase): Promise<void> {
   await client.query('set local enable_seqscan = off')
 }
 
 /**
- * Updates statistics, without which the first exports would use plans for an empty table, and sets the visibility marks
- * that the first reader would otherwise write to every page. Not within a transaction.
+ * Updates statistics, so that the first exports do not use plans for an empty table. Also sets the visibility marks,
+ * which the first reader would otherwise write to every page. Cannot run within a transaction.
  */
 export async function vacuumLedger(pool: Pool): Promise<void> {
   await pool.query(

@@ -1,6 +1,6 @@
 /**
- * Fills a folder, or a firm of many folders, with made-up ledgers of any size: deterministic, balanced, and as untidy as
- * real ones.
+ * Fills a folder, or a firm of many folders, with made-up ledgers of any size. They are deterministic, balanced, and as
+ * untidy as real ones.
  */
 import { strict as assert } from 'node:assert'
 import type { ClientBase, Pool } from 'pg'
@@ -32,41 +32,49 @@ export const movementsMin = 10
 export const movementsMax = 5_000_000
 export const foldersMax = 10_000
 
-/** More than the largest chart has, with its folder and exercices. */
+/** More ids than the largest chart needs, together with its folder and exercices. */
 const idsOfChart = 10_000
 
 const movementsPerBatch = 10_000
 
-/** An entry has at least two movements, so a batch needs at most half as many ids more, plus one last entry. */
+/**
+ * Most ids that a batch needs: one for each movement, one for each entry, which has at least two movements, and those
+ * of one last entry.
+ */
 const idsPerBatch = movementsPerBatch * 1.5 + entryLinesMax + 1
 
 interface LedgerOptions {
-  /** Exact number of movements of a folder, in two fiscal years: 99 in a hundred are in the later one. */
+  /** Exact number of movements in a folder with two fiscal years. 99 in a hundred are in the later year. */
   movements: number
-  /** The same seed gives the same rows apart from ids. Default 1. */
+  /** The same seed gives the same rows, apart from ids. Default: 1. */
   seed?: number
-  /** The later fiscal year, a calendar year. Default: the current one. */
+  /** The later fiscal year, which is a calendar year. Default: the current one. */
   year?: number
-  /** Reference of the folder; those of the folders of a firm begin with it. Default SEED. */
+  /** Reference of the folder. For a firm: the beginning of the references of all its folders. Default: SEED. */
   reference?: string
   /** Called after each batch. */
   onProgress?: ((movementsDone: number, movements: number) => void) | undefined
 }
 
 interface FolderOptions extends LedgerOptions {
-  /** If the reference exists: empty that folder and fill it again; its id and tokens stay. Default: refuse. */
+  /**
+   * What to do if a folder has the reference: true empties it and fills it again, and its id and tokens stay. Default:
+   * refuse.
+   */
   replace?: boolean
-  /** The last statements of the transaction: what else belongs to the seed. */
+  /** Runs at the end of the transaction, to write whatever else belongs to the seed. */
   record?: (client: ClientBase, imported: SeededFolder) => Promise<void>
-  /** Called after the commit. The remaining steps make the first exports fast and may be interrupted without harm. */
+  /**
+   * Called after the commit. The steps that still follow make the first exports fast. Interrupting them does no harm.
+   */
   onLoaded?: (folder: SeededFolder) => void
 }
 
 interface FirmOptions extends LedgerOptions {
   folders: number
-  /** Number of the first folder, in its name and reference. Default: 1. */
+  /** Number of the first folder, which becomes part of its name and reference. Default: 1. */
   first?: number
-  /** The firm that gets the folders. Default: a new one, in a new schema. */
+  /** The firm that gets the folders. Default: a new firm in a new schema. */
   firm?: { schemaId: string; firmId: string }
 }
 
@@ -74,19 +82,19 @@ export interface SeededFolder {
   schemaId: string
   firmId: string
   folderId: string
-  /** The closed previous year, then the year with nearly all movements. Days are 'YYYY-MM-DD'. */
+  /** First the closed previous year, then the year with nearly all movements. Days are `YYYY-MM-DD`. */
   exercices: { id: string; start: string; end: string }[]
   counts: { entries: number; movements: number; accounts: number }
-  /** Bytes of rows sent to the database. */
+  /** Bytes of the rows that were sent to the database. */
   loadedBytes: number
 }
 
 export type SeededFirm = Awaited<ReturnType<typeof seedFirm>>
 
 /**
- * Creates a tenant with one firm and one folder and fills it, in one transaction.
- * @param ownerUrl an address of the database as the owner of its tables
- * @throws {Error} if the folder exists and `replace` is not set, or a number is out of range
+ * Creates a tenant with one firm and one folder, and fills the folder, all in one transaction.
+ * @param ownerUrl address of the database for the owner of its tables
+ * @throws {Error} if the folder exists and `replace` is not set, or if a number is out of range
  */
 export async function seed(ownerUrl: string, options: FolderOptions): Promise<SeededFolder> {
   checkMovements(options.movements)
@@ -102,7 +110,10 @@ export async function seed(ownerUrl: string, options: FolderOptions): Promise<Se
   })
 }
 
-/** @param name of the program, for the sessions of the database */
+/**
+ * Runs work on the database as the owner of its tables. @param name of the program, which the database shows for its
+ * sessions
+ */
 export async function asOwner<Result>(
   ownerUrl: string,
   name: string,
@@ -140,7 +151,7 @@ async function seedFolder(client: ClientBase, options: FolderOptions): Promise<S
 }
 
 /**
- * Creates folders of a firm, whose ledgers differ, as the owner of the tables. Events come last.
+ * Creates folders of a firm, each with a different ledger, as the owner of the tables. Events are written last.
  * @throws {Error} if a number is out of range
  */
 export async function seedFirm(client: ClientBase, options: FirmOptions) {
@@ -183,7 +194,7 @@ export async function seedFirm(client: ClientBase, options: FirmOptions) {
   return { schemaId, firmId, folderIds, counts, loadedBytes: loading.bytes() }
 }
 
-/** Makes up the ledger of an empty folder. The last rows wait for `load`. */
+/** Makes up the ledger of an empty folder. Its last rows are only written by the next `load`. */
 async function addLedger(
   loading: ReturnType<typeof seedLoading>,
   key: FolderKey,
@@ -231,7 +242,7 @@ async function addLedger(
   return { exercices, counts }
 }
 
-/** @returns the folder, and the ids of its former exercices if its ledger is replaced */
+/** @returns the folder; if its ledger is replaced, also the ids of its former exercices in `deleted` */
 async function findOrCreateFolder(
   client: ClientBase,
   ids: IdSource,
@@ -239,7 +250,7 @@ async function findOrCreateFolder(
   reference: string,
   replace: boolean,
 ): Promise<FolderKey & { firmId: string; deleted?: string[] }> {
-  // Drawn even if the folder exists, so that the numbers after it are the same in both cases.
+  // Drawn even if the folder exists, so that the random numbers that follow are the same in both cases.
   const siret = `${siren(random)}00018`
   const firmSiret = `${siren(random)}00026`
   const address = addressOf(random)
@@ -268,8 +279,8 @@ async function findOrCreateFolder(
 }
 
 /**
- * Loads about 10,000 movements at a time, in one COPY a table. So 300 small folders take no more statements than one
- * large one.
+ * Loads about 10,000 movements at a time, with one COPY for each table. So 300 small folders take no more statements
+ * than a single large one.
  */
 function seedLoading(client: ClientBase, movements: number, onProgress: LedgerOptions['onProgress']) {
   const ids = new IdSource(client)
@@ -277,14 +288,17 @@ function seedLoading(client: ClientBase, movements: number, onProgress: LedgerOp
   let bytes = 0
   let loaded = 0
 
-  /** Tables are loaded in the order in which this is called for them: that of their foreign keys. */
+  /**
+   * The writer of a table. Tables are loaded in the order in which their writers are first requested, so that must be
+   * the order of their foreign keys.
+   */
   function writer<Row>(table: TableOf<Row>): TableWriter<Row> {
     const found = (writers.get(table) as TableWriter<Row> | undefined) ?? new TableWriter(client, table)
     writers.set(table, found)
     return found
   }
 
-  /** Ensures that there are ids for the entries until the next batch. */
+  /** Reserves enough ids for the entries until the next batch. */
   const reserve = () => ids.reserve(idsPerBatch)
 
   async function load(): Promise<void> {
@@ -296,7 +310,7 @@ function seedLoading(client: ClientBase, movements: number, onProgress: LedgerOp
     onProgress?.(loaded, movements)
   }
 
-  /** Between two entries: loads the rows if they make a batch. */
+  /** Loads the rows if there are enough for a batch. Called between two entries. */
   async function loadBatch(): Promise<void> {
     const isFirst = loaded === 0
     if (writer(movementTable).pendingRows < (isFirst ? movementsBeforeAnalyze : movementsPerBatch)) return

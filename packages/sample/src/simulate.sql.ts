@@ -1,13 +1,13 @@
 /**
- * Corrections as a bookkeeper makes them, each in an open exercice and in one statement, as the owner of the tables.
- * Each returns the id of what it touched, or undefined where the folder has nothing of the kind. What a FEC filed stays
- * as it was filed.
+ * Corrections such as a bookkeeper makes. Each is one statement in an open exercice, run as the owner of the tables. It
+ * returns the id of what it changed, or undefined if the folder has nothing of the kind. Entries that were filed in a
+ * FEC stay as they were filed.
  */
 import type { ClientBase, QueryResultRow } from 'pg'
 import { queryRow, queryRows, queryValue } from '../../../src/db/statement.ts'
 import type { FolderKey } from '../../../src/formats/rows.ts'
 
-/** Ids of some folders of the firm, at random. All its folders if it has fewer. */
+/** Ids of randomly chosen folders of the firm; of all its folders if there are too few. */
 export function pickFolders(client: ClientBase, firmId: string, count: number) {
   return queryRows<FolderKey>(
     client,
@@ -27,19 +27,19 @@ export function listFirms(client: ClientBase) {
 const openExercices = `select id from grandlivre.exercices
   where schema_id = $1 and folder_id = $2 and closed_at is null`
 
-/** A statement on a folder, whose ids are $1 and $2. @returns its first row */
+/** Makes a function that runs a statement on a folder, whose ids are $1 and $2. @returns the first row */
 function inFolder<Row extends QueryResultRow>(text: string) {
   return (client: ClientBase, { schemaId, folderId }: FolderKey) =>
     queryRow<Row>(client, text, [schemaId, folderId])
 }
 
-/** A statement on a folder that returns the id of what it changed. */
+/** Makes a function that runs a statement on a folder and returns the id of what it changed. */
 function correcting<More extends unknown[]>(text: string) {
   return (client: ClientBase, { schemaId, folderId }: FolderKey, ...more: More) =>
     queryValue<string | undefined>(client, text, [schemaId, folderId, ...more])
 }
 
-/** @returns the id of the entry */
+/** Changes the description of an entry. @returns the id of the entry */
 export const correctDescription = correcting(
   `update grandlivre.movements m
    set description = regexp_replace(m.description, ' \\(corrigé .*\\)$', '') || ' (corrigé ' || to_char(clock_timestamp(), 'HH24:MI:SS.MS') || ')'
@@ -51,9 +51,9 @@ export const correctDescription = correcting(
 )
 
 /**
- * Raises one debit and one credit of an entry by the same amount. Shares and letterings depend on amounts, so the two
- * have neither.
- * @param cents more
+ * Raises one debit and one credit of an entry by the same amount. Both must be free of shares and letterings, which
+ * depend on the amount.
+ * @param cents to add to each
  * @returns the id of the entry
  */
 export const correctAmount = correcting<[cents: number]>(
@@ -74,7 +74,7 @@ export const correctAmount = correcting<[cents: number]>(
    returning m.entry_id as id`,
 )
 
-/** @returns the id of the entry, which the database gives its number */
+/** Validates a draft, to which the database then gives a number. @returns the id of the entry */
 export const validateDraft = correcting(
   `update grandlivre.entries e set validated_at = greatest(current_date, e.accounted_at)
    from (select id from grandlivre.entries
@@ -84,7 +84,7 @@ export const validateDraft = correcting(
    returning e.id`,
 )
 
-/** The entry to copy: of few movements, all of them the platform's own. */
+/** Picks the entry to copy: it has few movements, and the platform itself created all of them. */
 export const pickEntry = inFolder<{ id: string; movements: number }>(
   `select entry_id as id, count(*)::integer as movements from grandlivre.movements
    where schema_id = $1 and folder_id = $2 and exercice_id in (${openExercices})
@@ -93,8 +93,8 @@ export const pickEntry = inFolder<{ id: string; movements: number }>(
 )
 
 /**
- * Adds a draft of today with the accounts and amounts of another entry.
- * @param ids of the new entry, then of its movements
+ * Adds a draft dated today, with the accounts and amounts of another entry.
+ * @param ids of the new entry and then of its movements
  * @returns the id of the new entry
  */
 export const addEntryLike = correcting<[entryId: string, ids: string[]]>(
@@ -118,7 +118,7 @@ export const addEntryLike = correcting<[entryId: string, ids: string[]]>(
    returning entry_id as id`,
 )
 
-/** @returns the id of the account */
+/** Renames an account. @returns its id */
 export const renameAccount = correcting(
   `update grandlivre.accounts a
    set name = regexp_replace(a.name, ' \\(renommé .*\\)$', '') || ' (renommé ' || to_char(clock_timestamp(), 'HH24:MI:SS.MS') || ')'
@@ -128,7 +128,10 @@ export const renameAccount = correcting(
    returning a.id`,
 )
 
-/** A debit and a credit of one account that may be matched, the closest in amount first; and the codes it uses. */
+/**
+ * Picks a debit and a credit of one account that may be lettered together, preferring those closest in amount. Also
+ * returns the codes that the account already uses.
+ */
 export const pickPair = inFolder<{ ids: string[]; equal: boolean; codes: string[] }>(
   `with free as (
      select exercice_id, account_id, id, debit, credit from grandlivre.movements
@@ -150,7 +153,7 @@ export const pickPair = inFolder<{ ids: string[]; equal: boolean; codes: string[
    from pair p`,
 )
 
-/** @returns the id of one of the movements */
+/** Letters these movements. @returns the id of one of them */
 export const letter = correcting<[ids: string[], state: 'partial' | 'complete', code: string]>(
   `update grandlivre.movements set lettering_state = $4, lettering_code = $5
    where (schema_id, folder_id) = ($1, $2) and id = any ($3::bigint[]) returning id`,

@@ -1,4 +1,6 @@
-/** `npm run cli -- simulate`: corrections in folders of a firm, as a bookkeeper makes them. No entry is ever out of balance. */
+/**
+ * `npm run cli -- simulate` corrects folders of a firm as a bookkeeper would. Entries stay in balance at every moment.
+ */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { ClientBase, Pool } from 'pg'
 import { idKind } from '../../../src/commands/terminal/kinds.ts'
@@ -55,8 +57,8 @@ export const simulateCommand = command({
 })
 
 /**
- * Makes one correction in some folders of a firm, each in a transaction of its own.
- * @returns a line for each, as it is done
+ * Makes one correction in each of some folders of a firm, each in its own transaction.
+ * @returns a line for each correction, as soon as it is made
  */
 export async function* correctSome(
   pool: Pool,
@@ -84,7 +86,10 @@ function onlyOf(firms: { id: string; name: string }[]): string {
   throw new Error(`There are several firms, choose one with --firm:${listed.join('')}`)
 }
 
-/** Corrections by their words for people. Each returns the id of what it changed, or undefined if there is nothing of the kind. */
+/**
+ * The corrections, by the words in which they are reported. Each returns the id of what it changed, or undefined if the
+ * folder has nothing of the kind.
+ */
 const corrections: Record<
   string,
   (client: ClientBase, key: FolderKey, random: Random) => Promise<string | undefined>
@@ -98,8 +103,8 @@ const corrections: Record<
 }
 
 /**
- * Makes one correction, of a kind at random, in the client's transaction.
- * @returns what was done, in words; undefined if the folder has nothing that could be corrected
+ * Makes one correction of a random kind, in the client's transaction.
+ * @returns what was done, in words; undefined if the folder has nothing to correct
  */
 export async function correct(
   client: ClientBase,

@@ -1,13 +1,13 @@
-/** Sizes, counts and times as people read them. */
+/** Writes sizes, counts and times for people. */
 
-// One for all counts: making it takes 40 microseconds, and progress shows a count for every chunk.
+// A single formatter for all counts: making one takes 40 microseconds, and progress shows a count for every chunk.
 const counts = new Intl.NumberFormat('en')
 
 export function countText(count: number): string {
   return counts.format(count)
 }
 
-/** In decimal units: 516 MB. */
+/** A size in decimal units, such as 516 MB. */
 export function sizeText(bytes: number): string {
   if (bytes < 1e3) return `${bytes} bytes`
   if (bytes < 1e6) return `${(bytes / 1e3).toFixed(1)} kB`

@@ -1,8 +1,8 @@
-/** The errors that commands throw. Errors of the service and the network are GrandlivreErrors. */
+/** The errors that commands themselves throw. Errors of the service and the network are GrandlivreErrors. */
 
-/** The command line is wrong: exit code 2 for partners, 1 for staff. */
+/** The command line is wrong. The exit code is 2 for partners and 1 for staff. */
 export class UsageError extends Error {
-  /** Lines below the message: what may be meant. */
+  /** Lines to print below the message: what the user may have meant. */
   readonly choices: readonly string[]
 
   constructor(message: string, choices: readonly string[] = []) {

@@ -1,14 +1,14 @@
-/** What a command is, for its parsing; and its help, which is also its page of the docs. */
+/** Declares commands: how their words are read, and their help, which is also their page in the docs. */
 
-/** What a value may be, beyond any text. */
+/** Restricts the value of an option or argument, which could otherwise be any text. */
 export interface Kind<Value> {
-  /** After "takes": `a number from 1 to 999999`. */
+  /** Follows the word "takes" in messages: `a number from 1 to 999999`. */
   takes: string
-  /** @returns undefined if the text is not such a value */
+  /** @returns the value; undefined if the text is not of this kind */
   read(text: string): Value | undefined
 }
 
-/** @param what such as `a number` */
+/** @param what names the kind of number, such as `a number` */
 export function numberKind(what: string, least: number, most: number): Kind<number> {
   return {
     takes: `${what} from ${least} to ${most}`,
@@ -17,7 +17,7 @@ export function numberKind(what: string, least: number, most: number): Kind<numb
   }
 }
 
-/** A word that a command takes by its place. */
+/** A word that a command recognizes by its place. */
 export interface Argument {
   help: string
   is?: Kind<unknown>
@@ -25,16 +25,16 @@ export interface Argument {
 }
 
 export interface Option extends Argument {
-  /** How help names its value: `id`. An option without it is a switch. */
+  /** The name of the value in help, such as `id`. An option without this name is a switch. */
   value?: string
   required?: true
-  /** The value without the option, as it would be typed. */
+  /** The value that is used if the option is not given, as a user would type it. */
   default?: string
-  /** Whether it takes several values, each after its own `--name` or one after another. */
+  /** Whether several values are possible, each after its own `--name` or one after another. */
   several?: true
 }
 
-/** Every command takes `--help` and `-h`. */
+/** The option `--help` or `-h`, which every command has. */
 export const helpOption: Option = { help: 'show this help' }
 
 export type Arguments = Record<string, Argument>
@@ -56,30 +56,30 @@ type Sure<O> = {
   [Name in keyof O]: O[Name] extends { required: true } | { default: string } ? Name : never
 }[keyof O]
 
-/** What was given, by the names of arguments and options. */
+/** The values that were given, by the names of arguments and options. */
 export type Given<A, O> = { [Name in keyof A]: Read<A[Name]> } & {
   [Name in Sure<O>]: OptionValue<O[Name]>
 } & { [Name in Exclude<keyof O, Sure<O>>]?: OptionValue<O[Name]> }
 
 export interface Declaration<A, O> {
-  /** One word, or several: `webhook doctor`. */
+  /** One word, or several, such as `webhook doctor`. */
   name: string
-  /** One line for the list of the commands. */
+  /** One line for the list of commands. */
   summary: string
-  /** More about it, in lines of at most 80 characters. */
+  /** More about the command, in lines of at most 80 characters. */
   about?: string
   arguments?: A
   options?: O
-  /** Whole command lines, and what they print if that helps. */
+  /** Examples: whole command lines, and their output if that helps. */
   examples?: readonly string[]
 }
 
-/** A command whose values were read as it declares them. */
+/** A command, in a form that is the same whatever arguments and options it declares. */
 export interface Command<Context> extends Declaration<Arguments, Options> {
   run(context: Context, given: Record<string, unknown>): Promise<void>
 }
 
-/** Declares a command; `run` gets its values in the types that its arguments and options have. */
+/** Declares a command. Its `run` gets values of the types that its arguments and options declare. */
 export function command<
   Context,
   const A extends Arguments = Record<never, never>,
@@ -92,23 +92,23 @@ export function command<
 
 /** All commands of a command line. */
 export interface Program<Context> {
-  /** How it is called: `grandlivre`. */
+  /** The word that calls it, such as `grandlivre`. */
   call: string
   about: string
-  /** What commands with the same first words are about. */
+  /** By the first words that several commands share: what these commands are about. */
   groups: Record<string, string>
-  /** In the order of the help. */
+  /** The commands, in the order in which help lists them. */
   commands: readonly Command<Context>[]
-  /** Options that every command takes, beside `--help`. */
+  /** Options that every command has, in addition to `--help`. */
   options: Options
-  /** Exit codes and what they mean, for the help. */
+  /** The exit codes that help lists, with their meanings. */
   exitCodes: readonly (readonly [code: string, means: string])[]
 }
 
-/** Characters of a line of help. */
+/** Most characters in a line of help. */
 const width = 80
 
-/** All commands, a line each. @param group its first words; all groups without it */
+/** Lists all commands, one a line. @param group the first words of the commands to list; if absent, all commands */
 export function overview<Context>(program: Program<Context>, group?: string): string[] {
   const commands = program.commands.filter(({ name }) => group === undefined || name.startsWith(`${group} `))
   return [
@@ -175,7 +175,7 @@ function helpText({ help, choices, ...option }: Argument & Partial<Option>): str
   return notes.length === 0 ? help : `${help} (${notes.join('; ')})`
 }
 
-/** Names in one column, and their texts beside it. */
+/** Two columns: the names, and beside them their texts. */
 function aligned(rows: readonly (readonly [name: string, text: string])[]): string[] {
   const indent = Math.max(...rows.map(([name]) => name.length)) + 4
   return rows.flatMap(([name, text]) => {

@@ -1,6 +1,6 @@
-/** The word of a list that a misspelt word most likely means. */
+/** Finds the word in a list that a misspelt word most likely means. */
 
-/** @returns undefined if none is near enough: more than a third of the letters differ */
+/** @returns undefined if more than a third of the letters differ from every word */
 export function nearest(word: string, words: string[]): string | undefined {
   const distances = words.map((other) => ({ other, distance: distanceOf(word, other) }))
   const [best] = distances.sort((a, b) => a.distance - b.distance)
@@ -10,7 +10,7 @@ export function nearest(word: string, words: string[]): string | undefined {
     : undefined
 }
 
-/** Letters to insert, delete or replace, or neighbours to swap, until one word is the other. */
+/** Number of letters to insert, delete, replace or swap with their neighbour to turn one word into the other. */
 export function distanceOf(from: string, to: string): number {
   let [before, last]: [number[], number[]] = [[], Array.from({ length: to.length + 1 }, (_, at) => at)]
   for (let row = 1; row <= from.length; row += 1) {

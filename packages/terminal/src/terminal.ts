@@ -1,6 +1,6 @@
 /**
- * Where a command prints: results on standard output, everything else on standard error. Whatever it prints is made safe
- * here, so a command passes on texts of others as they are.
+ * The output of a command: results go to standard output, everything else to standard error. Everything is made safe
+ * here, so a command can print texts of others as they are.
  */
 import { on } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -16,47 +16,48 @@ const clearLine = '\r\x1b[K'
 const ctrlC = '\x03'
 
 export interface Terminal {
-  /** The result, or a part of it, on standard output. */
+  /** Prints the result, or a part of it, on standard output. */
   print(lines: string | readonly string[]): void
-  /** A result as one line of JSON, on standard output. */
+  /** Prints a result as one line of JSON on standard output. */
   json(value: unknown): void
   /**
-   * Bytes of a result as they are, on standard output; resolves when they are written. Absent where that is a terminal, which
-   * would obey what is in them.
-   * @param signal ends the wait for a reader that takes no more
+   * Writes the bytes of a result unchanged to standard output, and resolves when they are written. Absent if standard
+   * output is a terminal, which would obey control characters in the bytes.
+   * @param signal ends the wait for a reader that has stopped reading
    * @throws {Error} of the system, EPIPE if the reader has closed the pipe; the reason of the signal
    */
   bytes?: (chunk: Uint8Array, signal: AbortSignal) => Promise<void>
-  /** About the run, on standard error: what is being done, waited for, or begun again. */
+  /** Says on standard error what the command does, waits for or begins again. */
   note(lines: string | readonly string[]): void
-  /** On standard error, also with --quiet: errors, losses, and results beside bytes. */
+  /** Prints errors, losses, and results that accompany bytes on standard error, also with --quiet. */
   warn(lines: string | readonly string[]): void
   /**
-   * How far the command is, on standard error: one line that is redrawn on a terminal, a plain line every ten seconds
-   * elsewhere, until it ends or something else is printed. Cheap enough to be called for every chunk.
-   * @param done share, 0 to 1, where it is known
+   * Shows on standard error how far the command is, until progress ends or something else is printed: on a terminal as
+   * one line that is redrawn, elsewhere as a plain line every ten seconds. It is cheap enough to be called for every
+   * chunk.
+   * @param done the share that is done, 0 to 1, if known
    */
   progress(text: string, done?: number): void
-  /** Clears the line of progress. Every other output does so, too. */
+  /** Clears the line of progress, as every other output does. */
   endProgress(): void
-  /** Whether a person can answer: standard input and standard error are a terminal. */
+  /** Whether a person can answer questions: standard input and standard error are both a terminal. */
   isInteractive: boolean
   /**
-   * Keys as they are pressed, where standard input is a terminal, until the signal aborts. Ctrl-C interrupts the command,
-   * and ends them.
+   * Gives out keys as they are pressed, until the signal aborts. Ctrl-C interrupts the command and ends the keys.
+   * Absent if standard input is not a terminal.
    */
   keys?: (signal?: AbortSignal) => AsyncIterable<string>
   /**
    * Asks on standard error, and reads a line from standard input.
-   * @param options.hidden shows nothing of the answer
-   * @param options.signal gives the question up
+   * @param options.hidden hides what the user types
+   * @param options.signal ends the wait for an answer
    * @throws {UsageError} if the input ends before an answer
    */
   ask(question: string, options?: { hidden?: boolean; signal?: AbortSignal }): Promise<string>
 }
 
 export interface Output {
-  /** @param done called once it is written, with the error if it is not */
+  /** @param done called once the content is written, or with the error that prevented it */
   write(content: string | Uint8Array, done?: (error?: Error | null) => void): unknown
   isTTY?: boolean
   /** Width in characters. */
@@ -68,19 +69,19 @@ interface Input extends NodeJS.ReadableStream {
   setRawMode?: (isRaw: boolean) => unknown
 }
 
-/** The streams of a process, as far as the command line uses them. Tests pass their own. */
+/** The parts of a process's streams that the command line uses. Tests pass streams of their own. */
 export interface Streams {
   input: Input
   out: Output
   err: Output
-  /** Ctrl-C while keys are read one by one, when the terminal sends no signal. */
+  /** Called on Ctrl-C while keys are read one by one, because the terminal then sends no signal. */
   interrupt?: () => void
 }
 
 export function createTerminal({ input, out, err, interrupt = () => {} }: Streams): Terminal {
   const progress = createProgressLine(err)
   const person = { input, err, interrupt }
-  // A pipe may deliver several answers at once, so its lines have one reader.
+  // A pipe may deliver several answers at once, so all questions share one reader of its lines.
   let piped: AsyncIterator<string> | undefined
   const write = (output: Output, lines: string | readonly string[]) => {
     progress.clear()
@@ -109,7 +110,7 @@ export function createTerminal({ input, out, err, interrupt = () => {} }: Stream
     ...(input.isTTY ? { keys: (signal?: AbortSignal) => keysOf(person, signal) } : {}),
     async ask(question, { hidden = false, signal } = {}) {
       progress.clear()
-      // What is typed visibly is redrawn together with its question.
+      // Otherwise readline writes the question, because it redraws it together with the visible answer.
       if (hidden || !input.isTTY) err.write(`${question} `)
       const answer = input.isTTY ? await typed(person, question, hidden, signal) : await nextPiped(signal)
       if (hidden && input.isTTY) err.write('\n')
@@ -132,7 +133,7 @@ function writeBytes(out: Output, chunk: Uint8Array, signal: AbortSignal): Promis
 
 const noAnswer = () => new UsageError('The input ended before an answer', ['Pipe the answers, one a line.'])
 
-/** One line that a person types. */
+/** Reads one line that a person types. */
 function typed(
   { input, err, interrupt }: Required<Omit<Streams, 'out'>>,
   question: string,
@@ -182,17 +183,19 @@ async function* keysOf(
       }
     }
   } catch {
-    // Aborted, or the terminal was closed: there are no more keys. The signal of its end stops the command.
+    // Either the signal aborted or the terminal was closed, so no more keys come. If it was closed, a signal stops the
+    // command.
   } finally {
     input.setRawMode?.(false)
-    // A terminal that is still read would keep the process.
+    // A process that still reads its terminal would not end.
     input.pause()
   }
 }
 
 /**
- * How far a command is: on a terminal one line that is redrawn, elsewhere the latest text as a plain line every ten
- * seconds, also while nothing new is said: a wait for the service may take minutes.
+ * Shows how far a command is: on a terminal as one line that is redrawn, elsewhere as a plain line with the latest text
+ * every ten seconds. That line is repeated even if there is nothing new, because a wait for the service may take
+ * minutes.
  */
 export function createProgressLine(out: Output) {
   let shownAt = Number.NEGATIVE_INFINITY
@@ -200,7 +203,7 @@ export function createProgressLine(out: Output) {
   let latest = ''
   let lines: NodeJS.Timeout | undefined
   return {
-    /** @param done share, 0 to 1; without it there is no bar */
+    /** @param done the share that is done, 0 to 1; without it no bar is shown */
     show(text: string, done?: number): void {
       if (!out.isTTY) {
         latest = text
@@ -209,7 +212,7 @@ export function createProgressLine(out: Output) {
       }
       if (performance.now() - shownAt < redrawMs) return
       shownAt = performance.now()
-      // A line that wraps could not be redrawn.
+      // Cut to the width of the terminal: a line that wraps could not be redrawn.
       const line = `${barOf(done)}${printable(text)}`.slice(0, (out.columns || widthDefault) - 1)
       out.write(clearLine + line)
       isDrawn = true

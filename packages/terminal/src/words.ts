@@ -1,4 +1,4 @@
-/** Reads the words of a command line: which command, and what is given to it. */
+/** Reads the words of a command line: finds the command, and the values that its arguments and options get. */
 import { parseArgs } from 'node:util'
 import {
   type Argument,
@@ -16,8 +16,8 @@ import { nearest } from './nearest.ts'
 type Values = Record<string, unknown>
 
 /**
- * @returns a command with what is given to it; or a help, and whether it was asked for
- * @throws {UsageError} that names the word or option
+ * @returns a command with its values; or a help, and whether the user asked for it
+ * @throws {UsageError} that names the wrong word or option
  */
 export function readCommandLine<Context>(
   program: Program<Context>,
@@ -37,7 +37,7 @@ export function readCommandLine<Context>(
   return given === 'help' ? { help: helpOf(program, command), isAsked: true } : { command, given }
 }
 
-/** What may be meant, and where to read on if the words name a command. */
+/** Suggests what the user may have meant, and, if the words name a command, where to read about it. */
 export function usageHints<Context>(
   { call, commands }: Program<Context>,
   words: string[],
@@ -47,13 +47,13 @@ export function usageHints<Context>(
   return [...choices, ...(command ? [`${call} help ${command.name} shows its options.`] : [])]
 }
 
-/** The command that the first words name: with `profiles remove`, not `profiles`. */
+/** Finds the command that the first words name. The longest name wins: `profiles remove` over `profiles`. */
 function commandIn<Context>(commands: readonly Command<Context>[], words: readonly string[]) {
   const named = commands.filter(({ name }) => `${words.join(' ')} `.startsWith(`${name} `))
   return named.sort((one, other) => other.name.length - one.name.length)[0]
 }
 
-/** @returns the command that the first words name, and the words after it */
+/** @returns the command that the first words name, and the remaining words */
 function findCommand<Context>(
   { call, commands }: Pick<Program<Context>, 'call' | 'commands'>,
   words: readonly string[],
@@ -73,7 +73,9 @@ function findCommand<Context>(
   throw new UsageError(`Which of these is meant: ${group.map(({ name }) => `${call} ${name}`).join(', ')}?`)
 }
 
-/** The first words of a command, as far as each of the words is near to one that can stand there. */
+/**
+ * The command that the user most likely meant: its first words, as long as each given word is similar to a known one.
+ */
 function meantBy([word = '', ...more]: readonly string[], names: readonly string[][]): string[] {
   const firsts = names.flatMap(([first]) => first ?? [])
   const meant = firsts.includes(word) ? word : nearest(word, firsts)
@@ -83,9 +85,9 @@ function meantBy([word = '', ...more]: readonly string[], names: readonly string
 }
 
 /**
- * @param common options that every command takes
- * @returns what is given, by the names of arguments and options, or `help`
- * @throws {UsageError} that names the option or word
+ * @param common options that every command has
+ * @returns the values by the names of arguments and options, or `help`
+ * @throws {UsageError} that names the wrong option or word
  */
 export function readWords<Context>(
   command: Command<Context>,
@@ -116,7 +118,7 @@ export function readWords<Context>(
   return given
 }
 
-/** @returns the texts of the options that are given, and those that stand by their place */
+/** @returns the texts of the given options, and the words that belong to no option */
 function textsOf(options: Options, words: string[]): { texts: Map<string, string[]>; places: string[] } {
   const texts = new Map<string, string[]>()
   const places: string[] = []
@@ -147,7 +149,7 @@ function tokensOf(options: Options, words: string[]) {
       ...(name === 'help' && { short: 'h' }),
     },
   ])
-  // Not strict: parseArgs reports mistakes in words that mean its own settings.
+  // Not strict, because in strict mode the error messages of parseArgs speak of its own settings.
   const config = { options: Object.fromEntries(known), allowPositionals: true, strict: false }
   return parseArgs({ args: words, ...config, tokens: true }).tokens
 }

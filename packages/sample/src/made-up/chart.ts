@@ -1,7 +1,7 @@
 /**
- * The master data of a seeded folder: payment modes, VAT codes, the chart of accounts (plan comptable général) with
- * companies and employees, journals, banks and analytic axes. General accounts, journals and axes are those of
- * `chart.json`; a closed account is for old years, and no entry may use it.
+ * Makes the master data of a seeded folder: payment modes, VAT codes, the chart of accounts (plan comptable général)
+ * with companies and employees, journals, banks and analytic axes. General accounts, journals and axes come from
+ * `chart.json`. Closed accounts belong to old years, so no entry may use them.
  */
 
 import { strict as assert } from 'node:assert'
@@ -16,14 +16,14 @@ type PaymentCode = (typeof paymentCodes)[number]
 
 const vatRates = { TN: 2000, TI: 1000, TR: 550, TS: 210, EXO: 0 } as const
 
-/** A third party, whose account is lettered: a supplier (401), a customer (411) or an employee (421). */
+/** A supplier (401), customer (411) or employee (421), whose account is lettered. */
 export interface ThirdParty {
   accountId: string
   name: string
   payment: PaymentCode
-  /** Hundredths of a percent. */
+  /** The VAT rate in hundredths of a percent. */
   vatRate: number
-  /** Currency of this supplier's or customer's invoices, mostly EUR. */
+  /** The currency of this supplier's or customer's invoices. Most have EUR. */
   currency: 'EUR' | 'USD' | 'CHF'
 }
 
@@ -31,7 +31,9 @@ export interface Chart extends Omit<MasterRows, 'exercices'> {
   suppliers: ThirdParty[]
   customers: ThirdParty[]
   staff: ThirdParty[]
-  /** Accounts of classes 1 to 5, which opening balances carry over: numbers by id. */
+  /**
+   * Accounts whose balances are carried over to the next year, which are those of classes 1 to 5: their numbers by id.
+   */
   carriedOver: Set<string>
   accountId(number: string): string
   journalId(code: string): string
@@ -39,8 +41,8 @@ export interface Chart extends Omit<MasterRows, 'exercices'> {
 }
 
 /**
- * @param movements of the ledger, which say how many third parties it has
- * @param nextId returns ascending ids; the chart gets the folder's lowest
+ * @param movements of the ledger. The more there are, the more third parties it has
+ * @param nextId returns ascending ids; the chart gets the lowest ids of the folder
  */
 export function buildChart(movements: number, random: Random, nextId: () => string): Chart {
   const payments = paymentCodes.map((code) => ({ id: nextId(), code }))
@@ -51,7 +53,7 @@ export function buildChart(movements: number, random: Random, nextId: () => stri
     id: nextId(),
     code,
     name,
-    // A CHECK of the table refuses any other text.
+    // The cast is safe, because a CHECK of the table refuses any other text.
     type: type as JournalType,
     counterpartAccountId: counterpart === undefined ? null : accountId(counterpart),
     locked,
@@ -88,13 +90,13 @@ export function buildChart(movements: number, random: Random, nextId: () => stri
   return chart
 }
 
-/** From 1 to a count between two bounds. */
+/** The numbers from 1 to a count, which is kept between two bounds. */
 function numbers(least: number, most: number, count: number): number[] {
   const length = Math.min(most, Math.max(least, Math.floor(count)))
   return Array.from({ length }, (_, index) => index + 1)
 }
 
-/** Finds ids of rows by what names them. */
+/** Finds the id of a row by the row's name. */
 function idsBy<Name extends string>(rows: readonly ({ id: string } & Record<Name, string>)[], name: Name) {
   const ids = new Map(rows.map((row) => [row[name] as string, row.id]))
   return (named: string): string => {
@@ -128,7 +130,7 @@ function buildAxes(nextId: () => string): Pick<MasterRows, 'axes' | 'sections'> 
 
 function addCompany(chart: Chart, root: '401' | '411', index: number, id: string, random: Random): void {
   const name = thirdPartyName(random)
-  // Real charts have both: some firms number third parties, others use their names.
+  // Real charts have both kinds of numbers: some firms number their third parties, others use names.
   const letters = name
     .normalize('NFD')
     .toUpperCase()
@@ -144,7 +146,7 @@ function addCompany(chart: Chart, root: '401' | '411', index: number, id: string
   const vatId = chart.vat_codes.find((row) => row.code === vat)!.id
   chart.companies.push(companyOf(id, name, chart.paymentId(payment), vatId, random))
   if (closed) return
-  // One in 25 invoices in another currency; the first party never does, so that tiny folders have only euro.
+  // One in 25 parties has invoices in another currency. The first party never does, so tiny folders have only euro.
   const currency = index % 25 === 2 ? random.pick(['USD', 'CHF'] as const) : 'EUR'
   const parties = root === '401' ? chart.suppliers : chart.customers
   parties.push({ accountId: id, name, payment, vatRate: currency === 'EUR' ? vatRates[vat] : 0, currency })
@@ -152,7 +154,7 @@ function addCompany(chart: Chart, root: '401' | '411', index: number, id: string
 
 function addEmployee(chart: Chart, index: number, id: string, random: Random): void {
   const employee = employeeOf(id, chart.paymentId('VIRT'), random)
-  // A doubtful account holds what an employee owes and may not repay; few employees have one.
+  // A doubtful account holds what an employee owes and may not repay. Few employees have one.
   employee.doubtfulAccountId = index % 7 === 1 ? chart.accountId('416000') : null
   chart.employees.push(employee)
   const name = `${employee.lastName} ${employee.firstName}`

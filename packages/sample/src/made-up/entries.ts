@@ -1,6 +1,6 @@
 /**
- * The kinds of entries of a seeded ledger, each a function of the day and of random numbers. All balance to the cent by
- * construction: one amount is always the remainder of the others.
+ * Makes the entries of a seeded ledger. Each kind of entry has a function of the day and of random numbers. All entries
+ * balance to the cent, because one amount is always the remainder of the others.
  */
 import { strict as assert } from 'node:assert'
 import tables from './chart.json' with { type: 'json' }
@@ -9,15 +9,15 @@ import { type DraftedEntry, type Line, letteringCode, newLine, type OpenItem, sp
 import type { Random } from './random.ts'
 import words from './words.json' with { type: 'json' }
 
-/** Whether an invoice will be lettered later, stays open, or awaits validation. */
+/** Whether an invoice will be settled later, stays open, or is still a draft. */
 export type InvoiceFate = 'settled' | 'open' | 'draft'
 
-/** What the entries of a year are made from, and what they leave for later ones. */
+/** What the entries of a year are made from, and what they leave for later entries. */
 export type Bookkeeping = ReturnType<typeof bookkeeping>
 
 /**
- * @param thirdPartyId the third party that sent the entries of source API
- * @param days 'YYYY-MM-DD' by day of the fiscal year, and beyond it for validations and due dates
+ * @param thirdPartyId the third party that sent the entries whose source is API
+ * @param days the days of the fiscal year as `YYYY-MM-DD`, and days after it for validations and due dates
  */
 export function bookkeeping(chart: Chart, random: Random, thirdPartyId: string, days: string[]) {
   const sectionsOf = (axis: { id: string }) =>
@@ -25,7 +25,7 @@ export function bookkeeping(chart: Chart, random: Random, thirdPartyId: string, 
   return {
     ...{ chart, random, thirdPartyId, days },
     axes: chart.axes.map(sectionsOf),
-    /** Number of lettering codes used so far, by account: each code is used once per account and year. */
+    /** How many lettering codes each account has used so far: a code is used once per account and year. */
     codes: new Map<string, number>(),
     ...{ invoices: 0, vatCollected: 0n, vatDeductible: 0n },
   }
@@ -59,7 +59,9 @@ interface Invoice extends Pick<OpenItem, 'party' | 'invoiceNumber'> {
   description: string
 }
 
-/** One line for the third party, one to three for purchases or sales, one for VAT if there is any. */
+/**
+ * An invoice has one line for the third party, one to three for purchases or sales, and one for VAT if there is any.
+ */
 function invoice(
   books: Bookkeeping,
   day: number,
@@ -69,7 +71,7 @@ function invoice(
 ): DraftedEntry {
   const { chart, random, days, axes } = books
   const isPurchase = kind === 'supplier'
-  /** Of the lines of purchases or sales; the line of the third party has the other sign. */
+  /** The sign of the lines for purchases or sales. The line of the third party has the other sign. */
   const sign = isPurchase ? 1n : -1n
   const line = (accountId: string, amount: bigint) => newLine(accountId, description, invoiceNumber, amount)
   const lines: Line[] = []
@@ -103,7 +105,7 @@ function invoice(
   return made
 }
 
-/** Marks the line as lettered and returns the item that settles it; one in fifteen is settled in part. */
+/** Marks the line as lettered and returns the item to be settled. One item in fifteen will be settled only in part. */
 function letter(
   { random, codes }: Bookkeeping,
   line: Line,
@@ -119,7 +121,7 @@ function letter(
   return { ...item, payable, state, code: line.letteringCode }
 }
 
-/** Pays one item through the bank: two movements. */
+/** Pays one item through the bank, in two movements. */
 export function settlement(books: Bookkeeping, day: number, item: OpenItem): DraftedEntry {
   const { chart, random } = books
   const { kind, party, invoiceNumber, payable } = item
@@ -138,7 +140,7 @@ export function settlement(books: Bookkeeping, day: number, item: OpenItem): Dra
   return entry(books, day, journal!, source, [settlingLine(chart, item, description), bankLine])
 }
 
-/** A deposit of several customers' payments: one movement each, and one at the bank for their sum. */
+/** Deposits the payments of several customers: one movement for each, and one at the bank for their sum. */
 export function deposit(books: Bookkeeping, day: number, items: OpenItem[]): DraftedEntry {
   const { chart, random } = books
   const description = `REMISE DE CHÈQUES N° ${random.digits(7)}`
@@ -191,7 +193,9 @@ function pair({ chart, random }: Bookkeeping, debit: string, credit: string, amo
   ])
 }
 
-/** One pay slip: gross pay, contributions of both sides, tax at source, and the net pay, which the bank will pay. */
+/**
+ * A pay slip: gross pay, contributions of both sides, tax at source, and the net pay, which the bank will pay later.
+ */
 export function paySlip(books: Bookkeeping, day: number, employee: ThirdParty): DraftedEntry {
   const { chart, random, days, axes } = books
   const gross = random.cents(5.26, 5.8)
@@ -217,7 +221,7 @@ export function paySlip(books: Bookkeeping, day: number, employee: ThirdParty): 
   return made
 }
 
-/** Declares the VAT collected and deducted since the last declaration; null if there is none. */
+/** Declares the VAT that was collected and deducted since the last declaration; null if there is none. */
 export function vatReturn(books: Bookkeeping, day: number): DraftedEntry | null {
   const { vatCollected: collected, vatDeductible: deductible } = books
   if (collected === 0n && deductible === 0n) return null
@@ -231,7 +235,7 @@ export function vatReturn(books: Bookkeeping, day: number): DraftedEntry | null 
   return entry(books, day, 'TVA', 'OD_TVA', lines)
 }
 
-/** Two movements: the owners' capital when the company began. */
+/** The entry with the owners' capital when the company began: two movements. */
 export function foundation(books: Bookkeeping, day: number): DraftedEntry {
   const lines = linesOf(books.chart, 'Apport en capital à la constitution', [
     ['512000', 5_000_000n],
@@ -240,13 +244,16 @@ export function foundation(books: Bookkeeping, day: number): DraftedEntry {
   return entry(books, day, 'RB', 'E', lines)
 }
 
-/** Opening balances by account id, debit positive; their sum is zero. */
+/** The entry of opening balances. @param balances by account id, positive for a debit; their sum is zero */
 export function openingEntry(books: Bookkeeping, day: number, balances: Map<string, bigint>): DraftedEntry {
   const lines = [...balances].map(([accountId, balance]) => newLine(accountId, 'À NOUVEAU', '', balance))
   return entry(books, day, 'AN', 'AN', lines)
 }
 
-/** An accrual of exactly this number of movements, at least two: one per charge, and their sum as payable. */
+/**
+ * An accrual with exactly this number of movements, at least two: one for each charge, and one for their sum as
+ * payable.
+ */
 export function accrual(books: Bookkeeping, day: number, movements: number): DraftedEntry {
   assert(movements >= 2, 'one movement cannot balance')
   const { chart, random } = books
@@ -261,7 +268,7 @@ export function accrual(books: Bookkeeping, day: number, movements: number): Dra
   return entry(books, day, 'OD', 'O', lines)
 }
 
-/** Amounts by account number, positive for a debit. An amount of zero has no line. */
+/** @param amounts by account number, positive for a debit. An amount of zero gets no line */
 function linesOf(chart: Chart, description: string, amounts: [account: string, amount: bigint][]): Line[] {
   return amounts
     .filter(([, amount]) => amount !== 0n)
@@ -277,7 +284,7 @@ function entry(
 ): DraftedEntry {
   const { chart, random, days, thirdPartyId } = books
   const accountedDay = random.chance(0.3) ? day + random.integer(1, 20) : day
-  // In Paris 22:00 and 23:00 UTC are the next day, for half or all of the year.
+  // At 22:00 or 23:00 UTC it is already the next day in Paris, in half of the year or in all of it.
   const hour = random.chance(0.06)
     ? random.pick(['21', '22', '23'])
     : String(random.integer(6, 19)).padStart(2, '0')
@@ -304,7 +311,7 @@ function entry(
   }
 }
 
-/** Attaches files to about one invoice in 25 (one entry in 50 of the ledger), and to a few movements. */
+/** Attaches files to about one invoice in 25, which is one entry in 50 of the ledger, and to a few movements. */
 function attach(random: Random, made: DraftedEntry, fileName: string): void {
   const address = () =>
     `https://documents.example.com/${random.digits(12)}?page=1&name=${encodeURIComponent(fileName)}`

@@ -2,9 +2,9 @@
  * Schedules the entries of a seeded ledger: dates ascend evenly over the year, invoices are settled some weeks after
  * they arrive, and the number of movements is exact.
  *
- * An invoice has its lettering from the start, because its movements are loaded before the payment exists. So the
- * ledger owes two movements for each open item. An entry is added only if the remaining movements cover this debt, and
- * the rest beyond it (the slack) is zero or at least two, enough for an entry of its own.
+ * An invoice is lettered from the start, because its movements are loaded before the payment exists. So the ledger owes
+ * two movements for each open item. An entry is added only if the remaining movements still cover this debt. What
+ * remains beyond the debt (the slack) must be zero or at least two, which is enough for another entry.
  */
 import { strict as assert } from 'node:assert'
 import type { Chart } from './chart.ts'
@@ -12,16 +12,19 @@ import * as entries from './entries.ts'
 import type { DraftedEntry, OpenItem } from './lines.ts'
 import type { Random } from './random.ts'
 
-/** Maximum of open items: the only memory that grows with a ledger. */
+/** Most open items at a time. They are the only memory that grows with a ledger. */
 const openItemsMax = 20_000
 
-/** Lines of the longest entry, the opening balances: they are few because the previous year is small. */
+/**
+ * Most lines of an entry. The longest one has the opening balances, which are few because the previous year is small.
+ */
 export const entryLinesMax = 4_000
 
 const movementsOfYearBeforeMax = 3_000
 
 /**
- * Two fiscal years: first the previous one, closed and small, then `year` with all other movements.
+ * Makes the entries of two fiscal years: first the previous year, closed and small, then `year` with all other
+ * movements.
  * @param movements of both years together, at least 10
  */
 export function* generateLedger(
@@ -49,7 +52,10 @@ export function* generateLedger(
     yield { ...entry, year: plan.year }
 }
 
-/** Expenses and income are closed with their year: their sum is the result, a profit or a loss. */
+/**
+ * The balances with which the next year opens. Expenses and income are closed with their year: their sum becomes the
+ * result, a profit or a loss.
+ */
 function openingBalances(chart: Chart, balances: Map<string, bigint>): Map<string, bigint> {
   const opening = new Map<string, bigint>()
   let result = 0n
@@ -65,7 +71,10 @@ interface YearPlan {
   year: number
   movements: number
   thirdPartyId: string
-  /** Null in the first year of the books, which begins with the capital and has no drafts. */
+  /**
+   * The balances with which the year opens. Null in the first year of the books, which begins with the capital and has
+   * no drafts.
+   */
   opening: Map<string, bigint> | null
 }
 
@@ -74,7 +83,7 @@ function* generateYear(chart: Chart, random: Random, plan: YearPlan): Generator<
   const lastDay = days.indexOf(`${plan.year}-12-31`)
   const books = entries.bookkeeping(chart, random, plan.thirdPartyId, days)
   const openItems = openItemQueue()
-  // Wages are at most an eighth of a ledger: the smallest have none.
+  // Wages are at most an eighth of a ledger, so the smallest ledgers have none.
   const paySlipsPerMonth = Math.min(chart.staff.length, Math.floor(plan.movements / 12 / 64))
   const monthly: (() => DraftedEntry | null)[] = []
   let monthDone = ''
@@ -115,7 +124,10 @@ function* generateYear(chart: Chart, random: Random, plan: YearPlan): Generator<
   if (left > 0) yield entries.accrual(books, lastDay, left)
 }
 
-/** About six weeks of invoices, none at the end of the year, so that the last ones are not all paid on its last day. */
+/**
+ * How many items should be open: about six weeks of invoices, and fewer towards the end of the year, so that the last
+ * invoices are not all paid on its last day.
+ */
 function openItemsWanted(movements: number, progress: number): number {
   return Math.min(openItemsMax, movements / 60) * Math.min(1, (1 - progress) * 10)
 }
@@ -130,7 +142,7 @@ function settleNext(
   const isDeposited = (next: OpenItem | undefined) =>
     next !== undefined && next.kind === 'customer' && ['CHQ', 'CB', 'ESP'].includes(next.party.payment)
   const items = [item]
-  // A deposit uses fewer movements than are owed, which may turn a slack of zero into one.
+  // A deposit uses fewer movements than are owed, which may turn a slack of zero into one, so it needs a slack.
   if (slack >= 2 && isDeposited(item))
     while (items.length < 6 && isDeposited(openItems.first())) items.push(openItems.shift())
   return items.length === 1 ? entries.settlement(books, day, item) : entries.deposit(books, day, items)
@@ -140,7 +152,8 @@ function newEntry(books: entries.Bookkeeping, day: number, progress: number, may
   const { random } = books
   const kind = random.fraction()
   if (kind < 0.82) {
-    // Drafts are about one invoice in fifty, so one entry in a hundred. The last invoices of a year wait for the next.
+    // About one invoice in fifty is a draft, and so one entry in a hundred. The last invoices of a year stay open until
+    // the next.
     let fate: entries.InvoiceFate = 'open'
     if (mayBeDraft && random.chance(0.021)) fate = 'draft'
     else if (progress < 0.95 && random.chance(0.85)) fate = 'settled'
@@ -151,7 +164,7 @@ function newEntry(books: entries.Bookkeeping, day: number, progress: number, may
   return entries.bankCharge(books, day)
 }
 
-/** The days of a year as 'YYYY-MM-DD', and three months of the next for due dates and validations. */
+/** The days of a year as `YYYY-MM-DD`, followed by three months of the next year for due dates and validations. */
 function daysFrom(year: number): string[] {
   const days: string[] = []
   for (let time = Date.UTC(year, 0, 1); time < Date.UTC(year + 1, 3, 1); time += 86_400_000)
@@ -161,7 +174,7 @@ function daysFrom(year: number): string[] {
 
 type OpenItems = ReturnType<typeof openItemQueue>
 
-/** First in, first out. A plain array would move all its items at each shift. */
+/** A first-in, first-out queue. A plain array would move all its items at each shift. */
 function openItemQueue() {
   let items: OpenItem[] = []
   let head = 0

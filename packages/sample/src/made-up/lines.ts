@@ -1,4 +1,4 @@
-/** Movements of a seeded ledger before they have ids, with their lettering codes and analytic shares. */
+/** The movements of a seeded ledger before they have ids, with their lettering codes and analytic shares. */
 
 import type { EntryRow } from '../../../../src/formats/items/entry.ts'
 import { type MovementRow, movementTable } from '../../../../src/formats/items/entry.ts'
@@ -8,22 +8,22 @@ import type { Random } from './random.ts'
 
 type Keys = 'schemaId' | 'folderId' | 'exerciceId'
 export type Line = Omit<MovementRow, Keys | 'entryId' | 'id'>
-/** An entry with its movements, before it has ids. */
+/** An entry and its movements before they have ids. */
 export interface DraftedEntry extends Omit<EntryRow, Keys | 'id' | 'number'> {
   lines: Line[]
-  /** An item that a later bank entry must settle. */
+  /** The item that this entry opens, and that a later bank entry must settle; null if it opens none. */
   opens: OpenItem | null
 }
 
 /**
- * An invoice or salary whose line already has its lettering, because it is loaded long before it is settled. The ledger
- * must then contain the settlement.
+ * An invoice or salary that is still to be paid. Its line is lettered from the start, because it is loaded long before
+ * it is settled. So the ledger must later contain the settlement.
  */
 export interface OpenItem {
   kind: 'supplier' | 'customer' | 'employee'
   party: ThirdParty
   invoiceNumber: string
-  /** The amount to be paid: the whole line if complete, less if partial. */
+  /** The amount to be paid: all of the line if the lettering is complete, less if it is partial. */
   payable: bigint
   state: 'complete' | 'partial'
   code: string
@@ -44,7 +44,7 @@ export function newLine(accountId: string, description: string, invoiceNumber: s
   }
 }
 
-/** AAA, AAB, ... ZZZ, AAAA, ..., as in accounting. */
+/** The lettering code with this index: AAA, AAB, ... ZZZ, AAAA, ..., as in accounting. */
 export function letteringCode(index: number): string {
   let width = 3
   let rest = index
@@ -58,8 +58,9 @@ export function letteringCode(index: number): string {
 }
 
 /**
- * Splits a line's amount over one to three sections of the first axis, and for half of the lines over one or two of the
- * second. On each axis the amounts add up to the line's amount to the cent, and the rates to 100 %.
+ * Splits the amount of a line over one to three sections of the first axis, and for half of the lines also over one or
+ * two sections of the second. On each axis the shares add up to the line's amount to the cent, and their rates to 100
+ * %.
  * @param axes the section ids of each axis, at least three on each
  */
 export function splitShares(random: Random, axes: bigint[][], amount: bigint): bigint[] {
@@ -76,7 +77,7 @@ function splitOverAxis(random: Random, sections: bigint[], count: number, amount
   for (let index = 0; index < count; index++) {
     const isLast = index === count - 1
     const percent = isLast ? percentLeft : random.integer(1, percentLeft - (count - index))
-    // The last section gets the rounding difference.
+    // The last section also gets the rounding difference.
     const share = isLast ? amountLeft : (amount * BigInt(percent)) / 100n
     shares.push(sections[(first + index) % sections.length]!, share, BigInt(percent) * 10_000n)
     amountLeft -= share

@@ -1,6 +1,6 @@
 /**
- * The companies and people of the third-party accounts of a seeded folder. Their identifiers have valid check digits, which
- * partners' software verifies.
+ * Makes up the companies and people behind the third-party accounts of a seeded folder. Their identifiers have valid
+ * check digits, because partners' software verifies them.
  */
 
 import type { Address } from '../../../../src/formats/items/accounts/address.ts'
@@ -10,9 +10,9 @@ import type { Random } from './random.ts'
 import words from './words.json' with { type: 'json' }
 
 /**
- * Mostly plain; one in thirty ends with a hostile text that readers of exports may fail on: quotes, backslashes, tab,
- * line breaks, control characters, the line separator of JavaScript, a byte-order mark, right-to-left text, emoji of
- * several code points, a lone backslash-N as COPY writes null.
+ * A name. Most are plain, but one in thirty ends with a hostile text on which readers of exports may fail: quotes,
+ * backslashes, tabs, line breaks, control characters, the line separator of JavaScript, a byte-order mark,
+ * right-to-left text, emoji of several code points, or a lone backslash-N, which is how COPY writes null.
  */
 export function thirdPartyName(random: Random): string {
   const name = random.chance(0.5)
@@ -116,7 +116,7 @@ function phoneNumberOf(random: Random): string {
   return `+33${random.integer(1, 9)}${random.digits(8)}`
 }
 
-/** Uses the reserved name example.com, so no address is a real person's. */
+/** An address at example.com. That name is reserved, so no address belongs to a real person. */
 function emailOf(firstName: string, lastName: string): string {
   const ascii = (name: string) =>
     name
@@ -126,7 +126,7 @@ function emailOf(firstName: string, lastName: string): string {
   return `${ascii(firstName)}.${ascii(lastName)}@example.com`
 }
 
-/** Nine digits, the last by Luhn's formula. */
+/** A SIREN: nine digits, of which the last is a check digit by Luhn's formula. */
 export function siren(random: Random): string {
   const digits = random.digits(8)
   let sum = 0
@@ -138,7 +138,7 @@ export function siren(random: Random): string {
   return digits + ((10 - (sum % 10)) % 10)
 }
 
-/** Thirteen digits (sex, year, month, department, commune, number) and a key of two. */
+/** A social security number: thirteen digits (sex, year, month, department, commune, number) and a key of two. */
 function nir(random: Random): string {
   const number =
     random.pick(['1', '2']) +
@@ -149,14 +149,14 @@ function nir(random: Random): string {
   return number + String(97n - (BigInt(number) % 97n)).padStart(2, '0')
 }
 
-/** @returns a RIB, which is bank (5), branch (5), account (11) and key (2), and its IBAN */
+/** @returns a RIB, which consists of bank (5), branch (5), account (11) and key (2), and its IBAN */
 export function bankDetails(random: Random): { rib: string; iban: string } {
   const bank = random.pick(['30004', '30003', '20041', '10278', '18206'])
   const branch = random.digits(5)
   const account = random.digits(11)
   const key = 97n - ((89n * BigInt(bank) + 15n * BigInt(branch) + 3n * BigInt(account)) % 97n)
   const rib = bank + branch + account + String(key).padStart(2, '0')
-  // The check of an IBAN is computed with FR00 moved to the end, where F is 15 and R is 27.
+  // To compute the check digits of an IBAN, FR00 is moved to the end, with F as 15 and R as 27.
   const check = 98n - (BigInt(`${rib}152700`) % 97n)
   return { rib, iban: `FR${String(check).padStart(2, '0')}${rib}` }
 }

@@ -2,12 +2,12 @@
 export class Random {
   #state: number
 
-  /** @param seed a whole number; its low 32 bits count */
+  /** @param seed a whole number, of which only the low 32 bits are used */
   constructor(seed: number) {
     this.#state = seed | 0
   }
 
-  /** From 0 to 1, excluding 1. */
+  /** A fraction from 0 to 1, excluding 1. */
   fraction(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)
@@ -15,7 +15,7 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
   }
 
-  /** Including both ends. */
+  /** A whole number between the two, including both. */
   integer(least: number, most: number): number {
     return least + Math.floor(this.fraction() * (most - least + 1))
   }
@@ -35,8 +35,8 @@ export class Random {
   }
 
   /**
-   * An amount of money in cents between two powers of ten of cents: each order of magnitude is as likely as the next,
-   * as in real books, and a third of the amounts are whole euros.
+   * An amount of money in cents between two powers of ten. Each order of magnitude is as likely as the next, as in real
+   * books, and a third of the amounts are whole euros.
    */
   cents(leastPower: number, mostPower: number): bigint {
     const cents = BigInt(Math.floor(10 ** (leastPower + this.fraction() * (mostPower - leastPower))))
