@@ -278,14 +278,14 @@ test('applying the answer of `since` to a copy gives the ledger, for all pairs o
   await fc.assert(property, tries(half))
   const restore = await coarsenSooner()
   try {
-    await fc.assert(property, tries(histories - half))
+    await fc.assert(property, tries(histories - half, 1))
   } finally {
     await restore()
   }
   console.log(`${histories} histories: ${JSON.stringify(tally)}`)
   expect(tally.pairs).toBeGreaterThanOrEqual(20 * histories)
   // With fewer small answers this would prove little.
-  expect(tally.partial).toBeGreaterThan(tally.pairs / 8)
+  expect(tally.partial).toBeGreaterThan(tally.pairs / 5)
 }, 7_200_000)
 
 async function withoutTrigger(): Promise<() => Promise<void>> {

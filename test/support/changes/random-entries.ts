@@ -107,7 +107,8 @@ export const randomEntries: fc.Arbitrary<RandomEntry[]> = fc
   .array(fc.tuple(entry, fc.array(movement, { maxLength: 4 })), { minLength: 1, maxLength: 5 })
   .map((entries) =>
     entries.map(([row, movements], i) => [
-      // A TRA file has the currency of an entry without movements, too.
+      // A TRA file lists the currencies of all selected entries (docs/spec/tra.md). The oracle reads those of movements, so
+      // it does not have that of an entry without any.
       { ...row, id: String(1_000 + 10 * i), ...(movements.length === 0 && { currency: 'EUR', rate: null }) },
       // Ids of movements fall while those of their entries rise.
       movements.map((line, k) => ({ ...line, id: String(50_000 - 100 * i + k) })),
