@@ -129,7 +129,7 @@ test('the walk finds the files and their imports', () => {
   expect(files.flatMap(importsOf).filter((target) => !files.some(({ path }) => path === target))).toEqual([])
 })
 
-test('every folder of src is a room', () => {
+test('every folder of src is listed as a room', () => {
   expect(new Set(files.map(({ path }) => roomOf(path)))).toEqual(new Set(rooms))
 })
 
@@ -151,7 +151,7 @@ test('files import each other without cycles, types included', () => {
   expect(cycles).toEqual([])
 })
 
-test('every file is used', () => {
+test('every file is imported or is an entry point', () => {
   const used = new Set(entries.filter((path) => files.some((file) => file.path === path)))
   for (const path of used)
     for (const target of importsOf(files.find((file) => file.path === path)!)) used.add(target)
@@ -180,7 +180,7 @@ test('every name that exports and formats export is imported somewhere', () => {
   expect(unused.filter((offender) => /^(?:exports|formats)\//.test(offender))).toEqual([])
 })
 
-test('formats know neither the database nor the network', () => {
+test('formats import neither the database nor the network', () => {
   const foreign = /from '(?:node:(?:fs|net|http|https|stream|worker_threads)[^']*|pg[^']*|hono[^']*)'/g
   expect(
     offenders(({ path, text }) => (roomOf(path) === 'formats' ? (text.match(foreign) ?? []) : [])),
@@ -210,7 +210,7 @@ test('every format may import items and itself, but no other format; items impor
   expect(foreign).toEqual([])
 })
 
-test('auth knows neither Hono nor node:http', () => {
+test('auth imports neither Hono nor node:http', () => {
   expect(
     offenders(({ path, text }) =>
       roomOf(path) === 'auth' ? (text.match(/from '(?:@?hono|node:https?')/g) ?? []) : [],
@@ -262,7 +262,7 @@ const processUses = new Map([
   ['start/run-until-signal.ts', ['process.stderr', 'process.exit', 'process.exitCode']],
 ])
 
-test('only entry points use the environment, the terminal and the exit code of the process', () => {
+test('only entry points access the environment, the terminal and the exit code of the process', () => {
   const uses = /process\.(?:env|argv|std(?:in|out|err)|exit(?:Code)?)\b/g
   const elsewhere = ({ path, text }: SourceFile) =>
     (text.match(uses) ?? []).filter((use) => !processUses.get(path)?.includes(use))
@@ -301,7 +301,7 @@ test('SQL is only in .sql.ts files, in the database room, and in files that hold
 })
 
 test.each(['src', 'packages', 'test', 'bench', 'examples'])(
-  'a file of %s has one subject: at most 400 lines',
+  'a file of %s has at most 400 lines',
   (folder) => {
     // A file ends with a line break.
     const tooLong = ({ path, text }: SourceFile) => {
@@ -316,7 +316,7 @@ test.each(['src', 'packages', 'test', 'bench', 'examples'])(
 )
 
 test.each(['src', 'packages', 'test', 'bench'])(
-  'a folder of %s has one topic: at most twelve files of its own',
+  'a folder of %s has at most twelve files of its own',
   (folder) => {
     const counts = new Map<string, number>()
     // Entry points have no folder of their own.

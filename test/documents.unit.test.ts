@@ -224,7 +224,7 @@ function fieldsIn(value: unknown): unknown {
   return Object.entries(value).map(([name, inner]) => [name, fieldsIn(inner)])
 }
 
-test('the collections of the specification are those of the routes', () => {
+test('the collections in the specification are the same as in the routes', () => {
   const own = ['movements', 'blocks', 'entries', 'entry', 'balance', 'society']
   const listed = quoted(sectionOf('docs/spec/exports.md', 'Collections').split(/only parameters/)[0]).slice(1)
   expect(listed.toSorted()).toEqual(
@@ -370,6 +370,6 @@ test.each([
   expect(found).toBe(String(number))
 })
 
-test('the package for Python has the remedies and tables of the service (npm run docs -- python)', () => {
+test('the package for Python has the same error remedies and tables as the service (npm run docs -- python)', () => {
   expect(readFileSync(pythonContractFile, 'utf8')).toBe(pythonContract())
 })

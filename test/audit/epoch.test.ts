@@ -227,7 +227,7 @@ test('a head of the chain that names another epoch is found', async () => {
   expect(await problemAfter('update audit_head set epoch = epoch + 1')).toMatch(/The head names epoch/)
 })
 
-test('the role of the service cannot begin an epoch in the audit', async () => {
+test('the database role of the service cannot record a new epoch in the audit', async () => {
   const before = await head()
   await expect(append([{ ...row(), act: 'epoch' }])).rejects.toMatchObject({ code: '22023' })
   expect(await head()).toEqual(before)

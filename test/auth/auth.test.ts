@@ -134,7 +134,7 @@ describe('a caller is refused with a distinct code', () => {
     expect((await get(keyInfo, credentials(company, secret))).status).toBe(200)
   })
 
-  test('before its parameters are validated', async () => {
+  test('before its parameters are checked', async () => {
     expect(await refused({}, '/api/v1/mad/movements?nonsense=1')).toEqual([401, 'ERR-INVALID-AUTH-HEADER'])
   })
 })

@@ -216,7 +216,7 @@ describe('a new database', () => {
     expect(refused.map(({ reason }) => String(reason))).toEqual([expect.stringMatching(remedy)])
   })
 
-  test('adopts one of two keys, also through logins that may not migrate', async () => {
+  test('adopts one of two keys even through logins that may not migrate', async () => {
     await (await openDatabase({ dataDir, databaseUrl: database.ownerUrl })).close()
     const adopted = await Promise.allSettled(
       [testMasterKey, randomBytes(32)].map(async (masterKey) => {

@@ -94,7 +94,7 @@ test('releasing a slot twice frees only one slot', async () => {
   taken!()
 })
 
-test('a released slot is free for the next request of the same instance', async () => {
+test('a released slot can be claimed again by the same instance', async () => {
   const slots = open(1)
   for (let round = 0; round < 50; round += 1) (await slots.acquire('/r', '1'))()
   await until(async () => (await locks()) === 0)

@@ -41,7 +41,7 @@ test('every table of a tenant has row-level security with a policy, and a key th
   expect((await tenantTables()).length).toBeGreaterThan(20)
 })
 
-test('a query that forgets its tenant sees no row', async () => {
+test('a query without a tenant sees no row', async () => {
   for (const table of await tenantTables()) {
     expect(await count(owner, table), `${table} has rows to hide`).toBeGreaterThanOrEqual(2)
     expect(await count(requests, table), table).toBe(0)
@@ -74,7 +74,7 @@ test('the tenant of a single statement does not apply to the next statement on t
   expect(await count(requests, 'folders')).toBe(0)
 })
 
-test('a named statement, whose plan the connection keeps, sees the tenant of each transaction', async () => {
+test('a prepared statement, whose plan the connection keeps, applies the tenant of each transaction', async () => {
   const named = { name: 'kept plan', text: 'select schema_id from folders' }
   for (const tenant of ['1000', '2000', '1000'])
     expect((await inTenant(requests, tenant, (client) => client.query(named))).rows).toEqual([

@@ -66,7 +66,7 @@ describe('a token', () => {
     ['--expires', '9999-12-31T23:30:00-01:00', 'must be 1 to 1825 days'],
     ['--expires', '10000-01-01', 'must be 1 to 1825 days'],
     ['--expires', 'tomorrow', 'must be 1 to 1825 days'],
-  ])('is not issued with %s %j', async (option, value, message) => {
+  ])('is refused with %s %j', async (option, value, message) => {
     const { code, out, error } = await issue(`${option}=${value}`)
     expect([code, out]).toEqual([1, ''])
     expect(error.startsWith(`${option} ${message}`)).toBe(true)
@@ -136,7 +136,7 @@ test('maintenance can be switched on and off', async () => {
   expect((await keyInfo(credentials(token, secret))).status).toBe(200)
 })
 
-test('the process ends with the exit code of its command, and writes results and errors to separate streams', async () => {
+test('the process ends with the exit code of its command, and writes results to stdout and errors to stderr', async () => {
   // One after the other: at once, one may say that it waits for the other, since both migrate.
   const done = await startCli(database.ownerUrl, 'migrate').ended
   const mistaken = await startCli(database.ownerUrl, 'token', 'revoke', '5').ended
@@ -218,7 +218,7 @@ describe('a mistake is one line that says what to do, and exit code 1', () => {
     ['partner limits NO --concurrent 0', '--concurrent takes a number from 1 to'],
     ['event replay --subscription 5 --from yesterday', '--from takes a day'],
     ['event replay --subscription 5 --from 2026-01-31T08:00', '--from takes a day'],
-  ])('a wrong value is named with its option or argument: %s', async (words, message) => {
+  ])('a wrong value is reported with the name of its option or argument: %s', async (words, message) => {
     const { code, out, error } = await cli(...words.split(' '))
     expect([code, out, error.startsWith(message)]).toEqual([1, '', true])
     expect(error).toContain(words.split(/[ =]/).at(-1)!)

@@ -120,7 +120,7 @@ test.each(['utf8', 'windows-1252', 'iso-8859-15', 'cp850'] as const)(
   },
 )
 
-test('an import says which columns it took for those of the regulation, and how many lines it read without quotes', async () => {
+test('an import says which columns it took for standard ones, and in how many lines it removed quotes', async () => {
   const names: Record<string, string> = { JournalLib: 'JournalLibelle', CompteLib: 'CompteLibelle' }
   Object.assign(names, { CompAuxLib: 'CompAuxLibelle', EcritureLet: 'lettragepiece', Idevise: 'CodeDevise' })
   const nameOf = (column: string) => names[column] ?? column
@@ -198,7 +198,7 @@ test.each([
   expect((await stage.owner.query('select from grandlivre.movements limit 1')).rowCount).toBe(1)
 })
 
-test('import mad prints folder, exercices, counts, sums, what it left out, and the next steps', async () => {
+test('import mad prints folder, exercices, counts, sums, what it left out, and what to do next', async () => {
   const { code, out, error } = await run('mad', fixturePath('ledger.mad.json'))
   expect([code, error]).toEqual([0, ''])
   const { id, firm_id, exercices } = await ids()
@@ -281,7 +281,7 @@ test('the problems of a refused MAD or TRA file are on stderr, with their places
   })
 })
 
-test('import tra prints folder, exercices, counts and sums, and replaces a folder on demand', async () => {
+test('import tra prints folder, exercices, counts and sums, and replaces a folder if asked to', async () => {
   const { code, out, error } = await run('tra', fixturePath('ledger.tra'), '--name', 'Copie')
   expect([code, error]).toEqual([0, ''])
   const { id, firm_id, exercices } = await ids()

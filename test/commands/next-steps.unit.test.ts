@@ -9,7 +9,7 @@ test.each<[NodeJS.ProcessEnv, string]>([
   [{ HOST: '0.0.0.0' }, 'http://localhost:8080'],
   [{ HOST: '::1' }, 'http://[::1]:8080'],
   [{ PUBLIC_URL: 'https://ledger.example.com', PORT: '9000' }, 'https://ledger.example.com'],
-])('with %j the next steps lead to %s', (settings, address) => {
+])('with %j the suggested next steps use the address %s', (settings, address) => {
   expect(nextSteps(readConfig(settings), '1002', '1115').join('\n')).toContain(
     `curl "${address}/api/v1/mad/movements?version=1.0.0&idExercice=1115"`,
   )

@@ -101,7 +101,7 @@ test('jobs that wait too long, a certificate near its end and maintenance are re
   await owner.query('update service_state set under_maintenance = false; delete from erasures')
 })
 
-test('a delivery that waits is a problem, unless its receiver fails', async () => {
+test('a delivery that waits too long is a problem, unless its receiver is failing', async () => {
   await (await createTenants(database.ownerUrl)).end()
   await adoptKeys()
   for (const words of [

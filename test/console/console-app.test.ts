@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 const form = (fields: Record<string, string>) => ({ method: 'POST', body: new URLSearchParams(fields) })
 
-test('a visitor is sent to the sign-in page, and back to the page that it asked for', async () => {
+test('a visitor is sent to the sign-in page, then back to the page that was requested', async () => {
   const answer = await stage.ask('/console/exports/export_1/cancel')
   expect(answer.status).toBe(303)
   const to = answer.headers.get('location')!
@@ -93,7 +93,7 @@ test('a session ends after twelve hours', async () => {
   expect((await stage.ask('/console', { headers: { Cookie: old } })).status).toBe(303)
 })
 
-test('a request with the name of another host is refused, signed in or not', async () => {
+test('a request for the host name of another machine is refused, signed in or not', async () => {
   const answerOf = async (host: string) => {
     const headers = { Cookie: cookie, Host: host }
     const [answer] = await once(get(`${stage.origin}/console`, { headers, agent: false }), 'response')

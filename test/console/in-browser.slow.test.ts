@@ -81,7 +81,7 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     await stage?.close()
   })
 
-  test('refuses a wrong key in words, and opens with the right one', async () => {
+  test('shows an error for a wrong key, and opens with the right one', async () => {
     await page.goto(`${stage.origin}/console`)
     await page.getByLabel('Key').fill('glv_console_wrong')
     await page.keyboard.press('Enter')
@@ -169,7 +169,7 @@ describe.skipIf(!isChromiumInstalled)('the console in a browser', () => {
     await page.setViewportSize({ width: 390, height: 800 })
   })
 
-  test('works without its script, by reloading', async () => {
+  test('works without its script: the reader reloads the page', async () => {
     const plain = await openPage({ javaScriptEnabled: false })
     await signIn(plain)
     await plain.reload()

@@ -7,7 +7,7 @@ import { startProxy } from '../support/servers/proxy.ts'
 import { startTestService } from '../support/service.ts'
 import { until } from '../support/until.ts'
 
-test('a live page ends within seconds of a silent database, and goes on once the database answers', async () => {
+test('a live page ends within seconds if the database is silent, and resumes once it answers', async () => {
   const database = await createTestDatabase()
   const staff = await createTenants(database.ownerUrl)
   await staff.client.query('set search_path = grandlivre')

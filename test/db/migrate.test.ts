@@ -41,7 +41,7 @@ test('a new database records every migration once, in order', async () => {
   expect(rows).toEqual(files.sort().map((name, index) => ({ version: index + 1, name })))
 })
 
-test('calls that migrate at the same moment apply each migration once', async () => {
+test('simultaneous calls apply each migration once', async () => {
   const applied = await Promise.all([1, 2, 3, 4].map(() => migrate(database.ownerUrl)))
   expect(applied.flat().toSorted((one, other) => one - other)).toEqual(versions)
 })

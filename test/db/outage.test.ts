@@ -35,7 +35,7 @@ test.each([
   ['28P01', 'the database'],
   ['3D000', 'the database'],
   ['ECONNREFUSED', 'the database'],
-])('%s lacks %s, and is 503 with Retry-After', (code, missing) => {
+])('the error %s means that %s is missing: 503 with Retry-After', (code, missing) => {
   const error = unavailableIfMissing(failure(code))
   expect(error).toBeInstanceOf(AppError)
   expect(error).toMatchObject({ status: 503, missing, headers: { 'Retry-After': '5' } })

@@ -132,7 +132,7 @@ test.skipIf(process.platform !== 'linux')(
   },
 )
 
-test('an unreachable server is ERR-UNAVAILABLE with Retry-After', async () => {
+test('an unreachable server gives ERR-UNAVAILABLE with Retry-After', async () => {
   const nowhere = createPool('postgres://a:b@127.0.0.1:1/c', { max: 1, applicationName: 'test' })
   const error = await inTenant(nowhere, '1', async () => {}).catch((error: unknown) => error)
   await nowhere.end()
@@ -158,7 +158,7 @@ test('a server that accepts connections and stays silent counts as unreachable',
   silent.close()
 })
 
-test('a connection lost in a transaction is ERR-UNAVAILABLE, and the next transaction gets a new one', async () => {
+test('a connection lost in a transaction gives ERR-UNAVAILABLE, and the next transaction gets a new connection', async () => {
   const failure = inTransaction(pool, async (client) => {
     await terminate(await backendOf(client))
     await client.query('select 1')

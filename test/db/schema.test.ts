@@ -88,7 +88,7 @@ test('the log of changes can be set up while exports read the ledger', async () 
   }
 })
 
-test('each function has one current definition, in functions/', async () => {
+test('each function has exactly one current definition, in functions/', async () => {
   const defined = await functionsIn(join(shipped, 'migrations/functions'))
   await migrate(database.ownerUrl)
   const rows = await ask(
@@ -118,7 +118,7 @@ test('a function that changes without a migration is refused, and no function is
   expect(await ask(`select to_regnamespace('grandlivre') as schema`)).toEqual([{ schema: null }])
 })
 
-test('a changed function reaches a database of the previous version, keeps its rights, and stays', async () => {
+test('a changed function is updated in a database of the previous version, and keeps its rights', async () => {
   await migrate(database.ownerUrl)
   const before = await schemaOf(database)
   await cp(shipped, folder, { recursive: true })

@@ -96,6 +96,6 @@ test('the fields of an address are those of its type', () => {
   expect(quoted(said!)).toEqual(columnsOf(parts!))
 })
 
-test('the NIR comes first', () => {
+test('the page lists the NIR first', () => {
   expect(onPage[0]).toBe('employees.nir')
 })

@@ -149,7 +149,7 @@ describe('an event', () => {
     ])
   })
 
-  test('keeps any string in its data', async () => {
+  test('keeps any string in its data unchanged', async () => {
     const hostile = [
       '"\\\u2028</script>',
       '\u0000\u0001\u001f',
@@ -308,7 +308,7 @@ describe('the order of events', () => {
   })
 })
 
-test('listeners are notified of a schema when its events are committed, and not after a rollback', async () => {
+test('listeners of a schema are notified when its events are committed, and not after a rollback', async () => {
   const listener = new pg.Client({ connectionString: database.serviceUrl })
   await listener.connect()
   const notified: string[] = []

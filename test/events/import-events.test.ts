@@ -72,7 +72,7 @@ describe('an import of a FEC', () => {
     return letterings.sort((a, b) => Number(a.id) - Number(b.id))
   }
 
-  test('publishes the folder, its exercice, each entry and each lettering, in this order', async () => {
+  test('publishes first the folder, then its exercice, each entry and each lettering', async () => {
     const imported = await stage.importRows(ledger)
     const published = await allEvents(stage.owner)
     expect(runsOf(published)).toEqual([

@@ -154,7 +154,7 @@ describe.each([
 
   const run = (file: string, access = firmAccess(stage)) => runProgram([...program, file], access)
 
-  test.skipIf(!isThere)('writes what was sent', async () => {
+  test.skipIf(!isThere)('writes every folder that was sent', async () => {
     const file = join(folder.path, 'firm.json')
     expect(await run(file)).toEqual({ code: 0, out: expect.stringMatching(/^2 folders/), error: '' })
     const copy = JSON.parse(await readFile(file, 'utf8'))

@@ -31,7 +31,7 @@ beforeAll(async () => {
   folder = await fillFixtureFolder(database.ownerUrl)
 })
 
-test('the MAD file equals its fixture, which adds a line end before each item', async () => {
+test('the MAD file equals its fixture, in which each item starts on a new line', async () => {
   const { bytes } = await renderedFile(pool, folder, 'JSON', { now, exportId })
   const text = String(bytes)
   expect(text).not.toContain('\n')

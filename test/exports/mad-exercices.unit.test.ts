@@ -68,7 +68,7 @@ describe('fiscal years', () => {
     expect(new Set(tags).size).toBe(4)
   })
 
-  test('change their names at midnight in the configured time zone', () => {
+  test('change their relative names at midnight in the configured time zone', () => {
     const instant = Date.parse('2025-12-31T23:30:00Z')
     expect([
       dayIn('Europe/Paris', instant),

@@ -56,7 +56,7 @@ describe('a file', () => {
     },
   )
 
-  test('has its parts in the documented order', async () => {
+  test('has its sections in the documented order', async () => {
     const parsed = JSON.parse((await stage.file(folders.first)).text)
     expect(Object.keys(parsed)).toEqual(['metadata', 'data'])
     expect(Object.keys(parsed.data)).toEqual(
@@ -189,7 +189,7 @@ test('payment modes have their documented names', async () => {
   ])
 })
 
-test('entries include drafts and entries without movements', async () => {
+test('the entries include drafts and entries without movements', async () => {
   const { data } = JSON.parse((await stage.file(folders.first)).text)
   // biome-ignore lint/suspicious/noExplicitAny: as parsed
   const entries: any[] = data.entries

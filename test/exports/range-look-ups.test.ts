@@ -50,7 +50,7 @@ const plans = {
      update pg_class set reltuples = -1, relpages = 0 where oid in ('entries'::regclass, 'movements'::regclass)`,
 }
 
-test.each(Object.entries(plans))('%s', async (_name, prepare) => {
+test.each(Object.entries(plans))('look-ups of ranges use the right indexes %s', async (_name, prepare) => {
   const keys = ['entries_schema_id_folder_id_exercice_id_id_key', 'movements_pkey']
   const account = { ...resolved, accountIds: ['1'] }
   await client.query('begin')

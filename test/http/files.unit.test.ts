@@ -160,7 +160,7 @@ describe('a range', () => {
 })
 
 describe('the ETag of a file', () => {
-  test('saves the transfer if the client has the file', async () => {
+  test('saves the transfer if the client sends the current one', async () => {
     for (const tag of [etag, `"other", ${etag}`, `W/${etag}`, '*']) {
       const { status, headers, body } = await get(link, { 'If-None-Match': tag })
       expect([status, headers.get('etag'), body.length]).toEqual([304, etag, 0])
@@ -179,7 +179,7 @@ describe('the ETag of a file', () => {
     expect(await status('Wed, 21 Oct 2015 07:28:00 GMT')).toBe(200)
   })
 
-  test('differs from file to file', async () => {
+  test('differs for each file', async () => {
     await put(stage.store, '1000/export_2.json', content)
     const other = await get(await stage.store.signedUrl('1000/export_2.json', 'a.json', 60))
     expect(other.headers.get('etag')).not.toBe(etag)

@@ -32,7 +32,7 @@ test('the probes report a database that is away and its return; meanwhile caller
   }
 })
 
-test('a database that hangs counts as away: no request waits for it forever', async () => {
+test('a database that hangs counts as away, and no request waits for it forever', async () => {
   const proxy = await startProxy(stage.database.ownerUrl)
   const proxied = await startTestService({ ownerUrl: proxy.url })
   const ask = (path: string) => request(proxied.url + path, stage.signed)

@@ -291,7 +291,7 @@ describe('a running database server', () => {
   })
 })
 
-test('simultaneous probes share one check, and the next probe checks again', async () => {
+test('simultaneous probes share one check; a later probe checks again', async () => {
   const { promise: checked, reject } = Promise.withResolvers<void>()
   let checks = 0
   const check = () => {

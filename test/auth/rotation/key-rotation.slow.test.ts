@@ -313,7 +313,7 @@ describe('the start of the audit', () => {
   }
   const complaintOf = async (key: Buffer) => (await command(keysOf(key), 'audit', 'verify')).out
 
-  test('is signed again', async () => {
+  test('is signed again with the new key', async () => {
     await signedBy(testMasterKey)
     expect((await command(keysOf(fresh, testMasterKey), 'audit', 'verify')).out).toContain(
       'The audit is whole',

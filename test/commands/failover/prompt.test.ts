@@ -51,13 +51,13 @@ describe.skipIf(!isScriptThere)('failover asks, and', () => {
     ['Ctrl-D', '\x04'],
     ['Ctrl-C', '\x03'],
     ['Ctrl-C after yes', 'yes\x03'],
-  ])('changes nothing after %s', async (_, keys) => {
+  ])('changes nothing if the answer is %s', async (_, keys) => {
     const before = await stateOfDatabase()
     await expect(typed(keys)).rejects.toThrow(/ended with code 1:[\s\S]*Nothing was changed\r\n$/)
     expect(await stateOfDatabase()).toEqual(before)
   })
 
-  test('begins a new epoch after yes', async () => {
+  test('begins a new epoch if the answer is yes', async () => {
     expect(await typed('yes\r')).toMatch(
       /Partners compare their ledgers by digests[\s\S]*The epoch is \d+ now; before it was 1\./,
     )

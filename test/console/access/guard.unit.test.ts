@@ -42,7 +42,7 @@ test.each([
   expect(isOurOrigin({ host, origin, 'sec-fetch-site': secFetchSite })).toBe(isOurs)
 })
 
-test('the token of forms belongs to one session and does not reveal it', () => {
+test('the form token is valid for one session and does not reveal the id of that session', () => {
   const token = csrfOf('glv_session_a')
   expect(isCsrf(token, 'glv_session_a')).toBe(true)
   for (const given of [null, '', csrfOf('glv_session_b'), `${token}x`])

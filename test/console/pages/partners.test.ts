@@ -159,7 +159,7 @@ test.each<[keyof typeof forms, string, number, Record<string, string>]>([
   ['issue', 'expires must be 1 to 1825 days', 400, { ...token, expires: 'x' }],
   ['disconnect', 'must not be empty', 400, { reason: '  ' }],
   ['rotate', 'whole number', 400, { keep: '-1' }],
-])('the form to %s refuses a wrong field: %s', async (form, says, status, fields) => {
+])('the form sent to %s refuses a wrong field: %s', async (form, says, status, fields) => {
   const [page, action] = forms[form]
   const shown = await staff.submit(page, action, fields)
   expect([shown.status, shown.text.includes(says), /glv_/.test(shown.text)]).toEqual([status, true, false])

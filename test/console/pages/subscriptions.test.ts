@@ -138,7 +138,7 @@ test('a subscription without a token is shown as suspended, and can be pinged', 
   ])
 })
 
-test('the console counts failed deliveries up to 1,000, and the command line counts all', async () => {
+test('the console counts failed deliveries only up to 1,000, the command line all of them', async () => {
   const id = await subscribe(null)
   await stage.staff.client.query(
     `insert into grandlivre.deliveries (schema_id, id, subscription_id, first_event, last_event, events, body, state,

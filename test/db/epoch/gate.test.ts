@@ -292,7 +292,7 @@ test.each(['epoch', 'server_name', 'epoch_began'])(
   },
 )
 
-test('writers at the same moment begin one epoch', async () => {
+test('writers that start at the same moment begin a single epoch', async () => {
   await becomeOther()
   const holder = await owner.connect()
   await holder.query(`select pg_advisory_lock(hashtextextended('grandlivre gate', 0))`)

@@ -54,7 +54,7 @@ async function expectSameAfterImport(folder: FolderKey, exerciceId: string, end:
 }
 
 describe('a file of ours', () => {
-  test('of the demo data has the legal form, and is the same after an import', async () => {
+  test('of the demo data has the legal form, and is identical after an import', async () => {
     const { exercices, ...folder } = await seed(stage.database.ownerUrl, { movements: 4_000, year: 2025 })
     for (const { id, end } of exercices) {
       for (const encoding of encodings) {
@@ -74,7 +74,7 @@ describe('a file of ours', () => {
     await expectSameAfterImport(folder, exercices[1]!.id, exercices[1]!.end)
   })
 
-  test.each([1, 2, 3])('of a generated ledger is the same after an import (%i)', async (number) => {
+  test.each([1, 2, 3])('of a generated ledger is identical after an import (%i)', async (number) => {
     const folder = { schemaId: '100', folderId: '111' }
     await generateLedger(folder, new Random(number))
     const { bytes } = await renderFec(stage.owner, folder, '12')

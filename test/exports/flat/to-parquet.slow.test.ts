@@ -80,7 +80,7 @@ test('killing the process ends the file at once, with an error that a retry may 
 test.each([
   ['in the middle of a row', [row(1), row(2).subarray(0, 40)]],
   ['between two rows', [row(1)]],
-])('so does a shell that is killed alone %s', async (_where, rows) => {
+])('killing only its shell has the same result, %s', async (_where, rows) => {
   const source = csv(rows, () => new Promise(() => {}))
   const failure = failureOf(all(toParquet(source, () => 1)))
   const pid = await writer()

@@ -178,7 +178,7 @@ describe('books that do not fit', () => {
     expect((await request(statusUrl(stage.service.url, job.id), headers())).body).toEqual(job)
   })
 
-  test('with a sixth axis give a file without it, and a warning in the log', async () => {
+  test('with a sixth axis give a file without that axis, and a warning in the log', async () => {
     await passAnHour()
     const key = [first.schemaId, first.folderId]
     for (const id of [63, 64, 65, 66]) {
@@ -213,7 +213,7 @@ describe('books that do not fit', () => {
   })
 })
 
-test('the OpenAPI document offers TRA', async () => {
+test('the OpenAPI document lists TRA as a format', async () => {
   const { body } = await request(`${stage.service.url}/api/v1/openapi.json`)
   const { parameters } = body.paths['/api/v1/mad/all'].get
   const of = (name: string) => parameters.find((parameter: { name: string }) => parameter.name === name)

@@ -69,7 +69,7 @@ async function expected(name: FolderName, chosen?: Chosen): Promise<string[]> {
 
 describe('a file', () => {
   test.each(['first', 'otherFirm', 'otherTenant', 'sameFirm', 'hostile'] as const)(
-    'of the whole folder %s equals SQL and its golden file, byte for byte',
+    'of the whole folder %s equals the rows in SQL and its golden file, byte for byte',
     async (name) => {
       const { lines } = await file(known[name])
       expectFixture(`tra-parameters/${name}.tra`, bytesOf(lines.filter(isParameter)))
@@ -88,7 +88,7 @@ describe('a file', () => {
       { period: { start: '2024-01-01', end: '2025-12-31' }, journalIds: ['33', '34'] },
     ],
   ]
-  test.each(parts)('of %s equals SQL, and contains nothing of other entries', async (_, chosen) => {
+  test.each(parts)('of %s equals the rows in SQL, and contains no other entries', async (_, chosen) => {
     for (const name of ['first', 'hostile'] as const) {
       const { lines, totals, rowsTotal } = await file(known[name], chosen)
       expect(lines).toEqual(await expected(name, chosen))

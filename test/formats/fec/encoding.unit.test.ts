@@ -289,7 +289,7 @@ test.each([
   expect((await detectEncoding(inPieces(marked))).example).toEqual(example)
 })
 
-test('an example line shows where UTF-8 has other bytes', async () => {
+test('an example line shows where a reading in UTF-8 would differ', async () => {
   const file = ledgerOf(['Été', 'Réglé – 12 €', 'Téléphone'], 'utf-8')
   const euro = file.indexOf('€')
   expect(

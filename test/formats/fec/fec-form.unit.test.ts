@@ -37,11 +37,11 @@ test.each<[string, string[], string?]>([
   ['entry VE 1: several ValidDate', changed(1, 15, '20230711')],
   ['journal CRA: no entry 2', lines.map((line) => line.replace('Agricole\t2', 'Agricole\t3'))],
   ['an entry after 20230630', lines, '123456789FEC20230630.txt'],
-])('%s', (finding, rows, file) => {
+])('reports the finding: %s', (finding, rows, file) => {
   expect(check(rows, file).findings).toContain(finding)
 })
 
-test('the columns, the line ends and the encoding are checked', () => {
+test('wrong columns, line ends and encodings are reported', () => {
   const bytes = (text: string) => checkFecForm(name, Buffer.from(text, 'latin1')).findings
   const whole = `${header}\r\n${lines.join('\r\n')}\r\n`
   expect(bytes(whole)).toEqual([])

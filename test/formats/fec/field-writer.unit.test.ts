@@ -51,7 +51,7 @@ test.each([
   ['NUL-like and other controls', 'a\x01b\x7fc', 'a b c', 2],
   ['blanks around a text', ' \t\u00a0 a\u00a0b \n', 'a\xa0b', 2],
   ['blanks alone', ' \u00a0\t', '', 1],
-])('ISO 8859-15: %s', (_, text, expected, replaced) => {
+])('text in ISO 8859-15: %s', (_, text, expected, replaced) => {
   expect(written(text)).toEqual([expected, replaced])
 })
 
@@ -61,7 +61,7 @@ test.each([
   ['blanks of every kind around a text', '\u00a0\u3000\ufeff é \u2009', 'é', 0],
   ['letters at the ends', 'été', 'été', 0],
   ['others at the ends', '€ à €', '€ à €', 0],
-])('UTF-8: %s', (_, text, expected, replaced) => {
+])('text in UTF-8: %s', (_, text, expected, replaced) => {
   expect(written(text, 'utf-8')).toEqual([expected, replaced])
 })
 

@@ -30,7 +30,7 @@ async function problemsOf(file: Buffer): Promise<FecError['problems']> {
   return (error as FecError).problems
 }
 
-test('a line has the values of its columns', async () => {
+test('each line is read with the values of its columns', async () => {
   const lines = await parse(fecFile(ledger))
   expect(lines).toHaveLength(ledger.length)
   expect(lines[9]).toEqual({
@@ -290,7 +290,7 @@ describe('the form of a column of days', () => {
     ])
   })
 
-  test('leaves room for other problems: each odd or invalid day is named once, with its lines', async () => {
+  test('leaves room for other problems: each unusual or invalid day is named once, with its lines', async () => {
     const days: Record<number, FecRow> = { 0: { EcritureDate: '01/01/2023' }, 26: { Debit: '?' } }
     for (let at = 1; at < 26; at += 1) days[at] = { ValidDate: '20230230' }
     for (let at = 1; at < 12; at += 1) days[at]!['EcritureDate'] = '2023-01-31'

@@ -120,7 +120,7 @@ test('JSON keeps its strings and digits, and loses the blanks between its tokens
     }
 })
 
-test('attachments become files with a type, whatever their names and addresses contain', () => {
+test('attachments become files with a type, whatever is in their names and addresses', () => {
   for (const name of ['a.pdf', 'a "b": c.pdf', 'back\\slash', '\\"', 'é: {😀}'])
     for (const address of ['https://example.com/1', 'x" : "y', 'C:\\dir\\', '']) {
       const row = rowOf(copied(`{${JSON.stringify(name)}: ${JSON.stringify(address)}, "z": "https://z"}`))
@@ -129,7 +129,7 @@ test('attachments become files with a type, whatever their names and addresses c
     }
 })
 
-test('an id is read from its digits', () => {
+test('an id is read from the bytes of its digits', () => {
   for (const id of ['1', '10', '9007199254740991']) {
     expect(rowOf(id).id(0)).toBe(Number(id))
   }

@@ -39,7 +39,7 @@ describe('items', () => {
     ])
   })
 
-  test('keep the digits of their numbers', () => {
+  test('keep the digits of their numbers as written', () => {
     const [item] = new JsonItems(() => true).add('{"a":[92233720368547758.07,1.10,-0]}')
     expect(item!.value).toEqual(['92233720368547758.07', '1.10', '-0'].map((each) => new JsonNumber(each)))
     expect(JSON.stringify(item!.value)).toBe('[92233720368547758.07,1.10,-0]')

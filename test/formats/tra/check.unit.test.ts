@@ -358,7 +358,7 @@ test.each([
   ['nothing', '', 1, /empty/],
   ['a JSON export', '{"metadata":{"version":"1.0.0"}}\r\n{}\r\n', 1, /not a TRA file/],
   ['a text without an end', `***S5${'x'.repeat(200_000)}`, 1, /without an end/],
-])('%s is not a TRA file, and is read no further', async (_, text, line, message) => {
+])('%s is not a TRA file, and reading stops there', async (_, text, line, message) => {
   const { problems: found, problemCount } = await check([Buffer.from(text)])
   expect(problemCount).toBe(1)
   expect(found[0]).toMatchObject({ line, message: expect.stringMatching(message) })

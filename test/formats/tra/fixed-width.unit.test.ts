@@ -39,7 +39,7 @@ describe('a line', () => {
     expect(columns(line, 10, 44)).toBe('short'.padEnd(35))
   })
 
-  test('states a time to the minute', () => {
+  test('writes a time to the minute', () => {
     const line = new LineWriter(layouts.HEADER).moment('DATE/HEURE', '2024-03-09T07:05:59').line()
     expect(columns(line, 42, 53)).toBe('090320240705')
   })

@@ -266,7 +266,7 @@ const records: [what: string, line: Buffer, texts: Record<number, string>, lengt
   ]),
 ]
 
-test.each(records)('%s', (_, line, texts, length) => {
+test.each(records)('the record is written: %s', (_, line, texts, length) => {
   expect(text(line)).toBe(laidOut(texts, length))
 })
 

@@ -25,7 +25,7 @@ test.each([
   ['a run of them', 'a\t\n\t b', 'a  b'],
   ['what Windows-1252 leaves undefined', '\x81\x8d\x8f\x90\x9d', ' '],
   ['a non-breaking blank and a soft hyphen, which exist', '1\u00a0000\u00ad', '1\xa0000\xad'],
-])('%s', (_, text, expected) => {
+])('text in Windows-1252: %s', (_, text, expected) => {
   expect(bytes(text)).toBe(expected)
 })
 

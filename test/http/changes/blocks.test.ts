@@ -68,7 +68,7 @@ const selections: Query[] = [
   { startDate: '2024-09-01', endDate: '2025-01-31', dateFilter: 'platform', source: 'E' },
 ]
 
-test.each(selections)('the digests of %o are those of its lines', async (query) => {
+test.each(selections)('the digests of %o are those of the lines in the answer', async (query) => {
   await expectDigests(query)
   // Kept or not, they stay.
   await expectDigests(query)

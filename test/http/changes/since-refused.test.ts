@@ -173,7 +173,7 @@ describe('since', () => {
     ])
   })
 
-  test('needs a client that takes NDJSON', async () => {
+  test('needs a client that accepts NDJSON', async () => {
     const since = await cursorAt('ledger_version')
     for (const accept of ['application/json', 'text/html', 'application/x-ndjson;q=0, */*']) {
       const { status, json } = await ask({ ...year, since }, { Accept: accept })

@@ -118,7 +118,7 @@ test('any value of draft except false and 0 selects drafts, in any letter case',
   for (const value of ['false', 'False', '0']) expect(await tagOf([value])).toBe(validatedOnly)
 })
 
-test('the percent sign after an account root may be sent unencoded', async () => {
+test('the percent sign after the first digits of an account need not be encoded', async () => {
   const body = async (roots: string) => {
     const url = `${movementsUrl(stage.service.url, { idExercice: '12' })}&${roots}`
     return (await download(url, stage.company)).text

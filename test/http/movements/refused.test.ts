@@ -103,7 +103,7 @@ describe('an optional parameter without a value', () => {
     ])
   })
 
-  test('counts as present for draft', async () => {
+  test('counts as present if it is draft', async () => {
     const drafts = await ask({ ...year, draft: '' })
     expect(drafts.headers.etag).toBe((await ask({ ...year, draft: 'true' })).headers.etag)
     expect(drafts.headers.etag).not.toBe((await ask(year)).headers.etag)

@@ -177,7 +177,7 @@ test('the root address of the service, and the addresses that programs try, lead
   for (const path of named) expect((await ask(path)).body, path).toMatch(/^# /m)
 })
 
-test('no path leads out of the folder', async () => {
+test('no path leads out of the folder of the site', async () => {
   for (const path of [
     '/docs/../package.json',
     '/docs/..%2f..%2fpackage.json',

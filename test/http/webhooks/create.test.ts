@@ -35,7 +35,7 @@ describe('a subscription is created', () => {
     })
   })
 
-  test('by a company token that names its own folder, and no other', async () => {
+  test('by a company token that names no folder except its own', async () => {
     const { company, post } = routes
     for (const own of [[], ['111'], [111], ['000111', '111']])
       expect(
@@ -73,7 +73,7 @@ describe('a subscription is created', () => {
     expect((await staff.client.query('select from grandlivre.subscriptions')).rowCount).toBe(3)
   })
 
-  test('only if it is valid, and all errors are reported at once', async () => {
+  test('only if it is valid; otherwise all errors are reported at once', async () => {
     const { firm, staff, webhook, send, post } = routes
     const kinds = expect.stringContaining('connector, accountingFolder, exercice')
     const wrong: [unknown, Record<string, unknown>][] = [
