@@ -304,5 +304,5 @@ export interface Issue {
   message: string
 }
 
-/** The table of codes, for code that lists all of them. */
+/** All errors by their codes, for documents that list them. */
 export const errorCodes: Readonly<Record<ErrorCode, CallerError & { status: ErrorStatus }>> = errorTable

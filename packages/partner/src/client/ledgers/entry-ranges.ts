@@ -43,8 +43,8 @@ export function unionOf(one: readonly EntryRange[], other: readonly EntryRange[]
 }
 
 /**
- * The part of the ranges from an entry on, as at most `count` ranges. If there are more, the last one is widened to the
- * end of all, with the entries between them.
+ * The ranges from an entry on, as at most `count` ranges. If there are more, the last one covers all the rest, and also
+ * the entries that lie between.
  */
 export function rangesFrom(ranges: readonly EntryRange[], entry: number, count: number): EntryRange[] {
   const rest = ranges.flatMap(([from, to]): EntryRange[] => {

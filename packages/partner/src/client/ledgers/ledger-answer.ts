@@ -136,7 +136,7 @@ export class LedgerAnswer {
     return { kind: 'table', table: name }
   }
 
-  /** Closes a table, of which no more rows come. */
+  /** Ends a table: no more of its rows come. */
   #closeTable({ table, tables }: UnfinishedLedger): void {
     if (!table) return
     const name = table.rows.table
