@@ -44,7 +44,7 @@ test('the file of a killed process is removed even if its export was cancelled m
   expect(successor.logged('export.started', id)).toBe(false)
 })
 
-test('a frozen process that lost its export cannot finish it', async (stage) => {
+test('a frozen process that has lost its export cannot complete that export', async (stage) => {
   const { service, gate, id } = await exportAt(stage, 0.5, stage.startGatedProcess())
   service.child.kill('SIGSTOP')
   await stage.noticeSilence([id])

@@ -40,7 +40,7 @@ const isPossible =
 /** Alerts begin and end within minutes. */
 const timeout = 300_000
 
-describe.runIf(isPossible)('with real servers,', () => {
+describe.runIf(isPossible)('with real servers', () => {
   const stage = forTests(() =>
     startOperatedStage({
       movements: isLong ? 20_000 : 2_000,

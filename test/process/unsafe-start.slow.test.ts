@@ -106,7 +106,7 @@ describe.skipIf(!isPgBouncerInstalled).each([
     expect(await requestsOf(login)).toEqual(bound)
   })
 
-  test('is refused for an empty database, in which nothing is created', async () => {
+  test('is refused for an empty database, which stays empty', async () => {
     await ask(server.ownerUrl, 'create database empty owner books_owner')
     const url = urlOf('books_owner').replace('/of_books_owner', '/empty')
     await expect(migrate(bouncer.through(url))).rejects.toThrow('pooler')
@@ -120,7 +120,7 @@ describe.skipIf(!isPgBouncerInstalled).each([
 test.skipIf(!isPgBouncerInstalled).each([
   ['grandlivre', false],
   ['elsewhere', true],
-] as const)('a pooler is refused even if the login has the search path %s', async (path, isWrong) => {
+] as const)('a pooler is refused even for a login with the search path %s', async (path, isWrong) => {
   await ask(server.ownerUrl, `alter role books_owner set search_path = ${path}`)
   const bouncer = await startPgBouncer([urlOf('books_owner')], { poolMode: 'session', dropsOptions: true })
   try {

@@ -282,7 +282,7 @@ result = [[each["producerId"], each["entry"]["producerId"], str(each["value"]["d
 
     const [lines, digests] = ['mad/movements?', 'mad/movements/blocks']
     test.each<[string, string, Fault, string?]>([
-      ['one bit of a line that is another', lines, { kind: 'flip', at: 1_500_000 }],
+      ['one flipped bit of a line', lines, { kind: 'flip', at: 1_500_000 }],
       [
         'an end before the last line, again and again',
         lines,
@@ -290,26 +290,22 @@ result = [[each["producerId"], each["entry"]["producerId"], str(each["value"]["d
         'CONNECTION-FAILED',
       ],
       [
-        'a line that comes twice',
+        'a repeated line',
         lines,
         {
           kind: 'rewrite',
           body: (whole) => Buffer.concat([whole.subarray(0, whole.indexOf(10) + 1), whole]),
         },
       ],
-      ['lines that are no JSON', lines, rewritten(() => '[\n')],
-      ['digests that are others', digests, rewritten((whole) => whole.replace(/"sha256":"./, '"sha256":"g'))],
+      ['lines that are not JSON', lines, rewritten(() => '[\n')],
+      ['changed digests', digests, rewritten((whole) => whole.replace(/"sha256":"./, '"sha256":"g'))],
       [
         'digests that leave entries out',
         digests,
         rewritten((whole) => JSON.stringify(JSON.parse(whole).slice(1))),
       ],
-      [
-        'digests of another number of rows',
-        digests,
-        rewritten((whole) => whole.replace('"rows":', '"rows":9')),
-      ],
-    ])('are not believed with %s', async (_, path, fault, code = 'NOT-PROVEN') => {
+      ['digests with a wrong row count', digests, rewritten((whole) => whole.replace('"rows":', '"rows":9'))],
+    ])('are refused with %s', async (_, path, fault, code = 'NOT-PROVEN') => {
       python.spoil(path, () => fault)
       expect((await read()).error?.code).toBe(code)
     })

@@ -100,7 +100,7 @@ for change in firm.changes():
   }
 
   for (const [way, spoil] of ways)
-    test.each(kinds)(`lines ${way}: %s`, async (kind) => {
+    test.each(kinds)(`refuses lines ${way}: %s`, async (kind) => {
       for (const at of placesOf(lines, kind, 6)) {
         const spoiled = spoil(lines, at)
         if (Buffer.concat(spoiled).equals(Buffer.concat(lines))) continue
@@ -133,7 +133,7 @@ for change in firm.changes():
     expect(error!.requestId).not.toBeNull()
   })
 
-  test.each(firstLines)('refuses a first line that is replaced: %s', async (_, first) => {
+  test.each(firstLines)('refuses a replaced first line: %s', async (_, first) => {
     const error = await believe((all) => [Buffer.from(first, 'latin1'), ...all.slice(1)])
     expect(error?.code).toBe('NOT-PROVEN')
   })

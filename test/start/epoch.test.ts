@@ -45,7 +45,7 @@ test('/readyz and the metrics show the epoch and its age, and each new epoch is 
   ])
 })
 
-test('an epoch that began with a failover under an earlier version has a time of its own', async () => {
+test('an epoch that a failover began under an earlier version also has a start time', async () => {
   await owner.query(`select setval('epoch_began', 1)`)
   await owner.query('update service_state set epoch = 4711')
   await until(async () => (await probed()).number === 4711)

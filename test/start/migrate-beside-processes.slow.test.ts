@@ -31,7 +31,7 @@ test.skipIf(!isFormerCodeKnown).each([
   ['a revocation', 'update tokens set revoked_at = now()', 0],
   ['a delivery', 'update subscriptions set failing_since = now()', 0],
   ['a long look at what requests read', 'select from tokens, events, subscriptions, service_state', 0],
-])('beside %s that does not end, requests are answered; it commits', async (_, statements, published) => {
+])('a migration waits for %s that stays open, and lets requests pass', async (_, statements, published) => {
   const staff = await createTenants(database.ownerUrl)
   await staff.client.query(
     `insert into grandlivre.third_parties (id, code, name, kind) values (5, 'ONE', 'One', 'partner');

@@ -80,7 +80,7 @@ beforeAll(async () => {
   files = await exportLedgers(madBytes)
 })
 
-describe.each([false, true])('the same file again writes no row, with renumber %s', (renumber) => {
+describe.each([false, true])('the same file again writes no rows, with renumber %s', (renumber) => {
   test.each(exportedLedgers)('%s', async (name) => {
     await registerSenders(stage.database.ownerUrl)
     const open = files

@@ -205,7 +205,7 @@ test('AEXTOURNER reverses a journal of NATURE OD, and is counted for any other N
   expect(unread).toEqual(new Map([['JAL.AEXTOURNER', 2]]))
 })
 
-test('correspondences that are not accounts and additional establishments are counted', async () => {
+test('additional establishments, and correspondences that are not accounts, are counted', async () => {
   const ofSection = new LineWriter(layouts.CRR)
     .key('CODE', 'SECTION')
     .text('LIBELLE', 'S')

@@ -141,7 +141,7 @@ async function shown(words: string[], more: Record<string, string>, columns = 10
 const withoutProgress = (text: string) => text.replaceAll('\r\x1b[K', '').replaceAll('\r\n', '\n')
 
 test.skipIf(!isScriptThere).each([[['folders']], [['pull', ...year]]])(
-  'a terminal is shown names of folders, in a result and in an error: %j',
+  'a terminal shows names of folders in results and in errors: %j',
   async (command) => {
     const text = withoutProgress(await shown(command, its.firm))
     expect(text).toContain(shownHostile)
@@ -155,7 +155,7 @@ describe('a command that has to wait, for a reason that is longer than any line,
   test.skipIf(!isScriptThere).each([
     [60, {}],
     [200, { NO_COLOR: '1' }],
-  ])('keeps progress in one line of %i columns, and has no colours: %o', async (columns, more) => {
+  ])('keeps progress in one line of %i columns, without colours: %o', async (columns, more) => {
     const text = await shown(['folders'], { ...busy.env, ...more }, columns)
     // Each line of progress begins with its own escape, and ends where the next one clears it.
     const [, progress, after] = text.split('\r\x1b[K')

@@ -154,7 +154,7 @@ describe.skipIf(!isPossible).each(runtimes)('$name', (runtime: Runtime) => {
   })
 })
 
-describe.skipIf(!isPossible)('what a partner reads is right:', () => {
+describe.skipIf(!isPossible)('the documentation for partners is right:', () => {
   /** The project for Node 26, where the package was installed above. */
   const project = () => projectOf(runtimes.at(-1)!)
 

@@ -39,7 +39,7 @@ async function expectRowsOf(copy: Copy, caller: Headers): Promise<string> {
 const level = { ledgers: 1, copied: 0, rows: 0, failed: [] }
 
 describe.each(copyKinds)('in %s', (kind) => {
-  test('a copy is complete and proven for its token; after a change of token, either way, it is so at the next sync', async () => {
+  test('a copy is complete and proven for its token; after a change of token, the next sync makes it so again', async () => {
     const copy = await newCopy(kind)
     expect((await sync(copy, stage.hidden)).result).toMatchObject({ copied: 1 })
     const cursors = new Set<string | null>()

@@ -179,7 +179,7 @@ describe('an answer that breaks', () => {
     expect(copy.text(large) === truth.text(large)).toBe(true)
   })
 
-  test('again and again at one ledger moves that ledger to the end', async () => {
+  test('repeatedly at one ledger moves that ledger to the end of the request', async () => {
     let answers = 0
     stage.proxy.fault = (asked) => {
       if (!asked.startsWith(path)) return undefined

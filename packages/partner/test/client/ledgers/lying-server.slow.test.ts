@@ -74,7 +74,7 @@ async function believe(lie: Lie, isProven = false): Promise<GrandlivreError | un
 
 const bodyOf = (made: ReturnType<Lie>) => (Array.isArray(made) ? Buffer.concat(made) : made)
 
-describe('lines that are', () => {
+describe('lines are refused that are', () => {
   for (const [way, spoil] of ways)
     test.each(kinds)(`${way}: %s`, async (kind) => {
       for (const at of placesOf(lines, kind, 6)) {
@@ -126,7 +126,7 @@ test('a row with one flipped bit is never handed over, at a hundred places', asy
   }
 })
 
-describe('JSON that says', () => {
+describe('refuses JSON that says', () => {
   test.each(jsonLies)('%s (%s)', async (_, kind, members, message) => {
     const error = await believe(changed(kind, members))
     expect(error).toMatchObject({ message: expect.stringMatching(message) })
@@ -135,7 +135,7 @@ describe('JSON that says', () => {
   })
 })
 
-describe('lines in place of the first', () => {
+describe('refuses in place of the first line', () => {
   test.each(firstLines)('%s', async (_, first) => {
     const error = await believe((all) => [Buffer.from(first, 'latin1'), ...all.slice(1)])
     expect(error?.code).toBe('NOT-PROVEN')
@@ -169,7 +169,7 @@ describe('forged movements with matching proofs', () => {
   })
 })
 
-describe('more than memory holds', () => {
+describe('refuses an answer larger than memory', () => {
   test.each(endless)('%s', async (_, piece, message) => {
     let sent = 0
     const error = await believe((all) =>
