@@ -120,7 +120,7 @@ test.each(['utf8', 'windows-1252', 'iso-8859-15', 'cp850'] as const)(
   },
 )
 
-test('an import says which columns it took for standard ones, and in how many lines it removed quotes', async () => {
+test('an import says which columns it took for standard ones, and how many lines had all fields in quotes', async () => {
   const names: Record<string, string> = { JournalLib: 'JournalLibelle', CompteLib: 'CompteLibelle' }
   Object.assign(names, { CompAuxLib: 'CompAuxLibelle', EcritureLet: 'lettragepiece', Idevise: 'CodeDevise' })
   const nameOf = (column: string) => names[column] ?? column

@@ -117,7 +117,7 @@ const expected = (rows: number) =>
   ])
 
 describe('kept rows', () => {
-  test.each([7, 64, 1000])('stay unchanged while later rows arrive in pieces of %i bytes', async (size) => {
+  test.each([7, 64, 1000])('appear again before the next rows, in pieces of %i bytes', async (size) => {
     await withClient(async (client, socket) => {
       socket.sizes = [size, 1, 3 * size]
       const rows = client.query(new CopyRows(text(300), 3))

@@ -152,7 +152,7 @@ test('a process of an earlier version counts as one that lacks the new key', asy
   await expect.poll(async () => (await rotate(fresh, testMasterKey)).code, patient).toBe(0)
 })
 
-test('a process that lacks the key and is seen only after the rotation began delays its end', async () => {
+test('a process that lacks the key and is seen only after the rotation began prevents its last step', async () => {
   // What is left of one that has lost the session of its dispatcher.
   const others = await connectAs('grandlivre notifications')
   const rotation = rotate(fresh, testMasterKey)

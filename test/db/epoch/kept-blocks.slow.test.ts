@@ -102,7 +102,7 @@ async function keepLost(): Promise<void> {
   await pool.end()
 }
 
-test('before the new epoch begins, block digests of a lost state are not used', async () => {
+test('before the new epoch begins, block digests of a lost state are not stored', async () => {
   await keepLost()
   expect(await versions()).not.toContain(lostVersion())
 })
@@ -133,7 +133,7 @@ test('block digests that survived with their folder are used at once', async () 
   await expectDigests()
 })
 
-test('after the new epoch has begun, block digests of a lost state are not used', async () => {
+test('after the new epoch has begun, block digests of a lost state are not stored', async () => {
   await keepLost()
   for (const name of tables) await stage.sql(`delete from grandlivre.${name}`)
   await keepLost()

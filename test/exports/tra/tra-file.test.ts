@@ -164,7 +164,7 @@ describe('a hostile folder', () => {
     )
   })
 
-  test('has no shares on its sixth axis, and the log reports this', async () => {
+  test('has no shares on its sixth axis, and this is reported', async () => {
     const { lines, leftOut } = await file(known.hostile)
     expect(leftOut).toEqual(['AXIS66'])
     const axes = lines.filter((line) => line.length === 1231).map((line) => line.slice(218, 220))
