@@ -6,7 +6,7 @@ import {
   type Issue,
 } from '../packages/contract/src/error-codes.ts'
 
-export interface AppErrorOptions {
+interface AppErrorOptions {
   /** Message for the caller, without secrets, SQL or stack; by default the one in the table of errors. */
   message?: string
   issues?: Issue[] | undefined

@@ -26,7 +26,7 @@ import { checkTiming, defaultTiming, type Timing } from './timing.ts'
 import { FairTurns } from './webhooks/dispatch/fair-turns.ts'
 import { httpToSubscribers } from './webhooks/dispatch/post.ts'
 
-export interface RunningService {
+interface RunningService {
   /** Address of the service: `http://127.0.0.1:8080`. */
   url: string
   /** Address of the console: `http://127.0.0.1:9090/console`; undefined if CONSOLE_PORT is not set. */

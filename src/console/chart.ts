@@ -8,7 +8,7 @@ import type { Html } from './page.ts'
 const width = 360
 const height = 100
 
-export interface Chart {
+interface Chart {
   title: string
   /** Turns a value into text with its unit. */
   show: (value: number) => string

@@ -19,7 +19,7 @@ import { singleConnection } from './pool.ts'
 
 /** Each payload is an id: of a schema, of a folder, of a firm, in this order. */
 const channels = ['grandlivre_events', 'grandlivre_ledgers', 'grandlivre_firms'] as const
-export type Channel = (typeof channels)[number]
+type Channel = (typeof channels)[number]
 
 export class Notifications {
   readonly #url: string

@@ -8,7 +8,7 @@ import { idPattern, notAnId, readId } from '../db/literal.ts'
 import { AppError } from '../errors.ts'
 
 /** Supported versions of the interface. */
-export const versions = ['1.0.0']
+const versions = ['1.0.0']
 
 const unsupportedVersion = 'unsupported-version'
 

@@ -64,7 +64,7 @@ export interface FolderCall<Query> extends TokenCall<Query> {
 }
 
 type Answer<Call> = (call: Call) => Response | Promise<Response>
-export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
 interface Declaration<Query extends z.ZodObject, Call> {
   method: Method

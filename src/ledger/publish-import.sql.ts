@@ -35,7 +35,7 @@ const rowsOf = (letterings: string) => ({
  * that no longer exist.
  * @param exerciceId null for the whole folder
  */
-export async function insertLetterings(
+async function insertLetterings(
   client: ClientBase,
   key: FolderKey,
   exerciceId: string | null,
@@ -57,7 +57,7 @@ export async function insertLetterings(
  * Inserts the events of entries, in the order of their ids.
  * @param exerciceId null for the entries that a replacement added (see replace/replace.sql.ts)
  */
-export async function insertEntries(
+async function insertEntries(
   client: ClientBase,
   { schemaId, folderId }: FolderKey,
   exerciceId: string | null,
@@ -105,7 +105,7 @@ const letterings = `select min(m.id) as id,
     group by m.exercice_id, m.account_id, m.lettering_code`
 
 /** The changes that an import or a seed made in a folder. Lists have ids of exercices. */
-export interface ImportedLedger extends FolderKey {
+interface ImportedLedger extends FolderKey {
   folderCreated: boolean
   /** Whether `rememberLetterings` saved the former letterings. */
   replaced: boolean

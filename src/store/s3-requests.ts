@@ -119,7 +119,7 @@ export function asStoreError(cause: unknown, doing: string): StoreError {
 }
 
 /** Returns the error code of S3 or of the network; '' if there is none. */
-export function codeOf(error: unknown): string {
+function codeOf(error: unknown): string {
   const { code } = (error instanceof StoreError ? (error.cause ?? error) : error) as { code?: string }
   return code ?? ''
 }

@@ -18,7 +18,7 @@ import type { StoreTiming } from '../timing.ts'
 import { asStoreError, saysAbsent, withRetries } from './s3-requests.ts'
 import { type ObjectWriter, StoreError } from './store.ts'
 
-export interface Upload {
+interface Upload {
   client: Client
   bucket: string
   /** Name of the object, with the store's prefix. */

@@ -100,7 +100,7 @@ export interface RequestTelemetry {
   ended(answer: AnsweredRequest): void
 }
 
-export interface DeliveryTelemetry {
+interface DeliveryTelemetry {
   /** Headers to send with the delivery. Undefined without traces. */
   readonly trace: TraceHeaders | undefined
   /** @param status of the response; null if there was no response */

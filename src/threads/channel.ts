@@ -50,7 +50,7 @@ interface ThreadError {
   stack: string
 }
 
-export interface Credit {
+interface Credit {
   bytes: number
   buffers: ArrayBuffer[]
 }

@@ -202,7 +202,7 @@ export const patchDocument = z
       '"latest" skips what was not delivered yet',
   })
 
-export type Patch = z.output<typeof patchDocument>
+type Patch = z.output<typeof patchDocument>
 
 function isItem(path: string): boolean {
   return path.lastIndexOf('/') > 0

@@ -11,7 +11,7 @@ import { queryCount, queryRow, queryRows, queryValue } from '../db/statement.ts'
 import { lockSubscription, numberAll } from './sequence/numbering.sql.ts'
 
 /** The fields that its creator writes: a caller with a token, or staff. */
-export interface NewSubscription {
+interface NewSubscription {
   /** Null for all schemas. */
   schemaId: string | null
   /** Who created it: a caller with a company token or with a firm token, or staff. */
@@ -164,7 +164,7 @@ export function allowPing(client: ClientBase, id: string, everyMs: number) {
 }
 
 /** The changed subscription, and whether it skips the events that were not delivered yet. */
-export interface SubscriptionChange {
+interface SubscriptionChange {
   to: Pick<Subscription, 'postUrl' | 'onEvents' | 'folderIds'>
   skips: boolean
 }

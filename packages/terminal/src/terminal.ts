@@ -56,7 +56,7 @@ export interface Terminal {
   ask(question: string, options?: { hidden?: boolean; signal?: AbortSignal }): Promise<string>
 }
 
-export interface Output {
+interface Output {
   /** @param done called once the content is written, or with the error that prevented it */
   write(content: string | Uint8Array, done?: (error?: Error | null) => void): unknown
   isTTY?: boolean
@@ -70,7 +70,7 @@ interface Input extends NodeJS.ReadableStream {
 }
 
 /** The parts of a process's streams that the command line uses. Tests pass streams of their own. */
-export interface Streams {
+interface Streams {
   input: Input
   out: Output
   err: Output

@@ -73,7 +73,7 @@ export async function installQueue(client: pg.ClientBase): Promise<void> {
 /** After that the connection is given up: a server that is silent ends no statement. */
 const standingMs = 2_000
 
-export interface QueueStanding {
+interface QueueStanding {
   /** Full exports that no process has claimed. */
   length: number
   /** Seconds for which the oldest of those that may be claimed has waited; 0 if there is none. A claim in vain counts. */

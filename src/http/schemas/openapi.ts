@@ -53,7 +53,7 @@ const groups = [
   { name: 'Service', paths: /^\//, description: 'This document, and the probes. Open: they need no token.' },
 ] as const
 
-export function groupOf(path: string): string {
+function groupOf(path: string): string {
   return groups.find(({ paths }) => paths.test(path))!.name
 }
 

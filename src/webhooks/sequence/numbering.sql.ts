@@ -75,7 +75,7 @@ export const positions = `(
 export const isErased = `(e.data::text = 'null' or coalesce(e.folder_id = any ((select erased_folders())::bigint[]), false))`
 
 /** Payload, for `NumberedEvent`, of an event that the owner of the subscription may hear of. */
-export const payload = `e.name, e.operation, e.scope, e.data, ${isErased} as "isErased",
+const payload = `e.name, e.operation, e.scope, e.data, ${isErased} as "isErased",
   (extract(epoch from e.created_at) * 1000)::float8 as "createdAt"`
 
 /**

@@ -11,7 +11,7 @@ import tables from './chart.json' with { type: 'json' }
 import { bankDetails, companyOf, employeeOf, thirdPartyName } from './parties.ts'
 import type { Random } from './random.ts'
 
-export const paymentCodes = ['CB', 'VIRT', 'ESP', 'CHQ', 'PRLV', 'LCR'] as const
+const paymentCodes = ['CB', 'VIRT', 'ESP', 'CHQ', 'PRLV', 'LCR'] as const
 type PaymentCode = (typeof paymentCodes)[number]
 
 const vatRates = { TN: 2000, TI: 1000, TR: 550, TS: 210, EXO: 0 } as const

@@ -82,7 +82,7 @@ export function copyOf(text: string): string {
   return Buffer.from(text).toString()
 }
 
-export interface NumberedAccount {
+interface NumberedAccount {
   account: FecAccount
   number: string
   /** The account in the folder; undefined if the folder does not have it. */

@@ -19,7 +19,7 @@ import { besideOutput, isOutput, writeFile, writeMovements } from './to-output.t
 
 const valuesOf = queryValues['/mad/all']
 /** The formats in the lower case in which people write them. */
-export const formats = valuesOf.format.map((name) => name.toLowerCase() as Lowercase<typeof name>)
+const formats = valuesOf.format.map((name) => name.toLowerCase() as Lowercase<typeof name>)
 
 /** Options that only apply with --all. */
 const exportOptions = {
