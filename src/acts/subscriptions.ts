@@ -178,7 +178,7 @@ const number = wholeNumber(1, Number.MAX_SAFE_INTEGER)
 
 /**
  * Sends events again, by their numbers. Events that retention has deleted cannot be sent.
- * @throws {AppError} ERR-VALIDATION for a number that has never been sent
+ * @throws {AppError} ERR-VALIDATION for a number after the last one that was sent
  */
 export const replayNumbered = act({
   name: replay,

@@ -9,7 +9,7 @@ import { inTransaction } from '../db/pool.ts'
 import { inParts } from '../db/sweeping.ts'
 import { forgetAudit, type Link, readExpired, type Start } from './audit.sql.ts'
 
-/** Rows per transaction: it takes a second on a busy machine. Others cannot append only at its very end. */
+/** Rows per transaction: it takes a second on a busy machine. Others wait to append only during the end of it. */
 const rowsAtOnce = 50_000
 
 /**

@@ -22,7 +22,8 @@ class Interruption extends Failure {
 
 /**
  * Runs a command on the database, and starts the embedded database if it is not running. An interrupted command also
- * leaves the database and so stops the embedded server, which does not receive Ctrl-C and would otherwise keep running.
+ * leaves the embedded database. If it is the last to leave, that stops the server, which does not receive Ctrl-C and
+ * would otherwise keep running.
  * @param run its pool has one connection, as the owner of the tables
  * @throws {Interruption} after which the process must end, because `run` may still be waiting for the database
  * @throws {Error} from `run`, or if the database was lost

@@ -12,12 +12,12 @@ const resolutionMs = 20
 
 /** A sample of every chart. A value is NaN if nothing was measured. */
 export interface Sample {
-  /** Rows per second. */
+  /** Rows and bytes per second. */
   rows: number
   bytes: number
   /** Bytes of memory of the process, with its threads. */
   memory: number
-  /** Delay of the event loop, in seconds. */
+  /** In seconds: delay of the event loop, slowest first byte of a stream, and wait of the oldest queued export. */
   eventLoop: number
   firstByte: number
   queuedExport: number

@@ -44,7 +44,7 @@ interface Arrays {
  * garbage collection: new ones for every export of 2,000 movements caused a third of all full collections.
  */
 const keptArrays: Arrays[] = []
-/** Two arrays for each concurrent export of a thread. */
+/** Most entries of `keptArrays`: two for each concurrent export of a thread. */
 const keptArraysMax = 16
 /** Length of the longest array of fields that is kept (256 KB). Rows of few bytes need longer ones. */
 const keptFieldsLengthMax = 65_536

@@ -186,7 +186,8 @@ interface EventPlace {
 
 /**
  * Removes the content of events of the folder. The events themselves stay until retention deletes them, because numbers
- * are counted along them. @returns the last event that was emptied; undefined if none was left
+ * are counted along them.
+ * @returns `last`: the last event of this part, whether it was empty already or not; undefined if none was left
  */
 export async function emptyEvents(
   client: ClientBase,
@@ -217,8 +218,8 @@ export function kindsOfEvents(client: ClientBase, { schemaId, folderId }: Folder
 }
 
 /**
- * Locks the subscriptions that have something to send before their deliveries are forgotten: a delivery in flight ends
- * first.
+ * Locks the subscriptions that have something to send, before their deliveries are forgotten. So the result of an
+ * attempt is recorded before or after, never in between.
  */
 export async function lockSubscriptionsOfSchema(client: ClientBase, schemaId: string): Promise<void> {
   await client.query(

@@ -343,7 +343,7 @@ const recordColumns = `${viewColumns}, e.schema_id as "schemaId", e.request_id a
   ${utc('e.finished_at')} as "finishedAt",
   (extract(epoch from e.finished_at - e.created_at) * 1000)::float8 as "tookMs"`
 
-/** Each order has an index, so that a list reads no more rows than it returns. */
+/** Each order has an index, so that a list stops reading at its last row, and does not sort all of them first. */
 const exportOrders = {
   newest: 'order by e.created_at desc, e.id',
   'oldest that is open': `and e.state in ('queued', 'running') order by e.created_at`,

@@ -55,8 +55,8 @@ type Report = (ended: ExportOutcome) => void
 type Stored = Extract<AttemptOutcome, { stored: unknown }>
 
 /**
- * Most attempts that may end with an unreachable database. The limit is for an export whose sessions are always cut, by
- * a balancer for example: it looks as if the database were unreachable.
+ * From this attempt on, an unreachable database counts like any other failure. The limit is for an export whose
+ * sessions are always cut, by a balancer for example: it looks as if the database were unreachable.
  */
 const awayAttemptsMax = 30
 

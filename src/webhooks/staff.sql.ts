@@ -27,8 +27,9 @@ export interface SubscriptionRecord extends Subscription {
   partnerCode: string
   /** `failing`: enabled, but without a success since `failingSince`. */
   state: SubscriptionState
-  /** Whether it is paused: its partner is disconnected, or no token sees it. */
+  /** Whether its partner is disconnected. */
   isPaused: boolean
+  /** Whether no token sees it. */
   isSuspended: boolean
   disabledReason: string | null
   disabledAt: string | null

@@ -82,7 +82,7 @@ async function isOrphan(database: Pool, key: string): Promise<boolean> {
   const named = readFileKey(key)
   if (!named) return false
   const file = await inTenant(database, named.schemaId, (client) => fileOf(client, named))
-  // The export still runs: the process that stored this file may be about to record it.
+  // The export has not ended: the process that stored this file may be about to record it.
   if (file && statusOf(file.state) === 'INIT') return false
   return file?.fileKey !== key
 }

@@ -45,7 +45,7 @@ interface Served {
 
 /** Interval between reports of the same error, and pause after a bug. */
 const reportMs = 10_000
-/** How often the position of a subscription is moved to the newest event if no event before that is for it. */
+/** How often positions that are far behind, with no event after them to deliver, are moved to the newest event. */
 const moveMs = 60_000
 /** Keys of the dispatcher's own transactions in FairTurns. The keys of third parties are numbers. */
 const ownTurns = { poll: 'poll', move: 'move' } as const

@@ -5,7 +5,7 @@
  */
 export class FairTurns {
   readonly #atOnce: number
-  /** Waiting work by key. The order is that of each key's last turn; a new key comes last. */
+  /** Waiting work by key. A key comes last when it begins to wait, and again after each of its turns. */
   readonly #waiting = new Map<string, (() => void)[]>()
   readonly #running = new Map<string, number>()
   #runningInAll = 0

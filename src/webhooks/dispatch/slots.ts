@@ -2,9 +2,9 @@
  * Decides which subscriptions a process delivers to at once. Slots are shared by third party first, by subscription
  * second (pure).
  *
- * An eighth of the slots is reserved for third parties that hold none. A third party gets another slot only while it
- * holds fewer than are free. For a slow subscription, it gets one only while its slow subscriptions hold fewer than
- * half of those that are free. So a single third party that takes all it can holds half of the slots, two hold a third
+ * An eighth of the slots is reserved for third parties that hold none. Of the other slots, a third party gets one only
+ * while it holds fewer than are free. For a slow subscription, it gets one only while its slow subscriptions hold fewer
+ * than half of that. So a single third party that takes all it can holds half of the slots, two hold a third
  * each, and some stay free for the next one. A third party whose own receivers are partly dead keeps room for its live
  * ones. (This is a dynamic threshold, as Choudhury and Hahne share the memory of a switch among its ports. On its own
  * it leaves no slot free when eight third parties arrive one after the other and each takes half of what is left, for

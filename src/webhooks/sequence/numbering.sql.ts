@@ -81,9 +81,9 @@ const payload = `e.name, e.operation, e.scope, e.data, ${isErased} as "isErased"
 /**
  * The number before the first one of an epoch. It is beyond all numbers that a lost server may have given: two million
  * for each second since 2026, as in `beyond_lost`. For a single schema it is computed from the event `e`, so that it
- * stays the same if a crash loses the dispatcher's transaction. The number of the epoch is added, so that servers whose
- * clocks differ by up to a quarter of a second get different numbers. A server that was lost later began earlier, and
- * subscribers must never see lower numbers than before.
+ * stays the same if a crash loses the dispatcher's transaction. The number of the epoch tells apart servers whose clocks
+ * differ a little. It adds a quarter of a second's worth at most: a successor of a server that is lost, too, begins
+ * later, and subscribers must never see lower numbers than before.
  */
 const timed = `floor(2000000 * extract(epoch from
     case when s.schema_id is null then clock_timestamp() else e.created_at end - '2026-01-01 00:00Z'))::bigint
@@ -150,7 +150,10 @@ const deliveryWindow = 1_000
 /** How many are read where many are numbered at once: it takes some hundredths of a second. */
 const wideWindow = 10_000
 
-/** Locks the subscription until the transaction ends, and checks that numbers may be given now (`pass_gate`). */
+/**
+ * Locks the subscription until the transaction ends, and passes the gate (`pass_gate`): on a server that took the place
+ * of another, that begins a new epoch before any number is given.
+ */
 export async function lockSubscription(client: ClientBase, subscriptionId: string): Promise<void> {
   await client.query({
     name: 'lock-subscription',

@@ -32,7 +32,7 @@ export function short(text: string): Html {
   return html`<code title="${text}">${cut(text, 16)}</code>`
 }
 
-/** Removes control characters except line breaks and tabs, and marks of direction. */
+/** Shows U+FFFD in place of control characters, except line breaks and tabs, and of marks of direction. */
 function clean(text: string): string {
   return text.replaceAll(/[^\P{Cc}\n\t]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd')
 }
