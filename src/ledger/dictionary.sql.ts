@@ -5,7 +5,8 @@ import { columnName } from '../formats/items/table.ts'
 import type { AuxiliaryRow, DictionaryRows, FolderKey } from '../formats/rows.ts'
 
 /**
- * The name of the table, then its id and the selected columns as texts. A text is null if the table has no such column.
+ * The name of the table, then the id of a row and its selected columns as texts. A text is null if the table has fewer
+ * columns.
  */
 type Row = [table: string, id: string, code: string, name: string, further: string]
 

@@ -221,7 +221,10 @@ export interface YearFacts {
   /** The numbers of entries and movements, counted up to `countedMax`; one more than that if there are more. */
   entries: number
   movements: number
-  /** The number of movements in the first `countedMax` entries, for an estimate. Null if the year has fewer entries. */
+  /**
+   * The number of movements in the first `countedMax` entries, for an estimate. Null if the year has no more entries
+   * than these.
+   */
   sampled: number | null
   /**
    * The number of validated movements that the last complete stream sent, and the version of the ledger that it read;

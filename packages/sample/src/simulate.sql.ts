@@ -1,7 +1,7 @@
 /**
  * Corrections such as a bookkeeper makes. Each is one statement in an open exercice, run as the owner of the tables. It
- * returns the id of what it changed, or undefined if the folder has nothing of the kind. Entries that were filed in a
- * FEC stay as they were filed.
+ * returns the id of what it changed, or undefined if the folder has nothing of the kind. Movements with fields that
+ * are kept as a FEC filed them stay as they are.
  */
 import type { ClientBase, QueryResultRow } from 'pg'
 import { queryRow, queryRows, queryValue } from '../../../src/db/statement.ts'
@@ -39,7 +39,7 @@ function correcting<More extends unknown[]>(text: string) {
     queryValue<string | undefined>(client, text, [schemaId, folderId, ...more])
 }
 
-/** Changes the description of an entry. @returns the id of the entry */
+/** Changes the description of a movement. @returns the id of its entry */
 export const correctDescription = correcting(
   `update grandlivre.movements m
    set description = regexp_replace(m.description, ' \\(corrigé .*\\)$', '') || ' (corrigé ' || to_char(clock_timestamp(), 'HH24:MI:SS.MS') || ')'
@@ -84,7 +84,7 @@ export const validateDraft = correcting(
    returning e.id`,
 )
 
-/** Picks the entry to copy: it has few movements, and the platform itself created all of them. */
+/** Picks the entry to copy: it has few movements, none with fields that are kept as a FEC filed them. */
 export const pickEntry = inFolder<{ id: string; movements: number }>(
   `select entry_id as id, count(*)::integer as movements from grandlivre.movements
    where schema_id = $1 and folder_id = $2 and exercice_id in (${openExercices})

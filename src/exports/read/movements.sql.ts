@@ -5,11 +5,11 @@
  * Each may return more than the answer: movements of entries that are not selected, and entries without selected
  * movements. The thread merges the two by entry id and keeps what is in both. So a whole year is read without a join
  * (0.83 s of database time for 600,000 movements; one joined COPY takes 1.14 s). A condition that selects few entries
- * (a month, a source, drafts) is also joined to the movements. A condition that selects few movements (accounts, partial
- * lettering) is also joined to the entries. So the cost is proportional to the answer. A month's entries mostly have adjacent
- * ids, so its movements are one range of the primary key. If the entries are in several exercices, movements are read
- * segment by segment (see entrySegments): one statement would sort them on disk first, which delayed the first byte of
- * a year with 600,000 movements by a second.
+ * (a month, a source, drafts) is also joined to the movements. A condition that selects few movements (accounts,
+ * partial lettering) is also joined to the entries. So the cost is proportional to the answer. A month's entries mostly
+ * have adjacent ids, so its movements are one range of the primary key. If the entries are in several exercices,
+ * movements are read segment by segment (see entrySegments): one statement would sort them on disk first, which delayed
+ * the first byte of a year with 600,000 movements by a second.
  *
  * COPY takes no bind parameters: every value goes through db/literal.ts.
  */

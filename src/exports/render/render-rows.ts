@@ -107,7 +107,7 @@ export async function* renderRows(
   const [id, owner] = [entryColumns.indexOf('id'), movementColumns.indexOf('entry_id')]
   const [debit, credit] = [movementColumns.indexOf('debit'), movementColumns.indexOf('credit')]
   const [open, separator, terminator] = [framing.open, framing.separator, framing.terminator].map(pieceOf)
-  // Without an opening text, only the first item takes a buffer: there may be no item, and each buffer must become a
+  // Without an opening text, no buffer is taken before the first item: there may be none, and each buffer must become a
   // chunk.
   let out = outputOf(open!.length > 0 ? buffer() : new Uint8Array())
   let at = writePiece(out, 0, open!)

@@ -115,7 +115,7 @@ export const AccountingFirm = named('AccountingFirm', {
   contact: named('FirmContact', { mail: textOrNull, tel: textOrNull, fax: textOrNull }),
 })
 
-/** The other members are null: the database has only the firm's name and SIREN. */
+/** The other members are null: the database has only the firm's name and SIRET. */
 export const accountingFirmItem = ({ id, name, siret }: FirmView): z.input<typeof AccountingFirm> => ({
   producerId: id,
   name,

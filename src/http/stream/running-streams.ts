@@ -62,7 +62,10 @@ export class RunningStreams {
     return totals
   }
 
-  /** The longest time to the first byte among streams that began since the last call; undefined if none did. */
+  /**
+   * The longest time to the first byte, among streams whose first byte was sent since the last call; undefined if there
+   * are none.
+   */
   takeSlowestFirstByteMs(): number | undefined {
     const slowest = this.#slowestFirstByteMs
     this.#slowestFirstByteMs = undefined

@@ -62,7 +62,7 @@ export interface OfProfile {
 /**
  * An error as an object.
  * @returns `code`: from the service, the library or the system, or a word for the exit code such as `FAILED` or
- *   `USAGE`; `remedy`: the lines that say what to do. A member that is not known is null.
+ *   `USAGE`; `remedy`: the lines that say what to do, if any. `code` and `requestId` are null if they are not known.
  */
 export function objectOf(error: unknown) {
   const { code, remedy = [], requestId } = error as Partial<GrandlivreError & NodeJS.ErrnoException>

@@ -105,7 +105,7 @@ async function accessFrom(
   }
 }
 
-/** Reads the credentials that the demo writes. With a society they hold the token of its firm. */
+/** Reads the credentials that the demo writes. For a society it takes the token of the firm from them. */
 async function readCredentials(path: string, society?: string, isOfFirm = society !== undefined) {
   const text = await readFile(path, 'utf8').catch((cause: Error) => {
     throw localFailure(`--from: ${path} cannot be read: ${cause.message}`, undefined, { cause })

@@ -183,7 +183,7 @@ export class Grandlivre {
     return readEventPages(this.requests, subscriptionId, options)
   }
 
-  /** Calls a route that does not stream, such as `get('/mad/accounts')`. The version is added to the path. */
+  /** Calls a route that does not stream, such as `get('/mad/accounts')`. The parameter `version` is added. */
   get<P extends Path<'get'>>(path: P, ...call: Call<'get', P>): Promise<AnswerOf<'get', P>> {
     return callRoute(this.requests, 'get', path, ...call)
   }

@@ -60,9 +60,9 @@ export interface Progress {
    * Undefined until the end.
    * - `trailers`: one answer brought everything, and its trailers had the right row count and SHA-256.
    * - `blocks`: every line was compared with the digests of the ledger.
-   * - `rows`: movements came in several parts or without trailers, and their number is that of the blocks. Single bytes
-   * are not proven.
-   * - `end`: entries came in this way, and the service had nothing after the last one. Single bytes are not proven.
+   * - `rows`: movements came in several parts or without trailers, and their number is that of the blocks. Not every
+   *   byte is proven.
+   * - `end`: entries came in this way, and the service had nothing after the last one. Not every byte is proven.
    */
   readonly provedBy?: Proof
 }
@@ -102,8 +102,8 @@ const gatherBytes = 256 * 1024
 const pairingsMax = 5
 
 /**
- * Requests that brought no trailers, because the runtime or a proxy on the way hides them. Their later streams of
- * movements read blocks first.
+ * Clients whose answers came without trailers, because the runtime or a proxy on the way hides them. Their later
+ * streams of movements read blocks first.
  */
 const withoutTrailers = new WeakSet<Requests>()
 

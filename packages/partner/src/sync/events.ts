@@ -17,7 +17,7 @@ export interface Run {
 }
 
 export interface Summary {
-  /** Number of ledgers that were to be brought up to date. */
+  /** Number of ledgers that the run covers, including those that were already up to date. */
   ledgers: number
   /** Number of ledgers that came, and of their movements. */
   copied: number

@@ -31,9 +31,7 @@ export interface Chart extends Omit<MasterRows, 'exercices'> {
   suppliers: ThirdParty[]
   customers: ThirdParty[]
   staff: ThirdParty[]
-  /**
-   * Accounts whose balances are carried over to the next year, which are those of classes 1 to 5: their numbers by id.
-   */
+  /** Ids of the accounts whose balances are carried over to the next year, which are those of classes 1 to 5. */
   carriedOver: Set<string>
   accountId(number: string): string
   journalId(code: string): string

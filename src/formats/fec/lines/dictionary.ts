@@ -42,7 +42,7 @@ export type FecDictionary = ReturnType<typeof renderFecDictionary>
 function fieldsOf(texts: Partial<Record<StandardColumn, string>>, writer: FieldWriter) {
   /** Where each field begins, and finally where the next one would begin. */
   const starts = [0]
-  /** For each field, the number of characters that the encoding cannot hold and that were replaced. */
+  /** For each field, the number of characters that were not written as they are. */
   const replaced: number[] = []
   /** The number of mandatory fields without a value. */
   let blankFields = 0

@@ -270,7 +270,7 @@ export function compressionNamed(path: string): 'gzip' | 'zstd' | undefined {
   return path.endsWith('.zst') ? 'zstd' : undefined
 }
 
-/** @throws {Failure} if the name ends in .zst and this Node cannot read zstd */
+/** @throws {Failure} if the name ends in .zst and this Node has no zstd */
 export function compressionOf(path: string): Compression | undefined {
   const name = compressionNamed(path)
   if (name === undefined) return undefined

@@ -45,7 +45,7 @@ interface RunningPull extends MovementPull {
   compression: Compression | undefined
 }
 
-/** How often a pull starts over because its file could not be proven, before it gives up. */
+/** How often a pull begins, the first time included, before it gives up because its file could not be proven. */
 const beginningsMax = 5
 
 /**

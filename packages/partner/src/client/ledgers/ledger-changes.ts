@@ -19,7 +19,7 @@ const rangesMax = 1000
  * After this many breaks in a row at one ledger, none of which brought more of its rows, the other ledgers come first.
  */
 const breaksMax = 3
-/** How often a cursor that came with a ledger may be refused before the ledger counts as refused. */
+/** After this many refusals of cursors that came with a ledger, the ledger counts as refused. */
 const refusalsMax = 3
 
 /** A ledger whose end has not come yet. */
