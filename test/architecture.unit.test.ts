@@ -271,7 +271,7 @@ test('only entry points access the environment, the terminal and the exit code o
   expect(offenders((file) => (roomOf(file.path) === 'entry' ? [] : elsewhere(file)))).toEqual([])
 })
 
-test('command lines write to the terminal in one room, which removes control characters from texts of others', () => {
+test('command lines write to the terminal in one room, which escapes control characters in texts of others', () => {
   const writes = /\b(?:out|err|output|input)\.write\(/g
   const elsewhere = ({ path, text }: SourceFile) =>
     /^(?:commands\/|packages\/partner\/src\/.*\/|packages\/sample\/src\/)/.test(path)

@@ -101,7 +101,7 @@ test('the page on versions lists everything that is deprecated', () => {
   expect(firstQuoted('docs/versions.md', 'Deprecated now')).toEqual(deprecated)
 })
 
-test('the page of questions quotes messages that the code has, and each answer links to an existing place', () => {
+test('the page of questions quotes messages that the code has, and each answer has a link', () => {
   const page = read('docs/questions.md')
   const headings = [...page.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading!)
   const rows = headings.flatMap((heading) => rowsOf('docs/questions.md', heading))

@@ -128,7 +128,7 @@ describe.each(['old', 'known', 'restored'] satisfies Kind[])('a database that is
     expect(await contentOf()).toEqual(before)
   })
 
-  test('refuses to start without its key file, and creates none', async () => {
+  test('refuses a start without its key file, and the start creates none', async () => {
     const before = await contentOf()
     const complaint = await start(undefined)
     expect(complaint).toContain(`${join(dataDir, 'master.key')} is missing`)

@@ -15,7 +15,7 @@ test('the commands page matches the declarations of the commands (npm run docs:c
   expect(read('docs/commands.md')).toBe(commandsPage())
 })
 
-test('every argument and option has a help text, and no name has two meanings', () => {
+test('every argument and option has a help text, and no command gives both the same name', () => {
   for (const { name, arguments: places = {}, options = {} } of [
     ...partnerProgram.commands,
     ...staffCommands,

@@ -244,7 +244,7 @@ test('import mad applies its options, and refuses combinations that do not fit',
   expect((await run('mad', `${file}.none`)).error).toBe(`There is no file ${file}.none\n`)
 })
 
-test('import mad --replace counts the entries that it wrote, and the accounts and other items that they refer to', async () => {
+test('import mad --replace counts the entries and movements, and the accounts, journals and other books that it changed', async () => {
   const open = readFixture('ledger.mad.json')
     .toString()
     .replaceAll('"state":"closed"', '"state":"open"')

@@ -113,7 +113,7 @@ test('a request beyond the limit is refused at once; a request that leaves makes
   await few.close()
 })
 
-test('a process that stops ends every wait, and refuses new ones', async () => {
+test('a process that stops ends every wait, and new waits end at once', async () => {
   const watch = await notifications.watch('grandlivre_events', '1')
   const wait = waitOf(watch)
   notifications.stopWaiting()

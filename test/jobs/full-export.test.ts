@@ -61,7 +61,7 @@ describe('an export', () => {
     expect(text).toContain(`"totals":{"debit":${decimals(debit)},"credit":${decimals(credit)}}`)
   })
 
-  test('gives a new download address with each status, for GET, HEAD and ranges, with a distinct file name', async () => {
+  test('gives a new download address with each status, for GET, HEAD and ranges; the file name has folder, format and day', async () => {
     const { id, url: address, size } = await stage.exported()
     expect(new URL(address!).origin).toBe(stage.url)
     const expires = Number(new URL(address!).searchParams.get('expires'))

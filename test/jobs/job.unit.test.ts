@@ -74,7 +74,7 @@ describe('two triggers', () => {
   })
 })
 
-test('a trigger with none of the newer parameters has the same identity as in versions before them', () => {
+test('a trigger without compression, encoding and columns, and with employees, has the identity of versions before them', () => {
   const named = ['100', '111', '1.0.0', 'TRA', null, null, []]
   const identity = createHash('sha256').update(JSON.stringify(named)).digest('hex')
   expect(identityOf(parameters)).toBe(identity)

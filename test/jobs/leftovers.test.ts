@@ -69,7 +69,7 @@ describeOnS3((server) => {
   })
 })
 
-test('an ended export keeps only the file that its row names, and an unfinished export keeps all its files', async () => {
+test('an ended export keeps only the file that its row names, and any other export keeps all its files', async () => {
   const running = [1, 2].map((attempt) => fileOf(id('a'), ofAttempt(attempt)))
   const done = [1, 2, 3].map((attempt) => fileOf(id('b'), ofAttempt(attempt)))
   const failed = [1, 2].map((attempt) => fileOf(id('c'), ofAttempt(attempt)))

@@ -143,7 +143,7 @@ test.runIf(isPrometheusInstalled)('each alert fires only for its own fault', asy
   expect(execFileSync('promtool', ['test', 'rules', path], { encoding: 'utf8' })).toContain('SUCCESS')
 })
 
-test('shortened rules differ only in durations, not in thresholds', async () => {
+test('shortened rules differ only in durations and in thresholds that are seconds', async () => {
   const rules = await readFile(opsFile('alerts.yml'), 'utf8')
   const short = shortened(rules, 30)
   expect(short).toContain('max by (job) (grandlivre_export_queue_age_seconds) > 20\n        for: 10000ms')

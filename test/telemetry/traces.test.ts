@@ -114,7 +114,7 @@ test('metrics arrive with the names and units of OpenTelemetry', async () => {
   expect(collector.metrics.get('grandlivre.export.bytes')).toBe('By')
 })
 
-test('a process that stops sends its remaining spans and metrics', async () => {
+test('a process that stops sends its remaining spans', async () => {
   const slow = { ...quick, telemetry: { ...quick.telemetry, exportMs: 60_000, spanBatchMs: 60_000 } }
   const service = await startTestService(stage.database, { otlpEndpoint: collector.url }, { timing: slow })
   const id = 'c'.repeat(32)

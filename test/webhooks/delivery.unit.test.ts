@@ -193,7 +193,7 @@ describe('the body of a delivery', () => {
     expect(packBatch('7', [elsewhere, third!])).toMatchObject({ events: 1, schemaId: '101', lastEvent: '2' })
   })
 
-  test('gives an event the same webhookId at every attempt, but a different one for each subscription', () => {
+  test('gives an event the same webhookId at every attempt; each event and each subscription has a different one', () => {
     expect(webhookId('7', '1')).toBe(webhookId('7', '1'))
     expect(
       new Set([webhookId('7', '1'), webhookId('7', '2'), webhookId('8', '1'), webhookId('71', '')]).size,

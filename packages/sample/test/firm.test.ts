@@ -57,7 +57,7 @@ test('seed --folders makes firms with different, balanced ledgers and one firm t
   expect(events.rows.map(({ each }) => each)).toEqual(Array(8).fill(true))
 })
 
-test('the options for one folder are refused together with --folders', async () => {
+test('--firms needs --folders, which refuses 0 and the options for one folder', async () => {
   const refusal = async (...words: string[]) =>
     (await cli(database.ownerUrl, 'seed', '--movements', '10', ...words)).error
   expect(await refusal('--firms', '2')).toContain('give --folders, too')

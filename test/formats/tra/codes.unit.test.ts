@@ -36,7 +36,7 @@ describe('a journal has a code of three characters', () => {
     expect(shortened(codes)).toEqual(expected)
   })
 
-  test('even in a folder with 1,500 journals whose names begin alike', () => {
+  test('even in a folder with 1,500 journals whose codes begin alike', () => {
     const written = shortened(Array.from({ length: 1500 }, (_, at) => `JOURNAL${at}`))
     expect(written.every((code) => /^[0-9A-Z]{3}$/.test(code!))).toBe(true)
   })
@@ -85,7 +85,7 @@ describe('lettering codes', () => {
     ])
   })
 
-  test('mostly stay the same when another account gets a lettering', () => {
+  test('mostly stay the same when their account gets another lettering', () => {
     const codes = Array.from({ length: 500 }, (_, at) => `LETTRAGE${at}`)
     const before = letteringCodes(codes)
     const after = letteringCodes([...codes, 'AAAAAA'])

@@ -101,7 +101,7 @@ describe('a cursor', () => {
   })
 })
 
-test('a folder that is created again with the id of a deleted one refuses all cursors of that one', async () => {
+test('a folder that is created again with the id of a deleted one accepts no cursor or ETag of that one', async () => {
   const again = { ...folders.sameFirm, name: 'Made again', label: 'again', thirdPartyId: stage.thirdPartyId }
   const signed = { ...stage.firm, 'society-id': again.folderId }
   const { rows } = await stage.staff.client.query('select id from grandlivre.exercices where folder_id = 112')

@@ -103,7 +103,7 @@ describe('a merge patch', () => {
     expect([(await patch(firm, id, {}, type)).body, (await inDatabase(id)).enabled]).toEqual([expected, true])
   })
 
-  test('is refused as a whole, or if its media type is wrong', async () => {
+  test('is refused as a whole if one field is wrong or its body does not fit its media type', async () => {
     const { firm, patch, make } = routes
     const id = await make(firm, { accountingFolderId: ['111'] })
     const before = await read(id)

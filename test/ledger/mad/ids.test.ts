@@ -118,7 +118,7 @@ test('one of two concurrent imports of the same file is refused', async () => {
   expect(rows).toEqual([])
 })
 
-test('an id far beyond the issued ids is refused, and uses up no ids', async () => {
+test('an id far beyond the issued ids is refused, and the ids up to it are not used up', async () => {
   const far = text.replaceAll(
     `"producerId":"${file.data.entries[7].producerId}"`,
     '"producerId":"9007199254740991"',
