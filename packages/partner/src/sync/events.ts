@@ -53,9 +53,9 @@ export type SyncEvent =
   | { kind: 'gone' | 'back'; society: string }
   | { kind: 'failed'; society: string; code: string; message: string }
   | Difference
-  /** The copy has rows of a folder that it does not list. */
+  /** Rows of a folder that the copy does not know. */
   | { kind: 'stray'; society: string }
   | { kind: 'unproven'; society: string; reason: string }
-  /** All rows of the folder equal those of its ledger. */
+  /** All its rows are equal. */
   | { kind: 'compared'; society: string; rows: number }
   | { kind: 'waiting'; reason: string; ms: number }
