@@ -209,7 +209,7 @@ function reasonOf(error: unknown): FallbackReason {
   return error instanceof pg.DatabaseError && conflicts.includes(error.code ?? '') ? 'conflict' : 'away'
 }
 
-/** The message of the error, or of its cause if the error itself only says that something is missing. */
+/** The message of the innermost cause of an error, since errors around it only say that something is missing. */
 function messageOf(error: unknown): string {
   if (error instanceof NotAdmitted) return 'It did not begin two transactions in time'
   const { message, cause } = error instanceof Error ? error : new Error(String(error))
