@@ -158,7 +158,7 @@ describe('accounts', () => {
     expect([name, address.fullName]).toEqual(['', null])
   })
 
-  test('show an employee, and a doubtful account, even without other details', async () => {
+  test('show all details of an employee, and a doubtful account even if it is the only detail', async () => {
     const found = await accounts()
     const { employee: full } = found.get('42100001')
     expect(Object.keys(full).join(' ')).toBe(

@@ -123,7 +123,7 @@ test('a process that stops sends its remaining spans', async () => {
   expect(named(id, 'GET /healthz')).toBeDefined()
 })
 
-test('an unreachable collector is logged once, and does not slow any request', async () => {
+test('an unreachable collector is logged once for traces and once for metrics, and requests still succeed', async () => {
   const gone = await startCollector()
   await gone.close()
   const service = await startTestService(stage.database, { otlpEndpoint: gone.url }, { timing: quick })

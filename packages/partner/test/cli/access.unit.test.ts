@@ -124,7 +124,7 @@ test('the error names a folder that stands in place of the login file', () => {
   expect(() => findAccess({ HOME: home })).toThrow(`${path} cannot be read: EISDIR`)
 })
 
-test('the login file is deleted with its last profile', async () => {
+test('the last profile of a login file can be removed, and removing it again is refused', async () => {
   const path = await writeAccess({ HOME: home }, access)
   expect(await removeAccess({ HOME: home }, 'default')).toBe(path)
   await expect(removeAccess({ HOME: home }, 'default')).rejects.toThrow(`${path} has no profile default`)

@@ -136,7 +136,7 @@ test('if the ledger changes between digests and lines, the cursor from the diges
   await expectTheYear()
 })
 
-test('lines that do not belong to the ledger are refused or read again', async () => {
+test('damaged or misplaced lines of a copy are refused; where lines are repeated or missing, blocks are read again', async () => {
   const repair = (text: string) => ledger.repair(selection, [Buffer.from(text)])
   const lines = copy.text.match(/.*\n/g)!
   const wrong = { code: 'INVALID-OPTION' }
