@@ -41,9 +41,9 @@ const callerColumns = `e.third_party_id as "thirdPartyId", e.kind, e.disconnecte
 export interface RateWindow {
   /** Requests in this window, including the current one. */
   requests: number
-  /** Most requests that the partner may send in this window. */
+  /** How many requests the partner may send in this window. */
   most: number
-  /** Most requests of the partner that may run at once on one route and folder; null if it has no limit of its own. */
+  /** How many requests of the partner may run at once on one route and folder; null if the partner has no own limit. */
   concurrent: number | null
   /** Start of this window, in the notation of PostgreSQL. */
   startedAt: string

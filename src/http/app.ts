@@ -50,7 +50,7 @@ export const routes: readonly Route[] = [
 ]
 
 let made: ReturnType<typeof openApiDocument> | undefined
-/** Made for the first request: at the start it would take a tenth of the processor time. */
+/** Made for the first request, because it would take a tenth of the processor time of a start. */
 const document = () => (made ??= openApiDocument(routes))
 
 export function createApp(services: Services, table = routes): OpenAPIHono<Edge> {

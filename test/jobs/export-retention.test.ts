@@ -85,7 +85,7 @@ describe('retention', () => {
     await unfinished.abort()
   })
 
-  test('the file of a running export is kept, as its row may be about to name it', async () => {
+  test('the file of a running export is kept, although no row names it yet', async () => {
     const id = `export_${'d'.repeat(32)}`
     await stage.sql(
       `insert into grandlivre.exports (schema_id, id, folder_id, version, format, identity, request_id, state, attempt)

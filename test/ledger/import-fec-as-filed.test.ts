@@ -115,7 +115,7 @@ test('entries without a validation date are validated on their own date, or stay
   expect(await keptFec(stage.owner, apart.exerciceId)).toEqual(plain)
 })
 
-test('ids of movements ascend in the order of the file, whatever its order of entries', async () => {
+test('ids of movements ascend in the order of the lines of the file, even if the lines of an entry are apart', async () => {
   for (const [name, rows] of [ledger, ledger.toReversed(), readRows('scattered')].entries()) {
     const numbered = rows.map((row, at) => ({ ...row, EcritureLib: `line ${at}` }))
     const imported = await stage.importRows(numbered, { file: `${name + 1}FEC20231231.txt` })

@@ -1,6 +1,6 @@
 /**
- * Before `npm pack`, here or at the root of the checkout: compiles what partners run to `dist/`, as ES modules and, for
- * `require`, as CommonJS, since Node runs no TypeScript below `node_modules`. Puts the package's `package.json` and
+ * Runs before `npm pack`, here or at the root of the checkout. Compiles the code that partners run into `dist/`: as ES
+ * modules and, for `require`, as CommonJS, since Node runs no TypeScript below `node_modules`. Puts the package's `package.json` and
  * `README.md` in place, which `postpack.ts` takes away again. If npm is killed in between, `after-npm.ts` does.
  */
 import { execFileSync, spawn } from 'node:child_process'

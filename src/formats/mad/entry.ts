@@ -9,7 +9,7 @@ import { cited, type Output, pieceOf, type Rows, writeField, writeJson, writePie
 import type { Dictionary } from './dictionary.ts'
 import { writeAttachments, writeDateOrNull, writeNull, writeTextOrNull } from './json-bytes.ts'
 
-/** The columns that an entry inside its movements needs. */
+/** The columns of an entry that is written inside each of its movements. */
 export const entryColumns = [
   'id',
   'date',

@@ -64,7 +64,7 @@ export class JsonItems {
   readonly #parse = jsonParser({ streamValues: false })
   readonly #isWanted: (place: string) => boolean
   readonly #frames: Frame[] = []
-  /** The number of levels below a value that is skipped. */
+  /** How many levels of a skipped value are open, itself included; 0 if nothing is being skipped. */
   #skipped = 0
   #charactersHeld = 0
   #found: FileItem[] = []

@@ -82,7 +82,7 @@ const files: Readonly<Record<string, (name: string) => URL>> = {
  * requests. Scarf, which Swagger UI installs to count installations, is switched off in package.json.
  *
  * The page has files of its own, and those of Swagger UI as they are in its package. Up to version 0.2 the page was at
- * `/docs`, which leads here.
+ * `/docs`: links to `/docs#/...` lead here.
  */
 export function addReferencePage(app: OpenAPIHono<Edge>, services: Services): void {
   app.get('/docs/api', (c) => c.redirect('/docs/api/', 308))

@@ -50,7 +50,7 @@ interface FileSection extends Named {
   axis: FileAxis
 }
 
-/** The lists of `data`, without the entries. */
+/** All lists of `data` except `data.entries`. */
 const listPlaces = ['payments', 'banks', 'journals', 'accounts', 'exercices', 'analytics'].map(
   (name) => `data.${name}`,
 )
@@ -78,8 +78,8 @@ export class MadMasterData {
     exercices: new Map<string, FileExercice>(),
   }
   /**
-   * Counts of addresses with a full name that is not made of their parts, and of exercices with a duration that does
-   * not fit their days.
+   * How many addresses have a full name other than the one made of their parts, and how many exercices have a duration
+   * that does not match their dates.
    */
   readonly counts = { fullNames: 0, durations: 0 }
   /** Accounts of employees that have no data, in a file that was made for a token without the group `employees`. */

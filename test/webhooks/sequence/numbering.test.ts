@@ -173,7 +173,7 @@ test('long runs are split at a thousand numbers, and can be read from any number
   }
 })
 
-test('events keep their numbers when the first events of their run are deleted', async () => {
+test('events keep their numbers when earlier events that were numbered with them are deleted', async () => {
   await staff.client.query('delete from events')
   const id = await subscribe()
   await add(numbered(10))

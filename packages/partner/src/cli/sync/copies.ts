@@ -37,7 +37,7 @@ export function openAt(to: string, options: OpenOptions): Promise<Copy> {
   return openCopy(to, options)
 }
 
-/** A run with the name of its profile, if there are several. */
+/** A run, with the name of its profile if several profiles were given. */
 export type ProfileRun = Run & OfProfile
 
 /**
