@@ -9,7 +9,8 @@ import type { DictionaryRows } from '../rows.ts'
 import { longestOf, type Piece, pieceOf, renderedById } from '../text-bytes.ts'
 
 /**
- * Renders journals, accounts, payments and sections in the shapes of docs/spec/resources.md#movement (`entry.journal`, `account`, `payment`, `analytics`).
+ * Renders journals, accounts, payments and sections in the shapes of docs/spec/resources.md#movement (`entry.journal`,
+ * `account`, `payment`, `analytics`).
  */
 export function renderDictionary(rows: DictionaryRows) {
   const accounts = fragmentsById(

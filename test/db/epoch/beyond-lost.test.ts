@@ -11,9 +11,9 @@ async function beyondLost(last: string, at: string): Promise<bigint> {
 }
 
 test.each([
-  ['from two million for each second since 2026', '5336556', '2027-01-01T00:00:00Z', 63_072_000_000_000n],
-  ['four billion further than they have come', '8000000000000', '2026-01-01T00:01:00Z', 8_004_000_000_000n],
-  ['further also where the clock is behind', '0', '2020-01-01T00:00:00Z', 4_000_000_000n],
+  ['at two million for each second since 2026', '5336556', '2027-01-01T00:00:00Z', 63_072_000_000_000n],
+  ['four billion above the last id', '8000000000000', '2026-01-01T00:01:00Z', 8_004_000_000_000n],
+  ['four billion above the last id even if the clock is behind', '0', '2020-01-01T00:00:00Z', 4_000_000_000n],
 ])('new ids begin %s, plus a random distance below 2^40', async (_, last, at, least) => {
   const found = await Promise.all(Array.from({ length: 20 }, () => beyondLost(last, at)))
   const distances = found.map((beyond) => beyond - least)
