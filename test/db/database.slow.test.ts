@@ -36,14 +36,14 @@ describe('from an empty folder', () => {
        from (values ('a'), ('Z'), ('é'), ('B')) words (word)`,
     )
     expect(row).toEqual({ sorted: 'BZaé', upper: 'É' })
-    await ask(first.ownerUrl, 'create table kept as select 42 as answer')
+    await ask(first.ownerUrl, 'create table public.kept as select 42 as answer')
     await first.stop()
 
     // Another program takes its port meanwhile.
     const other = createServer().listen(Number(portOf(first.ownerUrl)), '127.0.0.1')
     await once(other, 'listening')
     const second = await startEmbeddedDatabase({ dataDir: stage.dataDir, durable: true })
-    expect(await ask(second.ownerUrl, 'select answer from kept')).toEqual([{ answer: 42 }])
+    expect(await ask(second.ownerUrl, 'select answer from public.kept')).toEqual([{ answer: 42 }])
     await second.stop()
     other.close()
   })
@@ -130,10 +130,10 @@ describe('in a folder that has one', () => {
 
   test('starts again after a kill, even if its process id belongs to another process now', async () => {
     const first = await startEmbeddedDatabase({ dataDir: stage.dataDir, durable: true })
-    await ask(first.ownerUrl, 'create table kept as select 42 as answer')
+    await ask(first.ownerUrl, 'create table public.kept as select 42 as answer')
     process.kill((await stage.postmasterPid())!, 'SIGKILL')
     const second = await startEmbeddedDatabase({ dataDir: stage.dataDir, durable: true })
-    expect(await ask(second.ownerUrl, 'select answer from kept')).toEqual([{ answer: 42 }])
+    expect(await ask(second.ownerUrl, 'select answer from public.kept')).toEqual([{ answer: 42 }])
     await first.stop()
     const lockFile = join(stage.dataDir, 'postgres/postmaster.pid')
     process.kill((await stage.postmasterPid())!, 'SIGKILL')
@@ -144,7 +144,7 @@ describe('in a folder that has one', () => {
     const lines = (await readFile(lockFile, 'utf8')).split('\n')
     await writeFile(lockFile, [bystander.pid, ...lines.slice(1)].join('\n'))
     const third = await startEmbeddedDatabase({ dataDir: stage.dataDir, durable: true })
-    expect(await ask(third.ownerUrl, 'select answer from kept')).toEqual([{ answer: 42 }])
+    expect(await ask(third.ownerUrl, 'select answer from public.kept')).toEqual([{ answer: 42 }])
     await third.stop()
     bystander.kill()
   })
