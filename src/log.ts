@@ -147,7 +147,7 @@ const logEvents = {
   'delivery.failed': error<DeliveryFields & { error: string | null }>(),
   /** The dispatcher disabled the subscription: its receiver is gone, or has accepted nothing for days. */
   'subscription.disabled': error<{ subscriptionId: string; reason: string }>(),
-  /** Delivering to one subscription failed because of a fault of ours. It is retried. */
+  /** Delivering to one subscription failed because of a bug. It is retried. */
   'subscription.error': error<{ subscriptionId: string; error: unknown }>(),
   /** The database could not be polled for deliveries. Logged at most every ten seconds. */
   'dispatcher.error': warn<{ error: unknown }>(),
@@ -156,7 +156,7 @@ const logEvents = {
   /** The collector accepted no metrics or no traces. Logged once until it accepts some. */
   'telemetry.notSent': warn<{ signal: 'metrics' | 'traces'; error: unknown }>(),
   'console.listening': info<{ url: string }>(),
-  /** A page or act of the console failed because of a fault of ours or of a dependency. */
+  /** A page or act of the console failed because of a bug here or in a dependency. */
   'console.failed': error<{ path: string; error: unknown }>(),
   /** Rows of the audit could not be appended and wait in memory. Logged at most every ten seconds. */
   'audit.waiting': warn<{ rows: number; error: unknown }>(),

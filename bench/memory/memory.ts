@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- memory`: the peak memory of the service while it sends one, two and eight exports of a year at
  * once, as JSON and as zstd. Memory that a process has used once stays with it, so each of them has a service of
- * its own, started anew each time. Two at once are measured twice more: after the service has sent the year in every
+ * its own, started for it. Two at once are measured twice more: after the service has sent the year in every
  * form, and in a service that is the first to compile its code.
  *
  * All others find their code compiled, as every start but the first does: a start that is not measured compiles it.
@@ -150,7 +150,7 @@ function pictureOf(machine: Machine, rows: Row[]): string {
   const lines = rows.map(({ name }) => ({ name, kind: 'ours' as const }))
   return barsOf('Exports of a year at once', machine, lines, [
     {
-      title: 'Peak memory of the service, each time started anew',
+      title: 'Peak memory of the service, started for each figure',
       subtitle: `dashed: ${memoryTargetMb} MB, the limit of one and of two at once`,
       bars: rows.map(({ samples }) => ({ values: samples.map(({ peakMb }) => peakMb ?? 0) })),
       print: (value) => `${value.toFixed(0)} MB`,

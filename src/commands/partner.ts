@@ -19,7 +19,7 @@ import { asOwner } from './with-database.ts'
 
 const limits = actCommand(
   limitPartner,
-  'limit the requests of its tokens otherwise than the settings do',
+  'give the requests of its tokens other limits than the settings',
   'code',
 )
 

@@ -150,7 +150,7 @@ function unboundCause(unbound: readonly string[]): string {
     unbound.length > 3 ? `${unbound.slice(0, 3).join(', ')} and ${unbound.length - 3} more` : unbound
   return (
     `Row-level security does not bind ${serviceRole} on ${tables}. As an administrator: alter role ${serviceRole} ` +
-    'nosuperuser nobypassrls; it must own no table, and no table of ours may have row level security disabled.'
+    'nosuperuser nobypassrls; it must own no table, and no table of Grandlivre may have row level security disabled.'
   )
 }
 
@@ -177,7 +177,7 @@ function causesThroughPooler(facts: ConnectionFacts): string[] {
   const { login, role, searchPath, dateStyle, unbound, isLoginUnbound } = facts
   if (isLoginUnbound)
     return [
-      `The login ${login} is one that row-level security does not bind, whatever its role: it owns tables of ours, or is ` +
+      `The login ${login} is one that row-level security does not bind, whatever its role: it owns tables of Grandlivre, or is ` +
         'above it. Sessions of a pooler may lose their role, so use a login that owns nothing. As an administrator: ' +
         `create role web login password '...'; ${loginSettings('web')}`,
     ]

@@ -3,7 +3,7 @@
  *
  * It scans the bytes of the socket once: CopyData frames (one per row) mark the rows, tabs the fields. The result is a
  * batch: `bytes`, and `fields` with the offset of every field of every row. A reader copies all bytes that arrive into
- * one buffer. Letting sockets read directly into a buffer of ours (`onread`) saved 1 % of the processor time of
+ * one buffer. Letting sockets read directly into our own buffer (`onread`) saved 1 % of the processor time of
  * movements: too little to keep a second way of reading beside the one that TLS needs.
  *
  * pg-copy-streams gives the same bytes with five calls and a slice per row, without field positions: 600,000 movements

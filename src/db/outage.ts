@@ -29,7 +29,7 @@ export function refusalOf(name: string, error: unknown): string {
  * Whether the server refuses every change for now: it is a standby that is about to be promoted, or its administrator
  * has set default_transaction_read_only. PostgreSQL reports SQLSTATE 25006, or 55000 for what a standby cannot do; our
  * statements cause 55000 in no other case. Only the code decides, because messages are in the language of the server. A
- * statement of ours that writes in the read-only snapshot of an export would therefore be retried, too.
+ * statement by this code that writes in the read-only snapshot of an export would therefore be retried, too.
  */
 function isReadOnly(error: Error): boolean {
   return ['25006', '55000'].includes(codeOf(error))

@@ -1669,7 +1669,7 @@ CREATE TRIGGER refuse_truncate BEFORE TRUNCATE ON payments FOR EACH STATEMENT EX
 ALTER TABLE payments ENABLE ROW LEVEL SECURITY;
 GRANT SELECT ON payments TO grandlivre_service;
 
--- Requests of a token in its current window. Unlogged: after a crash every window starts anew, which is harmless.
+-- Requests of a token in its current window. Unlogged: after a crash every window starts again, which is harmless.
 CREATE UNLOGGED TABLE rate_windows (
   schema_id id NOT NULL,
   token_id id NOT NULL,

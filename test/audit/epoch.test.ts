@@ -1,6 +1,6 @@
 /**
  * The audit across epochs: three servers in a row that took the place of another, with and without rows in between. The chain
- * stays whole, an anchor of a lost row is told apart from one whose row was cut off, and no other jump passes.
+ * stays whole, an anchor of a lost row differs from one whose row was cut off, and no other jump passes.
  */
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
@@ -54,7 +54,7 @@ beforeAll(async () => {
 })
 afterAll(() => client.release(true))
 
-test('the first row of each of three epochs is marked as such, whoever appends it', async () => {
+test('the first row of each of three epochs is marked as the first, by every writer', async () => {
   await append([row('2020-01-01T00:00:00Z'), row()])
   await takePlace()
   // The service appends first, then staff, then nobody does until the next one.

@@ -189,7 +189,7 @@ test('a failed delivery is listed with its attempts, and replayed with the same 
   expect(attempts).toMatch(/^1 +20[^ ]+Z +410 +\d+ ms +[^\n]*\\x1b\[2Jgone \\u202eaway$/m)
   for (const character of ['\u001b', '\u202e']) expect(attempts).not.toContain(character)
 
-  // A replay starts the retries anew, even if they were used up.
+  // A replay starts the retries again, even if they were used up.
   await stage.sql('update deliveries set attempts = 12')
   receiver.behave('/gone', answerWith(500))
   await run('webhook enable', id)

@@ -168,7 +168,7 @@ test('with two logins the owner migrates, and the service takes the role and che
   )
 })
 
-test('a login that may not migrate an empty database is told the command that does', async () => {
+test('the error for a login that may not migrate an empty database names the command that does', async () => {
   await expect(open('web')).rejects.toThrow('npm run cli -- migrate')
 })
 

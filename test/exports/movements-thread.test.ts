@@ -31,7 +31,7 @@ import { until } from '../support/until.ts'
 
 let stage: ExportStage
 let threads: Threads
-/** Deaths that operators are told of. */
+/** Deaths of threads that the log reports. */
 let deaths = 0
 const threadDied = () => {
   deaths += 1

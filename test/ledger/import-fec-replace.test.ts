@@ -35,7 +35,7 @@ async function written(): Promise<Written> {
   }
 }
 
-/** Ids of the rows that are in `after` alone, in `before` alone, and in both but written anew. */
+/** Ids of the rows that are in `after` alone, in `before` alone, and in both but rewritten. */
 function differences(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>) {
   const ids = (one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>) =>
     [...one.keys()].filter((id) => !other.has(id))

@@ -125,7 +125,7 @@ test('texts too long for an index are stored; such an invoice number is found, s
   })
 })
 
-test('invoice numbers that differ only in their last character, or have only one, are told apart', async () => {
+test('invoice numbers that differ only in their last character, or have only one, are distinct', async () => {
   // All of a group have the same key in the index; the last of each group names nothing.
   const groups = [
     ['A', 'B', 'é', 'C'],

@@ -1,4 +1,4 @@
-/** What probes and other requests are told while a process opens its database. */
+/** Answers to probes and other requests while a process opens its database. */
 import { createServer } from 'node:http'
 import type pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'

@@ -21,7 +21,7 @@ afterEach(async () => {
 /** Every route that knows its caller. */
 const called = routes.filter(({ scope }) => scope !== 'open')
 
-/** Fails unless each of them is 503 with Retry-After, and nothing is logged as a fault of ours. */
+/** Fails unless each of them is 503 with Retry-After, and nothing is logged as a bug. */
 async function expectUnavailable(service: TestService, headers: Record<string, string>): Promise<void> {
   expect(called.length).toBeGreaterThan(20)
   for (const { method, path } of called) {

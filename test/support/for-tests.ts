@@ -17,7 +17,7 @@ export function forTests<Opened extends Closable>(open: () => Promise<Opened> | 
   return openedBy(open, beforeAll, afterAll)
 }
 
-/** Like `forTests`, for each test anew. */
+/** Like `forTests`, but opened for each test. */
 export function forEachTest<Opened extends Closable>(open: () => Promise<Opened> | Opened): Opened {
   return openedBy(open, beforeEach, afterEach)
 }

@@ -208,7 +208,7 @@ class Service:
                 self._pause(attempt, 0)
 
     def _pause(self, attempt: int, at_least: float) -> None:
-        """Longer after each attempt in vain, and not all clients at the same moment."""
+        """Longer after each failed attempt, and not the same for all clients."""
         self.sleep(at_least + random.random() * min(30.0, 0.5 * 2 ** (attempt - 1)))
 
     def _fetch_once(self, request: urllib.request.Request) -> Answer:

@@ -98,5 +98,5 @@ function reportOf(
 function comparisonWith(anchor: Link | undefined): string {
   return anchor
     ? `The rows up to ${anchor.count} are those of the anchor.`
-    : 'Without --anchor this does not show whether rows were cut off at the end, or all were written anew.'
+    : 'Without --anchor this does not show whether rows were cut off at the end, or all were rewritten.'
 }

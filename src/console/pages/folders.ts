@@ -169,7 +169,7 @@ export const folderRoutes: readonly Route[] = [
       const { id, name, firmId, firmName, schemaId } = await folderOf(context.owner, idOf(context))
       return {
         title: `Move folder ${id}`,
-        says: html`<p>${foreign(name)} leaves firm ${firmId}, ${foreign(firmName)}. Tokens and subscriptions of that firm no longer see it; those of the new firm do. Its own tokens stay. Both firms are told by an event.</p>`,
+        says: html`<p>${foreign(name)} leaves firm ${firmId}, ${foreign(firmName)}. Tokens and subscriptions of that firm no longer see it; those of the new firm do. Its own tokens stay. Both firms get an event.</p>`,
         fields: idField(`Id of the new firm, of tenant ${schemaId}`, 'firm', required),
       }
     },

@@ -76,7 +76,7 @@ const standingMs = 2_000
 interface QueueStanding {
   /** Full exports that no process has claimed. */
   length: number
-  /** Seconds for which the oldest of those that may be claimed has waited; 0 if there is none. A claim in vain counts. */
+  /** Seconds for which the oldest of those that may be claimed has waited; 0 if there is none. An export whose claim failed counts, too. */
   ageSeconds: number
 }
 

@@ -86,7 +86,7 @@ const entryRange = z
   .transform((range) => range.split('-').map((end) => readId(end)) as [from: string, to: string])
   .refine(([from, to]) => BigInt(from) <= BigInt(to), notARange)
 
-/** A cursor is opaque: only the database can say whether it is one of ours. */
+/** A cursor is opaque: only the database can say whether the service made it. */
 export const cursorPattern = /^[A-Za-z0-9._-]{1,64}$/
 
 /** The parameters that ask for a part of the selection. */

@@ -68,7 +68,7 @@ export type CursorRefusal = 'unknown' | 'epoch' | 'rendering' | 'later' | 'forgo
 
 const expired: Record<Exclude<CursorRefusal, 'unknown'>, string> = {
   epoch: 'Another server took the place of the database after this cursor, in a failover or a restore',
-  rendering: 'Lines are written otherwise than at this cursor',
+  rendering: 'The format of lines has changed since this cursor',
   later:
     'The ledger has not reached the state that this cursor names: it was restored from a backup, or lost changes in a failover',
   forgotten: 'Changes after this cursor are no longer remembered',

@@ -40,7 +40,7 @@ export async function* readSource(
   const compression = await compressionOf(file)
   const bytes = createReadStream(file, { highWaterMark: readBytes })
   const decompressor = compression?.decompress()
-  // Whoever reads `content` gets the error of either stream.
+  // The reader of `content` gets the error of either stream.
   const content: Readable = decompressor === undefined ? bytes : pipeline(bytes, decompressor, () => {})
   try {
     for await (const chunk of content) {

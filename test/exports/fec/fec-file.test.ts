@@ -47,7 +47,7 @@ beforeAll(async () => {
     await createFolder(staff.client, { ...folders.sameFirm, id: folder.folderId, name: folder.folderId })
     await fillHostileLedger(staff.client, folder)
   }
-  // Outside the books: one entry of ours, one of a FEC, and a draft.
+  // Outside the books: an entry that was booked here, an entry of a FEC, and a draft.
   const [{ id: journalId }] = await sql(
     `select id from grandlivre.journals j where ${key('j', hostile)} and type = 'OD_EXC'`,
   )

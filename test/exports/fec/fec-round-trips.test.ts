@@ -1,5 +1,5 @@
 /**
- * FEC in, FEC out: an imported file comes out with the same fields line by line, and a file of ours, imported into an
+ * FEC in, FEC out: an imported file comes out with the same fields line by line, and an exported file, imported into an
  * empty folder, comes out byte for byte.
  */
 import { readdirSync } from 'node:fs'
@@ -53,7 +53,7 @@ async function expectSameAfterImport(folder: FolderKey, exerciceId: string, end:
   }
 }
 
-describe('a file of ours', () => {
+describe('an exported file', () => {
   test('of the demo data has the legal form, and is identical after an import', async () => {
     const { exercices, ...folder } = await seed(stage.database.ownerUrl, { movements: 4_000, year: 2025 })
     for (const { id, end } of exercices) {
@@ -148,7 +148,7 @@ function textFrom(random: Random): string {
   return Array.from({ length: random.integer(1, 4) }, () => random.pick(pieces)).join(random.pick(['', ' ']))
 }
 
-/** Lines and fields of a file of ours. */
+/** Lines and fields of an exported file. */
 const linesOf = (bytes: Buffer, encoding: 'utf-8' | undefined) =>
   plainFec(encoding === undefined ? Buffer.from(iconv.decode(bytes, 'iso-8859-15')) : bytes)
 

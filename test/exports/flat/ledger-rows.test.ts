@@ -94,7 +94,7 @@ async function linesOf(
   }
 }
 
-/** Makes the table of a copy anew, of the declared types, with these lines. */
+/** Replaces the table of a copy by one of the declared types with these lines. */
 async function load(client: pg.Client, name: LedgerTableName, lines: Buffer): Promise<void> {
   const columns = ledgerTables[name].columns.map((column) => `${column.name} ${column.type}`)
   await client.query(`drop table if exists pg_temp.copy_${name}; create temp table copy_${name} (${columns})`)

@@ -1,4 +1,4 @@
-/** Digests of many ledgers: those of the rows that the stream gives, which of them are kept, and what has them rendered anew. */
+/** Digests of many ledgers: those of the rows that the stream gives, which of them are kept, and what has them rendered again. */
 import { createHash } from 'node:crypto'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { createFolder } from '../../../src/ledger/tenants.sql.ts'

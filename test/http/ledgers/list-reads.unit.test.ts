@@ -13,7 +13,7 @@ function stage(pauseMs = 3_600_000) {
   }
   const ask = (list: string) => reads.read(list, read)
   const askAfterPause = (token: string, list: string) => reads.readAfterPause(token, list, read)
-  /** Returns once so many reads have begun, and no more. */
+  /** Returns once this many reads have begun, and fails if more do. */
   const begins = async (reads: number) => {
     while (begun.length < reads) await delay(1)
     await settle()

@@ -66,7 +66,7 @@ test('answers of a deprecated route say since when it is deprecated and when it 
   expect(await announced('/kept?old=1')).toEqual([200, null, null, null])
 })
 
-test('requests with a deprecated parameter are told that it is deprecated', async () => {
+test('a request with a deprecated parameter gets the header Deprecation', async () => {
   expect(await announced('/part?old=1&kept=1')).toEqual([200, '@1803859200', null, links[0]])
   expect(await announced('/part?kept=1')).toEqual([200, null, null, null])
   expect(await announced('/part?old=no')).toEqual([400, '@1803859200', null, links[0]])

@@ -149,7 +149,7 @@ test.each([
             const told = changedIn(kept, folder, version)
             expect(changedIn(exact, folder, version).isSubsetOf(told)).toBe(true)
             if (!steady) continue
-            // At most what changed earlier on the day of the cursor is told again.
+            // At most the changes of the same day before the cursor come again.
             const day = Math.ceil(own.find((change) => change.version === version)?.age ?? 99)
             const before = own.findLast((change) => Math.ceil(change.age) > day)?.version ?? 0
             expect(told.isSubsetOf(changedIn(exact, folder, before))).toBe(true)

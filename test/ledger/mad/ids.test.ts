@@ -1,4 +1,4 @@
-/** Ids of a MAD file: kept where they are free in all folders of all tenants, or made anew. */
+/** Ids of a MAD file: kept where they are free in all folders of all tenants, or replaced by new ids. */
 import pg from 'pg'
 import { expect, test } from 'vitest'
 import { inTransaction } from '../../../src/db/pool.ts'
@@ -14,7 +14,7 @@ const file = JSON.parse(text)
 
 const stage = forEachTest(setImportStage)
 
-/** Draws ids beyond those of the file, so that what is loaded anew has none of them. */
+/** Draws ids beyond those of the file, so that rows loaded later have none of them. */
 const passFile = () => stage.owner.query(`select nextval('grandlivre.ids') from generate_series(1, 10)`)
 
 async function lastValue(): Promise<number> {

@@ -46,7 +46,7 @@ test('the chart of the console shows the values of the gauges', async (context) 
   expect(history.values('queuedExport').at(-1)).toBe(age!.value)
 })
 
-test('an export that is repeatedly claimed in vain keeps its age', async (context) => {
+test('an export keeps its age while claims of it fail', async (context) => {
   const { stage, pool } = await standingStage(context)
   const waiting = JSON.stringify({ since: new Date(Date.now() - 3_600_000).toISOString() })
   // Paused until its next claim; the other one is to be retried later.

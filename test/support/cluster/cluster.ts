@@ -119,7 +119,7 @@ export async function startCluster(count: number) {
     /** Those that answer. */
     nodes,
     leader,
-    /** Waits until every node is in its place; one that cannot be rewound is made anew. */
+    /** Waits until every node is in its place; a node that cannot be rewound is rebuilt. */
     settle,
     setSynchronous: async (wanted: boolean) => {
       await asked('/config', 'PATCH', { synchronous_mode: wanted })

@@ -1,4 +1,4 @@
-/** Numbers are consecutive and each event has one, whoever gives them at the same time. */
+/** Numbers are consecutive and each event has one, even if several processes give numbers at the same time. */
 import { beforeAll, expect, test } from 'vitest'
 import { createPool, inTenant, whileDelivering } from '../../../src/db/pool.ts'
 import { publish } from '../../../src/events/publish.ts'

@@ -113,7 +113,7 @@ export interface OpenOptions {
   /** Rebuilds a copy that has another layout, instead of refusing it. */
   again?: boolean | undefined
   /**
-   * The firms that copies of the same target have locked. Whoever opens several copies passes one set to all of them.
+   * The firms that copies of the same target have locked. A caller that opens several copies passes one set to all of them.
    */
   locked?: Set<string> | undefined
   /** Ends the wait for another process that is writing. */

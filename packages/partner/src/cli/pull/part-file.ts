@@ -211,7 +211,7 @@ function createPieceWriter(
       ? compression.pack(Buffer.concat(chunks)).then((piece) => [piece])
       : Promise.resolve(chunks)
     written = write(written, packed, mark, contentBytes)
-    // Whoever awaits a later piece, or the end, gets the error.
+    // The next wait, for a piece or for the end, throws the error.
     written.catch(() => {})
     running.push(written)
   }

@@ -140,7 +140,7 @@ async function* through(
       lost = { error }
     }
   }
-  // Whoever reads from the decoder gets this error.
+  // The reader of the decoder gets this error.
   const feeding = pipeline(untilLost, decoder).catch(() => {})
   try {
     for await (const chunk of decoder) yield chunk as Uint8Array

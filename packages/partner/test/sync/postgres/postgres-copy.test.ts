@@ -257,7 +257,7 @@ test('refuses a former layout, foreign tables and a missing copy, and rebuilds a
   await expect(openPostgres(addressOf('others'))).rejects.toThrow('holds something else')
   await expect(openPostgres(addressOf('nowhere'), { isThere: true })).rejects.toThrow('There is no copy')
   await expect(openPostgres(addressOf('A;b'))).rejects.toThrow('cannot be the schema')
-  // Views of ours go; those that others made upon them are named, and nothing is dropped.
+  // Only the copy's own views are dropped. If other views depend on them, the error names those, and nothing is dropped.
   await expect(openPostgres(addressOf('former'), { again: true })).rejects.toMatchObject({
     code: 'COPY-REFUSED',
     message: expect.stringMatching(
