@@ -4,8 +4,7 @@
  * headers -> host -> size -> assets -> origin of forms -> session -> token of the form -> page or act
  */
 import { readFile } from 'node:fs/promises'
-import type { Context, MiddlewareHandler } from 'hono'
-import { Hono } from 'hono'
+import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { Pool } from 'pg'
 import type { Session } from '../auth/console-keys.sql.ts'

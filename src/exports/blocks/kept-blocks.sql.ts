@@ -14,8 +14,7 @@ import { askInTenant } from '../../db/pool.ts'
 import type { FolderKey } from '../../formats/rows.ts'
 import { readChangedEntries } from '../../ledger/changes/changed-entries.sql.ts'
 import { renderingExpression, renderingOf } from '../../ledger/changes/cursor.sql.ts'
-import type { Block } from './block.ts'
-import { type FormerBlock, markChanged, noBlocks } from './block.ts'
+import { type Block, type FormerBlock, markChanged, noBlocks } from './block.ts'
 
 /**
  * Which movements the digests cover. With `exerciceId`: those of an exercice, as lines of NDJSON. Without it: those of

@@ -7,8 +7,8 @@ import { idArrayLiteral, idLiteral } from '../../db/literal.ts'
 import { askInTenant } from '../../db/pool.ts'
 import { AppError, invalid } from '../../errors.ts'
 import type { FolderKey } from '../../formats/rows.ts'
-import type { CursorRefusal } from '../../ledger/changes/cursor.sql.ts'
 import {
+  type CursorRefusal,
   cursorExpression,
   refusalExpression,
   renderingExpression,

@@ -16,8 +16,7 @@ import type { Snapshot } from '../read/snapshot.ts'
 import { isWholeFolder } from '../selection.ts'
 import { collectionTexts, dayIn, type FolderCollection } from './collections.ts'
 import { framings, packPieces } from './framing.ts'
-import type { FileOptions, Tally } from './render-rows.ts'
-import { renderRows } from './render-rows.ts'
+import { type FileOptions, renderRows, type Tally } from './render-rows.ts'
 
 /** In the order of the file. A collection that is not in this list is not in the file. */
 const membersBeforeEntries = [

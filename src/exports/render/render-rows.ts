@@ -9,8 +9,13 @@ import { type Output, outputOf, pieceOf, type Rows, writePiece } from '../../for
 import type { EntryRange } from '../../ledger/changes/entry-ranges.ts'
 import type { BlockCutter } from '../blocks/block-cutter.ts'
 import type { ChunkBuffer, Chunks } from '../chunks.ts'
-import type { ExerciceSpan, ReadColumns, ResolvedSelection } from '../read/movements.sql.ts'
-import { copySelected, entrySegments } from '../read/movements.sql.ts'
+import {
+  copySelected,
+  type ExerciceSpan,
+  entrySegments,
+  type ReadColumns,
+  type ResolvedSelection,
+} from '../read/movements.sql.ts'
 import { beginLookUps, copyRanges } from '../read/ranges.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import type { Selection } from '../selection.ts'

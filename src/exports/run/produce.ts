@@ -31,8 +31,15 @@ import { collectionTexts } from '../render/collections.ts'
 import { frameItems, framings, itemFramings, packPieces } from '../render/framing.ts'
 import { type Rendering, type RowFormat, renderRanges, renderRows, Tally } from '../render/render-rows.ts'
 import { picksEntries, wholeFolder } from '../selection.ts'
-import type { CollectionTask, EntryTask, ExportTask, Produced, SelectedTask, SummaryTask } from './task.ts'
-import { changesLine } from './task.ts'
+import {
+  type CollectionTask,
+  changesLine,
+  type EntryTask,
+  type ExportTask,
+  type Produced,
+  type SelectedTask,
+  type SummaryTask,
+} from './task.ts'
 
 type Producer<Task> = (snapshot: Snapshot, task: Task, buffer: ChunkBuffer) => Promise<Produced>
 

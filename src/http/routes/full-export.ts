@@ -23,8 +23,13 @@ import { named } from '../../formats/items/values.ts'
 import { decimal } from '../../formats/minor-units.ts'
 import { endingOfKey } from '../../jobs/file-key.ts'
 import { identityOf, reasonWithExpiry, setOfIds, statusOf } from '../../jobs/job.ts'
-import type { ExportView } from '../../jobs/jobs.sql.ts'
-import { insertExport, readExport, readLatest, retireAfterAnHour } from '../../jobs/jobs.sql.ts'
+import {
+  type ExportView,
+  insertExport,
+  readExport,
+  readLatest,
+  retireAfterAnHour,
+} from '../../jobs/jobs.sql.ts'
 import {
   accountingFolderId,
   checkedTogether,

@@ -1,7 +1,6 @@
 /** The movements of a seeded ledger before they have ids, with their lettering codes and analytic shares. */
 
-import type { EntryRow } from '../../../../src/formats/items/entry.ts'
-import { type MovementRow, movementTable } from '../../../../src/formats/items/entry.ts'
+import { type EntryRow, type MovementRow, movementTable } from '../../../../src/formats/items/entry.ts'
 import { blank } from '../../../../src/formats/items/table.ts'
 import type { ThirdParty } from './chart.ts'
 import type { Random } from './random.ts'

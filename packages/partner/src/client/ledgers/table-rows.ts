@@ -1,6 +1,5 @@
 /** Checks the rows of one table of a ledger: the form of their values, their order, and the sums of movements. */
-import type { Buffer } from 'node:buffer'
-import { isUtf8 } from 'node:buffer'
+import { type Buffer, isUtf8 } from 'node:buffer'
 import {
   type ColumnType,
   type LedgerTableName,
