@@ -8,42 +8,30 @@ import {
   type WholeTableName,
   wholeTables,
 } from '../../../contract/src/ledger-tables.ts'
-import type { EntryRange } from '../client/changes.ts'
 import { BlockCutter } from '../client/compare/block-cutter.ts'
 import { rangesFrom } from '../client/ledgers/entry-ranges.ts'
-import type { Ledger, LedgerBlocks, WantedLedger } from '../client/ledgers/ledger-parts.ts'
+import type { LedgerBlocks, WantedLedger } from '../client/ledgers/ledger-parts.ts'
 import type { Copy, TableDigests } from './copy.ts'
-import type { Run, Summary } from './events.ts'
-import { employeesOf, fail, noFailure, now, receive } from './receive.ts'
+import { employeesOf, fail, type ListedRun, noFailure, now, receive } from './receive.ts'
 
-export interface Comparison {
-  /** Number of movements in the copy. */
-  rows: number
-  /** Ranges of entries whose blocks differ. */
-  blocks: EntryRange[]
-  /** Ranges of entries that belong to no block of the ledger, although the copy has rows there. */
-  outside: EntryRange[]
-  tables: WholeTableName[]
-  /** Digests of the tables that equal the ledger's. */
-  equal: TableDigests
-}
+export type Comparison = Awaited<ReturnType<typeof compare>>
 
-export const isEqual = ({ blocks, outside, tables }: Comparison): boolean =>
-  blocks.length + outside.length + tables.length === 0
-
-export async function compare(copy: Copy, expected: LedgerBlocks): Promise<Comparison> {
-  const { society } = expected
+/** Compares the rows of a ledger in the copy with the digests of the service. */
+export async function compare(copy: Copy, ledger: LedgerBlocks) {
+  const { society } = ledger
   const tables: WholeTableName[] = []
-  const equal: TableDigests = {}
+  const equalTables: TableDigests = {}
   for (const table of wholeTables) {
     const digest = await digestOf(copy, society, table)
-    if (digest === expected.tables[table]) equal[table] = digest
+    if (digest === ledger.tables[table]) equalTables[table] = digest
     else tables.push(table)
   }
-  const cutter = new BlockCutter(expected.blocks, idAt)
+  const cutter = new BlockCutter(ledger.blocks, idAt)
   for await (const { buffer, byteOffset, length } of copy.lines(society, 'movements'))
     cutter.pass(Buffer.from(buffer, byteOffset, length))
-  return { ...cutter.end(), tables, equal }
+  const { rows, differing, outside } = cutter.end()
+  const isEqual = differing.length + outside.length + tables.length === 0
+  return { ledger, rows, differing, outside, tables, equalTables, isEqual }
 }
 
 async function digestOf(copy: Copy, society: string, table: LedgerTableName): Promise<string> {
@@ -65,57 +53,43 @@ function idAt(line: Buffer, start: number): number {
 /** Most ranges of entries that one request may name. */
 const rangesMax = 1_000
 
-export interface DifferingLedger {
-  blocks: LedgerBlocks
-  found: Comparison
-}
-
 /**
- * Reads what differs. Rows outside of all blocks are dropped, because the ledger has none there.
+ * Reads what differs. Drops rows outside of all blocks, because the ledger has none there.
  * @returns ledgers whose cursor was refused; they have to be compared again
  */
-export async function mend(
-  run: Run,
-  repairs: readonly DifferingLedger[],
-  listed: ReadonlyMap<string, Ledger>,
-  summary: Summary,
-): Promise<string[]> {
-  const outside = new Map<string, EntryRange[]>()
-  const requests = repairs.map(({ blocks: { society, cursor }, found }): WantedLedger => {
-    outside.set(society, found.outside)
-    const entries = rangesFrom(found.blocks, 0, rangesMax)
-    return { society, since: cursor, tables: found.equal, ...(entries.length === 0 ? {} : { entries }) }
+export async function mend(listedRun: ListedRun, comparisons: readonly Comparison[]): Promise<string[]> {
+  const outside = new Map(comparisons.map((found) => [found.ledger.society, found.outside]))
+  const requests = comparisons.map(({ ledger, differing, equalTables }): WantedLedger => {
+    const entries = rangesFrom(differing, 0, rangesMax)
+    const { society, cursor: since } = ledger
+    return { society, since, tables: equalTables, ...(entries.length === 0 ? {} : { entries }) }
   })
-  return requests.length === 0 ? [] : receive(run, requests, listed, summary, outside)
+  return requests.length === 0 ? [] : receive(listedRun, requests, outside)
 }
 
 /**
- * Brings ledgers up to date whose cursors were refused. @param societies ledgers that came whole before @returns those
- * whose cursor was refused again
+ * Brings ledgers up to date whose cursors were refused.
+ * @param societies ledgers that came whole before
+ * @returns ledgers whose cursor was refused again
  */
-export async function comeBack(
-  run: Run,
-  societies: readonly string[],
-  listed: ReadonlyMap<string, Ledger>,
-  summary: Summary,
-): Promise<string[]> {
-  const { copy, ledger, signal } = run
-  const repairs: DifferingLedger[] = []
-  for await (const blocks of ledger.ledgerBlocks(societies, { signal })) {
+export async function comeBack(listedRun: ListedRun, societies: readonly string[]): Promise<string[]> {
+  const { run, listed } = listedRun
+  const differing: Comparison[] = []
+  for await (const blocks of run.ledger.ledgerBlocks(societies, { signal: run.signal })) {
     const { society } = blocks
     if (blocks.kind === 'refused') {
-      await fail(run, listed.get(society)!, summary, blocks.code, blocks.message)
+      await fail(listedRun, society, blocks.code, blocks.message)
       continue
     }
-    const found = await compare(copy, blocks)
-    if (!isEqual(found)) {
-      repairs.push({ blocks, found })
+    const found = await compare(run.copy, blocks)
+    if (!found.isEqual) {
+      differing.push(found)
       continue
     }
     const { cursor, tables: table_digests } = blocks
     const employees = employeesOf(listed.get(society)!)
-    await copy.note([society], { cursor, employees, table_digests, synced_at: now(), ...noFailure })
+    await run.copy.note([society], { cursor, employees, table_digests, synced_at: now(), ...noFailure })
     run.onEvent?.({ kind: 'compared', society, rows: found.rows })
   }
-  return mend(run, repairs, listed, summary)
+  return mend(listedRun, differing)
 }

@@ -9,7 +9,7 @@ import type {
   LedgerPart,
   WantedLedger,
 } from '../client/ledgers/ledger-parts.ts'
-import type { CopiedFolder, Copy } from './copy.ts'
+import type { CopiedFolder, Copy, LedgerChange } from './copy.ts'
 import type { CopiedLedger, Run, Summary } from './events.ts'
 
 export const now = () => new Date().toISOString()
@@ -28,14 +28,19 @@ export const noFailure = { failed_at: null, failure: null }
 /** Most characters of a failure's message that the diary keeps. */
 const failureLengthMax = 1_000
 
-/** The ledger of the open transaction. */
-interface LedgerUnderWay {
+/** A run with the ledgers that it covers, by their folders, and its results so far. */
+export interface ListedRun {
+  run: Run
+  listed: ReadonlyMap<string, Ledger>
+  summary: Summary
+}
+
+/** The ledger of the open transaction, or of one that is being opened. */
+interface LedgerUnderWay extends Pick<LedgerChange, 'rows_before' | 'rows_after'> {
   begun: LedgerBegin
-  ranges: EntryRange[]
+  /** The entries whose movements were dropped. */
+  entries: EntryRange[]
   startedAt: number
-  /** Number of movements in the ranges of this ledger, before and now. */
-  rowsBefore: number
-  rowsAfter: number
   /** Number of tables that came whole. */
   tables: number
 }
@@ -46,22 +51,18 @@ interface LedgerUnderWay {
  * @returns ledgers whose cursor was refused
  */
 export async function receive(
-  run: Run,
+  listedRun: ListedRun,
   requests: readonly WantedLedger[],
-  listed: ReadonlyMap<string, Ledger>,
-  summary: Summary,
   outside: ReadonlyMap<string, EntryRange[]> = new Map(),
 ): Promise<string[]> {
+  const { run, listed, summary } = listedRun
   const { copy, ledger, encoding, signal } = run
   const kept = new Map((await copy.folders()).map((folder) => [folder.society, folder]))
   const refused: string[] = []
   /** Ledgers that have not come yet, in the order in which they come. */
   const left = new Map(requests.map((request) => [request.society, request]))
-  /** The society whose ledger is coming. It is already set while its transaction is being opened. */
-  let current: string | undefined
   let underWay: LedgerUnderWay | undefined
   const closed = (society: string) => {
-    current = undefined
     underWay = undefined
     left.delete(society)
   }
@@ -70,18 +71,21 @@ export async function receive(
     const isUpdate = left.get(society)?.since !== undefined
     closed(society)
     if (isUpdate && cursorRefused.includes(code)) refused.push(society)
-    else await fail(run, listed.get(society)!, summary, code, message)
+    else await fail(listedRun, society, code, message)
   }
   const take = async (part: LedgerPart) => {
     if (part.kind === 'ledger') {
-      current = part.society
-      underWay = await begin(copy, part, underWay, outside.get(part.society) ?? [])
+      underWay ??= {
+        ...{ begun: part, entries: outside.get(part.society) ?? [], startedAt: performance.now() },
+        ...{ rows_before: 0, rows_after: 0, tables: 0 },
+      }
+      await begin(copy, part, underWay)
     } else if (part.kind === 'table') {
       if (part.table !== 'movements') underWay!.tables += 1
       await copy.table(part.table)
     } else if (part.kind === 'rows') {
       const { buffer, byteOffset, byteLength } = part.bytes
-      if (part.table === 'movements') underWay!.rowsAfter += part.rows
+      if (part.table === 'movements') underWay!.rows_after += part.rows
       await copy.rows(Buffer.from(buffer, byteOffset, byteLength))
       run.onEvent?.({ kind: 'rows', rows: part.rows })
     } else if (part.kind === 'end') {
@@ -106,56 +110,37 @@ export async function receive(
     } catch (error) {
       await copy.rollback()
       const { code, message } = error as GrandlivreError
-      const society = current ?? [...left.keys()][0]
+      const society = underWay?.begun.society ?? [...left.keys()][0]
       if (signal?.aborted || society === undefined) throw error
       // Wrong data concerns only this ledger; the others go on.
       if (code === 'NOT-PROVEN') await giveUp(society, code, message)
       else {
         // A failed ledger comes last in the next run, so that it does not hold up the others.
         const isOfLedger = code === 'CONNECTION-LOST' || !(error instanceof GrandlivreError)
-        if (isOfLedger && current !== undefined) await giveUp(society, code, message).catch(() => {})
+        if (isOfLedger && underWay) await giveUp(society, code, message).catch(() => {})
         throw error
       }
     }
   return refused
 }
 
-async function begin(
-  copy: Copy,
-  part: LedgerBegin,
-  underWay: LedgerUnderWay | undefined,
-  outside: readonly EntryRange[],
-): Promise<LedgerUnderWay> {
-  if (part.resumed && underWay) {
-    const { ranges, rowsAfter, rowsBefore } = underWay
+/** Opens the transaction, or goes on with it after a break. Drops the movements that come. */
+async function begin(copy: Copy, { society, resumed, ranges }: LedgerBegin, underWay: LedgerUnderWay) {
+  if (resumed) {
     // First drops the rows that came before the break and come again, then those of entries that have changed since.
-    const again = await copy.dropEntries(commonOf(ranges, part.ranges))
-    const others = await copy.dropEntries(part.ranges)
-    return {
-      ...underWay,
-      ranges: unionOf(ranges, part.ranges),
-      rowsAfter: rowsAfter - again,
-      rowsBefore: rowsBefore + others,
-    }
+    underWay.rows_after -= await copy.dropEntries(commonOf(underWay.entries, ranges))
+    underWay.rows_before += await copy.dropEntries(ranges)
+  } else {
+    await copy.begin(society)
+    underWay.rows_before = await copy.dropEntries([...underWay.entries, ...ranges])
   }
-  const startedAt = performance.now()
-  await copy.begin(part.society)
-  const rowsBefore = await copy.dropEntries([...outside, ...part.ranges])
-  const ranges = unionOf(outside, part.ranges)
-  return { begun: part, ranges, startedAt, rowsBefore, rowsAfter: 0, tables: 0 }
+  underWay.entries = unionOf(underWay.entries, ranges)
 }
 
 async function commit(
   copy: Copy,
   { society, cursor, tables: table_digests }: LedgerEnd,
-  {
-    begun,
-    ranges: entries,
-    startedAt,
-    rowsBefore: rows_before,
-    rowsAfter: rows_after,
-    tables,
-  }: LedgerUnderWay,
+  { begun, entries, startedAt, rows_before, rows_after, tables }: LedgerUnderWay,
   listed: Ledger,
   kept: CopiedFolder | undefined,
 ): Promise<CopiedLedger> {
@@ -165,30 +150,28 @@ async function commit(
   // If verify repairs rows at the same state, the ledger itself has not changed.
   const isSame = since === cursor && kept?.employees === employees
   const isChanged = !isSame && (entries.length > 0 || tables > 0)
+  const change = { at, cursor, entries, rows_before, rows_after }
   await copy.commit(
     {
       ...firmOf(listed),
       ...{ cursor, employees, table_digests, synced_at: at, gone_at: null, ...noFailure },
       ...(isChanged ? { changed_at: at } : {}),
     },
-    isChanged ? { at, cursor, entries, rows_before, rows_after } : null,
+    isChanged ? change : null,
   )
   const ms = performance.now() - startedAt
-  const { name } = listed
-  return { kind: 'copied', at, society, name, since, cursor, entries, rows_before, rows_after, ms }
+  return { kind: 'copied', society, name: listed.name, since, ms, ...change }
 }
 
 /** Notes that a ledger did not come. Its former rows and cursor stay in the copy. */
 export async function fail(
-  { copy, onEvent }: Run,
-  ledger: Ledger,
-  summary: Summary,
+  { run, listed, summary }: ListedRun,
+  society: string,
   code: string,
   message: string,
 ): Promise<void> {
-  const { society } = ledger
   const failure = `${code}: ${message}`.slice(0, failureLengthMax)
-  await copy.note([society], { ...firmOf(ledger), failed_at: now(), failure })
+  await run.copy.note([society], { ...firmOf(listed.get(society)!), failed_at: now(), failure })
   summary.failed.push(society)
-  onEvent?.({ kind: 'failed', society, code, message })
+  run.onEvent?.({ kind: 'failed', society, code, message })
 }

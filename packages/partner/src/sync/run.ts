@@ -59,12 +59,12 @@ async function bring(run: Run, listed: readonly Ledger[], again: boolean): Promi
   }
   if (differing.length === 0) return summary
   const requests = differing.map(({ society }) => requestFor(society, again ? undefined : kept.get(society)))
-  const bySociety = new Map(wanted.map((one) => [one.society, one]))
-  let refused = await receive(run, requests, bySociety, summary)
+  const listedRun = { run, listed: new Map(wanted.map((one) => [one.society, one])), summary }
+  let refused = await receive(listedRun, requests)
   for (let way = 1; refused.length > 0 && way <= waysBackMax; way += 1)
-    refused = await comeBack(run, refused, bySociety, summary)
+    refused = await comeBack(listedRun, refused)
   const inFull = refused.map((society) => ({ society }))
-  if (refused.length > 0) await receive(run, inFull, bySociety, summary)
+  if (refused.length > 0) await receive(listedRun, inFull)
   return summary
 }
 

@@ -1,7 +1,7 @@
 /** Proves the rows of a copy with digests of the service, and reads again the rows that differ. */
 import type { Ledger } from '../client/ledgers/ledger-parts.ts'
 import type { Run } from './events.ts'
-import { compare, type DifferingLedger, isEqual, mend } from './level.ts'
+import { type Comparison, compare, mend } from './level.ts'
 import { bringUpToDate, isChosen } from './run.ts'
 
 /** How often a ledger is compared while it keeps changing or still differs. */
@@ -40,29 +40,30 @@ export async function verifyCopy(run: Run, { repair = true }: { repair?: boolean
     if (comparison > 1) listed = await bring(run)
     const cursors = new Map((await copy.folders()).map(({ society, cursor }) => [society, cursor]))
     const again: string[] = []
-    const repairs: DifferingLedger[] = []
+    const differing: Comparison[] = []
     for await (const blocks of ledger.ledgerBlocks(pending, { signal })) {
       const { society } = blocks
       if (blocks.kind === 'refused') unproven(run, verified, society, `${blocks.code}: ${blocks.message}`)
       else if (blocks.cursor !== cursors.get(society)) again.push(society)
       else {
         const found = await compare(copy, blocks)
-        if (isEqual(found)) {
+        if (found.isEqual) {
           verified.proven += 1
           verified.rows += found.rows
           run.onEvent?.({ kind: 'compared', society, rows: found.rows })
           continue
         }
         if (!verified.differed.includes(society)) verified.differed.push(society)
-        const entries = [...found.blocks, ...found.outside]
+        const entries = [...found.differing, ...found.outside]
         run.onEvent?.({ kind: 'differs', society, entries, tables: found.tables })
-        repairs.push({ blocks, found })
+        differing.push(found)
         again.push(society)
       }
     }
-    const differing = repairs.map(({ blocks }) => blocks.society)
-    if (repair) await mend(run, repairs, listed, { ledgers: repairs.length, copied: 0, rows: 0, failed: [] })
-    pending = repair ? again : again.filter((society) => !differing.includes(society))
+    const summary = { ledgers: differing.length, copied: 0, rows: 0, failed: [] }
+    if (repair) await mend({ run, listed, summary }, differing)
+    const reported = new Set(differing.map((found) => found.ledger.society))
+    pending = repair ? again : again.filter((society) => !reported.has(society))
   }
   for (const society of pending)
     unproven(run, verified, society, `it changed or differed at each of ${comparisonsMax} comparisons`)

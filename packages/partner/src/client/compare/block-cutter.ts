@@ -25,7 +25,7 @@ export class BlockCutter {
   #rows = 0
   #rowsOutside = 0
   #total = 0
-  readonly #wrong: EntryRange[] = []
+  readonly #differing: EntryRange[] = []
   readonly #outside: EntryRange[] = []
 
   constructor(blocks: readonly Block[], entryAt: EntryAt) {
@@ -56,16 +56,17 @@ export class BlockCutter {
     this.#hash.update(lines.subarray(start))
   }
 
-  end(): { rows: number; blocks: EntryRange[]; outside: EntryRange[] } {
+  /** @returns the ranges of blocks that differ, and ranges between blocks that have rows */
+  end(): { rows: number; differing: EntryRange[]; outside: EntryRange[] } {
     while (this.#place < this.#blocks.length) this.#close()
     this.#noteOutside()
-    return { rows: this.#total, blocks: this.#wrong, outside: this.#outside }
+    return { rows: this.#total, differing: this.#differing, outside: this.#outside }
   }
 
   #close(): void {
     this.#noteOutside()
     const { from, to, rows, sha256 } = this.#blocks[this.#place]!
-    if (this.#hash.digest('hex') !== sha256 || this.#rows !== rows) this.#wrong.push([from, to])
+    if (this.#hash.digest('hex') !== sha256 || this.#rows !== rows) this.#differing.push([from, to])
     this.#hash = createHash('sha256')
     this.#rows = 0
     this.#enter(this.#place + 1)

@@ -58,7 +58,7 @@ async function differingBlocks(blocks: Awaited<ReturnType<typeof readBlocks>>['b
     if (whole) cutter.pass(Buffer.from(whole.buffer, whole.byteOffset, whole.length))
   }
   if (lines.restBytes > 0) throw clientError('INVALID-OPTION', 'The last line of the copy has no line feed')
-  return cutter.end().blocks
+  return cutter.end().differing
 }
 
 function entryOf(line: string): number {
