@@ -13,7 +13,7 @@ import { longestOf } from '../../formats/text-bytes.ts'
 import { letteringCodes, shortCodes } from '../../formats/tra/codes.ts'
 import { renderTraDictionary } from '../../formats/tra/dictionary.ts'
 import { EntryLines } from '../../formats/tra/entry-lines.ts'
-import { bareLine, layouts, type TraRecord } from '../../formats/tra/layouts.ts'
+import { bareLine, LineWriter, layouts, type TraRecord } from '../../formats/tra/layouts.ts'
 import * as records from '../../formats/tra/records.ts'
 import { thirdParties } from '../../formats/tra/third-parties.ts'
 import * as collections from '../../ledger/collections.sql.ts'
@@ -139,7 +139,7 @@ const recordLines: Record<ParameterRecord, (source: ParameterSource) => Lines> =
   MDP: ({ books }) => distinctModes(books).map(records.mdpLine),
   MDR: ({ books }) => distinctModes(books).map(records.mdrLine),
   DEV: ({ books }) => records.devLines(books.currencies),
-  REG: () => [records.regLine()],
+  REG: () => [new LineWriter(layouts.REG).line()],
   TVA: ({ books }) => {
     const codes = shortCodes(books.vatCodes, 'TVA')
     return books.vatCodes.map(({ id, rate }) => records.tvaLine(codes.get(id)!, rate))

@@ -27,7 +27,7 @@ import {
 import { ForeignAmounts } from './foreign-amounts.ts'
 import { fieldOf, LineWriter, layouts, noDay, TraOverflow } from './layouts.ts'
 import { inCase, writeAmount, writeDay, writePlain, writeRight, writeText } from './line-bytes.ts'
-import { axesMax, establishmentCode } from './records.ts'
+import { axesMax } from './records.ts'
 
 const { blank, capitalA, capitalC, capitalD, capitalN, capitalS, capitalX, letterN, letterP, minus, zero } =
   ascii
@@ -99,13 +99,11 @@ const commonColumns = offset('REFEXTERNE')
 
 /** The last column of either kind of line is filled or mandatory, so all lines of a kind have the same length. */
 const blankLine = new LineWriter(layouts.ENTRY)
-  .text('ETABLISSEMENT', establishmentCode)
-  .text('TVAENCAISSEMENT', '-')
   .text('DEVISE', 'EUR')
   .number('TAUXDEV', '1')
   .text('CODEMONTANT', 'E--')
   .line()
-const blankShare = new LineWriter(layouts.ANALYTIC).text('ETABLISSEMENT', establishmentCode).line()
+const blankShare = new LineWriter(layouts.ANALYTIC).line()
 
 const rateDecimals = 6
 

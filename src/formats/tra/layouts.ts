@@ -1,7 +1,8 @@
 /**
  * The records of a TRA file, version 011, by the columns of the public descriptor (`columns.json`). A field has a name,
- * a first column, a length, a kind, `M` if it is mandatory, and the source of its value if exports fill it. If a record
- * has a name twice, the column follows both names. A record has its page in the descriptor and the length of its line.
+ * a first column, a length, a kind, `M` if it is mandatory, and the source of its value if exports fill it. After the
+ * source `constant` comes the value that every export writes. If a record has a name twice, the column follows both
+ * names. A record has its page in the descriptor and the length of its line.
  */
 
 import { strict as assert } from 'node:assert'
@@ -18,8 +19,8 @@ const { blank } = ascii
 type TraKind = 'a' | 'n' | 'd' | 'b'
 
 function layout(record: string, { mandatory, fields: rows }: { mandatory: boolean; fields: unknown[][] }) {
-  const fields = (rows as [string, number, number, TraKind, 'M' | '-', string?][]).map(
-    ([name, at, length, kind, mark, from]) => ({
+  const fields = (rows as [string, number, number, TraKind, 'M' | '-', string?, string?][]).map(
+    ([name, at, length, kind, mark, from, constant]) => ({
       /** The name as the descriptor spells it, followed by the column if the record has the name twice. */
       name,
       /** The first column, from 1. */
@@ -29,6 +30,8 @@ function layout(record: string, { mandatory, fields: rows }: { mandatory: boolea
       mandatory: mark === 'M',
       /** The source of the value. Absent if exports never fill the field. */
       from,
+      /** The value in every export; absent if the value varies, or if exports never fill the field. */
+      constant,
     }),
   )
   const end = (field: { at: number; length: number } | undefined) =>
@@ -94,8 +97,8 @@ export class TraOverflow extends UnsupportedByFormat {
 }
 
 /**
- * Writes one line, field by field, at the columns of its layout. A field that is not written stays blank, except that a
- * day becomes 01011900 and a boolean `-`, because these are never blank.
+ * Writes one line, field by field, at the columns of its layout. Constants are written without a call. Any other field
+ * that is not written stays blank, except that a day becomes 01011900 and a boolean `-`, because these are never blank.
  */
 export class LineWriter {
   readonly #layout: TraLayout
@@ -105,9 +108,12 @@ export class LineWriter {
     this.#layout = layout
     this.#bytes = Buffer.alloc(layout.length, blank)
     if (layout.identifier !== null) this.text('FIXE', '***').text('IDENTIFIANT', layout.identifier)
-    for (const { kind, length, at } of layout.fields) {
+    for (const field of layout.fields) {
+      const { kind, length, at, constant } = field
       if (kind === 'b') this.#bytes.write('-', at - 1, 'latin1')
       if (kind === 'd' && length === noDay.length) this.#bytes.write(noDay, at - 1, 'latin1')
+      if (constant !== undefined)
+        this.#put(field, Buffer.from(constant, 'latin1'), kind === 'n' ? 'right' : 'left')
     }
   }
 

@@ -24,10 +24,6 @@ import {
   type ThirdParty,
 } from './third-parties.ts'
 
-/** The code of the only establishment, which every entry line cites. */
-export const establishmentCode = '001'
-/** The code of the only VAT regime. */
-const regimeCode = 'FRA'
 /** Francs in a euro. This rate is fixed for ever. */
 const francsPerEuro = '6,55957'
 
@@ -37,17 +33,9 @@ const francsPerEuro = '6,55957'
  */
 export function headerLine(type: 'DOS' | 'JRL', generatedAt: string, firmName: string): Buffer {
   return new LineWriter(layouts.HEADER)
-    .text('FIXE', '***')
-    .text('IDENTIFIANT', 'S5')
-    .text('ORIGINE FICHIER', 'EXP')
     .text('TYPE FICHIER', type)
-    .text('FORMAT', 'ETE')
-    .number('VERSION', '011')
     .moment('DATE/HEURE', generatedAt)
-    .text('UTILISATEUR', 'Grandlivre')
     .text('RAISON SOCIALE', firmName)
-    .number('SOUSVERSION', '001')
-    .text('SO_READYGUID', '-')
     .line()
 }
 
@@ -83,15 +71,12 @@ export function ps2Line(
 ): Buffer {
   const writer = new LineWriter(layouts.PS2)
     .number('LGGEN', between(general, 6, 17))
-    .text('BOURREGEN', '0')
     .number('LGAUX', between(thirdParty, 6, 17))
-    .text('BOURREAUX', '0')
     .key('GENATTEND', suspenseAccount)
   for (let rank = 1; rank <= axesMax; rank++) {
     const axis = axes[rank - 1]
     writer
       .number(`LGSEC${rank}`, between(axis?.codeLength ?? 0, 3, 17))
-      .text(`BOURRESEC${rank}`, '0')
       .key(`SECT${rank}ATTEND`, axis?.defaultSectionCode)
   }
   return writer.line()
@@ -121,14 +106,8 @@ export function ps3Line(openingJournalCode: string | null, collectives: Collecti
  */
 export function ps5Line(lossAccount: string | null, gainAccount: string | null, hasAxes: boolean): Buffer {
   return new LineWriter(layouts.PS5)
-    .text('DEVISE', 'EUR')
-    .number('DECDEVISE', '2')
-    .text('TENUEEURO', 'X')
     .key('CPTECCD', lossAccount)
     .key('CPTECCC', gainAccount)
-    .text('PARITEEURO', francsPerEuro)
-    .key('ETABDEFAUT', establishmentCode)
-    .number('PLANREF', '07')
     .text('GEREANA', hasAxes ? 'X' : '-')
     .line()
 }
@@ -156,7 +135,6 @@ export function openingState(lettering: string): 'H' | 'OAN' {
 
 export function etbLine({ name, address }: FolderView): Buffer {
   return new LineWriter(layouts.ETB)
-    .key('CODE', establishmentCode)
     .text('LIBELLE', name)
     .text('ADRESSE1', street(address))
     .text('ADRESSE2', address.complement)
@@ -187,15 +165,7 @@ export function mdpLine(internalCode: string): Buffer {
  */
 export function mdrLine(internalCode: string): Buffer {
   const { code, name } = paymentMode(internalCode)
-  return new LineWriter(layouts.MDR)
-    .key('CODE', code)
-    .text('LIBELLE', name)
-    .text('APARTIRDE', 'ECR')
-    .number('PLUSJOUR', '0')
-    .number('NBECHE', '1')
-    .key('MP1', code, 'right')
-    .number('TAUX1', '100,00')
-    .line()
+  return new LineWriter(layouts.MDR).key('CODE', code).text('LIBELLE', name).key('MP1', code, 'right').line()
 }
 
 /**
@@ -230,10 +200,6 @@ function devLine(code: string, rate: string, isEuro: boolean): Buffer {
     .line()
 }
 
-export function regLine(): Buffer {
-  return new LineWriter(layouts.REG).key('CODE', regimeCode).text('LIBELLE', 'France').line()
-}
-
 /**
  * @param code the code in three characters
  * @param rate the rate in hundredths of a percent
@@ -243,7 +209,6 @@ export function tvaLine(code: string, rate: number): Buffer {
   return new LineWriter(layouts.TVA)
     .key('CODE', code)
     .text('LIBELLE', `TVA ${percent} %`)
-    .text('REGIMETVA', regimeCode)
     .number('TAUXACHAT', percent)
     .number('TAUXVENTE', percent)
     .line()
@@ -267,11 +232,7 @@ export function satLine(code: string, name: string, axisRank: number): Buffer {
 }
 
 export function crrLine({ number, name }: SimplifiedAccount): Buffer {
-  return new LineWriter(layouts.CRR)
-    .key('CODE', number)
-    .name('LIBELLE', name, number)
-    .text('TYPE', 'GE1')
-    .line()
+  return new LineWriter(layouts.CRR).key('CODE', number).name('LIBELLE', name, number).line()
 }
 
 /** @param axes the number of axes of the folder; only the first `axesMax` count */
@@ -309,7 +270,6 @@ export function caeLine(account: AccountView, { code, collective }: ThirdParty):
     .key('CODE', code)
     .name('LIBELLE', name, code)
     .text('NATURE', partyNatures[kind].nature)
-    .flag('LETTRABLE', true)
     .key('COLLECTIF', collective)
     .text('ADRESSE 1', address && street(address))
     .text('ADRESSE 2', address?.complement)
@@ -333,7 +293,6 @@ export function jalLine({ name, type, counterpartAccount, locked }: JournalView,
     .name('LIBELLE', name, code)
     .text('NATURE', nature)
     .key('COMPTE', treasury?.number)
-    .text('MODESAISIE', '-')
     .text('FERME', locked ? 'X' : null)
     .text('AEXTOURNER', type === 'A_EXT' ? 'X' : null)
     .line()

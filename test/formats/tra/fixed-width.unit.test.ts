@@ -21,9 +21,7 @@ describe('a line', () => {
   })
 
   test('is never cut before its last mandatory column', () => {
-    expect(text(new LineWriter(layouts.REG).text('CODE', 'FRA').line())).toBe(
-      `***REGFRA${' '.repeat(35)}\r\n`,
-    )
+    expect(text(new LineWriter(layouts.SAT).text('CODE', 'A').line())).toBe(`***SATA${' '.repeat(54)}\r\n`)
   })
 
   test('has the empty date and the boolean "no" in fields without a value', () => {
@@ -59,7 +57,7 @@ describe('text', () => {
   ])('fills exactly the columns of its field: %s', (_, name, expected) => {
     const line = new LineWriter(layouts.JAL).text('LIBELLE', name).line()
     expect(columns(line, 10, 44)).toBe(expected.padEnd(35))
-    expect(columns(line, 45, 999)).toBe('   \r\n')
+    expect(columns(line, 45, 73)).toBe(' '.repeat(29))
   })
 })
 

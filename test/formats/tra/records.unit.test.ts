@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { LineWriter, layouts } from '../../../src/formats/tra/layouts.ts'
 import {
   caeLine,
   cgnLine,
@@ -15,7 +16,6 @@ import {
   ps2Line,
   ps3Line,
   ps5Line,
-  regLine,
   ribLine,
   satLine,
   tvaLine,
@@ -154,7 +154,7 @@ const records: [what: string, line: Buffer, texts: Record<number, string>, lengt
   ['MDP: a code aligned to the right', mdpLine('CB'), { 1: '***MDP CBCarte Bleue', 45: ' CB', 51: '--' }],
   ['MDP: an unknown mode is a cheque', mdpLine('TIP'), { 1: '***MDPCHQCh\xe8que', 45: 'CHQ', 51: '--' }],
   ['MDR', mdrLine('CB'), { 1: '***MDRCB Carte Bleue', 45: 'ECR  0', 54: ' 1', 82: ' CB100,00' }],
-  ['REG', regLine(), { 1: '***REGFRAFrance' }, 44],
+  ['REG', new LineWriter(layouts.REG).line(), { 1: '***REGFRAFrance' }, 44],
   [
     'TVA',
     tvaLine('TR', 550),

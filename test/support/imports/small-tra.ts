@@ -17,7 +17,6 @@ import {
   ps2Line,
   ps3Line,
   ps5Line,
-  regLine,
   ribLine,
   satLine,
   tvaLine,
@@ -144,11 +143,9 @@ export function entryWriter(line: SmallEntryLine): LineWriter {
     .key('DEVISE', 'EUR')
     .number('TAUXDEV', '1')
     .text('CODEMONTANT', 'E--')
-    .key('ETABLISSEMENT', '001')
     .text('REFEXTERNE', '77')
     .date('DATECREATION', '2024-03-16')
     .text('ECRANOUVEAU', 'N')
-    .text('TVAENCAISSEMENT', '-')
     .text('ETATLETTRAGE', line.thirdParty ? 'AL' : 'RI')
     .text('VALIDE', 'X')
     .date('VALIDDATE', '2024-03-31')
@@ -169,7 +166,6 @@ export function shareLine(of: SmallEntryLine, axis: string, section: string, amo
     .key('DEVISE', 'EUR')
     .number('TAUXDEV', '1')
     .text('CODEMONTANT', 'E--')
-    .key('ETABLISSEMENT', '001')
     .text('AXE', axis)
     .date('DATECREATION', '2024-03-16')
     .text('ECRANOUVEAU', 'N')
@@ -192,7 +188,7 @@ export function smallParameters(): Buffer[] {
     ...['CB', 'PRLV'].map(mdpLine),
     ...['CB', 'PRLV'].map(mdrLine),
     ...devLines(new Map([['USD', '0.923400']])),
-    regLine(),
+    new LineWriter(layouts.REG).line(),
     tvaLine('TN', 2000),
     satLine('SIEGE', 'Siège', 1),
     satLine('ATELIER', 'Atelier', 1),
