@@ -11,9 +11,7 @@ import { RunningAttempts } from './jobs/running-attempts.ts'
 import { createLog, type Log } from './log.ts'
 import { startBackground } from './start/background.ts'
 import { openConnections } from './start/connections.ts'
-import { watchEpoch } from './start/epoch.ts'
-import { observe } from './start/gauges/observed.ts'
-import { observeStanding } from './start/gauges/standing-gauges.ts'
+import { observeProcess, observeStanding } from './start/gauges.ts'
 import { listenFirst } from './start/listening.ts'
 import { beginExport, needsOf } from './start/needs.ts'
 import { openingSteps, openUnlessAway, startWhenOpen } from './start/open-database.ts'
@@ -99,8 +97,8 @@ export async function startService(config: Config, options: StartOptions = {}): 
   stack.defer(async () => replica?.close())
   const begin = () => beginExport(service)
   const readiness = new Readiness(needs, begin, timing.missingMs, replica ? [replica.need] : [], steps.doing)
-  const epoch = watchEpoch(pool, log)
-  observe({ config, database: pool, readiness, epoch, log }, audit, telemetry, timing.certificatesMs)
+  const observed = { config, database: pool, readiness, log }
+  const epoch = observeProcess(observed, audit, telemetry, timing.certificatesMs)
   const deliveries = httpToSubscribers(config, timing.deliveries, telemetry)
   stack.defer(() => deliveries.agent.destroy())
   const attempts = new RunningAttempts()

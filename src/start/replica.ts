@@ -42,10 +42,7 @@ export function watchReplica(
     applicationName: 'grandlivre readiness',
   })
   const readLag = lagOf(pool, main)
-  telemetry.observe('grandlivre.replica.lag', async () => {
-    const value = await readLag()
-    return value === undefined ? [] : [{ value }]
-  })
+  telemetry.observe('grandlivre.replica.lag', readLag)
   /** Why each thread has left the replica, by the thread's id. */
   const reasons = new Map<number, NonNullable<ReplicaNews['left']>>()
   threads.exports.on('message', ({ replica: { threadId, left } }: ThreadNews) => {

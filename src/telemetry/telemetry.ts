@@ -117,11 +117,14 @@ export interface ThreadCounts {
   waiting: number
 }
 
-/** One value of a gauge. */
+/** One value of a gauge with labels. */
 export interface Observation {
   value: number
   labels?: Record<string, string>
 }
+
+/** The values of a gauge: a number if it has no labels, undefined if there is no value now. */
+export type GaugeValues = Observation[] | number | undefined
 
 export interface Telemetry extends ThreadedTelemetry {
   /** @param by how much to add; 1 by default */
@@ -137,7 +140,7 @@ export interface Telemetry extends ThreadedTelemetry {
    * Reads a gauge when metrics are collected. A reading is kept for some seconds; a slow or failed reading makes the
    * gauge absent. If a gauge has several readers, the values of all of them are shown.
    */
-  observe(gauge: GaugeName, read: () => Observation[] | Promise<Observation[]>): void
+  observe(gauge: GaugeName, read: () => GaugeValues | Promise<GaugeValues>): void
   /** Memory in which export threads count (`ThreadTelemetry`). If undefined, they count nothing. */
   readonly threadMemory: SharedArrayBuffer | undefined
 }

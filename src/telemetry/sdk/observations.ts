@@ -13,9 +13,9 @@ import {
   type MetricProducer,
 } from '@opentelemetry/sdk-metrics'
 import { type MetricName, metrics } from '../metrics.ts'
-import type { Observation } from '../telemetry.ts'
+import type { GaugeValues, Observation } from '../telemetry.ts'
 
-type Read = () => Observation[] | Promise<Observation[]>
+type Read = () => GaugeValues | Promise<GaugeValues>
 
 /**
  * Shows what `read` returns; `read` must be cheap. If a metric has several readers, the values of all of them are
@@ -47,13 +47,15 @@ export function createObservations(
       ? { ...metric, dataPointType: DataPointType.SUM, isMonotonic: true }
       : { ...metric, dataPointType: DataPointType.GAUGE }
   }
+  const observations = (values: GaugeValues): Observation[] =>
+    typeof values === 'number' ? [{ value: values }] : (values ?? [])
   return {
     observe: (name, read) => void readers.set(name, [...(readers.get(name) ?? []), read]),
     collect: async () => {
       const all = await Promise.all(
         [...readers].map(async ([name, reads]) => {
           const values = await Promise.all(reads.map((read) => read()))
-          return metricOf(name, values.flat())
+          return metricOf(name, values.flatMap(observations))
         }),
       )
       const shown = all.filter(({ dataPoints }) => dataPoints.length > 0)

@@ -55,7 +55,7 @@ export function createOpenTelemetry(
   for (const name of ['grandlivre.database.errors', 'grandlivre.replica.fallbacks'] as const)
     observe(name, () => memory.counts(name))
   let activeRequests = 0
-  observe('http.server.active_requests', () => [{ value: activeRequests }])
+  observe('http.server.active_requests', () => activeRequests)
   const telemetry: Telemetry = {
     threadMemory,
     // Events that export threads count, too, are counted in the memory that all threads share.
@@ -104,10 +104,7 @@ export function createOpenTelemetry(
     },
     watchThreads: (kind, counts) => void threads.push({ kind, counts }),
     watchPool: (name, pool) => own.watchPool(name, pool),
-    observe: (gauge, read) => {
-      const reading = createReading(read)
-      observe(gauge, async () => (await reading.latest()) ?? [])
-    },
+    observe: (gauge, read) => observe(gauge, createReading(read).latest),
   }
   return { ...telemetry, close: () => own.close() }
 }
@@ -167,7 +164,7 @@ function observeThreads(observe: Observe, threads: readonly WatchedThreads[], me
       ]
     }),
   )
-  observe('grandlivre.thread.waiting', () => [{ value: sum(threads.map(({ counts }) => counts().waiting)) }])
+  observe('grandlivre.thread.waiting', () => sum(threads.map(({ counts }) => counts().waiting)))
 }
 
 function observePools(observe: Observe, threads: readonly WatchedThreads[], memory: ThreadMemory): void {

@@ -27,10 +27,10 @@ export function watchProcess(observe: Observe, everyMs = windowMs): () => void {
     }
     return shown
   }
-  observe('nodejs.eventloop.delay.p50', () => [{ value: delays().p50 }])
-  observe('nodejs.eventloop.delay.p99', () => [{ value: delays().p99 }])
-  observe('nodejs.eventloop.delay.max', () => [{ value: delays().max }])
-  observe('process.memory.usage', () => [{ value: process.memoryUsage.rss() }])
+  observe('nodejs.eventloop.delay.p50', () => delays().p50)
+  observe('nodejs.eventloop.delay.p99', () => delays().p99)
+  observe('nodejs.eventloop.delay.max', () => delays().max)
+  observe('process.memory.usage', () => process.memoryUsage.rss())
   observe('process.cpu.time', () => {
     const { user, system } = process.cpuUsage()
     return [
