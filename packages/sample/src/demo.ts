@@ -41,6 +41,9 @@ const firm = { folders: 30, corrected: 3, firstSeconds: 5 }
 const { stdin: input, stdout: out, stderr: err } = process
 const { print, note, progress } = createTerminal({ input, out, err })
 
+/** Aborts on Ctrl-C. SIGHUP is the signal of a terminal that is closed. */
+const stop = stopSignal(['SIGINT', 'SIGTERM', 'SIGHUP'])
+
 const options = {
   movements: {
     value: 'count',
@@ -68,32 +71,26 @@ async function runDemo(given: Given<unknown, typeof options>): Promise<void> {
   // Checked before the settings are read, which would ask for a key to go with DATABASE_URL.
   if (namesDatabase()) throw new Error('The demo runs on the embedded database: unset DATABASE_URL')
   const config = readConfig()
-  // SIGHUP is the signal of a terminal that is closed.
-  const stop = stopSignal(['SIGINT', 'SIGTERM', 'SIGHUP'])
   try {
-    if (given.firm) await showFirm(config, { movements, every: every ?? 60, stop })
-    else await showTour(config, { movements: movements ?? 100_000, out: resolve(out), once: ends, stop })
+    if (given.firm) await showFirm(config, movements, every ?? 60)
+    else await showTour(config, movements ?? 100_000, resolve(out), ends)
   } catch (error) {
     if (!stop.aborted) throw error
   }
   if (stop.aborted) print('Stopped.')
 }
 
-async function showTour(
-  config: Config,
-  tour: { movements: number; out: string; once: boolean; stop: AbortSignal },
-): Promise<void> {
-  const { movements, out, stop } = tour
+async function showTour(config: Config, movements: number, out: string, ends: boolean): Promise<void> {
   print(['Grandlivre: a ledger, exported to a partner over HTTP. Ctrl-C stops.', ''])
   await makeFolder(out).catch((error: Error) => {
     throw new Error(`The files cannot go to ${out}, choose another --out: ${error.message}`)
   })
-  await withService(config, { movements, stop }, async (ownerUrl, credentials) => {
-    await runTour(ownerUrl, config, out, credentials, stop)
+  await withService(config, { movements }, async (ownerUrl, credentials) => {
+    await runTour(ownerUrl, config, out, credentials)
     await checkTraFile(join(out, files.tra), movements)
     print('')
     await listFiles(out)
-    if (tour.once) return
+    if (ends) return
     print('')
     invite(config, credentials, [
       `npx grandlivre listen --profile demo --society ${credentials.societyId} http://localhost:3000/`,
@@ -115,15 +112,12 @@ async function makeFolder(path: string): Promise<void> {
 }
 
 /** Keeps a copy of a firm that follows the corrections of its bookkeeper, until Ctrl-C. */
-async function showFirm(
-  config: Config,
-  { movements, every, stop }: { movements: number | undefined; every: number; stop: AbortSignal },
-): Promise<void> {
+async function showFirm(config: Config, movements: number | undefined, every: number): Promise<void> {
   print(['Grandlivre: a firm, whose ledgers a partner follows. Ctrl-C stops.', ''])
   const copy = join(config.dataDir, files.copy)
   // A copy of an earlier run may belong to another port, and sync would refuse it.
   await rm(copy, { force: true })
-  await withService(config, { movements, besides: firm.folders - 1, stop }, async (ownerUrl, credentials) => {
+  await withService(config, { movements, besides: firm.folders - 1 }, async (ownerUrl, credentials) => {
     invite(config, credentials, [
       `npx grandlivre folders --profile demo --to ${wordOf(pathOf(copy))}`,
       `${settingOf(config)}npm run cli -- status`,
@@ -167,7 +161,7 @@ async function keepCorrecting(ownerUrl: string, folderId: string, every: number,
 /** Starts the service on the demo folder and its firm, calls `run`, and stops the service when `run` has ended. */
 async function withService(
   config: Config,
-  { movements, besides, stop }: Pick<DemoOptions, 'movements' | 'besides'> & { stop: AbortSignal },
+  { movements, besides }: Pick<DemoOptions, 'movements' | 'besides'>,
   run: (ownerUrl: string, credentials: Credentials) => Promise<void>,
 ): Promise<void> {
   const port = config.port === defaultPort ? await freePort(config) : config.port
@@ -226,16 +220,15 @@ async function runTour(
   config: Config,
   out: string,
   { societyId, exercices }: Credentials,
-  stop: AbortSignal,
 ): Promise<void> {
   const exerciceId = exercices.at(-1)!.id
   const to = (file: string) => pathOf(join(out, file))
   const grandlivre = (name: string, ...words: string[]) =>
-    runCommand([name, '--profile', 'demo', ...words], config, stop)
+    runCommand([name, '--profile', 'demo', ...words], config)
   const pull = (...words: string[]) => grandlivre('pull', '--society', societyId, ...words, '--force')
   // A copy of an earlier run may belong to another database, and sync would refuse it.
   await rm(join(out, files.copy), { force: true })
-  await runCommand([...loginWords(config), '--replace'], config, stop)
+  await runCommand([...loginWords(config), '--replace'], config)
   await pull('--exercice', exerciceId, '--out', to(files.year))
   await grandlivre('sync', '--to', to(files.copy))
   if (stop.aborted) return
@@ -264,7 +257,7 @@ function commandOf(words: string[]): string {
  * kept in the data folder, and leaves the reader's own login file alone.
  * @throws {Error} if the command fails, after it has printed the cause
  */
-async function runCommand(words: string[], { dataDir }: Config, signal: AbortSignal): Promise<void> {
+async function runCommand(words: string[], { dataDir }: Config, signal = stop): Promise<void> {
   if (signal.aborted) return
   print(`$ ${commandOf(words)}`)
   const program = fileURLToPath(new URL('../../partner/src/grandlivre.ts', import.meta.url))

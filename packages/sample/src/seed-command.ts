@@ -11,7 +11,7 @@ import { inTransaction } from '../../../src/db/pool.ts'
 import { countText, secondsText } from '../../terminal/src/amounts.ts'
 import { command, numberKind } from '../../terminal/src/command.ts'
 import { vacuumLedger } from './seed.sql.ts'
-import { foldersMax, movementsMax, movementsMin, type SeededFirm, seed, seedFirm } from './seed.ts'
+import { foldersMax, movementsMax, movementsMin, type SeededFirm, seedFirm, seedFolder } from './seed.ts'
 
 const partnerDefault = 'SEED-READER'
 
@@ -50,16 +50,15 @@ export const seedCommand = command({
     },
   },
   run: async (terminal: StaffTerminal, given) => {
-    const { movements, seed: randomSeed, 'folder-reference': reference, folders, firms, partner } = given
-    const replace = given.replace === true
+    const { movements, seed, 'folder-reference': reference, replace = false, folders, firms, partner } = given
     checkLine('--folder-reference', reference)
     if (folders === undefined) {
       if (firms !== undefined || partner !== undefined)
         throw new Error('--firms and --partner are for a firm: give --folders, too')
-      return seedOneFolder(terminal, { movements, seed: randomSeed, reference, replace })
+      return seedOneFolder(terminal, { movements, seed, reference, replace })
     }
     if (replace) throw new Error('--replace is for one folder: a firm is always a new one')
-    const plan = { folders, movements, seed: randomSeed, reference }
+    const plan = { folders, movements, seed, reference }
     await seedFirms(terminal, plan, firms ?? 1, partner ?? partnerDefault)
   },
 })
@@ -70,23 +69,24 @@ async function seedOneFolder(
   terminal: StaffTerminal,
   plan: FolderPlan & { replace: boolean },
 ): Promise<void> {
-  await withDatabase(terminal, async ({ database, config }) => {
+  await withDatabase(terminal, async ({ pool, config }) => {
     const started = performance.now()
-    await seed(database.ownerUrl, {
-      ...plan,
-      onProgress: showProgress(terminal, started),
-      record: (client, { schemaId, folderId }) => {
-        const details = { movements: plan.movements, replace: plan.replace }
-        return recordAct(client, { act: 'seed', schemaId, folderId, details })
-      },
-      onLoaded: ({ exercices, ...folder }) =>
-        terminal.print([
-          `Folder ${folder.folderId}, firm ${folder.firmId}, schema ${folder.schemaId}`,
-          ...exercices.map(({ id, start, end }) => `Exercice ${id}, ${start} to ${end}`),
-          loadedText(folder, `, ${countText(folder.counts.accounts)} accounts`, started),
-          ...nextSteps(config, folder.folderId, exercices.at(-1)!.id),
-        ]),
+    const folder = await inTransaction(pool, async (client) => {
+      const seeded = await seedFolder(client, { ...plan, onProgress: showProgress(terminal, started) })
+      const { schemaId, folderId } = seeded
+      const details = { movements: plan.movements, replace: plan.replace }
+      await recordAct(client, { act: 'seed', schemaId, folderId, details })
+      return seeded
     })
+    const { schemaId, firmId, folderId, exercices, counts } = folder
+    terminal.print([
+      `Folder ${folderId}, firm ${firmId}, schema ${schemaId}`,
+      ...exercices.map(({ id, start, end }) => `Exercice ${id}, ${start} to ${end}`),
+      loadedText(folder, `, ${countText(counts.accounts)} accounts`, started),
+      ...nextSteps(config, folderId, exercices.at(-1)!.id),
+    ])
+    // Makes the first exports fast. Interrupting it does no harm.
+    await vacuumLedger(pool)
   })
 }
 

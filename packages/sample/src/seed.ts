@@ -62,12 +62,6 @@ interface FolderOptions extends LedgerOptions {
    * refuse.
    */
   replace?: boolean
-  /** Runs at the end of the transaction, to write whatever else belongs to the seed. */
-  record?: (client: ClientBase, imported: SeededFolder) => Promise<void>
-  /**
-   * Called after the commit. The steps that still follow make the first exports fast. Interrupting them does no harm.
-   */
-  onLoaded?: (folder: SeededFolder) => void
 }
 
 interface FirmOptions extends LedgerOptions {
@@ -78,32 +72,21 @@ interface FirmOptions extends LedgerOptions {
   firm?: { schemaId: string; firmId: string }
 }
 
-export interface SeededFolder {
-  schemaId: string
-  firmId: string
-  folderId: string
-  /** First the closed previous year, then the year with nearly all movements. Days are `YYYY-MM-DD`. */
-  exercices: { id: string; start: string; end: string }[]
-  counts: { entries: number; movements: number; accounts: number }
-  /** Bytes of the rows that were sent to the database. */
-  loadedBytes: number
-}
+export type SeededFolder = Awaited<ReturnType<typeof seedFolder>>
 
 export type SeededFirm = Awaited<ReturnType<typeof seedFirm>>
 
 /**
- * Creates a tenant with one firm and one folder, and fills the folder, all in one transaction.
+ * Seeds a folder in one transaction, as seedFolder does, and makes its first exports fast.
  * @param ownerUrl address of the database for the owner of its tables
- * @throws {Error} if the folder exists and `replace` is not set, or if a number is out of range
+ * @param options.onLoaded called after the commit, before the statistics are updated
  */
-export async function seed(ownerUrl: string, options: FolderOptions): Promise<SeededFolder> {
-  checkMovements(options.movements)
+export async function seed(
+  ownerUrl: string,
+  options: FolderOptions & { onLoaded?: (folder: SeededFolder) => void },
+): Promise<SeededFolder> {
   return asOwner(ownerUrl, 'seed', async (pool) => {
-    const folder = await inTransaction(pool, async (client) => {
-      const seeded = await seedFolder(client, options)
-      await options.record?.(client, seeded)
-      return seeded
-    })
+    const folder = await inTransaction(pool, (client) => seedFolder(client, options))
     options.onLoaded?.(folder)
     await vacuumLedger(pool)
     return folder
@@ -132,8 +115,13 @@ function checkMovements(movements: number): void {
     throw new Error(`The number of movements must be a whole number from ${movementsMin} to ${movementsMax}`)
 }
 
-async function seedFolder(client: ClientBase, options: FolderOptions): Promise<SeededFolder> {
+/**
+ * Fills a folder. If no folder has the reference, it is created in a new firm of a new tenant.
+ * @throws {Error} if the folder exists and `replace` is not set, or if a number is out of range
+ */
+export async function seedFolder(client: ClientBase, options: FolderOptions) {
   const { movements, seed = 1, reference = 'SEED', replace = false } = options
+  checkMovements(movements)
   const random = new Random(seed)
   const loading = seedLoading(client, movements, options.onProgress)
   const { ids } = loading
@@ -143,11 +131,8 @@ async function seedFolder(client: ClientBase, options: FolderOptions): Promise<S
   const thirdPartyId = await findOrCreateSender(client, ids.next())
   const filled = await addLedger(loading, key, random, { ...options, thirdPartyId })
   await loading.load()
-  const created = filled.exercices.map(({ id }) => id)
-  const replaced = deleted !== undefined
-  const events = { deleted: deleted ?? [], created, filled: created }
-  await publishImport(client, { ...key, folderCreated: !replaced, replaced, ...events })
-  return { ...key, firmId, ...filled, loadedBytes: loading.bytes() }
+  await publishSeed(client, key, filled.exercices, deleted)
+  return { ...key, firmId, ...filled, /** Bytes of rows. */ loadedBytes: loading.bytes() }
 }
 
 /**
@@ -170,7 +155,7 @@ export async function seedFirm(client: ClientBase, options: FirmOptions) {
     const name = `Cabinet ${random.pick(words.lastNames)} & Associés`
     await createFirm(client, { schemaId, id: firmId, name, siret: `${siren(random)}00026` })
   }
-  const filled: { folderId: string; exercices: string[] }[] = []
+  const filled: (FolderKey & { exercices: { id: string }[] })[] = []
   const counts = { entries: 0, movements: 0 }
   for (let number = first; number < first + folders; number++) {
     const folderId = ids.next()
@@ -183,24 +168,37 @@ export async function seedFirm(client: ClientBase, options: FirmOptions) {
     const ledger = await addLedger(loading, key, random, { ...options, thirdPartyId })
     counts.entries += ledger.counts.entries
     counts.movements += ledger.counts.movements
-    filled.push({ folderId, exercices: ledger.exercices.map(({ id }) => id) })
+    filled.push({ ...key, exercices: ledger.exercices })
   }
   await loading.load()
-  for (const { folderId, exercices } of filled) {
-    const isNew = { folderCreated: true, replaced: false, deleted: [] }
-    await publishImport(client, { schemaId, folderId, ...isNew, created: exercices, filled: exercices })
-  }
+  for (const { exercices, ...key } of filled) await publishSeed(client, key, exercices)
   const folderIds = filled.map(({ folderId }) => folderId)
   return { schemaId, firmId, folderIds, counts, loadedBytes: loading.bytes() }
 }
 
-/** Makes up the ledger of an empty folder. Its last rows are only written by the next `load`. */
+/** @param deleted the former exercices of a folder whose ledger was replaced */
+function publishSeed(
+  client: ClientBase,
+  key: FolderKey,
+  exercices: { id: string }[],
+  deleted?: string[],
+): Promise<void> {
+  const created = exercices.map(({ id }) => id)
+  const replaced = deleted !== undefined
+  const events = { deleted: deleted ?? [], created, filled: created }
+  return publishImport(client, { ...key, folderCreated: !replaced, replaced, ...events })
+}
+
+/**
+ * Makes up the ledger of an empty folder. Its last rows are only written by the next `load`.
+ * @returns first the closed previous year, then the year with nearly all movements; days are `YYYY-MM-DD`
+ */
 async function addLedger(
   loading: ReturnType<typeof seedLoading>,
   key: FolderKey,
   random: Random,
   options: Pick<LedgerOptions, 'movements' | 'year'> & { thirdPartyId: string },
-): Promise<Pick<SeededFolder, 'exercices' | 'counts'>> {
+) {
   const { movements, year = new Date().getFullYear(), thirdPartyId } = options
   const { ids, writer } = loading
   await ids.reserve(idsOfChart)
@@ -228,8 +226,8 @@ async function addLedger(
   const numberOf = entryNumbers()
   await loading.reserve()
   const ledger = generateLedger(chart, random, { movements, year, thirdPartyId })
-  for (const { lines, opens: _, year: entryYear, ...entry } of ledger) {
-    const exerciceId = entryYear === year ? current.id : before.id
+  for (const { lines, opens: _, ...entry } of ledger) {
+    const exerciceId = (entry.date < current.startDate ? before : current).id
     const entryId = ids.next()
     const number = numberOf({ exerciceId, ...entry })
     entries.add({ ...key, exerciceId, id: entryId, number, ...entry })

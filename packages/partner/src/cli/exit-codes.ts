@@ -7,52 +7,54 @@ import { Failure, UsageError } from '../../../terminal/src/command-errors.ts'
 import { GrandlivreError } from '../client/errors.ts'
 import { isLost } from '../client/http/connection.ts'
 
+const unreachable = ['CONNECTION-FAILED', 'CONNECTION-LOST', 'ANSWER-LOST', 'UNEXPECTED-ANSWER']
+
+/**
+ * For each way to end: its exit code, what that means, and the codes of the library and statuses of the service that
+ * lead to it. Other statuses from 400 to 499 are refusals.
+ */
 const endings = {
   done: [0, 'done'],
   failed: [
     1,
     'another failure: rows not proven or not copied, a fault of a receiver, an error of the service',
   ],
-  usage: [2, 'wrong usage: an option, an argument or an answer'],
+  usage: [2, 'wrong usage: an option, an argument or an answer', ['INVALID-OPTION']],
   differs: [3, 'verify: rows differed, and are those of the ledgers now'],
-  refused: [4, 'the service refuses it: the token, its groups, a value, or there is no such thing'],
-  unreachable: [5, 'the service does not answer, is busy, or is not what answers: try again later'],
-  expired: [6, 'what was asked for existed, and is gone: a file, a cursor, an event'],
+  refused: [
+    4,
+    'the service refuses it: the token, its groups, a value, or there is no such thing',
+    ['FILE-REFUSED'],
+  ],
+  unreachable: [
+    5,
+    'the service does not answer, is busy, or is not what answers: try again later',
+    [...unreachable, 429, 502, 503, 504],
+  ],
+  expired: [
+    6,
+    'what was asked for existed, and is gone: a file, a cursor, an event',
+    ['EVENTS-MISSING', 410],
+  ],
   local: [
     7,
     'this machine: no access kept, a full disk, a file or copy in use, there already or not writable, a closed output',
+    ['FILE-NOT-WRITTEN', 'COPY-LOCKED', 'COPY-REFUSED'],
   ],
   interrupted: [130, 'interrupted: Ctrl-C, SIGTERM, SIGHUP'],
 } as const
 
 type Ending = keyof typeof endings
 
-const entries = Object.entries(endings) as [Ending, readonly [code: number, means: string]][]
+const entries = Object.entries(endings) as [
+  Ending,
+  readonly [number, string, (readonly (string | number)[])?],
+][]
 export const exitCodes = Object.fromEntries(entries.map(([ending, [code]]) => [ending, code])) as Record<
   Ending,
   number
 >
 export const exitCodeTable = entries.map(([, [code, means]]) => [String(code), means] as const)
-
-/**
- * Codes of the library and statuses of the service for each way to end. Other statuses from 400 to 499 are refusals.
- */
-const causes: Partial<Record<Ending, readonly (string | number)[]>> = {
-  usage: ['INVALID-OPTION'],
-  refused: ['FILE-REFUSED'],
-  unreachable: [
-    'CONNECTION-FAILED',
-    'CONNECTION-LOST',
-    'ANSWER-LOST',
-    'UNEXPECTED-ANSWER',
-    429,
-    502,
-    503,
-    504,
-  ],
-  expired: ['EVENTS-MISSING', 410],
-  local: ['FILE-NOT-WRITTEN', 'COPY-LOCKED', 'COPY-REFUSED'],
-}
 
 /** The profile that an error is about, for commands that take several profiles. */
 export interface OfProfile {
@@ -112,7 +114,7 @@ function endingOf(error: unknown): Ending {
   if (error instanceof GrandlivreError) {
     const { code, status } = error
     if (code === 'COPY-REFUSED' && isLost(error.cause)) return 'unreachable'
-    const by = (cause: string | number) => entries.find(([ending]) => causes[ending]?.includes(cause))?.[0]
+    const by = (cause: string | number) => entries.find(([, [, , causes]]) => causes?.includes(cause))?.[0]
     return by(code) ?? by(status) ?? (status >= 400 && status <= 499 ? 'refused' : 'failed')
   }
   // Errors of the system, of SQLite and of PostgreSQL have these members.

@@ -31,8 +31,6 @@ export interface Chart extends Omit<MasterRows, 'exercices'> {
   suppliers: ThirdParty[]
   customers: ThirdParty[]
   staff: ThirdParty[]
-  /** Ids of the accounts whose balances are carried over to the next year, which are those of classes 1 to 5. */
-  carriedOver: Set<string>
   accountId(number: string): string
   journalId(code: string): string
   paymentId(code: PaymentCode): string
@@ -76,7 +74,6 @@ export function buildChart(movements: number, random: Random, nextId: () => stri
     suppliers: [],
     customers: [],
     staff: [],
-    carriedOver: new Set(),
     accountId,
     journalId,
     paymentId: idsBy(payments, 'code'),
@@ -84,7 +81,6 @@ export function buildChart(movements: number, random: Random, nextId: () => stri
   for (const index of numbers(6, 300, movements / 3_000)) addCompany(chart, '401', index, nextId(), random)
   for (const index of numbers(8, 1_000, movements / 1_500)) addCompany(chart, '411', index, nextId(), random)
   for (const index of numbers(2, 40, movements / 15_000)) addEmployee(chart, index, nextId(), random)
-  for (const account of accounts) if (account.number < '6') chart.carriedOver.add(account.id)
   return chart
 }
 

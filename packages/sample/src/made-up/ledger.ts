@@ -31,25 +31,19 @@ export function* generateLedger(
   chart: Chart,
   random: Random,
   plan: { movements: number; year: number; thirdPartyId: string },
-): Generator<DraftedEntry & { year: number }> {
+): Generator<DraftedEntry> {
   assert(plan.movements >= 10, 'two years need at least ten movements')
   const before =
     plan.movements < 400 ? 2 : Math.min(Math.floor(plan.movements / 100), movementsOfYearBeforeMax)
+  const yearBefore = { ...plan, year: plan.year - 1, movements: before, opening: null }
   const balances = new Map<string, bigint>()
-  for (const entry of generateYear(chart, random, {
-    ...plan,
-    year: plan.year - 1,
-    movements: before,
-    opening: null,
-  })) {
+  for (const entry of generateYear(chart, random, yearBefore)) {
     for (const { accountId, debit, credit } of entry.lines)
       balances.set(accountId, (balances.get(accountId) ?? 0n) + debit - credit)
-    yield { ...entry, year: plan.year - 1 }
+    yield entry
   }
   const opening = openingBalances(chart, balances)
-  const rest = plan.movements - before
-  for (const entry of generateYear(chart, random, { ...plan, movements: rest, opening }))
-    yield { ...entry, year: plan.year }
+  yield* generateYear(chart, random, { ...plan, movements: plan.movements - before, opening })
 }
 
 /**
@@ -58,9 +52,11 @@ export function* generateLedger(
  */
 function openingBalances(chart: Chart, balances: Map<string, bigint>): Map<string, bigint> {
   const opening = new Map<string, bigint>()
+  // Expenses and income are the accounts of classes 6 and 7.
+  const closing = new Set(chart.accounts.flatMap(({ id, number }) => (number < '6' ? [] : id)))
   let result = 0n
   for (const [accountId, balance] of balances) {
-    if (!chart.carriedOver.has(accountId)) result += balance
+    if (closing.has(accountId)) result += balance
     else if (balance !== 0n) opening.set(accountId, balance)
   }
   if (result !== 0n) opening.set(chart.accountId(result < 0n ? '120000' : '129000'), result)

@@ -7,7 +7,7 @@
  */
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open, readFile, rm, stat } from 'node:fs/promises'
-import { PassThrough, pipeline, type Transform } from 'node:stream'
+import { PassThrough, pipeline } from 'node:stream'
 import { promisify } from 'node:util'
 import * as zlib from 'node:zlib'
 import { createPart, namePart, partOf, replaceState, stateFileOf } from '../../client/files/part-file.ts'
@@ -54,13 +54,9 @@ export type PartFile = Awaited<ReturnType<typeof openPart>>
  * @param force discards an unfinished file of another source
  * @throws {Failure} if there is an unfinished file of another source
  */
-export async function openPart(
-  out: string,
-  source: PullSource,
-  force: boolean,
-  compression: Compression | undefined,
-) {
+export async function openPart(out: string, source: PullSource, force: boolean) {
   const path = partOf(out)
+  const compression = compressionOf(out)
   const size = (await ifThere(stat(path)))?.size
   // A kill just after the rename leaves the state behind without the file.
   const left = size === undefined ? undefined : await stateToContinue(out, source, force)
@@ -87,6 +83,9 @@ export async function openPart(
 
     /** Writes content after what the file already has. */
     write: () => createPieceWriter(file, compression, checkpoint, record),
+
+    /** The content that the file has, decompressed, chunk by chunk. */
+    content: () => contentOf(path, compression),
 
     /** Empties the file, so that the pull begins again. */
     async restart(): Promise<void> {
@@ -181,7 +180,7 @@ type RowMark = Omit<Checkpoint, 'contentBytes' | 'fileBytes'>
  */
 function createPieceWriter(
   file: FileHandle,
-  compression: Compression | undefined,
+  compression: Compression,
   start: Checkpoint,
   record: (reached: Checkpoint) => Promise<void>,
 ) {
@@ -254,13 +253,6 @@ async function writeAll(file: FileHandle, chunks: Uint8Array[], position: number
   return bytes
 }
 
-/** How a file is compressed. The end of its name says so: `.gz`, `.zst`, or none of them. */
-export interface Compression {
-  /** Makes one piece of the file: a gzip member or a zstd frame. Pieces one after the other form a valid file. */
-  pack(content: Uint8Array): Promise<Uint8Array>
-  unpack(): Transform
-}
-
 /** Buffers larger than Node's defaults save a quarter of the time. */
 const readBytes = 1024 * 1024
 const chunkSize = 256 * 1024
@@ -270,29 +262,27 @@ export function compressionNamed(path: string): 'gzip' | 'zstd' | undefined {
   return path.endsWith('.zst') ? 'zstd' : undefined
 }
 
-/** @throws {Failure} if the name ends in .zst and this Node has no zstd */
-export function compressionOf(path: string): Compression | undefined {
+type Compression = ReturnType<typeof compressionOf>
+
+/**
+ * How a file is compressed. The end of its name says so: `.gz`, `.zst`, or none of them. `pack` makes one piece of the
+ * file: a gzip member or a zstd frame. Pieces one after the other form a valid file.
+ * @throws {Failure} if the name ends in .zst and this Node has no zstd
+ */
+export function compressionOf(path: string) {
   const name = compressionNamed(path)
   if (name === undefined) return undefined
-  if (name === 'gzip')
-    return {
-      pack: promisify<zlib.InputType, Buffer>(zlib.gzip),
-      unpack: () => zlib.createGunzip({ chunkSize }),
-    }
-  const zstdCompress = zlib.zstdCompress as typeof zlib.zstdCompress | undefined
-  if (zstdCompress === undefined)
+  const [pack, unpack] =
+    name === 'gzip' ? [zlib.gzip, zlib.createGunzip] : [zlib.zstdCompress, zlib.createZstdDecompress]
+  if (pack === undefined)
     throw localFailure(
       `Node ${process.versions.node} has no zstd, which ${path} needs`,
       'Use Node 22.15 or newer (23.8 in the 23 line), or let the name end in .gz.',
     )
-  return {
-    pack: promisify<zlib.InputType, Buffer>(zstdCompress),
-    unpack: () => zlib.createZstdDecompress({ chunkSize }),
-  }
+  return { pack: promisify<zlib.InputType, Buffer>(pack), unpack: () => unpack({ chunkSize }) }
 }
 
-/** The content of a file, decompressed, chunk by chunk. */
-export function contentOf(path: string, compression: Compression | undefined): AsyncIterable<Uint8Array> {
+function contentOf(path: string, compression: Compression): AsyncIterable<Uint8Array> {
   const file = createReadStream(path, { highWaterMark: readBytes })
   if (compression === undefined) return file
   // An error of the file destroys the decompression, so its reader gets the error.

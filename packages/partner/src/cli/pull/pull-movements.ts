@@ -15,14 +15,7 @@ import { clientError, GrandlivreError } from '../../client/errors.ts'
 import type { Grandlivre } from '../../client/grandlivre.ts'
 import { idOf, lastLineOf, WholeLines } from '../../client/lines.ts'
 import type { MovementSelection } from '../../client/selection.ts'
-import {
-  type Compression,
-  compressionOf,
-  contentOf,
-  openPart,
-  type PartFile,
-  type PullSource,
-} from './part-file.ts'
+import { openPart, type PartFile, type PullSource } from './part-file.ts'
 
 /** What to pull, and into which file. */
 export interface MovementPull {
@@ -39,12 +32,6 @@ export interface MovementPull {
 
 export type PulledMovements = Awaited<ReturnType<typeof pullMovements>>
 
-/** A pull with its unfinished file. */
-interface RunningPull extends MovementPull {
-  part: PartFile
-  compression: Compression | undefined
-}
-
 /** How often a pull begins, the first time included, before it gives up because its file could not be proven. */
 const beginningsMax = 5
 
@@ -54,14 +41,12 @@ const beginningsMax = 5
  */
 export async function pullMovements(pull: MovementPull) {
   const { out, source, force, terminal, signal } = pull
-  const compression = compressionOf(out)
-  const part = await openPart(out, source, force, compression)
-  const running = { ...pull, part, compression }
+  const part = await openPart(out, source, force)
   try {
     for (let beginnings = 1; beginnings <= beginningsMax; beginnings += 1) {
       try {
-        const received = await receive(running)
-        const sha256 = received.sha256 ?? (await prove(running, received))
+        const received = await receive(pull, part)
+        const sha256 = received.sha256 ?? (await prove(pull, part, received))
         const provedBy: 'blocks' | 'trailers' = received.sha256 === undefined ? 'blocks' : 'trailers'
         const { rows, bytes, cursor, wireBytes, connections } = received
         const fileBytes = await part.finish()
@@ -91,8 +76,7 @@ export async function pullMovements(pull: MovementPull) {
  * @returns `bytes` of the content; `wireBytes` that the network carried in this run; and `sha256` of the content, only
  *   if the trailers of a single answer prove the whole file
  */
-async function receive(pull: RunningPull) {
-  const { part, selection, encoding, ledger, terminal, signal } = pull
+async function receive({ selection, encoding, ledger, terminal, signal }: MovementPull, part: PartFile) {
   const began = performance.now()
   const { after, etag, rows } = part.reached()
   if (after !== null) terminal.note(`Going on after ${countText(rows)} movements of an earlier run`)
@@ -142,7 +126,8 @@ async function receive(pull: RunningPull) {
  * @throws {GrandlivreError} NOT-PROVEN if a line differs from the ledger, is missing, or is one too many
  */
 async function prove(
-  { part, compression, selection, ledger, terminal, signal }: RunningPull,
+  { selection, ledger, terminal, signal }: MovementPull,
+  part: PartFile,
   received: { bytes: number; cursor: string },
 ): Promise<string> {
   const { blocks, cursor } = await ledger.blocks(selection, { signal })
@@ -153,7 +138,7 @@ async function prove(
   const lines = new WholeLines()
   let bytes = 0
   try {
-    for await (const chunk of contentOf(part.path, compression)) {
+    for await (const chunk of part.content()) {
       signal.throwIfAborted()
       hash.update(chunk)
       bytes += chunk.length

@@ -129,43 +129,43 @@ const shownMax = 5
 
 /** @param isFollowing prints a result for each ledger as soon as it is copied */
 function reportOf({ terminal, json }: CommandCall, isFollowing: boolean) {
-  const total = { differing: 0, done: 0, rows: 0 }
-  const progress = (event: SyncEvent) => {
-    if (event.kind === 'listed') Object.assign(total, { differing: event.differing, done: 0, rows: 0 })
-    if (event.kind === 'rows') total.rows += event.rows
-    const ledgers = `${countText(total.done)} of ${countText(total.differing)} ledgers`
-    if (total.differing > 0)
-      terminal.progress(`${ledgers}, ${countText(total.rows)} rows`, total.done / total.differing)
-  }
+  let total = { differing: 0, done: 0, rows: 0 }
   return (event: SyncEvent) => {
+    if (event.kind === 'listed') total = { differing: event.differing, done: 0, rows: 0 }
+    if (event.kind === 'rows') total.rows += event.rows
     if (event.kind === 'copied' || event.kind === 'failed') total.done += 1
-    if (event.kind === 'listed' || event.kind === 'rows') return progress(event)
-    if (event.kind === 'compared')
-      return terminal.progress(`Comparing ${event.society}: ${countText(event.rows)} movements are equal`)
-    if (json) return terminal.json({ time: new Date().toISOString(), ...event })
-    if (event.kind === 'waiting')
-      return terminal.note(`${event.reason}; asking again in ${secondsText(event.ms)}`)
-    const { society } = event
+    if (json && !['listed', 'rows', 'compared'].includes(event.kind))
+      return terminal.json({ time: new Date().toISOString(), ...event })
     switch (event.kind) {
+      case 'listed':
+      case 'rows': {
+        const ledgers = `${countText(total.done)} of ${countText(total.differing)} ledgers`
+        const text = `${ledgers}, ${countText(total.rows)} rows`
+        return total.differing > 0 ? terminal.progress(text, total.done / total.differing) : undefined
+      }
+      case 'compared':
+        return terminal.progress(`Comparing ${event.society}: ${countText(event.rows)} movements are equal`)
+      case 'waiting':
+        return terminal.note(`${event.reason}; asking again in ${secondsText(event.ms)}`)
       case 'copied':
-        if (isFollowing) terminal.print(`${event.at}  ${society} ${event.name}: ${changeText(event)}`)
+        if (isFollowing) terminal.print(`${event.at}  ${event.society} ${event.name}: ${changeText(event)}`)
         return
       case 'gone':
         return terminal.note(
-          `${society}: no longer among the folders of its firm. Its rows stay in the tables, and leave the views`,
+          `${event.society}: no longer among the folders of its firm. Its rows stay in the tables, and leave the views`,
         )
       case 'back':
-        return terminal.note(`${society}: among the folders of its firm again`)
+        return terminal.note(`${event.society}: among the folders of its firm again`)
       case 'failed':
-        return terminal.warn(`${society}: ${event.message} (${event.code}). Its rows stay as they are`)
+        return terminal.warn(`${event.society}: ${event.message} (${event.code}). Its rows stay as they are`)
       case 'stray':
-        return terminal.warn(`${society}: the copy has rows of it, and does not know the folder`)
+        return terminal.warn(`${event.society}: the copy has rows of it, and does not know the folder`)
       case 'unproven':
-        return terminal.warn(`${society}: not proven: ${event.reason}`)
+        return terminal.warn(`${event.society}: not proven: ${event.reason}`)
       case 'differs': {
         const parts: string[] = [...event.tables]
         if (event.entries.length > 0) parts.push(`movements of the entries ${rangesText(event.entries)}`)
-        return terminal.warn(`${society} differs: ${parts.join(', ')}`)
+        return terminal.warn(`${event.society} differs: ${parts.join(', ')}`)
       }
     }
   }
