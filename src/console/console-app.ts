@@ -135,7 +135,10 @@ function addSignIn(app: Hono<ConsoleEdge>, { owner, now }: ConsoleParts): void {
 async function showPage(c: Visit, page: Page, parts: ConsoleParts): Promise<Response> {
   const session = await sessionOf(c, parts.owner)
   const wantsEvents = c.req.header('accept') === 'text/event-stream'
-  if (!session && !wantsEvents) return c.redirect(`/console/sign-in?to=${encodeURIComponent(pathOf(c))}`, 303)
+  if (!session && !wantsEvents) {
+    const { pathname, search } = new URL(c.req.url)
+    return c.redirect(`/console/sign-in?to=${encodeURIComponent(pathname + search)}`, 303)
+  }
   if (!session) throw new Refusal(401, 'Sign in first.')
   const context = contextOf(c, session, parts)
   if (!wantsEvents) {
@@ -178,20 +181,16 @@ function document(
 }
 
 function contextOf(c: Visit, { name, token }: Session, { services, owner }: ConsoleParts): PageContext {
+  const { pathname, searchParams: query } = new URL(c.req.url)
   return {
     services,
     owner,
     staff: `console ${name}`,
     csrf: csrfOf(token),
     params: c.req.param(),
-    query: new URL(c.req.url).searchParams,
-    url: pathOf(c),
+    query,
+    path: pathname.replace('/console', ''),
   }
-}
-
-function pathOf(c: Visit): string {
-  const { pathname, search } = new URL(c.req.url)
-  return pathname + search
 }
 
 async function requireSession(c: Visit, owner: Pool): Promise<Session> {

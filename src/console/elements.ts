@@ -1,4 +1,4 @@
-/** Parts of pages: numbers, times, forms, tables. */
+/** Parts of pages: numbers, times, forms. */
 import { html } from 'hono/html'
 import { lineCharactersMax } from '../acts/fields.ts'
 import type { Html, PageContext } from './page.ts'
@@ -38,12 +38,8 @@ export function duration(ms: number): string {
   return hours < 24 ? `${hours} h ${minutes % 60} min` : `${days} d ${hours % 24} h`
 }
 
-/** A time in the time zone of the platform, such as `2026-03-01 14:05:09`; a dash if it is absent. */
-export function time(
-  at: Date | string | null | undefined,
-  { services }: Pick<PageContext, 'services'>,
-): Html {
-  if (at === null || at === undefined) return html`<span class="none">none</span>`
+/** A time in the time zone of the platform, such as `2026-03-01 14:05:09`. */
+export function time(at: Date | string, { services }: Pick<PageContext, 'services'>): Html {
   const date = new Date(at)
   // The Swedish locale formats times like ISO 8601.
   const text = date.toLocaleString('sv', { timeZone: services.config.timeZone })
@@ -98,28 +94,6 @@ export function idField(label: string, name: string, attributes: Html | '' = '')
     label,
     html`<input name="${name}" inputmode="numeric" pattern="[0-9]{1,16}" autocomplete="off"${attributes}>`,
   )
-}
-
-/** The head of a column. Columns of numbers, with their heads, are aligned on the right. */
-type Head = string | { number: string }
-
-const headCell = (head: Head) =>
-  typeof head === 'string'
-    ? html`<th scope="col">${head}</th>`
-    : html`<th scope="col" class="number">${head.number}</th>`
-
-/** A table with its caption. On a narrow screen, it scrolls inside a box of its own. */
-export function table(caption: string, heads: readonly Head[], rows: readonly Html[], none: string): Html {
-  if (rows.length === 0) return html`<h2>${caption}</h2><p class="none">${none}</p>`
-  return html`<h2>${caption}</h2>
-<div class="scrolls" role="region" aria-label="${caption}" tabindex="0"><table>
-<thead><tr>${heads.map(headCell)}</tr></thead>
-<tbody>${rows}</tbody></table></div>`
-}
-
-/** The facts of one thing, each with its name. */
-export function facts(pairs: readonly (readonly [string, Html | string])[]): Html {
-  return html`<dl class="facts">${pairs.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`
 }
 
 /** A progress bar. If `whole` is undefined, it only says that something moves. @param label for screen readers */

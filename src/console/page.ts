@@ -20,8 +20,8 @@ export interface PageContext {
   /** The parts of the path that the pattern names, such as `id` of `/folders/:id`. */
   params: Record<string, string>
   query: URLSearchParams
-  /** Path and query of the request. */
-  url: string
+  /** The path of the request, below /console. */
+  path: string
 }
 
 export interface Page {

@@ -29,14 +29,7 @@ const answerMs = 10_000
  * @returns the address, such as `http://127.0.0.1:9090/console`; undefined if CONSOLE_PORT is not set
  * @throws {Error} if the port cannot be opened, or the login of the database does not own the tables
  */
-export async function startConsole({
-  services,
-  urls,
-  isAway,
-  attempts,
-  standing,
-  timing,
-}: {
+export async function startConsole(of: {
   services: Services
   urls: DatabaseUrls
   /** Whether the server cannot be reached: the login is then not checked. */
@@ -45,17 +38,18 @@ export async function startConsole({
   standing: LatestStanding
   timing: Timing
 }): Promise<{ url: string; close(): Promise<void> } | undefined> {
+  const { services, attempts, timing } = of
   const address = services.config.console
   if (!address) return undefined
   await using stack = new AsyncDisposableStack()
-  const owner = createOwnerPool(urls.ownerUrl, {
+  const owner = createOwnerPool(of.urls.ownerUrl, {
     max: limits.consoleConnectionsMax,
     applicationName: 'grandlivre console',
     answerMs,
   })
   stack.defer(() => owner.end())
-  if (!isAway) await checkOwner(owner)
-  const history = recordHistory({ streams: services.streams, attempts, standing })
+  if (!of.isAway) await checkOwner(owner)
+  const history = recordHistory({ ...of, streams: services.streams })
   stack.defer(() => history.close())
   const closing = new AbortController()
   const app = createConsole({

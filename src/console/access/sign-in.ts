@@ -80,14 +80,9 @@ export function countAttempts(now: () => number) {
     begin(address: string): void {
       const before = failed.get(address)
       const isOver = !before || now() - before.since >= limits.consoleAttemptsMs
-      failed.delete(address)
+      const counted = isOver ? { since: now(), count: 1 } : { ...before, count: before.count + 1 }
       // Forgetting the oldest is safe: nobody guesses a key of 256 bits from many addresses either.
-      remember(
-        failed,
-        address,
-        isOver ? { since: now(), count: 1 } : { ...before, count: before.count + 1 },
-        addressesMax,
-      )
+      remember(failed, address, counted, addressesMax)
     },
     /** Takes back the count of an attempt that has not failed. */
     forgive(address: string): void {
@@ -109,7 +104,11 @@ export function countAttempts(now: () => number) {
 export async function signIn(c: Visit, owner: Pool, attempts: Attempts, key: string) {
   const address = c.env.incoming.socket.remoteAddress ?? 'unknown'
   const waitMs = attempts.waitMs(address)
-  if (waitMs > 0 && !(await isKeyInUse(owner, key.trim()))) throw tooManyFailed(Math.ceil(waitMs / 1000))
+  if (waitMs > 0 && !(await isKeyInUse(owner, key.trim()))) {
+    const seconds = Math.ceil(waitMs / 1000)
+    const message = `Too many sign-ins have failed. Try again in ${seconds} seconds, or with the right key.`
+    throw new Refusal(429, message, { 'Retry-After': String(seconds) })
+  }
   attempts.begin(address)
   let isRefused = false
   try {
@@ -120,11 +119,6 @@ export async function signIn(c: Visit, owner: Pool, attempts: Attempts, key: str
   } finally {
     if (!isRefused) attempts.forgive(address)
   }
-}
-
-function tooManyFailed(seconds: number): Refusal {
-  const message = `Too many sign-ins have failed. Try again in ${seconds} seconds, or with the right key.`
-  return new Refusal(429, message, { 'Retry-After': String(seconds) })
 }
 
 function startSession(owner: Pool, key: string, address: string): Promise<Session | undefined> {

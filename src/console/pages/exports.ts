@@ -18,9 +18,8 @@ import { exportFacts, exportList, folderOf, formatOf } from '../../lists/exports
 import { bar, clock, duration, lineField } from '../elements.ts'
 import { type PageContext, Refusal, type Route } from '../page.ts'
 import { ratesOf } from '../rates.ts'
-import { askedAct, confirmation, notice } from './parts/acts.ts'
+import { askedAct, confirmation, fieldsOf, noSuchPage, notice, onceAction } from './parts/acts.ts'
 import { factList, listTable, type ShownList } from './parts/cells.ts'
-import { fieldsOf, noSuchPage, onceAction } from './parts/forms.ts'
 
 const everyMs = 1_000
 /** Most open exports that are listed. If there are more, the page says so. */

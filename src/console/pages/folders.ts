@@ -19,10 +19,8 @@ import { firmFacts, firmList, folderFacts, folderList, yearColumns } from '../..
 import { tokenList } from '../../lists/tokens.ts'
 import { idField, lineField, required } from '../elements.ts'
 import type { Html, Page, PageContext, Route } from '../page.ts'
-import { actAction, askedAct, notice } from './parts/acts.ts'
-import { cellHtml, factList, listTable } from './parts/cells.ts'
-import { foreign } from './parts/foreign.ts'
-import { idOf, onceForm } from './parts/forms.ts'
+import { actAction, askedAct, idOf, notice, onceForm } from './parts/acts.ts'
+import { cellHtml, factList, foreign, listTable } from './parts/cells.ts'
 import { listPage, pagedTable, searchFilter } from './parts/list-page.ts'
 
 /**

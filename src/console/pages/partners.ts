@@ -18,12 +18,10 @@ import { type ListedToken, readToken } from '../../auth/tokens.sql.ts'
 import { rateBounds } from '../../config.ts'
 import { limitsText, partnerList, partnerState } from '../../lists/partners.ts'
 import { tokenList } from '../../lists/tokens.ts'
-import { choice, facts, field, idField, lineField, required, time } from '../elements.ts'
+import { choice, field, idField, lineField, required, time } from '../elements.ts'
 import { type Html, type Page, type PageContext, Refusal, type Route } from '../page.ts'
-import { actAction, askedAct, notice } from './parts/acts.ts'
-import { cellHtml } from './parts/cells.ts'
-import { foreign } from './parts/foreign.ts'
-import { idOf, noSuchPage, onceForm } from './parts/forms.ts'
+import { actAction, askedAct, idOf, noSuchPage, notice, onceForm } from './parts/acts.ts'
+import { factList, foreign } from './parts/cells.ts'
 import { listPage, pagedTable, searchFilter } from './parts/list-page.ts'
 
 /** @throws {Refusal} if the path has no code. @throws {Refused} if no partner has this code */
@@ -64,17 +62,17 @@ ${field('Days until it ends, or the day or moment, such as 2031-01-31 (UTC); emp
 
 function partnerFacts(context: PageContext, partner: ThirdParty, secrets: readonly KeptSecret[]): Html {
   const [newest, ...older] = secrets
-  const kept = older.map(({ retiredAt }) => html`, an older one until ${time(retiredAt, context)}`)
-  return facts([
-    ['Name', foreign(partner.name, 500)],
-    ['Kind', partner.kind],
-    ['Id', partner.id],
-    ['Limits', limitsText(partner.limits)],
-    ['State', html`${cellHtml(context, partnerState(partner))}`],
-    ['Registered', time(partner.createdAt, context)],
-    ['Secret', html`made ${time(newest?.createdAt, context)}${kept}`],
-    ['Subscriptions', html`<a href="/console/subscriptions?partner=${partner.code}">Its subscriptions</a>`],
-  ])
+  const kept = older.map(({ retiredAt }) => [', an older one until ', { at: retiredAt }])
+  return factList(context, {
+    Name: { foreign: partner.name, most: 500 },
+    Kind: partner.kind,
+    Id: partner.id,
+    Limits: limitsText(partner.limits),
+    State: partnerState(partner),
+    Registered: { at: partner.createdAt },
+    Secret: newest ? ['made ', { at: newest.createdAt }, ...kept] : html`made <span class="none">none</span>`,
+    Subscriptions: { to: `/subscriptions?partner=${partner.code}`, text: 'Its subscriptions' },
+  })
 }
 
 function connectionButtons(context: PageContext, { code, disconnectedAt }: ThirdParty): Html {

@@ -5,9 +5,10 @@
 import { html } from 'hono/html'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { chart } from '../chart.ts'
-import { bytes, duration, facts, integer, table, time } from '../elements.ts'
-import type { History, Sample } from '../history.ts'
+import { bytes, duration, integer } from '../elements.ts'
+import type { History } from '../history.ts'
 import type { Html, Page, PageContext } from '../page.ts'
+import { factList, listTable, type ShownList } from './parts/cells.ts'
 
 const everyMs = 5_000
 
@@ -25,7 +26,8 @@ ${factsOfProcess(context)}
   }
 }
 
-async function needsTable({ services: { readiness } }: PageContext): Promise<Html> {
+async function needsTable(context: PageContext): Promise<Html> {
+  const { readiness } = context.services
   const { missing, degraded } = await readiness.check()
   const found = [
     ...missing.map((need) => ({ ...need, state: 'missing' })),
@@ -37,40 +39,47 @@ async function needsTable({ services: { readiness } }: PageContext): Promise<Htm
   // Requests may find something missing that is not among the needs, such as a free connection.
   const others = found.filter((need) => !names.some((name) => isOf(name)(need)))
   const states = names.map((name) => found.find(isOf(name)) ?? { name, state: 'ready', error: undefined })
-  const rows = [...states, ...others].map(
-    ({ name, state, error }) => html`<tr><th scope="row">${name}</th>
-<td><span class="state ${state === 'ready' ? 'done' : 'failed'}">${state}</span></td>
-<td class="text">${error === undefined ? '' : reasonOf(error)}</td></tr>`,
-  )
   const sentence =
     missing.length === 0 ? 'Ready for requests.' : 'Not ready: balancers send no requests here.'
   return html`<p role="status" aria-live="polite">${sentence}</p>
-${table('What it needs', ['Need', 'State', 'Why'], rows, 'Nothing.')}`
+${listTable(context, needList, [...states, ...others])}`
 }
 
-/** The message of an error without its stack. The message of an unsafe connection has several lines. */
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+const needList: ShownList<{ name: string; state: string; error: unknown }> = {
+  caption: 'What it needs',
+  none: 'Nothing.',
+  columns: {
+    Need: ({ name }) => name,
+    State: ({ state }) => html`<span class="state ${state === 'ready' ? 'done' : 'failed'}">${state}</span>`,
+    // Without the stack of the error.
+    Why: ({ error }) => ({
+      foreign: error instanceof Error ? error.message : String(error ?? ''),
+      most: 1_000,
+    }),
+  },
 }
 
 function factsOfProcess(context: PageContext): Html {
   const { threads, database } = context.services
   const { exports } = threads
   return html`<h2>This process</h2>
-${facts([
-  ['Process', String(process.pid)],
-  ['Version', `${packageJson.version}, Node ${process.versions.node}`],
-  ['Since', html`${time(new Date(Date.now() - process.uptime() * 1000), context)}`],
-  ['Runs for', duration(Math.floor(process.uptime() / 60) * 60_000)],
-  ['Export threads', integer(exports.threads.length)],
-  ['Exports waiting for a thread', integer(exports.queueSize)],
-  ['Connections of requests', `${database.totalCount - database.idleCount} used, ${database.idleCount} idle`],
-  ['Requests waiting for a connection', integer(database.waitingCount)],
-])}`
+${factList(context, {
+  Process: String(process.pid),
+  Version: `${packageJson.version}, Node ${process.versions.node}`,
+  Since: { at: new Date(Date.now() - process.uptime() * 1000) },
+  'Runs for': duration(Math.floor(process.uptime() / 60) * 60_000),
+  'Export threads': { count: exports.threads.length },
+  'Exports waiting for a thread': { count: exports.queueSize },
+  'Connections of requests': `${database.totalCount - database.idleCount} used, ${database.idleCount} idle`,
+  'Requests waiting for a connection': { count: database.waitingCount },
+})}`
 }
 
 function charts(history: History): Html[] {
-  const curve = (label: string, name: keyof Sample) => ({ label, values: history.values(name) })
+  const curve = (label: string, name: Parameters<History['values']>[0]) => ({
+    label,
+    values: history.values(name),
+  })
   const perSecond = (show: (value: number) => string) => (value: number) => `${show(value)}/s`
   const rows = (value: number) => integer(Math.round(value))
   const seconds = (value: number) => duration(value * 1000)

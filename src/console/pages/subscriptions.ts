@@ -28,12 +28,10 @@ import {
   type SubscriptionRecord,
   subscriptionStates,
 } from '../../webhooks/staff.sql.ts'
-import { facts, field, integer, lineField, time } from '../elements.ts'
+import { field, integer, lineField } from '../elements.ts'
 import type { Html, Page, PageContext, Route } from '../page.ts'
-import { actAction, askedAct, notice } from './parts/acts.ts'
-import { cellHtml, factList, listTable } from './parts/cells.ts'
-import { answerText, foreign } from './parts/foreign.ts'
-import { idOf, onceAction, onceForm } from './parts/forms.ts'
+import { actAction, askedAct, idOf, notice, onceAction, onceForm } from './parts/acts.ts'
+import { answerText, cellHtml, factList, foreign, listTable } from './parts/cells.ts'
 import {
   choiceFilter,
   type Filter,
@@ -156,15 +154,15 @@ function pingResult(
     : 'The receiver did not accept the event: a delivery would be tried again later.'
   return html`<h1>Ping of subscription ${id}</h1>
 <p class="${isAccepted ? 'note' : 'problem'}" role="status">${verdict}</p>
-${facts([
-  ['Address', foreign(postUrl, 2048)],
-  ['Sent', time(new Date(at), context)],
-  ['Status', status === null ? 'no answer' : String(status)],
-  ['After', `${latencyMs} ms`],
-  ['Error', foreign(error, 500)],
-  ['Beginning of the answer', answerText(answer, limits.shownAnswerBytes)],
-  ['Deliveries', unsentReason === null ? 'are sent' : html`are not sent: ${foreign(unsentReason)}`],
-])}
+${factList(context, {
+  Address: { foreign: postUrl, most: 2048 },
+  Sent: { at: new Date(at) },
+  Status: status === null ? 'no answer' : String(status),
+  After: `${latencyMs} ms`,
+  Error: foreign(error, 500),
+  'Beginning of the answer': answerText(answer, limits.shownAnswerBytes),
+  Deliveries: unsentReason === null ? 'are sent' : ['are not sent: ', { foreign: unsentReason }],
+})}
 <p><a href="/console/subscriptions/${id}">Back to subscription ${id}</a></p>`
 }
 

@@ -1,11 +1,16 @@
-/** Lists and facts of `src/lists/` as HTML. */
+/**
+ * Lists and facts of `src/lists/` as HTML.
+ *
+ * Texts of others are names, reasons, answers of receivers and data of events. Like everything they are escaped. They
+ * are also shortened, cleared of control characters, and isolated in their direction (`bdi`), so that text from right
+ * to left does not change the text around it.
+ */
 import { html } from 'hono/html'
 import { limits } from '../../../config.ts'
-import { type Cell, type Facts, isNumber, textOf } from '../../../lists/cell.ts'
+import { type Cell, isNumber, textOf } from '../../../lists/cell.ts'
 import type { Table } from '../../../lists/list.ts'
-import { bytes, duration, facts, integer, table, time } from '../../elements.ts'
+import { bytes, duration, integer, time } from '../../elements.ts'
 import type { Html, PageContext } from '../../page.ts'
-import { answerText, foreign, short } from './foreign.ts'
 
 /** A cell of a list, or HTML for what no kind of cell can show. */
 type Shown = Cell | Html | undefined
@@ -38,7 +43,8 @@ export function cellHtml(context: PageContext, cell: Shown, isFact = false): Htm
   if ('state' in cell) return html`<span class="state ${cell.state}">${cell.state}</span>`
   const text = 'code' in cell ? cell.code : cell.digest
   if (text === null) return ''
-  return isFact ? html`<code>${text}</code>` : short(text)
+  // In a list only the beginning of a digest is shown, and all of it where a pointer rests.
+  return isFact ? html`<code>${text}</code>` : html`<code title="${text}">${cut(text, 16)}</code>`
 }
 
 export interface TableOptions<Row> {
@@ -53,23 +59,31 @@ export interface TableOptions<Row> {
   act?: (row: Row) => Html | ''
 }
 
+/** A table with its caption. On a narrow screen, it scrolls inside a box of its own. */
 export function listTable<Row>(
   context: PageContext,
   list: ShownList<Row>,
   rows: readonly Row[],
   { caption = list.caption, none = list.none, without = [], elementOf, act }: TableOptions<Row> = {},
 ): Html {
+  if (rows.length === 0) return html`<h2>${caption}</h2><p class="none">${none}</p>`
   const columns = Object.entries(list.columns)
     .filter(([head]) => !without.includes(head))
     .map(([head, cellOf]) => ({ head, cells: rows.map(cellOf) }))
-  const heads = columns.map(({ head, cells }) => (cells.some(isOfNumber) ? { number: head } : head))
+  const heads = columns.map(
+    ({ head, cells }) =>
+      html`<th scope="col"${cells.some(isOfNumber) ? html` class="number"` : ''}>${head}</th>`,
+  )
   const lines = rows.map((row, line) => {
     const [first, ...others] = columns.map(({ cells }) => cells[line]!)
     const id = elementOf ? html` id="${elementOf(row)}"` : ''
     return html`<tr${id}><th scope="row">${cellHtml(context, first!)}</th>
 ${others.map((cell) => html`<td${classOf(cell)}>${cellHtml(context, cell)}</td>`)}${act ? html`<td class="act">${act(row)}</td>` : ''}</tr>`
   })
-  return table(caption, act ? [...heads, 'Act'] : heads, lines, none)
+  return html`<h2>${caption}</h2>
+<div class="scrolls" role="region" aria-label="${caption}" tabindex="0"><table>
+<thead><tr>${heads}${act ? html`<th scope="col">Act</th>` : ''}</tr></thead>
+<tbody>${lines}</tbody></table></div>`
 }
 
 const isOfNumber = (cell: Shown) => cell !== undefined && !isHtml(cell) && isNumber(cell)
@@ -81,7 +95,36 @@ function classOf(cell: Shown): Html | '' {
   return isTheirs ? html` class="text"` : ''
 }
 
-export function factList(context: PageContext, described: Facts): Html {
-  const shown = Object.entries(described).filter(([, cell]) => textOf(cell) !== '')
-  return facts(shown.map(([name, cell]) => [name, html`${cellHtml(context, cell, true)}`]))
+/** The facts of one thing, each with its name. A fact without a text is not shown. */
+export function factList(context: PageContext, facts: Readonly<Record<string, Shown>>): Html {
+  const shown = Object.entries(facts).filter(([, cell]) => cell && (isHtml(cell) || textOf(cell) !== ''))
+  return html`<dl class="facts">${shown.map(([name, cell]) => html`<div><dt>${name}</dt><dd>${cellHtml(context, cell, true)}</dd></div>`)}</dl>`
+}
+
+/** Most characters of a text that a list shows. */
+const shownMax = 160
+
+/** A text in one line. If it is null, shows `none`. @param most characters that are shown */
+export function foreign(text: string | null | undefined, most = shownMax): Html {
+  if (text === null || text === undefined || text === '') return html`<span class="none">none</span>`
+  return html`<bdi>${cut(clean(text).replaceAll(/\s+/g, ' '), most)}</bdi>`
+}
+
+/** What a receiver answered. Bytes that are not UTF-8 show as replacement characters. */
+export function answerText(answer: Buffer | null, most: number): Html {
+  if (answer === null) return html`<span class="none">none</span>`
+  if (answer.length === 0) return html`<span class="none">empty</span>`
+  return html`<pre tabindex="0"><bdi>${cut(clean(answer.toString('utf8')), most)}</bdi></pre>`
+}
+
+/** Shows U+FFFD in place of control characters, except line breaks and tabs, and of marks of direction. */
+function clean(text: string): string {
+  return text.replaceAll(/[^\P{Cc}\n\t]|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, '\ufffd')
+}
+
+function cut(text: string, most: number): string {
+  if (text.length <= most) return text
+  // Ends before a surrogate pair instead of cutting it in two.
+  const end = /[\ud800-\udbff]/.test(text[most - 1]!) ? most - 1 : most
+  return `${text.slice(0, end)}…`
 }

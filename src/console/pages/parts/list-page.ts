@@ -95,14 +95,13 @@ const pageRows = 50
  * Links to the first and the next page of a list.
  * @param next place of the row after which the next page begins; undefined on the last page
  */
-function pager({ query, url }: PageContext, next: string | undefined): Html {
-  const [path = ''] = url.split('?')
+function pager({ query, path }: PageContext, next: string | undefined): Html {
   const address = (value: string | undefined): string => {
     const parameters = new URLSearchParams(query)
     if (value === undefined) parameters.delete('after')
     else parameters.set('after', value)
     const text = parameters.toString()
-    return text === '' ? path : `${path}?${text}`
+    return `/console${path}${text === '' ? '' : `?${text}`}`
   }
   const isFirst = !query.has('after')
   if (isFirst && next === undefined) return html``
