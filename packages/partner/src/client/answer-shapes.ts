@@ -8,15 +8,11 @@ import { clientError } from './errors.ts'
 import { type Answer, answerFacts } from './http/answer.ts'
 
 /** A kind of value, a list whose items have one shape, a shape or null, or an object with the shapes of its members. */
-type Shape = keyof typeof kinds | readonly [Shape] | OrNull | { readonly [member: string]: Shape }
-
-class OrNull {
-  readonly shape: Shape
-
-  constructor(shape: Shape) {
-    this.shape = shape
-  }
-}
+type Shape =
+  | keyof typeof kinds
+  | readonly [Shape]
+  | readonly [Shape, null]
+  | { readonly [member: string]: Shape }
 
 /** The last moment that a Date can hold. Numbers of rows, bytes and events stay far below. */
 const numberMax = 8.64e15
@@ -37,27 +33,27 @@ const textOf = (value: unknown) => (typeof value === 'string' ? value : '')
 
 const subscription = {
   id: 'id',
-  postUrl: new OrNull('address'),
+  postUrl: ['address', null],
   onEvents: ['text'],
   accountingFolderId: ['id'],
 } as const
 const attempt = {
   at: 'number',
-  status: new OrNull('number'),
+  status: ['number', null],
   milliseconds: 'number',
-  answer: new OrNull('text'),
-  error: new OrNull('text'),
+  answer: ['text', null],
+  error: ['text', null],
 } as const
 const delivery = {
   id: 'id',
   state: 'text',
-  nextAttemptAt: new OrNull('number'),
+  nextAttemptAt: ['number', null],
   attempts: [attempt],
 } as const
 const ping = {
   ...attempt,
-  receiverDate: new OrNull('number'),
-  disabled: new OrNull({ since: 'number', reason: 'text' }),
+  receiverDate: ['number', null],
+  disabled: [{ since: 'number', reason: 'text' }, null],
 } as const
 
 /** Shapes by method and path. Any id in the path is written `{id}`. */
@@ -66,14 +62,14 @@ const shapes: Readonly<Record<string, Shape>> = {
     target: { type: 'text', societyId: 'id' },
   },
   'GET /openapi.json': { components: { schemas: { EventKind: { enum: ['text'] } } } },
-  'GET /society': [{ id: 'id', name: 'text', reference: new OrNull('text') }],
+  'GET /society': [{ id: 'id', name: 'text', reference: ['text', null] }],
   'GET /mad/exercices': [{ producerId: 'id', name: 'text', period: { start: 'text', end: 'text' } }],
   'GET /mad/ledgers': [
     {
       society: 'id',
       firm: { id: 'id', name: 'text' },
       name: 'text',
-      reference: new OrNull('text'),
+      reference: ['text', null],
       cursor: 'cursor',
       employees: 'boolean',
     },
@@ -97,7 +93,7 @@ const tableDigests = Object.fromEntries(wholeTables.map((name) => [name, 'SHA-25
 const refusedLedger = { refused: 'id', code: 'text', message: 'text' } as const
 /** The kinds of lines in a stream of many ledgers. A line is of the first kind whose name it has as a member. */
 export const ledgerLines = {
-  ledger: { ledger: 'id', since: new OrNull('cursor'), cursor: 'cursor', entries: [{ 0: 'id', 1: 'id' }] },
+  ledger: { ledger: 'id', since: ['cursor', null], cursor: 'cursor', entries: [{ 0: 'id', 1: 'id' }] },
   table: { table: 'text', columns: ['text'] },
   end: { end: 'id', rows: 'number', debit: 'sum', credit: 'sum', tables: tableDigests },
   refused: refusedLedger,
@@ -148,8 +144,8 @@ export function requireShape(
 /** @returns the first place that does not fit, such as `answer[3].period is no object`; undefined if everything fits */
 export function misfitOf(value: unknown, shape: Shape, place: string): string | undefined {
   if (typeof shape === 'string') return kinds[shape](value) ? undefined : `${place} is no ${shape}`
-  if (shape instanceof OrNull) return value === null ? undefined : misfitOf(value, shape.shape, place)
   if (Array.isArray(shape)) {
+    if (shape.length === 2) return value === null ? undefined : misfitOf(value, shape[0], place)
     if (!Array.isArray(value)) return `${place} is no list`
     for (const [at, each] of value.entries()) {
       const wrong = misfitOf(each, shape[0], `${place}[${at}]`)

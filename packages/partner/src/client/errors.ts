@@ -95,23 +95,24 @@ export function clientError(code: ClientErrorCode, message: string, options: Gra
  * @param text the body, as far as it was read
  */
 export function refusalOf(
-  status: number,
   text: string,
   request: string,
-  options: { requestId: string | undefined; retryAfterMs: number | undefined },
+  facts: Pick<GrandlivreErrorOptions, 'status' | 'requestId' | 'retryAfterMs'>,
 ): GrandlivreError {
   const { code, message, details } = errorIn(text)
-  if (typeof code !== 'string' || typeof message !== 'string') {
-    const unexpected = `${request} was answered with status ${status} and no error code`
-    return clientError('UNEXPECTED-ANSWER', unexpected, { status, ...options })
-  }
+  if (typeof code !== 'string' || typeof message !== 'string')
+    return clientError(
+      'UNEXPECTED-ANSWER',
+      `${request} was answered with status ${facts.status} and no error code`,
+      facts,
+    )
   const given = details?.['issues']
   const issues = (Array.isArray(given) ? given : []).filter(
     (issue: Partial<Issue> | null) => issue?.parameter,
   ) as Issue[]
   const named = issues.map((issue) => `${issue.parameter}: ${issue.message}`).join('; ')
   const full = named === '' ? message : `${message}: ${named}`
-  return new GrandlivreError(code, full, { status, issues, details, ...options })
+  return new GrandlivreError(code, full, { issues, details, ...facts })
 }
 
 function errorIn(text: string): { code?: unknown; message?: unknown; details?: Record<string, unknown> } {

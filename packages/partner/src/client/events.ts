@@ -4,7 +4,8 @@
  */
 import type { Notification, NumberedNotification } from './api/routes.ts'
 import { clientError } from './errors.ts'
-import { type Answer, numberOf, type Requests } from './requests.ts'
+import type { Answer } from './http/answer.ts'
+import { numberOf, type Requests } from './requests.ts'
 
 export interface NumberedEvent {
   /**
@@ -59,15 +60,6 @@ export interface EventOptions {
 }
 
 const mostWaitSeconds = 30
-
-/** Reads events one by one. It never ends by itself, but waits for new ones. */
-export async function* readEvents(
-  requests: Requests,
-  subscriptionId: string | number,
-  options: EventOptions,
-): AsyncGenerator<NumberedEvent> {
-  for await (const { events } of readEventPages(requests, subscriptionId, options)) yield* events
-}
 
 /**
  * Reads events in the pages in which the service sends them.

@@ -68,24 +68,22 @@ export async function fullExport(
   wanted: FullExportSelection | { exportId: string },
   { signal, onProgress }: FullExportOptions = {},
 ): Promise<FullExport> {
-  let { job, totals } = await readStatus(requests, wanted, signal)
+  let job = await readStatus(requests, wanted, signal)
   const wasThere = job.status === 'DONE'
   for (let polls = 0; job.status === 'INIT'; polls += 1) {
     if (job.progress) onProgress?.(job.progress)
     await sleep(pollsMs[polls] ?? pollsMs.at(-1)!, signal)
-    ;({ job, totals } = await readStatus(requests, { exportId: job.id }, signal))
+    job = await readStatus(requests, { exportId: job.id }, signal)
   }
   if (job.status === 'FAILED')
     throw clientError('EXPORT-FAILED', `The export ${job.id} failed: ${job.reason}`, {
       status: 200,
       details: { exportId: job.id },
     })
-  const { url, ...status } = doneOf(job, totals)
+  const { url, ...status } = doneOf(job)
   // Uses the signal of the download, because the signal of this function only stops the following of the export.
-  const renewUrl = async (ending: AbortSignal | undefined) => {
-    const renewed = await readStatus(requests, { exportId: status.id }, ending)
-    return doneOf(renewed.job, renewed.totals).url
-  }
+  const renewUrl = async (ending: AbortSignal | undefined) =>
+    doneOf(await readStatus(requests, { exportId: status.id }, ending)).url
   return {
     status,
     wasThere,
@@ -93,16 +91,19 @@ export async function fullExport(
   }
 }
 
+/** The status of an export, with its sums as texts if it states both. */
+type ExportStatus = Omit<ExportJob, 'totals'> & { totals: DoneExport['totals'] | undefined }
+
 /** Starts an export, or reads the status of an export that was started before. */
 async function readStatus(
   requests: Requests,
   wanted: FullExportSelection | { exportId: string },
   signal: AbortSignal | undefined,
-) {
+): Promise<ExportStatus> {
   const path = 'exportId' in wanted ? '/mad/all/status' : '/mad/all'
   const query = { version: interfaceVersion, ...wanted }
   const { value, text } = await requests.json({ path, query, signal })
-  return { job: value as ExportJob, totals: totalsOf(text) }
+  return { ...(value as ExportJob), totals: totalsOf(text) }
 }
 
 /** A text or a number in JSON. Texts are matched first, so that digits inside them are left alone. */
@@ -112,10 +113,8 @@ const textOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g
 function totalsOf(json: string): DoneExport['totals'] | undefined {
   const asTexts = json.replaceAll(textOrNumber, (token) => (token.startsWith('"') ? token : `"${token}"`))
   const { debit, credit } = JSON.parse(asTexts).totals ?? {}
-  const totals = { debit: decimalOf(String(debit)), credit: decimalOf(String(credit)) }
-  return totals.debit === undefined || totals.credit === undefined
-    ? undefined
-    : (totals as DoneExport['totals'])
+  const sums = [decimalOf(String(debit)), decimalOf(String(credit))] as const
+  return sums[0] === undefined || sums[1] === undefined ? undefined : { debit: sums[0], credit: sums[1] }
 }
 
 /**
@@ -135,8 +134,8 @@ function decimalOf(number: string): string | undefined {
 }
 
 /** @throws {GrandlivreError} if the status lacks a member that proves the file */
-function doneOf(job: ExportJob, totals: ReturnType<typeof totalsOf>): DoneExport & { url: string } {
-  const { id, url, size, fileSha256, contentSize, sha256, rows, notes } = job
+function doneOf(status: ExportStatus): DoneExport & { url: string } {
+  const { id, url, size, fileSha256, contentSize, sha256, rows, totals, notes } = status
   const facts = { size, fileSha256, contentSize, sha256, rows, totals, url }
   const wrong = misfitOf(facts, doneExport, 'status')
   if (wrong !== undefined)

@@ -4,13 +4,7 @@ import type { Entry, Movement } from './api/items.ts'
 import { type Blocks, readBlocks } from './blocks.ts'
 import { type Changes, type ChangesOptions, readChanges } from './changes.ts'
 import { type CopiedLines, type Repair, readRepair } from './compare/repair.ts'
-import {
-  type EventOptions,
-  type EventPage,
-  type NumberedEvent,
-  readEventPages,
-  readEvents,
-} from './events.ts'
+import { type EventOptions, type EventPage, type NumberedEvent, readEventPages } from './events.ts'
 import {
   type FullExport,
   type FullExportOptions,
@@ -174,8 +168,8 @@ export class Grandlivre {
    * @throws {GrandlivreError} ERR-EVENTS-EXPIRED with `details.oldest`; EVENTS-MISSING for a gap, unless there is
    *   `onGap`
    */
-  events(subscriptionId: string | number, options: EventOptions): AsyncGenerator<NumberedEvent> {
-    return readEvents(this.requests, subscriptionId, options)
+  async *events(subscriptionId: string | number, options: EventOptions): AsyncGenerator<NumberedEvent> {
+    for await (const { events } of this.eventPages(subscriptionId, options)) yield* events
   }
 
   /** Reads the same events in pages: the events of each answer together. */

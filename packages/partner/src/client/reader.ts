@@ -135,11 +135,11 @@ function agreesWithTrailers(answer: Answer, rows: number, hash: Hash | undefined
  * The error if the service refuses a request for what comes after a line: the id of that line may be gone with its
  * entry.
  */
-export function changedIfRefused(error: unknown, changed: () => LedgerChanged): unknown {
+export const throwChanged = (changed: () => LedgerChanged) => (error: unknown) => {
   const isRefused =
     error instanceof GrandlivreError &&
     (error.status === 412 || error.issues.some(({ parameter }) => parameter === 'after'))
-  return isRefused ? changed() : error
+  throw isRefused ? changed() : error
 }
 
 /**
@@ -155,9 +155,8 @@ export async function proveEnd(
   cursor: string | undefined,
   changed: () => LedgerChanged,
 ): Promise<void> {
-  const answer = await sendFor(requests, 'application/json', 'identity', question).catch((error) => {
-    throw changedIfRefused(error, changed)
-  })
+  const asked = sendFor(requests, 'application/json', 'identity', question)
+  const answer = await asked.catch(throwChanged(changed))
   let text = ''
   for await (const chunk of answer.body) {
     text += new TextDecoder().decode(chunk)

@@ -10,8 +10,6 @@ import { type Answer, answerFacts, bestEncoding, type Encoding } from './http/an
 import { Connections, isLost } from './http/connection.ts'
 import { type Limits, parseWhole, receivedAnswer } from './http/received-answer.ts'
 
-export type { Answer }
-
 /** Headers that ask for JSON, compressed if the route can compress. */
 export const acceptJson = () => ({ Accept: 'application/json', 'Accept-Encoding': bestEncoding() })
 
@@ -216,40 +214,32 @@ export class Requests {
   async #refusal(request: Request | ForeignRequest, url: URL, answer: Answer): Promise<GrandlivreError> {
     const { status, headers } = answer
     const named = nameOf(request)
-    const options = {
-      requestId: headers['x-request-id'],
-      retryAfterMs: retryAfterOf(headers['retry-after'], this.#pacing.now()),
-    }
-    if (status >= 300 && status < 400) {
-      answer.discard()
-      const message = `${named} is redirected to ${targetOf(headers['location'], url)}, and redirects are not followed`
-      return clientError('UNEXPECTED-ANSWER', message, { status, ...options })
-    }
-    return refusalOf(status, await beginningOf(answer), named, options)
+    const retryAfterMs = retryAfterOf(headers['retry-after'], this.#pacing.now())
+    const facts = { ...answerFacts(answer), retryAfterMs }
+    if (status < 300 || status >= 400) return refusalOf(await beginningOf(answer), named, facts)
+    answer.discard()
+    const message = `${named} is redirected to ${targetOf(headers['location'], url)}, and redirects are not followed`
+    return clientError('UNEXPECTED-ANSWER', message, facts)
   }
 
   /** Repeats the work while another attempt may help. */
   async #repeated<Result>(request: Request | ForeignRequest, work: () => Promise<Result>): Promise<Result> {
+    const { method = 'GET', isRead = method === 'GET' || method === 'HEAD', signal } = request
     for (let attempt = 1; ; attempt += 1)
       try {
         return await work()
       } catch (error) {
-        await this.#waitAfter(error, attempt, request)
+        if (!(error instanceof GrandlivreError)) throw error
+        const { status, retryAfterMs } = error
+        const attemptsMax = this.#hasAnswered
+          ? this.attemptsMax
+          : Math.min(firstAttemptsMax, this.attemptsMax)
+        const isLast = attempt >= attemptsMax || (retryAfterMs ?? 0) > retryAfterMaxMs
+        const isRefusedForNow = status === 429 || (status === 503 && retryAfterMs !== undefined)
+        const mayPass = isRead && ((status === 0 && isLost(error.cause)) || [502, 503, 504].includes(status))
+        if (isLast || !(isRefusedForNow || mayPass)) throw error
+        await this.pause(error.message, attempt, signal, retryAfterMs)
       }
-  }
-
-  /** Waits until the next attempt. @throws {unknown} the error, if another attempt would not help */
-  async #waitAfter(error: unknown, attempt: number, request: Request | ForeignRequest): Promise<void> {
-    const { method = 'GET', signal } = request
-    if (!(error instanceof GrandlivreError)) throw error
-    const attemptsMax = this.#hasAnswered ? this.attemptsMax : Math.min(firstAttemptsMax, this.attemptsMax)
-    const { status, retryAfterMs = 0 } = error
-    if (attempt >= attemptsMax || retryAfterMs > retryAfterMaxMs) throw error
-    const isRefusedForNow = status === 429 || (status === 503 && error.retryAfterMs !== undefined)
-    const { isRead = method === 'GET' || method === 'HEAD' } = request
-    const mayPass = isRead && ((status === 0 && isLost(error.cause)) || [502, 503, 504].includes(status))
-    if (!isRefusedForNow && !mayPass) throw error
-    await this.pause(error.message, attempt, signal, retryAfterMs)
   }
 }
 

@@ -7,7 +7,7 @@ import { clientError } from './errors.ts'
 import type { Answer, Encoding } from './http/answer.ts'
 import { cut } from './http/connection.ts'
 import { idOf, itemsOf, lastLineOf } from './lines.ts'
-import { changedIfRefused, LedgerChanged, linesOf, proveEnd, throughLosses } from './reader.ts'
+import { LedgerChanged, linesOf, proveEnd, throughLosses, throwChanged } from './reader.ts'
 import { type QueryValue, type Requests, sendFor } from './requests.ts'
 import type { Streamed } from './selection.ts'
 
@@ -251,22 +251,22 @@ export class LedgerTransfer<Item> implements LedgerStream<Item> {
   }
 
   /** A request for what comes after the last line, in the state that is being read. */
-  #request(after: string | undefined) {
+  #request(after: string | undefined, headers: Record<string, string> = {}) {
     const { streamed, query } = this.#source
     const { etag } = this.progress
-    const headers = after !== undefined && etag !== undefined ? { 'If-Match': etag } : {}
-    return { path: `/mad/${streamed}`, query: { ...query, after }, headers, signal: this.#options.signal }
+    const sameState = after !== undefined && etag !== undefined ? { 'If-Match': etag } : {}
+    return {
+      path: `/mad/${streamed}`,
+      query: { ...query, after },
+      headers: { ...headers, ...sameState },
+      signal: this.#options.signal,
+    }
   }
 
-  async #send(after: string | undefined): Promise<Answer> {
-    const request = this.#request(after)
-    const unhashed = this.#provesByBlocks ? { 'Want-Content-Digest': 'sha-256=0' } : {}
-    return sendFor(this.#requests, 'application/x-ndjson', this.#options.encoding, {
-      ...request,
-      headers: { ...request.headers, ...unhashed },
-    }).catch((error) => {
-      throw changedIfRefused(error, changedBetween)
-    })
+  #send(after: string | undefined): Promise<Answer> {
+    const request = this.#request(after, this.#provesByBlocks ? { 'Want-Content-Digest': 'sha-256=0' } : {})
+    const asked = sendFor(this.#requests, 'application/x-ndjson', this.#options.encoding, request)
+    return asked.catch(throwChanged(changedBetween))
   }
 
   /**

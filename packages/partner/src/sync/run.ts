@@ -40,14 +40,10 @@ async function bring(run: Run, listed: readonly Ledger[], again: boolean): Promi
   await noteGone(run, listed, kept)
   await noteThere(run, wanted, kept)
   const isFailed = ({ society }: Ledger) => Number(kept.get(society)?.failed_at != null)
-  const differing = wanted
-    .filter((ledger) => again || !isCurrent(kept.get(ledger.society), ledger))
-    .sort((one, other) => isFailed(one) - isFailed(other))
-  const differ = new Set(differing.map(({ society }) => society))
-  await copy.note(
-    wanted.map(({ society }) => society).filter((society) => !differ.has(society)),
-    { synced_at: now() },
-  )
+  const isDiffering = (ledger: Ledger) => again || !isCurrent(kept.get(ledger.society), ledger)
+  const differing = wanted.filter(isDiffering).sort((one, other) => isFailed(one) - isFailed(other))
+  const current = wanted.filter((ledger) => !isDiffering(ledger))
+  await copy.note(idsOf(current), { synced_at: now() })
   run.onEvent?.({ kind: 'listed', ledgers: wanted.length, differing: differing.length })
   // Chosen folders that the token does not open, whether or not the copy has them.
   const missing = (run.societies ?? []).filter((id) => !listed.some(({ society }) => society === id))
@@ -74,6 +70,8 @@ export const isCurrent = (folder: CopiedFolder | undefined, ledger: Ledger): boo
 
 export const isChosen = ({ societies }: Run, society: string): boolean => societies?.includes(society) ?? true
 
+const idsOf = (folders: readonly { society: string }[]) => folders.map(({ society }) => society)
+
 /** @throws {GrandlivreError} COPY-REFUSED if the copy belongs to another service */
 export function checkService(
   { name, service }: Pick<Copy, 'name' | 'service'>,
@@ -91,7 +89,7 @@ export function checkService(
  */
 async function noteGone(run: Run, listed: readonly Ledger[], kept: Map<string, CopiedFolder>): Promise<void> {
   const { copy, ledger, signal } = run
-  const there = new Set(listed.map(({ society }) => society))
+  const there = new Set(idsOf(listed))
   const firms = new Set(listed.map(({ firm }) => firm.id))
   const isMissing = ({ society, firm_id, gone_at }: CopiedFolder) =>
     gone_at === null &&
@@ -106,10 +104,7 @@ async function noteGone(run: Run, listed: readonly Ledger[], kept: Map<string, C
   await copy.lock([firm])
   // Read again, because the run of another firm may have taken over a folder meanwhile.
   const gone = (await copy.folders()).filter((folder) => folder.firm_id === firm && isMissing(folder))
-  await copy.note(
-    gone.map(({ society }) => society),
-    { gone_at: now() },
-  )
+  await copy.note(idsOf(gone), { gone_at: now() })
   for (const { society } of gone) run.onEvent?.({ kind: 'gone', society })
 }
 
@@ -124,10 +119,7 @@ async function noteThere(run: Run, listed: Ledger[], kept: Map<string, CopiedFol
         folder && (folder.gone_at !== null || folder.firm_id !== firm_id || folder.firm_name !== firm_name)
       )
     })
-    await run.copy.note(
-      other.map(({ society }) => society),
-      { firm_id, firm_name, gone_at: null },
-    )
+    await run.copy.note(idsOf(other), { firm_id, firm_name, gone_at: null })
     for (const { society } of other)
       if (kept.get(society)!.gone_at !== null) run.onEvent?.({ kind: 'back', society })
   }

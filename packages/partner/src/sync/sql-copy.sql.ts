@@ -74,11 +74,11 @@ export abstract class SqlCopy {
   }
 
   async note(societies: readonly string[], diary: Partial<Diary>): Promise<void> {
-    if (societies.length > 0) await this.write(...this.noting(societies, diary))
+    if (societies.length > 0) await this.write(...this.#noting(societies, diary))
   }
 
   /** The statement that writes the diaries of folders, and its values. */
-  protected noting(societies: readonly string[], diary: Partial<Diary>): [sql: string, values: unknown[]] {
+  #noting(societies: readonly string[], diary: Partial<Diary>): [sql: string, values: unknown[]] {
     const names = diaryNames.filter((name) => diary[name] !== undefined)
     const set = names.map((name) => `${name} = excluded.${name}`)
     return [
@@ -89,7 +89,9 @@ export abstract class SqlCopy {
     ]
   }
 
-  protected async noteChange(society: string, change: LedgerChange | null): Promise<void> {
+  /** Notes what the open transaction did to a ledger. */
+  protected async noteCommit(society: string, diary: Partial<Diary>, change: LedgerChange | null) {
+    await this.query(...this.#noting([society], diary))
     if (!change) return
     const { at, cursor, entries, rows_before, rows_after } = change
     await this.query(

@@ -8,23 +8,17 @@ import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'no
 import { dirname } from 'node:path'
 import { clientError } from '../errors.ts'
 
-/** What identifies the file. Its address does not, because each status gives another one. */
-interface DownloadedFile {
-  /** Id of the export. */
-  id: string
-  fileSha256: string
-  size: number
-}
-
 export type PartialDownload = Awaited<ReturnType<typeof openPartialDownload>>
 
 /**
- * Opens the part of the same file, whose bytes are read again for the hash, or else begins a new one.
+ * Opens the part of the same file and reads its bytes again for the hash, or begins a new part. The hash and the size
+ * identify the file. Its address does not, because each status contains another one.
+ * @param source the export's id, and what its status states about the file
  * @throws {GrandlivreError} FILE-NOT-WRITTEN
  */
 export async function openPartialDownload(
   file: string,
-  { id: exportId, fileSha256, size }: DownloadedFile,
+  { id: exportId, fileSha256, size }: { id: string; fileSha256: string; size: number },
   signal: AbortSignal | undefined,
 ) {
   const path = partOf(file)
@@ -107,7 +101,7 @@ export const stateFileOf = (file: string) => `${file}.part.json`
 
 async function takeUp(
   file: string,
-  { fileSha256, size }: Omit<DownloadedFile, 'id'>,
+  { fileSha256, size }: { fileSha256: string; size: number },
   signal: AbortSignal | undefined,
 ) {
   const path = partOf(file)

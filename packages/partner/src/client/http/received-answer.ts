@@ -79,10 +79,13 @@ async function* received(
   try {
     for (;;) {
       const began = performance.now()
-      const timer = setTimeout(() => {
-        slow = timedOut('Less than 1 KB arrived in', stallMs)
-        response.destroy(slow)
-      }, stallMs - waitedMs)
+      const timer = setTimeout(
+        () => {
+          slow = timedOut('Less than 1 KB arrived in', stallMs)
+          response.destroy(slow)
+        },
+        Math.max(1, stallMs - waitedMs),
+      )
       const { value, done } = await chunks.next().finally(() => clearTimeout(timer))
       if (done) break
       count(value.length)

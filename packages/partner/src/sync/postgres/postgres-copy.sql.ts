@@ -238,8 +238,7 @@ class PostgresCopy extends SqlCopy implements Copy {
     await this.#endTable()
     const [own] = await this.query('select from folders where society_id = $1', [open.society])
     if (!own) throw clientError('NOT-PROVEN', `The folder ${open.society} came without its own row`)
-    await this.query(...this.noting([open.society], { ...open.diary, ...diary }))
-    await this.noteChange(open.society, change)
+    await this.noteCommit(open.society, { ...open.diary, ...diary }, change)
     await this.query('commit')
     this.#open = undefined
     await this.#analyze()

@@ -60,21 +60,7 @@ export async function openSqlite(
     prepare(database, path, again === true)
     // SQLite must not wait: a ledger that waits for another one would hold up the whole process.
     database.exec('pragma busy_timeout = 0')
-    // The real path, so that a file has one lock for each firm whatever links lead to it.
-    const real = realpathSync(file)
-    const openLock = (firm: string) => {
-      const lockFile = `${real}.${BigInt(firm)}.lock`
-      const lock = new DatabaseSync(lockFile)
-      try {
-        // SQLite would also open a file that this user may only read, but such a lock keeps nobody out.
-        accessSync(lockFile, constants.W_OK)
-      } catch (cause) {
-        lock.close()
-        throw notOpened(lockFile, cause)
-      }
-      return lock
-    }
-    return new SqliteCopy(file, database, openLock, { locked, signal })
+    return new SqliteCopy(file, database, DatabaseSync, { locked, signal })
   } catch (error) {
     database.close()
     throw error
@@ -158,7 +144,7 @@ class SqliteCopy extends SqlCopy implements Copy {
   readonly #database: DatabaseSync
   readonly #locks: DatabaseSync[] = []
   readonly #signal: AbortSignal | undefined
-  readonly #openLock: (firm: string) => DatabaseSync
+  readonly #Database: typeof DatabaseSync
   readonly #inserts: Partial<Record<LedgerTableName, StatementSync>> = {}
   readonly #readers: Partial<Record<LedgerTableName, ReturnType<typeof lineReader>>> = {}
   /** Whether a transaction is open. Node before 22.16 does not say. */
@@ -169,13 +155,13 @@ class SqliteCopy extends SqlCopy implements Copy {
   constructor(
     path: string,
     database: DatabaseSync,
-    openLock: (firm: string) => DatabaseSync,
+    Database: typeof DatabaseSync,
     { locked, signal }: OpenOptions,
   ) {
     super(path, undefined, locked, 'select cast(value as integer) as id from json_each($1)')
     this.#database = database
     this.#signal = signal
-    this.#openLock = openLock
+    this.#Database = Database
   }
 
   /** Read each time, because another run may have adopted a service since this one opened the file. */
@@ -208,11 +194,16 @@ class SqliteCopy extends SqlCopy implements Copy {
    * ends.
    */
   protected async lockFirm(firm: string): Promise<void> {
-    const lock = this.#openLock(firm)
+    // The real path, so that a file has one lock for each firm whatever links lead to it.
+    const file = `${realpathSync(this.name)}.${BigInt(firm)}.lock`
+    const lock = new this.#Database(file)
     try {
+      // SQLite would also open a file that this user may only read, but such a lock keeps nobody out.
+      accessSync(file, constants.W_OK)
       lock.exec('begin exclusive')
     } catch (cause) {
       lock.close()
+      if ((cause as NodeJS.ErrnoException).syscall === 'access') throw notOpened(file, cause)
       if (!isBusy(cause)) throw cause
       const message = `Another process writes the folders of the firm ${firm} in ${this.name}`
       throw clientError('COPY-LOCKED', message, { cause })
@@ -277,8 +268,7 @@ class SqliteCopy extends SqlCopy implements Copy {
 
   async commit(diary: Partial<Diary>, change: LedgerChange | null): Promise<void> {
     const society = String(this.#society)
-    await this.query(...this.noting([society], diary))
-    await this.noteChange(society, change)
+    await this.noteCommit(society, diary, change)
     this.#database.exec(`${createIndexes} commit`)
     this.#isOpen = false
   }
