@@ -5,6 +5,7 @@
 
 import { Buffer } from 'node:buffer'
 import { ascii } from './ascii.ts'
+import type { Rows } from './text-bytes.ts'
 
 const { minus, zero } = ascii
 
@@ -64,7 +65,10 @@ export class MoneySum {
   #spilled = 0n
   #units = 0
 
-  add(bytes: Uint8Array, start: number, end: number): void {
+  add(rows: Rows, field: number): void {
+    const { bytes } = rows
+    const start = rows.start(field)
+    const end = rows.end(field)
     if (end - start > digitsExact) {
       this.#spilled += BigInt(Buffer.from(bytes.subarray(start, end)).toString('latin1'))
       return

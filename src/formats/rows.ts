@@ -27,6 +27,18 @@ export interface AuxiliaryRow {
   name: string
 }
 
+/** An account with the fields that a FEC filed for it: CompteNum, CompteLib, CompAuxNum and CompAuxLib. */
+export interface FiledAccount {
+  id: string
+  number: string
+  name: string
+  filedNumber: string | null
+  filedName: string | null
+  /** Null if the FEC filed no third-party account for it. */
+  auxiliaryNumber: string | null
+  auxiliaryName: string | null
+}
+
 /**
  * The index of each column that a format reads, in the given order. `exports/read/movements.sql.ts` has an expression
  * for each column, and does not compile if one is missing.

@@ -11,8 +11,8 @@ import { type MessagePort, threadId } from 'node:worker_threads'
 import { eachBesideNext } from '../exports/chunks.ts'
 import { NotAdmitted, type Snapshot } from '../exports/read/snapshot.ts'
 import { dayIn } from '../exports/render/collections.ts'
-import { fileRenderers, renderFile } from '../exports/render/file-renderers.ts'
-import type { FileNotes, FileTotals } from '../exports/render/render-rows.ts'
+import { countFileMovements, fileRenderers } from '../exports/render/file-renderers.ts'
+import { FileTally } from '../exports/render/render-rows.ts'
 import { type Selection, wholeFolder } from '../exports/selection.ts'
 import type { ExportSources } from '../exports/sources/export-sources.ts'
 import {
@@ -128,7 +128,7 @@ async function produce(
   stopped.addEventListener('abort', abort)
   try {
     stopped.throwIfAborted()
-    const rowsTotal = await fileRenderers[task.format].count(snapshot.second, selection)
+    const rowsTotal = await countFileMovements(task.format, snapshot.second, selection)
     task.progress[1] = rowsTotal
     const object = await times.during('store', store.create(fileKey, mediaTypeOf(fileKey)!))
     const compressed = compression && new CompressedWriter(object, compression)
@@ -164,34 +164,29 @@ async function writeContent(
   stopped: AbortSignal,
 ) {
   const hash = new ThreadHash(task.hash)
-  let totals: FileTotals = { rows: 0, entries: 0, bytes: 0, debit: 0n, credit: 0n }
-  let notes: FileNotes | undefined
-  const axesLeftOut: string[] = []
-  const chunks = renderFile(task.format, snapshot, {
+  const tally = new FileTally()
+  const options = {
     selection,
     exportId: task.exportId,
     version: task.version,
     withEmployees: task.withEmployees,
     now: snapshot.at,
     ...task.options,
-    buffer: (bytesNeeded) => hash.buffer(bytesNeeded),
+    buffer: (bytesNeeded?: number) => hash.buffer(bytesNeeded),
     stopped,
-    counted: (now) => {
-      totals = now
-    },
-    leftOut: (axes) => axesLeftOut.push(...axes),
-    noted: (given) => {
-      notes = given
-    },
-  })
+  }
+  let bytes = 0
   let isFirst = true
-  await eachBesideNext(chunks, async (chunk) => {
+  await eachBesideNext(fileRenderers[task.format](snapshot, options, tally), async (chunk) => {
     if (isFirst) times.end('first_row')
     isFirst = false
-    task.progress[0] = totals.rows
-    task.progress[2] = totals.bytes
+    bytes += chunk.length
+    task.progress[0] = tally.movements
+    task.progress[2] = bytes
     await times.during('store', writer.write(chunk))
     await hash.update(chunk)
   })
-  return { ...totals, sha256: await hash.digest('hex'), notes, axesLeftOut }
+  const { movements: rows, notes, axesLeftOut } = tally
+  const [debit, credit] = [tally.debit.total, tally.credit.total]
+  return { rows, bytes, sha256: await hash.digest('hex'), debit, credit, notes, axesLeftOut }
 }

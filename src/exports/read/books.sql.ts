@@ -12,7 +12,7 @@ import {
   employeeTable,
 } from '../../formats/items/accounts/parties.ts'
 import type { JournalType } from '../../formats/items/journal.ts'
-import type { FolderKey } from '../../formats/rows.ts'
+import type { FiledAccount, FolderKey } from '../../formats/rows.ts'
 import { accountJson, folderView, leftJoin, rowJson } from '../../ledger/collections.sql.ts'
 
 /** Ids are numbers: they are below 2^53. Rows of each kind are ascending by id. Days are `YYYY-MM-DD`. */
@@ -38,14 +38,7 @@ interface SectionRow {
 }
 
 /** What the rows of movements show of an account. */
-export interface AccountHead {
-  id: string
-  number: string
-  name: string
-  /** Number of its third-party account, as filed. */
-  auxiliaryNumber: string | null
-  auxiliaryName: string | null
-}
+export type AccountHead = Omit<FiledAccount, 'filedNumber' | 'filedName'>
 
 export interface BookAccount extends AccountHead {
   closed: boolean
@@ -99,20 +92,12 @@ export async function readBooks(
   return books['folders']!.length === 0 ? undefined : (books as unknown as Books)
 }
 
-const head = `a.id, a.number, a.name, a.auxiliary_number as "auxiliaryNumber", a.auxiliary_name as "auxiliaryName"`
-
-export async function readAccountHeads(client: pg.ClientBase, { schemaId, folderId }: FolderKey) {
-  const text = `select ${head} from accounts a where ${ofFolder}`
-  const values = [schemaId, folderId]
-  const { rows } = await client.query<AccountHead>({ name: 'account heads', text, values })
-  return rows
-}
-
 const batchRows = 500
 
 const accountBatch = (name: string, accounts: string) => ({
   name,
-  text: `select ${head}, a.closed, a.counterpart_account_id as "counterpartAccountId",
+  text: `select a.id, a.number, a.name, a.auxiliary_number as "auxiliaryNumber",
+      a.auxiliary_name as "auxiliaryName", a.closed, a.counterpart_account_id as "counterpartAccountId",
       a.correspondance_account_id as "correspondanceAccountId",
       ${rowJson('c', companyTable, { paymentId: 'c.payment_id', vatId: 'c.vat_id' })} as company,
       ${rowJson('e', employeeTable, { paymentId: 'e.payment_id', doubtfulAccount: accountJson('doubtful') })} as employee

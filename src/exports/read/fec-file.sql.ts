@@ -1,14 +1,10 @@
 /** What a FEC needs: its exercice, the journals and accounts that its lines cite, and its two COPY statements. */
 import type pg from 'pg'
 import { idLiteral } from '../../db/literal.ts'
-import type { FecDictionaryRows } from '../../formats/fec/lines/dictionary.ts'
 import { fecEntryColumns, fecMovementColumns } from '../../formats/fec/lines/fec-lines.ts'
-import type { FolderKey } from '../../formats/rows.ts'
+import type { FiledAccount, FolderKey } from '../../formats/rows.ts'
+import type { Selection } from '../selection.ts'
 import { copyOf, entryList, inFolder, movementList } from './movements.sql.ts'
-
-export interface ExerciceKey extends FolderKey {
-  exerciceId: string
-}
 
 /**
  * The order of the lines (docs/spec/fec.md#order). `validation`: opening journals, then the day of validation, then the
@@ -17,8 +13,9 @@ export interface ExerciceKey extends FolderKey {
  */
 type FecOrder = 'validation' | 'ids' | 'places'
 
-const ofExercice = (alias: 'e' | 'm', key: ExerciceKey): string =>
-  `${inFolder(alias, key)} and ${alias}.exercice_id = ${idLiteral(key.exerciceId)}`
+/** A FEC without an exercice was refused when it was asked for. */
+const ofExercice = (alias: 'e' | 'm', { exerciceId, ...folder }: Selection): string =>
+  `${inFolder(alias, folder)} and ${alias}.exercice_id = ${idLiteral(exerciceId!)}`
 
 const joinJournals =
   'join journals j on (j.schema_id, j.folder_id, j.id) = (e.schema_id, e.folder_id, e.journal_id)'
@@ -31,7 +28,7 @@ const inBooks = `(j.type <> 'OD_EXC' or e.source = 'FEC')`
  * @returns `filedColumns`: names of the columns that its file had beyond the standard's; `drafts` and `outsideBooks`:
  *   how many entries the file leaves out because they await validation or are outside the books (see `inBooks`)
  */
-export async function readFecExercice(client: pg.ClientBase, key: ExerciceKey) {
+export async function readFecExercice(client: pg.ClientBase, selection: Selection) {
   const { rows } = await client.query<{
     filedColumns: string[] | null
     scattered: boolean
@@ -45,9 +42,9 @@ export async function readFecExercice(client: pg.ClientBase, key: ExerciceKey) {
               count(*) filter (where e.validated_at is not null and not ${inBooks}) as "outsideBooks",
               count(*) filter (where e.validated_at is not null and e.source = 'FEC' and e.number is null)
                 as "earlierImports"
-       from entries e ${joinJournals} where ${ofExercice('e', key)}
+       from entries e ${joinJournals} where ${ofExercice('e', selection)}
      ) counted
-     where ${inFolder('x', key)} and x.id = ${idLiteral(key.exerciceId)}`,
+     where ${inFolder('x', selection)} and x.id = ${idLiteral(selection.exerciceId!)}`,
   )
   const [found] = rows
   if (!found) return undefined
@@ -63,11 +60,11 @@ export async function readFecExercice(client: pg.ClientBase, key: ExerciceKey) {
 }
 
 /** How many movements the file has. */
-export async function countFecMovements(client: pg.ClientBase, key: ExerciceKey): Promise<number> {
+export async function countFecMovements(client: pg.ClientBase, selection: Selection): Promise<number> {
   const { rows } = await client.query<{ count: string }>(
-    `select (select count(*) from movements m where ${ofExercice('m', key)}) - (
+    `select (select count(*) from movements m where ${ofExercice('m', selection)}) - (
        select count(*) from entries e ${joinJournals} ${joinMovements}
-       where ${ofExercice('e', key)} and not (e.validated_at is not null and ${inBooks})
+       where ${ofExercice('e', selection)} and not (e.validated_at is not null and ${inBooks})
      ) as count`,
   )
   return Number(rows[0]!.count)
@@ -76,21 +73,25 @@ export async function countFecMovements(client: pg.ClientBase, key: ExerciceKey)
 const joinMovements = `join movements m on (m.schema_id, m.folder_id, m.exercice_id, m.entry_id)
   = (e.schema_id, e.folder_id, e.exercice_id, e.id)`
 
-/** Reads the journals and accounts of the folder, with the values that an imported FEC gave them, where it gave any. */
-export async function readFecDictionary(
-  client: pg.ClientBase,
-  { schemaId, folderId }: FolderKey,
-): Promise<FecDictionaryRows> {
-  const read = async <Row extends object>(text: string) =>
-    (await client.query<Row>(`${text} where schema_id = $1 and folder_id = $2`, [schemaId, folderId])).rows
-  return {
-    journals: await read('select id, code, coalesce(filed_name, name) as name from journals'),
-    accounts: await read(
-      `select id, coalesce(filed_number, number) as number, coalesce(filed_name, name) as name,
-         auxiliary_number as "auxiliaryNumber", auxiliary_name as "auxiliaryName" from accounts`,
-    ),
+/** Makes a function that reads all rows of one kind of a folder. The connection keeps the plan. */
+const readFiled =
+  <Row extends object>(name: string, select: string) =>
+  async (client: pg.ClientBase, { schemaId, folderId }: FolderKey): Promise<Row[]> => {
+    const text = `${select} where schema_id = $1 and folder_id = $2 order by id`
+    return (await client.query<Row>({ name, text, values: [schemaId, folderId] })).rows
   }
-}
+
+/** Reads journals with the names that an imported FEC gave them, where it gave any. */
+export const readFiledJournals = readFiled<{ id: string; code: string; name: string }>(
+  'filed journals',
+  'select id, code, coalesce(filed_name, name) as name from journals',
+)
+
+export const readFiledAccounts = readFiled<FiledAccount>(
+  'filed accounts',
+  `select id, number, name, filed_number as "filedNumber", filed_name as "filedName",
+     auxiliary_number as "auxiliaryNumber", auxiliary_name as "auxiliaryName" from accounts`,
+)
 
 /** Sorts opening balances first, because false comes before true. */
 const isLater = `j.type not in ('AN', 'RBAL')`
@@ -105,8 +106,8 @@ const place = 'coalesce(m.place, m.id)'
  * and the first row arrives at once. Sorted as a whole they take 1.0 s and the disk; by ids, 0.1 s. The lateral
  * subquery leaves the planner no other way.
  */
-export function copyFec(key: ExerciceKey, order: FecOrder) {
-  const isInFile = `${ofExercice('e', key)} and e.validated_at is not null and ${inBooks}`
+export function copyFec(selection: Selection, order: FecOrder) {
+  const isInFile = `${ofExercice('e', selection)} and e.validated_at is not null and ${inBooks}`
   const entries = `select ${entryList(fecEntryColumns, 'UTC')} from entries e ${joinJournals}`
   const movements = `select ${movementList(fecMovementColumns)}`
   const texts: Record<FecOrder, [entries: string, movements: string]> = {
@@ -116,13 +117,13 @@ export function copyFec(key: ExerciceKey, order: FecOrder) {
         select e.id, ${isLater} as is_later, e.validated_at from entries e ${joinJournals}
         where ${isInFile} order by is_later, e.validated_at, e.id offset 0
       ) e cross join lateral (
-        select * from movements m where ${ofExercice('m', key)} and m.entry_id = e.id order by m.id offset 0
+        select * from movements m where ${ofExercice('m', selection)} and m.entry_id = e.id order by m.id offset 0
       ) m
       order by e.is_later, e.validated_at, e.id, m.id`,
     ],
     ids: [
       `${entries} where ${isInFile} order by e.id`,
-      `${movements} from movements m where ${ofExercice('m', key)} order by m.entry_id, m.id`,
+      `${movements} from movements m where ${ofExercice('m', selection)} order by m.entry_id, m.id`,
     ],
     places: [
       `${entries} ${joinMovements} where ${isInFile} order by ${place}`,

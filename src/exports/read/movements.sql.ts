@@ -141,16 +141,6 @@ export function copySelected(
   }
 }
 
-/**
- * The statements of a whole folder: every entry and every movement, ordered by the id of the fiscal year, then by entry id.
- * Both primary keys have this order, so the first row arrives at once and nothing is sorted. Ordered by entry id alone,
- * PostgreSQL 18 sorts the whole folder on disk (1.5 s for 300,000 movements instead of 0.2), even when each year is read in
- * order and a merge would suffice.
- */
-export function copyFolder(selection: Selection, columns: ReadColumns) {
-  return copySelected({ selection }, columns, 'exercice_id')
-}
-
 /** The statements for movements, to be run one after the other. */
 export function copyMovements(
   resolved: ResolvedSelection,

@@ -1,10 +1,8 @@
 /** What a TRA file needs from the folder in addition to the collections. */
 
 import type pg from 'pg'
-import type { VatCodeView } from '../../formats/items/accounts/vat.ts'
 import type { SimplifiedAccount } from '../../formats/items/values.ts'
 import type { FolderKey } from '../../formats/rows.ts'
-import type { NumberedAccount } from '../../formats/tra/third-parties.ts'
 import { entryConditions, inSegment, isForeign, type ResolvedSelection } from './movements.sql.ts'
 
 /**
@@ -54,12 +52,6 @@ export const readKeeping = readRows<{ currency: string; firmName: string }>(
    where f.schema_id = $1 and f.id = $2`,
 )
 
-export const readAccountNumbers = readRows<NumberedAccount>(
-  `select id, number, name, filed_number as "filedNumber", filed_name as "filedName",
-          auxiliary_number as "auxiliaryNumber"
-   from accounts where schema_id = $1 and folder_id = $2 order by id`,
-)
-
 /** Reads the accounts that other accounts name as their correspondence account. */
 export const readCorrespondenceAccounts = readRows<SimplifiedAccount>(
   `select id as "producerId", number, name from accounts
@@ -67,8 +59,4 @@ export const readCorrespondenceAccounts = readRows<SimplifiedAccount>(
      select correspondance_account_id from accounts where schema_id = $1 and folder_id = $2
    )
    order by id`,
-)
-
-export const readVatCodes = readRows<VatCodeView>(
-  'select id, code, rate from vat_codes where schema_id = $1 and folder_id = $2 order by id',
 )

@@ -27,10 +27,10 @@ import {
   type AccountHead,
   type BookAccount,
   type Books,
-  readAccountHeads,
   readBookAccounts,
   readBooks,
 } from '../read/books.sql.ts'
+import { readFiledAccounts } from '../read/fec-file.sql.ts'
 import type { FolderOwner } from './collections.ts'
 import { packPieces } from './framing.ts'
 
@@ -99,7 +99,7 @@ export async function readLedgerRows(
      * table was not rendered. When a line cannot be written, it throws UnsupportedByFormat, which names the entry.
      */
     async movements(): Promise<MovementRows> {
-      heads ??= await readAccountHeads(client, key)
+      heads ??= await readFiledAccounts(client, key)
       const auxiliaries = heads.flatMap(({ id, auxiliaryNumber: number, auxiliaryName: name }) =>
         number === null ? [] : [{ id, number, name: name! }],
       )

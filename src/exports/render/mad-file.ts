@@ -2,8 +2,10 @@
  * The bytes of a MAD file (docs/spec/exports.md#json-file): collections by cursor, then the entries by two COPY
  * streams. Memory does not grow with the folder, except for the dictionary of what movements refer to.
  *
- * Entries are ordered by the id of their fiscal year, then by their own (see copyFolder). All are included:
- * validated, awaiting validation, and without movements.
+ * Entries are ordered by the id of their fiscal year, then by their own. Both primary keys have this order, so the
+ * first row arrives at once and nothing is sorted. Ordered by entry id alone, PostgreSQL 18 sorts the whole folder on
+ * disk (1.5 s for 300,000 movements instead of 0.2), even when each year is read in order and a merge would suffice.
+ * All entries are included: validated, awaiting validation, and without movements.
  */
 
 import { strict as assert } from 'node:assert'
@@ -11,12 +13,12 @@ import { renderDictionary } from '../../formats/mad/dictionary.ts'
 import { entriesFormat } from '../../formats/mad/entries.ts'
 import { readDictionary } from '../../ledger/dictionary.sql.ts'
 import type { Chunks } from '../chunks.ts'
-import { copyFolder } from '../read/movements.sql.ts'
+import { copySelected } from '../read/movements.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import { isWholeFolder } from '../selection.ts'
 import { collectionTexts, dayIn, type FolderCollection } from './collections.ts'
 import { framings, packPieces } from './framing.ts'
-import { type FileOptions, renderRows, type Tally } from './render-rows.ts'
+import { type FileOptions, type FileTally, renderRows } from './render-rows.ts'
 
 /** In the order of the file. A collection that is not in this list is not in the file. */
 const membersBeforeEntries = [
@@ -29,13 +31,13 @@ const membersBeforeEntries = [
   'analytics',
 ] as const satisfies FolderCollection[]
 
-export async function* renderMadFile(snapshot: Snapshot, options: FileOptions, tally: Tally): Chunks {
+export async function* renderMadFile(snapshot: Snapshot, options: FileOptions, tally: FileTally): Chunks {
   const { selection, buffer } = options
   assert(isWholeFolder(selection), 'a MAD file holds a whole folder')
   yield* packPieces(textsBeforeEntries(snapshot, options), buffer)
   const dictionary = renderDictionary(await readDictionary(snapshot.first, selection))
   const format = entriesFormat(dictionary)
-  const statements = { ...copyFolder(selection, format), order: 'same' } as const
+  const statements = { ...copySelected({ selection }, format, 'exercice_id'), order: 'same' } as const
   yield* renderRows(snapshot, statements, format, { buffer, tally, framing: framings.json })
   assert(tally.strays === 0, 'a movement belongs to no entry of its folder')
   yield* packPieces(['}}'], buffer)

@@ -155,7 +155,8 @@ export async function* renderRows(
       at = format.write(out, at, movements, entries)
       if (!entry) at = writePiece(out, at, terminator!)
       tally.movements++
-      tally.sums?.add(movements, debit, credit)
+      tally.debit?.add(movements, debit)
+      tally.credit?.add(movements, credit)
       isFirst = false
     }
     if (entry) {
@@ -175,9 +176,6 @@ export async function* renderRows(
   if (at > 0) yield out.bytes.subarray(0, at)
 }
 
-/** Counts of what a format left out or altered, for the status of the export: `{"drafts":2}`. */
-export type FileNotes = Readonly<Record<string, number>>
-
 /** The input of a full export's renderer, in any format. */
 export interface FileOptions extends FormatOptions {
   selection: Selection
@@ -189,10 +187,6 @@ export interface FileOptions extends FormatOptions {
   /** Epoch milliseconds of the snapshot. */
   now: number
   buffer: ChunkBuffer
-  /** Called with the codes of the analytic axes that the format has no columns for, if there are any. */
-  leftOut: (axisCodes: string[]) => void
-  /** Called with the notes of the file, after its last chunk at the latest; not called by formats that have none. */
-  noted: (notes: FileNotes) => void
   /**
    * Aborted when the attempt stops, so that processes outside this one stop, too. The snapshot is then closed as well.
    */
@@ -201,47 +195,31 @@ export interface FileOptions extends FormatOptions {
 
 /**
  * Renders a file.
- * @param tally counts what is rendered
  * @throws {AppError} ERR-FOLDER-NOT-FOUND; before the first chunk, if chunks have at least some hundred bytes
  * @throws {UnsupportedByFormat} if the books do not fit the format
  */
-export type FileRenderer = (snapshot: Snapshot, options: FileOptions, tally: Tally) => Chunks
+export type FileRenderer = (snapshot: Snapshot, options: FileOptions, tally: FileTally) => Chunks
 
-/** The totals of a full export's file. Debit and credit are exact, in minor units. */
-export interface FileTotals {
-  /** Number of movements. */
-  rows: number
-  entries: number
-  bytes: number
-  debit: bigint
-  credit: bigint
-}
+/** Counts of what a format left out or altered, for the status of the export: `{"drafts":2}`. */
+export type FileNotes = Readonly<Record<string, number>>
 
-/** What the renderer has counted, up to the chunk that it yields. */
+/** What a renderer has counted, up to the chunk that it yields. */
 export class Tally {
   movements = 0
   entries = 0
   /** Movements that were read but belong to none of the entries. */
   strays = 0
-  /** Undefined where no sums are needed. */
-  readonly sums: Sums | undefined
-
-  constructor(sums?: Sums) {
-    this.sums = sums
-  }
+  /** Sums of the movements, in minor units. Only a {@link FileTally} has them. */
+  readonly debit?: MoneySum
+  readonly credit?: MoneySum
 }
 
-/** Debit and credit of the movements, in minor units. */
-export class Sums {
-  readonly debit = new MoneySum()
-  readonly credit = new MoneySum()
-
-  /**
-   * @param debit index of the column of the debit
-   * @param credit index of the column of the credit
-   */
-  add(movements: Rows, debit: number, credit: number): void {
-    this.debit.add(movements.bytes, movements.start(debit), movements.end(debit))
-    this.credit.add(movements.bytes, movements.start(credit), movements.end(credit))
-  }
+/** What the renderer of a file has counted, or has left out. */
+export class FileTally extends Tally {
+  override readonly debit = new MoneySum()
+  override readonly credit = new MoneySum()
+  /** Codes of the analytic axes that the format has no columns for. */
+  axesLeftOut: string[] = []
+  /** Set after the last chunk at the latest; undefined for formats without notes. */
+  notes: FileNotes | undefined
 }

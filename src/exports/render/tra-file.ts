@@ -18,22 +18,21 @@ import * as records from '../../formats/tra/records.ts'
 import { thirdParties } from '../../formats/tra/third-parties.ts'
 import * as collections from '../../ledger/collections.sql.ts'
 import type { Chunks } from '../chunks.ts'
+import { readFiledAccounts } from '../read/fec-file.sql.ts'
 import { findEntrySpans, ofFile, type ResolvedSelection } from '../read/movements.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import {
   findForeignCurrencies,
   findOddLetterings,
-  readAccountNumbers,
   readCorrespondenceAccounts,
   readKeeping,
-  readVatCodes,
 } from '../read/tra-file.sql.ts'
 import { isWholeFolder } from '../selection.ts'
 import { minuteIn } from './collections.ts'
 import { packPieces } from './framing.ts'
-import { type FileOptions, renderSegments, type Tally } from './render-rows.ts'
+import { type FileOptions, type FileTally, renderSegments } from './render-rows.ts'
 
-export async function* renderTraFile(snapshot: Snapshot, options: FileOptions, tally: Tally): Chunks {
+export async function* renderTraFile(snapshot: Snapshot, options: FileOptions, tally: FileTally): Chunks {
   const { first, second } = snapshot
   const { selection, now, withEmployees, buffer } = options
   const resolved = ofFile(selection)
@@ -42,8 +41,7 @@ export async function* renderTraFile(snapshot: Snapshot, options: FileOptions, t
   // A rejection is handled at the `await` below, and ignored if the parameters fail first.
   survey.catch(() => {})
   const books = await readTraFolder(first, resolved)
-  const axesLeftOut = books.axes.slice(records.axesMax).map(({ code }) => code)
-  if (axesLeftOut.length > 0) options.leftOut(axesLeftOut)
+  tally.axesLeftOut = books.axes.slice(records.axesMax).map(({ code }) => code)
   yield* packPieces(parameterLines({ client: first, books, now, withEmployees }), buffer)
   const { spans, letterings } = await survey
   const lines = new EntryLines(renderTraDictionary(books, letterings))
@@ -71,7 +69,7 @@ async function readTraFolder(client: pg.ClientBase, resolved: ResolvedSelection)
     throw new UnsupportedByFormat(
       `A TRA file holds books in euro, and this folder is kept in ${keeping.currency}`,
     )
-  const accounts = await readAccountNumbers(client, selection)
+  const accounts = await readFiledAccounts(client, selection)
   const journals = await all(collections.readJournals(client, selection))
   const axes = await all(collections.readAxes(client, selection))
   const currencies = await findForeignCurrencies(client, resolved)
@@ -93,7 +91,7 @@ async function readTraFolder(client: pg.ClientBase, resolved: ResolvedSelection)
     ),
     /** Oldest first. */
     exercices: await all(collections.readExercices(client, selection, selection.timeZone)),
-    vatCodes: await readVatCodes(client, selection),
+    vatCodes: await all(collections.readVats(client, selection)),
     /** Price of one unit in euro, by currency. */
     currencies: new Map(currencies.map(({ code, rate }) => [code, rate])),
   }

@@ -5,16 +5,7 @@
  */
 import { accountNumber, type PartyKind, partyKind } from '../items/accounts/parties.ts'
 import type { JournalType } from '../items/journal.ts'
-
-/** An account with the fields that a FEC filed for it: CompteNum, CompteLib and, for a third party, CompAuxNum. */
-export interface NumberedAccount {
-  id: string
-  number: string
-  name: string
-  filedNumber: string | null
-  filedName: string | null
-  auxiliaryNumber: string | null
-}
+import type { FiledAccount } from '../rows.ts'
 
 export interface ThirdParty {
   /** The number of the account in the file. */
@@ -26,10 +17,10 @@ export interface ThirdParty {
 /** The most characters of an account number (p. 22). */
 const numberMax = 17
 
-export function thirdParties(accounts: readonly NumberedAccount[]) {
+export function thirdParties(accounts: readonly FiledAccount[]) {
   const filed = filedCollectives(accounts)
   const ofRoots = new Map(collectiveAccounts(accounts))
-  const ownOf = (account: NumberedAccount) => {
+  const ownOf = (account: FiledAccount) => {
     const number = account.auxiliaryNumber === null ? account.number : filedCollective(account)
     return number === undefined ? undefined : filed.get(number)
   }
@@ -68,7 +59,7 @@ export type ThirdParties = ReturnType<typeof thirdParties>
  * Collective accounts by number. If the folder has an account with this number, it is the collective account; lines
  * without an auxiliary are booked on it.
  */
-function filedCollectives(accounts: readonly NumberedAccount[]): Map<string, CollectiveAccount> {
+function filedCollectives(accounts: readonly FiledAccount[]): Map<string, CollectiveAccount> {
   const own = new Map(
     accounts
       .filter(({ auxiliaryNumber }) => auxiliaryNumber === null)
@@ -86,7 +77,7 @@ function filedCollectives(accounts: readonly NumberedAccount[]): Map<string, Col
 }
 
 /** The collective account that a FEC filed. Undefined if it filed none, or if the number does not fit. */
-function filedCollective({ filedNumber, auxiliaryNumber }: NumberedAccount): string | undefined {
+function filedCollective({ filedNumber, auxiliaryNumber }: FiledAccount): string | undefined {
   if (filedNumber === null || auxiliaryNumber === null) return undefined
   const number = accountNumber(filedNumber)
   return number.length <= numberMax && partyKind(number) !== undefined ? number : undefined
@@ -98,7 +89,7 @@ const collectiveName = (kind: PartyKind) => partyNatures[kind].collectiveName
  * The code of each third party by the id of its account. It is the number of the account or, if that is too long, the
  * auxiliary number, unless another account has that number.
  */
-function codesOf(parties: readonly NumberedAccount[], numbers: ReadonlySet<string>): Map<string, string> {
+function codesOf(parties: readonly FiledAccount[], numbers: ReadonlySet<string>): Map<string, string> {
   const tooLong = parties.filter(({ number }) => number.length > numberMax)
   const wanting = Map.groupBy(tooLong, ({ auxiliaryNumber }) => auxiliaryNumber)
   return new Map(

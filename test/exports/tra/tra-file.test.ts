@@ -165,11 +165,11 @@ describe('a hostile folder', () => {
   })
 
   test('has no shares on its sixth axis, and this is reported', async () => {
-    const { lines, leftOut } = await file(known.hostile)
-    expect(leftOut).toEqual(['AXIS66'])
+    const { lines, axesLeftOut } = await file(known.hostile)
+    expect(axesLeftOut).toEqual(['AXIS66'])
     const axes = lines.filter((line) => line.length === 1231).map((line) => line.slice(218, 220))
     expect(new Set(axes)).toEqual(new Set(['A1', 'A2', 'A4', 'A5']))
-    expect((await file(known.first)).leftOut).toEqual([])
+    expect((await file(known.first)).axesLeftOut).toEqual([])
   })
 })
 

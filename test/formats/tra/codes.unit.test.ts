@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { partyKind } from '../../../src/formats/items/accounts/parties.ts'
+import type { FiledAccount } from '../../../src/formats/rows.ts'
 import { isPlainLettering, letteringCodes, shortCodes } from '../../../src/formats/tra/codes.ts'
 import { countryCode } from '../../../src/formats/tra/records.ts'
 import {
   accountNature,
   collectiveAccounts,
   journalNature,
-  type NumberedAccount,
   thirdParties,
 } from '../../../src/formats/tra/third-parties.ts'
 
@@ -192,11 +192,13 @@ test.each([
 })
 
 describe('third parties', () => {
-  const account = (number: string, filed: [string, string?] | [] = []): NumberedAccount => {
+  const account = (number: string, filed: [string, string?] | [] = []): FiledAccount => {
     const [filedNumber = null, auxiliaryNumber = null] = filed
-    return { id: number, number, name: 'N', filedNumber, filedName: filedNumber && 'F', auxiliaryNumber }
+    const filedName = filedNumber && 'F'
+    const ofFec = { filedNumber, filedName, auxiliaryNumber, auxiliaryName: null }
+    return { id: number, number, name: 'N', ...ofFec }
   }
-  const found = (...accounts: NumberedAccount[]) => {
+  const found = (...accounts: FiledAccount[]) => {
     const { collectives, byAccount, ofRoots } = thirdParties(accounts)
     return {
       collectives: collectives.map(({ id, number, name }) => [id, number, name]),
@@ -245,7 +247,7 @@ describe('third parties', () => {
   test('with a number over 17 characters get their auxiliary number, if only one account claims it', () => {
     const long = (auxiliary: string, collective = '411000') =>
       account(`411${auxiliary}${'0'.repeat(15)}`, [collective, auxiliary])
-    const codes = (...accounts: NumberedAccount[]) => found(...accounts).of.map(([, code]) => code)
+    const codes = (...accounts: FiledAccount[]) => found(...accounts).of.map(([, code]) => code)
     expect(codes(long('ab-1'), account('411C', ['411000', 'C']))).toEqual(['ab-1', '411C'])
     const both = [long('A'), { ...long('A', '411100'), id: 'other' }]
     expect(codes(...both)).toEqual(both.map(({ number }) => number))

@@ -12,12 +12,12 @@ import { type Chunks, sameChunkBuffer } from '../../chunks.ts'
 import { findEntrySpans, ofFile } from '../../read/movements.sql.ts'
 import { readLedgerCursor } from '../../read/selected.sql.ts'
 import type { Snapshot } from '../../read/snapshot.ts'
-import { type FileOptions, renderSegments, type Tally } from '../render-rows.ts'
+import { type FileOptions, type FileTally, renderSegments } from '../render-rows.ts'
 import { toParquet } from './to-parquet.ts'
 
 const header = new TextEncoder().encode(`${flatColumns.map(({ name }) => name).join(',')}\r\n`)
 
-export function renderCsvFile(snapshot: Snapshot, options: FileOptions, tally: Tally): Chunks {
+export function renderCsvFile(snapshot: Snapshot, options: FileOptions, tally: FileTally): Chunks {
   return csvChunks(snapshot, options, tally, csv)
 }
 
@@ -25,7 +25,7 @@ export function renderCsvFile(snapshot: Snapshot, options: FileOptions, tally: T
 async function* csvChunks(
   snapshot: Snapshot,
   { selection, buffer }: Pick<FileOptions, 'selection' | 'buffer'>,
-  tally: Tally,
+  tally: FileTally,
   dialect: Dialect,
   check?: CheckRow,
 ): Chunks {
@@ -46,7 +46,7 @@ async function* csvChunks(
 export function renderParquetFile(
   snapshot: Snapshot,
   { selection, stopped }: FileOptions,
-  tally: Tally,
+  tally: FileTally,
 ): Chunks {
   const buffer = sameChunkBuffer()
   const csv = csvChunks(snapshot, { selection, buffer }, tally, csvForDuckDb, checkParquetRow)

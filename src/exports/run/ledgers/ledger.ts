@@ -13,7 +13,7 @@ import { type ResolvedSelection, readFolderSpans } from '../../read/movements.sq
 import type { Snapshot } from '../../read/snapshot.ts'
 import { jsonLine, packPieces } from '../../render/framing.ts'
 import { type LedgerRows, readLedgerRows } from '../../render/ledger-rows.ts'
-import { type Rendering, renderRanges, renderSegments, Sums, Tally } from '../../render/render-rows.ts'
+import { FileTally, type Rendering, renderRanges, renderSegments, Tally } from '../../render/render-rows.ts'
 import { readRanges } from '../produce.ts'
 import { readLedgerState } from './ledger-state.sql.ts'
 import { blocksLine, joinedRanges, proven, RowProofs, tableLine } from './lines.ts'
@@ -55,8 +55,7 @@ export async function beginLedger(
   ])
   const { cursor, entries } = found
   const keptTables = found.tables && shownDigests(found.tables, task.withEmployees)
-  const totals = new Sums()
-  const tally = new Tally(totals)
+  const tally = new FileTally()
   const proofs = new RowProofs()
   const digests = {} as Record<WholeTableName, string>
   async function* head() {
@@ -79,7 +78,7 @@ export async function beginLedger(
   }
   const end = () => {
     const { line, sha256 } = proofs.end()
-    const { debit, credit } = totals
+    const { debit, credit } = tally
     const sums = { rows: proofs.rows, debit: inUnits(debit.total), credit: inUnits(credit.total) }
     const lines = line + jsonLine({ end: society, ...sums, tables: digests })
     const blocks = cutter?.end(tally.movements)

@@ -4,35 +4,35 @@
  */
 import { Buffer } from 'node:buffer'
 import { ascii } from '../../ascii.ts'
+import type { FiledAccount } from '../../rows.ts'
 import { pieceOf, renderedById } from '../../text-bytes.ts'
 import { type FieldWriter, fieldBytes } from './field-writer.ts'
 import { isMandatory, type StandardColumn } from './standard-columns.ts'
 
 const { tab } = ascii
 
-export interface FecDictionaryRows {
-  journals: { id: string; code: string; name: string }[]
-  /** Numbers and names for the FEC. The auxiliary ones are null if the account has no auxiliary. */
-  accounts: {
-    id: string
-    number: string
-    name: string
-    auxiliaryNumber: string | null
-    auxiliaryName: string | null
-  }[]
-}
-
-export function renderFecDictionary({ journals, accounts }: FecDictionaryRows, writer: FieldWriter) {
+export function renderFecDictionary(
+  journals: readonly { id: string; code: string; name: string }[],
+  accounts: readonly FiledAccount[],
+  writer: FieldWriter,
+) {
   return {
     /** JournalCode and JournalLib. */
     journals: renderedById(journals, ({ code, name }) =>
       fieldsOf({ JournalCode: code, JournalLib: name }, writer),
     ),
-    /** CompteNum to CompAuxLib. */
-    accounts: renderedById(accounts, ({ number, name, auxiliaryNumber, auxiliaryName }) => {
-      const auxiliary = { CompAuxNum: auxiliaryNumber ?? '', CompAuxLib: auxiliaryName ?? '' }
-      return fieldsOf({ CompteNum: number, CompteLib: name, ...auxiliary }, writer)
-    }),
+    /** CompteNum to CompAuxLib: the values that an imported FEC gave, where it gave any. */
+    accounts: renderedById(accounts, ({ number, name, filedNumber, filedName, ...auxiliary }) =>
+      fieldsOf(
+        {
+          CompteNum: filedNumber ?? number,
+          CompteLib: filedName ?? name,
+          CompAuxNum: auxiliary.auxiliaryNumber ?? '',
+          CompAuxLib: auxiliary.auxiliaryName ?? '',
+        },
+        writer,
+      ),
+    ),
   }
 }
 
