@@ -2,7 +2,7 @@
  * The output of a command: results go to standard output, everything else to standard error. Everything is made safe
  * here, so a command can print texts of others as they are.
  */
-import { on } from 'node:events'
+import { on, once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { Writable } from 'node:stream'
 import { UsageError } from './command-errors.ts'
@@ -134,7 +134,7 @@ function writeBytes(out: Output, chunk: Uint8Array, signal: AbortSignal): Promis
 const noAnswer = () => new UsageError('The input ended before an answer', ['Pipe the answers, one a line.'])
 
 /** Reads one line that a person types. */
-function typed(
+async function typed(
   { input, err, interrupt }: Required<Omit<Streams, 'out'>>,
   question: string,
   hidden: boolean,
@@ -146,27 +146,24 @@ function typed(
       done()
     },
   })
-  return new Promise((resolve, reject) => {
-    const settings = { input, output, terminal: true, historySize: 0, prompt: `${question} ` }
-    const lines = createInterface({ ...settings, ...(signal ? { signal } : {}) })
-    let isAnswered = false
-    lines.once('line', (line) => {
-      isAnswered = true
-      resolve(line)
-      lines.close()
-    })
-    lines.once('SIGINT', () => {
-      interrupt()
-      reject(new Error('Interrupted'))
-      lines.close()
-    })
-    lines.once('close', () => {
-      if (isAnswered) return
-      err.write('\n')
-      reject(signal?.aborted ? signal.reason : noAnswer())
-    })
-    lines.prompt()
+  const lines = createInterface({ input, output, terminal: true, historySize: 0, prompt: `${question} ` })
+  const ending = new AbortController()
+  lines.once('SIGINT', () => {
+    interrupt()
+    ending.abort(new Error('Interrupted'))
   })
+  lines.once('close', () => ending.abort(noAnswer()))
+  const ended = signal ? AbortSignal.any([signal, ending.signal]) : ending.signal
+  lines.prompt()
+  try {
+    const [line] = await once(lines, 'line', { signal: ended })
+    return line
+  } catch {
+    err.write('\n')
+    throw ended.reason
+  } finally {
+    lines.close()
+  }
 }
 
 async function* keysOf(
