@@ -16,7 +16,8 @@ export interface CallerError {
   remedy: string
 }
 
-const errorTable = {
+/** All errors by their codes. */
+export const errorCodes = {
   'ERR-VALIDATION': {
     status: 400,
     message: 'The request is not valid; see details.issues',
@@ -295,14 +296,11 @@ const errorTable = {
   },
 } as const satisfies Record<string, CallerError>
 
-export type ErrorCode = keyof typeof errorTable
-export type ErrorStatus = (typeof errorTable)[ErrorCode]['status']
+export type ErrorCode = keyof typeof errorCodes
+export type ErrorStatus = (typeof errorCodes)[ErrorCode]['status']
 
 /** One problem of a request: the query parameter, header or body field, and what is wrong with it. */
 export interface Issue {
   parameter: string
   message: string
 }
-
-/** All errors by their codes, for documents that list them. */
-export const errorCodes: Readonly<Record<ErrorCode, CallerError & { status: ErrorStatus }>> = errorTable

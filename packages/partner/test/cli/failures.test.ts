@@ -42,20 +42,27 @@ const failedExport = given({ id: 'export_1', status: 'FAILED', reason: 'The disk
 
 interface Failing {
   exit: number
-  /** `code` of the object. */
+  /** `code` of the object. The request id is known for the codes of the service, ERR-... */
   code: string
   words: string[]
-  /** Default: that of the company. */
+  /** Default: the environment of the company. */
   from?: () => Environment
   fault?: Fault
-  /** Whether the request id of the service is known. */
-  isAnswered?: true
-  /** What the message says, with what to do in the lines below. */
+  /** Matches the message and, in the lines below it, what to do. */
   says?: RegExp
 }
 
 const { failed, usage, refused, unreachable, expired, local } = exitCodes
-const wrong = (words: string[], says = /\w/): Failing => ({ exit: usage, code: 'USAGE', words, says })
+const ends = (
+  exit: number,
+  code: string,
+  words: string[],
+  more: Pick<Failing, 'from' | 'fault' | 'says'> = {},
+): Failing => ({ exit, code, words, ...more })
+const wrong = (words: string[], says = /\w/) => ends(usage, 'USAGE', words, { says })
+/** The company with other variables. */
+const companyWith = (changed: Environment) => () => ({ ...its.company, ...changed })
+const inFolder = { from: companyWith({ GRANDLIVRE_SOCIETY: '111' }), fault: twoExercices }
 const cases: Record<string, Failing> = {
   'an unknown command': wrong(['frobnicate']),
   'a misspelt option': wrong(
@@ -67,7 +74,15 @@ const cases: Record<string, Failing> = {
     pull(),
     /^Name what to pull: --exercice <id or year>, or --from and --to, or --all\n/,
   ),
-  'half a period': wrong(pull('--from', '2025-01-01')),
+  'half a period': wrong(pull('--from', '2025-01-01'), /^--from and --to belong together; --to is missing\n/),
+  'an exercice and a day': wrong(
+    pull('--exercice', '1', '--to', '2025-01-01'),
+    /^--exercice and --to exclude each other\n/,
+  ),
+  'an exercice and a date filter': wrong(
+    pull('--exercice', '1', '--date-filter', 'document'),
+    /^--exercice and --date-filter exclude each other\n/,
+  ),
   'a format without --all': wrong(
     pull('--exercice', '11', '--format', 'csv'),
     /^--format is of a full export: add --all\n/,
@@ -93,7 +108,7 @@ const cases: Record<string, Failing> = {
   'a token in an option': wrong(['login', '--token', 'glv_x'], /^There is no option --token/),
   'a secret in an option': wrong(['login', '--secret', 'glv_x'], /^There is no option --secret/),
   'a password in an address': wrong(['sync', '--to', 'postgres://a:b@h/c']),
-  'a profile that is none': wrong(['folders', '--profile', 'a b']),
+  'an invalid name of a profile': wrong(['folders', '--profile', 'a b']),
   'an invalid id': wrong(['webhook', 'doctor', 'x']),
   'a receiver elsewhere': wrong(['listen', 'http://192.0.2.1/']),
   'no answer to login': wrong(['login', '--url', 'https://x']),
@@ -103,126 +118,103 @@ const cases: Record<string, Failing> = {
       pull('--exercice', '2031'),
       /^--exercice 2031 may mean any of these; give the id of one:\n {2}1 {2}2030-07-01 to 2031-06-30 .*\n {2}2 /,
     ),
-    from: () => ({ ...its.company, GRANDLIVRE_SOCIETY: '111' }),
-    fault: twoExercices,
-  },
-  'an invalid address': {
-    ...{ exit: usage, code: 'INVALID-OPTION', words: ['folders'] },
-    from: () => ({ ...its.company, GRANDLIVRE_URL: 'ftp://x' }),
-  },
-  'a wrong token': {
-    ...{ exit: refused, code: 'ERR-API-TOKEN-NOT-FOUND', words: ['folders'], isAnswered: true },
-    from: () => ({ ...its.company, GRANDLIVRE_TOKEN: 'glv_api_wrong' }),
-    says: /^The access token .*\nCheck that token and secret belong together\./,
-  },
-  'a wrong secret': {
-    ...{ exit: refused, code: 'ERR-INVALID-SECRET', words: ['folders'], isAnswered: true },
-    from: () => ({ ...its.company, GRANDLIVRE_SECRET: 'wrong' }),
-  },
-  'a group that the token lacks': {
-    ...{ exit: refused, code: 'ERR-FORBIDDEN-ROUTE', words: ['folders'], isAnswered: true },
-    from: () => exportsOnly,
-  },
-  'a folder of another firm': {
-    ...{ exit: refused, code: 'ERR-FOLDER-NOT-FOUND', isAnswered: true, from: () => its.firm },
-    words: pull('--exercice', '11', '--society', '121'),
-  },
-  'a year that no exercice contains': {
-    ...{ exit: refused, code: 'REFUSED', words: pull('--exercice', '1990'), fault: twoExercices },
-    from: () => ({ ...its.company, GRANDLIVRE_SOCIETY: '111' }),
-    says: /^The folder has no exercice 1990\nIt has:\n {2}1 {2}2030-07-01 to 2031-06-30 .*\n {2}2 {2}2031/,
-  },
-  'too long a period': {
-    ...{ exit: refused, code: 'ERR-VALIDATION', isAnswered: true },
-    words: pull('--from', '2025-01-01', '--to', '2026-06-30'),
-    says: /^--to: must be less than 12 months after --from\nCorrect --to\.$/,
-  },
-  'an unknown source and invalid days': {
-    ...{ exit: refused, code: 'ERR-VALIDATION', isAnswered: true },
-    words: pull('--from', '2025-13-01', '--to', 'x', '--source', '?'),
-    says: /--source: .*\nCorrect --from and --to and --source\.$/,
-  },
-  'invalid days, with the result on standard output': {
-    ...{ exit: refused, code: 'ERR-VALIDATION', isAnswered: true },
-    words: ['pull', '--from', '2025-13-01', '--to', 'x', '--out', '-'],
-    says: /--from: .*--to: /,
-  },
-  'an unknown subscription': {
-    ...{ exit: refused, code: 'ERR-WEBHOOK-NOT-FOUND', words: ['webhook', 'doctor', '9'], isAnswered: true },
-  },
-  'a port on which nothing listens': {
-    ...{ exit: unreachable, code: 'CONNECTION-FAILED', words: ['folders'] },
-    from: () => ({ ...its.company, GRANDLIVRE_URL: 'http://127.0.0.1:1' }),
-    says: /ECONNREFUSED 127.0.0.1:1\nCheck the address.*\nAddress: http:\/\/127.0.0.1:1, from the environment$/,
-  },
-  'a port without TLS': {
-    ...{ exit: unreachable, code: 'CONNECTION-FAILED', words: ['folders'] },
-    from: () => ({ ...its.company, GRANDLIVRE_URL: its.proxy.url.replace('http:', 'https:') }),
-  },
-  'another site': {
-    ...{ exit: unreachable, code: 'UNEXPECTED-ANSWER', words: ['folders'] },
-    fault: { kind: 'answer', status: 404, body: '<h1>Not here</h1>' },
-    says: /status 404 and no error code\n.*\nAddress: http:.*, from the environment$/,
-  },
-  'a redirect': {
-    ...{ exit: unreachable, code: 'UNEXPECTED-ANSWER', words: ['folders'] },
-    fault: { kind: 'answer', status: 302, headers: { Location: 'https://example.com/' } },
-  },
-  'a busy service': {
-    ...{ exit: unreachable, code: 'ERR-TOO-MANY-REQUEST', words: ['folders'], isAnswered: true },
-    fault: answer(429, 'ERR-TOO-MANY-REQUEST', busy),
-  },
-  maintenance: {
-    ...{ exit: unreachable, code: 'ERR-API-UNDER-MAINTENANCE', words: ['folders'], isAnswered: true },
-    fault: answer(503, 'ERR-API-UNDER-MAINTENANCE', busy),
-  },
-  'an export whose file has expired': {
-    ...{ exit: expired, code: 'ERR-EXPORT-EXPIRED', words: pullAll, isAnswered: true },
-    fault: answer(410, 'ERR-EXPORT-EXPIRED'),
-  },
-  'a fault of the service': {
-    ...{ exit: failed, code: 'ERR-INTERNAL', words: ['folders'], isAnswered: true },
-    fault: answer(500, 'ERR-INTERNAL'),
-  },
-  'an export that failed': { exit: failed, code: 'EXPORT-FAILED', words: pullAll, fault: failedExport },
-  'no access': {
-    exit: local,
-    code: 'LOCAL',
-    words: ['folders'],
-    from: () => none,
-    says: /^There is no access to a ledger yet\nRun grandlivre login, or set GRANDLIVRE_URL, GRANDLIVRE_TOKEN and GRANDLIVRE_SECRET\.$/,
-  },
-  'an access without token and secret': {
-    ...{ exit: local, code: 'LOCAL', words: ['folders'] },
-    from: () => ({ ...none, GRANDLIVRE_URL: its.proxy.url }),
-  },
-  'an unknown profile': { exit: local, code: 'LOCAL', words: ['profiles', 'remove', 'x'] },
-  'an existing file': {
-    ...{ exit: local, code: 'LOCAL', words: ['pull', '--exercice', '11', '--out', at('there.ndjson')] },
-  },
-  'a folder in place of a file': {
-    ...{ exit: local, code: 'LOCAL', words: ['pull', '--exercice', '11', '--out', folder] },
-    says: /^(.*) is a folder\nName a file in it: --out \1\/2025.ndjson$/,
-  },
-  'a missing folder for the file': {
-    ...{ exit: local, code: 'LOCAL', words: ['pull', '--exercice', '11', '--out', at('none/new.ndjson')] },
-    says: /^There is no folder (.*)\nRun mkdir -p '\1' first\.$/,
-  },
-  'a file without credentials': {
-    ...{ exit: local, code: 'LOCAL', words: ['login', '--from', at('there.ndjson')] },
-  },
-  'a file that is no copy': {
-    ...{ exit: local, code: 'COPY-REFUSED', words: ['sync', '--to', at('copy.ndjson')] },
-    says: /grandlivre pull/,
-  },
-  'a database that does not answer': {
-    ...{ exit: unreachable, code: 'COPY-REFUSED', words: ['sync', '--to', 'postgres://127.0.0.1:1/books'] },
+    ...inFolder,
   },
   'an option before the command': wrong(['--quiet', 'folders']),
-  'no copy': {
-    ...{ exit: local, code: 'COPY-REFUSED', words: ['verify', '--to', at('none.sqlite')] },
+  'an invalid address': ends(usage, 'INVALID-OPTION', ['folders'], {
+    from: companyWith({ GRANDLIVRE_URL: 'ftp://x' }),
+  }),
+  'a wrong token': ends(refused, 'ERR-API-TOKEN-NOT-FOUND', ['folders'], {
+    from: companyWith({ GRANDLIVRE_TOKEN: 'glv_api_wrong' }),
+    says: /^The access token .*\nCheck that token and secret belong together\./,
+  }),
+  'a wrong secret': ends(refused, 'ERR-INVALID-SECRET', ['folders'], {
+    from: companyWith({ GRANDLIVRE_SECRET: 'wrong' }),
+  }),
+  'a group that the token lacks': ends(refused, 'ERR-FORBIDDEN-ROUTE', ['folders'], {
+    from: () => exportsOnly,
+  }),
+  'a folder of another firm': ends(
+    refused,
+    'ERR-FOLDER-NOT-FOUND',
+    pull('--exercice', '11', '--society', '121'),
+    { from: () => its.firm },
+  ),
+  'a year that no exercice contains': ends(refused, 'REFUSED', pull('--exercice', '1990'), {
+    ...inFolder,
+    says: /^The folder has no exercice 1990\nIt has:\n {2}1 {2}2030-07-01 to 2031-06-30 .*\n {2}2 {2}2031/,
+  }),
+  'too long a period': ends(refused, 'ERR-VALIDATION', pull('--from', '2025-01-01', '--to', '2026-06-30'), {
+    says: /^--to: must be less than 12 months after --from\nCorrect --to\.$/,
+  }),
+  'an unknown source and invalid days': ends(
+    refused,
+    'ERR-VALIDATION',
+    pull('--from', '2025-13-01', '--to', 'x', '--source', '?'),
+    { says: /--source: .*\nCorrect --from and --to and --source\.$/ },
+  ),
+  'invalid days, with the result on standard output': ends(
+    refused,
+    'ERR-VALIDATION',
+    ['pull', '--from', '2025-13-01', '--to', 'x', '--out', '-'],
+    { says: /--from: .*--to: / },
+  ),
+  'an unknown subscription': ends(refused, 'ERR-WEBHOOK-NOT-FOUND', ['webhook', 'doctor', '9']),
+  'a port on which nothing listens': ends(unreachable, 'CONNECTION-FAILED', ['folders'], {
+    from: companyWith({ GRANDLIVRE_URL: 'http://127.0.0.1:1' }),
+    says: /ECONNREFUSED 127.0.0.1:1\nCheck the address.*\nAddress: http:\/\/127.0.0.1:1, from the environment$/,
+  }),
+  'a port without TLS': ends(unreachable, 'CONNECTION-FAILED', ['folders'], {
+    from: () => ({ ...its.company, GRANDLIVRE_URL: its.proxy.url.replace('http:', 'https:') }),
+  }),
+  'another site': ends(unreachable, 'UNEXPECTED-ANSWER', ['folders'], {
+    fault: { kind: 'answer', status: 404, body: '<h1>Not here</h1>' },
+    says: /status 404 and no error code\n.*\nAddress: http:.*, from the environment$/,
+  }),
+  'a redirect': ends(unreachable, 'UNEXPECTED-ANSWER', ['folders'], {
+    fault: { kind: 'answer', status: 302, headers: { Location: 'https://example.com/' } },
+  }),
+  'a busy service': ends(unreachable, 'ERR-TOO-MANY-REQUEST', ['folders'], {
+    fault: answer(429, 'ERR-TOO-MANY-REQUEST', busy),
+  }),
+  maintenance: ends(unreachable, 'ERR-API-UNDER-MAINTENANCE', ['folders'], {
+    fault: answer(503, 'ERR-API-UNDER-MAINTENANCE', busy),
+  }),
+  'an export whose file has expired': ends(expired, 'ERR-EXPORT-EXPIRED', pullAll, {
+    fault: answer(410, 'ERR-EXPORT-EXPIRED'),
+  }),
+  'a fault of the service': ends(failed, 'ERR-INTERNAL', ['folders'], {
+    fault: answer(500, 'ERR-INTERNAL'),
+  }),
+  'an export that failed': ends(failed, 'EXPORT-FAILED', pullAll, { fault: failedExport }),
+  'no access': ends(local, 'LOCAL', ['folders'], {
+    from: () => none,
+    says: /^There is no access to a ledger yet\nRun grandlivre login, or set GRANDLIVRE_URL, GRANDLIVRE_TOKEN and GRANDLIVRE_SECRET\.$/,
+  }),
+  'an access without token and secret': ends(local, 'LOCAL', ['folders'], {
+    from: () => ({ ...none, GRANDLIVRE_URL: its.proxy.url }),
+  }),
+  'an unknown profile': ends(local, 'LOCAL', ['profiles', 'remove', 'x']),
+  'an existing file': ends(local, 'LOCAL', ['pull', '--exercice', '11', '--out', at('there.ndjson')]),
+  'a folder in place of a file': ends(local, 'LOCAL', ['pull', '--exercice', '11', '--out', folder], {
+    says: /^(.*) is a folder\nName a file in it: --out \1\/2025.ndjson$/,
+  }),
+  'a missing folder for the file': ends(
+    local,
+    'LOCAL',
+    ['pull', '--exercice', '11', '--out', at('none/new.ndjson')],
+    { says: /^There is no folder (.*)\nRun mkdir -p '\1' first\.$/ },
+  ),
+  'a file without credentials': ends(local, 'LOCAL', ['login', '--from', at('there.ndjson')]),
+  'a file that is no copy': ends(local, 'COPY-REFUSED', ['sync', '--to', at('copy.ndjson')], {
+    says: /grandlivre pull/,
+  }),
+  'a database that does not answer': ends(unreachable, 'COPY-REFUSED', [
+    ...['sync', '--to', 'postgres://127.0.0.1:1/books'],
+  ]),
+  'no copy': ends(local, 'COPY-REFUSED', ['verify', '--to', at('none.sqlite')], {
     says: /grandlivre sync --to .*none\.sqlite/,
-  },
+  }),
 }
 
 /** @returns the object, which is the last line of standard error and the only one that is an object */
@@ -241,11 +233,12 @@ const seen = new Set<number>()
 
 describe('--json and the exit code report', () => {
   test.each(Object.keys(cases))('%s', async (name) => {
-    const { exit, code, words, from, fault, isAnswered, says = /\w/ } = cases[name]!
+    const { exit, code, words, from, fault, says = /\w/ } = cases[name]!
     if (fault)
       its.proxy.fault = (path) => (words === pullAll && !path.includes('/mad/all') ? undefined : fault)
     const object = await failing(words, from?.() ?? its.company)
-    expect(object).toMatchObject({ exit, code, requestId: isAnswered ? expect.any(String) : null })
+    const requestId = code.startsWith('ERR-') ? expect.any(String) : null
+    expect(object).toMatchObject({ exit, code, requestId })
     expect(`${object.message}\n${object.remedy}`).toMatch(says)
     expect(existsSync(at('new.ndjson'))).toBe(false)
     seen.add(object.exit)

@@ -37,9 +37,8 @@ export function purchase(books: Bookkeeping, day: number, fate: InvoiceFate): Dr
   const party = random.pick(chart.suppliers)
   const invoiceNumber = `${random.pick(['FA', 'F', 'INV-', ''])}${random.digits(random.integer(4, 8))}`
   const description = described(random, `FACTURE ${party.name} ${invoiceNumber}`)
-  const expenses = source === 'ABO' ? ['613200', '626000', '616000'] : tables.expenseAccounts
-  const made = { kind: 'supplier', source, party, invoiceNumber, description } as const
-  return invoice(books, day, fate, made, expenses)
+  const accounts = source === 'ABO' ? ['613200', '626000', '616000'] : tables.expenseAccounts
+  return invoice(books, day, fate, { kind: 'supplier', source, party, invoiceNumber, description, accounts })
 }
 
 export function sale(books: Bookkeeping, day: number, fate: InvoiceFate): DraftedEntry {
@@ -49,27 +48,24 @@ export function sale(books: Bookkeeping, day: number, fate: InvoiceFate): Drafte
   books.invoices += 1
   const invoiceNumber = `F${days[day]!.slice(0, 4)}-${String(books.invoices).padStart(6, '0')}`
   const description = described(random, `FACT ${invoiceNumber} ${party.name}`)
-  const made = { kind: 'customer', source, party, invoiceNumber, description } as const
-  return invoice(books, day, fate, made, ['701000', '706000', '707000', '708500'])
+  const accounts = ['701000', '706000', '707000', '708500']
+  return invoice(books, day, fate, { kind: 'customer', source, party, invoiceNumber, description, accounts })
 }
 
-interface Invoice extends Pick<OpenItem, 'party' | 'invoiceNumber'> {
+interface Invoice extends OpenInvoice {
   kind: 'supplier' | 'customer'
   source: string
   description: string
+  /** Numbers of the accounts of purchases or sales. */
+  accounts: readonly string[]
 }
 
 /**
  * An invoice has one line for the third party, one to three for purchases or sales, and one for VAT if there is any.
  */
-function invoice(
-  books: Bookkeeping,
-  day: number,
-  fate: InvoiceFate,
-  { kind, source, party, invoiceNumber, description }: Invoice,
-  accounts: readonly string[],
-): DraftedEntry {
+function invoice(books: Bookkeeping, day: number, fate: InvoiceFate, given: Invoice): DraftedEntry {
   const { chart, random, days, axes } = books
+  const { kind, source, party, invoiceNumber, description, accounts } = given
   const isPurchase = kind === 'supplier'
   /** The sign of the lines for purchases or sales. The line of the third party has the other sign. */
   const sign = isPurchase ? 1n : -1n
@@ -105,12 +101,10 @@ function invoice(
   return made
 }
 
+type OpenInvoice = Pick<OpenItem, 'kind' | 'party' | 'invoiceNumber'>
+
 /** Marks the line as lettered and returns the item to be settled. One item in fifteen will be settled only in part. */
-function letter(
-  { random, codes }: Bookkeeping,
-  line: Line,
-  item: Pick<OpenItem, 'kind' | 'party' | 'invoiceNumber'>,
-): OpenItem {
+function letter({ random, codes }: Bookkeeping, line: Line, item: OpenInvoice): OpenItem {
   const amount = line.debit + line.credit
   const state = random.chance(1 / 15) ? 'partial' : 'complete'
   const given = codes.get(line.accountId) ?? 0

@@ -1,11 +1,11 @@
 /** `grandlivre pull`: a file that is whole or absent, whatever happens on the way. */
-import { createHash } from 'node:crypto'
 import {
   existsSync,
   openSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   truncateSync,
   writeFileSync,
   writeSync,
@@ -60,17 +60,10 @@ describe.each(['ndjson', 'ndjson.gz', 'ndjson.zst'])('a file that ends in .%s', 
     const { code, out: printed } = await grandlivre(stage.env, words('--json').with(4, path))
     expect(code).toBe(0)
     const result: PulledMovements & { file: string } = JSON.parse(printed)
-    const { size, fileSha256 } = sizeAndHash(path)
-    expect(result).toMatchObject({
-      ...source,
-      file: path,
-      fileBytes: size,
-      provedBy: 'trailers',
-      connections: 1,
-    })
+    const fileBytes = statSync(path).size
+    expect(result).toMatchObject({ ...source, file: path, fileBytes, provedBy: 'trailers', connections: 1 })
     expect(await factsOfFile(path)).toEqual(source)
     expect(filesOf(path)).toEqual([`whole.${ending}`])
-    expect(fileSha256).toHaveLength(64)
   })
 
   test('is continued after an interruption and then compared with the ledger', async () => {
@@ -91,11 +84,6 @@ describe.each(['ndjson', 'ndjson.gz', 'ndjson.zst'])('a file that ends in .%s', 
     expect(asked?.headers['if-match']).toBeDefined()
   })
 })
-
-function sizeAndHash(path: string) {
-  const bytes = readFileSync(path)
-  return { size: bytes.length, fileSha256: createHash('sha256').update(bytes).digest('hex') }
-}
 
 describe('a corrupted answer', () => {
   const pullThrough = async (faults: Fault[]) => {
@@ -142,10 +130,12 @@ describe('a corrupted answer', () => {
     expect(await pullThrough([{ kind: 'flip', at: 300_000 }])).toMatchObject(source)
     expect(await factsOfFile(out)).toEqual(source)
     rmSync(out)
-    const flips: Fault[] = Array.from({ length: 5 }, () => ({ kind: 'flip', at: 300_000 }))
+    // More than five: a slow answer counts as lost and is sent again.
+    const flips: Fault[] = Array.from({ length: 20 }, () => ({ kind: 'flip', at: 300_000 }))
     await expect(pullThrough(flips)).rejects.toThrow('could not be proven in 5 attempts')
     expect(existsSync(out)).toBe(false)
     // The next run continues with nothing of it.
+    spoil(stage.proxy, [])
     expect((await grandlivre(stage.proxied, words())).error).not.toContain('Going on after')
     expect(await factsOfFile(out)).toEqual(source)
   })

@@ -34,8 +34,6 @@ export async function setYearStage(movements = 3_000) {
   const { folderId } = folder
   let source: Facts | undefined
   return {
-    /** Of the service. */
-    url: service.url,
     /** For services in processes of their own. */
     databaseUrl: database.ownerUrl,
     proxy,
