@@ -28,20 +28,17 @@ export interface Done extends Recorded {
   secret?: Secret
 }
 
-/** The member of staff, under the name in the audit, and the master keys. The first key encrypts new secrets. */
-interface Doer {
-  staff: string
-  masterKeys: MasterKeys
-}
-
 export interface Act<Field extends string = string> {
   /**
    * Checks the fields, and returns a function that does the act. That function runs in a transaction of the owner of
-   * the tables; its last statement records the act.
+   * the tables; its last statement records the act. `staff` is the member of staff, under the name in the audit. The
+   * first of the master keys encrypts new secrets.
    * @throws {Refused} at once for a wrong field. The returned function may throw it, too: then nothing has changed, and
    *   nothing is recorded
    */
-  (given: Partial<Record<Field, unknown>>): (client: ClientBase, doer: Doer) => Promise<Done>
+  (
+    given: Partial<Record<Field, unknown>>,
+  ): (client: ClientBase, doer: { staff: string; masterKeys: MasterKeys }) => Promise<Done>
   /** The act's command, such as `partner create`. It is also the act's name in the audit. */
   command: string
   /** The values that each field takes. The metadata of a field (`OptionWords`) say how the command takes it. */
@@ -64,15 +61,12 @@ export class Refused extends Error {
   }
 }
 
-export function act<Shape extends z.ZodRawShape>({
-  name,
-  fields,
-  run,
-}: {
+export function act<Shape extends z.ZodRawShape>(declared: {
   name: string
   fields: z.ZodObject<Shape>
   run(client: ClientBase, fields: z.output<z.ZodObject<Shape>>, masterKeys: MasterKeys): Promise<Done>
 }): Act<keyof Shape & string> {
+  const { name, fields, run } = declared
   const prepare: (...of: Parameters<Act>) => ReturnType<Act> = (given) => {
     const checked = checkFields(fields, given)
     return async (client, { staff, masterKeys }) => {

@@ -6,7 +6,6 @@ import { checkSent, replayFailedDeliveries, replayNumbers, replaySpan } from '..
 import { latestEventId, lockSubscription, numberMore } from '../webhooks/sequence/numbering.sql.ts'
 import { rotateSigningSecret } from '../webhooks/signing-secrets.sql.ts'
 import {
-  type AttemptRecord,
   countedMax,
   type LockedSubscription,
   listAttempts,
@@ -37,8 +36,8 @@ export async function attemptsOf(
   subscriptionId: string,
   deliveryId: string,
   most: number,
-): Promise<AttemptRecord[]> {
-  const found = await listAttempts(client, { subscriptionId, deliveryId, most })
+) {
+  const found = await listAttempts(client, subscriptionId, deliveryId, most)
   if (found.length > 0) return found
   const message = `There was no attempt of a delivery ${deliveryId} to subscription ${subscriptionId}`
   throw new Refused(404, message, { hint: `: see webhook deliveries ${subscriptionId}` })

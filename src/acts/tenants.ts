@@ -31,17 +31,13 @@ const firm = id.meta({ help: 'as firm list shows it' })
 
 function hasCheckDigit(text: string): boolean {
   const digits = [...text].toReversed().map(Number)
-  if (text.length === 14 && text.startsWith('356000000'))
-    return digits.reduce((sum, digit) => sum + digit, 0) % 5 === 0 || isLuhn(digits)
-  return isLuhn(digits)
+  const doubled = digits.map((digit) => (digit > 4 ? digit * 2 - 9 : digit * 2))
+  const luhn = digits.map((digit, place) => (place % 2 === 0 ? digit : doubled[place]!))
+  const isLaPoste = text.length === 14 && text.startsWith('356000000')
+  return sumOf(luhn) % 10 === 0 || (isLaPoste && sumOf(digits) % 5 === 0)
 }
 
-function isLuhn(digits: number[]): boolean {
-  const weighed = digits.map((digit, place) =>
-    place % 2 === 0 ? digit : digit > 4 ? digit * 2 - 9 : digit * 2,
-  )
-  return weighed.reduce((sum, digit) => sum + digit, 0) % 10 === 0
-}
+const sumOf = (digits: number[]) => digits.reduce((sum, digit) => sum + digit, 0)
 
 export const createTenantFirm = act({
   name: 'firm create',
@@ -75,25 +71,14 @@ export const createFirmFolder = act({
     reference: line.optional().meta({ value: 'text', help: "the firm's own name of it" }),
     siret,
   }),
-  run: async (client, { firm, name, reference, siret }) => {
+  run: async (client, { firm, name, reference = null, siret }) => {
     const schemaId = await schemaOf(client, firm)
     const ids = new IdSource(client)
     await ids.reserve(1)
     const folderId = ids.next()
-    await createFolder(client, {
-      schemaId,
-      id: folderId,
-      firmId: firm,
-      name,
-      reference: reference ?? null,
-      siret,
-    })
-    return {
-      schemaId,
-      folderId,
-      details: { firmId: firm },
-      says: `Folder ${folderId} of firm ${firm}, empty.`,
-    }
+    await createFolder(client, { schemaId, id: folderId, firmId: firm, name, reference, siret })
+    const says = `Folder ${folderId} of firm ${firm}, empty.`
+    return { schemaId, folderId, details: { firmId: firm }, says }
   },
 })
 

@@ -87,7 +87,7 @@ export interface ListedAuditRow extends AuditRow {
   partnerCode: string | null
 }
 
-export interface AuditSelection {
+interface AuditSelection {
   folderId?: string | undefined
   thirdPartyId?: string | undefined
   from?: Date | undefined

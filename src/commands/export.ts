@@ -1,5 +1,6 @@
 import { cancelExport, exportOf } from '../acts/exports.ts'
 import { jobStates } from '../jobs/job.ts'
+import { listExports } from '../jobs/jobs.sql.ts'
 import { exportFacts, exportList } from '../lists/exports.ts'
 import { actCommand, ownerCommand } from './staff-command.ts'
 import { idKind, mostOption } from './terminal/kinds.ts'
@@ -15,7 +16,7 @@ export const exportCommands = [
       most: mostOption,
     },
     lines: async (client, { folder, ...options }) =>
-      listLines(exportList, await exportList.read(client, { folderId: folder, ...options })),
+      listLines(exportList, await listExports(client, { folderId: folder, ...options })),
   }),
   ownerCommand({
     name: 'export show',

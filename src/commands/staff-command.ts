@@ -12,7 +12,7 @@ import type {
 import { type Act, Refused, type Secret } from '../acts/act.ts'
 import type { OptionWords } from '../acts/fields.ts'
 import { loadMasterKeys } from '../auth/master-key.sql.ts'
-import type { List } from '../lists/list.ts'
+import type { PagedList } from '../lists/list.ts'
 import { listLines } from './terminal/list-lines.ts'
 import type { StaffTerminal } from './terminal/terminal.ts'
 import { asOwner, userOfMachine } from './with-database.ts'
@@ -36,7 +36,7 @@ export function ownerCommand<
 export function listCommand<Row>(
   name: string,
   summary: string,
-  list: List<Row, Record<never, never>>,
+  list: PagedList<Row, Record<never, never>>,
 ): Command<StaffTerminal> {
   return ownerCommand({
     name,

@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg'
 import { command } from '../../packages/terminal/src/command.ts'
+import { existing } from '../acts/act.ts'
 import { partnerOf } from '../acts/partners.ts'
 import {
   attemptsOf,
@@ -122,6 +123,7 @@ async function checkReceiving(
   const rules = { allowInsecure: readConfig(env).webhookAllowInsecure }
   const onEvents = events.split(',').map((name) => name.trim())
   const { data, error } = subscriptionDocument(rules).safeParse({ postUrl, onEvents })
+  const optionOf = (path: PropertyKey[]) => (path[0] === 'postUrl' ? '--url' : '--events')
   if (error)
     throw new Error(error.issues.map(({ path, message }) => `${optionOf(path)} ${message}`).join('; '))
   const refused = await vetTarget(postUrl, rules)
@@ -129,27 +131,17 @@ async function checkReceiving(
   return data.onEvents
 }
 
-function optionOf(path: PropertyKey[]): string {
-  return path[0] === 'postUrl' ? '--url' : '--events'
-}
-
-async function scopeOf(
-  client: ClientBase,
-  { schema, folder }: { schema?: string; folder?: string[] },
-): Promise<{ schemaId: string | null; folderIds: string[] }> {
-  if (schema !== undefined) {
-    if (!(await schemaExists(client, schema))) throw new Error(`There is no schema ${schema}`)
-    return { schemaId: schema, folderIds: [] }
+/** The schema and folders of a subscription; without a schema it gets the events of all. */
+async function scopeOf(client: ClientBase, { schema, folder }: { schema?: string; folder?: string[] }) {
+  if (schema !== undefined && !(await schemaExists(client, schema)))
+    throw new Error(`There is no schema ${schema}`)
+  const folderIds = [...new Set(folder)]
+  let schemaId = schema ?? null
+  for (const id of folderIds) {
+    const found = existing(await findFolder(client, id), `folder ${id}`, 'folder list')
+    schemaId ??= found.schemaId
+    if (found.schemaId !== schemaId)
+      throw new Error('These folders are in several schemas: create a subscription for each')
   }
-  if (folder === undefined) return { schemaId: null, folderIds: [] }
-  const schemaIds = new Set<string>()
-  for (const id of folder) {
-    const found = await findFolder(client, id)
-    if (!found) throw new Error(`There is no folder ${id}`)
-    schemaIds.add(found.schemaId)
-  }
-  const [schemaId = null, ...others] = schemaIds
-  if (others.length > 0)
-    throw new Error('These folders are in several schemas: create a subscription for each')
-  return { schemaId, folderIds: [...new Set(folder)] }
+  return { schemaId, folderIds }
 }

@@ -350,7 +350,7 @@ const exportOrders = {
   'ended last': 'and e.finished_at is not null order by e.finished_at desc',
 }
 
-export interface ExportFilter {
+interface ExportFilter {
   folderId?: string | undefined
   state?: JobState | undefined
   order?: keyof typeof exportOrders

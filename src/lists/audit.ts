@@ -1,9 +1,9 @@
-import { type AuditSelection, type ListedAuditRow, listAudit } from '../audit/audit.sql.ts'
+import type { ListedAuditRow } from '../audit/audit.sql.ts'
 import { epochAct, epochRowOf } from '../audit/verify.ts'
 import { type Cell, folderCell, partnerCell } from './cell.ts'
-import type { List } from './list.ts'
+import type { Table } from './list.ts'
 
-export const auditList: List<ListedAuditRow, AuditSelection> = {
+export const auditList: Table<ListedAuditRow> = {
   caption: 'Audit, the newest rows',
   none: 'The audit has no such row.',
   columns: {
@@ -19,7 +19,6 @@ export const auditList: List<ListedAuditRow, AuditSelection> = {
     Details: detailsOf,
     Hash: ({ hash }) => ({ digest: hash }),
   },
-  read: listAudit,
 }
 
 export function whoOf({ staff, partnerCode, thirdPartyId, tokenId, act }: ListedAuditRow): Cell {

@@ -1,14 +1,12 @@
 import { excerptOf } from '../../packages/terminal/src/printable.ts'
 import {
-  type AttemptFilter,
   type AttemptRecord,
   type DeliveryFilter,
   type DeliveryRecord,
-  listAttempts,
   listDeliveries,
 } from '../webhooks/staff.sql.ts'
 import type { Cell } from './cell.ts'
-import { byId, type List, type PagedList } from './list.ts'
+import { byId, type PagedList, type Table } from './list.ts'
 
 export const deliveryList: PagedList<DeliveryRecord, DeliveryFilter> = {
   caption: 'Deliveries, the newest first',
@@ -29,7 +27,7 @@ export const deliveryList: PagedList<DeliveryRecord, DeliveryFilter> = {
   ...byId,
 }
 
-export const attemptList: List<AttemptRecord, AttemptFilter> = {
+export const attemptList: Table<AttemptRecord> = {
   caption: 'Attempts, the newest last',
   none: 'There was no attempt.',
   columns: {
@@ -40,7 +38,6 @@ export const attemptList: List<AttemptRecord, AttemptFilter> = {
     Error: ({ error }) => errorOf(error),
     'Beginning of the answer': ({ answer }) => ({ answer }),
   },
-  read: listAttempts,
 }
 
 function errorOf(error: string | null): Cell {

@@ -1,9 +1,9 @@
 import { inUnits } from '../formats/minor-units.ts'
-import { type ExportFilter, type ExportRecord, listExports } from '../jobs/jobs.sql.ts'
+import type { ExportRecord } from '../jobs/jobs.sql.ts'
 import { type Cell, type Facts, folderCell } from './cell.ts'
-import type { List } from './list.ts'
+import type { Table } from './list.ts'
 
-export const exportList: List<ExportRecord, ExportFilter> = {
+export const exportList: Table<ExportRecord> = {
   caption: 'Full exports',
   none: 'There is no such full export.',
   columns: {
@@ -25,7 +25,6 @@ export const exportList: List<ExportRecord, ExportFilter> = {
     // Long enough for a reason that staff gave, which is quoted in a sentence with the id of its request.
     Reason: ({ reason }) => ({ foreign: reason, most: 1_000 }),
   },
-  read: listExports,
 }
 
 export function exportFacts(found: ExportRecord): Facts {

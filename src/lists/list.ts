@@ -12,16 +12,13 @@ export interface Table<Row> {
   columns: Readonly<Record<string, (row: Row) => Cell>>
 }
 
-export interface List<Row, Filter> extends Table<Row> {
-  /** Reads the rows, as the owner of the tables. */
-  read(client: ClientBase | Pool, filter: Filter): Promise<Row[]>
-}
-
 /**
  * A list that the console shows page by page. Each page begins after the last row of the previous one, so each costs
  * the same, however far down.
  */
-export interface PagedList<Row, Filter> extends List<Row, Filter & Place> {
+export interface PagedList<Row, Filter> extends Table<Row> {
+  /** Reads the rows, as the owner of the tables. */
+  read(client: ClientBase | Pool, filter: Filter & Place): Promise<Row[]>
   /** The place of a row in the list. The address of the page that begins after the row contains it. */
   placeOf(row: Row): string
   places: RegExp

@@ -207,14 +207,13 @@ export interface AttemptRecord {
   error: string | null
 }
 
-export interface AttemptFilter {
-  subscriptionId: string
-  deliveryId: string
-  most: number
-}
-
 /** The newest `most` attempts of a delivery, in order. */
-export async function listAttempts(client: Connection, { subscriptionId, deliveryId, most }: AttemptFilter) {
+export async function listAttempts(
+  client: Connection,
+  subscriptionId: string,
+  deliveryId: string,
+  most: number,
+) {
   const text = `select a.number, ${utc('a.at')} as at, a.status, a.latency_ms as "latencyMs", a.answer, a.error
      from grandlivre.deliveries d
      join grandlivre.delivery_attempts a on a.schema_id = d.schema_id and a.delivery_id = d.id

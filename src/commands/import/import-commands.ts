@@ -26,17 +26,15 @@ interface Import<Imported> {
   act: `import ${'fec' | 'mad' | 'tra'}`
   /** What the progress counts, such as lines. */
   unit: string
-  load(pool: Pool, given: ImportOptions<Imported>, config: Config): Promise<Imported>
+  load(pool: Pool, given: ImportOptions<Imported> & Pick<Config, 'timeZone'>): Promise<Imported>
   report(imported: Imported, seconds: number, config: Config): string[]
-  /** Details for the row of the audit. */
-  details(imported: Imported): object
 }
 
-async function importFile<Imported extends ImportedFolder>(
+async function importFile<Imported extends ImportedFolder & { exerciceId?: string }>(
   terminal: StaffTerminal,
   file: string,
   options: { folder?: string | undefined; name?: string | undefined; replace?: true | undefined },
-  { act, unit, load, report, details }: Import<Imported>,
+  { act, unit, load, report }: Import<Imported>,
 ): Promise<void> {
   const { folder, name, replace = false } = options
   // Checked before the database is started.
@@ -48,18 +46,18 @@ async function importFile<Imported extends ImportedFolder>(
   if (statSync(file, { throwIfNoEntry: false }) === undefined) throw new Error(`There is no file ${file}`)
   await withDatabase(terminal, async ({ pool, config }) => {
     const started = performance.now()
-    const given: ImportOptions<Imported> = {
-      ...{ file, folderId: folder, name, replace },
+    await load(pool, {
+      ...{ file, folderId: folder, name, replace, timeZone: config.timeZone },
       onProgress: showFileProgress(terminal, unit),
       record: (client, imported) => {
-        const { schemaId, folderId } = imported
-        return recordAct(client, { act, schemaId, folderId, details: { ...details(imported), replace } })
+        const { schemaId, folderId, exerciceId, movements } = imported
+        const counted = exerciceId === undefined ? { movements } : { exerciceId, lines: movements }
+        return recordAct(client, { act, schemaId, folderId, details: { ...counted, replace } })
       },
       onLoaded: (imported) => {
         terminal.print(report(imported, (performance.now() - started) / 1000, config))
       },
-    }
-    await load(pool, given, config)
+    })
   })
 }
 
@@ -97,19 +95,13 @@ export const importCommands = [
       },
       drafts: { help: 'entries without a validation date await validation' },
     },
-    run: (terminal: StaffTerminal, { file, folder, ...options }) =>
-      importFile(
-        terminal,
-        file,
-        { folder, ...options },
-        {
-          act: 'import fec',
-          unit: 'lines',
-          load: (pool, given) => importFec(pool, { ...options, ...given }),
-          report: fecReport,
-          details: ({ exerciceId, movements }) => ({ exerciceId, lines: movements }),
-        },
-      ),
+    run: (terminal: StaffTerminal, { file, ...options }) =>
+      importFile(terminal, file, options, {
+        act: 'import fec',
+        unit: 'lines',
+        load: (pool, given) => importFec(pool, { ...options, ...given }),
+        report: fecReport,
+      }),
   }),
 
   command({
@@ -124,9 +116,8 @@ export const importCommands = [
       importFile(terminal, file, options, {
         act: 'import mad',
         unit: 'movements',
-        load: (pool, given, { timeZone }) => importMad(pool, { ...given, renumber, timeZone }),
+        load: (pool, given) => importMad(pool, { ...given, renumber }),
         report: madReport,
-        details: ({ movements }) => ({ movements }),
       }),
   }),
 
@@ -139,9 +130,8 @@ export const importCommands = [
       importFile(terminal, file, options, {
         act: 'import tra',
         unit: 'lines',
-        load: (pool, given, { timeZone }) => importTra(pool, { ...given, timeZone }),
+        load: importTra,
         report: traReport,
-        details: ({ movements }) => ({ movements }),
       }),
   }),
 ]

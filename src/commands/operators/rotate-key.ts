@@ -47,7 +47,7 @@ export const rotateKeyCommand = command({
         return end
       })
       secrets += end.count
-      terminal.print(reportOf({ ...end, from, to, secrets, isDone: state === 'done' }))
+      terminal.print(state === 'done' ? doneBefore(to, secrets, end) : rotated(from, to, secrets, end))
     }),
 })
 
@@ -110,37 +110,31 @@ function isTransient(error: unknown, triedMs: number): boolean {
   return error instanceof SecretsInUse || (error as { code?: string }).code === lockNotAvailable
 }
 
-function reportOf({
-  from,
-  to,
-  secrets,
-  unreadable,
-  isStartForeign,
-  isDone,
-}: EndOfRotation & { from: string; to: string; secrets: number; isDone: boolean }): string[] {
-  const warnings = [
-    ...(unreadable.length > 0
-      ? [`These secrets open with neither key, as before, and have to be replaced: ${unreadable.join(', ')}.`]
-      : []),
-    ...(isStartForeign
-      ? ['The start of the audit is signed with neither key, and was left so: see audit verify.']
-      : []),
+function doneBefore(to: string, secrets: number, end: EndOfRotation): string[] {
+  const found =
+    secrets === 0
+      ? 'every secret was encrypted with it.'
+      : `${secrets} secrets were not encrypted with it, and are now.`
+  return [
+    `Key ${to} of MASTER_KEY is that of this database already: ${found}`,
+    ...warnings(end),
+    'FORMER_MASTER_KEY may be removed an hour after the rotation. To rotate to that key instead, exchange the two.',
   ]
-  if (isDone)
-    return [
-      `Key ${to} of MASTER_KEY is that of this database already: ` +
-        (secrets === 0
-          ? 'every secret was encrypted with it.'
-          : `${secrets} secrets were not encrypted with it, and are now.`),
-      ...warnings,
-      'FORMER_MASTER_KEY may be removed an hour after the rotation. To rotate to that key instead, exchange the two.',
-    ]
+}
+
+function rotated(from: string, to: string, secrets: number, end: EndOfRotation): string[] {
   return [
     `Key ${to} is that of this database; before it was ${from}. ${secrets.toLocaleString('en')} secrets were re-encrypted.`,
-    ...warnings,
+    ...warnings(end),
     '',
     'Next:',
     '  In an hour, when addresses of files that the former key signed have ended, remove FORMER_MASTER_KEY and restart the processes.',
     `  Keep key ${from} as long as the backups from before ${new Date().toISOString().slice(0, 16)}Z: they need it.`,
   ]
+}
+
+function warnings({ unreadable, isStartForeign }: EndOfRotation): string[] {
+  const replaced = `These secrets open with neither key, as before, and have to be replaced: ${unreadable.join(', ')}.`
+  const start = 'The start of the audit is signed with neither key, and was left so: see audit verify.'
+  return [...(unreadable.length > 0 ? [replaced] : []), ...(isStartForeign ? [start] : [])]
 }

@@ -1,7 +1,7 @@
 /** Erasing folders, firms and third parties, with a receipt, and proving it later (docs/operators/erasure.md). */
 import { open, readFile, writeFile } from 'node:fs/promises'
 import { z } from 'zod'
-import { command } from '../../../packages/terminal/src/command.ts'
+import { command, type Given } from '../../../packages/terminal/src/command.ts'
 import { existing } from '../../acts/act.ts'
 import { codeText } from '../../acts/fields.ts'
 import { loadMasterKeys } from '../../auth/master-key.sql.ts'
@@ -62,7 +62,7 @@ const deleteCommand = (
     arguments: { id: { is: idKind, help: `as ${kind} list shows it` } },
     options: { ...options, 'without-files': { help: 'although files of its exports are not in the store' } },
     run: (terminal: StaffTerminal, { id, 'without-files': withoutFiles, ...given }) =>
-      erase(terminal, { kind, name: id, ...given }, (erasing) => run(erasing, id, { withoutFiles })),
+      erase(terminal, kind, id, given, (erasing) => run(erasing, id, { withoutFiles })),
   })
 
 export const eraseCommands = [
@@ -85,22 +85,16 @@ export const eraseCommands = [
     options,
     run: (terminal: StaffTerminal, { code, ...given }) => {
       if (!codePattern.test(code)) throw new Error(`<code> takes ${codeText}`)
-      return erase(terminal, { kind: 'partner', name: code, ...given }, (erasing) =>
-        erasePartner(erasing, code),
-      )
+      return erase(terminal, 'partner', code, given, (erasing) => erasePartner(erasing, code))
     },
   }),
 ]
 
 async function erase(
   terminal: StaffTerminal,
-  {
-    kind,
-    name,
-    yes,
-    receipt,
-    'backups-until': backupsUntil,
-  }: { kind: ErasedKind; name: string; yes?: boolean; receipt?: string; 'backups-until'?: string },
+  kind: ErasedKind,
+  name: string,
+  { yes, receipt, 'backups-until': backupsUntil }: Given<object, typeof options>,
   run: (erasing: Erasing) => Promise<Erasure | undefined>,
 ): Promise<void> {
   if (!z.iso.date().optional().safeParse(backupsUntil).success)
@@ -166,10 +160,7 @@ async function proveErased(
   })
 }
 
-async function readReceipt(
-  path: string,
-  id: string,
-): Promise<{ schemaId: string | null; exportIds: string[] }> {
+async function readReceipt(path: string, id: string) {
   const text = await withReceipt(path, () => readFile(path, 'utf8'))
   const { data } = receiptText.safeParse(text)
   if (!data) throw new Error(`${path} is no receipt of an erasure`)
