@@ -8,12 +8,6 @@ async function* chunksOf(...chunks: (string | Uint8Array)[]): AsyncGenerator<Uin
   for (const chunk of chunks) yield typeof chunk === 'string' ? Buffer.from(chunk) : chunk
 }
 
-async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const all: Item[] = []
-  for await (const item of items) all.push(item)
-  return all
-}
-
 const lines = Array.from(
   { length: 200 },
   (_, i) => `{"producerId":"${i}","text":"${'é\u2028x'.repeat(i % 7)}"}\n`,
@@ -35,9 +29,8 @@ test('wherever the bytes are cut, only whole lines come out, and no line is miss
     expect(framing.restBytes).toBe(0)
     expect(out.reduce((sum, chunk) => sum + countLines(chunk), 0)).toBe(lines.length)
     expect(idOf(lastLineOf(out.at(-1)!))).toBe('199')
-    expect(
-      (await collect(itemsOf<{ producerId: string }>(chunksOf(...out)))).map((item) => item.producerId),
-    ).toEqual(lines.map((_, i) => String(i)))
+    const items = await Array.fromAsync(itemsOf<{ producerId: string }>(chunksOf(...out)))
+    expect(items.map(({ producerId }) => producerId)).toEqual(lines.map((_, i) => String(i)))
   }
 })
 
@@ -55,7 +48,7 @@ const damaged: [string, string | Uint8Array][] = [
   ['a byte-order mark', '\ufeff{}\n'],
 ]
 test.each(damaged)('%s among the items is refused as an error', async (_, chunk) => {
-  await expect(collect(itemsOf(chunksOf(chunk)))).rejects.toMatchObject({ code: 'NOT-PROVEN' })
+  await expect(Array.fromAsync(itemsOf(chunksOf(chunk)))).rejects.toMatchObject({ code: 'NOT-PROVEN' })
 })
 
 const sha256Of = (text: string) => createHash('sha256').update(text).digest('hex')
@@ -97,24 +90,14 @@ test('one extra, missing or different line does not match the blocks', () => {
   expect(short.isComplete).toBe(false)
 })
 
-test('Retry-After is read as a number of seconds or a date', () => {
-  const now = Date.parse('2026-03-01T12:00:00Z')
-  const texts = [
-    '0',
-    '12',
-    ' 3 ',
-    'Sun, 01 Mar 2026 12:00:30 GMT',
-    'Sun, 01 Mar 2026 11:00:00 GMT',
-    'soon',
-    undefined,
-  ]
-  expect(texts.map((text) => retryAfterOf(text, now))).toEqual([
-    0,
-    12_000,
-    3_000,
-    30_000,
-    0,
-    undefined,
-    undefined,
-  ])
+test.each([
+  ['0', 0],
+  ['12', 12_000],
+  [' 3 ', 3_000],
+  ['Sun, 01 Mar 2026 12:00:30 GMT', 30_000],
+  ['Sun, 01 Mar 2026 11:00:00 GMT', 0],
+  ['soon', undefined],
+  [undefined, undefined],
+])('at noon of 1 March 2026, Retry-After %j means a wait of %j ms', (text, ms) => {
+  expect(retryAfterOf(text, Date.parse('2026-03-01T12:00:00Z'))).toBe(ms)
 })

@@ -1,4 +1,5 @@
 /** Servers and proxies that send too much, too little at a time, or JSON of another spelling. */
+import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
@@ -17,9 +18,7 @@ async function clientOf(
   options: Partial<GrandlivreOptions> = {},
 ): Promise<Grandlivre> {
   const server = createServer((request, answer) => respond(answer, request))
-  await new Promise<void>((listening) => {
-    server.listen(0, '127.0.0.1', listening)
-  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const ledger = new Grandlivre({ baseUrl, token: 't', secret: 's', pacing: { random: () => 0 }, ...options })
   closing.push(() => {

@@ -1,4 +1,5 @@
 /** The bound of a slow transfer, as it is by default. */
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
@@ -10,9 +11,7 @@ test('a transfer of one byte a second is given up after a minute', async () => {
     const timer = setInterval(() => answer.write(' '), 1_000)
     answer.on('close', () => clearInterval(timer))
   })
-  await new Promise<void>((listening) => {
-    server.listen(0, '127.0.0.1', listening)
-  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const ledger = new Grandlivre({ baseUrl, token: 't', secret: 's', attemptsMax: 1 })
   await expect(ledger.get('/mad/accounts')).rejects.toThrow('Less than 1 KB arrived in 60 seconds')

@@ -337,19 +337,3 @@ test.each(wrong)('the error for %s names the parameter', (_, call, named) => {
     expect.objectContaining({ code: 'INVALID-OPTION', message: expect.stringContaining(named) }),
   )
 })
-
-test('a refusal by the service is an error with its code, its issues and what to do', async () => {
-  const unknown = stage.ledger().movements({ exercice: '404404' })
-  expect(await errorOf(bytesOf(unknown))).toMatchObject({
-    code: 'ERR-EXERCICE-NOT-FOUND',
-    status: 404,
-    remedy: expect.stringContaining('/mad/exercices'),
-    requestId: expect.any(String),
-  })
-  const half = { startDate: '2025-01-01', endDate: '2024-01-01' }
-  expect(await errorOf(bytesOf(stage.ledger().movements(half)))).toMatchObject({
-    code: 'ERR-VALIDATION',
-    issues: [{ parameter: 'endDate', message: expect.any(String) }],
-    message: expect.stringContaining('endDate: '),
-  })
-})

@@ -54,6 +54,7 @@ test('the error of a refused call says what is wrong and what to do', async () =
   await expect(call).rejects.toMatchObject({
     code: 'ERR-VALIDATION',
     status: 400,
+    message: expect.stringContaining('idExercice: '),
     issues: [{ parameter: 'idExercice', message: expect.any(String) }],
     remedy: expect.stringContaining('details.issues'),
     requestId: expect.any(String),

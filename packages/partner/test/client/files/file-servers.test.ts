@@ -1,5 +1,6 @@
 /** File servers that are not the service: what ends a download there, and with which error. */
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
@@ -19,24 +20,15 @@ const stage = forTests(async () => {
 
 /** Downloads a file of 8 bytes. */
 async function download(server: Server, scheme: string, options: DownloadOptions = {}): Promise<unknown> {
-  await new Promise<void>((listening) => {
-    server.listen(0, '127.0.0.1', listening)
-  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
   const url = `${scheme}://localhost:${(server.address() as AddressInfo).port}/file`
   const pacing = { random: () => 0 }
   const requests = new Requests({ baseUrl: url, token: 't', secret: 's', attemptsMax: 2, pacing })
-  const [fileSha256, sha256] = ['00'.repeat(32), '00'.repeat(32)]
-  const totals = { debit: '0', credit: '0' }
-  const file = {
-    id: 'export_1',
-    status: 'DONE',
-    size: 8,
-    contentSize: 8,
-    rows: 1,
-    fileSha256,
-    sha256,
-  } as const
-  const source = { ...file, totals, url }
+  const sha256 = '00'.repeat(32)
+  const source = {
+    ...{ id: 'export_1', status: 'DONE' as const, url, size: 8, fileSha256: sha256, contentSize: 8, sha256 },
+    ...{ rows: 1, totals: { debit: '0', credit: '0' } },
+  }
   try {
     return await downloadFile(requests, source, join(stage.folder, scheme), async () => url, options)
   } finally {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { forTests } from '../../../../../test/support/for-tests.ts'
 import type { LedgerBlocks } from '../../../src/client/grandlivre.ts'
-import { untouched } from '../../support/client/faulty-proxy.ts'
+import { spoil, untouched } from '../../support/client/faulty-proxy.ts'
 import { setLedgersStage, twoFolders } from '../../support/client/ledgers-stage.ts'
 import { linesOf, MemoryCopy } from '../../support/client/memory-copy.ts'
 
@@ -38,14 +38,8 @@ test('a missing folder is refused at its position in the list', async () => {
 test('after a broken answer the client asks again, from the ledger at which it broke', async () => {
   const all = await read(wanted)
   stage.proxy.asked.length = 0
-  let first = 0
-  stage.proxy.fault = () => ({
-    kind: 'rewrite',
-    body: (whole) => {
-      first += 1
-      return first === 1 ? whole.subarray(0, linesOf(whole)[0]!.length + 20) : whole
-    },
-  })
+  const body = (whole: Buffer) => whole.subarray(0, linesOf(whole)[0]!.length + 20)
+  spoil(stage.proxy, [{ kind: 'rewrite', body }])
   expect(await read(wanted)).toEqual(all)
   expect(stage.proxy.asked.map(({ body }) => JSON.parse(body()).ledgers)).toEqual([
     wanted.map((society) => ({ society })),

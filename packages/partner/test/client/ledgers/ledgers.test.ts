@@ -1,14 +1,15 @@
 /** Many ledgers through the library, from the real service, over connections that break. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { forTests } from '../../../../../test/support/for-tests.ts'
-import type { LedgerPart, WantedLedger } from '../../../src/client/grandlivre.ts'
-import { untouched } from '../../support/client/faulty-proxy.ts'
+import type { WantedLedger } from '../../../src/client/grandlivre.ts'
+import { spoil, untouched } from '../../support/client/faulty-proxy.ts'
 import { setLedgersStage, twoFolders } from '../../support/client/ledgers-stage.ts'
 import { libraryOf } from '../../support/client/library.ts'
 import { linesOf, MemoryCopy } from '../../support/client/memory-copy.ts'
 
 const [large, small] = twoFolders
 const path = '/api/v1/mad/ledgers/changes'
+const changes = /ledgers\/changes/
 
 const stage = forTests(() => setLedgersStage(6_000, 60, 20))
 untouched(() => stage.proxy)
@@ -74,27 +75,18 @@ test('reading from a cursor brings what changed, without the unchanged tables', 
   await stage.change(
     `update movements set description = 'changé' where folder_id = 111 and id in (1000005, 1003000)`,
   )
-  const [parts, bytes]: [LedgerPart[], Uint8Array[]] = [[], []]
-  for await (const part of stage.ledger.ledgerChanges([
-    { society: large, since: cursor, tables: tables as never },
-  ])) {
-    copy.take(part)
-    parts.push(part)
-    if (part.kind === 'rows') bytes.push(part.bytes)
-  }
-  expect(parts.map(({ kind }) => kind)).toEqual(['ledger', 'table', 'rows', 'end', 'whole'])
-  expect(parts[0]).toMatchObject({
+  copy.parts.length = 0
+  await copied(copy, [{ society: large, since: cursor, tables }])
+  expect(copy.parts.map(({ kind }) => kind)).toEqual(['ledger', 'table', 'rows', 'end', 'whole'])
+  expect(copy.parts[0]).toMatchObject({
     since: cursor,
     ranges: [
       ['1000000', '1000000'],
       ['1000300', '1000300'],
     ],
   })
-  expect(
-    Buffer.concat(bytes)
-      .toString()
-      .match(/changé/g),
-  ).toHaveLength(2)
+  const bytes = copy.parts.flatMap((part) => (part.kind === 'rows' ? [part.bytes] : []))
+  expect(String(Buffer.concat(bytes)).match(/changé/g)).toHaveLength(2)
   truth = await copied()
   expect(copy.text(large) === truth.text(large)).toBe(true)
 })
@@ -108,12 +100,8 @@ describe('an answer that breaks', () => {
 
   test('anywhere is continued after its last proven row, and gives the same copy', async () => {
     for (const [afterBytes, kind] of places(whole.length)) {
-      let answers = 0
       stage.proxy.asked.length = 0
-      stage.proxy.fault = (asked) => {
-        if (!asked.startsWith(path) || ++answers > 1) return undefined
-        return { kind, afterBytes }
-      }
+      spoil(stage.proxy, [{ kind, afterBytes }], changes)
       const copy = await copied()
       expect([
         afterBytes,
@@ -151,7 +139,7 @@ describe('an answer that breaks', () => {
     stage.proxy.fault = () => undefined
     truth = await copied()
     expect(copy.text(large) === truth.text(large)).toBe(true)
-    expect(copy.kinds).toContain('resumed')
+    expect(copy.parts.some((part) => part.kind === 'ledger' && part.resumed)).toBe(true)
   })
 
   test('within a table is continued even if that table has returned to its earlier state', async () => {
@@ -175,17 +163,13 @@ describe('an answer that breaks', () => {
       return { kind: 'rewrite', body }
     }
     await copied(copy, [{ society: large, since, tables }])
-    expect(copy.kinds).toContain('resumed')
+    expect(copy.parts.some((part) => part.kind === 'ledger' && part.resumed)).toBe(true)
     expect(copy.text(large) === truth.text(large)).toBe(true)
   })
 
   test('repeatedly at one ledger moves that ledger to the end of the request', async () => {
-    let answers = 0
-    stage.proxy.fault = (asked) => {
-      if (!asked.startsWith(path)) return undefined
-      answers += 1
-      return answers <= 3 ? { kind: 'cut', afterBytes: 30 } : undefined
-    }
+    const cut = { kind: 'cut', afterBytes: 30 } as const
+    spoil(stage.proxy, [cut, cut, cut], changes)
     const copy = await copied()
     expect(copy.text(large) === truth.text(large)).toBe(true)
     expect(askedFor().map((ledgers) => ledgers[0].society)).toEqual([large, large, large, small])
@@ -203,16 +187,9 @@ describe('an answer that breaks', () => {
 })
 
 test('a missing folder is refused, and the others are read', async () => {
-  const copy = new MemoryCopy()
-  const parts: LedgerPart[] = []
-  for await (const part of stage.ledger.ledgerChanges([
-    { society: '999' },
-    { society: small },
-    { society: large, since: 'x' },
-  ])) {
-    copy.take(part)
-    if (part.kind !== 'rows') parts.push(part)
-  }
+  const asked = [{ society: '999' }, { society: small }, { society: large, since: 'x' }]
+  const copy = await copied(new MemoryCopy(), asked)
+  const { parts } = copy
   expect(parts[0]).toMatchObject({ kind: 'refused', society: '999', code: 'ERR-FOLDER-NOT-FOUND' })
   expect(parts.at(-2)).toMatchObject({ kind: 'refused', society: large, code: 'ERR-VALIDATION' })
   expect(parts.at(-1)).toEqual({ kind: 'whole', ledgers: 1, refusals: 2 })

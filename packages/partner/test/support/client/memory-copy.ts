@@ -14,7 +14,8 @@ type Rows = Map<LedgerTableName, Buffer[]>
 export class MemoryCopy {
   /** Committed: the cursor, the digests, and each table's bytes. */
   readonly ledgers = new Map<string, { cursor: string; tables: LedgerEnd['tables']; rows: Rows }>()
-  readonly kinds: string[] = []
+  /** All parts that came. */
+  readonly parts: LedgerPart[] = []
   /** Of the transaction that is open. */
   #open: { society: string; rows: Rows } | undefined
   #table: LedgerTableName = 'folders'
@@ -29,7 +30,7 @@ export class MemoryCopy {
   }
 
   take(part: LedgerPart): void {
-    this.kinds.push(part.kind === 'ledger' && part.resumed ? 'resumed' : part.kind)
+    this.parts.push(part)
     if (part.kind === 'ledger') {
       if (part.resumed !== (this.#open?.society === part.society))
         throw new Error('resumed at the wrong time')
