@@ -1,7 +1,6 @@
 /**
- * The shapes that answers must have, as far as this package uses them. They are checked where answers are read, so that
- * an error names the route and the place, and does not come from a later step. Other members and other routes are not
- * checked.
+ * The shapes that answers must have. Each answer is checked where it is read: so the error names the route and the
+ * place, and does not come from a later step. Members and routes that this package does not use are not checked.
  */
 import { type WholeTableName, wholeTables } from '../../../contract/src/ledger-tables.ts'
 import { clientError } from './errors.ts'
@@ -14,7 +13,7 @@ type Shape =
   | readonly [Shape, null]
   | { readonly [member: string]: Shape }
 
-/** The last moment that a Date can hold. Numbers of rows, bytes and events stay far below. */
+/** The last moment that a Date can hold, in milliseconds. Counts of rows, bytes and events stay far below it. */
 const numberMax = 8.64e15
 
 const kinds = {
@@ -91,7 +90,7 @@ const tableDigests = Object.fromEntries(wholeTables.map((name) => [name, 'SHA-25
   'SHA-256'
 >
 const refusedLedger = { refused: 'id', code: 'text', message: 'text' } as const
-/** The kinds of lines in a stream of many ledgers. A line is of the first kind whose name it has as a member. */
+/** The kinds of lines in a stream of many ledgers. The first of these names that a line has as a member is its kind. */
 export const ledgerLines = {
   ledger: { ledger: 'id', since: ['cursor', null], cursor: 'cursor', entries: [{ 0: 'id', 1: 'id' }] },
   table: { table: 'text', columns: ['text'] },

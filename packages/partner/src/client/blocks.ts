@@ -43,7 +43,7 @@ export async function readBlocks(requests: Requests, selection: MovementSelectio
       answerFacts(answer),
     )
   const blocks = value as Block[]
-  if (!areConsecutive(blocks) || digestOf(blocks.map(({ sha256 }) => sha256)) !== digest)
+  if (!areConsecutive(blocks) || commonDigestOf(blocks) !== digest)
     throw clientError(
       'NOT-PROVEN',
       'The blocks of the ledger do not fit together, or differ from their digest',
@@ -61,10 +61,10 @@ function areConsecutive(blocks: Block[]): boolean {
   return next === BigInt(lastEntryId) + 1n
 }
 
-/** The SHA-256 of these digests, as bytes in this order; hexadecimal. */
-export function digestOf(digests: readonly string[]): string {
+/** The SHA-256 of the digests of all blocks, as bytes in the order of the blocks; hexadecimal. */
+export function commonDigestOf(blocks: readonly Block[]): string {
   const hash = createHash('sha256')
-  for (const digest of digests) hash.update(digest, 'hex')
+  for (const { sha256 } of blocks) hash.update(sha256, 'hex')
   return hash.digest('hex')
 }
 
@@ -72,17 +72,17 @@ export function rowsOf(blocks: readonly Block[]): number {
   return blocks.reduce((sum, { rows }) => sum + rows, 0)
 }
 
-/** Compares the lines of a selection with its blocks as they pass. Lines come in the order of the blocks. */
+/** Compares lines with the blocks of their selection while they arrive. Lines come in the order of the blocks. */
 export class BlockCheck {
   readonly #blocks: readonly Block[]
-  /** Place of the block whose rows pass now. Blocks without rows are skipped. */
+  /** Index of the block that the next row belongs to. Blocks without rows are skipped. */
   #place = -1
   #rowsLeft = 0
   #hash = createHash('sha256')
-  /** Whether the first rows of the block were not seen, so that its digest cannot be compared. */
+  /** Whether an earlier reader received the first rows of the block. Its digest cannot be compared then. */
   #isPartial = false
 
-  /** @param rowsBefore number of rows that were received earlier and do not pass here */
+  /** @param rowsBefore number of rows that an earlier reader received */
   constructor(blocks: readonly Block[], rowsBefore = 0) {
     this.#blocks = blocks
     this.#enterNext()

@@ -86,7 +86,7 @@ export async function readChanges<Item>(
 
 /**
  * Reads the whole body, over as many connections as needed.
- * @param announced a list that the caller fills with the ranges of the first line, once it has read that
+ * @param announced an empty list. The caller adds the ranges once it has read the first line
  */
 function linesOfChanges(
   requests: Requests,
@@ -101,7 +101,7 @@ function linesOfChanges(
   let last: Uint8Array | undefined
 
   async function open(): Promise<Answer> {
-    // Once something was given out, the state must stay the same.
+    // After bytes were given out, the next answer must show the same state.
     const isRepeated = given.bytes > 0
     const query = { ...selected.query, since, wait: wait > 0 && !isRepeated ? wait : undefined }
     const request = { ...selected, query, heldMs: wait * 1000, signal }
@@ -153,7 +153,7 @@ export const joinedRanges = (ranges: readonly EntryRange[]): string =>
 
 const changed = () => new LedgerChanged('The ledger changed while its changes were read: ask for them again')
 
-/** Reads the first line. A line that is not JSON is treated as a missing one. */
+/** Reads the first line. If it is not JSON, returns an object without members. */
 function parseHead(line: Uint8Array | undefined): { cursor: string; entries: EntryRange[] } {
   try {
     return JSON.parse(new TextDecoder().decode(line))

@@ -1,6 +1,6 @@
 /**
- * Reads the events of a subscription by their numbers (docs/spec/webhooks.md#reading-events): none comes twice, and no
- * gap goes unnoticed.
+ * Reads the events of a subscription by their numbers (docs/spec/webhooks.md#reading-events). No event comes twice,
+ * and gaps are reported.
  */
 import type { Notification, NumberedNotification } from './api/routes.ts'
 import { clientError } from './errors.ts'
@@ -44,7 +44,7 @@ export interface EventGap {
 export interface EventOptions {
   /** The number of the last event that was processed; 0 before the first. */
   after: number
-  /** The `epoch` of the page with that number. By it a reader that starts again notices that a server was lost. */
+  /** The `epoch` of the page with that number. With it, a reader that starts again notices that a server was lost. */
   epoch?: number | undefined
   /** Most events in one answer, 1 to 1,000. Default: 100. */
   limit?: number
@@ -88,7 +88,8 @@ export async function* readEventPages(
     const page = pageOf(answered.answer, answered.value as NumberedNotification[])
     const { epoch } = page
     const begun = epoch === lastEpoch ? undefined : epoch
-    // Waiting until the numbers get there would lose every event up to then. In another epoch, numbers jump beyond it.
+    // A reader that waited for `after` would lose every event up to that number. In a new epoch it can wait, because the
+    // numbers jump beyond `after`.
     if (page.latest < after && (begun === undefined || lastEpoch === undefined))
       throw clientError(
         'INVALID-OPTION',
@@ -117,7 +118,7 @@ function pageOf(answer: Answer, numbered: NumberedNotification[]): EventPage {
   }
 }
 
-/** Drops numbers that came before: the service sends no event twice, but a proxy may. */
+/** Drops events that came before: the service sends no event twice, but a proxy may. */
 async function checkNumbers(
   { events, erased }: Pick<EventPage, 'events' | 'erased'>,
   after: number,

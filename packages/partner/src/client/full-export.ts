@@ -1,4 +1,4 @@
-/** Full exports: starts one, follows it until it ends, and downloads its file. */
+/** Starts a full export, follows it until it ends, and downloads its file. */
 import { doneExport, misfitOf } from './answer-shapes.ts'
 import { interfaceVersion } from './api/calls.ts'
 import type { ExportJob } from './api/items.ts'
@@ -81,7 +81,7 @@ export async function fullExport(
       details: { exportId: job.id },
     })
   const { url, ...status } = doneOf(job)
-  // Uses the signal of the download, because the signal of this function only stops the following of the export.
+  // Uses the signal of the download. The signal of this function only ends the requests for the status.
   const renewUrl = async (ending: AbortSignal | undefined) =>
     doneOf(await readStatus(requests, { exportId: status.id }, ending)).url
   return {
@@ -91,7 +91,7 @@ export async function fullExport(
   }
 }
 
-/** The status of an export, with its sums as texts if it states both. */
+/** The status of an export. Its sums are decimal texts, and undefined if it does not state both. */
 type ExportStatus = Omit<ExportJob, 'totals'> & { totals: DoneExport['totals'] | undefined }
 
 /** Starts an export, or reads the status of an export that was started before. */
@@ -118,8 +118,8 @@ function totalsOf(json: string): DoneExport['totals'] | undefined {
 }
 
 /**
- * Makes `100.10` and `1.001e2` the same decimal text, `100.1`, because a proxy may rewrite numbers. Undefined if it is
- * no number.
+ * Makes `100.10` and `1.001e2` the same decimal text, `100.1`, because a proxy may rewrite numbers.
+ * @returns undefined if the text is no decimal number
  */
 function decimalOf(number: string): string | undefined {
   const parsed = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,2}))?$/.exec(number)

@@ -114,7 +114,7 @@ export class Grandlivre {
     return readRepair(this.requests, selection, copy, options)
   }
 
-  /** The ledgers that the token may read. @returns undefined if the list is still the one that `after` names */
+  /** The ledgers that the token may read. @returns undefined if the list has not changed since `after` */
   ledgers(options: LedgersOptions & { after?: undefined }): Promise<LedgerList>
   ledgers(options?: LedgersOptions): Promise<LedgerList | undefined>
   ledgers(options: LedgersOptions = {}): Promise<LedgerList | undefined> {
@@ -122,8 +122,8 @@ export class Grandlivre {
   }
 
   /**
-   * The rows of many ledgers, or what changed in them, as proven parts. If an answer breaks, the next one goes on where
-   * it ended.
+   * The rows of many ledgers, or what changed in them, as proven parts. If an answer breaks, the next answer goes
+   * on where it ended.
    * @param wanted different folders, in the order in which they are to come. Default: all folders, in full
    * @throws {GrandlivreError} NOT-PROVEN; UNEXPECTED-ANSWER for tables that this version does not know
    */

@@ -4,7 +4,7 @@ import { clientError } from './errors.ts'
 
 const lineFeed = 10
 
-/** More than any item of the service has. A longer line comes from something else. */
+/** Every item of the service is shorter. A longer line comes from another server. */
 const itemBytesMax = 256 * 1024 * 1024
 
 /**
@@ -20,7 +20,7 @@ export class WholeLines {
   /** Bytes that have arrived and have not been given out. */
   restBytes = 0
 
-  /** @param gatherBytes how much to gather before lines are given out: few large pieces cost their reader less */
+  /** @param gatherBytes bytes to gather before lines are given out: few large pieces cost their reader less than many */
   constructor({ gatherBytes = 0, lineBytesMax = itemBytesMax } = {}) {
     this.#gatherBytes = gatherBytes
     this.#lineBytesMax = lineBytesMax
@@ -53,7 +53,7 @@ export class WholeLines {
   }
 }
 
-/** Counts line feeds. Each one ends a line, because line breaks inside texts are escaped. */
+/** Counts line feeds. Each line feed ends a line, because line breaks inside texts are escaped. */
 export function countLines(chunk: Uint8Array): number {
   let lines = 0
   for (let at = chunk.indexOf(lineFeed); at !== -1; at = chunk.indexOf(lineFeed, at + 1)) lines += 1

@@ -1,6 +1,6 @@
 /**
- * Reads an answer over as many connections as needed: if a connection is lost, the next one goes on from there, as long
- * as connections bring something. Also proves that lines are whole.
+ * Reads an answer over as many connections as needed: where a connection is lost, the next one goes on. Reading fails
+ * after several connections in a row that brought nothing. Also proves that lines are whole.
  */
 import { createHash, type Hash } from 'node:crypto'
 import { clientError, GrandlivreError } from './errors.ts'
@@ -17,17 +17,16 @@ export async function* throughLosses<Part>(
   requests: Requests,
   reader: {
     /**
-     * What one more connection brings. Returns if that completes the whole, and throws a loss if something is still
-     * missing.
+     * What the next connection brings. Returns if nothing is missing any more, and throws a loss if something is.
      */
     connection(): AsyncGenerator<Part, void, undefined>
-    /** A number that grows as long as connections bring something. */
+    /** A number that grows whenever a connection brings something. */
     reached(): number
     /** The message of CONNECTION-LOST, such as `The changes stopped coming: aborted`. */
     lost(cause: Error): string
     /**
-     * Whether the caller gets CONNECTION-LOST instead of this CONNECTION-FAILED, because a later reader can go on with
-     * what came.
+     * Whether to throw CONNECTION-LOST in place of this CONNECTION-FAILED, because a later reader can go on with what
+     * came.
      */
     isResumable?(error: GrandlivreError): boolean
   },
@@ -60,7 +59,7 @@ export class LedgerChanged extends GrandlivreError {
 }
 
 interface LinesOptions {
-  /** @returns the part of the whole lines to give out */
+  /** @returns the lines to give out; undefined for none */
   take(lines: Uint8Array, rows: number): Uint8Array | undefined
   /** Number of lines at the beginning that are not rows. Default: 0. */
   headLines?: number
@@ -115,8 +114,8 @@ export async function* linesOf(
 /**
  * Whether the trailers prove the body; false if they did not come.
  * @param hash of the body, if its digest was asked for
- * @throws {GrandlivreError} NOT-PROVEN if a trailer does not agree, or if the row count came without the digest: a
- *   count says nothing about the bytes, and whatever removed one trailer may have changed them
+ * @throws {GrandlivreError} NOT-PROVEN if a trailer does not agree, or if the row count came without the digest. A count
+ *   proves no byte, and the proxy that removed the digest may have changed the bytes, too
  */
 function agreesWithTrailers(answer: Answer, rows: number, hash: Hash | undefined): boolean {
   const { 'x-row-count': rowsSent, 'x-content-sha256': sha256Sent } = answer.trailers()
@@ -132,8 +131,8 @@ function agreesWithTrailers(answer: Answer, rows: number, hash: Hash | undefined
 }
 
 /**
- * The error if the service refuses a request for what comes after a line: the id of that line may be gone with its
- * entry.
+ * Throws LEDGER-CHANGED if the service refused a request for the lines after an id: the id may have been deleted with
+ * its entry. Throws every other error unchanged.
  */
 export const throwChanged = (changed: () => LedgerChanged) => (error: unknown) => {
   const isRefused =
@@ -143,8 +142,8 @@ export const throwChanged = (changed: () => LedgerChanged) => (error: unknown) =
 }
 
 /**
- * Proves lines that came without trailers: asks what comes after the last one, which must be nothing. It asks for JSON,
- * where nothing is `[]`: a body that was cut on the way may be empty, but never `[]`.
+ * Proves lines that came without trailers: requests what comes after the last line, which must be nothing. It requests
+ * JSON, in which nothing is `[]`: a body that was cut on the way may be empty, but is never `[]`.
  * @param question a request whose query has `after`, the last id that arrived
  * @param cursor names the state that is being read
  * @throws {unknown} a loss if there is more to come

@@ -36,7 +36,8 @@ export interface RequestsOptions {
   /** A request counts as lost if no answer begins within this many milliseconds. Default: 60,000. */
   answerMs?: number | undefined
   /**
-   * Most bytes, after decompression, of an answer that is not a stream. A longer one is refused. Default: 16,000,000.
+   * Most bytes, after decompression, of an answer that is not a stream. A longer answer is refused. Default:
+   * 16,000,000.
    */
   wholeBytesMax?: number | undefined
   /** How often a request is sent, or a stream resumed without progress, before it fails. Default: 10. */
@@ -86,13 +87,12 @@ export interface ForeignRequest extends Omit<Request, 'path' | 'query'> {
 
 const defaults = { stallMs: 60_000, answerMs: 60_000, wholeBytesMax: 16_000_000, attemptsMax: 10 }
 /**
- * Attempts until a first answer has come. Until then the address is more likely to be wrong than the service to be
- * down.
+ * Most attempts before the first answer. Until then a wrong address is a more likely cause than a service that is down.
  */
 const firstAttemptsMax = 3
 const backoffMs = 500
 const backoffMaxMs = 30_000
-/** The longest Retry-After that is obeyed. A longer one becomes an error, so that the caller decides. */
+/** The longest Retry-After that is obeyed. A longer wait becomes an error, so that the caller decides. */
 const retryAfterMaxMs = 10 * 60_000
 /** Most bytes that are read of an error's body. */
 const refusalBytesMax = 64 * 1024
@@ -280,7 +280,8 @@ export async function sendFor(
 }
 
 /**
- * Refuses other pages, such as a page to sign in or one that a site shows for every address: their status is often 200.
+ * Refuses pages of others, such as a sign-in page, or a page that a site shows at every address. Their status is often
+ * 200.
  * @throws {GrandlivreError} UNEXPECTED-ANSWER if the body is of another media type
  */
 export function requireType(answer: Answer, wanted: string, request: Request): void {
@@ -318,7 +319,7 @@ async function beginningOf(answer: Answer): Promise<string> {
       if (text.length > refusalBytesMax) break
     }
   } catch {
-    // The text of the error was cut. Its status is known, and that is enough.
+    // The text of the error was cut. Its status is known, which is enough.
   }
   return text
 }

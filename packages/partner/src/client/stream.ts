@@ -1,6 +1,6 @@
 /**
- * A stream of movements or entries that ends only when it is whole. If it is cut, it is resumed; if the ledger changes,
- * it begins again; at the end it is compared with what the service says about it.
+ * A stream of movements or entries that ends only when it is whole. If it is cut, it is resumed. If the ledger changes,
+ * it begins again. At the end it is proven: by trailers, by digests, or because the service has no further line.
  */
 import { BlockCheck, type Blocks, rowsOf } from './blocks.ts'
 import { clientError } from './errors.ts'
@@ -62,7 +62,8 @@ export interface Progress {
    * - `blocks`: every line was compared with the digests of the ledger.
    * - `rows`: movements came in several parts or without trailers, and their number is that of the blocks. Not every
    *   byte is proven.
-   * - `end`: entries came in this way, and the service had nothing after the last one. Not every byte is proven.
+   * - `end`: entries came in several parts or without trailers, and the service had nothing after the last entry. Not
+   *   every byte is proven.
    */
   readonly provedBy?: Proof
 }
@@ -237,8 +238,8 @@ export class LedgerTransfer<Item> implements LedgerStream<Item> {
   }
 
   /**
-   * Reads the blocks if they are to prove the lines that come, or if the rows of several parts will have to be added
-   * up.
+   * Reads the blocks if they have to prove the next lines, or if a stream in several parts needs the total number of
+   * rows.
    */
   async #blocksFirst(isResumed: boolean): Promise<Blocks | undefined> {
     const isNeeded = this.#provesByBlocks || (isResumed && this.#total === undefined)
@@ -271,7 +272,7 @@ export class LedgerTransfer<Item> implements LedgerStream<Item> {
 
   /**
    * Proves that the stream is whole, after an answer has ended properly.
-   * @param isCounted whether the trailers of that answer say that it is whole
+   * @param isCounted whether the trailers of that answer prove it
    * @param rowsBefore rows of this stream before that answer
    * @throws {unknown} a loss if there is more to come
    */

@@ -214,7 +214,7 @@ function refused(reason: WebhookRefusal): VerifiedWebhook {
   return { valid: false, reason, message, body: JSON.stringify({ reason, message }) }
 }
 
-/** The value of a header. A header that was sent twice counts as missing, because either value may be the wrong one. */
+/** The value of a header. A header that was sent twice counts as missing, because either value may be wrong. */
 function headerOf(headers: WebhookRequest['headers'], name: string): string | undefined {
   if (isHeaders(headers)) return headers.get(name) ?? undefined
   const found = Object.keys(headers).filter((key) => key.toLowerCase() === name)

@@ -7,7 +7,7 @@ import type { LedgerTableName, WholeTableName } from '../../../contract/src/ledg
 import type { EntryRange } from '../client/changes.ts'
 import { clientError } from '../client/errors.ts'
 
-/** Version of the tables, kept in `grandlivre_copy`. It grows with each change for which a copy has to be rebuilt. */
+/** Version of the tables, kept in `grandlivre_copy`. It grows with each change that makes copies be rebuilt. */
 export const layoutVersion = 3
 
 /** Tables that copies of layout 1 have and copies of this layout do not. */
@@ -48,7 +48,7 @@ export interface Diary {
 
 export type CopiedFolder = Diary & { society: string }
 
-/** A row of `changes`: what one transaction changed in the copy of a ledger, for people who want to know. */
+/** A row of `changes`, for people who query the copy: what one transaction changed in the copy of a ledger. */
 export interface LedgerChange {
   at: string
   cursor: string
@@ -97,7 +97,7 @@ export interface Copy {
 
   /**
    * The ledger's rows of a table as the lines in which they came, made from what the columns hold now. Lines are whole,
-   * in the order of their ids, and all of one state.
+   * in the order of their ids, and all of the same state.
    */
   lines(society: string, table: LedgerTableName): AsyncIterable<Uint8Array> | Iterable<Uint8Array>
   /** Ids of folders that have rows in some table but none in `folders`. */

@@ -56,6 +56,6 @@ export type SyncEvent =
   /** Rows of a folder that the copy does not know. */
   | { kind: 'stray'; society: string }
   | { kind: 'unproven'; society: string; reason: string }
-  /** All its rows are equal. */
+  /** All rows of the folder equal those of its ledger. */
   | { kind: 'compared'; society: string; rows: number }
   | { kind: 'waiting'; reason: string; ms: number }

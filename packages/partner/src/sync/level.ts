@@ -1,6 +1,6 @@
 /**
  * Compares the rows of ledgers in a copy with digests of the service, and reads only what differs. `verify` repairs
- * copies with it. It also brings ledgers up to date whose cursors are refused, as all are after a failover.
+ * copies with it. It also brings ledgers up to date whose cursors the service refuses. After a failover it refuses all.
  */
 import { createHash } from 'node:crypto'
 import {
@@ -22,7 +22,7 @@ export async function compare(copy: Copy, ledger: LedgerBlocks) {
   const tables: WholeTableName[] = []
   const equalTables: TableDigests = {}
   for (const table of wholeTables) {
-    const digest = await digestOf(copy, society, table)
+    const digest = await tableDigest(copy, society, table)
     if (digest === ledger.tables[table]) equalTables[table] = digest
     else tables.push(table)
   }
@@ -34,7 +34,7 @@ export async function compare(copy: Copy, ledger: LedgerBlocks) {
   return { ledger, rows, differing, outside, tables, equalTables, isEqual }
 }
 
-async function digestOf(copy: Copy, society: string, table: LedgerTableName): Promise<string> {
+async function tableDigest(copy: Copy, society: string, table: LedgerTableName): Promise<string> {
   const hash = createHash('sha256')
   for await (const lines of copy.lines(society, table)) hash.update(lines)
   return hash.digest('hex')
@@ -54,10 +54,13 @@ function idAt(line: Buffer, start: number): number {
 const rangesMax = 1_000
 
 /**
- * Reads what differs. Drops rows outside of all blocks, because the ledger has none there.
+ * Reads the blocks and tables that differ. Drops rows outside of all blocks, because the ledger has none there.
  * @returns ledgers whose cursor was refused; they have to be compared again
  */
-export async function mend(listedRun: ListedRun, comparisons: readonly Comparison[]): Promise<string[]> {
+export async function repairDiffering(
+  listedRun: ListedRun,
+  comparisons: readonly Comparison[],
+): Promise<string[]> {
   const outside = new Map(comparisons.map((found) => [found.ledger.society, found.outside]))
   const requests = comparisons.map(({ ledger, differing, equalTables }): WantedLedger => {
     const entries = rangesFrom(differing, 0, rangesMax)
@@ -72,7 +75,7 @@ export async function mend(listedRun: ListedRun, comparisons: readonly Compariso
  * @param societies ledgers that came whole before
  * @returns ledgers whose cursor was refused again
  */
-export async function comeBack(listedRun: ListedRun, societies: readonly string[]): Promise<string[]> {
+export async function repairRefused(listedRun: ListedRun, societies: readonly string[]): Promise<string[]> {
   const { run, listed } = listedRun
   const differing: Comparison[] = []
   for await (const blocks of run.ledger.ledgerBlocks(societies, { signal: run.signal })) {
@@ -91,5 +94,5 @@ export async function comeBack(listedRun: ListedRun, societies: readonly string[
     await run.copy.note([society], { cursor, employees, table_digests, synced_at: now(), ...noFailure })
     run.onEvent?.({ kind: 'compared', society, rows: found.rows })
   }
-  return mend(listedRun, differing)
+  return repairDiffering(listedRun, differing)
 }

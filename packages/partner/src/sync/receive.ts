@@ -124,7 +124,7 @@ export async function receive(
   return refused
 }
 
-/** Opens the transaction, or goes on with it after a break. Drops the movements that come. */
+/** Opens the transaction, or goes on with it after a break. Drops the movements of the entries that come. */
 async function begin(copy: Copy, { society, resumed, ranges }: LedgerBegin, underWay: LedgerUnderWay) {
   if (resumed) {
     // First drops the rows that came before the break and come again, then those of entries that have changed since.

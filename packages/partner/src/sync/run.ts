@@ -1,21 +1,22 @@
 /**
- * Brings a copy up to date with the ledgers that a token opens: reads the list, then one stream of all that differs.
+ * Brings a copy up to date with the ledgers that a token opens: reads the list, then one stream of all ledgers
+ * that differ.
  */
 import { wholeTables } from '../../../contract/src/ledger-tables.ts'
 import { clientError } from '../client/errors.ts'
 import type { Ledger, WantedLedger } from '../client/ledgers/ledger-parts.ts'
 import type { CopiedFolder, Copy } from './copy.ts'
 import type { Run, Summary } from './events.ts'
-import { comeBack } from './level.ts'
+import { repairRefused } from './level.ts'
 import { employeesOf, now, receive } from './receive.ts'
 
 /**
- * How often fresh cursors may be refused, because another epoch has begun meanwhile, before ledgers are read in full.
+ * How often the service may refuse fresh cursors, because another epoch has begun, before ledgers are read in full.
  */
-const waysBackMax = 3
+const repairsMax = 3
 
 /**
- * Runs of this process for folders of one firm take turns, so that each starts from the state that the last one left.
+ * Runs of this process for folders of one firm take turns, so that each starts from the state that the previous run left.
  */
 const turns = new Map<string, Promise<unknown>>()
 
@@ -38,7 +39,7 @@ async function bring(run: Run, listed: readonly Ledger[], again: boolean): Promi
   if (copy.service === undefined) await copy.adopt(run.ledger.requests.baseUrl)
   const kept = new Map((await copy.folders()).map((folder) => [folder.society, folder]))
   await noteGone(run, listed, kept)
-  await noteThere(run, wanted, kept)
+  await notePresent(run, wanted, kept)
   const isFailed = ({ society }: Ledger) => Number(kept.get(society)?.failed_at != null)
   const isDiffering = (ledger: Ledger) => again || !isCurrent(kept.get(ledger.society), ledger)
   const differing = wanted.filter(isDiffering).sort((one, other) => isFailed(one) - isFailed(other))
@@ -57,8 +58,8 @@ async function bring(run: Run, listed: readonly Ledger[], again: boolean): Promi
   const requests = differing.map(({ society }) => requestFor(society, again ? undefined : kept.get(society)))
   const listedRun = { run, listed: new Map(wanted.map((one) => [one.society, one])), summary }
   let refused = await receive(listedRun, requests)
-  for (let way = 1; refused.length > 0 && way <= waysBackMax; way += 1)
-    refused = await comeBack(listedRun, refused)
+  for (let repair = 1; refused.length > 0 && repair <= repairsMax; repair += 1)
+    refused = await repairRefused(listedRun, refused)
   const inFull = refused.map((society) => ({ society }))
   if (refused.length > 0) await receive(listedRun, inFull)
   return summary
@@ -84,8 +85,8 @@ export function checkService(
 }
 
 /**
- * Notes the folders that are gone. Only a firm's token can show that folders are missing: a company token sees a single
- * one.
+ * Notes the folders that are gone. Only a firm's token can show that folders are missing: a company token opens a single
+ * folder.
  */
 async function noteGone(run: Run, listed: readonly Ledger[], kept: Map<string, CopiedFolder>): Promise<void> {
   const { copy, ledger, signal } = run
@@ -109,7 +110,7 @@ async function noteGone(run: Run, listed: readonly Ledger[], kept: Map<string, C
 }
 
 /** Notes folders that came back or moved to this firm, and those whose firm has a new name. */
-async function noteThere(run: Run, listed: Ledger[], kept: Map<string, CopiedFolder>): Promise<void> {
+async function notePresent(run: Run, listed: Ledger[], kept: Map<string, CopiedFolder>): Promise<void> {
   const firms = new Map(listed.map(({ firm }) => [firm.id, firm.name]))
   for (const [firm_id, firm_name] of firms) {
     const ledgers = listed.filter(({ firm }) => firm.id === firm_id)

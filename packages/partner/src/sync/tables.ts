@@ -6,16 +6,19 @@ export const tableNames = Object.keys(ledgerTables) as LedgerTableName[]
 
 /** Columns of `folders` that the copy adds for its own notes. */
 export const diaryColumns: Readonly<Record<keyof Diary, readonly [type: string, description: string]>> = {
-  firm_id: ['bigint', 'Id of its firm'],
-  firm_name: ['text', 'Name of its firm'],
+  firm_id: ['bigint', 'Id of the firm of the folder'],
+  firm_name: ['text', 'Name of the firm of the folder'],
   cursor: ['text', 'The state of the ledger that the rows show; null until it has come whole'],
   employees: ['text', 'Whether accounts have the personal data of employees: shown or hidden'],
   table_digests: ['json', 'SHA-256 of the rows of each table that is given whole'],
-  synced_at: ['timestamptz', 'When the copy was last known to be the ledger'],
-  changed_at: ['timestamptz', 'When rows of it last came'],
-  gone_at: ['timestamptz', 'When it was first missing among the folders of its firm'],
-  failed_at: ['timestamptz', 'When it was last refused or broke off; null since it came whole'],
-  failure: ['text', 'Why: code and message'],
+  synced_at: ['timestamptz', 'When the copy was last known to equal the ledger'],
+  changed_at: ['timestamptz', 'When rows or tables of the copy last changed'],
+  gone_at: [
+    'timestamptz',
+    'When the folder was first missing from the list of its firm; null while the list has it',
+  ],
+  failed_at: ['timestamptz', 'When the ledger last failed to come; null once it has come whole again'],
+  failure: ['text', 'Why the ledger failed to come: code and message'],
 }
 
 export const diaryNames = Object.keys(diaryColumns) as (keyof Diary)[]

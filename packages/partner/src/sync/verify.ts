@@ -1,7 +1,7 @@
 /** Proves the rows of a copy with digests of the service, and reads again the rows that differ. */
 import type { Ledger } from '../client/ledgers/ledger-parts.ts'
 import type { Run } from './events.ts'
-import { type Comparison, compare, mend } from './level.ts'
+import { type Comparison, compare, repairDiffering } from './level.ts'
 import { bringUpToDate, isChosen } from './run.ts'
 
 /** How often a ledger is compared while it keeps changing or still differs. */
@@ -25,19 +25,19 @@ export interface Verified {
 export async function verifyCopy(run: Run, { repair = true }: { repair?: boolean } = {}): Promise<Verified> {
   const { copy, ledger, signal } = run
   const verified: Verified = { proven: 0, rows: 0, differed: [], unproven: [], uncovered: [] }
-  // Found before the run, which would take a folder whose row somebody has deleted for a new one.
+  // Listed before the run, which would mistake a folder whose row somebody has deleted for a new folder.
   const strays = await copy.strays()
   for (const society of strays) {
     verified.differed.push(society)
     run.onEvent?.({ kind: 'stray', society })
   }
-  let listed = await bring(run)
+  let listed = await bringListed(run)
   if (repair) for (const society of strays) await copy.remove(society)
   for (const society of run.societies ?? [])
     if (!listed.has(society)) unproven(run, verified, society, 'the access opens no such folder')
   let pending = [...listed.keys()]
   for (let comparison = 1; pending.length > 0 && comparison <= comparisonsMax; comparison += 1) {
-    if (comparison > 1) listed = await bring(run)
+    if (comparison > 1) listed = await bringListed(run)
     const cursors = new Map((await copy.folders()).map(({ society, cursor }) => [society, cursor]))
     const again: string[] = []
     const differing: Comparison[] = []
@@ -61,7 +61,7 @@ export async function verifyCopy(run: Run, { repair = true }: { repair?: boolean
       }
     }
     const summary = { ledgers: differing.length, copied: 0, rows: 0, failed: [] }
-    if (repair) await mend({ run, listed, summary }, differing)
+    if (repair) await repairDiffering({ run, listed, summary }, differing)
     const reported = new Set(differing.map((found) => found.ledger.society))
     pending = repair ? again : again.filter((society) => !reported.has(society))
   }
@@ -75,7 +75,8 @@ export async function verifyCopy(run: Run, { repair = true }: { repair?: boolean
   return verified
 }
 
-async function bring(run: Run): Promise<Map<string, Ledger>> {
+/** Brings the copy up to date. @returns the ledgers that the run covers, by their folders */
+async function bringListed(run: Run): Promise<Map<string, Ledger>> {
   const { ledgers } = await run.ledger.ledgers({ signal: run.signal })
   await bringUpToDate(run, ledgers)
   return new Map(ledgers.filter(({ society }) => isChosen(run, society)).map((one) => [one.society, one]))

@@ -8,7 +8,7 @@
 export interface Dialect {
   /** A stored amount as an expression in the unit in which amounts are summed exactly. */
   amount(column: string): string
-  /** Columns that show an exact sum of such amounts under this name. */
+  /** Columns of this name that show an exact sum of amounts. */
   shown(sum: string, name: string): string
   today: string
   /** Whole days from this day to today. */
@@ -75,8 +75,8 @@ const ofMovements = 'from movements m join folders f on f.society_id = m.society
 const inBooks = `not m.draft and (m.journal_type is null or m.journal_type <> 'OD_EXC')`
 
 /**
- * Exercices with the names of docs/spec/resources.md#exercice: counted from the year of today, or, if there is none,
- * from the latest that has started.
+ * Exercices with the names of docs/spec/resources.md#exercice: counted from the exercice of today, or, without one,
+ * from the latest exercice that has started.
  */
 function namedExercices({ today }: Dialect): View {
   const latest = (condition: string) =>

@@ -12,7 +12,7 @@ type Given<Route> = {
   [Part in keyof Route as Exclude<Part, 'answer'>]: Part extends 'path' ? Ids<Route[Part]> : Route[Part]
 } & { signal?: AbortSignal | undefined }
 
-/** The ids in a path, whose places are in braces. They may be texts or numbers. */
+/** The ids for a path, which names them in braces. An id may be a text or a number. */
 type Ids<Names> = { [Name in keyof Names]: string | number }
 
 /** The arguments of a call: what the route needs, and `signal`. They may be omitted if the route needs nothing. */

@@ -13,11 +13,11 @@ const [least, most] = ['-9223372036854775808', '9223372036854775807']
 /** Returns the entry of the line that begins at `start` and ends before `end`. */
 export type EntryAt = (lines: Buffer, start: number, end: number) => number
 
-/** Cuts lines, which are in ascending order of entries, where blocks begin and end. */
+/** Cuts lines where blocks begin and end. Lines come in ascending order of their entries. */
 export class BlockCutter {
   readonly #blocks: readonly Block[]
   readonly #entryAt: EntryAt
-  /** Place of the current or next block. Its bounds are numbers, because ids of the service are exact as such. */
+  /** Index of the current or next block. Its bounds are numbers: ids of the service are exact as numbers. */
   #place = 0
   #from = 0
   #to = 0
@@ -56,7 +56,7 @@ export class BlockCutter {
     this.#hash.update(lines.subarray(start))
   }
 
-  /** @returns the ranges of blocks that differ, and ranges between blocks that have rows */
+  /** @returns the ranges of the blocks that differ, and the ranges outside of blocks in which rows lie */
   end(): { rows: number; differing: EntryRange[]; outside: EntryRange[] } {
     while (this.#place < this.#blocks.length) this.#close()
     this.#noteOutside()

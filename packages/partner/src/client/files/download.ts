@@ -11,7 +11,7 @@ import type { Answer } from '../http/answer.ts'
 import { cut, isLost } from '../http/connection.ts'
 import { throughLosses } from '../reader.ts'
 import { failureOf, type Requests } from '../requests.ts'
-import { digestOf, openPartialDownload, type PartialDownload } from './part-file.ts'
+import { hashOf, openPartialDownload, type PartialDownload } from './part-file.ts'
 
 /** The status of a finished export. */
 export interface DoneExport {
@@ -40,7 +40,7 @@ export interface DownloadProgress {
 }
 
 export interface DownloadOptions {
-  /** Stops the download. What has arrived is kept for the next one. */
+  /** Stops the download. The bytes that have arrived are kept for the next download. */
   signal?: AbortSignal | undefined
   /** Called after each piece that was written. */
   onProgress?(progress: DownloadProgress): void
@@ -61,13 +61,13 @@ export interface Downloaded {
    * of the file was compared even so.
    */
   isContentVerified: boolean
-  /** Bytes that an earlier download had left and this one used. */
+  /** Bytes that this download took over from an earlier download. */
   keptBytes: number
   connections: number
   restarts: number
 }
 
-/** How often a file is downloaded. If two in a row are wrong, the disk is not to blame. */
+/** Most downloads of one file. A second wrong download shows that the disk is not the cause. */
 const triesMax = 2
 
 /** Reads the current address of the file, since an address is valid for only an hour. */
@@ -116,7 +116,7 @@ function transferOf(
   const { size } = source
   const counts = { connections: 0, restarts: 0 }
   let { url } = source
-  /** Whether the address is new and has not given a byte yet. */
+  /** Whether the address is new and has not brought a byte yet. */
   let isRenewed = false
 
   /** Counts and reports that stored bytes were discarded. */
@@ -140,12 +140,12 @@ function transferOf(
     } catch (error) {
       const { status = 0 } = error instanceof GrandlivreError ? error : {}
       if (status === 416 && bytes > 0) await restart('The file server has fewer bytes than were there')
-      // The address is too old: this is how the service and S3 say so. If a new address is refused, too, it is not
-      // renewed again.
+      // With these statuses the service and S3 refuse an address that is too old. A new address that is refused, too, is
+      // not renewed again.
       else if ((status === 403 || status === 410) && !isRenewed) {
         url = await renewUrl(signal)
         isRenewed = true
-      } else throw refused(part, error)
+      } else throw fileRefused(part, error)
       return ask()
     }
   }
@@ -155,7 +155,7 @@ function transferOf(
     counts.connections += 1
     const begins = beginningOf(answer, part, size)
     if (begins !== part.bytes) await restart('The file server sent the file from its beginning')
-    if (part.bytes === 0) await part.remember(strong(answer.headers['etag']))
+    if (part.bytes === 0) await part.remember(strongETag(answer.headers['etag']))
     for await (const chunk of answer.body) {
       if (part.bytes + chunk.length > size) throw await differs(part, `it has more than ${size} bytes`)
       await part.append(chunk)
@@ -195,15 +195,15 @@ function beginningOf(answer: Answer, part: PartialDownload, size: number): numbe
 }
 
 /** The error for a refusal by a file server other than the service: S3 answers in XML. */
-function refused({ exportId }: PartialDownload, error: unknown): unknown {
+function fileRefused({ exportId }: PartialDownload, error: unknown): unknown {
   if (!(error instanceof GrandlivreError && error.code === 'UNEXPECTED-ANSWER')) return error
   const { status } = error
   const message = `The file server answered the file of ${exportId} with status ${status}`
   return clientError('FILE-REFUSED', message, { status, cause: error })
 }
 
-/** The ETag if it is strong. A weak one says nothing about bytes. */
-const strong = (etag: string | undefined) => (etag?.startsWith('W/') ? undefined : etag)
+/** The ETag if it is strong. A weak ETag may stay the same while bytes change. */
+const strongETag = (etag: string | undefined) => (etag?.startsWith('W/') ? undefined : etag)
 
 /** Compares the hash of the content. @returns false if this runtime cannot decompress it */
 async function verifyContent(part: PartialDownload, source: DoneExport, signal: AbortSignal | undefined) {
@@ -217,7 +217,7 @@ async function verifyContent(part: PartialDownload, source: DoneExport, signal: 
   const content = await pipeline(
     createReadStream(part.path),
     decoder,
-    digestOf,
+    hashOf,
     signal ? { signal } : {},
   ).catch(async (error: Error) => {
     if (signal?.aborted) throw signal.reason
@@ -228,8 +228,8 @@ async function verifyContent(part: PartialDownload, source: DoneExport, signal: 
 }
 
 /**
- * The error for a file other than the one that the service described. Its bytes are removed, as the next download
- * cannot use them.
+ * Removes the bytes, because the next download cannot use them.
+ * @returns the error for a file that differs from its status
  */
 async function differs(part: PartialDownload, what: string): Promise<GrandlivreError> {
   await part.remove()

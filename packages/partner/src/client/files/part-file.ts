@@ -1,6 +1,6 @@
 /**
- * A download that is not whole yet: `<file>.part` with the bytes so far, and `<file>.part.json`, which says what file
- * they belong to. After a kill the same download goes on after the last byte.
+ * A download that is not whole yet: `<file>.part` with the bytes so far, and `<file>.part.json`, which identifies the
+ * file that they belong to. After a kill the same download goes on after the last byte.
  */
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -22,7 +22,7 @@ export async function openPartialDownload(
   signal: AbortSignal | undefined,
 ) {
   const path = partOf(file)
-  let { handle, hash, bytes, etag, hasDropped } = await takeUp(file, { fileSha256, size }, signal)
+  let { handle, hash, bytes, etag, hasDropped } = await openOrCreatePart(file, { fileSha256, size }, signal)
   let isClosed = false
   const writing = (run: () => Promise<void>): Promise<void> =>
     run().catch((error: unknown) => {
@@ -99,7 +99,8 @@ export async function openPartialDownload(
 export const partOf = (file: string) => `${file}.part`
 export const stateFileOf = (file: string) => `${file}.part.json`
 
-async function takeUp(
+/** Opens the part that an earlier download of the same file left, or creates a part. */
+async function openOrCreatePart(
   file: string,
   { fileSha256, size }: { fileSha256: string; size: number },
   signal: AbortSignal | undefined,
@@ -109,7 +110,7 @@ async function takeUp(
     const state = await readState(file)
     const isThere = await stat(path).then(Boolean, () => false)
     if (isThere && state?.fileSha256 === fileSha256 && state.size === size) {
-      const kept = await digestOf(createReadStream(path, signal ? { signal } : {}))
+      const kept = await hashOf(createReadStream(path, signal ? { signal } : {}))
       if (kept.bytes <= size)
         return { ...kept, handle: await open(path, 'r+'), etag: state.etag, hasDropped: false }
     }
@@ -120,8 +121,8 @@ async function takeUp(
   }
 }
 
-/** Counts bytes and makes the SHA-256 of them. */
-export async function digestOf(chunks: AsyncIterable<Uint8Array>): Promise<{ bytes: number; hash: Hash }> {
+/** Counts bytes and makes their SHA-256. */
+export async function hashOf(chunks: AsyncIterable<Uint8Array>): Promise<{ bytes: number; hash: Hash }> {
   const hash = createHash('sha256')
   let bytes = 0
   for await (const chunk of chunks) {
@@ -131,7 +132,7 @@ export async function digestOf(chunks: AsyncIterable<Uint8Array>): Promise<{ byt
   return { bytes, hash }
 }
 
-/** The state that an earlier download left; undefined if there is none or it cannot be read. */
+/** The state that an earlier download left; undefined if no state is there or it cannot be read. */
 async function readState(
   file: string,
 ): Promise<{ fileSha256?: string; size?: number; etag?: string } | undefined> {
@@ -143,7 +144,7 @@ async function readState(
 }
 
 /**
- * Makes a new file. The old one is not emptied, because another download may still be writing to it.
+ * Makes a new file. An old file is removed, not emptied: another download may still be writing to it.
  * @internal of the package: programs of partners need no types of Node
  */
 export async function createPart(file: string): Promise<FileHandle> {
@@ -165,8 +166,8 @@ export async function namePart(file: string): Promise<void> {
 }
 
 /**
- * Makes sure that the names of a folder's files are on the disk. Some systems cannot open a folder; there the rename
- * alone must do.
+ * Makes sure that the names of a folder's files are on the disk. Some systems cannot open a folder: there the names may
+ * reach the disk later.
  */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined)

@@ -29,7 +29,7 @@ export class Connections {
       if (signal?.aborted) return reject(signal.reason)
       const isSecure = url.protocol === 'https:'
       // The other side may close a kept connection while a request is on its way. So only requests that can be repeated
-      // use one.
+      // use a kept connection.
       const kept = isSecure ? this.#https : this.#http
       const agent = method === 'GET' || method === 'HEAD' ? kept : false
       const request = (isSecure ? https : http).request(url, { method, headers, agent })

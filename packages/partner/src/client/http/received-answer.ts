@@ -100,7 +100,7 @@ async function* received(
   } catch (error) {
     if (signal?.aborted) throw signal.reason
     const { message } = error as Error
-    // Any early end of a body is a loss, even one by an alert of TLS.
+    // Any early end of a body is a loss, even after an alert of TLS.
     throw slow ?? (isLost(error) ? error : cut(message, error))
   } finally {
     if (!response.complete) response.destroy()
@@ -113,7 +113,7 @@ function decoded(
   arrived: AsyncGenerator<Uint8Array>,
 ): AsyncIterable<Uint8Array> {
   if (encoding === 'identity') return arrived
-  // With this flag the decoder also gives out what a cut body contains. Whether the body is whole is proven elsewhere.
+  // With this flag the decoder also gives out what a cut body contains. The reader proves whether the body is whole.
   if (encoding === 'gzip' || encoding === 'x-gzip') {
     const finishFlush = zlib.constants.Z_SYNC_FLUSH
     return through(zlib.createGunzip({ chunkSize: pieceBytes, finishFlush }), arrived, response)
@@ -143,13 +143,13 @@ async function* through(
       lost = { error }
     }
   }
-  // The reader of the decoder gets this error.
+  // The loop below gets the error from the decoder.
   const feeding = pipeline(untilLost, decoder).catch(() => {})
   try {
     for await (const chunk of decoder) yield chunk as Uint8Array
   } catch (cause) {
-    // A body that is merely cut decompresses without an error. This one is damaged, and what came out before may be
-    // wrong, too.
+    // A body that is merely cut decompresses without an error. This body is damaged, and the bytes that came out before
+    // may be wrong, too.
     throw clientError('NOT-PROVEN', 'The compressed body was damaged on the way', { cause })
   } finally {
     decoder.destroy()

@@ -1,7 +1,7 @@
 /** Reads the digests of many ledgers, to compare copies with (docs/spec/ledgers.md#blocks). */
 import { wholeTables } from '../../../../contract/src/ledger-tables.ts'
 import { blocksLines, misfitOf } from '../answer-shapes.ts'
-import { digestOf, rowsOf } from '../blocks.ts'
+import { commonDigestOf, rowsOf } from '../blocks.ts'
 import { clientError } from '../errors.ts'
 import { cut } from '../http/connection.ts'
 import { itemsOf, WholeLines } from '../lines.ts'
@@ -32,7 +32,7 @@ export async function* readLedgerBlocks(
     const answer = await askLedgers(requests, 'blocks', 'application/x-ndjson', ledgers, options)
     let lines = 0
     for await (const line of itemsOf<BlocksLine>(wholeLines(answer.body))) {
-      const part = partOf(line, asked[lines], answer.headers['x-request-id'])
+      const part = checkedPart(line, asked[lines], answer.headers['x-request-id'])
       lines += 1
       answered += 1
       yield part
@@ -53,7 +53,8 @@ async function* wholeLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
   }
 }
 
-function partOf(
+/** Checks a line, and makes the part of it. @param asked the folder whose line has to come */
+function checkedPart(
   line: BlocksLine,
   asked: string | undefined,
   requestId: string | undefined,
@@ -70,8 +71,7 @@ function partOf(
   const { cursor, rows, digest, blocks } = line
   if (!areAscending(blocks.map(({ from, to }: LedgerBlock) => [from, to])))
     throw fail('the blocks are not ascending and disjoint')
-  if (digestOf(blocks.map(({ sha256 }) => sha256)) !== digest)
-    throw fail('the blocks differ from their digest')
+  if (commonDigestOf(blocks) !== digest) throw fail('the blocks differ from their digest')
   if (rowsOf(blocks) !== rows) throw fail(`the blocks have ${rowsOf(blocks)} rows, and the line says ${rows}`)
   const tables = Object.fromEntries(wholeTables.map((name) => [name, line.tables[name]]))
   return { kind: 'blocks', society, cursor, rows, digest, tables: tables as typeof line.tables, blocks }

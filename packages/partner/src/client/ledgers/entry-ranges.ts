@@ -13,7 +13,7 @@ export function areAscending(ranges: readonly EntryRange[]): boolean {
   })
 }
 
-/** Whether every wanted entry lies in the given ranges. Both lists ascend; given ranges that touch count as one. */
+/** Whether every wanted entry lies in the given ranges. Both lists ascend. Given ranges that touch count as one range. */
 export const areWithin = (wanted: readonly EntryRange[], given: readonly EntryRange[]): boolean =>
   String(unionOf(wanted, given)) === String(unionOf([], given))
 
@@ -43,8 +43,8 @@ export function unionOf(one: readonly EntryRange[], other: readonly EntryRange[]
 }
 
 /**
- * The ranges from an entry on, as at most `count` ranges. If there are more, the last one covers all the rest, and also
- * the entries that lie between.
+ * The parts of the ranges from this entry on, as at most `count` ranges. If there are more, the last range covers all
+ * that remain, and the entries between them.
  */
 export function rangesFrom(ranges: readonly EntryRange[], entry: number, count: number): EntryRange[] {
   const rest = ranges.flatMap(([from, to]): EntryRange[] => {

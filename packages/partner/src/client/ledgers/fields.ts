@@ -2,8 +2,8 @@
 import { clientError } from '../errors.ts'
 
 /**
- * Characters that COPY writes as a backslash and a letter: the letter, then the character. The backslash itself comes
- * first.
+ * Characters that COPY writes as a backslash and a letter: the letter, then the character. The backslash itself is
+ * first: characters are escaped one after the other, and the backslashes of later escapes must stay single.
  */
 export const escapes: ReadonlyMap<string, string> = new Map([
   ['\\', '\\'],

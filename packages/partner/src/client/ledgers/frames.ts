@@ -1,5 +1,6 @@
 /**
- * Cuts a stream of many ledgers at its JSON lines. One comes after at most 1 MiB of rows, or after a single longer row.
+ * Cuts a stream of many ledgers at its JSON lines. A JSON line comes after at most 1 MiB of rows, or after a single
+ * longer row.
  */
 import { Buffer } from 'node:buffer'
 import type { GrandlivreError } from '../errors.ts'
@@ -12,7 +13,7 @@ const jsonBytesMax = 1024 * 1024
 /** Longest row, without its line feed. */
 const rowBytesMax = 16 * 1024 * 1024
 
-/** A JSON line, and the rows between it and the JSON line before: whole lines, or none. */
+/** A JSON line, and the rows that came since the previous JSON line: whole lines, or no bytes. */
 export interface Frame {
   rows: Buffer
   json: Buffer

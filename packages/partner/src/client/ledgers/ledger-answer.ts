@@ -1,6 +1,6 @@
 /**
- * Reads one answer of a stream of many ledgers (docs/spec/ledgers.md#changes) line by line. Lines that are proven come
- * out as parts; any other line ends the reading with an error that says what is wrong.
+ * Reads one answer of a stream of many ledgers (docs/spec/ledgers.md#changes) line by line. Proven lines come out as
+ * parts. Any other line ends the reading with an error that names the fault.
  */
 import type { Buffer } from 'node:buffer'
 import { createHash, type Hash } from 'node:crypto'

@@ -1,6 +1,6 @@
 /**
- * Reads what changed in many ledgers (docs/spec/ledgers.md#changes), in as many answers as it takes. If an answer
- * breaks within a ledger, the next one goes on where the proven rows of that ledger ended.
+ * Reads what changed in many ledgers (docs/spec/ledgers.md#changes), in as many answers as needed. If an answer
+ * breaks within a ledger, the next answer goes on where the proven rows of that ledger ended.
  */
 import { type WholeTableName, wholeTables } from '../../../../contract/src/ledger-tables.ts'
 import { cut, isLost } from '../http/connection.ts'
@@ -16,10 +16,10 @@ import { askLedgers, ledgersMax } from './ledgers-requests.ts'
 const bodyBytesMax = 8 * 1024 * 1024
 const rangesMax = 1000
 /**
- * After this many breaks in a row at one ledger, none of which brought more of its rows, the other ledgers come first.
+ * After this many breaks in a row at one ledger without new rows of that ledger, the other ledgers come first.
  */
 const breaksMax = 3
-/** After this many refusals of cursors that came with a ledger, the ledger counts as refused. */
+/** After this many refusals of cursors that came with one ledger, that ledger counts as refused. */
 const refusalsMax = 3
 
 /** A ledger whose end has not come yet. */
@@ -83,10 +83,10 @@ export async function* readLedgerChanges(
       return
     }
     if (part.kind === 'end' || part.kind === 'refused') {
-      const isOurs = first!.asked !== first!.wanted
-      // After a break, the cursor of the request came with the ledger and may belong to an epoch that has ended. The
-      // consumer's own request has not been answered yet.
-      if (part.kind === 'refused' && part.code === 'ERR-CURSOR-EXPIRED' && isOurs) {
+      // After a break, the request contains the cursor that came with the ledger. Its epoch may have ended meanwhile, so
+      // the request of the consumer is sent again.
+      const isAfterBreak = first!.asked !== first!.wanted
+      if (part.kind === 'refused' && part.code === 'ERR-CURSOR-EXPIRED' && isAfterBreak) {
         first!.refusals += 1
         if (first!.refusals < refusalsMax) return yield* postpone(pending, part.message)
       }

@@ -98,7 +98,7 @@ export interface LedgerEnd {
   rows: number
   debit: string
   credit: string
-  /** The SHA-256 of every table except `movements`. For a table that did not come, it is the one in the request. */
+  /** The SHA-256 of every table except `movements`. For a table that did not come, it is that of the request. */
   tables: Record<WholeTableName, string>
 }
 
@@ -158,6 +158,6 @@ export interface LedgerBlocks {
   /** SHA-256 of the digests of all blocks: their bytes, in the order of the blocks. */
   digest: string
   tables: Record<WholeTableName, string>
-  /** Disjoint and ascending. Rows of a copy that lie outside of all blocks differ from the ledger, too. */
+  /** Disjoint and ascending. The ledger has no rows outside of these blocks. */
   blocks: LedgerBlock[]
 }

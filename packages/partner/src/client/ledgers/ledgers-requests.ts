@@ -34,7 +34,7 @@ export function askLedgers(
 
 /**
  * The ledgers, each with its cursor (docs/spec/ledgers.md#the-list).
- * @returns undefined if the list is still the one that `after` names
+ * @returns undefined if the list has not changed since `after`
  */
 export async function listLedgers(
   requests: Requests,

@@ -184,7 +184,7 @@ class PostgresCopy extends SqlCopy implements Copy {
   /** A single message already is a transaction. */
   protected write = this.query
 
-  /** The session holds the lock. When the process ends, the lock goes as soon as the database notices. */
+  /** The session holds the lock. After the process has ended, the database releases the lock as soon as it notices. */
   protected async lockFirm(firm: string): Promise<void> {
     // The statement has no parameters, so it is one message and one transaction. The lock outlasts it.
     const key = `grandlivre copy ${this.#schema} firm ${BigInt(firm)}`

@@ -65,10 +65,10 @@ const changes = `
   comment on column changes.change_id is 'Ascends with the transactions of a folder';
   comment on column changes.society_id is 'Id of the folder';
   comment on column changes.at is 'When the rows came';
-  comment on column changes.cursor is 'The state of the ledger after it';
-  comment on column changes.entries is 'Ranges of ids of the entries that were dropped and came again, both ends included';
-  comment on column changes.rows_before is 'Movements of these entries before it';
-  comment on column changes.rows_after is 'Movements of these entries after it';`
+  comment on column changes.cursor is 'The state of the ledger after the transaction';
+  comment on column changes.entries is 'Ranges of ids of the entries whose movements were dropped and read again, both ends included';
+  comment on column changes.rows_before is 'Movements of these entries before the transaction';
+  comment on column changes.rows_after is 'Movements of these entries after the transaction';`
 
 const layout = `
   create table grandlivre_copy (layout integer not null, service text);

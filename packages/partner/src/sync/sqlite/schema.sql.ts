@@ -1,6 +1,6 @@
 /**
  * The tables of a copy in SQLite: how each field of a row is stored, and the expression that makes the field again.
- * Both directions are exact: a value that another program has put in place of the stored one never renders as the field
+ * Both directions are exact: a value that another program has put in place of the stored value never renders as the field
  * that came.
  */
 import type { DatabaseSync } from 'node:sqlite'
@@ -71,7 +71,7 @@ const time: Stored = {
     if (!field.endsWith('+00')) throw clientError('NOT-PROVEN', `"${field.slice(0, 40)}" is no time in UTC`)
     return `${field.slice(0, -3)}Z`
   },
-  // A stored time with any other number of Zs than one is not a time that came.
+  // Every time that came is stored with exactly one Z at its end.
   field: (stored) =>
     `case octet_length(${stored}) - octet_length(rtrim(${stored}, 'Z'))
       when 1 then concat(rtrim(${stored}, 'Z'), '+00') else '?' end`,

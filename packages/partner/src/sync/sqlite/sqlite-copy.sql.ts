@@ -58,7 +58,7 @@ export async function openSqlite(
   }
   try {
     prepare(database, path, again === true)
-    // SQLite must not wait: a ledger that waits for another one would hold up the whole process.
+    // SQLite must not wait, because its waits block the whole process.
     database.exec('pragma busy_timeout = 0')
     return new SqliteCopy(file, database, DatabaseSync, { locked, signal })
   } catch (error) {
@@ -94,8 +94,8 @@ function prepare(database: DatabaseSync, path: string, again: boolean): void {
 }
 
 /**
- * Drops the tables of another layout: their rows, which have another shape, would be mistaken for proven ones. Tables
- * that others made stay.
+ * Drops the tables of another layout. Their rows have another shape, and would be mistaken for proven rows. Tables that
+ * others made stay.
  */
 function dropCopy(database: DatabaseSync): void {
   const found = database.prepare("select type, name from sqlite_schema where type in ('view', 'table')").all()
@@ -117,7 +117,7 @@ function notOpened(path: string, cause: unknown): Error {
   return refused(`${path} cannot be opened: ${(cause as Error).message}`, remedy, cause)
 }
 
-/** Loads SQLite without Node's warning that it may change, about which a user of the command can do nothing. */
+/** Loads SQLite without Node's warning that it may change. Users of the command cannot act on that warning. */
 async function loadSqlite(): Promise<typeof import('node:sqlite')> {
   const { emitWarning } = process
   process.emitWarning = () => {}
@@ -254,7 +254,8 @@ class SqliteCopy extends SqlCopy implements Copy {
     const owner = table === 'folders' ? [] : [this.#society]
     for (let at = 0; at < lines.length; ) {
       const end = lines.indexOf(lineFeed, at)
-      // One by one: a character beyond Latin-1 doubles the bytes of all of a text, and of what is cut out of it.
+      // Decodes each line for itself: one character beyond Latin-1 doubles the bytes of a whole text, and of the texts
+      // that are cut out of it.
       const row: SqlValue[] = readRow(lines.toString('utf8', at, end))
       if (row.length !== columns) throw otherColumns(table, row.length)
       for (const [column, convert] of conversions) {
