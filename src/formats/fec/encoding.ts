@@ -207,8 +207,8 @@ const notInLedgers = /[\u0080-\u009f\ufffd\u2500-\u25ff]/
 const shownBytesMax = 40
 /** The most different words that are graded. A ledger has some thousands. */
 const wordsMax = 50_000
-/** The bytes from which a line is taken in pieces. A line this long will be refused. */
-const longLineBytes = 64 * 1024
+/** A longer line cannot be one of a FEC: real lines have a few hundred bytes. */
+export const lineBytesMax = 64 * 1024
 const lineFeed = 10
 
 interface Place {
@@ -216,14 +216,14 @@ interface Place {
   field: Buffer
 }
 
-interface Block {
-  /** Whole lines, unless one is longer than a FEC may have. */
+export interface Block {
+  /** Whole lines. A line that is too long is cut; it will be refused. */
   lines: Buffer
   firstLine: number
 }
 
 /** @throws {FecError} if the file is empty or has a NUL byte */
-async function* wholeLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Block> {
+export async function* wholeLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Block> {
   let rest = Buffer.alloc(0)
   let firstLine = 1
   let isEmpty = true
@@ -235,7 +235,7 @@ async function* wholeLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Blo
       throw new FecError([{ line, column: 'file', value: '0x00', message: binaryFile }])
     }
     const whole = Buffer.concat([rest, chunk])
-    const end = whole.lastIndexOf(lineFeed) + 1 || (whole.length > longLineBytes ? whole.length : 0)
+    const end = whole.lastIndexOf(lineFeed) + 1 || (whole.length > lineBytesMax ? whole.length : 0)
     const lines = whole.subarray(0, end)
     if (end > 0) yield { lines, firstLine }
     firstLine += lineFeedsIn(lines)
@@ -262,7 +262,7 @@ export function decodeLines(bytes: Buffer, encoding: FecEncoding): string {
 const sequenceOrByte =
   /[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|[\x80-\xff]/g
 
-function lineFeedsIn(chunk: Uint8Array): number {
+export function lineFeedsIn(chunk: Uint8Array): number {
   let count = 0
   for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) count += 1
   return count

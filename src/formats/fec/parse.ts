@@ -15,7 +15,14 @@ import {
   furtherCharactersMax,
   parseHeader,
 } from './columns.ts'
-import { decodeLines, type FecEncoding } from './encoding.ts'
+import {
+  type Block,
+  decodeLines,
+  type FecEncoding,
+  lineBytesMax,
+  lineFeedsIn,
+  wholeLines,
+} from './encoding.ts'
 import {
   DayColumn,
   FecError,
@@ -55,9 +62,6 @@ export class FecFindings {
   trailingMinuses = 0
 }
 
-/** A longer line cannot be one of a FEC: real lines have a few hundred bytes. */
-const lineBytesMax = 64 * 1024
-
 /**
  * @param findings receives what the file tells besides its lines
  * @param problems may be shared with checks of the caller, so that all problems are reported together; the caller then
@@ -72,10 +76,12 @@ export async function* parseFec(
   findings = new FecFindings(),
 ): AsyncGenerator<FecLine[]> {
   let reader: LineReader | undefined
-  let number = 0
-  for await (const texts of splitLines(bytes, encoding)) {
+  // Lines are cut before they are decoded, because no encoding uses the byte of a line feed for anything else.
+  for await (const block of wholeLines(bytes)) {
+    checkLineLengths(block, encoding)
     const batch: FecLine[] = []
-    for (const text of texts) {
+    let number = block.firstLine - 1
+    for (const text of decodeLines(block.lines, encoding).split('\n')) {
       number += 1
       if (reader === undefined) {
         const header = parseHeader(text)
@@ -98,41 +104,18 @@ export async function* parseFec(
   problems.throwIfAny()
 }
 
-/**
- * Yields lines without their line feed; a carriage return before it is trimmed with the last field. Lines are cut
- * before they are decoded, because no encoding uses the byte of a line feed for anything else.
- */
-async function* splitLines(
-  bytes: AsyncIterable<Uint8Array>,
-  encoding: FecEncoding,
-): AsyncGenerator<string[]> {
-  let rest: Uint8Array = new Uint8Array()
-  let count = 0
-  for await (const chunk of bytes) {
-    const whole = Buffer.concat([rest, chunk])
-    const long = startOfLongLine(whole)
-    const end = long ?? whole.lastIndexOf(10) + 1
-    rest = whole.subarray(end)
-    const lines = decodeLines(whole.subarray(0, end), encoding).split('\n').slice(0, -1)
-    count += lines.length
-    if (long !== undefined) {
-      const value = decodeLines(Buffer.from(rest.subarray(0, 240)), encoding)
+/** @throws {FecError} if a line is too long */
+function checkLineLengths({ lines, firstLine }: Block, encoding: FecEncoding): void {
+  for (let start = 0, line = firstLine; lines.length - start > lineBytesMax; ) {
+    const lineEnd = lines.lastIndexOf(10, start + lineBytesMax)
+    if (lineEnd < start) {
+      const value = decodeLines(lines.subarray(start, start + 240), encoding).slice(0, 60)
       const message = `no line end in ${lineBytesMax} bytes: this is not a FEC`
-      throw new FecError([{ line: count + 1, column: 'line', value: value.slice(0, 60), message }])
+      throw new FecError([{ line, column: 'line', value, message }])
     }
-    yield lines
-  }
-  yield [decodeLines(Buffer.from(rest), encoding)]
-}
-
-/** Where the first line that is too long starts, wherever chunks begin and end; undefined if no line is too long. */
-function startOfLongLine(bytes: Buffer): number | undefined {
-  for (let start = 0; bytes.length - start > lineBytesMax; ) {
-    const lineEnd = bytes.lastIndexOf(10, start + lineBytesMax)
-    if (lineEnd < start) return start
+    line += lineFeedsIn(lines.subarray(start, lineEnd + 1))
     start = lineEnd + 1
   }
-  return undefined
 }
 
 /** Whether a line has only blanks and carriage returns, or only the Ctrl-Z that ends DOS files. */
