@@ -57,14 +57,8 @@ export class NotAdmitted extends AppError {
   }
 }
 
-interface SnapshotTiming {
-  /** How long to wait for both connections. */
-  waitMs: number
-  /** How long to hold one connection without the other. */
-  halfMs: number
-}
-
-const usualTiming: SnapshotTiming = { waitMs: limits.exportWaitMs, halfMs: limits.halfSnapshotMs }
+/** How long to wait for both connections, and how long to hold one without the other. */
+const usualTiming = { waitMs: limits.exportWaitMs as number, halfMs: limits.halfSnapshotMs as number }
 
 /**
  * Settings of exports. They hold for their transactions only, since a pooler may give their sessions to others next:
@@ -231,7 +225,7 @@ type ClientPair = readonly [first: pg.PoolClient, second: pg.PoolClient]
 async function beginBoth(
   clients: ClientPair,
   texts: [first: string, second: string],
-  timing: SnapshotTiming,
+  timing: typeof usualTiming,
 ): Promise<pg.QueryResult | undefined> {
   const hasBegun = [false, false]
   const begins = texts.map(async (text, i) => {

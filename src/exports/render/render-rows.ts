@@ -19,7 +19,7 @@ import {
 import { beginLookUps, copyRanges } from '../read/ranges.sql.ts'
 import type { Snapshot } from '../read/snapshot.ts'
 import type { Selection } from '../selection.ts'
-import type { Framing } from './framing.ts'
+import { type Framing, itemFramings } from './framing.ts'
 
 /**
  * Writes items. Functions that write return the position after the last byte. The columns of entries include `id`;
@@ -93,7 +93,6 @@ interface Statements {
 }
 
 const comma = pieceOf(',')
-const unframed = { open: '', separator: '', terminator: '', close: '' }
 
 /**
  * Renders rows into chunks. Where chunks end depends only on the rows, not on when they arrive. All bytes of one
@@ -104,7 +103,7 @@ export async function* renderRows(
   { first, second }: Pick<Snapshot, 'first' | 'second'>,
   statements: Statements,
   format: RowFormat,
-  { buffer, tally, framing = unframed, cutter }: Rendering,
+  { buffer, tally, framing = itemFramings.json, cutter }: Rendering,
 ): Chunks {
   const { entryColumns, movementColumns, entry } = format
   const entries = second.query(new CopyRows(statements.entries, entryColumns.length))

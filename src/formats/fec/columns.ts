@@ -1,7 +1,14 @@
-/** The columns of a FEC, and the first line, which names, separates and orders them. */
+/** The columns of a FEC (`columns.json`), the first line, which names, separates and orders them, and the file's name. */
 import described from './columns.json' with { type: 'json' }
 import { FecError, FecProblems, quotedFields } from './fields.ts'
-import { type StandardColumn, standardColumns } from './lines/standard-columns.ts'
+
+export type StandardColumn = keyof typeof described.standard
+
+/**
+ * The columns in the order of article A47 A-1 of the Livre des procédures fiscales, under its names. Further columns
+ * follow them.
+ */
+export const standardColumns = Object.keys(described.standard) as StandardColumn[]
 
 /** A file gives amounts either in the first two columns or in the last two. */
 const amountColumns = ['Debit', 'Credit', 'Montant', 'Sens'] as const
@@ -20,11 +27,17 @@ export type FecColumn = StandardColumn | keyof typeof described.further
  * ignored. If a file has both the column's own name and another name, the other one is a further column. If a file has
  * several of these other names, the first in this list names the column.
  */
-const ruleOf: Readonly<Record<string, { characters: number; otherNames?: string[] }>> = {
-  ...described.standard,
-  ...described.further,
-}
+const ruleOf: Readonly<Record<string, { characters: number; mayBeBlank?: boolean; otherNames?: string[] }>> =
+  {
+    ...described.standard,
+    ...described.further,
+  }
 const columns = Object.keys(ruleOf) as FecColumn[]
+
+/** Whether the article requires a value in this column. It requires none in a further column. */
+export function isMandatory(column: string): boolean {
+  return (standardColumns as string[]).includes(column) && !ruleOf[column]!.mayBeBlank
+}
 
 /** The columns of the standard, except its two amounts: a file may have Montant and Sens in their place. */
 const alwaysThere = standardColumns.filter((column) => column !== 'Debit' && column !== 'Credit')
@@ -142,4 +155,23 @@ function amountColumnsOf(position: Record<FecColumn, number>): FecColumn[] {
   const debitCredit = position.Debit >= 0 || position.Credit >= 0
   const amountSide = position.Montant >= 0 || position.Sens >= 0
   return amountSide && !debitCredit ? ['Montant', 'Sens'] : ['Debit', 'Credit']
+}
+
+/**
+ * The name that article A47 A-1 requires for the file of a FEC, without its ending: the SIREN, `FEC`, and the last day
+ * of the exercice. A folder without a SIREN uses its reference if that is nine digits, and otherwise zeros.
+ */
+export function fecFileStem({
+  siret,
+  reference,
+  exerciceEnd,
+}: {
+  /** A SIRET or a SIREN. */
+  siret: string | null
+  reference: string | null
+  /** `YYYY-MM-DD` */
+  exerciceEnd: string
+}): string {
+  const siren = /^\d{9}/.exec(siret ?? '')?.[0] ?? /^\d{9}$/.exec(reference ?? '')?.[0] ?? '000000000'
+  return `${siren}FEC${exerciceEnd.replaceAll('-', '')}`
 }

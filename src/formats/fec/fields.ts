@@ -230,12 +230,9 @@ export class FecProblems {
     if (this.#found.length >= problemsMax) this.throwIfAny()
   }
 
-  get any(): boolean {
-    return this.#found.length > 0
-  }
-
   /** @throws {FecError} with all problems found so far, in the order of the file */
   throwIfAny(): void {
-    if (this.any) throw new FecError(this.#found.toSorted((one, other) => one.line - other.line))
+    if (this.#found.length === 0) return
+    throw new FecError(this.#found.toSorted((one, other) => one.line - other.line))
   }
 }

@@ -2,9 +2,9 @@
  * Entries and their movements (docs/spec/resources.md#entry, #movement). mad/entry.ts and mad/movement.ts write them.
  */
 import { z } from 'zod'
-import { anyJson } from './any-json.ts'
 import * as column from './table.ts'
 import {
+  anyJson,
   day,
   dayOrNull,
   decimal,

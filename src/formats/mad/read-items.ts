@@ -7,7 +7,7 @@ import { strict as assert } from 'node:assert'
 import { jsonParser, type Token } from 'stream-json/core/parser.js'
 import { jsonVerifier } from 'stream-json/core/utils/verifier.js'
 import type { z } from 'zod'
-import type { Json, JsonObject } from '../items/any-json.ts'
+import type { Json, JsonObject } from '../items/values.ts'
 import { JsonNumber } from '../minor-units.ts'
 
 /** One item of the file. */

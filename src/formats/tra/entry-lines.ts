@@ -24,7 +24,7 @@ import {
   typeByLine,
   typeOtherwise,
 } from './dictionary.ts'
-import { ForeignAmounts } from './foreign-amounts.ts'
+import { foreignAmounts } from './foreign-amounts.ts'
 import { fieldOf, LineWriter, layouts, noDay, TraOverflow } from './layouts.ts'
 import { inCase, writeAmount, writeDay, writePlain, writeRight, writeText } from './line-bytes.ts'
 import { axesMax } from './records.ts'
@@ -130,7 +130,7 @@ export class EntryLines {
   readonly #shares = new Shares()
   #pieceNumber = 0
   /** Undefined if the currency of the entry is the euro. */
-  #foreign: ForeignAmounts | undefined
+  #foreign: ReturnType<typeof foreignAmounts> | undefined
 
   constructor(dictionary: TraDictionary) {
     this.#dictionary = dictionary
@@ -240,7 +240,7 @@ export class EntryLines {
     }
     const text = rows.text(entry.foreign_rate)
     const [whole, decimals = ''] = text.split('.')
-    this.#foreign = new ForeignAmounts(BigInt(whole! + decimals.padEnd(rateDecimals, '0')))
+    this.#foreign = foreignAmounts(BigInt(whole! + decimals.padEnd(rateDecimals, '0')))
     writePlain(this.#line, currency, rows, entry.foreign_currency)
     const written = text.replace('.', ',')
     if (written.length > rateField.length) throw new TraOverflow(layouts.ENTRY, rateField, written)

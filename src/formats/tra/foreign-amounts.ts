@@ -9,42 +9,28 @@
  * from the sum of their shares.
  */
 
-export class ForeignAmounts {
-  readonly #ofEntry: Conversion
-  readonly #millionths: bigint
+/** @param rate millionths of a euro per unit of the currency; more than 0 */
+export function foreignAmounts(rate: bigint) {
+  const ofEntry = runningConversion(rate, million)
   /** The amount of the last movement, in euro and converted. */
-  #euro = 0n
-  #converted = 0n
-  #axis = 0
-  #ofAxis: Conversion
+  let movement = { euro: 0n, converted: 0n }
+  /** The axis of the last share, and the conversion of its shares. */
+  let shared = { axis: 0, convert: ofEntry }
+  return {
+    movement(euro: bigint, isDebit: boolean): bigint {
+      movement = { euro, converted: isDebit ? ofEntry(euro) : -ofEntry(-euro) }
+      shared = { axis: 0, convert: ofEntry }
+      return movement.converted
+    },
 
-  /** @param rateMillionths millionths of a euro per unit of the currency; more than 0 */
-  constructor(rateMillionths: bigint) {
-    this.#millionths = rateMillionths
-    this.#ofEntry = runningConversion(rateMillionths, million)
-    this.#ofAxis = this.#ofEntry
-  }
-
-  movement(euro: bigint, isDebit: boolean): bigint {
-    this.#euro = euro
-    this.#converted = isDebit ? this.#ofEntry(euro) : -this.#ofEntry(-euro)
-    this.#axis = 0
-    return this.#converted
-  }
-
-  /**
-   * Converts a share of the last movement. Shares of one axis are adjacent. @param axis the rank of the axis, from 1
-   */
-  share(euro: bigint, axis: number): bigint {
-    if (axis !== this.#axis) {
-      this.#axis = axis
-      const isZero = this.#euro === 0n
-      this.#ofAxis = runningConversion(
-        isZero ? this.#millionths : this.#euro,
-        isZero ? million : this.#converted,
-      )
-    }
-    return this.#ofAxis(euro)
+    /** Converts a share of the last movement. Shares of one axis are adjacent. @param axis its rank, from 1 */
+    share(euro: bigint, axis: number): bigint {
+      if (axis !== shared.axis) {
+        const [from, to] = movement.euro === 0n ? [rate, million] : [movement.euro, movement.converted]
+        shared = { axis, convert: runningConversion(from, to) }
+      }
+      return shared.convert(euro)
+    },
   }
 }
 

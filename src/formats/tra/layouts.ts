@@ -161,21 +161,14 @@ export class LineWriter {
     return this.number(name, inUnits(minor, ','))
   }
 
-  /** @param iso `YYYY-MM-DD` */
+  /** @param iso `YYYY-MM-DD`, with `THH:MM` for the moment in the header */
   date(name: string, iso: string | null): this {
-    return this.#put(this.#field(name, 'd'), Buffer.from(dayText(iso), 'latin1'), 'left')
-  }
-
-  /** @param iso `YYYY-MM-DDTHH:MM`; the rest is ignored */
-  moment(name: string, iso: string): this {
-    const digits = `${dayText(iso)}${iso.slice(11, 13)}${iso.slice(14, 16)}`
+    const digits = `${dayText(iso)}${iso?.slice(11).replace(':', '') ?? ''}`
     return this.#put(this.#field(name, 'd'), Buffer.from(digits, 'latin1'), 'left')
   }
 
   flag(name: string, value: boolean): this {
-    const field = fieldOf(this.#layout, name)
-    assert(field.length === 1, `${this.#layout.record}.${name} is no flag`)
-    return this.#put(field, Buffer.from(value ? 'X' : '-', 'latin1'), 'left')
+    return this.#put(this.#field(name, 'b'), Buffer.from(value ? 'X' : '-', 'latin1'), 'left')
   }
 
   /** The line with CR LF, cut after its last column that is mandatory or not blank. */

@@ -34,7 +34,7 @@ const francsPerEuro = '6,55957'
 export function headerLine(type: 'DOS' | 'JRL', generatedAt: string, firmName: string): Buffer {
   return new LineWriter(layouts.HEADER)
     .text('TYPE FICHIER', type)
-    .moment('DATE/HEURE', generatedAt)
+    .date('DATE/HEURE', generatedAt)
     .text('RAISON SOCIALE', firmName)
     .line()
 }

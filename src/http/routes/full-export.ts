@@ -8,7 +8,7 @@ import { limits } from '../../config.ts'
 import { inTenant } from '../../db/pool.ts'
 import { AppError } from '../../errors.ts'
 import { offeredFormats } from '../../exports/offered-formats.ts'
-import { fecFileStem } from '../../formats/fec/lines/standard-columns.ts'
+import { fecFileStem } from '../../formats/fec/columns.ts'
 import {
   compressionNames,
   type FileFormat,

@@ -10,7 +10,7 @@
 import pg from 'pg'
 import { printable } from '../../../packages/terminal/src/printable.ts'
 import { folderContent } from '../../formats/items/accounting-folder.ts'
-import type { Json } from '../../formats/items/any-json.ts'
+import type { Json } from '../../formats/items/values.ts'
 import {
   type FileItem,
   type FileProblems,

@@ -37,8 +37,8 @@ describe('a line', () => {
     expect(columns(line, 10, 44)).toBe('short'.padEnd(35))
   })
 
-  test('writes a time to the minute', () => {
-    const line = new LineWriter(layouts.HEADER).moment('DATE/HEURE', '2024-03-09T07:05:59').line()
+  test('has the minute at which the file was made in its header', () => {
+    const line = new LineWriter(layouts.HEADER).date('DATE/HEURE', '2024-03-09T07:05').line()
     expect(columns(line, 42, 53)).toBe('090320240705')
   })
 })
@@ -110,5 +110,5 @@ describe('a key that other lines refer to', () => {
 test('writing a field as another type throws a programming error', () => {
   const writer = new LineWriter(layouts.ENTRY)
   expect(() => writer.text('MONTANT1', '1')).toThrow('ENTRY.MONTANT1 is of kind n, not a')
-  expect(() => writer.flag('LIBELLE', true)).toThrow('is no flag')
+  expect(() => writer.flag('LIBELLE', true)).toThrow('ENTRY.LIBELLE is of kind a, not b')
 })

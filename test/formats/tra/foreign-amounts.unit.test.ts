@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ForeignAmounts } from '../../../src/formats/tra/foreign-amounts.ts'
+import { foreignAmounts } from '../../../src/formats/tra/foreign-amounts.ts'
 
 const rates = [873_417n, 1_083_200n, 1n, 6_559_57n, 9_999_999n]
 /** Converts one amount by itself, to the nearest cent. */
@@ -14,7 +14,7 @@ test('entries that balance in euro also balance in their currency, each amount w
   for (const rate of rates)
     for (let i = 1n; i < 300n; i++) {
       const [net, vat] = [997n * i, 199n * i + 7n]
-      const amounts = new ForeignAmounts(rate)
+      const amounts = foreignAmounts(rate)
       const booked = [net, vat, net + vat].map((euro, k) => amounts.movement(euro, k < 2))
       expect(booked[0]! + booked[1]!).toBe(booked[2])
       for (const [k, euro] of [net, vat, net + vat].entries())
@@ -28,7 +28,7 @@ test('entries that balance in euro also balance in their currency, each amount w
 test('the shares of a line add up to the line on each axis, whatever their signs', () => {
   for (const rate of rates)
     for (const total of [10_001n, -10_001n, 1n, 0n, 999_999_999_999n]) {
-      const amounts = new ForeignAmounts(rate)
+      const amounts = foreignAmounts(rate)
       amounts.movement(333n, false)
       const line = amounts.movement(total, total > 5n)
       for (const axis of [1, 2, 5]) {

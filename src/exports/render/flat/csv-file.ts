@@ -17,16 +17,12 @@ import { toParquet } from './to-parquet.ts'
 
 const header = new TextEncoder().encode(`${flatColumns.map(({ name }) => name).join(',')}\r\n`)
 
-export function renderCsvFile(snapshot: Snapshot, options: FileOptions, tally: FileTally): Chunks {
-  return csvChunks(snapshot, options, tally, csv)
-}
-
 /** The header, then the rows of the selection by entry id, then movement id. */
-async function* csvChunks(
+export async function* renderCsvFile(
   snapshot: Snapshot,
   { selection, buffer }: Pick<FileOptions, 'selection' | 'buffer'>,
   tally: FileTally,
-  dialect: Dialect,
+  dialect: Dialect = csv,
   check?: CheckRow,
 ): Chunks {
   const { first, second } = snapshot
@@ -49,6 +45,6 @@ export function renderParquetFile(
   tally: FileTally,
 ): Chunks {
   const buffer = sameChunkBuffer()
-  const csv = csvChunks(snapshot, { selection, buffer }, tally, csvForDuckDb, checkParquetRow)
-  return toParquet(csv, () => tally.movements, stopped)
+  const rows = renderCsvFile(snapshot, { selection, buffer }, tally, csvForDuckDb, checkParquetRow)
+  return toParquet(rows, () => tally.movements, stopped)
 }

@@ -6,8 +6,8 @@ import { Buffer } from 'node:buffer'
 import { ascii } from '../../ascii.ts'
 import type { FiledAccount } from '../../rows.ts'
 import { pieceOf, renderedById } from '../../text-bytes.ts'
+import { isMandatory, type StandardColumn } from '../columns.ts'
 import { type FieldWriter, fieldBytes } from './field-writer.ts'
-import { isMandatory, type StandardColumn } from './standard-columns.ts'
 
 const { tab } = ascii
 

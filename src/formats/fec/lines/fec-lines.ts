@@ -22,9 +22,9 @@ import {
   writePiece,
   writeRange,
 } from '../../text-bytes.ts'
+import { isMandatory, type StandardColumn, standardColumns } from '../columns.ts'
 import type { FecDictionary, Fields } from './dictionary.ts'
 import { type FieldWriter, growthMax } from './field-writer.ts'
-import { isMandatory, type StandardColumn, standardColumns } from './standard-columns.ts'
 
 const { carriageReturn, lineFeed, minus, tab } = ascii
 
