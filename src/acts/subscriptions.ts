@@ -3,15 +3,14 @@ import { z } from 'zod'
 import type { Details } from '../audit/audit.sql.ts'
 import { limits } from '../config.ts'
 import { checkSent, replayFailedDeliveries, replayNumbers, replaySpan } from '../webhooks/replay.ts'
-import { latestEventId, lockSubscription, numberMore } from '../webhooks/sequence/numbering.sql.ts'
+import { lockSubscription, numberInParts } from '../webhooks/sequence/numbering.sql.ts'
 import { rotateSigningSecret } from '../webhooks/signing-secrets.sql.ts'
 import {
   countedMax,
-  type LockedSubscription,
   listAttempts,
-  lockForStaff,
   readBacklog,
   readSubscription,
+  type SubscriptionRecord,
 } from '../webhooks/staff.sql.ts'
 import {
   deleteSubscription,
@@ -44,12 +43,13 @@ export async function attemptsOf(
 }
 
 /** Locks a subscription until the transaction ends. @throws {Refused} if there is no such subscription */
-export async function lockWebhook(client: ClientBase, id: string): Promise<LockedSubscription> {
-  return existing(await lockForStaff(client, id), `subscription ${id}`, 'webhook list')
+export async function lockWebhook(client: ClientBase, id: string): Promise<SubscriptionRecord> {
+  await lockSubscription(client, id)
+  return subscriptionOf(client, id, 0)
 }
 
 export function subscriptionRecord(
-  { id: subscriptionId, partnerCode, schemaId }: Pick<LockedSubscription, 'id' | 'partnerCode' | 'schemaId'>,
+  { id: subscriptionId, partnerCode, schemaId }: Pick<SubscriptionRecord, 'id' | 'partnerCode' | 'schemaId'>,
   details: Details = {},
 ): Recorded {
   return { partner: partnerCode, schemaId, details: { subscriptionId, ...details } }
@@ -73,11 +73,7 @@ export const enableWebhook = act({
   run: async (client, { id: subscriptionId, latest: given }) => {
     const latest = given !== undefined
     const locked = await lockWebhook(client, subscriptionId)
-    if (latest) {
-      await lockSubscription(client, subscriptionId)
-      const until = await latestEventId(client)
-      while ((await numberMore(client, subscriptionId, until)) > 0);
-    }
+    if (latest) await numberInParts((run) => run(client), subscriptionId)
     if (!(await enableSubscription(client, subscriptionId)))
       throw new Refused(409, `Subscription ${subscriptionId} is enabled already`)
     if (latest) await skipToLatest(client, subscriptionId)
@@ -141,7 +137,7 @@ export const deleteWebhook = act({
 const replay = 'event replay'
 
 /** Locks a subscription that can receive events. @throws {Refused} if nothing can be sent to it */
-async function lockReceiving(client: ClientBase, subscriptionId: string): Promise<LockedSubscription> {
+async function lockReceiving(client: ClientBase, subscriptionId: string): Promise<SubscriptionRecord> {
   const locked = await lockWebhook(client, subscriptionId)
   if (locked.postUrl === null)
     throw new Refused(

@@ -12,14 +12,9 @@ import { makeToken, sha256 } from './secrets.ts'
 /** @returns the key, which is not stored anywhere; undefined if a key in use has this name */
 export async function createConsoleKey(client: ClientBase, name: string): Promise<string | undefined> {
   const key = makeToken('console')
-  return (await insertConsoleKey(client, name, sha256(key))) ? key : undefined
-}
-
-/** Returns false if a key in use has this name. */
-export async function insertConsoleKey(client: ClientBase, name: string, hash: Buffer): Promise<boolean> {
   const text = `insert into console_keys (name, key_hash) values ($1, $2)
      on conflict (name) where revoked_at is null do nothing`
-  return (await queryCount(client, text, [name, hash])) === 1
+  return (await queryCount(client, text, [name, sha256(key)])) === 1 ? key : undefined
 }
 
 export interface ListedKey {

@@ -84,7 +84,8 @@ export async function linkKey(database: Pool, masterKeys: MasterKeys): Promise<s
  * @throws {AppError} ERR-UNAVAILABLE if the database names another key
  */
 export async function sealingKey(client: ClientBase, masterKeys: MasterKeys): Promise<Buffer> {
-  return keyNamed(await readSealingKey(client), masterKeys)
+  const named = await queryValue<Buffer | null>(client, 'select grandlivre.sealing_key()')
+  return keyNamed(named, masterKeys)
 }
 
 export function fingerprintOf(key: Buffer): Buffer {
@@ -244,11 +245,6 @@ export async function readFingerprints(database: Pool): Promise<Fingerprints> {
 /** @returns the fingerprint that the database has then: that of the first process that adopted its key */
 function adoptFingerprint(client: ClientBase, fingerprint: Buffer) {
   return queryValue<Buffer>(client, 'select grandlivre.adopt_master_key($1)', [fingerprint])
-}
-
-/** Reads the fingerprint of the key to encrypt with until the end of the transaction. */
-function readSealingKey(client: ClientBase) {
-  return queryValue<Buffer | null>(client, 'select grandlivre.sealing_key()')
 }
 
 /** The lock of one key, as two numbers. @param fingerprint an SQL expression */

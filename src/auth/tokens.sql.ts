@@ -160,21 +160,8 @@ export interface ListedToken extends Opened {
 
 const endsSoon = `t.revoked_at is null and t.expires_at > now() and t.expires_at <= now() + interval '14 days'`
 
-/** @param tokens SQL that selects rows of the table */
-const selectTokens = (tokens: string) => `
-  select t.id, t.third_party_id as "thirdPartyId", p.code as "partnerCode", t.level,
-    t.schema_id as "schemaId", t.firm_id as "firmId", t.folder_id as "folderId",
-    coalesce(f.name, m.name) as "openedName", t.hint, ${utc('t.created_at')} as "createdAt",
-    ${utc('t.activated_at')} as "activatedAt", ${utc('t.revoked_at')} as "revokedAt",
-    t.groups, ${utc("nullif(t.expires_at, 'infinity')")} as "expiresAt", t.expires_at <= now() as "isExpired",
-    ${endsSoon} as "endsSoon",
-    p.disconnected_at is not null as "isDisconnected"
-  from ${tokens} as t
-  join grandlivre.third_parties p on p.id = t.third_party_id
-  join grandlivre.firms m on m.schema_id = t.schema_id and m.id = t.firm_id
-  left join grandlivre.folders f on f.schema_id = t.schema_id and f.id = t.folder_id`
-
 export interface TokenFilter {
+  id?: string | undefined
   thirdPartyId?: string | undefined
   /** Only tokens that open this folder or firm and have not ended. */
   opens?: Opened | undefined
@@ -187,20 +174,26 @@ export interface TokenFilter {
 
 /** Lists tokens of all tenants, newest first. */
 export function listTokens(client: Connection, filter: TokenFilter) {
-  const { thirdPartyId, opens, endSoon = false, after, most } = filter
+  const { id, thirdPartyId, opens, endSoon = false, after, most } = filter
   const { schemaId, firmId, folderId }: Partial<Opened> = opens ?? {}
-  const chosen = `(
-    select * from grandlivre.tokens t
-    where ($1::bigint is null or third_party_id = $1) and ($2::bigint is null or id < $2)
-      and ($4::bigint is null or revoked_at is null and expires_at > now() and schema_id = $4 and firm_id = $5
-        and (folder_id = $6 or folder_id is null))
-      and (not $7 or ${endsSoon})
-    order by id desc limit $3)`
-  const values = [thirdPartyId, after, most, schemaId, firmId, folderId, endSoon]
-  return queryRows<ListedToken>(client, `${selectTokens(chosen)} order by t.id desc`, values)
-}
-
-/** Returns undefined if there is no such token. */
-export function readToken(client: Connection, id: string) {
-  return queryRow<ListedToken>(client, `${selectTokens('grandlivre.tokens')} where t.id = $1`, [id])
+  const text = `select t.id, t.third_party_id as "thirdPartyId", p.code as "partnerCode", t.level,
+       t.schema_id as "schemaId", t.firm_id as "firmId", t.folder_id as "folderId",
+       coalesce(f.name, m.name) as "openedName", t.hint, ${utc('t.created_at')} as "createdAt",
+       ${utc('t.activated_at')} as "activatedAt", ${utc('t.revoked_at')} as "revokedAt",
+       t.groups, ${utc("nullif(t.expires_at, 'infinity')")} as "expiresAt", t.expires_at <= now() as "isExpired",
+       ${endsSoon} as "endsSoon", p.disconnected_at is not null as "isDisconnected"
+     from (
+       select * from grandlivre.tokens t
+       where ($8::bigint is null or id = $8) and ($1::bigint is null or third_party_id = $1)
+         and ($2::bigint is null or id < $2)
+         and ($4::bigint is null or revoked_at is null and expires_at > now() and schema_id = $4 and firm_id = $5
+           and (folder_id = $6 or folder_id is null))
+         and (not $7 or ${endsSoon})
+       order by id desc limit $3) as t
+     join grandlivre.third_parties p on p.id = t.third_party_id
+     join grandlivre.firms m on m.schema_id = t.schema_id and m.id = t.firm_id
+     left join grandlivre.folders f on f.schema_id = t.schema_id and f.id = t.folder_id
+     order by t.id desc`
+  const values = [thirdPartyId, after, most, schemaId, firmId, folderId, endSoon, id]
+  return queryRows<ListedToken>(client, text, values)
 }

@@ -1,33 +1,15 @@
 /** Stored deliveries with an event that was erased with its folder. The body of such a delivery is never sent again. */
 import type { ClientBase } from 'pg'
 import { queryCount, queryRows } from '../db/statement.ts'
+import type { Delivery } from './dispatch/deliveries.sql.ts'
+import type { DeliveryState } from './dispatch/delivery.ts'
 import { replayNumbers } from './replay.ts'
-import { eventsOfRun, readNumbered, selectRuns, sequenceInRun } from './sequence/numbered.sql.ts'
+import { eventsOfRun, selectRuns, sequenceInRun } from './sequence/numbered.sql.ts'
 
-export interface StoredDelivery {
-  schemaId: string
-  id: string
+export interface StoredDelivery
+  extends Pick<Delivery, 'schemaId' | 'id' | 'isReplay' | 'firstSequence' | 'lastSequence'> {
   subscriptionId: string
-  state: 'pending' | 'delivered' | 'failed'
-  isReplay: boolean
-  /** First number of its events; null if it is from before events had numbers. */
-  firstSequence: number | null
-  lastSequence: number | null
-}
-
-/**
- * Whether the stored body of a delivery shows an event that has been erased since. False for a delivery from before
- * events had numbers: retention has deleted all of those.
- */
-export async function showsErased(
-  client: ClientBase,
-  subscriptionId: string,
-  { firstSequence, lastSequence }: Pick<StoredDelivery, 'firstSequence' | 'lastSequence'>,
-): Promise<boolean> {
-  if (firstSequence === null || lastSequence === null) return false
-  const count = lastSequence - firstSequence + 1
-  const events = await readNumbered(client, subscriptionId, firstSequence - 1, count)
-  return events.some(({ isErased, sequence }) => isErased && sequence <= lastSequence)
+  state: DeliveryState
 }
 
 /**

@@ -34,7 +34,6 @@ export async function replayOwn(
   asked: { failed: true } | { from: number; to: number },
 ): Promise<number> {
   const own = await lockOwnSubscription(client, owner, subscriptionId)
-  if (!own) throw new AppError('ERR-WEBHOOK-NOT-FOUND')
   if (own.postUrl === null) throw new AppError('ERR-WEBHOOK-PULL-ONLY')
   if (!own.enabled) throw new AppError('ERR-WEBHOOK-DISABLED')
   const pending = await countPendingReplays(client, subscriptionId)

@@ -221,16 +221,3 @@ export async function listAttempts(
   const newestFirst = await queryRows<AttemptRecord>(client, text, [subscriptionId, deliveryId, most])
   return newestFirst.toReversed()
 }
-
-export type LockedSubscription = Subscription & Pick<SubscriptionRecord, 'partnerCode' | 'isSuspended'>
-
-/**
- * Locks the subscription until the transaction ends, so that no delivery begins or ends meanwhile. Returns undefined if
- * it does not exist.
- */
-export function lockForStaff(client: ClientBase, id: string) {
-  const text = `select ${subscriptionColumns}, (select code from third_parties where id = s.third_party_id) as "partnerCode",
-       not ${isOpen} as "isSuspended"
-     from subscriptions s where id = $1 for no key update of s`
-  return queryRow<LockedSubscription>(client, text, [id])
-}

@@ -7,8 +7,10 @@
 import { strict as assert } from 'node:assert'
 import { isDeepStrictEqual } from 'node:util'
 import type { ClientBase } from 'pg'
+import type { Principal } from '../auth/principal.ts'
 import { queryCount, queryRow, queryRows, queryValue } from '../db/statement.ts'
-import { lockSubscription, numberAll } from './sequence/numbering.sql.ts'
+import { AppError } from '../errors.ts'
+import { numberAll } from './sequence/numbering.sql.ts'
 
 /** The fields that its creator writes: a caller with a token, or staff. */
 interface NewSubscription {
@@ -84,14 +86,7 @@ export async function countCreatedByTokens(client: ClientBase, { schemaId, third
 }
 
 /** A caller, as the owner of subscriptions. */
-export interface Owner {
-  schemaId: string
-  thirdPartyId: string
-  level: 'api' | 'firm'
-  firmId: string
-  /** Folder of a company token; null for a firm token. */
-  folderId: string | null
-}
+export type Owner = Pick<Principal, 'schemaId' | 'thirdPartyId' | 'level' | 'firmId' | 'folderId'>
 
 /** Whether all of these folders belong to that firm. @param folderIds distinct, decimal digits within bigint */
 export function areFoldersOfFirm(client: ClientBase, { schemaId, firmId }: Owner, folderIds: string[]) {
@@ -126,16 +121,21 @@ export function listOwnReceivers(client: ClientBase, owner: Owner, kind: string,
   return selectOwn(client, owner, `${receives} order by s.id`, [kind, folderId])
 }
 
-/** Returns undefined if it does not exist or is not the caller's. @param id decimal digits, within bigint */
-export async function findOwnSubscription(client: ClientBase, owner: Owner, id: string) {
-  const [own] = await selectOwn(client, owner, 'and s.id = $6', [id])
+/**
+ * Returns a subscription of the caller.
+ * @param id decimal digits, within bigint
+ * @param lock `for no key update` locks it until the transaction ends
+ * @throws {AppError} ERR-WEBHOOK-NOT-FOUND
+ */
+export async function findOwnSubscription(client: ClientBase, owner: Owner, id: string, lock = '') {
+  const [own] = await selectOwn(client, owner, `and s.id = $6 ${lock}`, [id])
+  if (!own) throw new AppError('ERR-WEBHOOK-NOT-FOUND')
   return own
 }
 
 /** As `findOwnSubscription`. Also locks the subscription until the transaction ends. */
-export async function lockOwnSubscription(client: ClientBase, owner: Owner, id: string) {
-  const [own] = await selectOwn(client, owner, 'and s.id = $6 for no key update', [id])
-  return own
+export function lockOwnSubscription(client: ClientBase, owner: Owner, id: string) {
+  return findOwnSubscription(client, owner, id, 'for no key update')
 }
 
 export interface AllowedPing {
@@ -183,11 +183,7 @@ export async function applyChange(client: ClientBase, before: Subscription, chan
   const { id, schemaId } = before
   const { postUrl, onEvents, folderIds } = change.to
   assert(schemaId !== null, 'subscriptions for all schemas are not patched')
-  if (needsNumbers(before, change)) {
-    // This passes the gate: a server may have been promoted between the numbers that were given before and these.
-    await lockSubscription(client, id)
-    await numberAll(client, id, schemaId)
-  }
+  if (needsNumbers(before, change)) await numberAll(client, id, schemaId)
   const text = `with former as (
        insert into grandlivre.former_filters (schema_id, subscription_id, last_sequence, on_events, folder_ids)
        select schema_id, id, numbered, on_events, folder_ids from grandlivre.subscriptions
@@ -276,11 +272,4 @@ export async function disableSubscription(client: ClientBase, id: string, reason
 /** Deletes a locked subscription and its pending deliveries. */
 export async function deleteSubscription(client: ClientBase, id: string): Promise<void> {
   await client.query('delete from grandlivre.subscriptions where id = $1', [id])
-}
-
-/** As `deleteSubscription`. @returns false if it does not exist or is not the caller's */
-export async function deleteOwnSubscription(client: ClientBase, owner: Owner, id: string): Promise<boolean> {
-  const own = await lockOwnSubscription(client, owner, id)
-  if (own) await deleteSubscription(client, id)
-  return own !== undefined
 }

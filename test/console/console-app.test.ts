@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { get } from 'node:http'
 import { beforeAll, expect, test } from 'vitest'
-import { insertConsoleKey, revokeConsoleKey } from '../../src/auth/console-keys.sql.ts'
+import { createConsoleKey, revokeConsoleKey } from '../../src/auth/console-keys.sql.ts'
 import { sha256 } from '../../src/auth/secrets.ts'
 import { setConsoleStage } from '../support/console/console-stage.ts'
 import { forTests } from '../support/for-tests.ts'
@@ -67,13 +67,13 @@ test('every answer forbids scripts and styles from other hosts, frames and cache
 })
 
 test('revoking a key ends all its sessions; signing out ends one', async () => {
-  await insertConsoleKey(stage.staff.client, 'bob', sha256('glv_console_of_bob'))
-  const ofBob = await stage.signIn('glv_console_of_bob')
+  const key = (await createConsoleKey(stage.staff.client, 'bob'))!
+  const ofBob = await stage.signIn(key)
   const statusOf = async (of: string) => (await stage.ask('/console', { headers: { Cookie: of } })).status
   expect(await statusOf(ofBob)).toBe(200)
   await revokeConsoleKey(stage.staff.client, 'bob')
   expect(await statusOf(ofBob)).toBe(303)
-  expect((await stage.ask('/console/sign-in', form({ key: 'glv_console_of_bob' }))).status).toBe(401)
+  expect((await stage.ask('/console/sign-in', form({ key }))).status).toBe(401)
   const mine = await stage.signIn()
   expect((await stage.post(mine, '/console/sign-out')).status).toBe(303)
   expect([await statusOf(mine), await statusOf(cookie)]).toEqual([303, 200])

@@ -1,6 +1,6 @@
 /** What becomes of a page that is kept up to date. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { insertConsoleKey } from '../../src/auth/console-keys.sql.ts'
+import { createConsoleKey } from '../../src/auth/console-keys.sql.ts'
 import { sha256 } from '../../src/auth/secrets.ts'
 import { limits } from '../../src/config.ts'
 import { type ConsoleStage, setConsoleStage } from '../support/console/console-stage.ts'
@@ -44,8 +44,8 @@ async function watch(cookie: string): Promise<Watching> {
 }
 
 test('a page stays live until its session expires, its key is revoked or its owner signs out', async () => {
-  await insertConsoleKey(stage.staff.client, 'bob', sha256('glv_console_of_bob'))
-  const cookies = [await stage.signIn(), await stage.signIn(), await stage.signIn('glv_console_of_bob')]
+  const ofBob = await createConsoleKey(stage.staff.client, 'bob')
+  const cookies = [await stage.signIn(), await stage.signIn(), await stage.signIn(ofBob)]
   const [expiring, leaving, staying] = await Promise.all(cookies.map((cookie) => watch(cookie)))
   const { client } = stage.staff
   await client.query('update console_sessions set expires_at = now() where session_hash = $1', [

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { NewEvent } from '../../src/events/events.sql.ts'
-import { numberMore } from '../../src/webhooks/sequence/numbering.sql.ts'
+import { numberInParts } from '../../src/webhooks/sequence/numbering.sql.ts'
 import { forTests } from '../support/for-tests.ts'
 import { folders } from '../support/ledgers/tenants.ts'
 import { answerWith } from '../support/receiver.ts'
@@ -185,7 +185,7 @@ test('numbers and deliveries stored before events had a firm reveal nothing abou
   ])
   await until(() => stage.receiver.requests(`${path}pushed`).length > 0)
   expect(stage.receiver.requests(`${path}pushed`)[0]!.body.toString()).toContain('ref-of-121')
-  await stage.asOwner((client) => numberMore(client, String(id), '1000000000'))
+  await stage.asOwner((client) => numberInParts((run) => run(client), String(id)))
   await stage.sql(`update grandlivre.subscriptions set level = 'firm', firm_id = 110`)
   for (const clear of ['', 'update grandlivre.events set firm_id = null']) {
     if (clear) await stage.sql(clear)

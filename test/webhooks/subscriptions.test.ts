@@ -3,14 +3,15 @@ import type pg from 'pg'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createPool, inTenant } from '../../src/db/pool.ts'
 import { readNumbered } from '../../src/webhooks/sequence/numbered.sql.ts'
-import { latestEventId, lockSubscription, numberMore } from '../../src/webhooks/sequence/numbering.sql.ts'
+import { lockSubscription, numberInParts } from '../../src/webhooks/sequence/numbering.sql.ts'
 import {
   applyChange,
-  deleteOwnSubscription,
+  deleteSubscription,
   disableSubscription,
   enableSubscription,
   findOwnSubscription,
   insertSubscription,
+  lockOwnSubscription,
   type Owner,
   type Subscription,
 } from '../../src/webhooks/subscriptions.sql.ts'
@@ -88,9 +89,7 @@ const change = (subscription: Subscription, to: Partial<Subscription>, skips = f
 /** Names of all its events, by number; numbers those that have none yet. */
 const numbersOf = ({ id }: Subscription) =>
   inFirst(async (client) => {
-    await lockSubscription(client, id)
-    const until = await latestEventId(client)
-    while ((await numberMore(client, id, until)) > 0);
+    await numberInParts((run) => run(client), id)
     const events = await readNumbered(client, id, 0, 1000)
     return events.map(({ sequence, name, id: event }) => `${sequence} ${name} ${event}`)
   })
@@ -246,22 +245,22 @@ describe('a subscription', () => {
     const other = await subscribe()
     for (const each of [subscription, other]) await addDeliveries(each)
     await sql('insert into subscription_positions values (100, $1, 0)', [subscription.id])
-    const stranger = { ...owner, firmId: '120' }
-    expect(await inFirst((client) => deleteOwnSubscription(client, stranger, subscription.id))).toBe(false)
-    expect(
-      await inTenant(pool, '200', (client) => deleteOwnSubscription(client, owner, subscription.id)),
-    ).toBe(false)
-    expect(await inFirst((client) => deleteOwnSubscription(client, owner, subscription.id))).toBe(true)
+    await inFirst((client) => deleteSubscription(client, subscription.id))
     expect(await sql('select distinct subscription_id from deliveries')).toEqual([
       { subscription_id: other.id },
     ])
     expect(await sql('select from subscription_positions')).toEqual([])
   })
 
-  test('is visible in its own tenant only', async () => {
+  test.each([
+    ['found', findOwnSubscription],
+    ['locked', lockOwnSubscription],
+  ])('is %s by its firm and in its tenant only', async (_, find) => {
     const { id } = await subscribe()
-    const find = (tenant: string) =>
-      inTenant(pool, tenant, (client) => findOwnSubscription(client, owner, id))
-    expect([(await find('100'))?.id, (await find('200'))?.id]).toEqual([id, undefined])
+    const by = (firm: Owner, tenant = '100') => inTenant(pool, tenant, (client) => find(client, firm, id))
+    expect((await by(owner)).id).toBe(id)
+    const notFound = { code: 'ERR-WEBHOOK-NOT-FOUND' }
+    await expect(by({ ...owner, firmId: '120' })).rejects.toMatchObject(notFound)
+    await expect(by(owner, '200')).rejects.toMatchObject(notFound)
   })
 })

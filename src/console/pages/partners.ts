@@ -14,7 +14,7 @@ import {
 import { issuePartnerToken, revokePartnerToken, tokenLevels } from '../../acts/tokens.ts'
 import { tokenGroups } from '../../auth/callers.sql.ts'
 import { codePattern, type KeptSecret, listSecrets, type ThirdParty } from '../../auth/third-parties.sql.ts'
-import { type ListedToken, readToken } from '../../auth/tokens.sql.ts'
+import { type ListedToken, listTokens } from '../../auth/tokens.sql.ts'
 import { rateBounds } from '../../config.ts'
 import { limitsText, partnerList, partnerState } from '../../lists/partners.ts'
 import { tokenList } from '../../lists/tokens.ts'
@@ -168,7 +168,7 @@ ${number(atOnce, 'concurrent', rateBounds.concurrent[1], limits.concurrent)}`,
     back: ({ partner }) => `/partners/${partner}`,
     ask: async (context) => {
       const id = idOf(context)
-      const token = await readToken(context.owner, id)
+      const [token] = await listTokens(context.owner, { id })
       if (!token) throw new Refusal(404, `There is no token ${id}`)
       const { partnerCode, level, folderId, firmId, openedName, hint, revokedAt } = token
       if (revokedAt !== null) throw new Refusal(409, `Token ${id} is revoked already`)

@@ -13,7 +13,7 @@ import { limits } from '../../config.ts'
 import { isAway } from '../../db/outage.ts'
 import type { Log } from '../../log.ts'
 import { type NumberedEvent, packBatch, withoutErased } from '../body.ts'
-import { forgetDelivery, showsErased } from '../erased-deliveries.sql.ts'
+import { forgetDelivery } from '../erased-deliveries.sql.ts'
 import { oldestNumber, readNumbered } from '../sequence/numbered.sql.ts'
 import { lockSubscription, numberNext } from '../sequence/numbering.sql.ts'
 import { ensureSigningSecret, openSecrets } from '../signing-secrets.sql.ts'
@@ -107,12 +107,18 @@ async function pickNext(
   const next = await findNextDelivery(client, subscriptionId, sender.now())
   if (!next) return undefined
   const { receiver, due, batchWaits } = next
-  if (due && (await showsErased(client, subscriptionId, due))) {
-    await forgetDelivery(client, { ...due, subscriptionId, state: 'pending' })
-    return pickNext(sender, client, subscriptionId, last)
+  if (due) {
+    const { firstSequence: first, lastSequence } = due
+    // Retention has deleted all events of a delivery from before events had numbers.
+    const events =
+      first === null ? [] : await readNumbered(client, subscriptionId, first - 1, lastSequence! - first + 1)
+    if (withoutErased(events).length < events.length) {
+      await forgetDelivery(client, { ...due, subscriptionId, state: 'pending' })
+      return pickNext(sender, client, subscriptionId, last)
+    }
+    if (receiver.level === 'firm') due.body = bodyForFirm(subscriptionId, due, events)
   }
   await ensureSigningSecret(client, subscriptionId, receiver, sender.masterKeys)
-  if (due && receiver.level === 'firm') due.body = await bodyForFirm(client, subscriptionId, due)
   const sending = due && { receiver, delivery: due }
   if (batchWaits || (due && !last?.isReplay)) return sending
   const events = await nextEvents(client, subscriptionId, receiver)
@@ -127,12 +133,13 @@ async function pickNext(
  * a process of the previous version, may show events of another firm. For every other body the bytes stay the same. If
  * some of its events are no longer kept, the stored body is sent.
  */
-async function bodyForFirm(client: PoolClient, id: string, { body, ...delivery }: Delivery): Promise<Buffer> {
-  const { firstSequence, lastSequence } = delivery
-  if (firstSequence === null || lastSequence === null) return body
-  const events = await readNumbered(client, id, firstSequence - 1, lastSequence - firstSequence + 1)
+function bodyForFirm(
+  id: string,
+  { firstSequence, lastSequence, body }: Delivery,
+  events: NumberedEvent[],
+): Buffer {
   const isWhole = events[0]?.sequence === firstSequence && events.at(-1)?.sequence === lastSequence
-  const batch = isWhole && withoutErased(events).length === events.length ? packBatch(id, events) : undefined
+  const batch = isWhole ? packBatch(id, events) : undefined
   return batch?.lastSequence === lastSequence ? batch.body : body
 }
 

@@ -9,12 +9,13 @@ import type { ClientBase } from 'pg'
 import { queryCount, queryRows, queryValue } from '../../db/statement.ts'
 import type { Batch } from '../body.ts'
 import { type SealedSecrets, sealedSigningSecrets } from '../signing-secrets.sql.ts'
-import { isOpen } from '../subscriptions.sql.ts'
+import { isOpen, type Subscription } from '../subscriptions.sql.ts'
 import type { Decision } from './delivery.ts'
+import type { DeliveryResponse } from './post.ts'
 
 /** A subscription, read just before sending. */
 export interface Receiver extends SealedSecrets {
-  level: 'api' | 'firm' | 'staff'
+  level: Subscription['level']
   postUrl: string
   /** Epoch milliseconds; null if the last delivery succeeded. */
   failingSince: number | null
@@ -43,25 +44,17 @@ export interface Delivery {
   body: Buffer
 }
 
-interface Attempt {
-  /** Epoch milliseconds. */
-  at: number
-  status: number | null
-  latencyMs: number
-  answer: Buffer | null
-  error: string | null
-}
-
 /**
  * Records an attempt and its result, for the delivery and its subscription. If staff ended the delivery meanwhile, it
  * is updated only if it arrived.
+ * @param response.at epoch milliseconds
  * @returns false if this is no longer the next attempt of the delivery; then nothing was written
  */
 export async function recordAttempt(
   client: ClientBase,
   subscriptionId: string,
   { schemaId, id, attempts }: Delivery,
-  { at, status, latencyMs, answer, error }: Attempt,
+  { at, status, latencyMs, answer, error }: DeliveryResponse & { at: number },
   decision: Decision,
 ): Promise<boolean> {
   const nextAttemptAt = decision.state === 'pending' ? decision.nextAttemptAt : null
@@ -166,7 +159,7 @@ export async function storeDelivery(
   batch: Batch,
   { isReplay, now }: { isReplay: boolean; now: number },
 ): Promise<Delivery> {
-  const { schemaId, body, epoch, firstEvent, lastEvent, events, firstSequence, lastSequence } = batch
+  const { schemaId, body, firstEvent, lastEvent, events, firstSequence, lastSequence } = batch
   const covered = [firstEvent, lastEvent, events, firstSequence, lastSequence]
   const id = await queryValue<string>(client, {
     name: 'store-delivery',
@@ -179,17 +172,7 @@ export async function storeDelivery(
       returning id, case when is_replay then pg_notify('grandlivre_events', schema_id::text) end`,
     values: [subscriptionId, schemaId, ...covered, body, now, isReplay],
   })
-  return {
-    schemaId,
-    id,
-    attempts: 0,
-    attemptsBeforeReplay: 0,
-    isReplay,
-    firstSequence,
-    lastSequence,
-    epoch,
-    body,
-  }
+  return { ...batch, id, attempts: 0, attemptsBeforeReplay: 0, isReplay }
 }
 
 /**

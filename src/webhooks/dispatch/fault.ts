@@ -1,22 +1,26 @@
 /** Why a subscriber gave no response, as one of a few words. Pure. */
+import type { DeliveryOutcome } from '../../telemetry/metrics.ts'
 import { RefusedTarget } from '../target.ts'
 
-export const noResponseFaults = [
+/** Each fault, and what metrics call it. */
+export const outcomesOfFaults = {
   /** The rules for targets forbid the address: it is not https, or not public. */
-  'address-refused',
+  'address-refused': 'blocked',
   /** The host name has no address, or no name server answered. */
-  'dns',
+  dns: 'unreachable',
   /** Nothing listens at the address, or no route leads there. */
-  'connection-refused',
+  'connection-refused': 'unreachable',
   /** TLS failed: the certificate, the name in it, or the handshake. */
-  'tls',
+  tls: 'tls',
   /** The attempt took too long, connecting included. */
-  'time-out',
+  'time-out': 'timeout',
   /** The connection ended before a response, or the response was not HTTP. */
-  'no-answer',
-] as const
+  'no-answer': 'unreachable',
+} as const satisfies Record<string, DeliveryOutcome>
 
-export type NoResponseFault = (typeof noResponseFaults)[number]
+export type NoResponseFault = keyof typeof outcomesOfFaults
+
+export const noResponseFaults = Object.keys(outcomesOfFaults) as NoResponseFault[]
 
 /** The error of an attempt that took too long as a whole. */
 export class TooLate extends Error {}

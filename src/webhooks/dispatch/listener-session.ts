@@ -16,10 +16,9 @@ import { listenForEvents, passDeliveryIds } from './work.sql.ts'
 
 export class ListenerSession {
   readonly #client: pg.Client
-  readonly #lost = Promise.withResolvers<void>()
-  /** Resolves when the connection, and with it every lock, is lost. */
-  readonly lost = this.#lost.promise
-  #isLost = false
+  readonly #losing = new AbortController()
+  /** Aborted when the connection, and with it every lock, is lost. */
+  readonly lost = this.#losing.signal
   /** Pending lock and unlock requests, each with its callback, by the key of the subscription. */
   #toLock = new Map<string, (isOurs: boolean) => void>()
   #toUnlock = new Map<string, () => void>()
@@ -41,8 +40,8 @@ export class ListenerSession {
   ): Promise<ListenerSession> {
     const client = singleConnection(url, `grandlivre dispatcher ${processName()} ${packageJson.version}`)
     const session = new ListenerSession(client)
-    client.on('error', () => session.#lose())
-    client.on('end', () => session.#lose())
+    client.on('error', () => session.#losing.abort())
+    client.on('end', () => session.#losing.abort())
     client.on('notification', ({ payload }) => onEvents(payload ?? ''))
     try {
       await connectSafely(client, { actor: 'service' })
@@ -54,10 +53,6 @@ export class ListenerSession {
       throw error
     }
     return session
-  }
-
-  get isLost(): boolean {
-    return this.#isLost
   }
 
   /**
@@ -73,13 +68,8 @@ export class ListenerSession {
   }
 
   async close(): Promise<void> {
-    this.#lose()
+    this.#losing.abort()
     await this.#client.end().catch(() => {})
-  }
-
-  #lose(): void {
-    this.#isLost = true
-    this.#lost.resolve()
   }
 
   #ask<Answer>(asked: Map<string, (answer: Answer) => void>, subscriptionId: string): Promise<Answer> {

@@ -8,7 +8,7 @@ import type { Telemetry, TraceHeaders } from '../../telemetry/telemetry.ts'
 import type { DeliveryTiming } from '../../timing.ts'
 import { guardedAgent, type TargetRules, vetUrl } from '../target.ts'
 import { isSuccess } from './delivery.ts'
-import { faultOf, type NoResponseFault, TooLate } from './fault.ts'
+import { faultOf, type NoResponseFault, outcomesOfFaults, TooLate } from './fault.ts'
 
 /** What all of a process's requests to subscribers share. The caller destroys the agent. */
 export interface HttpToSubscribers {
@@ -64,15 +64,6 @@ export async function post(
   const response = await send(http, { ...request, trace: reported.trace }, stopped)
   reported.ended(outcomeOf(response), response.status)
   return response
-}
-
-const outcomesOfFaults: Record<NoResponseFault, DeliveryOutcome> = {
-  'address-refused': 'blocked',
-  dns: 'unreachable',
-  'connection-refused': 'unreachable',
-  tls: 'tls',
-  'time-out': 'timeout',
-  'no-answer': 'unreachable',
 }
 
 function outcomeOf({ status, fault }: DeliveryResponse): DeliveryOutcome {

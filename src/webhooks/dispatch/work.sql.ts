@@ -4,16 +4,13 @@ import { queryRows, queryValue } from '../../db/statement.ts'
 import { firstMatch, positions } from '../sequence/numbering.sql.ts'
 import { isOpen } from '../subscriptions.sql.ts'
 import type { Search } from './rounds.ts'
+import type { Candidate } from './slots.ts'
 
 /**
  * A subscription that has something to send; or, if its third party has more than were examined, the next one to
  * examine.
  */
-export interface Work {
-  subscriptionId: string
-  thirdPartyId: string
-  /** Null for all schemas. */
-  schemaId: string | null
+export interface Work extends Omit<Candidate, 'isSlow'> {
   /** Whether its last delivery failed. */
   failing: boolean
   /** False if it was not examined: the next search of its third party begins with it. */

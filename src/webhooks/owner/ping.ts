@@ -38,11 +38,9 @@ export type Pinged = Awaited<ReturnType<typeof sendPing>>
  * @throws {AppError} ERR-WEBHOOK-NOT-FOUND, ERR-WEBHOOK-PULL-ONLY, ERR-TOO-MANY-REQUEST
  */
 export async function ping(services: PingServices, owner: Owner, subscriptionId: string): Promise<Pinged> {
-  const allowed = await inTenant(services.database, owner.schemaId, async (client) => {
-    const own = await lockOwnSubscription(client, owner, subscriptionId)
-    if (!own) throw new AppError('ERR-WEBHOOK-NOT-FOUND')
-    return preparePing(client, own)
-  })
+  const allowed = await inTenant(services.database, owner.schemaId, async (client) =>
+    preparePing(client, await lockOwnSubscription(client, owner, subscriptionId)),
+  )
   return sendPing(services, subscriptionId, allowed)
 }
 

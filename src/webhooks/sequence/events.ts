@@ -27,8 +27,7 @@ export interface EventPage {
  * Reads the events after a number, whatever the state of the subscription. First gives numbers to the events that have
  * none yet.
  * @param most events per page; a page has fewer if it would exceed `limits.eventPageBytesMax`
- * @returns undefined if the subscription does not exist or is not the caller's
- * @throws {AppError} ERR-EVENTS-EXPIRED if the next event is no longer kept
+ * @throws {AppError} ERR-WEBHOOK-NOT-FOUND; ERR-EVENTS-EXPIRED if the next event is no longer kept
  */
 export async function readEvents(
   database: Pool,
@@ -36,13 +35,13 @@ export async function readEvents(
   subscriptionId: string,
   after: number,
   most: number,
-): Promise<EventPage | undefined> {
+): Promise<EventPage> {
   const { schemaId } = owner
   // Checked once: in a busy schema there are always newer events.
   let isNumbered = false
   for (;;) {
     const page = await inTenant(database, schemaId, async (client) => {
-      if (!(await findOwnSubscription(client, owner, subscriptionId))) return undefined
+      await findOwnSubscription(client, owner, subscriptionId)
       const { numbered, epoch, isBehind, isRetried } = await readNumbering(client, subscriptionId, after)
       if (isBehind && !isNumbered) return 'behind'
       if (isRetried) await wakeSubscription(client, subscriptionId, 'reader')

@@ -54,7 +54,7 @@ export function readNumbered(client: ClientBase, subscriptionId: string, after: 
         from runs r join ${eventsOfRun} join ${hearing}
       )
       select "schemaId", id, epoch, sequence::float8, name, operation, scope, data, "createdAt", "isErased"
-      from numbered n where n.sequence > $2 order by n.sequence limit $3`,
+      from numbered n where n.sequence > $2 and n.sequence <= $2 + $3 order by n.sequence`,
     values: [subscriptionId, after, most],
   })
 }

@@ -14,7 +14,7 @@
  * together, the order of numbers is the order in which they were given. That order may be lost, too, so there the jump
  * comes before anything else is numbered.
  */
-import type { ClientBase, PoolClient } from 'pg'
+import type { ClientBase } from 'pg'
 import { queryRow, queryRows, queryValue } from '../../db/statement.ts'
 import { idMax } from '../../events/events.sql.ts'
 import type { NumberedEvent } from '../body.ts'
@@ -202,17 +202,12 @@ export function numberNext(client: ClientBase, subscriptionId: string, most: num
   })
 }
 
-/** No committed event has a greater id. */
-export function latestEventId(client: ClientBase) {
-  return queryValue<string>(client, 'select grandlivre.latest_event(null)')
-}
-
 /**
  * Numbers the next events without reading them, as long as an event up to `until` has no number. The bound is there
  * because others may commit events faster than the caller numbers them. Call it after `lockSubscription`.
  * @returns how many were numbered; 0 if every committed event up to `until` has its number
  */
-export function numberMore(client: ClientBase, subscriptionId: string, until: string): Promise<number> {
+function numberMore(client: ClientBase, subscriptionId: string, until: string): Promise<number> {
   return queryValue(client, {
     name: 'number-more',
     text: `with ${numbering('', 'and start.id <= $4')} select count(*)::int from matched`,
@@ -223,25 +218,24 @@ export function numberMore(client: ClientBase, subscriptionId: string, until: st
 /**
  * Numbers all events that were committed before the call, ten thousand at a time. Each part is a transaction of its
  * own, so the lock of the subscription is held, and its deliveries wait, for only some hundredths of a second.
- * @param transact runs one transaction that can see the subscription
+ * @param transact runs one transaction that can see the subscription; `(run) => run(client)` runs all parts in one
  */
-export async function numberInParts(
-  transact: (run: (client: PoolClient) => Promise<number>) => Promise<number>,
+export async function numberInParts<Client extends ClientBase>(
+  transact: (run: (client: Client) => Promise<number>) => Promise<number>,
   subscriptionId: string,
 ): Promise<void> {
   let until: string | undefined
-  const numberPart = async (client: PoolClient) => {
+  const numberPart = async (client: Client) => {
     await lockSubscription(client, subscriptionId)
-    until ??= await latestEventId(client)
+    until ??= await queryValue<string>(client, 'select grandlivre.latest_event(null)')
     return numberMore(client, subscriptionId, until)
   }
   while ((await transact(numberPart)) > 0);
 }
 
 /**
- * Numbers all committed events of a schema, and moves the position to the last event, whether it matches or not. So
- * what the subscription selects from now on applies only to events that are committed later. Call it after
- * `lockSubscription`.
+ * Locks the subscription, numbers all committed events of its schema, and moves the position to the last event, whether
+ * it matches or not. So what the subscription selects from now on applies only to events that are committed later.
  */
 export async function numberAll(client: ClientBase, subscriptionId: string, schemaId: string): Promise<void> {
   // The last id is read first: an event that is committed while the others are numbered is either numbered or left for
@@ -249,7 +243,7 @@ export async function numberAll(client: ClientBase, subscriptionId: string, sche
   const text = 'select max(id) from events where schema_id = $1'
   const latest = await queryValue<string | null>(client, text, [schemaId])
   if (latest === null) return
-  while ((await numberMore(client, subscriptionId, latest)) > 0);
+  await numberInParts((run) => run(client), subscriptionId)
   await client.query(
     `insert into subscription_positions (schema_id, subscription_id, position) values ($2, $1, $3)
      on conflict (schema_id, subscription_id) do update

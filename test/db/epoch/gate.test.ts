@@ -9,7 +9,7 @@ import { join, resolve } from 'node:path'
 import type { Pool, PoolClient } from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { enableWebhook } from '../../../src/acts/subscriptions.ts'
-import { insertConsoleKey } from '../../../src/auth/console-keys.sql.ts'
+import { createConsoleKey } from '../../../src/auth/console-keys.sql.ts'
 import { insertThirdParty } from '../../../src/auth/third-parties.sql.ts'
 import { insertToken } from '../../../src/auth/tokens.sql.ts'
 import {
@@ -110,7 +110,7 @@ const newThirdParty = {
   secret: { hash: randomBytes(32), encrypted: randomBytes(60) },
 }
 const consoleKey = async (client: PoolClient) => {
-  await insertConsoleKey(client, 'Staff', randomBytes(32))
+  await createConsoleKey(client, 'Staff')
   return (await client.query('select max(id) as id from console_keys')).rows[0].id
 }
 const importedId = async (client: PoolClient) => {

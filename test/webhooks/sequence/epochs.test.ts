@@ -60,7 +60,7 @@ async function pull(id: string, after: number) {
     firmId: '110',
     folderId: null,
   }
-  const { json, epoch, latest } = (await readEvents(pool, owner, id, after, 100))!
+  const { json, epoch, latest } = await readEvents(pool, owner, id, after, 100)
   const events = JSON.parse(json) as { sequence: string; event: { data: { name: string } } }[]
   return { epoch, latest, events: events.map(({ sequence, event }) => `${sequence} ${event.data.name}`) }
 }

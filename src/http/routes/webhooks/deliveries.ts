@@ -20,7 +20,7 @@ import { findOwnSubscription } from '../../../webhooks/subscriptions.sql.ts'
 import { checkBody } from '../../body.ts'
 import { id, oneOf, optional, wholeNumber } from '../../query.ts'
 import { inJson, type Route } from '../../route.ts'
-import { notFound, webhookRoute } from './own-subscription.ts'
+import { webhookRoute } from './own-subscription.ts'
 
 /** One attempt at a delivery (docs/spec/webhooks.md#attempts). */
 const Attempt = z
@@ -89,7 +89,7 @@ const listDeliveries = webhookRoute({
     const { state, after = '0', limit = 100, newest } = query
     const selected = { state, after, most: limit, newest: newest === 'true' }
     return inSchema(async (client, caller) => {
-      if (!(await findOwnSubscription(client, caller, own))) notFound()
+      await findOwnSubscription(client, caller, own)
       const deliveries = await listOwnDeliveries(client, own, selected)
       const { shownAttemptsMax, shownAnswerBytes } = limits
       const attempts = await listOwnAttempts(client, deliveries, shownAttemptsMax, shownAnswerBytes)

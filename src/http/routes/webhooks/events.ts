@@ -6,7 +6,7 @@ import { optional, wait, wholeNumber } from '../../query.ts'
 import { whenOver } from '../../request-slot.ts'
 import { inJson } from '../../route.ts'
 import { Notification } from '../../schemas/notification-schema.ts'
-import { notFound, uncached, type WebhookCall, webhookRoute } from './own-subscription.ts'
+import { uncached, type WebhookCall, webhookRoute } from './own-subscription.ts'
 
 const query = z.strictObject({
   after: optional(
@@ -79,7 +79,7 @@ async function readOrWait(call: WebhookCall<z.output<typeof query>>): Promise<Ev
   const { after = 0, limit = 100, wait: seconds = 0 } = query
   const id = subscriptionId()
   const { database, notifications, waitingReads } = services
-  const read = async () => (await readEvents(database, principal, id, after, limit)) ?? notFound()
+  const read = () => readEvents(database, principal, id, after, limit)
   if (seconds === 0) return read()
   const until = performance.now() + seconds * 1000
   using watch = await notifications.watch('grandlivre_events', principal.schemaId)

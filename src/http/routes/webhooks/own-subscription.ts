@@ -39,7 +39,7 @@ export function webhookRoute<Query extends z.ZodObject = NoQuery>({
       const { c, services, principal } = call
       const answered = await answer({
         ...call,
-        subscriptionId: () => readId(c.req.param('id') ?? '') ?? notFound(),
+        subscriptionId: () => readId(c.req.param('id') ?? '') ?? webhookNotFound(),
         inSchema: (run) =>
           inTenant(services.database, principal.schemaId, (client) => run(client, principal)),
       })
@@ -48,6 +48,6 @@ export function webhookRoute<Query extends z.ZodObject = NoQuery>({
   } as Declared<Query, TokenCall<z.output<Query>>>)
 }
 
-export function notFound(): never {
+function webhookNotFound(): never {
   throw new AppError('ERR-WEBHOOK-NOT-FOUND')
 }

@@ -24,7 +24,7 @@ import {
   applyChange,
   areFoldersOfFirm,
   countCreatedByTokens,
-  deleteOwnSubscription,
+  deleteSubscription,
   findOwnSubscription,
   insertSubscription,
   listOwnReceivers,
@@ -37,7 +37,7 @@ import { type TargetRules, vetTarget } from '../../../webhooks/target.ts'
 import { checkBody } from '../../body.ts'
 import { idSchema, wordOf } from '../../query.ts'
 import { inJson, type Route } from '../../route.ts'
-import { notFound, type WebhookCall, webhookRoute } from './own-subscription.ts'
+import { type WebhookCall, webhookRoute } from './own-subscription.ts'
 
 const WebhookSubscription = named('WebhookSubscription', {
   id: z.number(),
@@ -116,7 +116,7 @@ const getSubscription = webhookRoute({
   answers: { 200: inJson('The subscription', WebhookSubscription) },
   answer: async ({ subscriptionId, inSchema }) => {
     const id = subscriptionId()
-    return shown((await inSchema((client, caller) => findOwnSubscription(client, caller, id))) ?? notFound())
+    return shown(await inSchema((client, caller) => findOwnSubscription(client, caller, id)))
   },
 })
 
@@ -225,7 +225,7 @@ async function changeOwn(
   let isNumbered = false
   for (;;) {
     const outcome = await inSchema(async (client) => {
-      const before = (await lockOwnSubscription(client, principal, id)) ?? notFound()
+      const before = await lockOwnSubscription(client, principal, id)
       const document = checkBody(subscriptionDocument(rules), next(documentOf(before)))
       const folderIds = foldersFor(principal, document)
       const added = folderIds.filter((folderId) => !before.folderIds.includes(folderId))
@@ -258,13 +258,13 @@ const rotateSecret = webhookRoute({
   answer: ({ services, subscriptionId, inSchema }) => {
     const id = subscriptionId()
     return inSchema(async (client, caller) => {
-      const own = (await lockOwnSubscription(client, caller, id)) ?? notFound()
+      const own = await lockOwnSubscription(client, caller, id)
       return { ...shown(own), signingSecret: await rotateSigningSecret(client, id, services.masterKeys) }
     })
   },
 })
 
-const deleteSubscription = webhookRoute({
+const deleteOwnSubscription = webhookRoute({
   method: 'delete',
   operationId: 'deleteSubscription',
   path: '/api/v1/webhook/{id}',
@@ -272,7 +272,10 @@ const deleteSubscription = webhookRoute({
   answers: { 204: { description: 'Deleted' } },
   answer: async ({ c, subscriptionId, inSchema }) => {
     const id = subscriptionId()
-    if (!(await inSchema((client, caller) => deleteOwnSubscription(client, caller, id)))) notFound()
+    await inSchema(async (client, caller) => {
+      await lockOwnSubscription(client, caller, id)
+      await deleteSubscription(client, id)
+    })
     return c.body(null, 204)
   },
 })
@@ -286,7 +289,7 @@ export const subscriptionRoutes: readonly Route[] = [
   updateSubscription,
   replaceSubscription,
   rotateSecret,
-  deleteSubscription,
+  deleteOwnSubscription,
 ]
 
 function shown({ id, postUrl, onEvents, folderIds, thirdPartyId }: Subscription) {
